@@ -39,34 +39,35 @@ func (d savedSearches) Replace(ctx context.Context, userID string, searches []jo
 			return wrap(err)
 		}
 
-		before := list.ToMap(rows, func(r savedSearchRow) (id string, emailAlerts bool) { return r.ID, r.EmailAlerts })
+		// Compare the searches with the stored ones. Those that remain in stored are deleted.
+		stored := list.ToMap(rows, func(r savedSearchRow) (id string, emailAlerts bool) { return r.ID, r.EmailAlerts })
 		var created []savedSearchRow
 
-		var alertsOn, alertsOff []string // the ids of the searches whose EmailAlerts changes
-		for _, s := range searches {
-			alerts, exists := before[s.ID] // what remains in before at the end is deleted
-			delete(before, s.ID)
+		var enabled, disabled []string // the ids of the searches whose EmailAlerts changes
+		for _, search := range searches {
+			hadAlerts, exists := stored[search.ID]
+			delete(stored, search.ID)
 
 			switch {
 			case !exists:
-				s.UserID = userID
-				created = append(created, savedSearchRow(s))
-			case !alerts && s.EmailAlerts:
-				alertsOn = append(alertsOn, s.ID)
-			case alerts && !s.EmailAlerts:
-				alertsOff = append(alertsOff, s.ID)
+				search.UserID = userID
+				created = append(created, savedSearchRow(search))
+			case !hadAlerts && search.EmailAlerts:
+				enabled = append(enabled, search.ID)
+			case hadAlerts && !search.EmailAlerts:
+				disabled = append(disabled, search.ID)
 			}
 		}
 
-		if err := d.deleteSearches(ctx, userID, slices.Sorted(maps.Keys(before))); err != nil {
+		if err := d.deleteSearches(ctx, userID, slices.Sorted(maps.Keys(stored))); err != nil {
 			return err
 		}
 
-		if err := d.updateAlerts(ctx, userID, alertsOn, true); err != nil {
+		if err := d.enableAlerts(ctx, userID, enabled); err != nil {
 			return err
 		}
 
-		if err := d.updateAlerts(ctx, userID, alertsOff, false); err != nil {
+		if err := d.disableAlerts(ctx, userID, disabled); err != nil {
 			return err
 		}
 
@@ -85,21 +86,32 @@ func (d savedSearches) deleteSearches(ctx context.Context, userID string, ids []
 		whereIn(d.conn(ctx), "search_id", ids).Delete(&searchMatchRow{}).Error))
 }
 
-// updateAlerts turns the e-mail alerts of searches of the user on or off.
-func (d savedSearches) updateAlerts(ctx context.Context, userID string, ids []string, alerts bool) error {
+// enableAlerts turns the e-mail alerts of searches of the user on.
+func (d savedSearches) enableAlerts(ctx context.Context, userID string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
 
-	err := whereIn(d.conn(ctx).Model(&savedSearchRow{}).Where("user_id = ?", userID), "id", ids).Update("email_alerts", alerts).Error
-	if err != nil || alerts {
+	searches := whereIn(d.conn(ctx).Model(&savedSearchRow{}).Where("user_id = ?", userID), "id", ids)
+
+	return wrap(searches.Update("email_alerts", true).Error)
+}
+
+// disableAlerts turns the e-mail alerts of searches of the user off. Matches that are not in a digest
+// yet are not sent any more.
+func (d savedSearches) disableAlerts(ctx context.Context, userID string, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+
+	searches := whereIn(d.conn(ctx).Model(&savedSearchRow{}).Where("user_id = ?", userID), "id", ids)
+	if err := searches.Update("email_alerts", false).Error; err != nil {
 		return wrap(err)
 	}
 
-	// Matches that are not in a digest yet are not sent any more.
-	pending := whereIn(d.conn(ctx).Model(&searchMatchRow{}).Where("user_id = ? AND email AND digest_id IS NULL", userID), "search_id", ids)
+	pending := d.conn(ctx).Model(&searchMatchRow{}).Where("user_id = ? AND email AND digest_id IS NULL", userID)
 
-	return wrap(pending.Update("email", false).Error)
+	return wrap(whereIn(pending, "search_id", ids).Update("email", false).Error)
 }
 
 // List implements jobseeker.Searches.
@@ -187,7 +199,8 @@ type alertListingRow struct{ ListingID string }
 
 // Add implements jobseeker.AlertQueue.
 func (d alertQueue) Add(ctx context.Context, listingID string) error {
-	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"listing_id"})).Create(&alertListingRow{listingID}).Error)
+	row := alertListingRow{ListingID: listingID}
+	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"listing_id"})).Create(&row).Error)
 }
 
 // List implements jobseeker.AlertQueue.
@@ -222,7 +235,8 @@ func (r searchMatchRow) match() jobseeker.Match { return jobseeker.Match(r) }
 // matchBatchSize is the maximum number of rows per statement.
 const matchBatchSize = 1_000
 
-// Create implements jobseeker.Matches.
+// Create implements jobseeker.Matches. It leaves out matches that are stored already, and those of users
+// who have turned job alerts off. It returns the matches that it has created.
 func (d matches) Create(ctx context.Context, ms []jobseeker.Match) (created []jobseeker.Match, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		created = nil
@@ -261,7 +275,7 @@ func (d matches) Create(ctx context.Context, ms []jobseeker.Match) (created []jo
 
 // listOptedOut returns the set of users of the matches who have turned job alerts off.
 func (d matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[string]bool, error) {
-	out := map[string]bool{}
+	optedOut := map[string]bool{}
 
 	users := list.Distinct(ms, func(m jobseeker.Match) string { return m.UserID })
 	for chunk := range slices.Chunk(users, matchBatchSize) {
@@ -273,11 +287,11 @@ func (d matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[st
 		}
 
 		for _, id := range found {
-			out[id] = true
+			optedOut[id] = true
 		}
 	}
 
-	return out, nil
+	return optedOut, nil
 }
 
 // markPending records that the users of matches with Email have a pending digest.
@@ -300,7 +314,8 @@ func (d matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
 	return nil
 }
 
-// AssignDigests implements jobseeker.Matches.
+// AssignDigests implements jobseeker.Matches. It assigns a digest to each of the users that it claims,
+// with all pending matches of the user. Digests without matches are not returned.
 func (d matches) AssignDigests(
 	ctx context.Context,
 	digestIDs []string,
@@ -317,19 +332,23 @@ func (d matches) AssignDigests(
 			Pluck("user_id", &users).
 			Error
 
-		// n tells the caller whether there may be more users, also if their digests are empty.
+		// By n, the caller knows whether there may be more users, also if all digests are empty.
 		n = len(users)
 		if err != nil || n == 0 {
 			return wrap(err)
 		}
 
-		digest := caseExpr("user_id", users, func(i int) any { return d.dialect.Typed(digestIDs[i], "uuid") })
+		// Assign the pending matches of users[i] to digestIDs[i].
+		digestOfUser := caseExpr("user_id", users, func(i int) any { return d.dialect.Typed(digestIDs[i], "uuid") })
 
-		pending := d.unprepared(ctx).Model(&searchMatchRow{}).Where("? AND email AND digest_id IS NULL", d.dialect.In("user_id", users))
-		if err := pending.Update("digest_id", digest).Error; err != nil {
+		pending := d.unprepared(ctx).
+			Model(&searchMatchRow{}).
+			Where("? AND email AND digest_id IS NULL", d.dialect.In("user_id", users))
+		if err := pending.Update("digest_id", digestOfUser).Error; err != nil {
 			return wrap(err)
 		}
 
+		// Find out which digests contain matches.
 		var filled []string
 
 		err = d.conn(ctx).
@@ -342,24 +361,24 @@ func (d matches) AssignDigests(
 			return wrap(err)
 		}
 
-		var mailed, others []string
+		var mailed, others []string // the ids of the users with and without matches
 		for i, user := range users {
 			if slices.Contains(filled, digestIDs[i]) {
-				mailed, digests = append(mailed, user), append(digests, jobseeker.Digest{ID: digestIDs[i], UserID: user})
+				mailed = append(mailed, user)
+				digests = append(digests, jobseeker.Digest{ID: digestIDs[i], UserID: user})
 			} else {
 				others = append(others, user)
 			}
 		}
 
-		return wrap(cmp.Or(
-			whereIn(
-				d.conn(ctx).Model(&seekerRow{}),
-				"user_id",
-				mailed,
-			).Updates(map[string]any{"digest_waiting": false, "digest_after": next}).
-				Error,
-			whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", others).Update("digest_waiting", false).Error,
-		))
+		ofMailed := whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", mailed)
+		if err := ofMailed.Updates(map[string]any{"digest_waiting": false, "digest_after": next}).Error; err != nil {
+			return wrap(err)
+		}
+
+		ofOthers := whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", others)
+
+		return wrap(ofOthers.Update("digest_waiting", false).Error)
 	})
 
 	return digests, n, err

@@ -44,29 +44,31 @@ func (db *DB) nowAndRepair(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// repairFutureTimestamps ends leases and makes work due that a clock which was ahead has
-// stored with timestamps in the future. If dueRetries is set, all waiting retries become due:
-// those that such a clock has postponed cannot be distinguished from others, and an early
-// retry is harmless.
-func (db *DB) repairFutureTimestamps(ctx context.Context, now time.Time, dueRetries bool) error {
+// repairFutureTimestamps corrects timestamps in the future that were stored while a clock was ahead: it
+// ends leases, and makes tasks and deliveries due.
+//
+// If retryNow is set, all waiting retries become due. Retries that such a clock has postponed cannot be
+// distinguished from others, and an early retry is harmless.
+func (db *DB) repairFutureTimestamps(ctx context.Context, now time.Time, retryNow bool) error {
 	latest, latestLease := now.Add(maxClockSkew), now.Add(maxLease)
 
 	isWrongTask, isWrongDelivery := "created_at > ?", "created_at > ?"
-	if dueRetries {
+	if retryNow {
 		isWrongTask += " OR (attempts > 0 AND state = 'waiting')"
 		isWrongDelivery += " OR next_at > created_at"
 	}
 
 	return db.Do(ctx, func(ctx context.Context) error {
-		// due_at is when a task is handed out next, for a running task the end of its lease.
-		// run_at is the time before which it does not start.
+		// See taskRow for the columns.
 		dueNow := map[string]any{
 			"due_at": now,
 			"run_at": gorm.Expr("CASE WHEN run_at > ? THEN ? ELSE run_at END", now, db.dialect.Typed(now, "timestamptz")),
 		}
 
+		isWrong := "(" + isWrongTask + " OR (state = 'running' AND due_at > ?))"
+
 		err := db.conn(ctx).Model(&taskRow{}).
-			Where("ended_at IS NULL AND due_at > ? AND ("+isWrongTask+" OR (state = 'running' AND due_at > ?))", latest, latest, latestLease).
+			Where("ended_at IS NULL AND due_at > ? AND "+isWrong, latest, latest, latestLease).
 			Updates(dueNow).Error
 		if err != nil {
 			return wrap(err)

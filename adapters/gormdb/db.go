@@ -77,9 +77,9 @@ type DB struct {
 	notifier   *notifier
 	// preparedInserts caches a preparedInsert for each type of row.
 	preparedInserts sync.Map
-	// release releases the claim that Claim has made, nil without one.
+	// release releases the claim that Claim has made. It is nil without a claim.
 	release func() error
-	reading clockReading
+	reading clockReading // of the clock of the server
 	// listingChanges counts the committed transactions that wrote listings.
 	listingChanges atomic.Uint64
 	// listingsChangedAt is when this process last learned of changed listings.
@@ -104,7 +104,12 @@ func OpenDB(d Dialect, url string, o adapters.Deps) (*DB, error) {
 		newID:      o.NewID,
 		log:        o.Log,
 	}
-	db.pools = slices.DeleteFunc([]*sql.DB{pools.Primary, pools.Direct, pools.Writer}, func(pool *sql.DB) bool { return pool == nil })
+
+	for _, pool := range []*sql.DB{pools.Primary, pools.Direct, pools.Writer} {
+		if pool != nil {
+			db.pools = append(db.pools, pool)
+		}
+	}
 
 	db.direct = db.pool
 	if o.Database.TransactionPooler {
@@ -225,9 +230,7 @@ func (db *DB) separateWrites(pool *sql.DB) error {
 	on := db.reader.Callback()
 
 	return errors.Join(
-		on.Create().
-			Before("*").
-			Register(name, toWriter),
+		on.Create().Before("*").Register(name, toWriter),
 		on.Update().Before("*").Register(name, toWriter),
 		on.Delete().Before("*").Register(name, toWriter),
 		on.Raw().Before("*").Register(name, toWriter),
@@ -272,7 +275,7 @@ func (db *DB) Claim(ctx context.Context) (err error) {
 	return err
 }
 
-// Ping checks that every pool reaches the database and that it accepts a write.
+// Ping checks that every pool reaches the database, and that the database accepts a write.
 func (db *DB) Ping(ctx context.Context) error {
 	for _, pool := range db.pools {
 		if err := pool.PingContext(ctx); err != nil {
@@ -280,7 +283,9 @@ func (db *DB) Ping(ctx context.Context) error {
 		}
 	}
 
-	return db.pingError(db.writer.WithContext(ctx).Table("storage_probe").Where("1 = 1").Update("probed_at", db.clock.Now()).Error)
+	probe := db.writer.WithContext(ctx).Table("storage_probe").Where("1 = 1").Update("probed_at", db.clock.Now())
+
+	return db.pingError(probe.Error)
 }
 
 // pingError ignores the timeout of a probe of SQLite, which may only mean that a long write
@@ -302,8 +307,8 @@ func (db *DB) conn(ctx context.Context) *gorm.DB {
 	return db.reader.WithContext(ctx)
 }
 
-// unprepared is like conn, for a statement that depends on a filter or on the number of rows.
-// GORM would cache a prepared statement for each variant.
+// unprepared is like conn, for a statement whose text depends on a filter or on the number of rows.
+// GORM would cache a prepared statement for each variant of the text.
 func (db *DB) unprepared(ctx context.Context) *gorm.DB { return unprepared(db.conn(ctx)) }
 
 // unprepared returns the handle without prepared statements.
@@ -344,7 +349,8 @@ func (db *DB) skipLockedRows(q *gorm.DB) *gorm.DB {
 }
 
 // withAdvisoryLock locks a name until the end of the transaction. It is for rows that cannot
-// be locked because they do not exist yet.
+// be locked because they do not exist yet. It does nothing outside of a transaction, and with databases
+// that run one writing transaction at a time.
 func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
 	statement := db.dialect.AdvisoryLock()
 	if statement == "" || db.currentTx(ctx) == nil {
@@ -357,9 +363,10 @@ func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
 // inQueue calls fn with a handle in a transaction that has the QueueSettings of the dialect.
 func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
 	isNested := db.currentTx(ctx) != nil
+	tuned, hasSettings := db.dialect.(QueueSettings)
 
 	return wrap(db.Do(ctx, func(ctx context.Context) error {
-		if tuned, ok := db.dialect.(QueueSettings); ok && !isNested {
+		if hasSettings && !isNested { // an outer transaction keeps the usual settings
 			if err := db.conn(ctx).Exec(tuned.QueueSettings()).Error; err != nil {
 				return err
 			}

@@ -50,18 +50,21 @@ func (r webhookDeliveryRow) delivery() integrations.Delivery {
 	return integrations.Delivery(r)
 }
 
-// Enqueue implements integrations.Deliveries. Endpoints are locked and messages
-// stored in one order, so that concurrent transactions do not deadlock.
+// Enqueue implements integrations.Deliveries. It leaves out deliveries to endpoints that are not active
+// any more, and messages and deliveries that are stored already.
 func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery) error {
 	messages := list.Map(ms, func(m integrations.Message) webhookMessageRow { return webhookMessageRow(m) })
 	endpoints := list.Distinct(ds, func(d integrations.Delivery) string { return d.EndpointID })
 
+	// Endpoints are locked and messages are stored in the order of their ids, so that concurrent
+	// transactions do not deadlock.
 	slices.SortFunc(messages, func(a, b webhookMessageRow) int { return strings.Compare(a.EventID, b.EventID) })
 
 	return d.Do(ctx, func(ctx context.Context) error {
 		var active []string
 
-		err := whereIn(d.locked(ctx).Model(&webhookEndpointRow{}), "id", endpoints).Where("status = 'active'").
+		err := whereIn(d.locked(ctx).Model(&webhookEndpointRow{}), "id", endpoints).
+			Where("status = 'active'").
 			Order("id").
 			Pluck("id", &active).
 			Error
@@ -69,21 +72,27 @@ func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds [
 			return wrap(err)
 		}
 
-		keep := list.Map(ds, func(d integrations.Delivery) webhookDeliveryRow { return webhookDeliveryRow(d) })
+		var rows []webhookDeliveryRow
+		for _, delivery := range ds {
+			if _, isActive := slices.BinarySearch(active, delivery.EndpointID); isActive {
+				rows = append(rows, webhookDeliveryRow(delivery))
+			}
+		}
 
-		keep = slices.DeleteFunc(
-			keep,
-			func(r webhookDeliveryRow) bool { _, found := slices.BinarySearch(active, r.EndpointID); return !found },
-		)
-		if len(keep) == 0 {
+		if len(rows) == 0 {
 			return nil
 		}
 
-		if err := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id"})).CreateInBatches(&messages, 200).Error; err != nil {
+		const batchSize = 200
+
+		newMessages := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id"}))
+		if err := newMessages.CreateInBatches(&messages, batchSize).Error; err != nil {
 			return wrap(err)
 		}
 
-		return wrap(d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id", "endpoint_id"})).CreateInBatches(&keep, 200).Error)
+		newDeliveries := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id", "endpoint_id"}))
+
+		return wrap(newDeliveries.CreateInBatches(&rows, batchSize).Error)
 	})
 }
 
@@ -99,9 +108,11 @@ func (d deliveries) List(
 	status integrations.DeliveryStatus,
 	r page.Request,
 ) (page.Result[integrations.Delivery], error) {
-	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
+	selected := func(q *gorm.DB) *gorm.DB {
 		return whereEqual(q.Where("endpoint_id = ? AND owner_id = ?", endpointID, ownerID), "status", status)
-	}}, webhookDeliveryRow.delivery)
+	}
+
+	return listPage(ctx, d.DB, r, listQuery{where: selected}, webhookDeliveryRow.delivery)
 }
 
 // ListMessages implements integrations.Deliveries.
@@ -118,7 +129,9 @@ func (d deliveries) ListMessages(
 		q = q.Where("status = 'pending'").Order("next_at, id")
 	}
 
-	found, err := findRows(whereIfSet(q, "next_at <= ?", f.DueBy).Limit(n), webhookDeliveryRow.delivery)
+	q = whereIfSet(q, "next_at <= ?", f.DueBy).Limit(n)
+
+	found, err := findRows(q, webhookDeliveryRow.delivery)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -131,14 +144,15 @@ func (d deliveries) ListMessages(
 
 	byID := list.ToMap(messages, func(m integrations.Message) (string, integrations.Message) { return m.EventID, m })
 
-	var out []integrations.Outgoing
+	var outgoing []integrations.Outgoing
 	for _, delivery := range found {
-		if m, exists := byID[delivery.EventID]; exists { // not deleted since
-			out = append(out, integrations.Outgoing{Delivery: delivery, Message: m})
+		message, exists := byID[delivery.EventID]
+		if exists { // the message was not deleted between the two queries
+			outgoing = append(outgoing, integrations.Outgoing{Delivery: delivery, Message: message})
 		}
 	}
 
-	return out, err
+	return outgoing, err
 }
 
 // Replay implements integrations.Deliveries.
@@ -178,37 +192,40 @@ func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 	ids := list.Map(ds, func(d integrations.Delivery) string { return d.ID })
 	err = d.Do(ctx, func(ctx context.Context) error {
 		changed = nil
-		var stored, rows []webhookDeliveryRow
+		var stored, updated []webhookDeliveryRow
 
 		// The condition uses the id alone. With other columns, SQLite would read all
 		// deliveries to the endpoint.
-		if err := d.locked(ctx).Omit("attempts").Where("?", d.dialect.In("id", ids)).Order("id").Find(&stored).Error; err != nil {
+		err := d.locked(ctx).Omit("attempts").Where("?", d.dialect.In("id", ids)).Order("id").Find(&stored).Error
+		if err != nil {
 			return wrap(err)
 		}
 
-		for _, r := range stored {
-			result := results[r.ID]
+		for _, row := range stored {
+			result := results[row.ID]
 
-			// Another process has sent the delivery since.
-			if r.EndpointID != endpointID || r.Attempt != result.Attempt-1 {
+			isNextAttempt := row.Attempt == result.Attempt-1
+			if row.EndpointID != endpointID || !isNextAttempt { // another process has sent the delivery since
 				continue
 			}
 
-			r.Attempt, r.Attempts = result.Attempt, result.Attempts
+			row.Attempt, row.Attempts = result.Attempt, result.Attempts
 
-			// A replay during the attempt has reset Tries. Its result then counts only if it is a
-			// success, so that the replay is sent.
-			if replayed := result.Tries > r.Tries+1; !replayed || result.Status == integrations.Succeeded {
-				r.Status = result.Status
-				r.Tries = result.Tries
-				r.NextAt = result.NextAt
-				r.FailedAt = result.FailedAt
+			// A replay during the attempt has reset Tries of the stored row. The result of the attempt
+			// then counts only if it is a success. Otherwise the row remains due, so that the replay is sent.
+			wasReplayed := result.Tries > row.Tries+1
+			if !wasReplayed || result.Status == integrations.Succeeded {
+				row.Status = result.Status
+				row.Tries = result.Tries
+				row.NextAt = result.NextAt
+				row.FailedAt = result.FailedAt
 			}
 
-			rows, changed = append(rows, r), append(changed, r.ID)
+			updated = append(updated, row)
+			changed = append(changed, row.ID)
 		}
 
-		return updateLocked(d.unprepared(ctx), rows, "id", "attempt", "attempts", "status", "tries", "next_at", "failed_at")
+		return updateLocked(d.unprepared(ctx), updated, "id", "attempt", "attempts", "status", "tries", "next_at", "failed_at")
 	})
 
 	return changed, err

@@ -170,8 +170,16 @@ type SnapshotReader interface {
 // BulkInserter is implemented by dialects that insert many rows faster than with
 // INSERT.
 type BulkInserter interface {
-	// BulkInsert inserts the rows and calls finish in one transaction.
-	BulkInsert(ctx context.Context, pool *sql.DB, table string, columns []string, rows iter.Seq[[]any], finish func(tx *sql.Tx) error) error
+	// BulkInsert inserts the rows and calls finish in one transaction. A row has a value for each
+	// of the columns.
+	BulkInsert(
+		ctx context.Context,
+		pool *sql.DB,
+		table string,
+		columns []string,
+		rows iter.Seq[[]any],
+		finish func(tx *sql.Tx) error,
+	) error
 }
 
 // ListHinter is implemented by dialects of databases that may choose the primary key for a
@@ -271,11 +279,16 @@ func (t translator) Translate(err error) error {
 // markUnavailable marks an error that means that the database cannot be used. GORM calls it
 // through translator. Code that does not use GORM has to call it.
 func markUnavailable(d Dialect, err error) error {
-	if err == nil || d.Unavailable(err) == "" {
+	if err == nil {
+		return nil
+	}
+
+	reason := d.Unavailable(err)
+	if reason == "" {
 		return err
 	}
 
-	return unavailableError{err, d.Unavailable(err)}
+	return unavailableError{error: err, reason: reason}
 }
 
 // unavailable returns the reason if the error means that the database could not be reached or

@@ -50,23 +50,29 @@ type applicationChangeRow struct {
 
 // Create implements hiring.Applications.
 func (d applications) Create(ctx context.Context, a hiring.Application) error {
-	return d.insert(
-		ctx,
-		insert{rows: (*applicationRow)(&a), key: []string{"listing_id", "applicant_id"}, errDuplicate: hiring.ErrAlreadyApplied},
-	)
+	return d.insert(ctx, insert{
+		rows:         (*applicationRow)(&a),
+		key:          []string{"listing_id", "applicant_id"},
+		errDuplicate: hiring.ErrAlreadyApplied,
+	})
 }
 
-// visiblePart is a part of the applications that a Visibility can see. An index returns each
-// part in the order of ids. The parts of a Visibility have no row in common.
+// visiblePart is a part of the applications that a user with a hiring.Visibility can see. An index
+// returns the rows of each part in the order of ids. The parts of a Visibility have no row in common.
 type visiblePart struct {
+	// visible selects the applications of the part.
 	visible selection
-	// shownStatus is the expression for the status that users of this part see.
+	// shownStatus is the expression for the status that the user sees: applicants may have set their
+	// own in the column tracker.
 	shownStatus string
 }
 
-// withdrawalConditions returns a condition for each part of an applicant's applications that the
-// filter selects. Two partial indexes contain the applications that are withdrawn and those that
-// are not. A list with both is merged from two parts, unless the filter names the applications.
+// withdrawalConditions returns one condition for each part of an applicant's applications that the
+// filter selects. The condition is empty for a part with all applications.
+//
+// One partial index contains the applications that are withdrawn, and another one those that are not.
+// A list with both is merged from two parts. If the filter names a few applications, one part
+// suffices, because their rows are found by id.
 func withdrawalConditions(f hiring.ApplicationFilter) []string {
 	const isActive, isWithdrawn = "withdrawn_at IS NULL", "withdrawn_at IS NOT NULL"
 	switch {
@@ -81,63 +87,62 @@ func withdrawalConditions(f hiring.ApplicationFilter) []string {
 	return []string{isActive, isWithdrawn}
 }
 
-// visibleParts returns the parts of the applications that v can see.
-func visibleParts(v hiring.Visibility, f hiring.ApplicationFilter) (out []visiblePart) {
+// visibleParts returns the parts of the applications that a user with v can see: those to the user's
+// organization, and those that the user has sent to others.
+func visibleParts(v hiring.Visibility, f hiring.ApplicationFilter) (parts []visiblePart) {
 	if v.OrganizationID != "" {
-		out = append(
-			out,
-			visiblePart{
-				shownStatus: "status",
-				visible:     func(q *gorm.DB) *gorm.DB { return q.Where("organization_id = ?", v.OrganizationID) },
-			},
-		)
+		parts = append(parts, visiblePart{
+			shownStatus: "status",
+			visible:     func(q *gorm.DB) *gorm.DB { return q.Where("organization_id = ?", v.OrganizationID) },
+		})
 	}
 
 	if v.ApplicantID == "" {
-		return out
+		return parts
 	}
 
 	for _, condition := range withdrawalConditions(f) {
-		out = append(
-			out,
-			visiblePart{
-				shownStatus: "CASE WHEN tracker <> '' THEN tracker ELSE status END",
-				visible: func(q *gorm.DB) *gorm.DB {
-					q = q.Where("applicant_id = ?", v.ApplicantID)
-					if condition != "" {
-						q = q.Where(condition)
-					}
+		parts = append(parts, visiblePart{
+			shownStatus: "CASE WHEN tracker <> '' THEN tracker ELSE status END",
+			visible: func(q *gorm.DB) *gorm.DB {
+				q = q.Where("applicant_id = ?", v.ApplicantID)
+				if condition != "" {
+					q = q.Where(condition)
+				}
 
-					return whereIfSet(q, "organization_id <> ?", v.OrganizationID)
-				},
+				return whereIfSet(q, "organization_id <> ?", v.OrganizationID)
 			},
-		)
+		})
 	}
 
-	return out
+	return parts
 }
 
 // selectFiltered returns the conditions for the applications of the part that the filter selects.
 // The statements are not prepared, because they depend on the filter of a client.
 func (d applications) selectFiltered(p visiblePart, f hiring.ApplicationFilter) selection {
 	return func(q *gorm.DB) *gorm.DB {
-		q = whereInIfSet(whereInIfSet(p.visible(unprepared(q)), "id", f.IDs), "listing_id", f.ListingIDs)
+		q = p.visible(unprepared(q))
+		q = whereInIfSet(q, "id", f.IDs)
+
+		q = whereInIfSet(q, "listing_id", f.ListingIDs)
 		if len(f.Statuses) > 0 {
 			q = q.Where("status IN ?", f.Statuses)
 		}
 
 		q = whereEqual(q, "applicant_id", f.ApplicantID)
+		q = whereIfSet(q, "applied_at >= ?", f.AppliedFrom)
 
-		return whereIfSet(whereIfSet(q, "applied_at >= ?", f.AppliedFrom), "applied_at < ?", f.AppliedUntil)
+		return whereIfSet(q, "applied_at < ?", f.AppliedUntil)
 	}
 }
 
 // Get implements hiring.Applications.
 func (d applications) Get(ctx context.Context, v hiring.Visibility, id string) (hiring.Application, error) {
-	for _, p := range visibleParts(v, hiring.ApplicationFilter{}) {
-		r, err := takeRow[applicationRow](p.visible(d.locked(ctx)).Where("id = ?", id), nil)
-		if err != nil || r.ID != "" {
-			return r.application(), err
+	for _, part := range visibleParts(v, hiring.ApplicationFilter{}) {
+		row, err := takeRow[applicationRow](part.visible(d.locked(ctx)).Where("id = ?", id), nil)
+		if err != nil || row.ID != "" {
+			return row.application(), err
 		}
 	}
 
@@ -160,9 +165,8 @@ func (d applications) List(
 	case 0:
 		return page.Result[hiring.Application]{Items: []hiring.Application{}}, nil
 	case 1:
-		return listPage(ctx, d.DB, r,
-			listQuery{columns: columns, where: d.selectFiltered(parts[0], f), locked: true},
-			applicationRow.application)
+		query := listQuery{columns: columns, where: d.selectFiltered(parts[0], f), locked: true}
+		return listPage(ctx, d.DB, r, query, applicationRow.application)
 	default:
 		return d.listParts(ctx, parts, f, columns, r)
 	}
@@ -176,19 +180,23 @@ func (d applications) listParts(
 	f hiring.ApplicationFilter,
 	columns []string,
 	r page.Request,
-) (out page.Result[hiring.Application], err error) {
+) (result page.Result[hiring.Application], err error) {
 	offset := r.Offset()
 	if r.Cursor != "" {
 		offset = 0 // a cursor takes the place of the page number
 	}
 
+	// Read the ids and the number of rows of each part. One id more than the page shows that there
+	// is a next page.
 	var ids []string
-	for _, p := range parts {
-		rows := func() *gorm.DB { return d.selectFiltered(p, f)(d.conn(ctx).Model(&applicationRow{})) }
+	for _, part := range parts {
+		rows := func() *gorm.DB { return d.selectFiltered(part, f)(d.conn(ctx).Model(&applicationRow{})) }
 
 		var found []string
-		if err := whereIfSet(rows(), "id < ?", r.Cursor).Order("id DESC").Limit(offset+r.Size+1).Pluck("id", &found).Error; err != nil {
-			return out, wrap(err)
+
+		first := whereIfSet(rows(), "id < ?", r.Cursor).Order("id DESC").Limit(offset + r.Size + 1)
+		if err := first.Pluck("id", &found).Error; err != nil {
+			return result, wrap(err)
 		}
 
 		ids = append(ids, found...)
@@ -200,67 +208,68 @@ func (d applications) listParts(
 
 		n, err := countLimited(rows())
 		if err != nil {
-			return out, err
+			return result, err
 		}
 
-		out.Total += n
+		result.Total += n
 	}
 
-	if out.Total > page.MaxExact {
-		out.Total, out.TotalIsEstimate = page.MaxExact, true
+	if result.Total > page.MaxExact {
+		result.Total, result.TotalIsEstimate = page.MaxExact, true
 	}
 
+	// Merge the ids, and reduce them to those of the page.
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
 
 	ids = ids[min(offset, len(ids)):]
-
-	// One row more than the page tells that there is a next page.
 	if len(ids) > r.Size {
 		ids = ids[:r.Size]
-		out.NextCursor = ids[r.Size-1]
+		result.NextCursor = ids[r.Size-1]
 	}
 
 	if len(ids) == 0 {
-		out.Items = []hiring.Application{}
-		return out, nil
+		result.Items = []hiring.Application{}
+		return result, nil
 	}
 
+	// Read the rows of the page.
 	q := whereIn(d.conn(ctx), "id", ids).Order("id DESC")
 	if columns != nil {
 		q = q.Select(columns)
 	}
 
-	out.Items, err = findRows(q, applicationRow.application)
+	result.Items, err = findRows(q, applicationRow.application)
 
-	return out, err
+	return result, err
 }
 
 // CountByStatus implements hiring.Applications.
 func (d applications) CountByStatus(ctx context.Context, v hiring.Visibility, f hiring.ApplicationFilter) (map[hiring.Status]int, error) {
-	out := map[hiring.Status]int{}
-	for _, p := range visibleParts(v, f) {
-		counts, err := scanCounts[hiring.Status](
-			d.selectFiltered(p, f)(
-				d.conn(ctx).Model(&applicationRow{}),
-			).Select(p.shownStatus + " AS name, count(*) AS n").
-				Group(p.shownStatus),
-		)
+	total := map[hiring.Status]int{}
+	for _, part := range visibleParts(v, f) {
+		rows := d.selectFiltered(part, f)(d.conn(ctx).Model(&applicationRow{}))
+
+		counts, err := scanCounts[hiring.Status](rows.Select(part.shownStatus + " AS name, count(*) AS n").Group(part.shownStatus))
 		if err != nil {
 			return nil, err
 		}
 
 		for status, n := range counts {
-			out[status] += n
+			total[status] += n
 		}
 	}
 
-	return out, nil
+	return total, nil
 }
 
 // CountByListing implements hiring.ApplicationCounts.
 func (d applications) CountByListing(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
-	return scanCounts[string](d.unprepared(ctx).Table("applications").Select("listing_id AS name, count(*) AS n").
-		Where("organization_id = ?", organizationID).Where(d.dialect.In("listing_id", listingIDs)).Group("listing_id"))
+	return scanCounts[string](d.unprepared(ctx).
+		Table("applications").
+		Select("listing_id AS name, count(*) AS n").
+		Where("organization_id = ?", organizationID).
+		Where(d.dialect.In("listing_id", listingIDs)).
+		Group("listing_id"))
 }
 
 // UpdateStatuses implements hiring.Applications, with a statement for each new status
@@ -272,20 +281,22 @@ func (d applications) UpdateStatuses(ctx context.Context, organizationID string,
 	}
 
 	for _, status := range hiring.Statuses {
-		as := byStatus[status]
-		if len(as) == 0 {
+		changed := byStatus[status]
+		if len(changed) == 0 {
 			continue
 		}
 
-		ids := list.Map(as, func(a hiring.Application) string { return a.ID })
+		ids := list.Map(changed, func(a hiring.Application) string { return a.ID })
 
-		res := d.conn(ctx).Model(&applicationRow{}).Where("organization_id = ? AND id IN ? AND withdrawn_at IS NULL", organizationID, ids).
-			Updates(map[string]any{"status": status, "changed_at": as[0].ChangedAt, "tracker": ""})
+		res := d.conn(ctx).
+			Model(&applicationRow{}).
+			Where("organization_id = ? AND id IN ? AND withdrawn_at IS NULL", organizationID, ids).
+			Updates(map[string]any{"status": status, "changed_at": changed[0].ChangedAt, "tracker": ""})
 		if res.Error != nil {
 			return wrap(res.Error)
 		}
 
-		if res.RowsAffected != int64(len(ids)) {
+		if res.RowsAffected != int64(len(ids)) { // an application was withdrawn in the meantime
 			return errStale
 		}
 	}
@@ -295,8 +306,10 @@ func (d applications) UpdateStatuses(ctx context.Context, organizationID string,
 
 // Update implements hiring.Applications.
 func (d applications) Update(ctx context.Context, applicantID string, a hiring.Application, changes ...hiring.Change) error {
-	res := d.conn(ctx).Select("status", "changed_at", "tracker", "tracker_color", "withdrawn_at").
-		Where("id = ? AND applicant_id = ? AND withdrawn_at IS NULL", a.ID, applicantID).Updates((*applicationRow)(&a))
+	res := d.conn(ctx).
+		Select("status", "changed_at", "tracker", "tracker_color", "withdrawn_at").
+		Where("id = ? AND applicant_id = ? AND withdrawn_at IS NULL", a.ID, applicantID).
+		Updates((*applicationRow)(&a))
 	if err := requireRow(res, errStale); err != nil {
 		return err
 	}
@@ -304,13 +317,18 @@ func (d applications) Update(ctx context.Context, applicantID string, a hiring.A
 	return d.createChanges(ctx, changes)
 }
 
+// createChanges adds the changes to the timelines of their applications.
 func (d applications) createChanges(ctx context.Context, changes []hiring.Change) error {
-	return createRows(d.conn(ctx), list.Map(changes, func(c hiring.Change) applicationChangeRow { return applicationChangeRow(c) }))
+	rows := list.Map(changes, func(c hiring.Change) applicationChangeRow { return applicationChangeRow(c) })
+	return createRows(d.conn(ctx), rows)
 }
 
-// ListChanges implements hiring.Applications.
+// ListChanges implements hiring.Applications. It reads the last n changes and returns them oldest first.
 func (d applications) ListChanges(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Change, error) {
-	owned := d.conn(ctx).Model(&applicationRow{}).Select("id").Where("id = ? AND organization_id = ?", applicationID, organizationID)
+	owned := d.conn(ctx).
+		Model(&applicationRow{}).
+		Select("id").
+		Where("id = ? AND organization_id = ?", applicationID, organizationID)
 	changes, err := findRows(
 		d.conn(ctx).Where("application_id = (?)", owned).Order("id DESC").Limit(n),
 		func(r applicationChangeRow) hiring.Change { return hiring.Change(r) },
@@ -324,7 +342,7 @@ func (d applications) ListChanges(ctx context.Context, organizationID, applicati
 // applicantData implements hiring.PersonalData.
 type applicantData struct{ *DB }
 
-// EraseByApplicant implements hiring.PersonalData.
+// EraseByApplicant implements hiring.PersonalData. The rows of the applications remain, without texts.
 func (d applicantData) EraseByApplicant(ctx context.Context, applicantID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		withdrawn := func() *gorm.DB {
@@ -336,13 +354,22 @@ func (d applicantData) EraseByApplicant(ctx context.Context, applicantID string)
 			return wrap(err)
 		}
 
-		of := d.dialect.In("application_id", ids)
-		texts := map[string]any{"cover_letter": "", "resume_url": "", "answers": "[]", "tracker": "", "tracker_color": ""}
+		noTexts := map[string]any{"cover_letter": "", "resume_url": "", "answers": "[]", "tracker": "", "tracker_color": ""}
+		if err := withdrawn().Updates(noTexts).Error; err != nil {
+			return wrap(err)
+		}
 
-		return wrap(cmp.Or(
-			withdrawn().Updates(texts).Error,
-			d.conn(ctx).Model(&interviewRow{}).Where("?", of).Update("notes", "").Error,
-			deleteFrom(d.conn(ctx).Where("?", of), &applicantMessageRow{}, &applicationNoteRow{}, &applicationRatingRow{})))
+		isOfApplication := d.dialect.In("application_id", ids)
+		if err := d.conn(ctx).Model(&interviewRow{}).Where("?", isOfApplication).Update("notes", "").Error; err != nil {
+			return wrap(err)
+		}
+
+		return deleteFrom(
+			d.conn(ctx).Where("?", isOfApplication),
+			&applicantMessageRow{},
+			&applicationNoteRow{},
+			&applicationRatingRow{},
+		)
 	})
 }
 
@@ -353,15 +380,17 @@ type interviewRow hiring.Appointment
 
 // Upsert implements hiring.Appointments.
 func (d appointments) Upsert(ctx context.Context, a hiring.Appointment) error {
-	r := (*interviewRow)(&a)
+	row := (*interviewRow)(&a)
 
-	res := d.conn(ctx).Select("scheduled_at", "location", "interviewer", "notes", "status", "outcome", "sequence", "changed_at").
-		Where("id = ? AND organization_id = ?", a.ID, a.OrganizationID).Updates(r)
+	res := d.conn(ctx).
+		Select("scheduled_at", "location", "interviewer", "notes", "status", "outcome", "sequence", "changed_at").
+		Where("id = ? AND organization_id = ?", a.ID, a.OrganizationID).
+		Updates(row)
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
 
-	return wrap(d.conn(ctx).Create(r).Error)
+	return wrap(d.conn(ctx).Create(row).Error)
 }
 
 // List implements hiring.Appointments.
@@ -371,10 +400,16 @@ func (d appointments) List(
 	f hiring.AppointmentFilter,
 	r page.Request,
 ) (page.Result[hiring.Appointment], error) {
-	return listPage(ctx, d.DB, r, listQuery{locked: true, where: func(q *gorm.DB) *gorm.DB {
-		q = whereInIfSet(q.Where("organization_id = ?", organizationID), "application_id", f.ApplicationIDs)
-		return whereIfSet(whereEqual(q, "status", f.Status), "scheduled_at > ?", f.ScheduledAfter)
-	}}, func(r interviewRow) hiring.Appointment { return hiring.Appointment(r) })
+	selected := func(q *gorm.DB) *gorm.DB {
+		q = q.Where("organization_id = ?", organizationID)
+		q = whereInIfSet(q, "application_id", f.ApplicationIDs)
+		q = whereEqual(q, "status", f.Status)
+
+		return whereIfSet(q, "scheduled_at > ?", f.ScheduledAfter)
+	}
+
+	return listPage(ctx, d.DB, r, listQuery{locked: true, where: selected},
+		func(r interviewRow) hiring.Appointment { return hiring.Appointment(r) })
 }
 
 // applicantMessages implements hiring.Messages.
@@ -392,8 +427,10 @@ func (d applicantMessages) Create(ctx context.Context, m hiring.Message) error {
 
 // Get implements hiring.Messages.
 func (d applicantMessages) Get(ctx context.Context, organizationID, id string) (hiring.Message, error) {
-	r, err := takeRow[applicantMessageRow](d.conn(ctx).Where("id = ? AND organization_id = ?", id, organizationID), hiring.ErrNotFound)
-	return hiring.Message(r), err
+	selected := d.conn(ctx).Where("id = ? AND organization_id = ?", id, organizationID)
+	row, err := takeRow[applicantMessageRow](selected, hiring.ErrNotFound)
+
+	return hiring.Message(row), err
 }
 
 // List implements hiring.Messages.
@@ -436,8 +473,10 @@ func (d exports) Create(ctx context.Context, e hiring.Export, limit int) error {
 
 // Get implements hiring.Exports.
 func (d exports) Get(ctx context.Context, organizationID, id string) (hiring.Export, error) {
-	r, err := takeRow[exportRow](d.conn(ctx).Where("id = ? AND organization_id = ?", id, organizationID), hiring.ErrExportNotFound)
-	return r.export(), err
+	selected := d.conn(ctx).Where("id = ? AND organization_id = ?", id, organizationID)
+	row, err := takeRow[exportRow](selected, hiring.ErrExportNotFound)
+
+	return row.export(), err
 }
 
 // List implements hiring.Exports.
@@ -456,9 +495,12 @@ func (d exports) List(ctx context.Context, f hiring.ExportFilter, n int) ([]hiri
 
 // Update implements hiring.Exports.
 func (d exports) Update(ctx context.Context, e hiring.Export) error {
-	return requireRow(d.conn(ctx).Select("state", "rows_done", "rows_total", "finished_at").
+	res := d.conn(ctx).
+		Select("state", "rows_done", "rows_total", "finished_at").
 		Where("id = ? AND organization_id = ? AND state <> ?", e.ID, e.OrganizationID, hiring.ExportDone).
-		Updates((*exportRow)(&e)), errStale)
+		Updates((*exportRow)(&e))
+
+	return requireRow(res, errStale)
 }
 
 // Delete implements hiring.Exports.

@@ -1,7 +1,6 @@
 package gormdb
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -64,15 +63,21 @@ func (d emailChanges) Upsert(ctx context.Context, h identity.EmailHistory) error
 			}
 		}
 
-		return createRows(d.conn(ctx), list.Map(h.Undos, func(u identity.EmailUndo) emailUndoRow {
+		undos := list.Map(h.Undos, func(u identity.EmailUndo) emailUndoRow {
 			return emailUndoRow{UserID: h.UserID, ChangedAt: u.ChangedAt, Email: u.Email, EmailKey: u.Key, ExpiresAt: u.ExpiresAt}
-		}))
+		})
+
+		return createRows(d.conn(ctx), undos)
 	})
 }
 
 // IsReserved implements identity.EmailChanges.
 func (d emailChanges) IsReserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error) {
-	return exists(d.conn(ctx).Model(&emailUndoRow{}).Where("email_key = ? AND user_id <> ? AND expires_at > ?", emailKey, userID, now))
+	ofOthers := d.conn(ctx).
+		Model(&emailUndoRow{}).
+		Where("email_key = ? AND user_id <> ? AND expires_at > ?", emailKey, userID, now)
+
+	return exists(ofOthers)
 }
 
 // employerSettings implements identity.EmployerSettingsStore.
@@ -99,13 +104,14 @@ func (d employerSettings) Get(ctx context.Context, userID string) (identity.Empl
 
 // Upsert implements identity.EmployerSettingsStore.
 func (d employerSettings) Upsert(ctx context.Context, s *identity.EmployerSettings) (err error) {
-	r := employerSettingsRow(*s)
+	row := employerSettingsRow(*s)
 
-	r.Version++
+	row.Version++
 	if s.Version == 0 {
-		err = requireRow(createIfAbsent(d.conn(ctx), &r, "user_id"), errStale)
+		err = requireRow(createIfAbsent(d.conn(ctx), &row, "user_id"), errStale)
 	} else {
-		err = updateVersion(d.conn(ctx).Model(&employerSettingsRow{}).Where("user_id = ? AND version = ?", s.UserID, s.Version), &r, "user_id")
+		previous := d.conn(ctx).Model(&employerSettingsRow{}).Where("user_id = ? AND version = ?", s.UserID, s.Version)
+		err = updateVersion(previous, &row, "user_id")
 	}
 
 	if err == nil {
@@ -125,7 +131,8 @@ type invitationOptOutRow struct {
 
 // Create implements identity.OptOuts.
 func (d optOuts) Create(ctx context.Context, mailbox string, at time.Time) error {
-	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"mailbox"})).Create(&invitationOptOutRow{mailbox, at}).Error)
+	row := invitationOptOutRow{Mailbox: mailbox, CreatedAt: at}
+	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"mailbox"})).Create(&row).Error)
 }
 
 // Exists implements identity.OptOuts.
@@ -164,12 +171,18 @@ var identityExpiry = map[retention.Kind]expiry{
 	identity.InvitationKind:   expireInvitations,
 }
 
-// expireInvitations deletes expired invitations, and invited users who have no other invitation.
+// expireInvitations deletes at most n invitations that expired before the time, and invited users who
+// have no other invitation. It returns the number of deleted invitations.
 func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (total int, err error) {
 	err = db.Do(ctx, func(ctx context.Context) error {
 		var expired []membershipRow
-		err := db.locked(ctx).Select("id", "organization_id", "user_id").Where("status = 'invited' AND invited_until < ?", before).
-			Order("invited_until").Limit(n).Find(&expired).Error
+
+		err := db.locked(ctx).
+			Select("id", "organization_id", "user_id").
+			Where("status = 'invited' AND invited_until < ?", before).
+			Order("invited_until").
+			Limit(n).
+			Find(&expired).Error
 
 		total = len(expired)
 		if err != nil || total == 0 {
@@ -177,11 +190,14 @@ func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (to
 		}
 
 		ids := list.Map(expired, func(m membershipRow) string { return m.ID })
-		users := list.Map(expired, func(m membershipRow) string { return m.UserID })
+		userIDs := list.Map(expired, func(m membershipRow) string { return m.UserID })
 
-		return cmp.Or(
-			wrap(db.conn(ctx).Where("? AND ?", db.dialect.In("user_id", users), db.dialect.In("id", ids)).Delete(&membershipRow{}).Error),
-			db.deleteUninvited(ctx, users))
+		invitations := db.conn(ctx).Where("? AND ?", db.dialect.In("user_id", userIDs), db.dialect.In("id", ids))
+		if err := invitations.Delete(&membershipRow{}).Error; err != nil {
+			return wrap(err)
+		}
+
+		return db.deleteUninvited(ctx, userIDs)
 	})
 
 	return total, err
@@ -214,14 +230,20 @@ func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 
 // List implements audit.Log.
 func (d auditLog) List(ctx context.Context, f audit.Filter, r page.Request) (page.Result[audit.Entry], error) {
-	return listPage(ctx, d.DB, r, listQuery{orderedBy: "id", where: func(q *gorm.DB) *gorm.DB {
-		q = whereEqual(whereEqual(q, "organization_id", f.OrganizationID), "actor", f.Actor)
+	selected := func(q *gorm.DB) *gorm.DB {
+		q = whereEqual(q, "organization_id", f.OrganizationID)
+
+		q = whereEqual(q, "actor", f.Actor)
 		if f.About != "" {
 			q = q.Where("(actor = ? OR object = ?)", f.About, f.About)
 		}
 
 		q = whereEqual(q, "action", f.Action)
+		q = whereIfSet(q, "at >= ?", f.From)
 
-		return whereIfSet(whereIfSet(q, "at >= ?", f.From), "at < ?", f.To)
-	}}, func(r auditEntryRow) audit.Entry { return audit.Entry(r) })
+		return whereIfSet(q, "at < ?", f.To)
+	}
+
+	return listPage(ctx, d.DB, r, listQuery{orderedBy: "id", where: selected},
+		func(r auditEntryRow) audit.Entry { return audit.Entry(r) })
 }

@@ -75,31 +75,29 @@ func (d members) Get(ctx context.Context, organizationID, userID string) (identi
 // members returns the memberships with the names and e-mail addresses of their users. It leaves
 // out deleted users.
 func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.Member, error) {
-	out := make([]identity.Member, 0, len(rows))
+	team := make([]identity.Member, 0, len(rows))
 	if len(rows) == 0 {
-		return out, nil
+		return team, nil
 	}
 
 	found, err := users(d).GetByIDs(ctx, list.Map(rows, func(r membershipRow) string { return r.UserID }))
 
-	byID := list.ToMap(found, func(u identity.User) (string, identity.User) { return u.ID, u })
-	for _, r := range rows {
-		u, ok := byID[r.UserID]
-
-		// The account was deleted between the two queries.
-		if !ok {
+	userByID := list.ToMap(found, func(u identity.User) (string, identity.User) { return u.ID, u })
+	for _, row := range rows {
+		user, exists := userByID[row.UserID]
+		if !exists { // the account was deleted between the two queries
 			continue
 		}
 
-		m := identity.Member{Membership: identity.Membership(r), Name: u.Name, Email: u.Email}
-		if m.Status == identity.MemberInvited {
-			m.Name, m.Email = m.InvitedName, m.InvitedEmail
+		member := identity.Member{Membership: identity.Membership(row), Name: user.Name, Email: user.Email}
+		if member.Status == identity.MemberInvited {
+			member.Name, member.Email = member.InvitedName, member.InvitedEmail
 		}
 
-		out = append(out, m)
+		team = append(team, member)
 	}
 
-	return out, err
+	return team, err
 }
 
 // GetByUser implements identity.Members.
@@ -110,9 +108,11 @@ func (d members) GetByUser(ctx context.Context, userID string) (*identity.Member
 	}
 
 	m := identity.Membership(r)
-	m.SecondFactorMissing, err = exists(d.conn(ctx).Model(&organizationRow{}).Where("id = ? AND require_second_factor", m.OrganizationID).
-		Where("NOT EXISTS (?)", d.conn(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)),
-	)
+	confirmed := d.conn(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)
+	m.SecondFactorMissing, err = exists(d.conn(ctx).
+		Model(&organizationRow{}).
+		Where("id = ? AND require_second_factor", m.OrganizationID).
+		Where("NOT EXISTS (?)", confirmed))
 
 	return &m, err
 }
@@ -124,28 +124,30 @@ func (d members) List(
 	f identity.MemberFilter,
 	r page.Request,
 ) (page.Result[identity.Member], error) {
-	rows, out, err := listRows[membershipRow, identity.Member](ctx, d.DB, r, listQuery{
-		oldestFirst: true,
-		where: func(q *gorm.DB) *gorm.DB {
-			q = whereInIfSet(q.Where("organization_id = ? AND "+ofExistingUsers, organizationID), "user_id", f.UserIDs)
-			return whereEqual(whereEqual(q, "role", f.Role), "status", f.Status)
-		},
-	})
-	if err != nil {
-		return out, err
+	selected := func(q *gorm.DB) *gorm.DB {
+		q = q.Where("organization_id = ? AND "+ofExistingUsers, organizationID)
+		q = whereInIfSet(q, "user_id", f.UserIDs)
+		q = whereEqual(q, "role", f.Role)
+
+		return whereEqual(q, "status", f.Status)
 	}
 
-	out.Items, err = d.members(ctx, rows)
+	rows, result, err := listRows[membershipRow, identity.Member](ctx, d.DB, r, listQuery{oldestFirst: true, where: selected})
+	if err != nil {
+		return result, err
+	}
 
-	return out, err
+	result.Items, err = d.members(ctx, rows)
+
+	return result, err
 }
 
 // Upsert implements identity.Members.
 func (d members) Upsert(ctx context.Context, m *identity.Membership) error {
-	r := membershipRow(*m)
+	row := membershipRow(*m)
 
-	r.Version++
-	if err := d.createOrUpdate(ctx, &r, m.Version); err != nil {
+	row.Version++
+	if err := d.createOrUpdate(ctx, &row, m.Version); err != nil {
 		return err
 	}
 
@@ -154,15 +156,16 @@ func (d members) Upsert(ctx context.Context, m *identity.Membership) error {
 	return nil
 }
 
-// createOrUpdate stores a row that had the version before, 0 for a new one.
-func (d members) createOrUpdate(ctx context.Context, r *membershipRow, before int64) error {
-	if before > 0 {
-		row := d.conn(ctx).Model(&membershipRow{}).
-			Where("organization_id = ? AND user_id = ? AND version = ?", r.OrganizationID, r.UserID, before)
-		return updateVersion(row, r, "organization_id", "user_id", "founder")
+// createOrUpdate stores the row. previousVersion is the version of the row that it replaces, or 0 for a
+// new row.
+func (d members) createOrUpdate(ctx context.Context, row *membershipRow, previousVersion int64) error {
+	if previousVersion > 0 {
+		previous := d.conn(ctx).Model(&membershipRow{}).
+			Where("organization_id = ? AND user_id = ? AND version = ?", row.OrganizationID, row.UserID, previousVersion)
+		return updateVersion(previous, row, "organization_id", "user_id", "founder")
 	}
 
-	res := createIfAbsent(d.conn(ctx), r, "organization_id", "user_id")
+	res := createIfAbsent(d.conn(ctx), row, "organization_id", "user_id")
 	if errors.Is(res.Error, gorm.ErrForeignKeyViolated) {
 		return errStale // the invited user was deleted concurrently
 	}
@@ -188,7 +191,8 @@ func (db *DB) deleteUninvited(ctx context.Context, ids []string) error {
 		Where("NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)").Delete(&userRow{}).Error)
 }
 
-// MergeInvited implements identity.Members.
+// MergeInvited implements identity.Members. It gives the invitations of an invited user to another user
+// with an account, and deletes the invited one.
 func (d members) MergeInvited(ctx context.Context, invitedID, userID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		invited, err := takeRow[userRow](d.locked(ctx).Select("id", "status").Where("id = ?", invitedID), nil)
@@ -198,25 +202,29 @@ func (d members) MergeInvited(ctx context.Context, invitedID, userID string) err
 
 		memberships := func() *gorm.DB { return d.conn(ctx).Model(&membershipRow{}) }
 
-		var own, moved, open []string
+		// Move the invitations to teams of which the user is not a member yet.
+		var own, moved, open []string // ids of organizations
 		if err := memberships().Where("user_id = ?", userID).Pluck("organization_id", &own).Error; err != nil {
 			return wrap(err)
 		}
 
-		rest := memberships().Where("user_id = ?", invitedID) // invitations to teams of which the user is no member yet
+		toOthers := memberships().Where("user_id = ?", invitedID)
 		if len(own) > 0 {
-			rest = rest.Where("NOT ?", d.dialect.In("organization_id", own))
+			toOthers = toOthers.Where("NOT ?", d.dialect.In("organization_id", own))
 		}
 
-		if err := rest.Pluck("organization_id", &moved).Error; err != nil {
+		if err := toOthers.Pluck("organization_id", &moved).Error; err != nil {
 			return wrap(err)
 		}
 
-		if err := whereIn(memberships().Where("user_id = ?", invitedID), "organization_id", moved).Update("user_id", userID).Error; err != nil {
+		moving := whereIn(memberships().Where("user_id = ?", invitedID), "organization_id", moved)
+		if err := moving.Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}
 
-		if err := memberships().Where("user_id = ? AND status = 'invited'", userID).Pluck("organization_id", &open).Error; err != nil {
+		// Move the links in the mails of all invitations that the user can now accept.
+		err = memberships().Where("user_id = ? AND status = 'invited'", userID).Pluck("organization_id", &open).Error
+		if err != nil {
 			return wrap(err)
 		}
 

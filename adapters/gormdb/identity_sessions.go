@@ -69,8 +69,8 @@ func (d sessions) upsertRefreshTokens(ctx context.Context, sessionID string, tok
 	)
 }
 
-// principalColumns and the joins of listPrincipals read a session with its user, active
-// membership and second factor.
+// principalColumns are the columns of a principalRow, from the tables that listPrincipals joins: a
+// session (s) with its user (u), active membership (m), organization (o) and second factor (f).
 const principalColumns = `s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
 	u.email AS account_email, u.name AS account_name, u.kind AS account_kind, u.status AS account_status, u.registered AS account_registered,
 	u.email_verified_at AS account_email_verified_at, u.moderator_since AS account_moderator_since, u.created_at AS account_created_at,
@@ -97,8 +97,8 @@ func (d sessions) GetPrincipals(ctx context.Context, sessionIDs []string) ([]ide
 }
 
 // listPrincipals reads the selected sessions with their users and memberships. It runs for
-// every signed-in request: a constant statement that uses primary keys and the index of active
-// memberships.
+// every signed-in request, so that its statement is constant and uses primary keys and the index of
+// active memberships only.
 func (d sessions) listPrincipals(ctx context.Context, selected func(*gorm.DB) *gorm.DB) ([]identity.Principal, error) {
 	q := d.conn(ctx).Table("sessions AS s").Select(principalColumns).
 		Joins("JOIN users u ON u.id = s.user_id AND u.status = 'active' AND u.locked_at IS NULL").
@@ -143,28 +143,27 @@ func (d sessions) List(ctx context.Context, userID string, now time.Time, r page
 	const isBrowser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
 	api, browser := identity.LiveCutoffs(now)
 
-	out, err := listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
-		return q.Where(
-			"user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")",
-			userID,
-			now,
-			browser,
-			api,
-		)
-	}}, func(r sessionRow) identity.Session { return identity.Session(r) })
-	if err != nil || len(out.Items) == 0 {
-		return out, err
+	live := func(q *gorm.DB) *gorm.DB {
+		return q.Where("user_id = ? AND ended_at IS NULL AND expires_at > ?", userID, now).
+			Where("(last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")", browser, api)
 	}
 
-	ids := list.Map(out.Items, func(s identity.Session) string { return s.ID })
+	result, err := listPage(ctx, d.DB, r, listQuery{where: live},
+		func(r sessionRow) identity.Session { return identity.Session(r) })
+	if err != nil || len(result.Items) == 0 {
+		return result, err
+	}
+
+	// Set Session.Browser, which is not a column of the sessions.
+	ids := list.Map(result.Items, func(s identity.Session) string { return s.ID })
 	var browsers []string
 
 	err = whereIn(d.conn(ctx).Model(&browserSessionRow{}), "session_id", ids).Pluck("session_id", &browsers).Error
 	for i, id := range ids {
-		out.Items[i].Browser = slices.Contains(browsers, id)
+		result.Items[i].Browser = slices.Contains(browsers, id)
 	}
 
-	return out, wrap(err)
+	return result, wrap(err)
 }
 
 // Update implements identity.Sessions.
@@ -231,7 +230,9 @@ func (d mailTokens) Get(ctx context.Context, hash string, p identity.Purpose) (i
 // MarkUsed implements identity.MailTokens.
 func (d mailTokens) MarkUsed(ctx context.Context, userID string, f identity.MailTokenFilter, at time.Time) (int, error) {
 	q := d.conn(ctx).Model(&mailTokenRow{}).Where("user_id = ? AND used_at IS NULL", userID)
-	q = whereEqual(whereEqual(whereEqual(q, "hash", f.Hash), "purpose", f.Purpose), "organization_id", f.OrganizationID)
+	q = whereEqual(q, "hash", f.Hash)
+	q = whereEqual(q, "purpose", f.Purpose)
+	q = whereEqual(q, "organization_id", f.OrganizationID)
 	res := q.Update("used_at", at)
 
 	return int(res.RowsAffected), wrap(res.Error)
@@ -286,15 +287,17 @@ func (d secondFactors) Upsert(ctx context.Context, factor identity.SecondFactor)
 		}
 
 		if used := without(stored, factor.RecoveryCodes); len(used) > 0 {
-			if err := d.conn(ctx).Where("user_id = ? AND hash IN ?", factor.UserID, used).Delete(&recoveryCodeRow{}).Error; err != nil {
+			usedCodes := d.conn(ctx).Where("user_id = ? AND hash IN ?", factor.UserID, used)
+			if err := usedCodes.Delete(&recoveryCodeRow{}).Error; err != nil {
 				return wrap(err)
 			}
 		}
 
-		return createRows(
-			d.conn(ctx),
-			list.Map(without(factor.RecoveryCodes, stored), func(hash string) recoveryCodeRow { return recoveryCodeRow{factor.UserID, hash} }),
-		)
+		added := without(factor.RecoveryCodes, stored)
+
+		return createRows(d.conn(ctx), list.Map(added, func(hash string) recoveryCodeRow {
+			return recoveryCodeRow{UserID: factor.UserID, Hash: hash}
+		}))
 	})
 }
 

@@ -53,17 +53,20 @@ func (d users) Create(ctx context.Context, user *identity.User) error {
 			return wrap(res.Error)
 		}
 
-		// A user who was deleted since the insert makes the transaction run again.
-		existing, err := takeRow[userRow](d.locked(ctx).Select("id", "status", "version").Where("email_key = ?", r.Key), errStale)
+		// The address belongs to a user already. If that user was deleted since the insert, errStale
+		// makes the transaction run again.
+		withSameKey := d.locked(ctx).Select("id", "status", "version").Where("email_key = ?", r.Key)
+
+		existing, err := takeRow[userRow](withSameKey, errStale)
 		if err != nil {
 			return err
 		}
 
-		// An invited user, who has no password yet, becomes the new user and keeps the id.
 		if existing.Status != identity.UserInvited {
 			return identity.ErrEmailTaken
 		}
 
+		// An invited user, who has no password yet, becomes the new user and keeps the id.
 		r.ID, r.Version = existing.ID, existing.Version+1
 		user.ID, user.Version = r.ID, r.Version
 
@@ -93,7 +96,9 @@ func (d users) Update(ctx context.Context, u *identity.User) error {
 	r := newUserRow(*u)
 	r.Version++
 
-	err := updateVersion(d.conn(ctx).Model(&userRow{}).Where("id = ? AND version = ?", u.ID, u.Version), &r, "id", "created_at")
+	previous := d.conn(ctx).Model(&userRow{}).Where("id = ? AND version = ?", u.ID, u.Version)
+
+	err := updateVersion(previous, &r, "id", "created_at")
 	if errors.Is(err, errDuplicate) {
 		return identity.ErrEmailTaken
 	}
@@ -107,8 +112,11 @@ func (d users) Update(ctx context.Context, u *identity.User) error {
 
 // RecordSignIn implements identity.Users.
 func (d users) RecordSignIn(ctx context.Context, id, oldVerifier, newVerifier string, at time.Time) (bool, error) {
-	res := d.conn(ctx).Model(&userRow{}).Where("id = ? AND password_hash = ? AND status = 'active' AND locked_at IS NULL", id, oldVerifier).
+	res := d.conn(ctx).
+		Model(&userRow{}).
+		Where("id = ? AND password_hash = ? AND status = 'active' AND locked_at IS NULL", id, oldVerifier).
 		Updates(map[string]any{"last_login_at": at, "password_hash": newVerifier})
+
 	return res.RowsAffected == 1, wrap(res.Error)
 }
 
@@ -159,7 +167,8 @@ func (d organizations) Upsert(ctx context.Context, o *identity.Organization) (er
 	if o.Version == 0 {
 		err = wrap(d.conn(ctx).Create(&r).Error)
 	} else {
-		err = updateVersion(d.conn(ctx).Model(&organizationRow{}).Where("id = ? AND version = ?", o.ID, o.Version), &r, "id", "created_at")
+		previous := d.conn(ctx).Model(&organizationRow{}).Where("id = ? AND version = ?", o.ID, o.Version)
+		err = updateVersion(previous, &r, "id", "created_at")
 	}
 
 	if err == nil {

@@ -43,8 +43,10 @@ func (r appRow) app() integrations.App {
 
 // Create implements integrations.Apps.
 func (d apps) Create(ctx context.Context, a integrations.App, limit int) error {
-	r := appRow(a)
-	return createBelowLimit(ctx, d.DB, &r, "applications of "+a.OwnerID, limit, integrations.ErrTooManyApps, "owner_id = ?", a.OwnerID)
+	row := appRow(a)
+	lock := "applications of " + a.OwnerID
+
+	return createBelowLimit(ctx, d.DB, &row, lock, limit, integrations.ErrTooManyApps, "owner_id = ?", a.OwnerID)
 }
 
 // Get implements integrations.Apps.
@@ -88,7 +90,8 @@ func (d apps) Update(ctx context.Context, a integrations.App) error {
 // Delete implements integrations.Apps.
 func (d apps) Delete(ctx context.Context, ownerID, id string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := requireRow(ofAppOwner(d.conn(ctx), ownerID).Where("id = ?", id).Delete(&appRow{}), integrations.ErrAppNotFound); err != nil {
+		deleted := ofAppOwner(d.conn(ctx), ownerID).Where("id = ?", id).Delete(&appRow{})
+		if err := requireRow(deleted, integrations.ErrAppNotFound); err != nil {
 			return err
 		}
 
@@ -119,23 +122,25 @@ func (d keys) GetByHash(ctx context.Context, hash string) (integrations.Key, int
 		App appRow    `gorm:"embedded;embeddedPrefix:app_of_"`
 		Key apiKeyRow `gorm:"embedded;embeddedPrefix:key_of_"`
 	}
-	r, err := takeRow[keyWithApp](
-		d.conn(ctx).Table("api_keys AS k").Select(columnsAs[apiKeyRow](d.DB, "k", "key_of_")+", "+columnsAs[appRow](d.DB, "a", "app_of_")).
-			Joins("JOIN apps AS a ON a.id = k.app_id").Where("k.hash = ?", hash),
-		integrations.ErrKeyNotFound,
-	)
+	columns := columnsAs[apiKeyRow](d.DB, "k", "key_of_") + ", " + columnsAs[appRow](d.DB, "a", "app_of_")
+	selected := d.conn(ctx).
+		Table("api_keys AS k").
+		Select(columns).
+		Joins("JOIN apps AS a ON a.id = k.app_id").
+		Where("k.hash = ?", hash)
 
-	return r.Key.apiKey(), r.App.app(), err
+	row, err := takeRow[keyWithApp](selected, integrations.ErrKeyNotFound)
+
+	return row.Key.apiKey(), row.App.app(), err
 }
 
-// ofOwner restricts q to the keys of applications of the owner.
+// ofOwner restricts q to the keys of applications of the owner. If appID is not empty, it restricts q to
+// the keys of this application.
 func (d keys) ofOwner(ctx context.Context, q *gorm.DB, ownerID, appID string) *gorm.DB {
 	apps := ofAppOwner(d.conn(ctx).Model(&appRow{}).Select("id"), ownerID)
-	if appID != "" {
-		apps, q = apps.Where("id = ?", appID), q.Where("app_id = ?", appID)
-	}
+	apps = whereEqual(apps, "id", appID)
 
-	return q.Where("app_id IN (?)", apps)
+	return whereEqual(q, "app_id", appID).Where("app_id IN (?)", apps)
 }
 
 // List implements integrations.Keys.
@@ -167,7 +172,7 @@ func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed m
 	return d.Do(ctx, func(ctx context.Context) error {
 		if len(rows) > 0 {
 			add := d.addOnConflict("app_usage", []string{"app_id", "day"}, "requests", "errors")
-			if err := d.unprepared(ctx).Clauses(add).CreateInBatches(&rows, 1000).Error; err != nil {
+			if err := d.unprepared(ctx).Clauses(add).CreateInBatches(&rows, usageBatchSize).Error; err != nil {
 				return wrap(err)
 			}
 		}
@@ -176,18 +181,24 @@ func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed m
 	})
 }
 
-// updateLastUsed stores when keys were last used.
-func (d usage) updateLastUsed(ctx context.Context, at map[string]time.Time) error {
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(at)), 1000) {
+// usageBatchSize is the maximum number of rows in a statement.
+const usageBatchSize = 1_000
+
+// updateLastUsed stores when keys were last used, by the ids of the keys. Another process may already
+// have stored a later time.
+func (d usage) updateLastUsed(ctx context.Context, lastUsed map[string]time.Time) error {
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(lastUsed)), usageBatchSize) {
 		var rows []apiKeyRow
 		if err := whereIn(d.locked(ctx), "id", ids).Order("id").Find(&rows).Error; err != nil {
 			return wrap(err)
 		}
 
-		rows = slices.DeleteFunc(rows, func(r apiKeyRow) bool { return r.LastUsedAt != nil && !r.LastUsedAt.Before(at[r.ID]) })
+		rows = slices.DeleteFunc(rows, func(r apiKeyRow) bool {
+			return r.LastUsedAt != nil && !r.LastUsedAt.Before(lastUsed[r.ID])
+		})
 		for i, r := range rows {
-			used := at[r.ID]
-			rows[i].LastUsedAt = &used
+			usedAt := lastUsed[r.ID]
+			rows[i].LastUsedAt = &usedAt
 		}
 
 		if err := updateLocked(d.unprepared(ctx), rows, "id", "last_used_at"); err != nil {
@@ -207,7 +218,8 @@ func (d usage) List(ctx context.Context, appID, from, to string) ([]integrations
 // integrationsExpiry contains the kinds of expiring rows of module integrations.
 var integrationsExpiry = map[retention.Kind]expiry{
 	integrations.UsageKind: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
-		return deleteLimited[usageRow](db.conn(ctx).Where("day < ?", before.UTC().Format(time.DateOnly)), n, "day", "app_id", "day")
+		expired := db.conn(ctx).Where("day < ?", before.UTC().Format(time.DateOnly))
+		return deleteLimited[usageRow](expired, n, "day", "app_id", "day")
 	},
 	integrations.GrantsKind:    deleteExpiredBy[oauthGrantRow]("expires_at", "id"),
 	integrations.TokensKind:    deleteExpiredBy[oauthTokenRow]("expires_at", "hash"),

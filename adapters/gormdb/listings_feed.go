@@ -18,14 +18,16 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// feed implements listings.Feed. Every transaction that writes listings also
-// writes their ids to listing_changes.
+// feed implements listings.Feed: it lists the listings that have changed since a position.
 //
-// On Postgres, transactions do not commit in the order of their ids. A reader that continued
-// after the highest id that it has seen would therefore miss transactions that commit late. A
-// position is instead like a snapshot of Postgres: it also contains the transactions that
-// were running when it was read, of which there is at most one per connection. In databases
-// without a SnapshotReader, the numbers of changes have the order of the commits.
+// Every transaction that writes listings also writes their ids to listing_changes, with a number
+// (xid) by which readers continue. On Postgres, this is the id of the transaction. Transactions do not
+// commit in the order of their ids. A reader that continued after the highest id that it has seen would
+// therefore miss transactions that commit late. A position is instead like a snapshot of Postgres: it
+// also contains the transactions that were running when the position was read, at most one per
+// connection.
+//
+// In databases without a SnapshotReader, a counter numbers the changes in the order of the commits.
 type feed struct{ *DB }
 
 // feedPosition is a listings.FeedPosition. Its zero value precedes all changes.
@@ -39,11 +41,12 @@ type feedPosition struct {
 	Running []int64 `json:"running,omitempty"`
 }
 
-// oldest returns the first transaction that has not been returned.
+// oldest returns the first transaction that may not have been returned.
 func (p feedPosition) oldest() int64 { return slices.Min(append([]int64{p.Next}, p.Running...)) }
 
-// afterTransaction returns the position of a reader at p that has been given all changes up to
-// the transaction last. now is the snapshot in which the changes were read.
+// afterTransaction returns the position of a reader that continued from p and has been given all
+// changes up to the transaction last. now is the snapshot in which the changes were read: transactions
+// up to last that were running then are still to be returned.
 func (p feedPosition) afterTransaction(last int64, now feedPosition) feedPosition {
 	after := feedPosition{Store: p.Store, Next: max(p.Next, last+1)}
 	for _, xid := range p.Running {
@@ -79,26 +82,29 @@ func (db *DB) recordListings(ctx context.Context, ids []string) error {
 	now := db.clock.Now()
 
 	rows := list.Map(ids, func(id string) listingChangeRow { return listingChangeRow{ListingID: id, ChangedAt: now} })
-	if _, ok := db.dialect.(SnapshotReader); ok {
+	if _, ok := db.dialect.(SnapshotReader); ok { // the database numbers the rows
 		return wrap(db.unprepared(ctx).Clauses(ignoreOnConflict(nil)).Omit("xid").Create(&rows).Error)
 	}
 
 	return db.Do(ctx, func(ctx context.Context) error {
-		feed := db.conn(ctx).Table("listing_feed").Where("1 = 1")
-		if err := feed.Session(&gorm.Session{}).Update("last_xid", gorm.Expr("last_xid + ?", len(rows))).Error; err != nil {
+		// Reserve as many numbers of the counter as there are rows. The update locks the counter
+		// until the commit, so that its numbers have the order of the commits.
+		counter := func() *gorm.DB { return db.conn(ctx).Table("listing_feed").Where("1 = 1") }
+		if err := counter().Update("last_xid", gorm.Expr("last_xid + ?", len(rows))).Error; err != nil {
 			return wrap(err)
 		}
 
 		var last int64
-		if err := feed.Session(&gorm.Session{}).Pluck("last_xid", &last).Error; err != nil {
+		if err := counter().Pluck("last_xid", &last).Error; err != nil {
 			return wrap(err)
 		}
 
+		first := last - int64(len(rows)) + 1
 		for i := range rows {
-			rows[i].Xid = last - int64(len(rows)) + int64(i) + 1
+			rows[i].Xid = first + int64(i)
 		}
 
-		return wrap(db.unprepared(ctx).CreateInBatches(&rows, 1_000).Error)
+		return wrap(db.unprepared(ctx).CreateInBatches(&rows, openBatchSize).Error)
 	})
 }
 
@@ -118,9 +124,10 @@ func (d feed) setEpoch(q *gorm.DB) error {
 // beginEpoch replaces the initial epoch, which is the same in all new databases, by a unique
 // one.
 func (d feed) beginEpoch(ctx context.Context) error {
-	return wrap(
-		d.conn(ctx).Table("listing_feed").Where("epoch = ?", "00000000-0000-0000-0000-000000000000").Update("epoch", d.newID()).Error,
-	)
+	const initialEpoch = "00000000-0000-0000-0000-000000000000"
+	initial := d.conn(ctx).Table("listing_feed").Where("epoch = ?", initialEpoch)
+
+	return wrap(initial.Update("epoch", d.newID()).Error)
 }
 
 // nextChange is the expression for the number of the next change.
@@ -159,12 +166,12 @@ func (d feed) storeID() string {
 }
 
 // parseSnapshot returns the position of a reader that has been given everything that is visible
-// in the snapshot.
+// in the snapshot. See SnapshotReader for its format, xmin:xmax:running or xmin alone.
 func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
-	next, rest, found := strings.Cut(snapshot, ":")
+	next, rest, hasRunning := strings.Cut(snapshot, ":")
 
 	var running string
-	if found {
+	if hasRunning {
 		next, running, _ = strings.Cut(rest, ":")
 	}
 
@@ -173,16 +180,18 @@ func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
 	p.Next, err = strconv.ParseInt(next, 10, 64)
 	for _, text := range strings.FieldsFunc(running, func(r rune) bool { return r == ',' }) {
 		xid, parseErr := strconv.ParseInt(text, 10, 64)
-		p.Running, err = append(p.Running, xid), cmp.Or(err, parseErr)
+		err = cmp.Or(err, parseErr)
+		p.Running = append(p.Running, xid)
 	}
 
 	return p, err
 }
 
-// openBatchSize is the number of listings that one statement of ReadOpen reads.
+// openBatchSize is the number of rows that one statement of the feed reads or writes.
 const openBatchSize = 1_000
 
-// ReadOpen implements listings.Feed.
+// ReadOpen implements listings.Feed. It reads the position first, so that changes during the reading
+// are also returned after the position.
 func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
 	var store, snapshot string
 
@@ -196,7 +205,8 @@ func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 		return "", err
 	}
 
-	for last := (*fullListingRow)(nil); ; {
+	var last *fullListingRow // the last row of the previous batch
+	for {
 		q := d.unprepared(ctx).Where(isTrue("open")).Order("posted_at DESC, id DESC").Limit(openBatchSize)
 		if last != nil {
 			q = q.Where(rowsAfter("posted_at"), last.Short.PostedAt, last.Short.ID, last.Short.PostedAt)
@@ -207,9 +217,9 @@ func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 			return "", wrap(err)
 		}
 
-		ls := d.decodeListings(rows)
-		for i := range ls {
-			if err := fn(&ls[i]); err != nil {
+		open := d.decodeListings(rows)
+		for i := range open {
+			if err := fn(&open[i]); err != nil {
 				return "", err
 			}
 		}
@@ -225,18 +235,18 @@ func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 // decodeListings returns the listings of the rows. It logs and leaves out rows that cannot be
 // decoded.
 func (d *DB) decodeListings(rows []fullListingRow) []listings.Listing {
-	out := make([]listings.Listing, 0, len(rows))
+	decoded := make([]listings.Listing, 0, len(rows))
 	for i := range rows {
-		l, err := rows[i].listing()
+		listing, err := rows[i].listing()
 		if err != nil {
 			d.log.Error("listing cannot be decoded and is left out", "listing", rows[i].Short.ID, "error", err)
 			continue
 		}
 
-		out = append(out, l)
+		decoded = append(decoded, listing)
 	}
 
-	return out
+	return decoded
 }
 
 // encode returns the position as JSON.
@@ -303,9 +313,11 @@ func (d feed) changesSince(
 		return nil, next, false, err
 	}
 
-	// The reader may know another store, or be so late that changes after its position were
-	// deleted, or be ahead of a database that was restored from a backup.
-	if now.Store != from.Store || state.Purged >= from.oldest() || from.Next > now.Next {
+	isOfAnotherStore := now.Store != from.Store
+	isTooOld := state.Purged >= from.oldest() // changes after the position were deleted
+
+	isAhead := from.Next > now.Next // the database was restored from a backup
+	if isOfAnotherStore || isTooOld || isAhead {
 		return nil, next, false, listings.ErrFeedPosition
 	}
 
@@ -327,12 +339,13 @@ func (d feed) changesSince(
 
 // feedState is the state of the feed, read in the same snapshot as the changes.
 type feedState struct {
-	Store    string
-	Snapshot string
-	Purged   int64
+	Store    string // see feedPosition.Store
+	Snapshot string // see SnapshotReader
+	Purged   int64  // the last transaction whose changes were deleted
 }
 
-// readChanges reads at most n changes in the order of their transactions.
+// readChanges reads at most n changes in the order of their transactions, with the state of the feed.
+// A single statement reads both from the same snapshot; its row has a NULL xid if there is no change.
 func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state feedState, changes []listingChangeRow, err error) {
 	rows := "SELECT xid, listing_id FROM listing_changes WHERE xid >= ?"
 	if len(from.Running) > 0 {
@@ -367,10 +380,10 @@ func (d feed) wholeTransactions(ctx context.Context, changes []listingChangeRow)
 		return slices.DeleteFunc(changes, func(c listingChangeRow) bool { return c.Xid == last }), nil
 	}
 
-	var all []listingChangeRow
-	err := d.unprepared(ctx).Raw("SELECT xid, listing_id FROM listing_changes WHERE xid = ?", last).Scan(&all).Error
+	var whole []listingChangeRow
+	err := d.unprepared(ctx).Raw("SELECT xid, listing_id FROM listing_changes WHERE xid = ?", last).Scan(&whole).Error
 
-	return all, wrap(err)
+	return whole, wrap(err)
 }
 
 // Reset implements listings.Feed.
@@ -393,10 +406,12 @@ var listingsExpiry = map[retention.Kind]expiry{
 // first. It does not delete changes after the oldest running transaction.
 func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		var last *int64
+		var last *int64 // the last transaction to delete
+
+		oldest := "SELECT xid, changed_at FROM listing_changes WHERE xid < " + d.snapshots().OldestRunning() + " ORDER BY xid LIMIT ?"
 
 		err := d.unprepared(ctx).
-			Raw("SELECT max(xid) FROM (SELECT xid, changed_at FROM listing_changes WHERE xid < "+d.snapshots().OldestRunning()+" ORDER BY xid LIMIT ?) oldest WHERE changed_at < ?", n, before).
+			Raw("SELECT max(xid) FROM ("+oldest+") oldest WHERE changed_at < ?", n, before).
 			Scan(&last).
 			Error
 		if err != nil || last == nil {
@@ -404,9 +419,13 @@ func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) 
 		}
 
 		removed := d.unprepared(ctx).Exec("DELETE FROM listing_changes WHERE xid <= ? AND changed_at < ?", *last, before)
+		if removed.Error != nil {
+			return wrap(removed.Error)
+		}
+
 		deleted = int(removed.RowsAffected)
 
-		return wrap(cmp.Or(removed.Error, d.unprepared(ctx).Exec("UPDATE listing_feed SET purged_xid = ?", *last).Error))
+		return wrap(d.unprepared(ctx).Exec("UPDATE listing_feed SET purged_xid = ?", *last).Error)
 	})
 
 	return deleted, err

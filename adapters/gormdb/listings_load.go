@@ -1,7 +1,6 @@
 package gormdb
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"iter"
@@ -18,26 +17,29 @@ const loadReportSize = 500
 
 // Load implements listings.Loader.
 func (d listingRepository) Load(ctx context.Context, all iter.Seq[listings.Listing], done func(int)) error {
+	// rows yields the values of each listing, and reports the progress.
 	rows := func(yield func([]any) bool) {
-		n := 0
-		for l := range all {
-			if !yield(newListingRow(l).values()) {
+		unreported := 0
+		for listing := range all {
+			if !yield(newListingRow(listing).values()) {
 				return
 			}
 
-			if n++; n == loadReportSize {
-				done(n)
+			unreported++
+			if unreported == loadReportSize {
+				done(unreported)
 
-				n = 0
+				unreported = 0
 			}
 		}
 
-		done(n)
+		done(unreported)
 	}
 
 	var err error
 	if inserter, ok := d.dialect.(BulkInserter); ok {
-		err = inserter.BulkInsert(ctx, d.pool, "listings", loadedColumns, rows, func(tx *sql.Tx) error { return d.newEpoch(ctx, tx) })
+		newEpoch := func(tx *sql.Tx) error { return d.newEpoch(ctx, tx) }
+		err = inserter.BulkInsert(ctx, d.pool, "listings", loadedColumns, rows, newEpoch)
 	} else {
 		err = d.loadInserts(ctx, rows)
 	}
@@ -51,38 +53,50 @@ const deleteBatchSize = 1_000
 // DeleteByOrganizations implements listings.Loader.
 func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizationIDs []string) (removed int, err error) {
 	for _, organizationID := range organizationIDs {
-		for n := deleteBatchSize; n == deleteBatchSize; removed += n {
-			err := d.Do(ctx, func(ctx context.Context) error {
-				var ids []string
-
-				err := d.conn(ctx).Table("listings").
-					Where("organization_id = ?", organizationID).
-					Limit(deleteBatchSize).
-					Pluck("id", &ids).Error
-				if err != nil {
-					return wrap(err)
-				}
-
-				n = len(ids)
-				if err := d.recordListings(ctx, ids); err != nil {
-					return err
-				}
-
-				for _, table := range []string{"listing_views", "listing_reports", "listing_cases"} {
-					if err := d.unprepared(ctx).Exec("DELETE FROM "+table+" WHERE ?", d.dialect.In("listing_id", ids)).Error; err != nil {
-						return wrap(err)
-					}
-				}
-
-				return wrap(d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.In("id", ids)).Error)
-			})
+		for isLastBatch := false; !isLastBatch; {
+			n, err := d.deleteBatch(ctx, organizationID)
 			if err != nil {
 				return removed, err
 			}
+
+			removed += n
+			isLastBatch = n < deleteBatchSize
 		}
 	}
 
 	return removed, nil
+}
+
+// deleteBatch deletes at most deleteBatchSize listings of the organization with everything that refers
+// to them, and returns their number.
+func (d listingRepository) deleteBatch(ctx context.Context, organizationID string) (n int, err error) {
+	err = d.Do(ctx, func(ctx context.Context) error {
+		var ids []string
+
+		err := d.conn(ctx).Table("listings").
+			Where("organization_id = ?", organizationID).
+			Limit(deleteBatchSize).
+			Pluck("id", &ids).Error
+		if err != nil {
+			return wrap(err)
+		}
+
+		n = len(ids)
+		if err := d.recordListings(ctx, ids); err != nil {
+			return err
+		}
+
+		for _, table := range []string{"listing_views", "listing_reports", "listing_cases"} {
+			err := d.unprepared(ctx).Exec("DELETE FROM "+table+" WHERE ?", d.dialect.In("listing_id", ids)).Error
+			if err != nil {
+				return wrap(err)
+			}
+		}
+
+		return wrap(d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.In("id", ids)).Error)
+	})
+
+	return n, err
 }
 
 // loadedColumns are the columns that Load writes.
@@ -138,8 +152,9 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 
 	defer func() { _ = tx.Rollback() }()
 
+	columns := strings.Join(loadedColumns, ", ")
 	values := "?" + strings.Repeat(", ?", len(loadedColumns)-1)
-	statement := "INSERT INTO listings (" + strings.Join(loadedColumns, ", ") + ") VALUES (" + values + ") " + ignore //nolint:gosec // of constants
+	statement := "INSERT INTO listings (" + columns + ") VALUES (" + values + ") " + ignore //nolint:gosec // of constants
 
 	insert, err := tx.PrepareContext(ctx, statement)
 	if err != nil {
@@ -160,7 +175,11 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 		}
 	}
 
-	if err := cmp.Or(ctx.Err(), d.newEpoch(ctx, tx)); err != nil {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+
+	if err := d.newEpoch(ctx, tx); err != nil {
 		return false, err
 	}
 

@@ -72,7 +72,8 @@ func (d listingRepository) Update(ctx context.Context, organizationID string, ls
 			return wrap(err)
 		}
 
-		if !slices.EqualFunc(stored, ls, func(r listingRow, l listings.Listing) bool { return r.ID == l.ID && r.Version == l.Version-1 }) {
+		isPrevious := func(r listingRow, l listings.Listing) bool { return r.ID == l.ID && r.Version == l.Version-1 }
+		if !slices.EqualFunc(stored, ls, isPrevious) {
 			return tx.ErrStale
 		}
 
@@ -92,21 +93,29 @@ func listingIDs(ls []listings.Listing) []string {
 const publicCondition = "open AND (application_deadline IS NULL OR application_deadline > ?)"
 
 // ListPublic implements listings.PublicRepository.
-func (d listingRepository) ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]listings.Listing, error) {
+func (d listingRepository) ListPublic(
+	ctx context.Context,
+	ids []string,
+	now time.Time,
+	withTexts bool,
+) ([]listings.Listing, error) {
 	q := whereIn(d.conn(ctx), "id", ids).Where(publicCondition, now)
-	if texts {
-		var rows []fullListingRow
-		err := q.Find(&rows).Error
-		return d.decodeListings(rows), wrap(err)
+	if !withTexts {
+		return findRows(q, listingRow.listing)
 	}
 
-	return findRows(q, listingRow.listing)
+	var rows []fullListingRow
+	err := q.Find(&rows).Error
+
+	return d.decodeListings(rows), wrap(err)
 }
 
 // ClaimExpired implements listings.Repository.
 func (d listingRepository) ClaimExpired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
-	return findFull(d.skipLocked(ctx).Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
-		Order("application_deadline").Limit(n))
+	return findFull(d.skipLocked(ctx).
+		Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
+		Order("application_deadline").
+		Limit(n))
 }
 
 // ListBySelection implements listings.Repository.
@@ -176,22 +185,24 @@ func whereState(q *gorm.DB, state listings.State, now time.Time) *gorm.DB {
 	return q.Where("hidden_at IS NULL AND status = ?", state)
 }
 
-// listOwn returns a page of the listings of an organization that the queries of rows select.
-func (d listingRepository) listOwn(rows func() *gorm.DB, r page.Request) (page.Result[listings.Listing], error) {
-	var out page.Result[listings.Listing]
+// listOwn returns a page of the listings of an organization, newest first. Each call of selected
+// returns a new query of the listings that the list consists of.
+func (d listingRepository) listOwn(selected func() *gorm.DB, r page.Request) (page.Result[listings.Listing], error) {
+	var result page.Result[listings.Listing]
 
-	n, err := countLimited(rows())
+	n, err := countLimited(selected())
 	if err != nil {
-		return out, err
+		return result, err
 	}
 
-	out.Total, out.TotalIsEstimate = min(n, page.MaxExact), n > page.MaxExact
+	result.Total, result.TotalIsEstimate = min(n, page.MaxExact), n > page.MaxExact
 
-	q := rows().Order("created_at DESC, id DESC").Limit(r.Size + 1)
+	// One row more than the page shows that there is a next page.
+	q := selected().Order("created_at DESC, id DESC").Limit(r.Size + 1)
 	if r.Cursor != "" {
 		at, err := parseListingCursor(r.Cursor)
 		if err != nil {
-			return out, err
+			return result, err
 		}
 
 		// A comparison of rows, unlike an OR, can use an index at any depth of the list.
@@ -202,31 +213,32 @@ func (d listingRepository) listOwn(rows func() *gorm.DB, r page.Request) (page.R
 
 	var found []listingRow
 	if err := q.Find(&found).Error; err != nil {
-		return out, wrap(err)
+		return result, wrap(err)
 	}
 
 	if len(found) > r.Size {
 		found = found[:r.Size]
 		last := found[r.Size-1]
-		out.NextCursor = listingCursor{CreatedAt: last.CreatedAt, ID: last.ID}.encode()
+		result.NextCursor = listingCursor{CreatedAt: last.CreatedAt, ID: last.ID}.encode()
 	}
 
-	out.Items = list.Map(found, listingRow.listing)
+	result.Items = list.Map(found, listingRow.listing)
 
-	return out, nil
+	return result, nil
 }
 
-// Export implements listings.Repository.
+// Export implements listings.Repository. It reads many rows, so that it bypasses GORM.
 func (d listingRepository) Export(
 	ctx context.Context,
 	organizationID string,
 	status listings.Status,
 	cursor string,
 	n int,
-) (out []listings.Exported, next string, err error) {
+) (exported []listings.Exported, next string, err error) {
 	where, args := "organization_id = ?", []any{organizationID}
 	if status != "" {
-		where, args = where+" AND status = ?", append(args, string(status))
+		where += " AND status = ?"
+		args = append(args, string(status))
 	}
 
 	if cursor != "" {
@@ -235,68 +247,76 @@ func (d listingRepository) Export(
 			return nil, "", err
 		}
 
-		where, args = where+" AND "+rowsAfter("created_at"), append(args, at.CreatedAt, at.ID, at.CreatedAt)
+		where += " AND " + rowsAfter("created_at")
+		args = append(args, at.CreatedAt, at.ID, at.CreatedAt)
 	}
 
+	query := `SELECT id, title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
+		posted_at, application_deadline, updated_at, created_at,
+		COALESCE((SELECT views FROM listing_views WHERE listing_id = listings.id), 0)
+		FROM listings WHERE ` + where + " ORDER BY created_at DESC, id DESC LIMIT ?"
+
+	// Each row is scanned into these variables, in the order of the columns of the query.
 	var (
 		e                listings.Exported
 		low, high        pgtype.Int8
 		posted, deadline pgtype.Timestamptz
 		last             listingCursor
 	)
-	into := []any{&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
-		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt, &e.Views}
-	out = make([]listings.Exported, 0, n)
-
-	err = d.streamFromReplica(
-		ctx,
-		`SELECT id, title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
-		posted_at, application_deadline, updated_at, created_at, COALESCE((SELECT views FROM listing_views WHERE listing_id = listings.id), 0)
-		FROM listings WHERE `+where+" ORDER BY created_at DESC, id DESC LIMIT ?",
-		append(args, n),
-		func() { out = out[:0] },
-		func(r Rows) error {
-			if err := r.Scan(into...); err != nil {
-				return err
-			}
-
-			e.SalaryMin, e.SalaryMax = valueOrNil(low.Int64, low.Valid), valueOrNil(high.Int64, high.Valid)
-			e.PostedAt, e.Deadline = valueOrNil(posted.Time, posted.Valid), valueOrNil(deadline.Time, deadline.Valid)
-			out = append(out, e)
-
-			return nil
-		},
-	)
-	if len(out) == n && err == nil {
-		last.ID = out[n-1].ID
-		next = last.encode()
+	into := []any{
+		&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
+		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt,
+		&e.Views,
 	}
+	addRow := func(r Rows) error {
+		if err := r.Scan(into...); err != nil {
+			return err
+		}
 
-	return out, next, err
-}
+		e.SalaryMin, e.SalaryMax = valueOrNil(low.Int64, low.Valid), valueOrNil(high.Int64, high.Valid)
+		e.PostedAt, e.Deadline = valueOrNil(posted.Time, posted.Valid), valueOrNil(deadline.Time, deadline.Valid)
+		exported = append(exported, e)
 
-// valueOrNil returns v, or nil for a column without a value.
-func valueOrNil[T any](v T, has bool) *T {
-	if !has {
 		return nil
 	}
 
-	return &v
+	exported = make([]listings.Exported, 0, n)
+	reset := func() { exported = exported[:0] }
+
+	err = d.streamFromReplica(ctx, query, append(args, n), reset, addRow)
+	if len(exported) == n && err == nil { // there may be more
+		last.ID = exported[n-1].ID
+		next = last.encode()
+	}
+
+	return exported, next, err
+}
+
+// valueOrNil returns the value of a column, or nil if the column is NULL.
+func valueOrNil[T any](value T, isValid bool) *T {
+	if !isValid {
+		return nil
+	}
+
+	return &value
 }
 
 // CountByStatus implements listings.Repository.
 func (d listingRepository) CountByStatus(ctx context.Context, organizationID string) (map[listings.Status]int, error) {
-	return scanCounts[listings.Status](d.ownListings(ctx, organizationID, "").Select("status AS name, count(*) AS n").Group("status"))
+	own := d.ownListings(ctx, organizationID, "")
+	return scanCounts[listings.Status](own.Select("status AS name, count(*) AS n").Group("status"))
 }
 
 // CountByState implements listings.Repository.
 func (d listingRepository) CountByState(ctx context.Context, organizationID string, now time.Time) (map[listings.State]int, error) {
 	const state = "CASE WHEN hidden_at IS NOT NULL THEN 'hidden' " +
 		"WHEN status = 'active' AND application_deadline <= ? THEN 'expired' ELSE status END"
-	return scanCounts[listings.State](d.ownListings(ctx, organizationID, "").Select(state+" AS name, count(*) AS n", now).Group("name"))
+	own := d.ownListings(ctx, organizationID, "")
+
+	return scanCounts[listings.State](own.Select(state+" AS name, count(*) AS n", now).Group("name"))
 }
 
-// scanCounts maps the names that a query returns to their counts.
+// scanCounts maps the names that a query returns to their counts. The query has the columns name and n.
 func scanCounts[K ~string](q *gorm.DB) (map[K]int, error) {
 	var rows []struct {
 		Name K
@@ -306,15 +326,16 @@ func scanCounts[K ~string](q *gorm.DB) (map[K]int, error) {
 		return nil, wrap(err)
 	}
 
-	out := make(map[K]int, len(rows))
+	counts := make(map[K]int, len(rows))
 	for _, r := range rows {
-		out[r.Name] = r.N
+		counts[r.Name] = r.N
 	}
 
-	return out, nil
+	return counts, nil
 }
 
-// ownListings returns a query for the organization's listings, all or those with a status.
+// ownListings returns a query for the listings of the organization with the status, or for all of its
+// listings if the status is empty.
 func (d listingRepository) ownListings(ctx context.Context, organizationID string, status listings.Status) *gorm.DB {
 	return whereEqual(d.conn(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID), "status", status)
 }
@@ -420,8 +441,13 @@ func (c listingCursor) encode() string {
 func parseListingCursor(cursor string) (c listingCursor, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 
-	rest, ok := bytes.CutPrefix(raw, []byte(cursorPrefix))
-	if err != nil || !ok || json.Unmarshal(rest, &c) != nil || !id.Valid(c.ID) || c.CreatedAt.Year() < 1900 || c.CreatedAt.Year() > 9000 {
+	text, isOfThisList := bytes.CutPrefix(raw, []byte(cursorPrefix))
+	if err != nil || !isOfThisList || json.Unmarshal(text, &c) != nil {
+		return c, errCursor
+	}
+
+	isStorableTime := c.CreatedAt.Year() >= 1900 && c.CreatedAt.Year() <= 9000
+	if !id.Valid(c.ID) || !isStorableTime {
 		return c, errCursor
 	}
 

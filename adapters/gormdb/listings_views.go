@@ -14,59 +14,70 @@ import (
 type views struct{ *DB }
 
 // Add implements listings.Views.
-func (d views) Add(ctx context.Context, vs []listings.Visit) error {
+func (d views) Add(ctx context.Context, visits []listings.Visit) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		ids := list.Map(vs, func(v listings.Visit) string { return v.ListingID })
-		var owners []listingRow
-
-		err := d.unprepared(ctx).Table("listings").
-			Select("id", "organization_id").
-			Where(d.dialect.In("id", ids)).
-			Find(&owners).Error
-		if err != nil {
-			return wrap(err)
-		}
-
-		ownerOf := list.ToMap(owners, func(l listingRow) (id, organizationID string) { return l.ID, l.OrganizationID })
-
-		vs = slices.DeleteFunc(slices.Clone(vs), func(v listings.Visit) bool {
-			owner, exists := ownerOf[v.ListingID]
-			return !exists || owner == v.OrganizationID // visits of the employer's own team do not count
-		})
-		if len(vs) == 0 {
-			return nil
-		}
-
-		// Rows are locked in this order, so that two processes do not deadlock.
-		slices.SortFunc(vs, func(a, b listings.Visit) int {
-			return cmp.Or(cmp.Compare(a.ListingID, b.ListingID), cmp.Compare(a.Visitor, b.Visitor), cmp.Compare(a.Day, b.Day))
-		})
-
-		vs, err = d.limitPerNetwork(ctx, vs)
-		if err != nil || len(vs) == 0 {
-			return err
-		}
-
-		rows := list.Map(vs, func(v listings.Visit) listingVisitRow {
-			return listingVisitRow{Day: v.Day, ListingID: v.ListingID, Visitor: v.Visitor, Network: v.Network}
-		})
-
-		counted, err := insertIfAbsent(d.unprepared(ctx), rows, "day", "listing_id", "visitor")
+		counted, err := d.withoutOwnVisits(ctx, visits)
 		if err != nil || len(counted) == 0 {
 			return err
 		}
 
+		// Rows are locked in this order, so that two processes do not deadlock.
+		slices.SortFunc(counted, func(a, b listings.Visit) int {
+			return cmp.Or(cmp.Compare(a.ListingID, b.ListingID), cmp.Compare(a.Visitor, b.Visitor), cmp.Compare(a.Day, b.Day))
+		})
+
+		counted, err = d.limitPerNetwork(ctx, counted)
+		if err != nil || len(counted) == 0 {
+			return err
+		}
+
+		// A visitor counts once per listing and day.
+		rows := list.Map(counted, func(v listings.Visit) listingVisitRow {
+			return listingVisitRow{Day: v.Day, ListingID: v.ListingID, Visitor: v.Visitor, Network: v.Network}
+		})
+
+		inserted, err := insertIfAbsent(d.unprepared(ctx), rows, "day", "listing_id", "visitor")
+		if err != nil || len(inserted) == 0 {
+			return err
+		}
+
 		newViews := map[string]int{} // by listing id
-		for _, r := range counted {
+		for _, r := range inserted {
 			newViews[r.ListingID]++
 		}
 
-		sums := list.Map(slices.Sorted(maps.Keys(newViews)), func(id string) listingViewRow { return listingViewRow{id, newViews[id]} })
+		sums := list.Map(slices.Sorted(maps.Keys(newViews)), func(id string) listingViewRow {
+			return listingViewRow{ListingID: id, Views: newViews[id]}
+		})
+		add := d.addOnConflict("listing_views", []string{"listing_id"}, "views")
 
-		return wrap(d.unprepared(ctx).Clauses(d.addOnConflict("listing_views", []string{"listing_id"}, "views")).Create(&sums).Error)
+		return wrap(d.unprepared(ctx).Clauses(add).Create(&sums).Error)
 	})
 }
 
+// withoutOwnVisits returns the visits without those by the team of the listing's own organization, and
+// without those of deleted listings.
+func (d views) withoutOwnVisits(ctx context.Context, visits []listings.Visit) ([]listings.Visit, error) {
+	ids := list.Map(visits, func(v listings.Visit) string { return v.ListingID })
+	var owners []listingRow
+
+	err := d.unprepared(ctx).Table("listings").
+		Select("id", "organization_id").
+		Where(d.dialect.In("id", ids)).
+		Find(&owners).Error
+	if err != nil {
+		return nil, wrap(err)
+	}
+
+	ownerOf := list.ToMap(owners, func(l listingRow) (id, organizationID string) { return l.ID, l.OrganizationID })
+
+	return slices.DeleteFunc(slices.Clone(visits), func(v listings.Visit) bool {
+		owner, exists := ownerOf[v.ListingID]
+		return !exists || owner == v.OrganizationID
+	}), nil
+}
+
+// listingVisitRow is a visitor of a listing on a day. Visitor and Network are hashes.
 type listingVisitRow struct{ Day, ListingID, Visitor, Network string }
 
 type listingViewRow struct {
@@ -74,14 +85,15 @@ type listingViewRow struct {
 	Views     int
 }
 
+// listingVisitSaltRow is the salt of the hashes of a day.
 type listingVisitSaltRow struct{ Day, Salt string }
 
 // limitPerNetwork removes visits from networks that have reached MaxVisitors. The hash of a
-// network is different for each listing and day.
-func (d views) limitPerNetwork(ctx context.Context, vs []listings.Visit) ([]listings.Visit, error) {
-	networks := withoutEmpty(list.Distinct(vs, func(v listings.Visit) string { return v.Network }))
+// network is different for each listing and day, so that the limit is one per listing and day.
+func (d views) limitPerNetwork(ctx context.Context, visits []listings.Visit) ([]listings.Visit, error) {
+	networks := withoutEmpty(list.Distinct(visits, func(v listings.Visit) string { return v.Network }))
 	if len(networks) == 0 {
-		return vs, nil
+		return visits, nil
 	}
 
 	var known []struct{ Network, Visitor string }
@@ -96,40 +108,41 @@ func (d views) limitPerNetwork(ctx context.Context, vs []listings.Visit) ([]list
 		return nil, wrap(err)
 	}
 
-	visitors := map[string]map[string]bool{}
+	visitorsOf := map[string]map[string]bool{} // the sets of visitors by network
 
-	// isCounted adds the visitor to those of the network, and reports whether it is one of its
-	// first MaxVisitors.
-	isCounted := func(network, visitor string) bool {
-		if visitors[network] == nil {
-			visitors[network] = map[string]bool{}
+	// addVisitor adds the visitor to those of the network, unless there are MaxVisitors. It reports
+	// whether the visitor is one of them.
+	addVisitor := func(network, visitor string) bool {
+		if visitorsOf[network] == nil {
+			visitorsOf[network] = map[string]bool{}
 		}
 
-		if len(visitors[network]) < listings.MaxVisitors {
-			visitors[network][visitor] = true
+		if len(visitorsOf[network]) < listings.MaxVisitors {
+			visitorsOf[network][visitor] = true
 		}
 
-		return visitors[network][visitor]
+		return visitorsOf[network][visitor]
 	}
 
 	for _, k := range known {
-		isCounted(k.Network, k.Visitor)
+		addVisitor(k.Network, k.Visitor)
 	}
 
-	return slices.DeleteFunc(vs, func(v listings.Visit) bool {
-		return v.Network != "" && !isCounted(v.Network, v.Visitor)
+	return slices.DeleteFunc(visits, func(v listings.Visit) bool {
+		return v.Network != "" && !addVisitor(v.Network, v.Visitor)
 	}), nil
 }
 
 // GetOrCreateSalt implements listings.Views.
 func (d views) GetOrCreateSalt(ctx context.Context, day, newSalt string) (salt string, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"day"})).Create(&listingVisitSaltRow{day, newSalt}).Error; err != nil {
+		row := listingVisitSaltRow{Day: day, Salt: newSalt}
+		if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"day"})).Create(&row).Error; err != nil {
 			return wrap(err)
 		}
 
-		r, err := takeRow[listingVisitSaltRow](d.conn(ctx).Where("day = ?", day), errNotFound)
-		salt = r.Salt
+		stored, err := takeRow[listingVisitSaltRow](d.conn(ctx).Where("day = ?", day), errNotFound)
+		salt = stored.Salt
 
 		return err
 	})
@@ -139,12 +152,16 @@ func (d views) GetOrCreateSalt(ctx context.Context, day, newSalt string) (salt s
 
 // Get implements listings.Views.
 func (d views) Get(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
-	return scanCounts[string](d.unprepared(ctx).Table("listings").Select("listing_views.listing_id AS name, listing_views.views AS n").
+	return scanCounts[string](d.unprepared(ctx).
+		Table("listings").
+		Select("listing_views.listing_id AS name, listing_views.views AS n").
 		Joins("JOIN listing_views ON listing_views.listing_id = listings.id").
-		Where("listings.organization_id = ?", organizationID).Where(d.dialect.In("listings.id", listingIDs)))
+		Where("listings.organization_id = ?", organizationID).
+		Where(d.dialect.In("listings.id", listingIDs)))
 }
 
-// deleteVisitsBefore deletes the visitors and salts of the days before the day.
+// deleteVisitsBefore deletes the salts and at most n visitors of the days before the day. It returns the
+// number of deleted visitors.
 func (d views) deleteVisitsBefore(ctx context.Context, day string, n int) (int, error) {
 	if err := d.conn(ctx).Where("day < ?", day).Delete(&listingVisitSaltRow{}).Error; err != nil {
 		return 0, wrap(err)

@@ -21,8 +21,11 @@ import (
 )
 
 // schemas implements adapters.Schema. It manages the tables of all modules that the database
-// stores, including modules that were added to the built-in ones. There is one folder of
-// migrations per module, and one table per folder with the versions that have been applied.
+// stores, including modules that were added to the built-in ones.
+//
+// Each module has a folder of migrations. Each folder has a table in the database, with the versions
+// that have been applied. Databases of earlier versions of locum have the folder legacy instead of the
+// folders of modules; Up divides their schema (see divideSchema).
 type schemas struct{ *DB }
 
 // folders returns the folders of the migrations that the database needs, in their order.
@@ -71,7 +74,7 @@ func (s schemas) migrationFiles(folder string) (fs.FS, error) {
 // translate returns the migrations in the SQL of the dialect. A file NNNN_name.DIALECT.sql
 // replaces NNNN_name.sql for its dialect, and is ignored for others.
 func translate(d Dialect, files fs.FS) (fs.FS, error) {
-	out := fstest.MapFS{}
+	translated := fstest.MapFS{}
 
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -81,13 +84,13 @@ func translate(d Dialect, files fs.FS) (fs.FS, error) {
 	dialectSuffix := "." + d.Name() + ".sql"
 	for _, name := range names {
 		target := name
-		if stem, _, special := strings.Cut(strings.TrimSuffix(name, ".sql"), "."); special {
+		if stem, _, hasDialect := strings.Cut(strings.TrimSuffix(name, ".sql"), "."); hasDialect {
 			if !strings.HasSuffix(name, dialectSuffix) {
-				continue
+				continue // for another dialect
 			}
 
 			target = stem + ".sql"
-		} else if _, replaced := out[target]; replaced {
+		} else if _, isReplaced := translated[target]; isReplaced {
 			continue // NNNN_name.DIALECT.sql precedes this file in the order of names
 		}
 
@@ -96,10 +99,10 @@ func translate(d Dialect, files fs.FS) (fs.FS, error) {
 			return nil, err
 		}
 
-		out[target] = &fstest.MapFile{Data: d.Migration(body)}
+		translated[target] = &fstest.MapFile{Data: d.Migration(body)}
 	}
 
-	return out, nil
+	return translated, nil
 }
 
 // withMigrator calls fn with the connections for migrations. For SQLite it opens a separate
@@ -202,14 +205,11 @@ func (m migrator) legacyState(ctx context.Context) (exists, isDivided bool, err 
 		return true, false, nil
 	}
 
-	if err != nil {
-		return true, false, err
-	}
-
-	return true, true, nil
+	return true, err == nil, err
 }
 
-// legacyTableExists uses GORM for the dialects whose goose store cannot look for a table.
+// legacyTableExists reports whether legacyTable exists. It uses GORM for the dialects whose goose
+// store cannot look for a table.
 func (m migrator) legacyTableExists(ctx context.Context, store database.Store) (bool, error) {
 	if extended, ok := store.(database.StoreExtender); ok {
 		exists, err := extended.TableExists(ctx, m.pool)
@@ -221,60 +221,66 @@ func (m migrator) legacyTableExists(ctx context.Context, store database.Store) (
 	return m.reader.WithContext(ctx).Migrator().HasTable(legacyTable), nil
 }
 
-// divideSchema applies the remaining legacy migrations, and then records the first version of
-// every module as applied.
+// divideSchema applies the remaining legacy migrations, after which the schema is the same as after
+// the first version of every module. It then records these versions as applied.
 func (m migrator) divideSchema(ctx context.Context) (names []string, err error) {
 	if names, err = m.up(ctx, legacyFolder); err != nil {
 		return names, err
 	}
 
+	return names, m.recordDivision(ctx)
+}
+
+// recordDivision creates the version tables of the modules with their first version, and records
+// dividedVersion. It does nothing if another process has already divided the schema.
+func (m migrator) recordDivision(ctx context.Context) error {
 	tx, err := m.pool.BeginTx(ctx, nil)
 	if err != nil {
-		return names, err
+		return err
 	}
 
 	defer func() { _ = tx.Rollback() }()
 
-	isDivided := 0
+	var divisions int
 
-	err = tx.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE version_id = %d", legacyTable, dividedVersion)).
-		Scan(&isDivided)
-	if err != nil || isDivided > 0 { // another process has divided the schema
-		return names, err
+	query := fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE version_id = %d", legacyTable, dividedVersion)
+	if err := tx.QueryRowContext(ctx, query).Scan(&divisions); err != nil || divisions > 0 {
+		return err
 	}
 
 	for _, folder := range append([]string{"database"}, migrations.Modules()...) {
 		store, err := database.NewStore(m.dialect.Migrations(), versionTable(folder))
 		if err != nil {
-			return names, err
+			return err
 		}
 
 		if err := store.CreateVersionTable(ctx, tx); err != nil {
-			return names, err
+			return err
 		}
 
-		for _, version := range []int64{0, 1} {
+		for _, version := range []int64{0, 1} { // goose expects a row of version 0 in each table
 			if err := store.Insert(ctx, tx, database.InsertRequest{Version: version}); err != nil {
-				return names, err
+				return err
 			}
 		}
 	}
 
 	store, err := database.NewStore(m.dialect.Migrations(), legacyTable)
 	if err != nil {
-		return names, err
+		return err
 	}
 
 	if err := store.Insert(ctx, tx, database.InsertRequest{Version: dividedVersion}); err != nil {
-		return names, err
+		return err
 	}
 
-	return names, tx.Commit()
+	return tx.Commit()
 }
 
-// up applies the missing migrations of a folder and returns their names. SQLite has no lock
-// between processes. There, a migration fails if another process has applied it after this
-// process had read the version; up then continues with the next migration.
+// up applies the missing migrations of a folder and returns their names.
+//
+// SQLite has no lock between processes. There, a migration fails if another process has applied it
+// after this process had read the version. Then the version has changed, and up tries again.
 func (m migrator) up(ctx context.Context, folder string) (names []string, err error) {
 	p, err := m.provider(folder)
 	if err != nil {
@@ -296,7 +302,8 @@ func (m migrator) up(ctx context.Context, folder string) (names []string, err er
 			return names, nil
 		}
 
-		if now, failed := p.GetDBVersion(ctx); failed != nil || now == before {
+		after, versionErr := p.GetDBVersion(ctx)
+		if versionErr != nil || after == before {
 			return names, err
 		}
 	}
@@ -336,24 +343,25 @@ func (s schemas) Up(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// Down implements adapters.Schema. It reverts the latest migration. Of migrations that were
-// applied in the same second, it reverts the one with the highest number first.
+// Down implements adapters.Schema. It reverts the latest migration and returns its name. Of migrations
+// that were applied in the same second, it reverts the one with the highest number first.
 func (s schemas) Down(ctx context.Context) (name string, err error) {
-	steps, err := s.Status(ctx)
+	applied, err := s.Status(ctx)
 	if err != nil {
 		return "", err
 	}
 
-	steps = slices.DeleteFunc(steps, func(step adapters.SchemaStep) bool { return !step.Applied })
-	if len(steps) == 0 {
+	applied = slices.DeleteFunc(applied, func(step adapters.SchemaStep) bool { return !step.Applied })
+	if len(applied) == 0 {
 		return "", errors.New("there is no migration to revert")
 	}
 
-	slices.SortStableFunc(steps, func(a, b adapters.SchemaStep) int {
+	slices.SortStableFunc(applied, func(a, b adapters.SchemaStep) int {
 		return cmp.Or(a.AppliedAt.Compare(b.AppliedAt), cmp.Compare(path.Base(a.Name), path.Base(b.Name)))
 	})
 
-	name = steps[len(steps)-1].Name
+	name = applied[len(applied)-1].Name
+	folder, file := path.Dir(name), path.Base(name)
 
 	return name, s.withLock(ctx, func(m migrator) error {
 		_, isDivided, err := m.legacyState(ctx)
@@ -361,12 +369,13 @@ func (s schemas) Down(ctx context.Context) (name string, err error) {
 			return err
 		}
 
-		_, added := m.migrations[path.Dir(name)]
-		if isDivided && !added && strings.HasPrefix(path.Base(name), "0001_") {
+		// In a divided schema, recordDivision has recorded the first version of the built-in modules.
+		_, isAddedModule := m.migrations[folder]
+		if isDivided && !isAddedModule && strings.HasPrefix(file, "0001_") {
 			return errors.New("the schema cannot be reverted to that of an earlier locum; restore a backup from before the upgrade")
 		}
 
-		p, err := m.provider(path.Dir(name))
+		p, err := m.provider(folder)
 		if err != nil {
 			return err
 		}
@@ -378,16 +387,16 @@ func (s schemas) Down(ctx context.Context) (name string, err error) {
 }
 
 // Status implements adapters.Schema.
-func (s schemas) Status(ctx context.Context) (out []adapters.SchemaStep, err error) {
+func (s schemas) Status(ctx context.Context) (steps []adapters.SchemaStep, err error) {
 	err = s.withMigrator(func(m migrator) error {
 		folders := s.folders()
 
-		legacy, err := m.isLegacy(ctx)
+		isLegacy, err := m.isLegacy(ctx)
 		if err != nil {
 			return err
 		}
 
-		if legacy { // the version tables of the modules do not exist yet
+		if isLegacy { // the version tables of the modules do not exist yet
 			folders = []string{legacyFolder}
 		}
 
@@ -397,16 +406,16 @@ func (s schemas) Status(ctx context.Context) (out []adapters.SchemaStep, err err
 				return err
 			}
 
-			steps, err := p.Status(ctx)
+			statuses, err := p.Status(ctx)
 			if err != nil {
 				return err
 			}
 
-			for _, step := range steps {
-				out = append(out, adapters.SchemaStep{
-					Name:      path.Join(folder, step.Source.Path),
-					Applied:   step.State == goose.StateApplied,
-					AppliedAt: step.AppliedAt,
+			for _, status := range statuses {
+				steps = append(steps, adapters.SchemaStep{
+					Name:      path.Join(folder, status.Source.Path),
+					Applied:   status.State == goose.StateApplied,
+					AppliedAt: status.AppliedAt,
 				})
 			}
 		}
@@ -414,18 +423,18 @@ func (s schemas) Status(ctx context.Context) (out []adapters.SchemaStep, err err
 		return nil
 	})
 
-	return out, err
+	return steps, err
 }
 
 // Check implements adapters.Schema.
 func (s schemas) Check(ctx context.Context) error {
 	return s.withMigrator(func(m migrator) error {
-		legacy, err := m.isLegacy(ctx)
+		isLegacy, err := m.isLegacy(ctx)
 		if err != nil {
 			return err
 		}
 
-		if legacy {
+		if isLegacy {
 			return errors.New("the schema is that of an earlier locum; run `locum migrate up`")
 		}
 
@@ -446,17 +455,17 @@ func (m migrator) check(ctx context.Context, folder string) error {
 		return err
 	}
 
-	current, want, err := p.GetVersions(ctx)
+	current, expected, err := p.GetVersions(ctx)
 	if err != nil {
 		return err
 	}
 
 	schema := fmt.Sprintf("the schema of %s is at version %d", folder, current)
 	switch {
-	case current < want:
-		return fmt.Errorf("%s and this binary needs %d; run `locum migrate up`", schema, want)
-	case current > want:
-		return fmt.Errorf("%s and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", schema, want)
+	case current < expected:
+		return fmt.Errorf("%s and this binary needs %d; run `locum migrate up`", schema, expected)
+	case current > expected:
+		return fmt.Errorf("%s and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", schema, expected)
 	}
 
 	steps, err := p.Status(ctx)
@@ -464,9 +473,12 @@ func (m migrator) check(ctx context.Context, folder string) error {
 		return err
 	}
 
+	// A migration may be missing although a later one has been applied.
 	for _, step := range steps {
 		if step.State != goose.StateApplied {
-			const remedy = "migrations are applied in their order, so restore a backup or revert the later ones with `locum migrate down`"
+			const remedy = "migrations are applied in their order, " +
+				"so restore a backup or revert the later ones with `locum migrate down`"
+
 			return fmt.Errorf("%s without migration %s, which is older; %s", schema, step.Source.Path, remedy)
 		}
 	}

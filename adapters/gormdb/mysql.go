@@ -72,9 +72,8 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 // errMySQLURL replaces errors of the driver, which may contain the password.
-var errMySQLURL = errors.New(
-	"want mysql://USER:PASSWORD@HOST:PORT/NAME with the options tls, ca, socket, max_statement_time, idle_transaction_timeout and innodb_lock_wait_timeout",
-)
+var errMySQLURL = errors.New("want mysql://USER:PASSWORD@HOST:PORT/NAME with the options tls, ca, socket, " +
+	"max_statement_time, idle_transaction_timeout and innodb_lock_wait_timeout")
 
 // mysqlOptions are the options that a URL may have. Other options of the driver, and other
 // session variables, could change behaviour that the repositories rely on.
@@ -136,16 +135,9 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 
 	cfg.Passwd, _ = u.User.Password()
 	if authorities != "" {
-		pem, err := os.ReadFile(authorities)
-		if err != nil {
-			return nil, fmt.Errorf("the option ca: %w", err)
-		}
-
 		cfg.AllowFallbackToPlaintext = false
-
-		cfg.TLS = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
-		if !cfg.TLS.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("the file of the option ca has no certificate")
+		if cfg.TLS, err = trustOnly(authorities, u.Hostname()); err != nil {
+			return nil, err
 		}
 	}
 
@@ -163,12 +155,29 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 	cfg.ReadTimeout = 90 * time.Second
 	cfg.WriteTimeout = 30 * time.Second
 	cfg.Logger = &mysql.NopLogger{} // the driver also returns the errors that it logs
+
+	// Variables in the URL take precedence.
 	variables := maps.Clone(mysqlVariables)
 	maps.Copy(variables, cfg.Params)
 
 	cfg.Params = variables
 
 	return cfg, cfg.Apply(mysql.Charset("utf8mb4", ""))
+}
+
+// trustOnly returns a TLS configuration that trusts only the certificates in the file.
+func trustOnly(file, serverName string) (*tls.Config, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("the option ca: %w", err)
+	}
+
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, errors.New("the file of the option ca has no certificate")
+	}
+
+	return &tls.Config{RootCAs: roots, ServerName: serverName, MinVersion: tls.VersionTLS12}, nil
 }
 
 // Dialector implements Dialect.
@@ -210,8 +219,11 @@ const mysqlLockName = "CONCAT('locum ', DATABASE())"
 // SessionLock implements lock.SessionLocker.
 func (mysqlLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	for {
-		var locked sql.NullBool
-		if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+mysqlLockName+", 5)").Scan(&locked); err != nil || locked.Bool {
+		// GET_LOCK returns 0 if the lock is not free within 5 seconds.
+		var isLocked sql.NullBool
+
+		err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+mysqlLockName+", 5)").Scan(&isLocked)
+		if err != nil || isLocked.Bool {
 			return err
 		}
 	}
@@ -248,31 +260,31 @@ func mysqlNumber(err error) uint16 {
 // mysqlReasons maps the numbers of errors that mean that the database cannot be used at present
 // to reasons.
 var mysqlReasons = map[uint16]Reason{
-	1021:               DiskFull,
-	1114:               DiskFull,
-	1026:               IOError,
-	1030:               IOError,
-	1040:               TooManyConnections,
-	1129:               TooManyConnections,
-	1135:               TooManyConnections,
-	1203:               TooManyConnections,
-	1226:               TooManyConnections,
-	1037:               Busy,
-	1038:               Busy,
-	1041:               Busy,
-	1206:               Busy,
-	1637:               Busy, // out of memory, locks or transactions
+	1021:               DiskFull,           // ER_DISK_FULL
+	1114:               DiskFull,           // ER_RECORD_FILE_FULL
+	1026:               IOError,            // ER_ERROR_ON_WRITE
+	1030:               IOError,            // ER_GET_ERRNO
+	1040:               TooManyConnections, // ER_CON_COUNT_ERROR
+	1129:               TooManyConnections, // ER_HOST_IS_BLOCKED
+	1135:               TooManyConnections, // ER_CANT_CREATE_THREAD
+	1203:               TooManyConnections, // ER_TOO_MANY_USER_CONNECTIONS
+	1226:               TooManyConnections, // ER_USER_LIMIT_REACHED
+	1037:               Busy,               // ER_OUTOFMEMORY
+	1038:               Busy,               // ER_OUT_OF_SORTMEMORY
+	1041:               Busy,               // ER_OUT_OF_RESOURCES
+	1206:               Busy,               // ER_LOCK_TABLE_FULL
+	1637:               Busy,               // ER_TOO_MANY_CONCURRENT_TRXS
 	mysqlRecordChanged: Busy,
 	mysqlDeadlock:      Busy,
-	1047:               NoConnection,
-	1053:               NoConnection,
-	1927:               NoConnection, // cluster or server not ready, shutdown, connection killed
-	1223:               ReadOnly,
-	1290:               ReadOnly,
-	1792:               ReadOnly,
-	1836:               ReadOnly,
-	1317:               TimedOut,
-	1969:               TimedOut,
+	1047:               NoConnection, // ER_UNKNOWN_COM_ERROR: the node of a cluster is not ready
+	1053:               NoConnection, // ER_SERVER_SHUTDOWN
+	1927:               NoConnection, // ER_CONNECTION_KILLED
+	1223:               ReadOnly,     // ER_CANT_UPDATE_WITH_READLOCK
+	1290:               ReadOnly,     // ER_OPTION_PREVENTS_STATEMENT
+	1792:               ReadOnly,     // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
+	1836:               ReadOnly,     // ER_READ_ONLY_MODE
+	1317:               TimedOut,     // ER_QUERY_INTERRUPTED
+	1969:               TimedOut,     // ER_STATEMENT_TIMEOUT
 	mysqlLockTimeout:   TimedOut,
 }
 

@@ -61,8 +61,9 @@ func (d grants) Create(ctx context.Context, t integrations.Token, g *integration
 	})
 }
 
-// Get implements integrations.Grants. Inside a transaction the application is read
-// separately, since FOR UPDATE locks the rows of every table of a join.
+// Get implements integrations.Grants. It reads the token, its grant and its application with a join.
+// Inside a transaction it locks the token and the grant. The application is then read separately,
+// because FOR UPDATE would lock the rows of every table of the join.
 func (d grants) Get(ctx context.Context, kind integrations.TokenKind, hash string) (integrations.IssuedToken, error) {
 	type issued struct {
 		Token oauthTokenRow `gorm:"embedded;embeddedPrefix:token_of_"`
@@ -74,7 +75,8 @@ func (d grants) Get(ctx context.Context, kind integrations.TokenKind, hash strin
 
 	q := d.locked(ctx).Table("oauth_grants AS g").Joins("JOIN oauth_tokens AS t ON t.grant_id = g.id")
 	if !locks {
-		q, columns = q.Joins("JOIN apps AS a ON a.id = g.app_id"), columns+", "+columnsAs[appRow](d.DB, "a", "app_of_")
+		q = q.Joins("JOIN apps AS a ON a.id = g.app_id")
+		columns += ", " + columnsAs[appRow](d.DB, "a", "app_of_")
 	}
 
 	r, err := takeRow[issued](q.Select(columns).Where("t.hash = ? AND t.kind = ?", hash, kind), integrations.ErrTokenNotFound)
@@ -82,10 +84,15 @@ func (d grants) Get(ctx context.Context, kind integrations.TokenKind, hash strin
 		r.App, err = takeRow[appRow](d.conn(ctx).Where("id = ?", r.Grant.AppID), integrations.ErrTokenNotFound)
 	}
 
-	return integrations.IssuedToken{Token: integrations.Token(r.Token), Grant: integrations.Grant(r.Grant), App: r.App.app()}, err
+	return integrations.IssuedToken{
+		Token: integrations.Token(r.Token),
+		Grant: integrations.Grant(r.Grant),
+		App:   r.App.app(),
+	}, err
 }
 
-// Use implements integrations.Grants.
+// Use implements integrations.Grants. It marks the token as used, and with it the access tokens of the
+// grant, which then no longer work.
 func (d grants) Use(ctx context.Context, grantID, hash string, at time.Time) (used bool, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		res := d.conn(ctx).
@@ -98,13 +105,11 @@ func (d grants) Use(ctx context.Context, grantID, hash string, at time.Time) (us
 			return wrap(res.Error)
 		}
 
-		return wrap(
-			d.conn(ctx).
-				Model(&oauthTokenRow{}).
-				Where("grant_id = ? AND kind = 'access' AND used_at IS NULL", grantID).
-				Update("used_at", at).
-				Error,
-		)
+		accessTokens := d.conn(ctx).
+			Model(&oauthTokenRow{}).
+			Where("grant_id = ? AND kind = 'access' AND used_at IS NULL", grantID)
+
+		return wrap(accessTokens.Update("used_at", at).Error)
 	})
 
 	return used, err
@@ -142,24 +147,20 @@ func (d consents) List(
 		return out, errCursor
 	}
 
-	rows, out, err := listRows[oauthConsentRow, integrations.AppConsent](
-		ctx,
-		d.DB,
-		r,
-		listQuery{orderedBy: "app_id", locked: true, where: func(q *gorm.DB) *gorm.DB {
-			return whereEqual(whereIn(q, "user_id", userIDs), "app_id", appID)
-		}},
-	)
+	selected := func(q *gorm.DB) *gorm.DB { return whereEqual(whereIn(q, "user_id", userIDs), "app_id", appID) }
+	query := listQuery{orderedBy: "app_id", locked: true, where: selected}
+
+	rows, out, err := listRows[oauthConsentRow, integrations.AppConsent](ctx, d.DB, r, query)
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
 
 	ids := list.Distinct(rows, func(r oauthConsentRow) string { return r.AppID })
 	apps, err := findRows(whereIn(d.conn(ctx).Select("id", "name", "description"), "id", ids), appRow.app)
-	named := list.ToMap(apps, func(a integrations.App) (string, integrations.App) { return a.ID, a })
+	appByID := list.ToMap(apps, func(a integrations.App) (string, integrations.App) { return a.ID, a })
 	out.Items = list.Map(rows, func(r oauthConsentRow) integrations.AppConsent {
-		a := named[r.AppID]
-		return integrations.AppConsent{Consent: integrations.Consent(r), Name: a.Name, Description: a.Description}
+		app := appByID[r.AppID]
+		return integrations.AppConsent{Consent: integrations.Consent(r), Name: app.Name, Description: app.Description}
 	})
 
 	return out, err
@@ -167,20 +168,20 @@ func (d consents) List(
 
 // Delete implements integrations.Consents.
 func (d consents) Delete(ctx context.Context, userID string, f integrations.ConsentFilter) (n int, err error) {
-	of := func(ctx context.Context, created string) *gorm.DB {
+	selected := func(ctx context.Context, timeColumn string) *gorm.DB {
 		q := whereEqual(d.conn(ctx).Where("user_id = ?", userID), "app_id", f.AppID)
-		return whereIfSet(q, created+" < ?", f.Before)
+		return whereIfSet(q, timeColumn+" < ?", f.Before)
 	}
 
 	err = d.Do(ctx, func(ctx context.Context) error {
-		res := of(ctx, "given_at").Delete(&oauthConsentRow{})
+		res := selected(ctx, "given_at").Delete(&oauthConsentRow{})
 
 		n = int(res.RowsAffected)
 		if res.Error != nil {
 			return wrap(res.Error)
 		}
 
-		return wrap(of(ctx, "created_at").Delete(&oauthGrantRow{}).Error)
+		return wrap(selected(ctx, "created_at").Delete(&oauthGrantRow{}).Error)
 	})
 
 	return n, err

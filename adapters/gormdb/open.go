@@ -9,7 +9,12 @@ import (
 )
 
 // dialects maps the schemes of URLs to the built-in dialects.
-var dialects = map[string]Dialect{"sqlite": SQLite{}, "postgres": Postgres{}, "postgresql": Postgres{}, "mysql": MySQL{}}
+var dialects = map[string]Dialect{
+	"sqlite":     SQLite{},
+	"postgres":   Postgres{},
+	"postgresql": Postgres{},
+	"mysql":      MySQL{},
+}
 
 // Open opens a storage in the database with the URL, which is sqlite:PATH, postgres://… or
 // mysql://….
@@ -39,8 +44,16 @@ func (db *DB) Storage() adapters.Storage {
 	outbox := outbox{db}
 
 	database := adapters.Database{
-		Tx: db, Events: outbox, Outbox: outbox, Tasks: tasks{db}, Retention: expiries{db},
-		Schema: schemas{db}, Embedded: db.dialect.Embedded(), Claim: db.Claim, Ping: db.Ping, Close: db.Close,
+		Tx:        db,
+		Events:    outbox,
+		Outbox:    outbox,
+		Tasks:     tasks{db},
+		Retention: expiries{db},
+		Schema:    schemas{db},
+		Embedded:  db.dialect.Embedded(),
+		Claim:     db.Claim,
+		Ping:      db.Ping,
+		Close:     db.Close,
 	}
 	if db.replicas != nil {
 		database.Replicas = db.replicas.problems

@@ -18,9 +18,9 @@ type selection func(q *gorm.DB) *gorm.DB
 type listQuery struct {
 	// columns are the columns to read, nil for all.
 	columns []string
-	// orderedBy is the column by which the list is ordered, with a unique text for each row.
-	// It may be empty if the list is ordered by id and has an index of its own for that, which
-	// the dialect is then told to use.
+	// orderedBy is the column by which the list is ordered, with a unique text for each row. The
+	// default is id. Without a value, the list must have an index of its own that ends with id:
+	// the query gets the ListHint of the dialect, which excludes the primary key.
 	orderedBy string
 	// oldestFirst makes the order ascending.
 	oldestFirst bool
@@ -33,14 +33,14 @@ type listQuery struct {
 
 // listPage reads one page of a list and converts its rows.
 func listPage[R any, T any](ctx context.Context, db *DB, r page.Request, l listQuery, item func(R) T) (page.Result[T], error) {
-	rows, out, err := listRows[R, T](ctx, db, r, l)
-	out.Items = list.Map(rows, item)
-	return out, err
+	rows, result, err := listRows[R, T](ctx, db, r, l)
+	result.Items = list.Map(rows, item)
+	return result, err
 }
 
 // listRows reads the rows of one page of a list, in descending order unless oldestFirst is set.
 // The caller sets the items of the result.
-func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQuery) (rows []R, out page.Result[T], err error) {
+func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQuery) (rows []R, result page.Result[T], err error) {
 	q := db.conn(ctx)
 	if l.locked {
 		q = db.locked(ctx)
@@ -59,6 +59,7 @@ func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQ
 		order, after = l.orderedBy, l.orderedBy+" > ?"
 	}
 
+	// One row more than the page shows that there is a next page.
 	q = whereIfSet(l.where(q), after, r.Cursor).Order(order).Limit(r.Size + 1)
 	if l.columns != nil {
 		q = q.Select(l.columns)
@@ -70,27 +71,28 @@ func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQ
 
 	q = q.Find(&rows)
 	if q.Error != nil {
-		return nil, out, wrap(q.Error)
+		return nil, result, wrap(q.Error)
 	}
 
 	if !r.WithoutTotal {
-		var err error
-		if out.Total, out.TotalIsEstimate, err = totalOf(ctx, db, r, l, rows); err != nil {
-			return nil, out, err
+		result.Total, result.TotalIsEstimate, err = totalOf(ctx, db, r, l, rows)
+		if err != nil {
+			return nil, result, err
 		}
 	}
 
 	if len(rows) > r.Size {
 		rows = rows[:r.Size]
 		last, _ := q.Statement.Schema.LookUpField(l.orderedBy).ValueOf(ctx, reflect.ValueOf(rows[r.Size-1]))
-		out.NextCursor = last.(string) // orderedBy is a column of texts
+		result.NextCursor = last.(string) // orderedBy is a column of texts
 	}
 
-	return rows, out, nil
+	return rows, result, nil
 }
 
-// totalOf returns the number of rows of a list, of which rows are the page and the row after it.
-// It counts them, up to page.MaxExact, unless the number follows from the page.
+// totalOf returns the number of rows of a list. rows are those of the page, and the row after it. The
+// number follows from the page if it is the last one. Otherwise totalOf counts the rows up to
+// page.MaxExact.
 func totalOf[R any](ctx context.Context, db *DB, r page.Request, l listQuery, rows []R) (total int, isEstimate bool, err error) {
 	hasPosition := r.Cursor == "" // the position of a cursor in the list is not known
 	isLastPage := len(rows) <= r.Size

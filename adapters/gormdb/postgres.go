@@ -61,8 +61,8 @@ func (Postgres) OpenReplica(url string, connections int, s adapters.DatabaseSett
 // been flushed. If the server commits asynchronously, it becomes visible earlier, so the
 // position is then the end of the log that has been written to memory.
 func (Postgres) CommittedPosition(ctx context.Context, primary *sql.DB) (LogPosition, error) {
-	return logPosition(ctx, primary,
-		"CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END")
+	return logPosition(ctx, primary, "CASE current_setting('synchronous_commit') "+
+		"WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END")
 }
 
 // ReplayedPosition implements Replicator. The position is NULL on a server that is not a
@@ -75,8 +75,9 @@ func (Postgres) ReplayedPosition(ctx context.Context, replica *sql.DB) (LogPosit
 func logPosition(ctx context.Context, pool *sql.DB, lsn string) (p LogPosition, err error) {
 	var offset sql.NullInt64
 
-	err = pool.QueryRowContext(ctx, "SELECT system_identifier || '/' || current_database(), CAST("+lsn+" - '0/0' AS BIGINT) FROM pg_control_system()").
-		Scan(&p.Database, &offset)
+	query := "SELECT system_identifier || '/' || current_database(), CAST(" + lsn + " - '0/0' AS BIGINT) FROM pg_control_system()"
+
+	err = pool.QueryRowContext(ctx, query).Scan(&p.Database, &offset)
 	if err == nil && !offset.Valid {
 		err = errors.New("it is not a standby server")
 	}
@@ -100,10 +101,16 @@ func (Postgres) Migration(sql []byte) []byte { return sql }
 // MigrationLock implements Dialect.
 func (Postgres) MigrationLock() (lock.SessionLocker, error) { return lock.NewPostgresSessionLocker() }
 
+// The codes of errors after which a transaction can run again.
+const (
+	pgSerializationFailure = "40001"
+	pgDeadlock             = "40P01"
+)
+
 // Retry implements Dialect.
 func (Postgres) Retry(err error) bool {
 	code := pgError(err).Code
-	return code == "40001" || code == "40P01" || isStalePlan(err) // serialization failure, deadlock
+	return code == pgSerializationFailure || code == pgDeadlock || isStalePlan(err)
 }
 
 // pgError returns the server's error that err wraps, or an empty error.
@@ -115,25 +122,35 @@ func pgError(err error) pgconn.PgError {
 	return pgconn.PgError{}
 }
 
-// Unavailable implements Dialect.
+// Unavailable implements Dialect. It derives the reason from the code of the server's error, or from the
+// error of the driver if there is none.
 func (Postgres) Unavailable(err error) Reason {
 	switch code := pgError(err).Code; {
-	case code == "53100":
+	case code == "": // not an error of the server
+		return driverReason(err)
+	case code == "53100": // disk_full
 		return DiskFull
-	case code == "25006": // a standby, or a server set read-only
+	case code == "25006": // read_only_sql_transaction: a standby, or a server set read-only
 		return ReadOnly
-	case strings.HasPrefix(code, "53"):
+	case strings.HasPrefix(code, "53"): // other insufficient resources
 		return TooManyConnections
-	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"): // connection, shutdown
+	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"): // connection exceptions, shutdown
 		return NoConnection
-	case code == "57014", code == "55P03": // cancelled, lock timeout
+	case code == "57014", code == "55P03": // query_canceled, lock_not_available
 		return TimedOut
-	case code == "58030":
+	case code == "58030": // io_error
 		return IOError
-	case code != "":
-		return ""
-	case isError[*pgconn.ConnectError](err), isError[net.Error](err), pgconn.Timeout(err), pgconn.SafeToRetry(err),
-		strings.Contains(err.Error(), "conn closed"), strings.Contains(err.Error(), "unexpected EOF"):
+	}
+
+	return ""
+}
+
+// driverReason returns NoConnection for errors of the driver that mean that the server could not be reached.
+func driverReason(err error) Reason {
+	switch {
+	case isError[*pgconn.ConnectError](err), isError[net.Error](err), pgconn.Timeout(err), pgconn.SafeToRetry(err):
+		return NoConnection
+	case strings.Contains(err.Error(), "conn closed"), strings.Contains(err.Error(), "unexpected EOF"):
 		return NoConnection
 	}
 
@@ -157,17 +174,18 @@ func (Postgres) Typed(v any, name string) any { return gorm.Expr("?::"+name, v) 
 // AdvisoryLock implements Dialect.
 func (Postgres) AdvisoryLock() string { return "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))" }
 
-// openPostgres opens a pool without connecting. pooled is true if the server is behind a
+// openPostgres opens a pool without connecting. isPooled is true if the server is behind a
 // transaction pooler.
-func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
+func openPostgres(dsn string, connections int, isPooled bool) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The error of the driver may contain the password.
 		return nil, errors.New("is not a valid PostgreSQL URL")
 	}
 
-	if cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > 2*time.Second {
-		cfg.ConnectTimeout = 2 * time.Second
+	const maxConnectTimeout = 2 * time.Second
+	if cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > maxConnectTimeout {
+		cfg.ConnectTimeout = maxConnectTimeout
 	}
 
 	settings := map[string]string{
@@ -178,13 +196,14 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 		"statement_timeout":                   "60s",
 		"idle_in_transaction_session_timeout": "60s",
 	}
-	if pooled {
+	if isPooled {
 		// The pooler shares connections between clients. It refuses these settings, and a
 		// prepared statement may exist on another connection only.
 		settings = map[string]string{"application_name": "locum", "TimeZone": "UTC"}
 		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 
+	// Settings in the URL take precedence.
 	for name, value := range settings {
 		if _, set := cfg.RuntimeParams[name]; !set {
 			cfg.RuntimeParams[name] = value
@@ -207,12 +226,15 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 	return pool, nil
 }
 
-// QueueSettings implements QueueSettings. The statements of the queue read the
-// first rows of an index, on tables that fill and empty faster than their
-// statistics: without these settings Postgres reads and sorts all rows (25 ms instead
-// of 3 at 20,000 rows).
+// QueueSettings implements QueueSettings. The statements of the queue read the first rows of an
+// index. Its tables fill and empty faster than their statistics are updated. Without these settings,
+// Postgres would therefore read and sort all rows (25 ms instead of 3 ms at 20,000 rows).
 func (Postgres) QueueSettings() string {
-	return "SELECT set_config('synchronous_commit', 'off', true), set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true), set_config('enable_hashagg', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)"
+	return "SELECT set_config('synchronous_commit', 'off', true), " +
+		"set_config('enable_sort', 'off', true), " +
+		"set_config('enable_bitmapscan', 'off', true), " +
+		"set_config('enable_hashagg', 'off', true), " +
+		"set_config('plan_cache_mode', 'force_generic_plan', true)"
 }
 
 // Cluster implements SnapshotReader.
@@ -228,6 +250,13 @@ func (Postgres) OldestRunning() string {
 
 // channel is the name under which processes notify each other.
 const channel = "locum_work"
+
+const (
+	// idleInterval is how long Listen waits for a notification before it checks the connection.
+	idleInterval = 30 * time.Second
+	// pingTimeout is how long the server may take to answer this check.
+	pingTimeout = 5 * time.Second
+)
 
 // Notify implements Notifier.
 func (Postgres) Notify(ctx context.Context, pool *sql.DB) error {
@@ -246,7 +275,7 @@ func (Postgres) Listen(ctx context.Context, pool *sql.DB, fn func()) error {
 		}
 
 		for {
-			waitCtx, cancel := context.WithTimeout(ctx, 30*time.Second)
+			waitCtx, cancel := context.WithTimeout(ctx, idleInterval)
 			_, err := pg.WaitForNotification(waitCtx)
 			hasTimedOut := waitCtx.Err() != nil && ctx.Err() == nil
 
@@ -254,7 +283,7 @@ func (Postgres) Listen(ctx context.Context, pool *sql.DB, fn func()) error {
 
 			// Without notifications, a ping finds out whether the server still answers.
 			if hasTimedOut {
-				pingCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
+				pingCtx, cancel := context.WithTimeout(ctx, pingTimeout)
 				err = pg.Ping(pingCtx)
 
 				cancel()
@@ -349,19 +378,21 @@ func (Postgres) BulkInsert(
 	defer func() { _ = tx.Rollback() }()
 
 	// A bulk load may take longer than the timeout of statements.
-	if _, err := tx.ExecContext(ctx, "SELECT set_config('statement_timeout', '0', true), set_config('synchronous_commit', 'off', true)"); err != nil {
+	const settings = "SELECT set_config('statement_timeout', '0', true), set_config('synchronous_commit', 'off', true)"
+	if _, err := tx.ExecContext(ctx, settings); err != nil {
 		return err
 	}
 
 	next, stop := iter.Pull(rows)
 	defer stop()
 
-	err = conn.Raw(func(driver any) error {
-		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
-			row, _ := next()
-			return row, nil
-		}))
+	source := pgx.CopyFromFunc(func() ([]any, error) {
+		row, _ := next()
+		return row, nil // nil after the last row
+	})
 
+	err = conn.Raw(func(driver any) error {
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, source)
 		return err
 	})
 	if err != nil {

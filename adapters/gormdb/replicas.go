@@ -43,17 +43,18 @@ type replicas struct {
 	dialect Replicator
 	primary *sql.DB // one connection, which reports the position even if all others are in use
 	log     *slog.Logger
-	stop    context.CancelFunc
-	done    sync.WaitGroup
+	stop    context.CancelFunc // ends the measurements
+	done    sync.WaitGroup     // of the measurements
 
-	reads, fallbacks atomic.Uint64
+	reads     atomic.Uint64 // statements that replicas have answered
+	fallbacks atomic.Uint64 // statements for replicas that the primary has answered
 }
 
 // replica is a read replica with its measured state.
 type replica struct {
 	name  string // for the log, such as "replica 1"
 	pool  *sql.DB
-	slots chan struct{} // one for each statement; one connection is left for measurements
+	slots chan struct{} // holds a value for each running statement; one connection is left for measurements
 
 	mu sync.Mutex
 	// currentAsOf is the latest time such that the replica is known to contain all earlier
@@ -64,9 +65,9 @@ type replica struct {
 	isVerified bool
 	// available is cancelled when the replica stops responding, and nil until it responds
 	// again.
-	available context.Context //nolint:containedctx // cancels the statements of all its callers
-	fail      context.CancelFunc
-	err       error // why the replica cannot be used
+	available context.Context    //nolint:containedctx // cancels the statements of all its callers
+	fail      context.CancelFunc // cancels available
+	err       error              // why the replica cannot be used
 }
 
 // replicaConnections returns the number of connections to each replica. All replicas
@@ -76,17 +77,22 @@ func replicaConnections(s adapters.DatabaseSettings) int {
 		return 0
 	}
 
-	return max(2, connections(s)*2/5/len(s.ReplicaURLs))
+	const minimum = 2 // one for measurements, one for statements
+	ofAllReplicas := connections(s) * 2 / 5
+
+	return max(minimum, ofAllReplicas/len(s.ReplicaURLs))
 }
 
-// primaryConnections returns the number of connections that are left for the primary.
+// primaryConnections returns the number of connections that are left for the primary, but at least three.
 func primaryConnections(s adapters.DatabaseSettings) int {
 	n := connections(s) - len(s.ReplicaURLs)*replicaConnections(s)
 	if len(s.ReplicaURLs) > 0 {
 		n-- // for measurements
 	}
 
-	return max(n, 3)
+	const minimum = 3
+
+	return max(minimum, n)
 }
 
 // errNotConnected is the error of a replica that has not been measured.
@@ -100,8 +106,8 @@ func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err erro
 		return nil, nil
 	}
 
-	dialect, ok := d.(Replicator)
-	if !ok {
+	dialect, supportsReplicas := d.(Replicator)
+	if !supportsReplicas {
 		return nil, fmt.Errorf("%s does not support database.replica_urls; remove it", d.Name())
 	}
 
@@ -117,8 +123,11 @@ func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err erro
 		}
 
 		r.all = append(r.all, &replica{
-			name: fmt.Sprintf("replica %d", i+1), pool: pool, slots: make(chan struct{}, replicaConnections(s)-1),
-			currentAsOf: time.Now(), err: errNotConnected,
+			name:        fmt.Sprintf("replica %d", i+1),
+			pool:        pool,
+			slots:       make(chan struct{}, replicaConnections(s)-1),
+			currentAsOf: time.Now(),
+			err:         errNotConnected,
 		})
 	}
 
@@ -191,11 +200,11 @@ func (r *replicas) close() (err error) {
 func (r *replicas) observe(ctx context.Context, rep *replica) {
 	defer rep.markUnavailable(context.Canceled)
 
-	var l logState
+	var log logState
 	for ctx.Err() == nil {
 		interval := observeInterval
 
-		err := r.measure(ctx, rep, &l)
+		err := r.measure(ctx, rep, &log)
 		if err != nil && ctx.Err() == nil {
 			if rep.markUnavailable(err) {
 				r.log.Warn("replica unavailable; reading from the primary", "replica", rep.name, "error", err)
@@ -216,27 +225,28 @@ type logState struct {
 
 // measure compares the log position of the replica with the positions of the primary. Without
 // an answer of the primary, measure uses the commits of earlier measurements.
-func (r *replicas) measure(ctx context.Context, rep *replica, l *logState) error {
-	previous := l.replayed
-
-	c, primaryErr := r.readCommitted(ctx)
+func (r *replicas) measure(ctx context.Context, rep *replica, log *logState) error {
+	latest, primaryErr := r.readCommitted(ctx)
 	if primaryErr == nil {
-		l.commits = append(l.commits, c)
+		log.commits = append(log.commits, latest)
 	}
 
+	previous := log.replayed
 	replayed, err := r.readReplayed(ctx, rep)
-	l.replayed = replayed
+	log.replayed = replayed
 
 	if err != nil {
 		return err
 	}
 
-	isSameDatabase := c.position.Database == previous.Database
-	if primaryErr == nil && isSameDatabase && c.position.Offset < previous.Offset {
+	// The previous position of the replica was read before that of the primary, so that it must not
+	// be higher.
+	isSameDatabase := latest.position.Database == previous.Database
+	if primaryErr == nil && isSameDatabase && latest.position.Offset < previous.Offset {
 		return errDiverged
 	}
 
-	l.commits, err = rep.addMeasurement(replayed, l.commits)
+	log.commits, err = rep.addMeasurement(replayed, log.commits)
 
 	return err
 }
@@ -257,10 +267,10 @@ func (r *replicas) readCommitted(ctx context.Context) (commit, error) {
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
 
-	at := time.Now()
+	readAt := time.Now()
 	position, err := r.dialect.CommittedPosition(ctx, r.primary)
 
-	return commit{at, position}, err
+	return commit{readAt: readAt, position: position}, err
 }
 
 // readReplayed reads the position up to which the replica has applied the log.
@@ -299,7 +309,8 @@ func (rep *replica) addMeasurement(replayed LogPosition, commits []commit) ([]co
 		commits = commits[contained:]
 	}
 
-	const maxCommits = 600 // of one minute
+	// Keep the commit that the replica contains, and the latest ones after it.
+	const maxCommits = int(time.Minute / observeInterval)
 	if n := len(commits); n > maxCommits {
 		commits = append(commits[:1], commits[n-maxCommits+1:]...)
 	}
@@ -337,10 +348,12 @@ func (rep *replica) problem() error {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
 
-	switch lag := time.Since(rep.currentAsOf); {
-	case rep.err != nil:
+	if rep.err != nil {
 		return fmt.Errorf("%s: %w", rep.name, rep.err)
-	case !rep.isVerified || lag > maxReplicaLag:
+	}
+
+	lag := time.Since(rep.currentAsOf)
+	if !rep.isVerified || lag > maxReplicaLag {
 		return fmt.Errorf("%s lags by %s", rep.name, lag.Round(time.Millisecond))
 	}
 
@@ -391,8 +404,10 @@ func (rep *replica) execute(ctx context.Context, asOf time.Time, fn func(context
 // succeeded. If not, the caller has to use the primary, because any error of a replica may be
 // due to its lag or shutdown.
 func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *sql.DB) error) bool {
-	asOf, ok := tx.AsOf(ctx)
-	if !ok || db.replicas == nil || ctx.Value(innermostKey{}) != nil {
+	asOf, mayBeStale := tx.AsOf(ctx)
+
+	isInTransaction := ctx.Value(innermostKey{}) != nil
+	if !mayBeStale || db.replicas == nil || isInTransaction {
 		return false
 	}
 
@@ -402,6 +417,7 @@ func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *
 		asOf = *changed
 	}
 
+	// Begin with a random replica, and try the next one only if this one is behind or busy.
 	r := db.replicas
 
 	first := rand.IntN(len(r.all)) //nolint:gosec // balancing needs no secrecy
@@ -436,25 +452,31 @@ func (db *DB) useReplicas() error {
 			return
 		}
 
-		if _, inTransaction := q.Statement.ConnPool.(gorm.TxCommitter); !inTransaction {
-			primary, outer := q.Statement.ConnPool, q.Statement.Context
-			answered := db.onReplica(outer, func(ctx context.Context, pool *sql.DB) error {
-				q.Statement.ConnPool, q.Statement.Context = retryPool{pool}, ctx
-				callbacks.Query(q)
-				return q.Error
-			})
-
-			q.Statement.ConnPool, q.Statement.Context = primary, outer
-
-			if answered {
-				return
-			}
-
-			q.Error, q.RowsAffected = nil, 0
+		if _, inTransaction := q.Statement.ConnPool.(gorm.TxCommitter); !inTransaction && db.queryReplica(q) {
+			return
 		}
 
 		callbacks.Query(q)
 	})
+}
+
+// queryReplica executes a query with a replica and reports whether it has succeeded. If not, it resets
+// the query, so that the primary can execute it.
+func (db *DB) queryReplica(q *gorm.DB) bool {
+	primary, outer := q.Statement.ConnPool, q.Statement.Context
+	answered := db.onReplica(outer, func(ctx context.Context, pool *sql.DB) error {
+		q.Statement.ConnPool, q.Statement.Context = retryPool{pool}, ctx
+		callbacks.Query(q)
+		return q.Error
+	})
+
+	q.Statement.ConnPool, q.Statement.Context = primary, outer
+
+	if !answered {
+		q.Error, q.RowsAffected = nil, 0
+	}
+
+	return answered
 }
 
 // noteListingsChanged records that this process knows of committed changes of listings.

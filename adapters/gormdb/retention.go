@@ -15,11 +15,17 @@ import (
 // expiries implements retention.Store. It deletes expired rows of all kinds.
 type expiries struct{ *DB }
 
-// expiry deletes at most n rows that are older than a time.
+// expiry deletes at most n rows that are older than a time, and returns their number.
 type expiry func(ctx context.Context, db *DB, before time.Time, n int) (int, error)
 
-// expiriesByModule contains, for each module, the kinds of rows that can expire.
-var expiriesByModule = []map[retention.Kind]expiry{databaseExpiry, identityExpiry, listingsExpiry, jobseekerExpiry, integrationsExpiry}
+// expiriesByModule contains, for each module, the functions that delete its expired rows.
+var expiriesByModule = []map[retention.Kind]expiry{
+	databaseExpiry,
+	identityExpiry,
+	listingsExpiry,
+	jobseekerExpiry,
+	integrationsExpiry,
+}
 
 // databaseExpiry contains the kinds of rows that belong to ports which all modules share.
 var databaseExpiry = map[retention.Kind]expiry{
@@ -33,7 +39,8 @@ var databaseExpiry = map[retention.Kind]expiry{
 // expireTasks returns the expiry of tasks that have ended in the state.
 func expireTasks(state task.State) expiry {
 	return func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
-		return deleteLimited[taskRow](db.conn(ctx).Where("state = ? AND ended_at < ?", string(state), before), n, "ended_at", "id")
+		expired := db.conn(ctx).Where("state = ? AND ended_at < ?", string(state), before)
+		return deleteLimited[taskRow](expired, n, "ended_at", "id")
 	}
 }
 

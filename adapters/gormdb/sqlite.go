@@ -41,12 +41,14 @@ func (SQLite) Open(address string, _ adapters.DatabaseSettings) (Pools, error) {
 		return Pools{}, errors.New("want sqlite:PATH")
 	}
 
-	readers, err := openSQLite(path, sqliteTimes+"&_pragma=query_only(1)", 8)
+	const maxReaders, maxWriters = 8, 1
+
+	readers, err := openSQLite(path, sqliteTimes+"&_pragma=query_only(1)", maxReaders)
 	if err != nil {
 		return Pools{}, err
 	}
 
-	writer, err := openSQLite(path, sqliteTimes, 1)
+	writer, err := openSQLite(path, sqliteTimes, maxWriters)
 	if err != nil {
 		return Pools{}, errors.Join(err, readers.Close())
 	}
@@ -80,8 +82,13 @@ func (SQLite) Unavailable(err error) Reason {
 	code, _ := errors.AsType[sqlite3.ErrorCode](err)
 
 	return map[sqlite3.ErrorCode]Reason{
-		sqlite3.BUSY: Busy, sqlite3.LOCKED: Busy, sqlite3.INTERRUPT: TimedOut, sqlite3.FULL: DiskFull,
-		sqlite3.IOERR: IOError, sqlite3.CANTOPEN: IOError, sqlite3.READONLY: ReadOnly,
+		sqlite3.BUSY:      Busy,
+		sqlite3.LOCKED:    Busy,
+		sqlite3.INTERRUPT: TimedOut,
+		sqlite3.FULL:      DiskFull,
+		sqlite3.IOERR:     IOError,
+		sqlite3.CANTOPEN:  IOError,
+		sqlite3.READONLY:  ReadOnly,
 	}[code]
 }
 
@@ -199,8 +206,9 @@ func copyPermissions(path string) error {
 
 	for _, file := range []string{path + "-wal", path + "-shm"} {
 		err := setPermissions(file, mode)
+		isAbsent := errors.Is(err, fs.ErrNotExist)
 
-		isAbsent, isForeign := errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission)
+		isForeign := errors.Is(err, fs.ErrPermission) // the file belongs to another user
 		if err != nil && !isAbsent && !isForeign {
 			return fmt.Errorf("a file beside the database's: %w", err)
 		}
@@ -257,9 +265,8 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 	if err != nil {
 		err = errors.Join(err, pool.Close())
 		if errors.Is(err, sqlite3.BUSY) {
-			return nil, fmt.Errorf(
-				"another `locum serve` has this database; one process at a time can serve a SQLite database: stop the other one, or use postgres://…",
-			)
+			return nil, errors.New("another `locum serve` has this database; " +
+				"one process at a time can serve a SQLite database: stop the other one, or use postgres://…")
 		}
 
 		return nil, fmt.Errorf("the file %s: %w", path, err)

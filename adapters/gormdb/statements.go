@@ -1,7 +1,6 @@
 package gormdb
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +20,7 @@ import (
 func dialectOf(q *gorm.DB) Dialect { return q.Dialector.(translator).dialect }
 
 // deleteLimited deletes the first n rows, in the given order, that the conditions of q select.
-// It returns the number of deleted rows. key are the columns of the primary key.
+// It returns the number of deleted rows. key lists the columns of the primary key.
 func deleteLimited[R any](q *gorm.DB, n int, order string, key ...string) (int, error) {
 	if dialectOf(q).DeleteLimit() {
 		res := q.Order(order).Limit(n).Delete(new(R))
@@ -42,6 +41,7 @@ func updateReturning[R any](q *gorm.DB, key string, set map[string]any, columns 
 		return rows, wrap(err)
 	}
 
+	// Without RETURNING, lock the rows, update them and read them again.
 	var keys []string
 
 	lock := clause.Locking{Strength: clause.LockingStrengthUpdate}
@@ -49,15 +49,17 @@ func updateReturning[R any](q *gorm.DB, key string, set map[string]any, columns 
 		return nil, wrap(err)
 	}
 
-	where := dialectOf(q).In(key, keys)
-	err = cmp.Or(
-		newStatement(q).Model(new(R)).Where(where).Updates(set).Error,
-		newStatement(q).Select(columns).Where(where).Find(&rows).Error)
+	isLocked := dialectOf(q).In(key, keys)
+	if err := newStatement(q).Model(new(R)).Where(isLocked).Updates(set).Error; err != nil {
+		return nil, wrap(err)
+	}
+
+	err = newStatement(q).Select(columns).Where(isLocked).Find(&rows).Error
 
 	return rows, wrap(err)
 }
 
-// createIfAbsent inserts the row unless a row with the same key exists. key are the columns of
+// createIfAbsent inserts the row unless a row with the same key exists. key lists the columns of
 // a unique index. RowsAffected of the result is 1 or 0.
 func createIfAbsent(q *gorm.DB, row any, key ...string) *gorm.DB {
 	if dialectOf(q).Returning() {
@@ -73,8 +75,17 @@ func createIfAbsent(q *gorm.DB, row any, key ...string) *gorm.DB {
 }
 
 // createBelowLimit inserts the row if the condition selects fewer rows than the limit, and
-// otherwise returns errLimit. The advisory lock with the name serializes concurrent callers.
-func createBelowLimit[R any](ctx context.Context, db *DB, row *R, lock string, limit int, errLimit error, where string, args ...any) error {
+// otherwise returns errLimit. lock is the name of an advisory lock, which serializes concurrent callers.
+func createBelowLimit[R any](
+	ctx context.Context,
+	db *DB,
+	row *R,
+	lock string,
+	limit int,
+	errLimit error,
+	where string,
+	args ...any,
+) error {
 	return db.Do(ctx, func(ctx context.Context) error {
 		if err := db.withAdvisoryLock(ctx, lock); err != nil {
 			return err
@@ -94,7 +105,7 @@ func createBelowLimit[R any](ctx context.Context, db *DB, row *R, lock string, l
 }
 
 // insertIfAbsent inserts those rows whose key does not exist, and returns the inserted rows. key
-// are the columns of a unique index. q must be a handle of a transaction.
+// lists the columns of a unique index. q must be a handle of a transaction.
 func insertIfAbsent[R any](q *gorm.DB, rows []R, key ...string) (inserted []R, err error) {
 	if len(rows) == 0 {
 		return nil, nil
@@ -118,26 +129,31 @@ func insertMissing[R any](q *gorm.DB, rows []R, key []string) ([]R, error) {
 		return nil, err
 	}
 
-	keyOf := func(r R) (values []any) {
+	keyOf := func(row R) (values []any) {
 		for _, column := range key {
-			v, _ := table.Statement.Schema.LookUpField(column).ValueOf(q.Statement.Context, reflect.ValueOf(r))
-			values = append(values, v)
+			field := table.Statement.Schema.LookUpField(column)
+			value, _ := field.ValueOf(q.Statement.Context, reflect.ValueOf(row))
+			values = append(values, value)
 		}
 
 		return values
 	}
 
-	keyText := func(r R) string { return fmt.Sprint(keyOf(r)...) }
+	keyText := func(row R) string { return fmt.Sprint(keyOf(row)...) }
 
 	var existing, missing []R
-	if err := table.Select(key).Where("("+strings.Join(key, ", ")+") IN ?", list.Map(rows, keyOf)).Find(&existing).Error; err != nil {
+
+	sameKey := table.Select(key).Where("("+strings.Join(key, ", ")+") IN ?", list.Map(rows, keyOf))
+	if err := sameKey.Find(&existing).Error; err != nil {
 		return nil, wrap(err)
 	}
 
-	exists := list.ToMap(existing, func(r R) (string, bool) { return keyText(r), true })
-	for _, r := range rows {
-		if !exists[keyText(r)] {
-			exists[keyText(r)], missing = true, append(missing, r)
+	// Of several rows with the same key, only the first one is inserted.
+	isKnown := list.ToMap(existing, func(row R) (string, bool) { return keyText(row), true })
+	for _, row := range rows {
+		if !isKnown[keyText(row)] {
+			isKnown[keyText(row)] = true
+			missing = append(missing, row)
 		}
 	}
 
@@ -187,12 +203,12 @@ func returning(columns []string) clause.Returning {
 
 // columnsOf returns the columns with the names for a clause.
 func columnsOf(names []string) []clause.Column {
-	var out []clause.Column
+	var columns []clause.Column
 	for _, name := range names {
-		out = append(out, clause.Column{Name: name})
+		columns = append(columns, clause.Column{Name: name})
 	}
 
-	return out
+	return columns
 }
 
 // newStatement returns a handle of the same transaction as q, without the conditions of q.

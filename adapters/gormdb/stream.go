@@ -12,10 +12,12 @@ func (db *DB) streamRows(ctx context.Context, query string, args []any, fn func(
 	return wrap(markUnavailable(db.dialect, db.stream(ctx, db.pool, query, args, fn)))
 }
 
-// streamFromReplica is each on a replica, if ctx permits it. If the replica fails, reset
-// isError called and fn is called again from the first row.
+// streamFromReplica does the same as streamRows on a replica, if ctx permits outdated reads. If the
+// replica fails, streamFromReplica calls reset, and then calls fn for the rows of the primary, from the
+// first one on.
 func (db *DB) streamFromReplica(ctx context.Context, query string, args []any, reset func(), fn func(rows Rows) error) error {
-	if db.onReplica(ctx, func(ctx context.Context, pool *sql.DB) error { return db.stream(ctx, pool, query, args, fn) }) {
+	streamReplica := func(ctx context.Context, pool *sql.DB) error { return db.stream(ctx, pool, query, args, fn) }
+	if db.onReplica(ctx, streamReplica) {
 		return nil
 	}
 

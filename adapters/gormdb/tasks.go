@@ -18,29 +18,28 @@ import (
 // tasks stores background work. It implements task.Store.
 type tasks struct{ *DB }
 
-// taskRow is a row of tasks. RunAt is the time before which the task must not start. DueAt is
-// when the task is enqueued next: for a running task it is the end of its lease. HandOuts
-// is how often the task has been enqueued.
+// taskRow is a row of the table tasks.
 type taskRow struct {
-	ID        string
-	Key       string
-	Kind      string
-	Queue     task.QueueName `gorm:"column:class"`
-	Group     string         `gorm:"column:task_group"`
-	Payload   string
-	Trace     string
-	State     task.State
-	Attempts  int
-	HandOuts  int
-	RunAt     time.Time
+	ID       string
+	Key      string
+	Kind     string
+	Queue    task.QueueName `gorm:"column:class"`
+	Group    string         `gorm:"column:task_group"`
+	Payload  string
+	Trace    string
+	State    task.State
+	Attempts int
+	HandOuts int       // how often the task has been enqueued
+	RunAt    time.Time // the task must not start before
+	// DueAt is when the task is enqueued next. For a running task it is the end of its lease.
 	DueAt     time.Time
 	Error     string
 	CreatedAt time.Time
-	EndedAt   *time.Time
+	EndedAt   *time.Time // nil until the task is done or dead
 }
 
-// taskGroupRow is a row of task_groups: a group in which a task is running. The primary key
-// Name ensures that only one task of a group runs at a time.
+// taskGroupRow is a row of the table task_groups: a group in which a task is running. The primary
+// key is Name, so that only one task of a group runs at a time.
 type taskGroupRow struct{ Name, TaskID string }
 
 // task returns the task of the row.
@@ -65,18 +64,20 @@ func (r taskRow) reference() task.Reference {
 
 // Add implements task.Adder.
 func (d tasks) Add(ctx context.Context, tasks ...task.Task) error {
-	_, err := d.add(ctx, 0, tasks)
+	const neverEnqueued = 0
+	_, err := d.add(ctx, neverEnqueued, tasks)
+
 	return err
 }
 
 // AddAndReserve implements task.Store.
 func (d tasks) AddAndReserve(ctx context.Context, tasks ...task.Task) ([]task.Reference, error) {
-	return d.add(ctx, 1, tasks)
+	const enqueuedOnce = 1
+	return d.add(ctx, enqueuedOnce, tasks)
 }
 
-// minHandOutInterval is the time after which a new task that no worker has started is enqueued
-// again. The interval grows with the time that the task has waited, up to
-// maxHandOutInterval.
+// A task that no worker has started is enqueued again: a new one after minHandOutInterval, an older
+// one after about as much time as it has already waited, but at most maxHandOutInterval.
 const (
 	minHandOutInterval = 30 * time.Second
 	maxHandOutInterval = 5 * time.Minute
@@ -88,15 +89,39 @@ const maxStartSkew = 5 * time.Second
 
 // add stores tasks and returns their references. handOuts is how often the caller enqueues the
 // tasks itself, 0 or 1.
+//
+// Tasks that are stored already are ignored: those with an existing key, and those that
+// dropAlreadyWaiting drops. Their references are returned nevertheless.
 func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task.Reference, error) {
 	if len(tasks) == 0 {
 		return nil, nil
 	}
 
+	rows := d.newRows(ctx, handOuts, tasks)
+	refs := list.Map(rows, taskRow.reference)
+
+	rows, err := d.dropAlreadyWaiting(ctx, rows)
+	if err != nil || len(rows) == 0 {
+		return refs, wrap(err)
+	}
+
+	err = d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"key"})).CreateInBatches(&rows, eventBatchSize).Error
+	if err != nil {
+		return nil, wrap(err)
+	}
+
+	if handOuts == 0 {
+		d.markRecorded(ctx)
+	}
+
+	return refs, nil
+}
+
+// newRows returns the rows of new tasks that are waiting. See add for handOuts.
+func (d tasks) newRows(ctx context.Context, handOuts int, tasks []task.Task) []taskRow {
 	now := d.clock.Now()
 
-	rows, refs := make([]taskRow, len(tasks)), make([]task.Reference, len(tasks))
-	for i, t := range tasks {
+	return list.Map(tasks, func(t task.Task) taskRow {
 		runAt := cmp.Or(t.RunAt, now)
 
 		due := runAt
@@ -104,7 +129,7 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 			due = now.Add(minHandOutInterval)
 		}
 
-		rows[i] = taskRow{
+		return taskRow{
 			ID:        d.newID(),
 			Key:       t.Key,
 			Kind:      t.Kind,
@@ -118,26 +143,11 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 			DueAt:     due,
 			CreatedAt: now,
 		}
-		refs[i] = rows[i].reference()
-	}
-
-	rows, err := d.dropAlreadyWaiting(ctx, rows)
-	if err != nil || len(rows) == 0 {
-		return refs, wrap(err)
-	}
-
-	if err := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"key"})).CreateInBatches(&rows, eventBatchSize).Error; err != nil {
-		return nil, wrap(err)
-	}
-
-	if handOuts == 0 {
-		d.markRecorded(ctx)
-	}
-
-	return refs, nil
+	})
 }
 
-// dropAlreadyWaiting removes rows whose group already contains a waiting task that runs no later.
+// dropAlreadyWaiting removes rows whose group already contains a waiting task that runs no later,
+// in the database or earlier in rows.
 func (d tasks) dropAlreadyWaiting(ctx context.Context, rows []taskRow) ([]taskRow, error) {
 	groups := withoutEmpty(list.Distinct(rows, func(r taskRow) string { return r.Group }))
 	if len(groups) == 0 {
@@ -145,25 +155,31 @@ func (d tasks) dropAlreadyWaiting(ctx context.Context, rows []taskRow) ([]taskRo
 	}
 
 	var waiting []taskRow
-	err := d.unprepared(ctx).Select("task_group", "run_at").Where(d.dialect.In("task_group", groups)).
-		Where("ended_at IS NULL AND task_group <> '' AND state = ?", task.Waiting).Find(&waiting).Error
+	err := d.unprepared(ctx).
+		Select("task_group", "run_at").
+		Where(d.dialect.In("task_group", groups)).
+		Where("ended_at IS NULL AND task_group <> '' AND state = ?", task.Waiting).
+		Find(&waiting).
+		Error
+
+	// addEarliest reports false if the group has a task that runs no later, and otherwise adds this one.
 	earliest := map[string]time.Time{}
-	isWaiting := func(r taskRow) bool {
-		at, found := earliest[r.Group]
-		if found && !at.After(r.RunAt) {
-			return true
+	addEarliest := func(r taskRow) bool {
+		runAt, found := earliest[r.Group]
+		if found && !runAt.After(r.RunAt) {
+			return false
 		}
 
 		earliest[r.Group] = r.RunAt
 
-		return false
+		return true
 	}
 
 	for _, w := range waiting {
-		isWaiting(w)
+		addEarliest(w)
 	}
 
-	return slices.DeleteFunc(rows, func(r taskRow) bool { return r.Group != "" && isWaiting(r) }), err
+	return slices.DeleteFunc(rows, func(r taskRow) bool { return r.Group != "" && !addEarliest(r) }), err
 }
 
 // Due implements task.Store.
@@ -187,46 +203,7 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 			return err
 		}
 
-		var lostInGroup []string // tasks of a group whose lease has ended
-
-		// A task is enqueued again after about as much time as it has already waited.
-		idsByPause := map[time.Duration][]string{}
-		for i := range rows {
-			r := &rows[i]
-			if r.State == task.Running { // its lease has ended
-				r.RunAt = now
-			}
-
-			pause := minHandOutInterval
-			for pause < maxHandOutInterval && !r.RunAt.After(now.Add(-pause)) {
-				pause = min(2*pause, maxHandOutInterval)
-			}
-
-			idsByPause[pause] = append(idsByPause[pause], r.ID)
-
-			r.HandOuts++
-			if r.State == task.Running && r.Group != "" {
-				lostInGroup = append(lostInGroup, r.ID)
-			}
-		}
-
-		for pause, ids := range idsByPause {
-			// MySQL assigns the columns one after the other, in the order of their names:
-			// run_at still reads the old state.
-			runAt := gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", task.Running, d.dialect.Typed(now, "timestamptz"))
-
-			err := newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
-				"due_at":    now.Add(pause),
-				"hand_outs": gorm.Expr("hand_outs + 1"),
-				"run_at":    runAt,
-				"state":     task.Waiting,
-			}).Error
-			if err != nil {
-				return err
-			}
-		}
-
-		return d.endGroups(q, lostInGroup)
+		return d.markEnqueued(q, rows, now)
 	})
 	if err != nil {
 		return nil, err
@@ -239,13 +216,60 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 	return list.Map(rows, taskRow.reference), nil
 }
 
+// markEnqueued stores that the due tasks are enqueued now, and updates their rows. A due task that
+// is running has lost its lease: it waits again, and another task of its group may run.
+func (d tasks) markEnqueued(q *gorm.DB, due []taskRow, now time.Time) error {
+	var lostInGroup []string // the ids of tasks of a group that have lost their lease
+
+	// One statement updates all tasks with the same pause.
+	idsByPause := map[time.Duration][]string{}
+	for i := range due {
+		r := &due[i]
+		if r.State == task.Running {
+			r.RunAt = now
+		}
+
+		pause := minHandOutInterval
+		for pause < maxHandOutInterval && !r.RunAt.After(now.Add(-pause)) {
+			pause = min(2*pause, maxHandOutInterval)
+		}
+
+		idsByPause[pause] = append(idsByPause[pause], r.ID)
+
+		r.HandOuts++
+		if r.State == task.Running && r.Group != "" {
+			lostInGroup = append(lostInGroup, r.ID)
+		}
+	}
+
+	for pause, ids := range idsByPause {
+		// MySQL assigns the columns one after the other, in the order of their names:
+		// run_at still reads the old state.
+		runAt := gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", task.Running, d.dialect.Typed(now, "timestamptz"))
+
+		err := newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
+			"due_at":    now.Add(pause),
+			"hand_outs": gorm.Expr("hand_outs + 1"),
+			"run_at":    runAt,
+			"state":     task.Waiting,
+		}).Error
+		if err != nil {
+			return err
+		}
+	}
+
+	return d.endGroups(q, lostInGroup)
+}
+
 // Postpone implements task.Store.
 func (d tasks) Postpone(ctx context.Context, refs []task.Reference, until time.Time) error {
 	ids := list.Map(refs, func(t task.Reference) string { return t.ID })
 
+	laterOfBoth := gorm.Expr("CASE WHEN run_at > ? THEN run_at ELSE ? END", until, d.dialect.Typed(until, "timestamptz"))
+
 	return d.inQueue(ctx, func(q *gorm.DB) error {
-		return q.Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("state = ?", task.Waiting).
-			Update("due_at", gorm.Expr("CASE WHEN run_at > ? THEN run_at ELSE ? END", until, d.dialect.Typed(until, "timestamptz"))).Error
+		waiting := q.Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("state = ?", task.Waiting)
+		return waiting.Update("due_at", laterOfBoth).Error
 	})
 }
 
@@ -255,23 +279,24 @@ func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 
 	// Rows are locked in the order of ids, so that callers with common ids do not deadlock.
 	ids = slices.Sorted(slices.Values(ids))
+	changes := map[string]any{"state": task.Running, "attempts": gorm.Expr("attempts + 1"), "due_at": now.Add(lease)}
 	columns := []string{"id", "key", "kind", "class", "task_group", "payload", "trace", "attempts", "run_at", "created_at"}
-	var rows []taskRow
+
+	var started []taskRow
 	err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
 		waiting := q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", task.Waiting, now.Add(maxStartSkew))
-		changes := map[string]any{"state": task.Running, "attempts": gorm.Expr("attempts + 1"), "due_at": now.Add(lease)}
 
-		rows, err = updateReturning[taskRow](waiting, "id", changes, columns...)
+		started, err = updateReturning[taskRow](waiting, "id", changes, columns...)
 		if err != nil {
 			return err
 		}
 
-		rows, err = d.beginGroups(q, rows, now)
+		started, err = d.beginGroups(q, started, now)
 
 		return err
 	})
 
-	return list.Map(rows, taskRow.task), err
+	return list.Map(started, taskRow.task), err
 }
 
 // beginGroups records that the started tasks run in their groups. A task whose group already
@@ -280,10 +305,11 @@ func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 func (d tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]taskRow, error) {
 	var groups []taskGroupRow
 
-	var ids []string
+	var ids []string // of the tasks with a group
 	for _, r := range started {
 		if r.Group != "" {
-			groups, ids = append(groups, taskGroupRow{r.Group, r.ID}), append(ids, r.ID)
+			groups = append(groups, taskGroupRow{Name: r.Group, TaskID: r.ID})
+			ids = append(ids, r.ID)
 		}
 	}
 
@@ -291,7 +317,8 @@ func (d tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]task
 		return started, nil
 	}
 
-	// A fixed order avoids deadlocks between concurrent callers.
+	// Insert the groups in which no task is running. A fixed order avoids deadlocks between
+	// concurrent callers.
 	slices.SortFunc(groups, func(a, b taskGroupRow) int { return strings.Compare(a.Name, b.Name) })
 
 	err := newStatement(q).Clauses(ignoreOnConflict([]string{"name"})).Create(&groups).Error
@@ -307,10 +334,15 @@ func (d tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]task
 		return started, err
 	}
 
+	// Revert the start of the tasks whose group was not inserted.
 	started = slices.DeleteFunc(started, func(r taskRow) bool { return slices.Contains(blocked, r.ID) })
+	err = newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", blocked)).Updates(map[string]any{
+		"state":    task.Waiting,
+		"attempts": gorm.Expr("attempts - 1"),
+		"due_at":   now.Add(minHandOutInterval),
+	}).Error
 
-	return started, newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", blocked)).
-		Updates(map[string]any{"state": task.Waiting, "attempts": gorm.Expr("attempts - 1"), "due_at": now.Add(minHandOutInterval)}).Error
+	return started, err
 }
 
 // endGroups releases the groups of those of the tasks that are no longer running.
@@ -332,23 +364,23 @@ func withoutEmpty(texts []string) []string {
 // groupByAttempt maps the numbers of attempts to the ids of the runs, because one statement can
 // only update runs with the same attempt.
 func groupByAttempt(runs []task.Run) map[int][]string {
-	out := map[int][]string{}
+	idsByAttempt := map[int][]string{}
 	for _, r := range runs {
-		out[r.Attempt] = append(out[r.Attempt], r.ID)
+		idsByAttempt[r.Attempt] = append(idsByAttempt[r.Attempt], r.ID)
 	}
 
-	return out
+	return idsByAttempt
 }
 
 // Extend implements task.Store.
 func (d tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration) (lost []task.Run, err error) {
 	until := d.clock.Now().Add(lease)
 	for attempt, ids := range groupByAttempt(runs) {
-		var rows []taskRow
+		var extended []taskRow
 
 		err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
 			running := q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, task.Running)
-			rows, err = updateReturning[taskRow](running, "id", map[string]any{"due_at": until}, "id")
+			extended, err = updateReturning[taskRow](running, "id", map[string]any{"due_at": until}, "id")
 			return err
 		})
 		if err != nil {
@@ -356,7 +388,7 @@ func (d tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration)
 		}
 
 		for _, id := range ids {
-			if !slices.ContainsFunc(rows, func(r taskRow) bool { return r.ID == id }) {
+			if !slices.ContainsFunc(extended, func(r taskRow) bool { return r.ID == id }) {
 				lost = append(lost, task.Run{ID: id, Attempt: attempt})
 			}
 		}
@@ -375,55 +407,8 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 
 	err := d.inQueue(ctx, func(q *gorm.DB) error {
 		now := d.clock.Now()
-
-		// The condition ended_at IS NULL would be equivalent. But with the statistics of a
-		// new table, Postgres would use it to read all unfinished rows instead of a few ids.
-		unfinished := func(attempt int, ids ...string) *gorm.DB {
-			return newStatement(q).Model(&taskRow{}).
-				Where(d.dialect.In("id", ids)).
-				Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
-		}
-
-		var done []task.Run
-		for _, o := range outcomes {
-			if o.State == task.Done {
-				done = append(done, o.Run)
-				continue
-			}
-
-			var ended *time.Time
-			if o.State == task.Dead {
-				ended = &now
-			}
-
-			runAt := cmp.Or(o.RunAt, now)
-
-			attempts := o.Attempt
-			if o.DoNotCountAttempt {
-				attempts--
-			}
-
-			err := unfinished(o.Attempt, o.ID).Updates(map[string]any{
-				"state":    o.State,
-				"run_at":   runAt,
-				"due_at":   runAt,
-				"error":    truncateText(o.Err, maxTaskError),
-				"ended_at": ended,
-				"attempts": attempts,
-			}).Error
-			if err != nil {
-				return err
-			}
-		}
-
-		for attempt, ids := range groupByAttempt(done) {
-			if err := unfinished(attempt, ids...).Updates(map[string]any{
-				"state":    task.Done,
-				"error":    "",
-				"ended_at": now,
-			}).Error; err != nil {
-				return err
-			}
+		if err := d.updateEnded(q, outcomes, now); err != nil {
+			return err
 		}
 
 		if len(groups) == 0 {
@@ -453,14 +438,68 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 	return nil
 }
 
-// truncateText returns the text as every database can store it: with at most n bytes, without
-// incomplete characters and without NUL.
-func truncateText(s string, n int) string {
-	if len(s) > n {
-		s = s[:n]
+// updateEnded updates the tasks whose runs have ended, unless another worker has started the task
+// again in the meantime.
+func (d tasks) updateEnded(q *gorm.DB, outcomes []task.Outcome, now time.Time) error {
+	// The condition ended_at IS NULL would be equivalent. But with the statistics of a
+	// new table, Postgres would use it to read all unfinished rows instead of a few ids.
+	unfinished := func(attempt int, ids ...string) *gorm.DB {
+		return newStatement(q).Model(&taskRow{}).
+			Where(d.dialect.In("id", ids)).
+			Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
 	}
 
-	return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
+	var done []task.Run
+	for _, o := range outcomes {
+		if o.State == task.Done {
+			done = append(done, o.Run)
+			continue
+		}
+
+		var ended *time.Time
+		if o.State == task.Dead {
+			ended = &now
+		}
+
+		runAt := cmp.Or(o.RunAt, now)
+
+		attempts := o.Attempt
+		if o.DoNotCountAttempt {
+			attempts--
+		}
+
+		err := unfinished(o.Attempt, o.ID).Updates(map[string]any{
+			"state":    o.State,
+			"run_at":   runAt,
+			"due_at":   runAt,
+			"error":    truncateText(o.Err, maxTaskError),
+			"ended_at": ended,
+			"attempts": attempts,
+		}).Error
+		if err != nil {
+			return err
+		}
+	}
+
+	// Most runs succeed: one statement updates all of them that have the same number of attempts.
+	for attempt, ids := range groupByAttempt(done) {
+		changes := map[string]any{"state": task.Done, "error": "", "ended_at": now}
+		if err := unfinished(attempt, ids...).Updates(changes).Error; err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// truncateText returns the text as every database can store it: with at most maxBytes bytes,
+// without incomplete characters and without NUL.
+func truncateText(text string, maxBytes int) string {
+	if len(text) > maxBytes {
+		text = text[:maxBytes]
+	}
+
+	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 
 // Backlog implements task.Store.
@@ -499,7 +538,10 @@ func (d tasks) List(ctx context.Context, f task.Filter) ([]task.Record, error) {
 		q = q.Where("ended_at IS NULL").Order("due_at, id")
 	}
 
-	return findRows(whereIfSet(whereEqual(q, "kind", f.Kind), "ended_at <= ?", f.Before), func(r taskRow) task.Record {
+	q = whereEqual(q, "kind", f.Kind)
+	q = whereIfSet(q, "ended_at <= ?", f.Before)
+
+	return findRows(q, func(r taskRow) task.Record {
 		record := task.Record{Task: r.task(), State: r.State, Err: r.Error}
 		if r.EndedAt != nil {
 			record.EndedAt = *r.EndedAt
@@ -519,7 +561,10 @@ func (d tasks) Retry(ctx context.Context, ids []string) (int, error) {
 		Where("state IN ?", []task.State{task.Dead, task.Waiting}).
 		Updates(map[string]any{
 			"attempts": gorm.Expr("CASE state WHEN ? THEN 0 ELSE attempts END", task.Dead),
-			"state":    task.Waiting, "run_at": now, "due_at": now, "ended_at": nil,
+			"state":    task.Waiting,
+			"run_at":   now,
+			"due_at":   now,
+			"ended_at": nil,
 		})
 	if res.Error == nil {
 		d.markRecorded(ctx)

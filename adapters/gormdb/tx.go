@@ -31,10 +31,10 @@ type transaction struct {
 
 // insert is an insert of one or several rows.
 type insert struct {
-	rows any // a pointer to a row or to a slice of rows
-	// errDuplicate is the error if a row with the same key exists. key are the columns of
-	// a unique index.
-	key          []string
+	rows any      // a pointer to a row or to a slice of rows
+	key  []string // the columns of a unique index, if errDuplicate is set
+	// errDuplicate is the error if a row with the same key exists. Without errDuplicate, such a row
+	// makes the transaction fail.
 	errDuplicate error
 }
 
@@ -60,15 +60,7 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 	for try := 1; ; try++ {
 		t, err := db.runOnce(ctx, fn)
 		if err == nil {
-			if t.wroteListings {
-				db.noteListingsChanged()
-				db.listingChanges.Add(1)
-			}
-
-			if t.recordedEvents {
-				db.notifier.notify()
-			}
-
+			db.announce(t)
 			return nil
 		}
 
@@ -80,7 +72,9 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 			return fault.ErrUnavailable.WithCause(err).WithReason(string(Busy)).WithRetryAfter(time.Second)
 		}
 
-		pause(ctx, time.Duration(rand.Int64N(int64(min(try, 6))*int64(5*time.Millisecond)))) //nolint:gosec // jitter needs no secrecy
+		// The random pause avoids that the same transactions meet again.
+		maxPause := time.Duration(min(try, 6)) * 5 * time.Millisecond
+		pause(ctx, rand.N(maxPause)) //nolint:gosec // jitter needs no secrecy
 
 		if ctx.Err() != nil {
 			return wrap(ctx.Err())
@@ -88,12 +82,27 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 	}
 }
 
-// runOnce runs one attempt of the transaction.
+// announce informs the other parts of the process about a committed transaction.
+func (db *DB) announce(t *transaction) {
+	if t.wroteListings {
+		db.noteListingsChanged()
+		db.listingChanges.Add(1)
+	}
+
+	if t.recordedEvents {
+		db.notifier.notify()
+	}
+}
+
+// runOnce runs one attempt of the transaction. fn finds it in its context, by both keys.
 func (db *DB) runOnce(ctx context.Context, fn func(context.Context) error) (*transaction, error) {
 	t := &transaction{db: db, beginGORM: func() *gorm.DB { return db.writer.WithContext(ctx).Begin() }}
 	defer t.end()
 
-	if err := fn(context.WithValue(context.WithValue(ctx, txKey{db}, t), innermostKey{}, t)); err != nil {
+	txCtx := context.WithValue(ctx, txKey{db}, t)
+
+	txCtx = context.WithValue(txCtx, innermostKey{}, t)
+	if err := fn(txCtx); err != nil {
 		return t, wrapUnavailable(err)
 	}
 
@@ -135,14 +144,15 @@ func (t *transaction) begin() error {
 }
 
 // commit commits the transaction. A transaction that consists of deferred inserts alone is
-// executed as a batch if the dialect supports that.
+// executed as a batch if the dialect supports that. Without any statement, commit does nothing.
 func (t *transaction) commit(ctx context.Context) error {
-	if batcher, ok := t.db.dialect.(Batcher); ok && t.gorm == nil && len(t.inserts) > 0 {
-		return t.commitBatch(ctx, batcher)
+	hasBegun := t.gorm != nil
+	if !hasBegun && len(t.inserts) == 0 {
+		return nil
 	}
 
-	if t.gorm == nil && len(t.inserts) == 0 {
-		return nil
+	if batcher, ok := t.db.dialect.(Batcher); ok && !hasBegun {
+		return t.commitBatch(ctx, batcher)
 	}
 
 	if err := t.begin(); err != nil {
@@ -158,21 +168,23 @@ func (t *transaction) commit(ctx context.Context) error {
 func (t *transaction) commitBatch(ctx context.Context, batcher Batcher) error {
 	statements := make([]Statement, len(t.inserts))
 
-	var errDuplicateKey error
-	for n, i := range t.inserts {
+	// The error of a batch does not tell which insert has failed. A batch has at most one insert with
+	// an errDuplicate.
+	var errOfDuplicate error
+	for n, insert := range t.inserts {
 		var err error
-		if statements[n], err = t.db.insertStatement(ctx, i.rows); err != nil {
+		if statements[n], err = t.db.insertStatement(ctx, insert.rows); err != nil {
 			return err
 		}
 
-		errDuplicateKey = cmp.Or(errDuplicateKey, i.errDuplicate)
+		errOfDuplicate = cmp.Or(errOfDuplicate, insert.errDuplicate)
 	}
 
 	err := batcher.ExecBatch(ctx, t.db.pool, statements)
 
 	err = wrap(t.db.writer.Dialector.(gorm.ErrorTranslator).Translate(err))
-	if errDuplicateKey != nil && errors.Is(err, errDuplicate) {
-		return errDuplicateKey
+	if errOfDuplicate != nil && errors.Is(err, errDuplicate) {
+		return errOfDuplicate
 	}
 
 	return err
@@ -187,11 +199,11 @@ type preparedInsert struct {
 
 // args returns the parameters of the statement for the row.
 func (p preparedInsert) args(ctx context.Context, row any) []any {
-	v := reflect.ValueOf(row).Elem()
+	value := reflect.ValueOf(row).Elem()
 
 	args := make([]any, len(p.fields))
-	for i, f := range p.fields {
-		args[i], _ = f.ValueOf(ctx, v)
+	for i, field := range p.fields {
+		args[i], _ = field.ValueOf(ctx, value)
 	}
 
 	return args
@@ -199,29 +211,30 @@ func (p preparedInsert) args(ctx context.Context, row any) []any {
 
 // insertStatement returns the statement that inserts one or several rows.
 func (db *DB) insertStatement(ctx context.Context, rows any) (Statement, error) {
-	t := reflect.TypeOf(rows)
-	if p, ok := db.preparedInserts.Load(t); ok {
-		p := p.(preparedInsert)
-		return Statement{p.sql, p.args(ctx, rows)}, nil
+	rowType := reflect.TypeOf(rows)
+	if cached, ok := db.preparedInserts.Load(rowType); ok {
+		prepared := cached.(preparedInsert)
+		return Statement{SQL: prepared.sql, Args: prepared.args(ctx, rows)}, nil
 	}
 
-	s := db.writer.Session(&gorm.Session{Context: ctx, DryRun: true}).Create(rows).Statement
-	if s.Error != nil {
-		return Statement{}, s.Error
+	built := db.writer.Session(&gorm.Session{Context: ctx, DryRun: true}).Create(rows).Statement
+	if built.Error != nil {
+		return Statement{}, built.Error
 	}
 
-	if t.Elem().Kind() == reflect.Struct {
-		p := preparedInsert{sql: s.SQL.String()}
-		for _, name := range s.Schema.DBNames {
-			p.fields = append(p.fields, s.Schema.FieldsByDBName[name])
+	if isSingleRow := rowType.Elem().Kind() == reflect.Struct; isSingleRow {
+		prepared := preparedInsert{sql: built.SQL.String()}
+		for _, name := range built.Schema.DBNames {
+			prepared.fields = append(prepared.fields, built.Schema.FieldsByDBName[name])
 		}
 
-		if reflect.DeepEqual(p.args(ctx, rows), s.Vars) { // not with values that the database computes
-			db.preparedInserts.Store(t, p)
+		// The parameters differ if the database computes one of the values.
+		if reflect.DeepEqual(prepared.args(ctx, rows), built.Vars) {
+			db.preparedInserts.Store(rowType, prepared)
 		}
 	}
 
-	return Statement{s.SQL.String(), s.Vars}, nil
+	return Statement{SQL: built.SQL.String(), Args: built.Vars}, nil
 }
 
 // end rolls the transaction back unless it is committed. Later statements fail.

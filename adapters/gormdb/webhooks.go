@@ -38,25 +38,31 @@ func (r webhookEndpointRow) endpoint() integrations.Endpoint { return integratio
 // webhookSubscriptionRow is an event type that an endpoint subscribes to.
 type webhookSubscriptionRow struct{ Type, EndpointID string }
 
-// Upsert implements integrations.Webhooks.
+// Upsert implements integrations.Webhooks. If the endpoint is not active, its pending deliveries fail.
 func (d webhooks) Upsert(ctx context.Context, e integrations.Endpoint) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if err := d.upsert(ctx, e); err != nil || e.Status == integrations.EndpointActive {
 			return err
 		}
 
-		return wrap(d.conn(ctx).Model(&webhookDeliveryRow{}).Where("endpoint_id = ? AND status = 'pending'", e.ID).
-			Updates(map[string]any{"status": integrations.Failed, "next_at": nil, "failed_at": d.clock.Now()}).Error)
+		pending := d.conn(ctx).Model(&webhookDeliveryRow{}).Where("endpoint_id = ? AND status = 'pending'", e.ID)
+
+		return wrap(pending.Updates(map[string]any{
+			"status":    integrations.Failed,
+			"next_at":   nil,
+			"failed_at": d.clock.Now(),
+		}).Error)
 	})
 }
 
-// upsert stores the endpoint in the current transaction.
+// upsert stores the endpoint with its event types in the current transaction. It creates an endpoint
+// with the version 0, and otherwise updates the row with the version.
 func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) error {
-	r := webhookEndpointRow(endpoint)
+	row := webhookEndpointRow(endpoint)
 
-	r.Version++
+	row.Version++
 	if endpoint.Version == 0 {
-		if err := d.conn(ctx).Create(&r).Error; err != nil {
+		if err := d.conn(ctx).Create(&row).Error; err != nil {
 			return wrap(err)
 		}
 
@@ -65,10 +71,10 @@ func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) er
 
 	update := func(q *gorm.DB) error {
 		q = q.Where("id = ? AND owner_id = ? AND version = ?", endpoint.ID, endpoint.OwnerID, endpoint.Version)
-		return updateVersion(q, &r, "id", "app_id", "owner_id", "created_at")
+		return updateVersion(q, &row, "id", "app_id", "owner_id", "created_at")
 	}
 
-	// Usually the event types do not change, so that this is the only statement.
+	// Usually the event types do not change. Then the endpoint is updated by this statement alone.
 	err := update(d.conn(ctx).Where("events = ?", jsonArray(endpoint.Events)))
 	if !errors.Is(err, errStale) {
 		return err
@@ -81,19 +87,23 @@ func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) er
 	return d.subscribe(ctx, endpoint)
 }
 
-// subscribe stores the event types of an endpoint.
+// subscribe replaces the stored event types of an endpoint.
 func (d webhooks) subscribe(ctx context.Context, e integrations.Endpoint) error {
 	if err := d.conn(ctx).Where("endpoint_id = ?", e.ID).Delete(&webhookSubscriptionRow{}).Error; err != nil {
 		return wrap(err)
 	}
 
-	return createRows(d.conn(ctx), list.Map(e.Events, func(t string) webhookSubscriptionRow { return webhookSubscriptionRow{t, e.ID} }))
+	return createRows(d.conn(ctx), list.Map(e.Events, func(eventType string) webhookSubscriptionRow {
+		return webhookSubscriptionRow{Type: eventType, EndpointID: e.ID}
+	}))
 }
 
 // Get implements integrations.Webhooks.
 func (d webhooks) Get(ctx context.Context, ownerID, id string) (integrations.Endpoint, error) {
-	r, err := takeRow[webhookEndpointRow](ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id), integrations.ErrWebhookNotFound)
-	return r.endpoint(), err
+	selected := ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id)
+	row, err := takeRow[webhookEndpointRow](selected, integrations.ErrWebhookNotFound)
+
+	return row.endpoint(), err
 }
 
 // List implements integrations.Webhooks.
@@ -104,15 +114,13 @@ func (d webhooks) List(
 	after string,
 	n int,
 ) ([]integrations.Endpoint, error) {
-	q := ofAppOwner(d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", "")), ownerID)
-	id := "e.id"
+	q := d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", ""))
+	q = whereEqual(ofAppOwner(q, ownerID), "e.app_id", f.AppID)
 
-	q = whereEqual(q, "e.app_id", f.AppID)
+	id := "e.id" // the column by which the list is ordered
 	if f.Event != "" {
-		// In the order of the primary key of the subscriptions.
-		q, id = q.Joins("JOIN webhook_subscriptions AS s ON s.endpoint_id = e.id").
-			Where("s.type = ? AND e.status = 'active'", f.Event),
-			"s.endpoint_id"
+		q = q.Joins("JOIN webhook_subscriptions AS s ON s.endpoint_id = e.id").Where("s.type = ? AND e.status = 'active'", f.Event)
+		id = "s.endpoint_id" // the primary key of the subscriptions has this order for each type
 	}
 
 	if len(f.UserIDs) > 0 {
