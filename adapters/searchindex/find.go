@@ -20,7 +20,7 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 	}
 
 	if after != nil {
-		q.Offset = 0
+		q.Offset = 0 // the cursor takes the place of the offset
 	}
 
 	st, err := x.acquire()
@@ -29,6 +29,7 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 	}
 	defer st.release()
 
+	// Bound the memory for hits by the size of the index.
 	docs := st.docs()
 	q.Offset, q.Limit = min(q.Offset, docs), min(q.Limit, docs)
 
@@ -39,6 +40,7 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 		return search.Result{}, err
 	}
 
+	// Fill the rest of the page with relaxed hits.
 	f.relaxing = f.freePlaces() > 0 && canRelax(&q)
 	if f.relaxing {
 		if err := f.findAll(ctx, st.parts); err != nil {
@@ -62,32 +64,38 @@ func (f *finder) findAll(ctx context.Context, parts []*part) error {
 	return nil
 }
 
-// finder evaluates one query over the segments: first the exact levels of its
-// slots and then, if the page has free places, all of them.
+// finder evaluates one query over the segments: first the exact levels of its slots and then, if the
+// page has free places, all levels.
 type finder struct {
 	*evaluation
 	q         *search.Query
-	after     *cursor
+	after     *cursor // nil for the first page
 	normalize func(string) string
-	costBits  int
-	relaxing  bool
+	costBits  int  // the number of bits of the highest cost
+	relaxing  bool // whether relaxed hits are searched, after the exact ones
 
-	slots          map[*part][]slotPlan
-	exact, relaxed []ranked
-	total          int
-	facets         map[string]facetCounts
+	slots   map[*part][]slotPlan
+	exact   []ranked // the best exact hits so far, in order
+	relaxed []ranked // the best relaxed hits so far, in order
+	total   int      // the number of exact hits so far
+	facets  map[string]facetCounts
 }
 
 // facetCounts are counts by key. The values are pointers, since an assignment to
 // the map would store a key that shares the memory of a segment.
 type facetCounts map[string]*int
 
-// newFinder returns a finder with an evaluation of the pool, to which the caller returns it.
+// newFinder returns a finder. Its evaluation comes from the pool evaluations, to which the caller has
+// to return it.
 func newFinder(q *search.Query, after *cursor, normalize func(string) string) *finder {
 	f := &finder{
 		evaluation: evaluations.Get().(*evaluation), //nolint:forcetypeassert // the pool makes no other
-		q:          q, after: after, normalize: normalize, costBits: q.CostBits(),
-		slots: map[*part][]slotPlan{}, facets: map[string]facetCounts{},
+		q:          q,
+		after:      after,
+		normalize:  normalize,
+		costBits:   q.CostBits(),
+		slots:      map[*part][]slotPlan{},
+		facets:     map[string]facetCounts{},
 	}
 	for _, prefix := range q.Facets {
 		f.facets[prefix] = facetCounts{}
@@ -116,7 +124,7 @@ func (f *finder) find(p *part) {
 	for block := range p.blocks() {
 		f.begin(p.segment, block)
 		f.evaluate(pl)
-		f.release(0)
+		f.release(0) // all vectors of the block
 	}
 
 	if f.relaxing {
@@ -133,22 +141,23 @@ func (f *finder) find(p *part) {
 		pl.found[classExact].or(pl.found[classFirst])
 	}
 
-	for prefix, sum := range f.facets {
-		sum.add(p.segment, prefix, pl.found[classExact])
+	for prefix, counts := range f.facets {
+		counts.add(p.segment, prefix, pl.found[classExact])
 	}
 }
 
 // minOrdered is the number of hits up to which they are sorted at once.
 const minOrdered = 1024
 
-// sort selects the first hits of each class in the order of the query.
+// sort selects the first hits of each class in the order of the query. It reads the keys of few hits.
+// For many hits, it goes through the documents of the segment in their order until it has found enough.
 func (f *finder) sort(pl *plan) {
 	for class, set := range pl.found {
-		b, all := pl.boundOf(class)
+		b, mayFollow := pl.boundOf(class)
 		best := &pl.best[class]
 
 		hits := set.count()
-		if !all || hits == 0 || best.n == 0 {
+		if !mayFollow || hits == 0 || best.n == 0 {
 			continue
 		}
 
@@ -167,7 +176,7 @@ func (f *finder) sort(pl *plan) {
 	}
 }
 
-// ranked returns the best hits of some classes in a segment.
+// ranked returns the best hits of the given classes in a segment, in order.
 func (f *finder) ranked(pl *plan, classes ...int) []ranked {
 	n := 0
 	for _, class := range classes {
@@ -176,14 +185,14 @@ func (f *finder) ranked(pl *plan, classes ...int) []ranked {
 		n += len(pl.best[class].items)
 	}
 
-	list := make([]ranked, 0, n)
+	hits := make([]ranked, 0, n)
 	for _, class := range classes {
 		for _, it := range pl.best[class].items {
-			list = append(list, newRanked(pl.part, class, it, f.q.Sort.By))
+			hits = append(hits, newRanked(pl.part, class, it, f.q.Sort.By))
 		}
 	}
 
-	return list
+	return hits
 }
 
 // merge returns the first n hits of two lists that are in order.
@@ -193,25 +202,30 @@ func (f *finder) merge(a []ranked, n int, b []ranked) []ranked {
 		return a[:min(n, len(a))]
 	}
 
-	all := make([]ranked, 0, min(n, len(a)+len(b)))
-	for len(all) < cap(all) {
-		if len(b) == 0 || len(a) > 0 && compareRanked(&a[0], &b[0], f.q.Sort.Descending) < 0 {
-			all, a = append(all, a[0]), a[1:]
+	merged := make([]ranked, 0, min(n, len(a)+len(b)))
+	for len(merged) < cap(merged) {
+		isFromA := len(b) == 0 || len(a) > 0 && compareRanked(&a[0], &b[0], f.q.Sort.Descending) < 0
+		if isFromA {
+			merged = append(merged, a[0])
+			a = a[1:]
 		} else {
-			all, b = append(all, b[0]), b[1:]
+			merged = append(merged, b[0])
+			b = b[1:]
 		}
 	}
 
-	return all
+	return merged
 }
 
-// evaluate adds the hits of one block.
+// evaluate adds the hits of one block. It begins with the cheaper ones of the conditions that all hits
+// meet (must) and the slots.
 func (f *finder) evaluate(pl *plan) {
 	hits := f.live(pl)
 	if !pl.slotsFirst {
 		f.evaluateMust(pl, hits)
 	}
 
+	// exact are the hits for which all levels are exact. Only relaxing needs both sets.
 	exact := hits
 	if f.relaxing {
 		exact = f.vector()
@@ -235,6 +249,8 @@ func (f *finder) evaluate(pl *plan) {
 	}
 
 	f.total += exact.count()
+
+	// Divide the hits into those that match Query.First and the others.
 	if pl.first != nil {
 		first := f.vector()
 		pl.first.eval(f.evaluation, exact, first)
@@ -283,13 +299,13 @@ func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 		costs = f.counters(f.costBits)
 	}
 
-	rest, found, carry := f.vector(), f.vector(), f.vector()
+	rest, found, carry := f.vector(), f.vector(), f.vector() // carry is scratch for adding costs
 	for _, slot := range pl.slots {
 		if hits.isEmpty() {
 			return costs
 		}
 
-		copy(rest, hits)
+		copy(rest, hits) // the documents that have matched no level yet
 
 		levels := f.q.Slots[slot.number].Levels
 		for i, level := range slot.levels {
@@ -337,13 +353,15 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 		copy(found.block(f.evaluation), set)
 	}
 
-	b, follow := pl.boundOf(class)
-	if pl.order != nil || !follow {
-		return
+	b, mayFollow := pl.boundOf(class)
+	if pl.order != nil || !mayFollow {
+		return // hits of another order are selected by sort, after all blocks
 	}
 
 	defer f.release(f.mark())
 
+	// Keep the documents with a higher cost than the cursor, and of those with an equal cost the ones
+	// after it.
 	if b != nil {
 		equal, greater, before := f.vector(), f.vector(), f.vector()
 		copy(equal, set)
@@ -358,8 +376,7 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 	pl.best[class].addByCost(f.evaluation, set, costs)
 }
 
-// page returns the exact hits of the page, and whether there are more after
-// them.
+// page returns the exact hits of the page, and whether there are more exact hits after them.
 func (f *finder) page() (page []ranked, more bool) {
 	page = f.exact[min(f.q.Offset, len(f.exact)):]
 	if len(page) > f.q.Limit {
@@ -373,7 +390,10 @@ func (f *finder) page() (page []ranked, more bool) {
 // exact hits, or the first page if there are none, has space for relaxed hits.
 func (f *finder) freePlaces() int {
 	page, more := f.page()
-	if more || len(page) == 0 && (f.total > 0 || f.q.Offset > 0 || f.after != nil) {
+	isFirst := f.q.Offset == 0 && f.after == nil
+
+	isBeyondExact := len(page) == 0 && (f.total > 0 || !isFirst)
+	if more || isBeyondExact {
 		return 0
 	}
 
@@ -382,47 +402,47 @@ func (f *finder) freePlaces() int {
 
 // result returns the page, the total and the facets.
 func (f *finder) result() search.Result {
-	r := search.Result{Total: f.total, Facets: map[string]map[string]int{}}
+	result := search.Result{Total: f.total, Facets: map[string]map[string]int{}}
 	for prefix, counts := range f.facets {
-		r.Facets[prefix] = make(map[string]int, len(counts))
+		result.Facets[prefix] = make(map[string]int, len(counts))
 		for key, n := range counts {
-			r.Facets[prefix][key] = *n
+			result.Facets[prefix][key] = *n
 		}
 	}
 
 	page, more := f.page()
 	if more {
-		r.Next = newCursor(&page[len(page)-1], f.q.Sort)
+		result.Next = newCursor(&page[len(page)-1], f.q.Sort)
 	}
 
 	page = append(slices.Clip(page), f.relaxed...)
 	for i := range page {
-		r.Hits = append(r.Hits, f.hit(&page[i]))
+		result.Hits = append(result.Hits, f.hit(&page[i]))
 	}
 
-	return r
+	return result
 }
 
-// hit converts a ranked document to a search.Hit.
+// hit converts a ranked document to a search.Hit. It copies the id, whose memory belongs to the segment.
 func (f *finder) hit(r *ranked) search.Hit {
 	s := r.part.segment
 
-	h := search.Hit{
+	hit := search.Hit{
 		ID:      strings.Clone(r.id()),
 		Version: s.versions[r.doc],
 		Exact:   r.class != classRelaxed,
 		Levels:  make([]int, len(f.q.Slots)),
 	}
 	for _, slot := range f.slots[r.part] {
-		h.Levels[slot.number] = slices.IndexFunc(slot.levels, func(n node) bool { return n.has(r.doc) })
+		hit.Levels[slot.number] = slices.IndexFunc(slot.levels, func(n node) bool { return n.has(r.doc) })
 	}
 
 	if place := s.place[r.doc]; place > 0 && f.q.From != nil {
 		miles := s.places[place-1].Miles(*f.q.From)
-		h.Miles = &miles
+		hit.Miles = &miles
 	}
 
-	return h
+	return hit
 }
 
 // add counts the documents of hits for the keys that begin with the prefix.
@@ -431,17 +451,18 @@ func (c facetCounts) add(s *segment, prefix string, hits vector) {
 
 	from, to := s.keys.prefixed(prefix)
 	for i := from; i < to; i++ {
-		p := list.get(i)
+		docs := list.get(i)
 
-		n := p.countIn(hits)
+		n := docs.countIn(hits)
 		if n == 0 {
 			continue
 		}
 
-		if sum := c[s.keys.at(i)]; sum != nil {
+		key := s.keys.at(i)
+		if sum := c[key]; sum != nil {
 			*sum += n
 		} else {
-			c[strings.Clone(s.keys.at(i))] = &n
+			c[strings.Clone(key)] = &n
 		}
 	}
 }

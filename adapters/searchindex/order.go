@@ -23,9 +23,9 @@ const (
 // last is the sort key of documents that lack the value by which hits are sorted.
 const last = math.MaxUint64
 
-// sortedByCost reports whether exact hits are in the order of their ordinals,
-// after their cost if useCosts is set.
-func sortedByCost(s search.Sort) (sorted, useCosts bool) {
+// sortedByCost reports whether exact hits are sorted by cost and then by ordinal, or by ordinal alone
+// if useCosts is false. Ordinals have the order of the dates, the newest first.
+func sortedByCost(s search.Sort) (isSortedByOrdinal, useCosts bool) {
 	useCosts = s.By == search.SortRelevance
 	isNewestFirst := s.By == search.SortDate && s.Descending
 	return useCosts || isNewestFirst, useCosts
@@ -34,23 +34,24 @@ func sortedByCost(s search.Sort) (sorted, useCosts bool) {
 // sortOrder is the order of the documents of a segment for a sort that is not by
 // cost.
 type sortOrder struct {
-	// key returns the key of a document, last without a value. For titles and
-	// locations it holds within one segment only.
+	// key returns the sort key of a document, or last if it has no value. Lower keys come first. The
+	// keys of titles and locations are only comparable within one segment.
 	key func(doc uint32) uint64
-	// docs iterates over the documents with a value whose key is at least from,
-	// in the order of their keys and ordinals. Those of other currencies are
-	// among them.
+	// docs iterates over the documents with a value whose key is at least from, in the order of their
+	// keys and ordinals. It includes documents with pay in another currency, whose key is last.
 	docs func(from uint64) iter.Seq[uint32]
 }
 
 // ordered encodes a signed number as an unsigned key with the same order.
 func ordered(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
-// newSortOrder returns the order of the query. A descending order flips all bits of its keys.
+// newSortOrder returns the order of the query. In a descending order, flip inverts all bits of the keys.
 func newSortOrder(s *segment, q *search.Query) *sortOrder {
+	const allBits = math.MaxUint64
+
 	flip := uint64(0)
 	if q.Sort.Descending {
-		flip = last
+		flip = allBits
 	}
 
 	switch q.Sort.By {
@@ -66,9 +67,11 @@ func newSortOrder(s *segment, q *search.Query) *sortOrder {
 		return textOrder(s.location, s.byLocation, flip)
 	case search.SortDistance:
 		return distanceOrder(s, *q.From, flip)
-	default: // by date, the oldest first
+	default: // by date, the oldest first: ordinals have the opposite order
 		value := func(doc uint32) uint64 { return ^ordered(s.posted[doc]) }
-		list := sortedList{n: s.docs(), at: func(i int) uint32 { return uint32(i) }, value: value}
+		byOrdinal := func(i int) uint32 { return uint32(i) }
+		list := sortedList{n: s.docs(), at: byOrdinal, value: value}
+
 		return &sortOrder{key: func(doc uint32) uint64 { return ^value(doc) }, docs: list.descending}
 	}
 }
@@ -116,16 +119,17 @@ func listOrder(docs []uint32, value func(uint32) uint64, hasValue func(uint32) b
 	return o
 }
 
-// sortedList is a list of documents sorted by value, then by ordinal.
+// sortedList is a list of n documents sorted by value, then by ordinal. at returns the document at a
+// position of the list.
 type sortedList struct {
 	n     int
 	at    func(i int) uint32
 	value func(doc uint32) uint64
 }
 
-// find returns the first position among n with at least this value.
-func (l sortedList) find(n int, value uint64) int {
-	return sort.Search(n, func(i int) bool { return l.value(l.at(i)) >= value })
+// find returns the first position below end with at least this value, or end if there is none.
+func (l sortedList) find(end int, value uint64) int {
+	return sort.Search(end, func(i int) bool { return l.value(l.at(i)) >= value })
 }
 
 // ascending iterates over the documents whose value is at least from.
@@ -139,9 +143,8 @@ func (l sortedList) ascending(from uint64) iter.Seq[uint32] {
 	}
 }
 
-// descending iterates over the documents in descending order of their values,
-// equal ones in the order of their ordinals. The complements of the values are
-// at least from.
+// descending iterates over the documents whose complemented value is at least from, in descending
+// order of their values. Documents with equal values are in the order of their ordinals.
 func (l sortedList) descending(from uint64) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		end := l.n
@@ -150,6 +153,7 @@ func (l sortedList) descending(from uint64) iter.Seq[uint32] {
 		}
 
 		for end > 0 {
+			// Yield the range of documents with the highest value below end.
 			start := l.find(end, l.value(l.at(end-1)))
 			for i := start; i < end; i++ {
 				if !yield(l.at(i)) {
@@ -162,8 +166,9 @@ func (l sortedList) descending(from uint64) iter.Seq[uint32] {
 	}
 }
 
-// first returns the first n documents of the set. It goes through all documents in their order,
-// and gives up after limit documents.
+// first returns the first n documents of the set that follow b, which may be nil. It goes through all
+// documents of the segment in their order. If it has not found n of them after limit documents, it
+// returns complete as false.
 func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, complete bool) {
 	from := uint64(0)
 	if b != nil {
@@ -184,15 +189,16 @@ func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, com
 			continue
 		}
 
-		items = append(items, item{key, doc})
+		items = append(items, item{key: key, doc: doc})
 		if len(items) == n {
 			return items, true
 		}
 	}
 
+	// Documents without a value come last.
 	for doc := range set.each {
 		if o.key(doc) == last && (b == nil || b.admits(last, doc)) {
-			items = append(items, item{last, doc})
+			items = append(items, item{key: last, doc: doc})
 			if len(items) == n {
 				break
 			}
@@ -215,29 +221,32 @@ func sortedTexts(s *segment, by search.SortKey) (*texts, []uint32) {
 	return nil, nil
 }
 
-// ranked is a hit with its sort key.
+// ranked is a hit with a sort key that is comparable across segments.
 type ranked struct {
 	part  *part
 	doc   uint32
 	class int
-	key   uint64 // 0 for a text
-	text  string
+	key   uint64 // 0 if the hit is sorted by text
+	text  string // the title or location by which the hit is sorted, or empty
 }
 
 func (r *ranked) posted() int64 { return r.part.posted[r.doc] }
 func (r *ranked) id() string    { return r.part.ids.at(int(r.doc)) }
 
-// newRanked completes an item of a segment.
+// newRanked returns the hit for an item of a segment. It replaces the key of an exact hit that is sorted
+// by text, because the numbers of texts differ between segments.
 func newRanked(p *part, class int, it item, by search.SortKey) ranked {
 	r := ranked{part: p, doc: it.doc, class: class, key: it.key}
-	if list, column := sortedTexts(p.segment, by); list != nil && class != classRelaxed && it.key != last {
+
+	list, column := sortedTexts(p.segment, by)
+	if list != nil && class != classRelaxed && it.key != last {
 		r.key, r.text = 0, list.at(int(column[it.doc]-1))
 	}
 
 	return r
 }
 
-// compareRanked orders hits of different segments.
+// compareRanked orders hits of different segments: by class, key or text, and at last the newest first.
 func compareRanked(a, b *ranked, descending bool) int {
 	byText := strings.Compare(a.text, b.text)
 	if descending {
@@ -279,8 +288,9 @@ func newCursor(r *ranked, by search.Sort) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseCursor decodes a cursor of newCursor; nil is the beginning. A cursor of another sort is invalid,
-// and so is one of a relaxed hit, after which there is no page.
+// parseCursor decodes a cursor of newCursor. It returns nil for the empty text, which stands for the
+// beginning. A cursor of another sort is invalid, and so is one of a relaxed hit, after which there is
+// no page.
 func parseCursor(text string, by search.Sort) (*cursor, error) {
 	if text == "" {
 		return nil, nil
@@ -304,15 +314,16 @@ func parseCursor(text string, by search.Sort) (*cursor, error) {
 	return c, nil
 }
 
-// bound is a cursor in one segment: the hits after it have a greater class, or a
-// greater key, or an equal key and an ordinal from doc.
+// bound is the position of a cursor in one segment. The hits after it have a greater class, or the same
+// class and a greater key, or the same class and key and an ordinal of at least doc.
 type bound struct {
 	class int
 	key   uint64
 	doc   uint32
 }
 
-// bound resolves a cursor against a segment. Titles and locations have other numbers in each segment.
+// bound resolves a cursor against a segment. It looks up the number of a title or location, because
+// each segment numbers its texts differently.
 func (c *cursor) bound(s *segment) *bound {
 	if c == nil {
 		return nil
@@ -325,12 +336,14 @@ func (c *cursor) bound(s *segment) *bound {
 		return b
 	}
 
+	// The key of a text is its position plus one. If the segment does not have the text, n is the
+	// position of the next one in ascending order.
 	n, found := list.find(c.Text)
 
 	b.key = uint64(n + 1)
 	if c.Descending {
 		if !found {
-			b.key = uint64(n) // the text before, if any
+			b.key = uint64(n) // the next text in descending order, if any
 		}
 
 		b.key = ^b.key

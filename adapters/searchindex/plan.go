@@ -17,39 +17,39 @@ func canRelax(q *search.Query) bool {
 // plan is a query that is resolved against one segment.
 type plan struct {
 	*part
-	must  node
-	slots []slotPlan
+	must  node       // nil without conditions
+	slots []slotPlan // sorted by weight
 	// slotsFirst is set if the first slot has a lower weight than must.
 	slotsFirst bool
-	first      node
-	now        int64
-	bound      *bound
+	first      node       // Query.First, or nil
+	now        int64      // in microseconds
+	bound      *bound     // nil for the first page
 	order      *sortOrder // nil if hits are sorted by cost
 	useCosts   bool
-	best       [classes]top
+	best       [classes]top // the best hits by class
 	// found contains the exact hits by class. It is only used for facets and orders.
 	found [classRelaxed]vector
 }
 
-// slotPlan is a slot that is resolved against one segment. number is its index in the query.
+// slotPlan is a slot that is resolved against one segment.
 type slotPlan struct {
-	number int
+	number int // the index of the slot in the query
 	levels []node
 }
 
 // weight estimates the work of all levels. It is 0 only if no document satisfies the slot.
 func (s *slotPlan) weight() int {
 	sum := 0
-	for _, l := range s.levels {
-		sum += l.weight()
+	for _, level := range s.levels {
+		sum += level.weight()
 	}
 
 	return sum
 }
 
-// newPlan resolves the query. Slots are in the order of their weight.
+// newPlan resolves the query against a segment, for exact hits or, if f.relaxing is set, for relaxed ones.
 func (f *finder) newPlan(p *part) *plan {
-	c := compiler{p.segment, f.normalize}
+	c := compiler{s: p.segment, normalize: f.normalize}
 
 	pl := &plan{part: p, now: f.q.Now.UnixMicro(), bound: f.after.bound(p.segment)}
 	if len(f.q.Must) > 0 {
@@ -65,7 +65,7 @@ func (f *finder) newPlan(p *part) *plan {
 		pl.first = c.node(f.q.First)
 	}
 
-	sorted, useCosts := sortedByCost(f.q.Sort)
+	isSortedByOrdinal, useCosts := sortedByCost(f.q.Sort)
 
 	pl.useCosts = (useCosts || f.relaxing) && f.q.Limit > 0
 	if f.relaxing {
@@ -73,12 +73,12 @@ func (f *finder) newPlan(p *part) *plan {
 		return pl
 	}
 
-	if !sorted {
+	if !isSortedByOrdinal {
 		pl.order = newSortOrder(p.segment, f.q)
 	}
 
 	pl.best[classFirst].n, pl.best[classExact].n = f.wanted(), f.wanted()
-	if !sorted || len(f.q.Facets) > 0 {
+	if !isSortedByOrdinal || len(f.q.Facets) > 0 {
 		for class := range pl.found {
 			pl.found[class] = f.wideVector(class, p.docs())
 		}
@@ -89,10 +89,14 @@ func (f *finder) newPlan(p *part) *plan {
 
 // isEmpty reports whether the segment certainly has no hit.
 func (pl *plan) isEmpty() bool {
-	return pl.must != nil && pl.must.weight() == 0 || len(pl.slots) > 0 && pl.slots[0].weight() == 0
+	noneMeetsMust := pl.must != nil && pl.must.weight() == 0
+	noneFillsSlot := len(pl.slots) > 0 && pl.slots[0].weight() == 0
+
+	return noneMeetsMust || noneFillsSlot
 }
 
-// slotPlans resolves the slots. For exact hits, levels after the last exact one are not needed.
+// slotPlans resolves the slots in the order of the query. For exact hits, the levels after the last
+// exact one are left out.
 func (f *finder) slotPlans(c compiler) []slotPlan {
 	plans := make([]slotPlan, len(f.q.Slots))
 	for i := range f.q.Slots {
@@ -122,8 +126,8 @@ func trimRelaxed(levels []search.SlotLevel) []search.SlotLevel {
 }
 
 // boundOf returns the bound after which the hits of a class begin, or nil if all hits of the class
-// follow the cursor. It reports false if none does.
-func (pl *plan) boundOf(class int) (*bound, bool) {
+// follow the cursor. It reports mayFollow as false if no hit of the class follows the cursor.
+func (pl *plan) boundOf(class int) (b *bound, mayFollow bool) {
 	if pl.bound == nil || class > pl.bound.class {
 		return nil, true
 	}
