@@ -7,9 +7,9 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Batch is a small set of documents on which many queries are evaluated, such as
-// new listings on which saved searches are. It has no background work and needs
-// not be closed. It is safe for concurrent use.
+// Batch is a small set of documents on which many queries are evaluated. For example, saved searches are
+// evaluated on new listings. A Batch has no background work and needs not be closed. It is safe for
+// concurrent use.
 type Batch struct {
 	parts []compiler // of at most batchDocs documents
 }
@@ -48,8 +48,11 @@ func (b *Batch) AppendMatches(ids []string, q *search.Query) []string {
 // exact returns the documents that match the query exactly. The compiler's
 // segment has at most batchDocs documents.
 func (c compiler) exact(q *search.Query) uint64 {
-	found := ^uint64(0) >> (batchDocs - c.s.docs())
-	if now := q.Now.UnixMicro(); len(c.s.byDeadline) > 0 && c.s.deadlines[c.s.byDeadline[0]] <= now {
+	found := ^uint64(0) >> (batchDocs - c.s.docs()) // all documents
+	now := q.Now.UnixMicro()
+
+	hasExpired := len(c.s.byDeadline) > 0 && c.s.deadlines[c.s.byDeadline[0]] <= now
+	if hasExpired {
 		found &^= c.s.expired(now)[0]
 	}
 
@@ -167,8 +170,8 @@ func (c compiler) matchNode(e *search.Expr, mask uint64) uint64 {
 	return found[0]
 }
 
-// word returns a posting of at most 64 documents as the bits of a number. So few documents are always
-// stored as arrays.
+// word returns the documents of a posting as the bits of a number. The segment has at most batchDocs
+// documents, which are always stored as arrays.
 func (p postings) word(i int) uint64 {
 	docs := p.get(i)
 	if docs.count == 1 {

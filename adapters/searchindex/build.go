@@ -72,7 +72,8 @@ func newContent(docs []*search.Document) content {
 	}
 }
 
-// appendNew appends doc unless it is already the last element.
+// appendNew appends doc unless it is already the last element. Documents are added in ascending order,
+// so that the result has no duplicates.
 func appendNew(docs []uint32, doc uint32) []uint32 {
 	if n := len(docs); n > 0 && docs[n-1] == doc {
 		return docs
@@ -83,13 +84,15 @@ func appendNew(docs []uint32, doc uint32) []uint32 {
 
 // dictionary collects the words of new documents.
 type dictionary struct {
-	numbers map[string]uint32 // position in docs, after all the position in order plus one
+	// numbers has the position of each word in docs, in the order in which the words were found. The
+	// method all replaces it by the number of the word for content.text.
+	numbers map[string]uint32
 	docs    []wordDocs
 }
 
 func newDictionary() *dictionary { return &dictionary{numbers: map[string]uint32{}} }
 
-// add adds the words of a document with the number.
+// add adds the words of the document with the ordinal number.
 func (d *dictionary) add(number uint32, doc *search.Document) {
 	for _, word := range doc.Title {
 		if docs := d.get(word); docs != nil {
@@ -122,7 +125,8 @@ func (d *dictionary) get(word string) *wordDocs {
 	return &d.docs[n]
 }
 
-// all iterates over the words in order and numbers them for text.
+// all implements content.words: it iterates over the words in alphabetical order. It numbers them in
+// this order, from 1, so that text can be called afterwards.
 func (d *dictionary) all(yield func(string, wordDocs) bool) {
 	for i, word := range slices.Sorted(maps.Keys(d.numbers)) {
 		docs := d.docs[d.numbers[word]]
@@ -192,53 +196,61 @@ type builder struct {
 	wordCounts []int
 }
 
-// columns fills the columns of the segment, whose length is the number of documents, and the orders of the
-// documents by them.
+// columns fills the columns of the segment, whose length is the number of documents, and the lists of
+// the documents sorted by them.
 func (b *builder) columns(c content) {
 	s := b.s
 	for i := range c.docs {
-		d := c.row(i)
-		s.ids.add(d.ID)
-
-		s.byID = append(s.byID, uint32(i))
-		s.versions = append(s.versions, d.Version)
-		s.posted = append(s.posted, d.PostedAt.UnixMicro())
-
-		deadline := int64(never)
-		if !d.Deadline.IsZero() {
-			deadline = d.Deadline.UnixMicro()
-			s.byDeadline = append(s.byDeadline, uint32(i))
-		}
-
-		s.deadlines = append(s.deadlines, deadline)
-
-		pay, isStated := valueOf(d.Pay)
-		if !isStated {
-			pay.Min, pay.Max = -1, -1
-		}
-
-		s.payMin = append(s.payMin, pay.Min)
-		s.payMax = append(s.payMax, pay.Max)
+		s.addRow(uint32(i), c.row(i))
 	}
 
 	slices.SortFunc(s.byID, func(a, b uint32) int { return strings.Compare(s.ids.at(int(a)), s.ids.at(int(b))) })
 	slices.SortFunc(s.byDeadline, func(a, b uint32) int { return cmp.Compare(s.deadlines[a], s.deadlines[b]) })
 
-	var currencies, titles, locations []string
-	currencies, s.currency = column(c, strings.Compare, func(d search.Document) (string, bool) {
+	// Columns of texts and places contain the numbers of their values.
+	currency := func(d search.Document) (string, bool) {
 		pay, isStated := valueOf(d.Pay)
 		return pay.Currency, isStated
-	})
+	}
+	title := func(d search.Document) (string, bool) { return d.SortTitle, d.SortTitle != "" }
+	location := func(d search.Document) (string, bool) { return d.SortLocation, d.SortLocation != "" }
+	place := func(d search.Document) (search.Point, bool) { return valueOf(d.Point) }
 
-	titles, s.title = column(c, strings.Compare, func(d search.Document) (string, bool) { return d.SortTitle, d.SortTitle != "" })
-	locations, s.location = column(c, strings.Compare,
-		func(d search.Document) (string, bool) { return d.SortLocation, d.SortLocation != "" })
-	s.places, s.place = column(c, comparePlaces, func(d search.Document) (search.Point, bool) { return valueOf(d.Point) })
+	var currencies, titles, locations []string
+	currencies, s.currency = column(c, strings.Compare, currency)
+	titles, s.title = column(c, strings.Compare, title)
+	locations, s.location = column(c, strings.Compare, location)
+	s.places, s.place = column(c, comparePlaces, place)
 	s.currencies, s.titles, s.locations = newTexts(currencies), newTexts(titles), newTexts(locations)
 	s.groupPlaces()
 
 	s.byPayMin, s.byPayMax = sortedBy(s.payMin, s.currency), sortedBy(s.payMax, s.currency)
 	s.byTitle, s.byLocation = sortedBy(s.title, s.title), sortedBy(s.location, s.location)
+}
+
+// addRow appends the values of a document with the next ordinal.
+func (s *segment) addRow(doc uint32, d search.Document) {
+	s.ids.add(d.ID)
+
+	s.byID = append(s.byID, doc)
+	s.versions = append(s.versions, d.Version)
+	s.posted = append(s.posted, d.PostedAt.UnixMicro())
+
+	deadline := int64(never)
+	if !d.Deadline.IsZero() {
+		deadline = d.Deadline.UnixMicro()
+		s.byDeadline = append(s.byDeadline, doc)
+	}
+
+	s.deadlines = append(s.deadlines, deadline)
+
+	pay, isStated := valueOf(d.Pay)
+	if !isStated {
+		pay.Min, pay.Max = -1, -1
+	}
+
+	s.payMin = append(s.payMin, pay.Min)
+	s.payMax = append(s.payMax, pay.Max)
 }
 
 // valueOf returns the value that p points to, if any.
@@ -250,7 +262,8 @@ func valueOf[T any](p *T) (value T, exists bool) {
 	return *p, true
 }
 
-// sortedBy returns the ordinals of the documents with a value, sorted by it.
+// sortedBy returns the ordinals of the documents with a value, sorted by the value. A document has one
+// if its number in the column numbers is not 0.
 func sortedBy[T cmp.Ordered](values []T, numbers []uint32) []uint32 {
 	var docs []uint32
 	for i, n := range numbers {
@@ -264,7 +277,8 @@ func sortedBy[T cmp.Ordered](values []T, numbers []uint32) []uint32 {
 	return docs
 }
 
-// docsOf returns, for each of n values, the documents that have it.
+// docsOf returns, for each of n values, the documents that have it. numbers has, for each document, the
+// position of its value plus one, or 0.
 func docsOf(numbers []uint32, n int) [][]uint32 {
 	docs := make([][]uint32, n)
 	for i, number := range numbers {
@@ -287,22 +301,27 @@ func newTexts(list []string) texts {
 }
 
 // column returns the sorted distinct values of the rows and, for each row, the
-// position of its value plus one, 0 for none.
-func column[T comparable](c content, compare func(a, b T) int, value func(search.Document) (T, bool)) (values []T, numbers []uint32) {
-	positions := map[T]uint32{}
+// position of its value plus one, or 0 without a value.
+func column[T comparable](
+	c content,
+	compare func(a, b T) int,
+	value func(search.Document) (v T, exists bool),
+) (values []T, numbers []uint32) {
+	// Number the values in the order in which they are found, from 1.
+	firstNumber := map[T]uint32{}
 
 	numbers = make([]uint32, c.docs)
 	for i := range c.docs {
-		v, stated := value(c.row(i))
-		if !stated {
+		v, exists := value(c.row(i))
+		if !exists {
 			continue
 		}
 
-		n, found := positions[v]
+		n, found := firstNumber[v]
 		if !found {
 			values = append(values, v)
 			n = uint32(len(values))
-			positions[v] = n
+			firstNumber[v] = n
 		}
 
 		numbers[i] = n
@@ -310,13 +329,14 @@ func column[T comparable](c content, compare func(a, b T) int, value func(search
 
 	slices.SortFunc(values, compare)
 
-	sorted := make([]uint32, len(values)+1)
+	// Replace these numbers by those of the sorted values.
+	sortedNumber := make([]uint32, len(values)+1)
 	for i, v := range values {
-		sorted[positions[v]] = uint32(i + 1)
+		sortedNumber[firstNumber[v]] = uint32(i + 1)
 	}
 
 	for i, n := range numbers {
-		numbers[i] = sorted[n]
+		numbers[i] = sortedNumber[n]
 	}
 
 	return values, numbers
@@ -362,7 +382,8 @@ func (b *builder) appendPostings(references []uint64, lists [][]uint32) []uint64
 	return references
 }
 
-// posting writes a set, unless the reference itself can hold it, and returns its reference; see posting.
+// posting writes a set of documents and returns its reference. Sets of none and of one document are not
+// written, because the reference itself contains them; see the type posting.
 func (b *builder) posting(docs []uint32) (reference uint64) {
 	switch len(docs) {
 	case 0:
@@ -378,7 +399,8 @@ func (b *builder) posting(docs []uint32) (reference uint64) {
 	return reference
 }
 
-// normalize groups the words by their normalized form.
+// normalize groups the words by their normalized form: norms are the forms, members the numbers of their
+// words, and starts where the words of each form begin in members.
 func (b *builder) normalize(normalize func(string) string) {
 	s := b.s
 
@@ -407,7 +429,7 @@ func (b *builder) forward(c content) error {
 	s.forwardStarts = make([]uint64, 0, c.docs+1)
 	pairs := newPairs(b.wordCounts, c.docs)
 	b.w.begin(forwardSection)
-	var words []uint32
+	var codes []uint32 // the words of a document, first as numbers and then as codes
 
 	var title int
 	for i := range c.docs {
@@ -417,16 +439,16 @@ func (b *builder) forward(c content) error {
 
 		s.forwardStarts = append(s.forwardStarts, b.w.length())
 
-		words, title = c.text(i, words[:0])
-		for j, n := range words {
-			if n > 0 {
-				words[j] = s.codes[n-1]
+		codes, title = c.text(i, codes[:0])
+		for j, number := range codes {
+			if number > 0 {
+				codes[j] = s.codes[number-1]
 			}
 		}
 
-		pairs.add(uint32(i), words)
+		pairs.add(uint32(i), codes)
 
-		b.buffer = appendRecord(b.buffer[:0], words, title)
+		b.buffer = appendRecord(b.buffer[:0], codes, title)
 		b.w.write(b.buffer)
 	}
 
@@ -454,14 +476,14 @@ type pairs struct {
 const (
 	// minPairDocs is the size from which a segment has pairs.
 	minPairDocs = 4096
-	// A word is frequent if one document in frequentShare contains it, up to
-	// maxPairWords words.
+	// A word is frequent if at least one document in frequentShare contains it. At most maxPairWords
+	// words are treated as frequent.
 	frequentShare = 8
 	maxPairWords  = 64
 )
 
-// newPairs returns an empty table for the frequent words, of which counts has the numbers of documents. A small
-// segment has no pairs.
+// newPairs returns an empty table for the frequent words of a segment. counts has the number of
+// documents of each word. The table of a small segment has no words.
 func newPairs(counts []int, docs int) pairs {
 	var p pairs
 	if docs < minPairDocs {
@@ -479,7 +501,7 @@ func newPairs(counts []int, docs int) pairs {
 	return p
 }
 
-// add adds a text of codes, which are from 1 to words for the frequent ones.
+// add adds the text of a document. The codes of the frequent words are those from 1 to p.words.
 func (p *pairs) add(doc uint32, codes []uint32) {
 	for i := 1; i < len(codes); i++ {
 		if at, frequent := pairNumber(p.words, codes[i-1], codes[i]); frequent {
@@ -488,7 +510,8 @@ func (p *pairs) add(doc uint32, codes []uint32) {
 	}
 }
 
-// pairNumber returns the position of a pair in a table of that number of words.
+// pairNumber returns the position of a pair of codes in a table of that number of words. It reports
+// frequent as false if one of the words is not frequent, or is a separator of fields.
 func pairNumber(words int, first, second uint32) (at int, frequent bool) {
 	if first == 0 || second == 0 || int(max(first, second)) > words {
 		return 0, false

@@ -47,8 +47,11 @@ func (c compiler) node(e *search.Expr) node {
 	case search.OpPay:
 		return c.pay(*e.Pay)
 	case search.OpPosted:
+		// Ordinals have the order of the dates, the newest first.
 		after := e.After.UnixMicro()
-		return rangeNode{uint32(sort.Search(c.s.docs(), func(i int) bool { return c.s.posted[i] < after }))}
+		end := sort.Search(c.s.docs(), func(i int) bool { return c.s.posted[i] < after })
+
+		return rangeNode{end: uint32(end)}
 	}
 
 	return allNode{c.s.docs()} // OpAll, and OpAnd without arguments
@@ -98,9 +101,9 @@ func (c compiler) prefix(prefix string, title bool) node {
 // phrase matches the documents with the words side by side. The documents that have all words, and
 // all pairs of frequent words, are candidates whose texts are read.
 func (c compiler) phrase(e *search.Expr) node {
-	var candidates []node
+	var candidates []node // the conditions for candidates
 
-	var positions [][]uint32
+	var positions [][]uint32 // the codes that are allowed at each position of the phrase
 	for _, word := range e.Words {
 		words := c.members(word)
 		if e.Literal {
@@ -129,8 +132,10 @@ func (c compiler) phrase(e *search.Expr) node {
 
 	for i := 1; i < len(positions); i++ {
 		pairs, complete := c.pairs(positions[i-1], positions[i])
-		if complete && len(positions) == 2 && !e.Title {
-			return pairs // the pair is the entire phrase: no text has to be read
+
+		isEntirePhrase := len(positions) == 2 && !e.Title
+		if complete && isEntirePhrase {
+			return pairs // no text has to be read
 		}
 
 		if complete {
@@ -141,8 +146,8 @@ func (c compiler) phrase(e *search.Expr) node {
 	return &phraseNode{segment: c.s, candidates: newAnd(candidates), phrase: newPhrase(positions), title: e.Title}
 }
 
-// pairs matches the documents in which a code of first is followed by one of
-// second. It is complete only if all of them are frequent.
+// pairs matches the documents in which a code of first is followed by one of second. It reports complete
+// as false, and returns no node, if the index lacks a pair because one of the words is not frequent.
 func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
 	// The table of pairs has as many rows as columns.
 	words := int(math.Sqrt(float64(len(c.s.pairReferences))))

@@ -73,7 +73,10 @@ func (e *evaluation) wideVector(number, docs int) vector {
 	return v
 }
 
-func (e *evaluation) mark() int        { return len(e.used) }
+// mark returns the number of scratch vectors in use, for release.
+func (e *evaluation) mark() int { return len(e.used) }
+
+// release frees the scratch vectors that were taken after the mark.
 func (e *evaluation) release(mark int) { e.used = e.used[:mark] }
 
 // block returns the part of a vector of the segment that is about the block.
@@ -273,6 +276,7 @@ func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 		return
 	}
 
+	// Another goroutine filters the second half.
 	half := len(out) / 2
 	type result struct {
 		touched byte
@@ -289,12 +293,12 @@ func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 
 	e.touched += n.filter(first, out[:half])
 
-	r := <-secondHalf
-	if r.failure != nil {
-		panic(r.failure) // in this goroutine, whose caller recovers from it
+	second := <-secondHalf
+	if second.failure != nil {
+		panic(second.failure) // in this goroutine, whose caller recovers from it
 	}
 
-	e.touched += r.touched
+	e.touched += second.touched
 }
 
 // filter removes the documents without the phrase from a vector that begins at the
@@ -352,8 +356,8 @@ func (n *payNode) eval(e *evaluation, mask, out vector) {
 	}
 }
 
-// test returns 1 if a document matches, and else 0. No number is above
-// search.MaxPay, so that their difference does not overflow.
+// test returns 1 if a document matches, and else 0: it matches if neither max-low nor high-min has the
+// sign bit. No number is above search.MaxPay, so that the differences do not overflow.
 func (n *payNode) test(doc int) uint64 {
 	return uint64((n.max[doc]-n.low)|(n.high-n.min[doc]))>>63 ^ 1
 }

@@ -7,38 +7,44 @@ import (
 	"slices"
 )
 
-// The forward index has one record for each document: the length in bytes of the
-// title as a varint, the words of the title, a separator, the words of the body.
-// A word is its code as a varint, the separator between fields is 0. Since only
-// the last byte of a varint is below 0x80, the bytes of a code are found with
-// bytes.Index, and a hit is at the beginning of a word if the byte before is the
-// last one of another word.
+// The forward index has one record for each document: the length in bytes of the title as a varint, the
+// words of the title, a separator, and the words of the body. A word is stored as its code in a varint.
+// The separator between fields is 0.
+//
+// Phrases are searched with bytes.Index. Only the last byte of a varint is below varintEnd. A match
+// therefore begins at the beginning of a word if the byte before it is below varintEnd.
+const varintEnd = 0x80
 
-// appendRecord appends the record of a document. words are its codes, of which the first ones are the title.
+// appendRecord appends the record of a document. words are the codes of its text, and title is the number
+// of those that belong to the title.
 func appendRecord(dst []byte, words []uint32, title int) []byte {
 	var text []byte
 
-	size := 0
+	titleSize := 0
 	for i, code := range words {
 		text = binary.AppendUvarint(text, uint64(code))
 		if i+1 == title {
-			size = len(text)
+			titleSize = len(text)
 		}
 	}
 
-	return append(binary.AppendUvarint(dst, uint64(size)), text...)
+	dst = binary.AppendUvarint(dst, uint64(titleSize))
+
+	return append(dst, text...)
 }
 
 // record returns the title and the entire text of a document.
 func (s *segment) record(doc uint32) (title, text []byte) {
-	r := s.forward[s.forwardStarts[doc]:s.forwardStarts[doc+1]]
-	size, n := binary.Uvarint(r)
-	return r[n : n+int(size)], r[n:]
+	record := s.forward[s.forwardStarts[doc]:s.forwardStarts[doc+1]]
+	titleSize, n := binary.Uvarint(record)
+	text = record[n:]
+
+	return text[:titleSize], text
 }
 
-// touchRecords reads a byte of every second cache line of the records of documents,
-// of which set has the bits from first on. The processor waits for all of them at
-// once, and then has them when they are searched one after the other.
+// touchRecords reads a byte of every second cache line of the records of some documents. Bit i of set
+// stands for the document first+i. The processor loads these records at the same time, so that they are in
+// its cache when they are searched one after the other. The sum has no meaning; see evaluation.touched.
 func (s *segment) touchRecords(first uint32, set uint64) (sum byte) {
 	const stride = 128
 	for ; set != 0; set &= set - 1 {
@@ -62,21 +68,25 @@ func appendCodes(codes []uint32, text []byte) []uint32 {
 	return codes
 }
 
-// phrase has what the first words may be, encoded, and the codes that are
-// allowed at each position after them.
+// phrase is a sequence of words, with several possible codes at each position.
 type phrase struct {
-	first [][]byte
-	rest  [][]uint32
+	first [][]byte   // the possible beginnings of the phrase, as encoded words
+	rest  [][]uint32 // the possible codes at each position after the beginning
 }
 
-// maxFirst limits the number of texts to look for.
+// maxFirst limits the number of beginnings, each of which is searched separately.
 const maxFirst = 8
 
-// newPhrase encodes the codes that are allowed at each position. It combines as many positions as maxFirst
-// permits, at least one: longer byte sequences are found faster.
+// newPhrase returns a phrase with the codes that are allowed at each position. It encodes as many
+// positions as maxFirst permits, but at least one, because longer byte sequences are found faster.
 func newPhrase(positions [][]uint32) phrase {
 	p := phrase{first: [][]byte{nil}, rest: positions}
-	for len(p.rest) > 0 && (p.first[0] == nil || len(p.first)*len(p.rest[0]) <= maxFirst) {
+	for len(p.rest) > 0 {
+		isEmpty := p.first[0] == nil
+		if !isEmpty && len(p.first)*len(p.rest[0]) > maxFirst {
+			break
+		}
+
 		var longer [][]byte
 		for _, first := range p.first {
 			for _, code := range p.rest[0] {
@@ -100,9 +110,10 @@ func (p *phrase) matches(text []byte) bool {
 			}
 
 			at += from
-
 			from = at + 1
-			if (at == 0 || text[at-1] < 0x80) && p.continues(text[at+len(first):]) {
+
+			beginsWord := at == 0 || text[at-1] < varintEnd
+			if beginsWord && p.continues(text[at+len(first):]) {
 				return true
 			}
 		}

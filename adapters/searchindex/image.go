@@ -79,7 +79,8 @@ func (w *imageWriter) begin(section int) {
 // length returns the number of bytes in the open section.
 func (w *imageWriter) length() uint64 { return w.offset - w.table[w.open].Offset }
 
-// write appends to the open section. After an error it only counts; close returns the error.
+// write appends to the open section. After the first error it only counts the bytes; close returns that
+// error.
 func (w *imageWriter) write(b []byte) {
 	w.checksum = crc32.Update(w.checksum, castagnoli, b)
 
@@ -133,8 +134,10 @@ type section interface {
 	set(b []byte) bool
 }
 
+// sliceSection implements section for slices of T.
 type sliceSection[T any] struct{ slice *[]T }
 
+// of returns the section that stores the slice.
 func of[T any](slice *[]T) section { return sliceSection[T]{slice} }
 
 func (s sliceSection[T]) bytes() []byte { return bytesOf(*s.slice) }
@@ -155,11 +158,15 @@ func openSegment(im *image) (*segment, error) {
 	}
 
 	s := &segment{image: im}
+	size := uint64(len(im.bytes))
+
 	for i, section := range s.sections() {
 		e := table[i]
-
 		end := e.Offset + e.Length + uint64(padding(int(e.Length)))
-		if e.Offset%8 != 0 || e.Length > uint64(len(im.bytes)) || end > uint64(len(im.bytes)) || e.Offset > end {
+		isAligned := e.Offset%8 == 0
+
+		isInFile := e.Length <= size && e.Offset <= end && end <= size // the sum for end may have overflowed
+		if !isAligned || !isInFile {
 			return nil, fmt.Errorf("%w: section %d exceeds the file", ErrDamaged, i)
 		}
 
@@ -175,31 +182,34 @@ func openSegment(im *image) (*segment, error) {
 	return s, nil
 }
 
-// readTable checks the frame of an image and returns the table of its sections.
+// readTable checks the beginning and the end of an image, sets its checksum, and returns the table of its
+// sections.
 func readTable(im *image) ([]sectionEntry, error) {
-	size := sectionCount * int(unsafe.Sizeof(sectionEntry{}))
+	tableSize := sectionCount * int(unsafe.Sizeof(sectionEntry{}))
 
 	b := im.bytes
 	if len(b) < len(imageMagic) || !bytes.HasPrefix(b, []byte(imageMagic)) {
 		return nil, fmt.Errorf("%w: no image of a segment", ErrForeign)
 	}
 
-	if len(b)%8 != 0 || len(b) < len(imageMagic)+size+footerSize || !bytes.HasSuffix(b, []byte(imageMagic)) {
+	if len(b)%8 != 0 || len(b) < len(imageMagic)+tableSize+footerSize || !bytes.HasSuffix(b, []byte(imageMagic)) {
 		return nil, fmt.Errorf("%w: image is incomplete", ErrDamaged)
 	}
 
 	footer := view[uint32](b[len(b)-footerSize:], 4)
+
+	tableChecksum, order, format, sections := footer[0], footer[1], footer[2], footer[3]
 	switch {
-	case footer[1] != byteOrder:
+	case order != byteOrder:
 		return nil, fmt.Errorf("%w: byte order of another machine, or altered", ErrForeign)
-	case footer[2] != imageFormat || footer[3] != sectionCount:
-		return nil, fmt.Errorf("%w: image has format %d, expected %d", ErrOutdated, footer[2], imageFormat)
+	case format != imageFormat || sections != sectionCount:
+		return nil, fmt.Errorf("%w: image has format %d, expected %d", ErrOutdated, format, imageFormat)
 	}
 
-	table := b[len(b)-footerSize-size : len(b)-footerSize]
+	table := b[len(b)-footerSize-tableSize : len(b)-footerSize]
 
 	im.checksum = crc32.Checksum(table, castagnoli)
-	if im.checksum != footer[0] {
+	if im.checksum != tableChecksum {
 		return nil, fmt.Errorf("%w: checksum of the section table differs", ErrDamaged)
 	}
 

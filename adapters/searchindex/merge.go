@@ -18,13 +18,15 @@ const dropped = math.MaxUint32
 // any text again.
 type merger struct {
 	sources []*part
-	order   []mergedDoc
+	order   []mergedDoc // the documents of the new segment
 	// ordinals contains, for each source, the new ordinals of its documents.
 	ordinals [][]uint32
-	// numbers has, for each source, the position plus one of its words among
-	// those of the new segment, and codes the words of its codes.
-	numbers, codes [][]uint32
-	scratch        vector
+	// numbers contains, for each source, the new numbers of its words: their positions plus one in the
+	// new segment. The method words sets them.
+	numbers [][]uint32
+	// codes contains, for each source, the words of its codes.
+	codes   [][]uint32
+	scratch vector // of sortDocs
 }
 
 // mergedDoc is a document of the new segment: the index of its source, and its ordinal there.
@@ -52,29 +54,34 @@ func newMerger(sources []*part) *merger {
 	return m
 }
 
-// sort assigns the new ordinals.
+// sort assigns the new ordinals. It repeatedly takes the first one of the next documents of all sources,
+// each of which is sorted already.
 func (m *merger) sort() {
-	next := make([]int, len(m.sources))
+	next := make([]int, len(m.sources)) // the next document of each source
 	for {
-		best := -1
+		first := -1 // the source whose next document precedes those of the others
 		for i, p := range m.sources {
 			for next[i] < p.docs() && p.isDead(uint32(next[i])) {
 				m.ordinals[i][next[i]] = dropped
 				next[i]++
 			}
 
-			if next[i] < p.docs() && (best < 0 || precedes(p.segment, next[i], m.sources[best].segment, next[best])) {
-				best = i
+			if next[i] == p.docs() {
+				continue
+			}
+
+			if first < 0 || precedes(p.segment, next[i], m.sources[first].segment, next[first]) {
+				first = i
 			}
 		}
 
-		if best < 0 {
+		if first < 0 {
 			return
 		}
 
-		m.ordinals[best][next[best]] = uint32(len(m.order))
-		m.order = append(m.order, mergedDoc{uint32(best), uint32(next[best])})
-		next[best]++
+		m.ordinals[first][next[first]] = uint32(len(m.order))
+		m.order = append(m.order, mergedDoc{source: uint32(first), doc: uint32(next[first])})
+		next[first]++
 	}
 }
 
@@ -127,12 +134,14 @@ func wordsOf(s *segment) *texts { return &s.words }
 // parts. It yields the position of the term in each list, -1 where it is missing.
 func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.Seq2[string, []int] {
 	return func(yield func(string, []int) bool) {
+		// For each part, next is the position of its next term, and end that after its last one.
 		next, end, at := make([]int, len(parts)), make([]int, len(parts)), make([]int, len(parts))
 		for i, p := range parts {
 			next[i], end[i] = list(p.segment).prefixed(prefix)
 		}
 
 		for {
+			// Find the least of the next terms of all parts.
 			least, found := "", false
 			for i, p := range parts {
 				at[i] = -1
@@ -149,6 +158,7 @@ func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.S
 				return
 			}
 
+			// Advance the parts that contain this term.
 			for i, p := range parts {
 				if next[i] < end[i] && list(p.segment).at(next[i]) == least {
 					at[i] = next[i]
@@ -174,7 +184,8 @@ func (m *merger) keys(yield func(string, []uint32) bool) {
 	}
 }
 
-// words does the same for words, and numbers them for text.
+// words iterates over the words with their documents, without words whose documents are all deleted. It
+// sets m.numbers, which text needs.
 func (m *merger) words(yield func(string, wordDocs) bool) {
 	var docs wordDocs
 
@@ -200,7 +211,8 @@ func (m *merger) words(yield func(string, wordDocs) bool) {
 	}
 }
 
-// collect appends the new ordinals of the documents of one term.
+// collect appends the new ordinals of the documents of one term in ascending order. at has the position
+// of the term in each source, or -1. list returns the postings of a source.
 func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) []uint32 {
 	sources := 0
 	for i, n := range at {
@@ -210,14 +222,15 @@ func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) 
 
 		sources++
 		start := len(docs)
-		p := list(m.sources[i].segment).get(n)
-		docs = p.appendTo(docs)
+		old := list(m.sources[i].segment).get(n)
+		docs = old.appendTo(docs)
 
+		// Replace the old ordinals in place by the new ones.
 		kept := docs[:start]
 		for _, doc := range docs[start:] {
-			doc = m.ordinals[i][doc]
-			if doc != dropped {
-				kept = append(kept, doc)
+			ordinal := m.ordinals[i][doc]
+			if ordinal != dropped {
+				kept = append(kept, ordinal)
 			}
 		}
 
@@ -231,9 +244,11 @@ func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) 
 	return docs
 }
 
-// sortDocs sorts distinct ordinals.
+// sortDocs sorts distinct ordinals. It sorts many of them with a vector, but for few ordinals this would
+// take longer, because all bits of the vector are read.
 func (m *merger) sortDocs(docs []uint32) {
-	if len(docs) < len(m.order)/32 { // sorting few is faster than reading all bits of the vector
+	const minShare = 32 // the vector is used if at least one document in minShare is in docs
+	if len(docs) < len(m.order)/minShare {
 		slices.Sort(docs)
 		return
 	}

@@ -20,18 +20,20 @@ const (
 	areaCells   = areaSide * areaSide
 	areaDegrees = areaSide * cellDegrees
 	areaColumns = 360 / areaDegrees
-	// cellReach and areaReach are at least the distance in miles from the center
-	// of a cell or area to its corners.
+	// No place in a cell is more than cellReach miles from the center of the cell, and no place in an
+	// area more than areaReach miles from the center of the area.
 	cellReach = 12.5
 	areaReach = 200
-	// mileDegrees is at least the height of a mile in degrees of latitude.
+	// A mile is at most mileDegrees degrees of latitude.
 	mileDegrees = 1.0 / 69
 )
 
-// cellOf returns the number of the cell in which a place is.
+// cellOf returns the number of the cell in which a place is. Rows are counted from the south pole, and
+// columns from 180° west.
 func cellOf(p search.Point) uint32 {
-	lon := p.Lon - 360*math.Floor((p.Lon+180)/360)
-	row := uint32((max(-90, min(p.Lat, 90)) + 90) / cellDegrees)
+	lat := max(-90, min(p.Lat, 90))
+	lon := p.Lon - 360*math.Floor((p.Lon+180)/360) // from -180 to 180
+	row := uint32((lat + 90) / cellDegrees)
 	column := min(uint32((lon+180)/cellDegrees), areaColumns*areaSide-1)
 	area := row/areaSide*areaColumns + column/areaSide
 
@@ -77,8 +79,8 @@ func (s *segment) areas(yield func(from, to int) bool) {
 	}
 }
 
-// cellsNear iterates over the numbers of the cells that may have a place in the circle, with
-// whether all of their places are in it.
+// cellsNear iterates over the numbers of the cells that may have a place in the circle. The second value
+// is true if all places of the cell are in the circle.
 func (s *segment) cellsNear(center search.Point, miles float64) iter.Seq2[int, bool] {
 	height := (miles + cellReach) * mileDegrees
 
@@ -89,6 +91,7 @@ func (s *segment) cellsNear(center search.Point, miles float64) iter.Seq2[int, b
 			}
 
 			for i := from; i < to; i++ {
+				// A cell too far north or south needs no distance, which takes longer to compute.
 				cell := cellCenter(s.cells[i])
 				if math.Abs(cell.Lat-center.Lat) > height {
 					continue
@@ -116,8 +119,8 @@ type withinNode struct {
 // newWithin resolves a circle to the cells inside of it and the places at its edge.
 func newWithin(s *segment, center search.Point, miles float64) node {
 	var numbers []uint32
-	for cell, inside := range s.cellsNear(center, miles) {
-		if inside {
+	for cell, isInside := range s.cellsNear(center, miles) {
+		if isInside { // the postings of the cells follow those of the places
 			numbers = append(numbers, uint32(len(s.places)+cell))
 			continue
 		}
@@ -142,8 +145,8 @@ func (n *withinNode) has(doc uint32) bool {
 type distances struct {
 	s    *segment
 	from search.Point
-	flip uint64   // of the keys
-	keys []uint64 // by place plus one
+	flip uint64   // inverts the keys for a descending order, see newSortOrder
+	keys []uint64 // by the position of the place plus one; 0 if not computed yet
 }
 
 // distanceOrder is the order of the documents by distance.
@@ -162,19 +165,19 @@ func (d *distances) key(place uint32) uint64 {
 	return d.keys[place]
 }
 
-// distanceKey rounds to a thousandth of a mile, so that processors that round
-// differently agree. It is not 0, whose complement is last.
+// distanceKey returns the sort key of a distance. It rounds to a thousandth of a mile, so that
+// processors that round differently agree. The key is never 0, whose complement is last.
 func distanceKey(miles float64) uint64 { return uint64(math.Round(miles*1000)) + 1 }
 
-// candidate is an area, a cell or a place with the lowest key that a place in it
-// can have.
+// candidate is an area, a cell or a place. key is the lowest key that a place in it can have.
 type candidate struct {
 	key             uint64
-	isArea, isPlace bool
-	from, to        int // the cells of an area, the places of a cell, or one place
+	isArea, isPlace bool // neither for a cell
+	from, to        int  // the range of the cells of an area or of the places of a cell, or from is the place
 }
 
-// candidates is a heap. Of equal keys places come last.
+// candidates is a heap (see container/heap) with the lowest key first. Of candidates with equal keys, places
+// come last, because the areas and cells may contain places with the same key.
 type candidates []candidate
 
 func (c *candidates) Len() int      { return len(*c) }
@@ -203,8 +206,8 @@ func (d *distances) lowestKey(center search.Point, reach float64) uint64 {
 	return distanceKey(max(0, distance-reach))
 }
 
-// docs iterates over the documents with a place whose key is at least from. It
-// looks into the areas and cells with the lowest keys first.
+// docs implements sortOrder.docs. It opens the areas and cells with the lowest keys first, so that it
+// computes few distances if the caller stops early.
 func (d *distances) docs(from uint64) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var queue candidates
@@ -238,8 +241,7 @@ func (d *distances) docs(from uint64) iter.Seq[uint32] {
 	}
 }
 
-// open adds the cells of an area, or the places of a cell whose key is at least
-// from.
+// open adds to the queue the cells of an area, or those places of a cell whose key is at least from.
 func (d *distances) open(queue *candidates, c candidate, from uint64) {
 	for i := c.from; i < c.to; i++ {
 		if c.isArea {
@@ -275,7 +277,7 @@ func (d *distances) yieldDocs(places []uint32, yield func(uint32) bool) bool {
 	return true
 }
 
-// groupPlaces sets the cells from the sorted places.
+// groupPlaces sets s.cells and s.cellStarts. The places are sorted by cell.
 func (s *segment) groupPlaces() {
 	for i, p := range s.places {
 		if cell := cellOf(p); len(s.cells) == 0 || s.cells[len(s.cells)-1] != cell {

@@ -11,12 +11,12 @@ type item struct {
 	doc uint32
 }
 
-// top keeps the first n items.
+// top keeps the first n of the items that are added to it.
 type top struct {
 	n     int
-	items []item
-	full  bool
-	worst item // the last of the n items, once there are n
+	items []item // at least the first n items, which cut sorts and reduces to n
+	full  bool   // whether n items were known at the last cut
+	worst item   // the last of these n items, if full is set
 }
 
 // compareItems orders items by key and then by ordinal, because ordinals follow the date.
@@ -60,16 +60,19 @@ func (t *top) cut() {
 	}
 }
 
-// addByCost adds the documents of the set with their cost as the key, and changes the set. costs
-// has a set of documents for each bit of the cost, the lowest bit first. Splitting the set by
-// these bits finds the cheapest documents without reading the cost of each.
+// addByCost adds the documents of the set, which are in the block of e, with their cost as the key. It
+// changes the set. costs has a set of documents for each bit of the cost, the lowest bit first. Splitting
+// the set by these bits finds the cheapest documents without reading the cost of each.
+//
+// The blocks of a segment have to be added in ascending order.
 func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 	if len(t.items) >= t.n {
 		t.cut()
 	}
 
+	// Without costs, the documents of this block follow the n documents of earlier blocks.
 	if t.n == 0 || t.full && len(costs) == 0 {
-		return // the documents of a later block follow those of an earlier one
+		return
 	}
 
 	defer e.release(e.mark())
@@ -85,7 +88,8 @@ func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 	}
 
 	// Reading the costs of a few documents is faster than splitting the set.
-	if len(costs) > 0 && set.count() <= 4*t.n {
+	few := 4 * t.n
+	if len(costs) > 0 && set.count() <= few {
 		for doc := range set.each {
 			t.add(costs.get(doc), uint32(e.block*blockDocs)+doc)
 		}
