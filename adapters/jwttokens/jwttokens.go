@@ -33,17 +33,17 @@ const (
 // Verifying a signature takes longer than the rest of a small request.
 const maxVerified = 20_000
 
-// tokenHash is the key of a token in the cache, so that a memory dump of the cache has no
-// tokens.
+// tokenHash is the key of a token in the cache. The cache contains no tokens, so that a memory dump does
+// not disclose them.
 type tokenHash [sha256.Size]byte
 
 // Tokens implements identity.AccessTokens, auth.Sealer and auth.Vault.
 type Tokens struct {
-	ring   []key
-	byID   map[string]key
+	ring   []key          // the first key signs and encrypts
+	byID   map[string]key // the keys of the ring
 	issuer string
 	now    func() time.Time
-	parser *jwt.Parser
+	parser *jwt.Parser // of access tokens
 	// verified has the claims of tokens whose signature was verified.
 	verified *otter.Cache[tokenHash, identity.AccessClaims]
 }
@@ -61,7 +61,10 @@ func Open(paths []string, issuer string, c clock.Clock) (*Tokens, error) {
 	}
 
 	t := &Tokens{
-		ring: ring, byID: map[string]key{}, issuer: issuer, now: c.Now,
+		ring:     ring,
+		byID:     map[string]key{},
+		issuer:   issuer,
+		now:      c.Now,
 		verified: otter.Must(&otter.Options[tokenHash, identity.AccessClaims]{MaximumSize: maxVerified}),
 	}
 
@@ -85,11 +88,17 @@ type claims struct {
 func (t *Tokens) Issue(c identity.AccessClaims) (string, error) {
 	return t.sign(tokenType, claims{
 		RegisteredClaims: jwt.RegisteredClaims{
-			Issuer: t.issuer, Subject: c.UserID, Audience: jwt.ClaimStrings{audience}, ID: rand.Text(),
-			IssuedAt: jwt.NewNumericDate(c.IssuedAt), NotBefore: jwt.NewNumericDate(c.IssuedAt),
+			Issuer:    t.issuer,
+			Subject:   c.UserID,
+			Audience:  jwt.ClaimStrings{audience},
+			ID:        rand.Text(),
+			IssuedAt:  jwt.NewNumericDate(c.IssuedAt),
+			NotBefore: jwt.NewNumericDate(c.IssuedAt),
 			ExpiresAt: jwt.NewNumericDate(c.ExpiresAt),
 		},
-		Session: c.SessionID, Role: c.Role, Organization: c.OrganizationID,
+		Session:      c.SessionID,
+		Role:         c.Role,
+		Organization: c.OrganizationID,
 	})
 }
 
@@ -102,15 +111,21 @@ func (t *Tokens) sign(kind string, c jwt.Claims) (string, error) {
 
 // newParser returns a parser for tokens with the audience.
 func (t *Tokens) newParser(audience string, more ...jwt.ParserOption) *jwt.Parser {
-	return jwt.NewParser(append(more, jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
-		jwt.WithIssuer(t.issuer), jwt.WithAudience(audience), jwt.WithExpirationRequired(),
-		jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding())...)
+	return jwt.NewParser(append(
+		more,
+		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
+		jwt.WithIssuer(t.issuer),
+		jwt.WithAudience(audience),
+		jwt.WithExpirationRequired(),
+		jwt.WithTimeFunc(t.now),
+		jwt.WithStrictDecoding(),
+	)...)
 }
 
 // parse reads the claims of a token of the type with the parser.
 func (t *Tokens) parse(parser *jwt.Parser, kind, token string, c jwt.Claims) error {
-	// Go's base64 decoder skips line breaks, so that a token would have several
-	// spellings.
+	// Go's base64 decoder skips line breaks. If they were permitted, a token could be written in
+	// several ways.
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
 		return errors.New("not a token of ours")
 	}
@@ -144,7 +159,7 @@ func (t *Tokens) isCurrent(c identity.AccessClaims) bool {
 	return now.Before(c.ExpiresAt.Add(leeway)) && !now.Before(c.IssuedAt.Add(-leeway))
 }
 
-// verify returns the claims of a valid access token, and why another one is refused.
+// verify returns the claims of a valid access token. Its error says why a token is refused.
 func (t *Tokens) verify(token string) (identity.AccessClaims, error) {
 	var c claims
 	if err := t.parse(t.parser, tokenType, token, &c); err != nil {
@@ -156,32 +171,37 @@ func (t *Tokens) verify(token string) (identity.AccessClaims, error) {
 	}
 
 	return identity.AccessClaims{
-		UserID: c.Subject, SessionID: c.Session, Role: c.Role, OrganizationID: c.Organization,
-		IssuedAt: c.IssuedAt.UTC(), ExpiresAt: c.ExpiresAt.UTC(),
+		UserID:         c.Subject,
+		SessionID:      c.Session,
+		Role:           c.Role,
+		OrganizationID: c.Organization,
+		IssuedAt:       c.IssuedAt.UTC(),
+		ExpiresAt:      c.ExpiresAt.UTC(),
 	}, nil
 }
 
-// keyOf returns the key of a token of the type. Only keys of the ring are used: jku, jwk
-// and x5u are ignored.
+// keyOf returns a function that returns the key with which a token of the type is verified. It only
+// returns keys of the ring: the headers jku, jwk and x5u, by which a token could name its own key, are ignored.
 func (t *Tokens) keyOf(kind string) jwt.Keyfunc {
-	return func(u *jwt.Token) (any, error) {
-		if u.Header["typ"] != kind {
+	return func(unverified *jwt.Token) (any, error) {
+		header := unverified.Header
+		if header["typ"] != kind {
 			return nil, errors.New("another type of token")
 		}
 
 		// RFC 7515 §4.1.11: an extension that is not understood must be refused.
-		if _, ok := u.Header["crit"]; ok {
+		if _, hasExtension := header["crit"]; hasExtension {
 			return nil, errors.New("critical extension")
 		}
 
-		id, _ := u.Header["kid"].(string)
+		id, _ := header["kid"].(string)
 
-		k, ok := t.byID[id]
-		if !ok {
+		key, isKnown := t.byID[id]
+		if !isKnown {
 			return nil, errors.New("unknown key")
 		}
 
-		return k.public, nil
+		return key.public, nil
 	}
 }
 
@@ -190,8 +210,12 @@ func (t *Tokens) keyOf(kind string) jwt.Keyfunc {
 func (t *Tokens) JWKS() []byte {
 	keys := list.Map(t.ring, func(k key) map[string]string {
 		return map[string]string{
-			"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(k.public),
-			"kid": k.id, "use": "sig", "alg": "EdDSA",
+			"kty": "OKP",
+			"crv": "Ed25519",
+			"x":   base64.RawURLEncoding.EncodeToString(k.public),
+			"kid": k.id,
+			"use": "sig",
+			"alg": "EdDSA",
 		}
 	})
 
@@ -203,10 +227,11 @@ func (t *Tokens) JWKS() []byte {
 	return b
 }
 
-// sealType distinguishes the tokens of links from access tokens, in addition to their
-// audiences (RFC 8725 §3.11).
+// sealType is the type of the tokens in links. It distinguishes them from access tokens, in addition to
+// their audiences (RFC 8725 §3.11).
 const sealType = "link+jwt"
 
+// sealAudience returns the audience of the tokens in links for a purpose.
 func sealAudience(p auth.Purpose) string { return "locum:" + string(p) }
 
 // Seal implements auth.Sealer.

@@ -17,10 +17,13 @@ import (
 
 // key is a signing key of the ring.
 type key struct {
-	id      string
+	id      string // the beginning of the thumbprint
 	private ed25519.PrivateKey
 	public  ed25519.PublicKey
 }
+
+// idLength is the length of the id of a key.
+const idLength = 16
 
 // firstKey is the name of a generated key. Keys in a directory are sorted by name, so
 // that adding 0002.pem rotates them.
@@ -107,7 +110,7 @@ func load(paths []string) ([]key, error) {
 	return ring, nil
 }
 
-// readKey reads a signing key. It refuses a file that other users can read, and says how to mend
+// readKey reads a signing key. It refuses a file that other users can read. Its errors say how to correct
 // each mistake.
 func readKey(path string) (key, error) {
 	const mend = "make one with: openssl genpkey -algorithm ed25519 -out KEY.pem"
@@ -117,7 +120,8 @@ func readKey(path string) (key, error) {
 		return key{}, err
 	}
 
-	if open := info.Mode().Perm() & 0o027; open != 0 {
+	const forbidden = 0o027 // write by the group, anything by others
+	if info.Mode().Perm()&forbidden != 0 {
 		return key{}, fmt.Errorf("%s can be read or written by others (mode %04o): chmod 600 it", path, info.Mode().Perm())
 	}
 
@@ -151,7 +155,7 @@ func readKey(path string) (key, error) {
 
 	public := private.Public().(ed25519.PublicKey)
 
-	return key{id: thumbprint(public)[:16], private: private, public: public}, nil
+	return key{id: thumbprint(public)[:idLength], private: private, public: public}, nil
 }
 
 // thumbprint returns the thumbprint of RFC 7638 §3, with the members of RFC 8037 §2.

@@ -40,7 +40,9 @@ func (t *Tokens) Encrypt(secret, owner string) (string, error) {
 		return "", err
 	}
 
-	return k.id + ":" + base64.RawStdEncoding.EncodeToString(v.Seal(nil, nil, []byte(secret), []byte(owner))), nil
+	sealed := v.Seal(nil, nil, []byte(secret), []byte(owner))
+
+	return k.id + ":" + base64.RawStdEncoding.EncodeToString(sealed), nil
 }
 
 var errCiphertext = errors.New("failed to decrypt a secret: it is damaged or has another owner")
@@ -71,8 +73,9 @@ func (t *Tokens) Decrypt(ciphertext, owner string) (string, error) {
 		return string(secret), nil
 	}
 
-	if !hasName || len(name) > 16 {
-		return "", errCiphertext // the text may be a secret that was never encrypted
+	// Without a valid id, the text may be a secret that was never encrypted. It must not be in an error.
+	if !hasName || len(name) > idLength {
+		return "", errCiphertext
 	}
 
 	return "", fmt.Errorf("a secret is encrypted with key %q, which is not in auth.keys", name)

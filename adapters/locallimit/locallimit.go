@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	// shards is the number of shards of a Limiter.
 	shards = 64
 	// maxKeys bounds the memory that clients can occupy with invented keys: about 100 MB at
 	// ten timestamps per key. Above it, a new key evicts another key, whose count restarts.
@@ -82,7 +83,7 @@ func (l *Limiter) find(rule limit.Rule, key string) (hash, *shard) {
 	return hash(sum[:16]), &l.shards[binary.LittleEndian.Uint32(sum[16:])%shards]
 }
 
-// decide is Take with record, and Peek without.
+// decide reports whether a call is allowed. If record is set, it also counts an allowed call.
 func (l *Limiter) decide(rule limit.Rule, key string, record bool) limit.Decision {
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}
@@ -118,11 +119,11 @@ func (s *shard) log(h hash, now, per int64) entry {
 	e := s.logs[h]
 
 	expired := 0
-	for i, m := range e.timestamps {
-		if m > now {
+	for i, at := range e.timestamps {
+		if at > now {
 			// The clock was set back: a timestamp in the future counts as the present time.
 			e.timestamps[i] = now
-		} else if m <= now-per {
+		} else if at <= now-per {
 			expired = i + 1
 		}
 	}
@@ -152,7 +153,8 @@ func (s *shard) record(h hash, e entry, now, per int64, maxLength int) entry {
 // sweep deletes expired logs. It runs once per n calls, where n is the number of keys, so that
 // the average cost of a call does not depend on that number.
 func (s *shard) sweep(now int64) {
-	if s.callsUntilSweep--; s.callsUntilSweep > 0 {
+	s.callsUntilSweep--
+	if s.callsUntilSweep > 0 {
 		return
 	}
 
@@ -168,7 +170,8 @@ func (s *shard) sweep(now int64) {
 		}
 	}
 
-	s.callsUntilSweep = max(1024, len(s.logs)+len(s.days))
+	const minCalls = 1024
+	s.callsUntilSweep = max(minCalls, len(s.logs)+len(s.days))
 }
 
 // evict removes any one key: the order of a map is random, so that no client chooses which.
@@ -201,8 +204,8 @@ func (l *Limiter) Status(_ context.Context, quota limit.Quota, key string) (limi
 	return l.spend(quota, key, false), nil
 }
 
-// spend counts a call against both windows of the quota, or neither: a refused call costs
-// nothing. Without record it only looks.
+// spend returns the status of the quota. If record is set, it also counts an allowed call in both windows.
+// A refused call is counted in neither.
 func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaStatus {
 	h, s := l.find(limit.Rule{Name: "quota"}, key)
 	s.mu.Lock()

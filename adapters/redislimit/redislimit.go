@@ -25,10 +25,13 @@ import (
 )
 
 const (
+	// callTimeout bounds a call to Redis.
 	callTimeout = 200 * time.Millisecond
+	// maxFailures is the number of failures in a row after which Redis is not called for cooldown.
 	maxFailures = 5
 	cooldown    = 5 * time.Second
-	logInterval = time.Minute // between two log lines about the same outage
+	// logInterval is the time between two log lines about the same outage.
+	logInterval = time.Minute
 )
 
 // Limiter implements limit.Limiter.
@@ -78,20 +81,20 @@ func (l *Limiter) Close() error { return l.client.Close() }
 // Ping reports whether Redis responds.
 func (l *Limiter) Ping(ctx context.Context) error { return l.client.Ping(ctx).Err() }
 
-// Degraded reports whether a call to Redis has failed in the last seconds, so that decisions are
-// made without it. It is false if there were no calls; then only Ping reports the state of
-// Redis.
+// Degraded reports whether a call to Redis has failed within the last cooldown, so that decisions are made
+// without Redis. It is false if there were no calls; then only Ping reports the state of Redis.
 func (l *Limiter) Degraded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failures > 0 && time.Now().Before(l.retryAt)
 }
 
-// currentTimeScript is the beginning of both scripts: KEYS[1] is a list of timestamps in µs, oldest
-// first, of which those younger than per are kept. present is the present in µs or an
-// empty string.
+// currentTimeScript is the beginning of both scripts. It expects the local variables per, the length of the
+// window in µs, and present, the current time in µs or an empty string for that of Redis.
 //
-// Lua's number formatting keeps 14 digits; a timestamp has 16.
+// KEYS[1] is a list of timestamps in µs, the oldest first. The script removes those older than per, and
+// sets now to the current time and n to the number of the remaining timestamps. The function record adds
+// one. It formats numbers explicitly, because Lua would keep 14 digits, and a timestamp has 16.
 const currentTimeScript = `
 local now = tonumber(present)
 if not now then
@@ -117,8 +120,9 @@ local function record()
 end
 `
 
-// ARGV: Max, Per in µs, whether to record, and the present in µs or an empty string. The
-// script returns {1, remaining} or {0, µs until the next is allowed}.
+// takeScript decides about a call. ARGV contains the Max of the rule, its Per in µs, 1 to record the call
+// if it is allowed, and the current time in µs or an empty string. The script returns {1, remaining calls}
+// for an allowed call, and otherwise {0, µs until the next call is allowed}.
 var takeScript = goredis.NewScript(`
 local max, per, present = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[4]
 ` + currentTimeScript + `
@@ -130,18 +134,18 @@ return {1, max - n}`)
 
 // Take implements limit.Limiter.
 func (l *Limiter) Take(ctx context.Context, rule limit.Rule, key string) (limit.Decision, error) {
-	return l.decide(ctx, rule, key, 1)
+	return l.decide(ctx, rule, key, true)
 }
 
 // Peek implements limit.Limiter.
 func (l *Limiter) Peek(ctx context.Context, rule limit.Rule, key string) (limit.Decision, error) {
-	return l.decide(ctx, rule, key, 0)
+	return l.decide(ctx, rule, key, false)
 }
 
 // Clear implements limit.Limiter.
 func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error {
-	if err := l.withCircuit(ctx, func(ctx context.Context) error { return l.client.Del(ctx, l.redisKey(rule, key)).Err() }); err != nil &&
-		ctx.Err() != nil {
+	err := l.withCircuit(ctx, func(ctx context.Context) error { return l.client.Del(ctx, l.redisKey(rule, key)).Err() })
+	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 
@@ -149,13 +153,17 @@ func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error 
 	return l.fallback.Clear(ctx, rule, key)
 }
 
-// decide executes takeScript. record is 1 to count the call if it is allowed, 0 only to look.
-func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, record int) (limit.Decision, error) {
+// decide executes takeScript, or uses the fallback if Redis is unavailable. If record is set, an allowed
+// call is counted.
+func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, record bool) (limit.Decision, error) {
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}, nil
 	}
 
-	answer, err := l.run(ctx, takeScript, 2, []string{l.redisKey(rule, key)}, rule.Max, rule.Per.Microseconds(), record)
+	const results = 2
+	keys := []string{l.redisKey(rule, key)}
+
+	answer, err := l.run(ctx, takeScript, results, keys, rule.Max, rule.Per.Microseconds(), record)
 	switch {
 	case err == nil && answer[0] == 1:
 		return limit.Decision{Allowed: true, Remaining: int(answer[1])}, nil
@@ -165,15 +173,15 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 		return limit.Decision{}, ctx.Err()
 	}
 
-	if record == 1 {
+	if record {
 		return l.fallback.Take(ctx, rule, key)
 	}
 
 	return l.fallback.Peek(ctx, rule, key)
 }
 
-// run executes a script, which returns n numbers. The last argument of a script is the time
-// in µs, or an empty string for that of Redis.
+// run executes a script, which returns n numbers. It appends the last argument of every script: the
+// current time in µs, or an empty string for that of Redis. The client sends true as 1 and false as 0.
 func (l *Limiter) run(ctx context.Context, script *goredis.Script, n int, keys []string, args ...any) (result []int64, err error) {
 	var present any = ""
 	if l.clock != nil {
@@ -286,10 +294,12 @@ func Open(rawURL string, fallback limit.Limiter, log *slog.Logger, options ...Op
 	return New(o.Connect(), fallback, log, append([]Option{withPrefix(o.Prefix)}, options...)...), nil
 }
 
-// KEYS[2] contains the day since 1970 and the number of calls of that day. ARGV:
-// PerMinute, PerDay, whether to spend, and the present in µs or an empty string. The
-// script returns whether a call was spent, and for the minute and the day the number of
-// calls and the µs until it decreases.
+// quotaScript decides about a call that a quota limits. KEYS[2] contains a day, as a number since 1970, and
+// the number of calls of that day. ARGV contains PerMinute, PerDay, 1 to spend a call if it is allowed, and
+// the current time in µs or an empty string.
+//
+// The script returns five numbers: 1 if a call was spent, the calls of the minute, the µs until their
+// number decreases, the calls of the day, and the µs until the next day.
 var quotaScript = goredis.NewScript(`
 local most, mostADay, per, aDay, present = tonumber(ARGV[1]), tonumber(ARGV[2]), 60000000, 86400000000, ARGV[4]
 ` + currentTimeScript + `
@@ -317,21 +327,24 @@ return {done, n, reset, spent, tomorrow}`)
 
 // Spend implements limit.Limiter.
 func (l *Limiter) Spend(ctx context.Context, quota limit.Quota, key string) (limit.QuotaStatus, error) {
-	return l.spend(ctx, quota, key, 1)
+	return l.spend(ctx, quota, key, true)
 }
 
 // Status implements limit.Limiter.
 func (l *Limiter) Status(ctx context.Context, quota limit.Quota, key string) (limit.QuotaStatus, error) {
-	return l.spend(ctx, quota, key, 0)
+	return l.spend(ctx, quota, key, false)
 }
 
-// spend executes quotaScript. spend is 1 to spend a call if it is allowed, 0 only to look. A
-// negative limit counts as none.
-func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spend int) (limit.QuotaStatus, error) {
+// spend executes quotaScript, or uses the fallback if Redis is unavailable. If record is set, an allowed
+// call is spent. A negative limit is treated as 0.
+func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, record bool) (limit.QuotaStatus, error) {
 	quota.PerMinute, quota.PerDay = max(0, quota.PerMinute), max(0, quota.PerDay)
-	name := l.redisKey(limit.Rule{Name: "quota"}, key)
 
-	answer, err := l.run(ctx, quotaScript, 5, []string{name, name + ":day"}, quota.PerMinute, quota.PerDay, spend)
+	const results = 5
+	minuteKey := l.redisKey(limit.Rule{Name: "quota"}, key)
+	keys := []string{minuteKey, minuteKey + ":day"}
+
+	answer, err := l.run(ctx, quotaScript, results, keys, quota.PerMinute, quota.PerDay, record)
 	switch {
 	case err == nil:
 		return quotaStatus(quota, answer), nil
@@ -339,31 +352,33 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spen
 		return limit.QuotaStatus{}, ctx.Err()
 	}
 
-	if spend == 0 {
-		return l.fallback.Status(ctx, quota, key)
+	if record {
+		return l.fallback.Spend(ctx, quota, key)
 	}
 
-	return l.fallback.Spend(ctx, quota, key)
+	return l.fallback.Status(ctx, quota, key)
 }
 
 // quotaStatus returns the status for the result of quotaScript.
 func quotaStatus(quota limit.Quota, result []int64) (s limit.QuotaStatus) {
-	n, spent := int(result[1]), int(result[3])
+	wasSpent := result[0] == 1
+	inMinute, minuteReset := int(result[1]), time.Duration(result[2])*time.Microsecond
+	inDay, dayReset := int(result[3]), time.Duration(result[4])*time.Microsecond
 
 	s.Minute = limit.Window{
 		Limit:     quota.PerMinute,
-		Remaining: max(0, quota.PerMinute-n),
-		Reset:     time.Duration(result[2]) * time.Microsecond,
+		Remaining: max(0, quota.PerMinute-inMinute),
+		Reset:     minuteReset,
 	}
 	if quota.PerMinute == 0 {
 		s.Minute.Reset = time.Minute
 	}
 
 	if quota.PerDay > 0 {
-		s.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-spent), Reset: time.Duration(result[4]) * time.Microsecond}
+		s.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-inDay), Reset: dayReset}
 	}
 
-	if result[0] == 1 {
+	if wasSpent {
 		s.Allowed = true
 		return s
 	}

@@ -16,13 +16,15 @@ import (
 var errBusy = errors.New("another request for the payment is in progress")
 
 const (
+	// busyRetries is the number of attempts while another request is in progress.
 	busyRetries = 5
-	busyDelay   = 100 * time.Millisecond // doubled after each retry
+	// busyDelay is the pause after the first attempt. It is doubled after each further one.
+	busyDelay = 100 * time.Millisecond
 )
 
 // Charge implements billing.Payments. The receipt is the id of the payment intent.
 func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, err error) {
-	for n := range busyRetries {
+	for retries := range busyRetries {
 		receipt, err = p.charge(ctx, b)
 		if !errors.Is(err, errBusy) {
 			break
@@ -31,79 +33,103 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, 
 		select {
 		case <-ctx.Done():
 			return "", err
-		case <-time.After(busyDelay << n):
+		case <-time.After(busyDelay << retries):
 		}
 	}
 
 	return receipt, err
 }
 
-// charge looks for the payment intent of the bill and confirms it, returns its result, or
-// creates it.
+// charge looks for the payment intent of the bill. If there is one, charge confirms it or returns its
+// result. Otherwise charge creates one.
 func (p *Payments) charge(ctx context.Context, bill billing.Bill) (string, error) {
 	intent, customer, err := p.findIntent(ctx, bill)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case intent != nil && p.needsPayer(intent) && !bill.Unattended && !bill.Abandon:
-		return p.confirmIntent(ctx, bill, intent)
-	case intent != nil:
-		return p.outcome(ctx, bill, intent)
+	}
 
-	// The payment method was detached. An earlier attempt may have been paid, which the search
-	// shows later.
-	case customer == "" && p.Clock.Now().Sub(bill.CreatedAt) < settleTime:
+	if intent != nil {
+		isPayerPresent := !bill.Unattended && !bill.Abandon
+		if p.needsPayer(intent) && isPayerPresent {
+			return p.confirmIntent(ctx, bill, intent)
+		}
+
+		return p.outcome(ctx, bill, intent)
+	}
+
+	// Without a customer, the payment method was detached. An earlier attempt may have been paid, which
+	// the search shows later.
+	if customer == "" && !p.isSettled(bill) {
 		return "", unavailableFault(
 			"search a payment",
 			errors.New("the payment method is not attached, and an earlier payment may not be shown yet"),
 		)
-	case customer == "", bill.Abandon:
+	}
+
+	if customer == "" || bill.Abandon {
 		return "", billing.ErrDeclined
 	}
 
 	return p.createIntent(ctx, bill, customer)
 }
 
-// findIntent returns the payment intent of the bill, nil if there is none, and the customer of
-// the payment method, empty if the method is not attached. It lists the customer's intents,
-// which is up to date. Without a stored customer it uses Stripe's search, which lags behind.
-func (p *Payments) findIntent(ctx context.Context, bill billing.Bill) (*stripe.PaymentIntent, string, error) {
-	m, err := p.api.V1PaymentMethods.Retrieve(ctx, bill.MethodID, nil)
+// isSettled reports whether the bill is so old that Stripe's search returns its payment intent, if any.
+func (p *Payments) isSettled(bill billing.Bill) bool {
+	return p.Clock.Now().Sub(bill.CreatedAt) >= settleTime
+}
+
+// findIntent returns the payment intent of the bill, or nil if there is none, and the customer of the
+// payment method, which is empty if the method is not attached.
+//
+// It lists the intents of the customer, because this list is up to date. Without a customer it uses
+// Stripe's search, which lags behind.
+func (p *Payments) findIntent(
+	ctx context.Context,
+	bill billing.Bill,
+) (intent *stripe.PaymentIntent, customer string, err error) {
+	method, err := p.api.V1PaymentMethods.Retrieve(ctx, bill.MethodID, nil)
 	switch {
 	case err != nil && !isMissing(err):
 		return nil, "", unavailableFault("read a payment method", err)
-	case err != nil || m.Customer == nil:
-		search := &stripe.PaymentIntentSearchParams{}
-
-		search.Query = fmt.Sprintf("metadata['%s']:'%s'", chargeName, bill.Key)
-		for intent, err := range p.api.V1PaymentIntents.Search(ctx, search).All(ctx) {
-			if err != nil {
-				return nil, "", unavailableFault("search a payment", err)
-			}
-
-			return intent, "", nil
-		}
-
-		return nil, "", nil
+	case err != nil || method.Customer == nil:
+		intent, err = p.searchIntent(ctx, bill)
+		return intent, "", err
 	}
 
+	customer = method.Customer.ID
 	list := &stripe.PaymentIntentListParams{
-		Customer:     &m.Customer.ID,
+		Customer:     &customer,
 		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: bill.CreatedAt.Add(-settleTime).Unix()},
 	}
 
-	list.Limit = stripe.Int64(100)
+	list.Limit = stripe.Int64(100) // per page
 	for intent, err := range p.api.V1PaymentIntents.List(ctx, list).All(ctx) {
 		if err != nil {
 			return nil, "", unavailableFault("list payments", err)
 		}
 
 		if intent.Metadata[chargeName] == bill.Key {
-			return intent, m.Customer.ID, nil
+			return intent, customer, nil
 		}
 	}
 
-	return nil, m.Customer.ID, nil
+	return nil, customer, nil
+}
+
+// searchIntent returns the first payment intent of the bill that Stripe's search finds, or nil.
+func (p *Payments) searchIntent(ctx context.Context, bill billing.Bill) (*stripe.PaymentIntent, error) {
+	search := &stripe.PaymentIntentSearchParams{}
+
+	search.Query = fmt.Sprintf("metadata['%s']:'%s'", chargeName, bill.Key)
+	for intent, err := range p.api.V1PaymentIntents.Search(ctx, search).All(ctx) {
+		if err != nil {
+			return nil, unavailableFault("search a payment", err)
+		}
+
+		return intent, nil
+	}
+
+	return nil, nil
 }
 
 // createIntent creates and confirms a payment intent.
@@ -135,13 +161,14 @@ func (p *Payments) createIntent(ctx context.Context, bill billing.Bill, customer
 // confirmIntent confirms an intent that failed because the payer was absent. Now the payer is
 // present.
 func (p *Payments) confirmIntent(ctx context.Context, b billing.Bill, intent *stripe.PaymentIntent) (string, error) {
-	confirmed, err := p.api.V1PaymentIntents.Confirm(ctx, intent.ID,
-		&stripe.PaymentIntentConfirmParams{PaymentMethod: &b.MethodID, ReturnURL: &p.ReturnURL})
+	params := &stripe.PaymentIntentConfirmParams{PaymentMethod: &b.MethodID, ReturnURL: &p.ReturnURL}
+	confirmed, err := p.api.V1PaymentIntents.Confirm(ctx, intent.ID, params)
+
 	return p.handleResponse(ctx, b, "confirm a payment", confirmed, err)
 }
 
-// handleResponse returns the outcome of a request that changes an intent. A card error from
-// Stripe contains the intent.
+// handleResponse returns the outcome of a request that changes an intent. If the card was declined, the
+// error of Stripe contains the intent.
 func (p *Payments) handleResponse(
 	ctx context.Context,
 	bill billing.Bill,
@@ -167,12 +194,12 @@ func (p *Payments) handleResponse(
 // needsPayer reports whether the intent failed because the payer was not present to
 // authenticate.
 func (p *Payments) needsPayer(intent *stripe.PaymentIntent) bool {
-	return intent.Status == stripe.PaymentIntentStatusRequiresPaymentMethod && intent.LastPaymentError != nil &&
-		intent.LastPaymentError.Code == stripe.ErrorCodeAuthenticationRequired
+	hasFailed := intent.Status == stripe.PaymentIntentStatusRequiresPaymentMethod && intent.LastPaymentError != nil
+	return hasFailed && intent.LastPaymentError.Code == stripe.ErrorCodeAuthenticationRequired
 }
 
-// outcome returns the result of the bill for the state of its intent. A declined
-// intent is cancelled: with its client secret, it could be paid by another method later.
+// outcome returns the result of the bill for the state of its intent. It cancels a declined intent, which
+// the client could otherwise still pay with another method.
 func (p *Payments) outcome(ctx context.Context, bill billing.Bill, intent *stripe.PaymentIntent) (string, error) {
 	switch intent.Status {
 	case stripe.PaymentIntentStatusSucceeded:
@@ -183,22 +210,29 @@ func (p *Payments) outcome(ctx context.Context, bill billing.Bill, intent *strip
 		return "", billing.ErrDeclined
 	}
 
-	waits := intent.Status == stripe.PaymentIntentStatusRequiresAction || p.needsPayer(intent)
+	waitsForPayer := intent.Status == stripe.PaymentIntentStatusRequiresAction || p.needsPayer(intent)
+	isBeingCreated := !waitsForPayer && intent.LastPaymentError == nil && !p.isSettled(bill)
+
 	switch {
-	case waits && !bill.Abandon:
+	case bill.Abandon:
+		return p.cancelIntent(ctx, intent)
+	case waitsForPayer:
 		return "", &billing.ActionRequiredError{Action: p.action(intent)}
-	case !waits && intent.LastPaymentError == nil && !bill.Abandon && p.Clock.Now().Sub(bill.CreatedAt) < settleTime:
-		return "", billing.ErrUnderWay // the request that creates the intent has not ended
+	case isBeingCreated:
+		return "", billing.ErrUnderWay
 	}
 
 	return p.cancelIntent(ctx, intent)
 }
 
-// cancelIntent cancels an intent, unless it has a result in the meantime.
+// cancelIntent cancels an intent, or returns the result that it has had in the meantime.
 func (p *Payments) cancelIntent(ctx context.Context, intent *stripe.PaymentIntent) (string, error) {
-	if _, err := p.api.V1PaymentIntents.Cancel(ctx, intent.ID, nil); err == nil {
+	_, err := p.api.V1PaymentIntents.Cancel(ctx, intent.ID, nil)
+	if err == nil {
 		return "", billing.ErrDeclined
-	} else if e := stripeError(err); e == nil || e.Code != stripe.ErrorCodePaymentIntentUnexpectedState {
+	}
+
+	if e := stripeError(err); e == nil || e.Code != stripe.ErrorCodePaymentIntentUnexpectedState {
 		return "", unavailableFault("cancel a payment", err)
 	}
 

@@ -20,9 +20,11 @@ func (p *Payments) ParseNotice(header func(name string) string, body []byte) (bi
 	}
 
 	signature := header("Stripe-Signature")
-	if !p.isCurrent(signature) || !slices.ContainsFunc(p.WebhookSecrets, func(secret string) bool {
+
+	isSignedWith := func(secret string) bool {
 		return webhook.ValidatePayloadIgnoringTolerance(body, signature, secret) == nil
-	}) {
+	}
+	if !p.isCurrent(signature) || !slices.ContainsFunc(p.WebhookSecrets, isSignedWith) {
 		return billing.Notice{}, billing.ErrBadNotice
 	}
 
@@ -40,17 +42,19 @@ func (p *Payments) ParseNotice(header func(name string) string, body []byte) (bi
 
 	intent := event.Data.Object
 
-	kind, id, ok := strings.Cut(intent.Metadata[ownerName], ":")
-	if intent.Object != "payment_intent" || !ok {
+	kind, id, hasOwner := strings.Cut(intent.Metadata[ownerName], ":")
+	if intent.Object != "payment_intent" || !hasOwner { // an event about something else
 		return billing.Notice{}, nil
 	}
 
-	return billing.Notice{Key: intent.Metadata[chargeName], Owner: billing.Owner{Kind: billing.OwnerKind(kind), ID: id}}, nil
+	return billing.Notice{
+		Key:   intent.Metadata[chargeName],
+		Owner: billing.Owner{Kind: billing.OwnerKind(kind), ID: id},
+	}, nil
 }
 
-// isCurrent reports whether the timestamp of a signature (t=…,v1=…) is within the
-// tolerance of the clock. It is false for several timestamps, of which the library
-// verifies one.
+// isCurrent reports whether the timestamp of a signature (t=…,v1=…) is within the tolerance of the clock.
+// It is false for a signature with several timestamps, because the library verifies only one of them.
 func (p *Payments) isCurrent(signature string) bool {
 	var times []string
 	for part := range strings.SplitSeq(signature, ",") {

@@ -1,9 +1,11 @@
 // Package stripepay collects payments with Stripe's payment intents
 // (https://docs.stripe.com/payments/payment-intents).
 //
-// Nothing is stored in the service: a customer and a payment intent are found by the
-// owner and the key in their metadata. The answer of Stripe to a request with an
-// idempotency key is kept for a day only, so every Charge looks for the intent first.
+// The package stores nothing in the database. It finds a customer at Stripe by the owner in the metadata
+// of the customer, and a payment intent by the key of the bill in the metadata of the intent.
+//
+// Stripe repeats its response to a request with the same idempotency key for a day only. To never charge
+// twice, Charge therefore looks for the payment intent of the bill before it creates one.
 package stripepay
 
 import (
@@ -86,7 +88,9 @@ func Open(address string, o Options) (*Payments, error) {
 		config.URL = stripe.String(base)
 	}
 
-	return &Payments{Options: o, api: stripe.NewClient(o.SecretKey, stripe.WithBackends(stripe.NewBackendsWithConfig(config)))}, nil
+	backends := stripe.WithBackends(stripe.NewBackendsWithConfig(config))
+
+	return &Payments{Options: o, api: stripe.NewClient(o.SecretKey, backends)}, nil
 }
 
 // apiBase returns the URL of the server in the address, empty for Stripe itself.
@@ -106,8 +110,13 @@ func apiBase(address string) (string, error) {
 	base := query.Get("api_base")
 	query.Del("api_base")
 
-	if server, err := url.Parse(base); len(query) > 0 || err != nil ||
-		base != "" && (server.Scheme != "http" && server.Scheme != "https" || server.Host == "") {
+	server, err := url.Parse(base)
+	if len(query) > 0 || err != nil { // other parameters are refused
+		return "", errors.New(want)
+	}
+
+	isHTTP := server.Scheme == "http" || server.Scheme == "https"
+	if base != "" && (!isHTTP || server.Host == "") {
 		return "", errors.New(want)
 	}
 
@@ -161,8 +170,9 @@ func (p *Payments) customers(ctx context.Context, o billing.Owner) (ids []string
 	return ids, nil
 }
 
-// customer returns the id of the owner's customer, which it creates if there is none.
-// The search may not show a new customer yet, but then the idempotency key returns it.
+// customer returns the id of the owner's customer, which it creates if there is none. Stripe's search
+// may not return a new customer yet. Creating it again then returns the same customer, because the request
+// has the same idempotency key.
 func (p *Payments) customer(ctx context.Context, o billing.Owner) (string, error) {
 	switch ids, err := p.customers(ctx, o); {
 	case err != nil:
@@ -182,8 +192,7 @@ func (p *Payments) customer(ctx context.Context, o billing.Owner) (string, error
 	return c.ID, nil
 }
 
-// Attach implements billing.Payments. A method of another customer is unknown to this
-// one.
+// Attach implements billing.Payments. It returns ErrUnknownMethod for a method of another customer.
 func (p *Payments) Attach(ctx context.Context, o billing.Owner, methodID string) (billing.Method, error) {
 	m, err := p.api.V1PaymentMethods.Retrieve(ctx, methodID, nil)
 	switch {
@@ -250,8 +259,8 @@ func (p *Payments) SetUp(ctx context.Context, o billing.Owner) (billing.Action, 
 
 func cardTypes() []*string { return []*string{stripe.String(string(stripe.PaymentMethodTypeCard))} }
 
-// Forget implements billing.Payments. Stripe keeps payments without their customer. A
-// customer that the search does not show yet is found by creating it.
+// Forget implements billing.Payments. It deletes the customers of the owner; Stripe keeps their payments.
+// If the search returns no customer, there may be a new one, whose id customer returns.
 func (p *Payments) Forget(ctx context.Context, o billing.Owner) error {
 	ids, err := p.customers(ctx, o)
 	if err == nil && len(ids) == 0 {
@@ -297,21 +306,26 @@ func isDeclined(err error) bool {
 	return e != nil && e.Type == stripe.ErrorTypeCard
 }
 
-// unavailableFault returns the fault of a request whose outcome is unknown. Errors of
-// Stripe hold the objects of the request with their secrets, which are left out.
+// unavailableFault returns the fault of a request whose outcome is unknown.
 func unavailableFault(action string, err error) error {
-	cause := fmt.Errorf("stripe: %s: %w", action, err)
-	if e := stripeError(err); e != nil {
-		isBusy := e.Code == stripe.ErrorCodeIdempotencyKeyInUse || e.Code == stripe.ErrorCodeLockTimeout
-		if isBusy {
-			cause = fmt.Errorf("stripe: %s: %w", action, errBusy)
-		} else {
-			cause = fmt.Errorf(
-				"stripe: %s: status %d, type %q, code %q, parameter %q, request %q",
-				action, e.HTTPStatusCode, e.Type, e.Code, e.Param, e.RequestID,
-			)
-		}
+	cause := fmt.Errorf("stripe: %s: %w", action, redact(err))
+	return fault.ErrUnavailable.WithReason("payments").WithCause(cause)
+}
+
+// redact returns errBusy, or an error with the details of a Stripe error that may be logged. The error of
+// Stripe itself contains the objects of the request with their secrets.
+func redact(err error) error {
+	e := stripeError(err)
+	if e == nil {
+		return err
 	}
 
-	return fault.ErrUnavailable.WithReason("payments").WithCause(cause)
+	if e.Code == stripe.ErrorCodeIdempotencyKeyInUse || e.Code == stripe.ErrorCodeLockTimeout {
+		return errBusy
+	}
+
+	return fmt.Errorf(
+		"status %d, type %q, code %q, parameter %q, request %q",
+		e.HTTPStatusCode, e.Type, e.Code, e.Param, e.RequestID,
+	)
 }
