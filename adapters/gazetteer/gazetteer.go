@@ -41,7 +41,8 @@ func New() *Gazetteer {
 // remotePattern matches the words of remote, hybrid and nationwide posts in locations, and
 // brackets, slashes and dashes around them: "Remote (US)", "Home based, Ireland", "UK wide".
 var remotePattern = regexp.MustCompile(
-	`(?i)\b(?:fully\s+)?(?:remote|hybrid|home[\s-]?based|home[\s-]?working|work(?:ing)?\s+from\s+home|wfh|nation[\s-]?wide|wide|anywhere\s+in)\b|[()/–|]|\s-\s`,
+	`(?i)\b(?:fully\s+)?(?:remote|hybrid|home[\s-]?based|home[\s-]?working|work(?:ing)?\s+from\s+home|wfh|` +
+		`nation[\s-]?wide|wide|anywhere\s+in)\b|[()/–|]|\s-\s`,
 )
 
 // maxLocation is the maximum length of a location in bytes.
@@ -64,8 +65,8 @@ func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
 	return listings.Place{}, false
 }
 
-// resolve resolves a location. It tries the meanings in the order of their likelihood: a name, a postcode, the
-// code of a state, a town with its region, and a town with its postcode.
+// resolve resolves a location. Without a comma, it tries the meanings in the order of their likelihood: a
+// name, a postcode, the code of a state, a town with its region, and a town with its postcode.
 func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
 	t := g.loadTables()
 	if head, tail, cut := strings.Cut(text, ","); cut {
@@ -93,8 +94,9 @@ func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
 		return p, true
 	}
 
-	if len(text) == 2 && strings.ToUpper(text) == text {
-		// A code of two letters is accepted only in capitals: "or" and "ma" can be words.
+	// A code of two letters is accepted only in capitals: "or" and "ma" can be words.
+	isCode := len(text) == 2 && strings.ToUpper(text) == text
+	if isCode {
 		if regions := t.regions[name]; len(regions) > 0 {
 			return regions[0].Place, true
 		}
@@ -109,9 +111,11 @@ func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
 
 // resolveTownAndRegion resolves "boston lincolnshire", where the comma is missing.
 func (t *tables) resolveTownAndRegion(name string) (listings.Place, bool) {
+	// Try each space as the end of the town's name, the last one first.
 	for i := strings.LastIndexByte(name, ' '); i > 0; i = strings.LastIndexByte(name[:i], ' ') {
-		if within, ok := t.findAreas(name[i+1:]); ok {
-			if p, ok := t.findByName(name[:i], within); ok {
+		town, region := name[:i], name[i+1:]
+		if within, ok := t.findAreas(region); ok {
+			if p, ok := t.findByName(town, within); ok {
 				return p, true
 			}
 		}
@@ -125,34 +129,47 @@ func (t *tables) resolveTownAndRegion(name string) (listings.Place, bool) {
 func (t *tables) resolveQualified(head string, tail []string) (listings.Place, bool) {
 	var within []area
 
-	resolved := 0
+	isAnyKnown := false
 	for _, part := range tail {
 		name := normalize(part)
 		if name == "" {
 			continue
 		}
 
-		if q, ok := t.findAreas(name); ok {
-			resolved++
-			within = intersect(within, q)
-		} else if i := strings.LastIndexByte(name, ' '); i > 0 {
-			// "Boston, MA 02118"
-			if q, ok := t.findAreas(name[:i]); ok && strings.ContainsAny(name[i:], "0123456789") {
-				resolved++
-				within = intersect(within, q)
-			}
+		areas, isKnown := t.findQualifier(name)
+		if !isKnown {
+			continue
 		}
 
-		if resolved > 0 && len(within) == 0 {
+		isAnyKnown = true
+
+		within = intersect(within, areas)
+		if len(within) == 0 { // the qualifiers contradict each other
 			return listings.Place{}, false
 		}
 	}
 
-	if resolved == 0 && strings.TrimSpace(strings.Join(tail, "")) != "" {
+	hasQualifiers := strings.TrimSpace(strings.Join(tail, "")) != ""
+	if hasQualifiers && !isAnyKnown {
 		return listings.Place{}, false
 	}
 
 	return t.findByName(head, within)
+}
+
+// findQualifier does the same as findAreas, and also finds the region before a postcode, as in
+// "Boston, MA 02118".
+func (t *tables) findQualifier(name string) ([]area, bool) {
+	if areas, ok := t.findAreas(name); ok {
+		return areas, true
+	}
+
+	space := strings.LastIndexByte(name, ' ')
+	if space <= 0 || !strings.ContainsAny(name[space:], "0123456789") {
+		return nil, false
+	}
+
+	return t.findAreas(name[:space])
 }
 
 // localityPopulation is the population from which on a town contradicts another city after
@@ -174,8 +191,8 @@ func (t *tables) resolveLocality(head, tail string) (listings.Place, bool) {
 		return listings.Place{}, false
 	}
 
-	city, rest, more := strings.Cut(tail, ",")
-	if more {
+	city, rest, hasQualifier := strings.Cut(tail, ",")
+	if hasQualifier {
 		return t.resolveQualified(normalize(city), strings.Split(rest, ","))
 	}
 
@@ -187,30 +204,30 @@ func (t *tables) resolveLocality(head, tail string) (listings.Place, bool) {
 	return t.findByName(name, nil)
 }
 
-// intersect returns the areas that are in one of a and in one of b. Nil means everywhere. A
-// country contains its regions; regions of one country are not compared, because their names
-// are those of different levels, such as England and Kent.
+// intersect returns the areas that are in one of a and in one of b. A nil slice means everywhere. A country
+// contains its regions. Regions of the same country are not compared, because they may be of different
+// levels, such as England and Kent: the one of b is returned.
 func intersect(a, b []area) []area {
 	if a == nil {
 		return b
 	}
 
-	var out []area
-	for _, x := range a {
-		for _, y := range b {
-			if x.Country != y.Country {
+	var common []area
+	for _, fromA := range a {
+		for _, fromB := range b {
+			if fromA.Country != fromB.Country {
 				continue
 			}
 
-			if y.Kind == listings.Country {
-				out = append(out, x)
+			if fromB.Kind == listings.Country {
+				common = append(common, fromA)
 			} else {
-				out = append(out, y)
+				common = append(common, fromB)
 			}
 		}
 	}
 
-	return out
+	return common
 }
 
 // metropolis is the population of a city after which its region is named in addresses.
@@ -219,25 +236,28 @@ const metropolis = 700_000
 // findAreas returns the areas that a qualifier after a town names: a region, a country, or the
 // region of a larger town nearby.
 func (t *tables) findAreas(name string) ([]area, bool) {
-	out := slices.Clone(t.regions[name])
-	if c, ok := t.countries[name]; ok {
-		out = append(out, c)
+	areas := slices.Clone(t.regions[name])
+	if country, ok := t.countries[name]; ok {
+		areas = append(areas, country)
 	}
 
-	if len(out) == 0 {
-		// Metropolitan areas go by their city's name: "Barking, London".
-		if p, ok := t.findTown(name, nil); ok && p.Population > metropolis && p.Region != "" {
-			out = append(out, area{Place: listings.Place{
-				Kind:    listings.Region,
-				Name:    p.Region,
-				Region:  p.Region,
-				Nation:  p.Nation,
-				Country: p.Country,
-			}})
-		}
+	if len(areas) > 0 {
+		return areas, true
 	}
 
-	return out, len(out) > 0
+	// Metropolitan areas go by their city's name: "Barking, London".
+	city, found := t.findTown(name, nil)
+	if !found || city.Population <= metropolis || city.Region == "" {
+		return nil, false
+	}
+
+	return []area{{Place: listings.Place{
+		Kind:    listings.Region,
+		Name:    city.Region,
+		Region:  city.Region,
+		Nation:  city.Nation,
+		Country: city.Country,
+	}}}, true
 }
 
 // findByName finds a town, region or country by its name. Codes of two letters, such as OR,
@@ -268,10 +288,12 @@ func (t *tables) findByName(name string, within []area) (listings.Place, bool) {
 // with the same name.
 const minNamesake = 250_000
 
-// prefersRegion reports whether a name means the region and not the town. The state of Georgia
-// is preferred to a town in another country, and the county of Kent to a small town elsewhere
-// in the country, but a city to the county that is named after it. In Australia, towns of
-// other countries are as well known as the state, such as Victoria.
+// prefersRegion reports whether a name that a town and a region have in common means the region:
+//
+//   - The state of Georgia is preferred to a town in another country. This is not so for Australia, because
+//     towns of other countries are as well known as its states, such as Victoria.
+//   - The county of Kent is preferred to a small town elsewhere in the country.
+//   - A city is preferred to the county that is named after it.
 func prefersRegion(town, region listings.Place) bool {
 	if town.Country != region.Country && region.Country != "AU" {
 		return true
@@ -280,7 +302,7 @@ func prefersRegion(town, region listings.Place) bool {
 	return town.Region != region.Name && town.Population < minNamesake
 }
 
-// findTown finds the largest town with the key inside one of the areas.
+// findTown finds the largest town with the name inside one of the areas, or everywhere if within is nil.
 func (t *tables) findTown(name string, within []area) (listings.Place, bool) {
 	alias, isAlias := t.findAlias(name)
 	if isAlias && within == nil {
@@ -303,22 +325,21 @@ func (t *tables) findTown(name string, within []area) (listings.Place, bool) {
 	return best, found
 }
 
-// findAlias finds the town of which the name is another one. The table has the words of the
-// town's name, the code of the country and, in the US and Canada, that of the region:
-// "nyc" is "new york us ny".
-func (t *tables) findAlias(other string) (listings.Place, bool) {
-	words, ok := t.aliases[other]
+// findAlias finds the town that has the alias as another name. The table of aliases contains the words of
+// the town's name, the code of the country and, in the US and Canada, that of the region: "nyc" is
+// "new york us ny".
+func (t *tables) findAlias(alias string) (listings.Place, bool) {
+	words, ok := t.aliases[alias]
 	if !ok {
 		return listings.Place{}, false
 	}
 
 	last := len(words) - 1
-	name := words[:last]
-	country := words[last]
+	name, country, region := words[:last], words[last], ""
 
-	region := ""
-	if before := words[last-1]; len(country) == 2 && (before == "us" || before == "ca") {
-		name, country, region = words[:last-1], before, country
+	hasRegion := words[last-1] == "us" || words[last-1] == "ca"
+	if hasRegion && len(words[last]) == 2 {
+		name, country, region = words[:last-1], words[last-1], words[last]
 	}
 
 	in := listings.Place{Country: strings.ToUpper(country)}
@@ -359,21 +380,21 @@ const (
 
 // parseTown parses a row of the table of towns.
 func (t *tables) parseTown(row string) listings.Place {
-	f := strings.SplitN(row, "\t", columns)
+	fields := strings.SplitN(row, "\t", columns)
 
-	population, _ := strconv.Atoi(f[colPopulation]) // every row has a number, 0 if it is not known
-	if population == 0 && f[colRegion] == "Greater London" {
+	population, _ := strconv.Atoi(fields[colPopulation]) // every row has a number, 0 if it is not known
+	if population == 0 && fields[colRegion] == "Greater London" {
 		population = boroughPopulation
 	}
 
 	return listings.Place{
 		Kind:       listings.Town,
-		Name:       cmp.Or(f[colName], f[colKey]),
-		Country:    f[colCountry],
-		Nation:     f[colNation],
-		Region:     regionName(t, f[colCountry], f[colRegion]),
-		Lat:        number(f[colLat]),
-		Lon:        number(f[colLon]),
+		Name:       cmp.Or(fields[colName], fields[colKey]),
+		Country:    fields[colCountry],
+		Nation:     fields[colNation],
+		Region:     regionName(t, fields[colCountry], fields[colRegion]),
+		Lat:        number(fields[colLat]),
+		Lon:        number(fields[colLon]),
 		Population: population,
 	}
 }
@@ -423,18 +444,23 @@ func regionName(t *tables, country, code string) string {
 	return code
 }
 
-// isInside reports whether a place is in one of the areas; nil means everywhere.
+// isInside reports whether a place is in one of the areas. A nil slice means everywhere.
 func isInside(within []area, p listings.Place) bool {
-	return within == nil || slices.ContainsFunc(within, func(a area) bool {
-		switch {
-		case a.Country != p.Country:
-			return false
-		case a.nationwide:
-			return a.Nation == p.Nation
-		case a.Region == "" && a.Regions == nil:
-			return true
-		}
+	return within == nil || slices.ContainsFunc(within, func(a area) bool { return a.contains(p) })
+}
 
-		return a.Region == p.Region && p.Region != "" || slices.Contains(a.Regions, p.Region)
-	})
+// contains reports whether a place is in the area.
+func (a area) contains(p listings.Place) bool {
+	switch isCountry := a.Region == "" && a.Regions == nil; {
+	case a.Country != p.Country:
+		return false
+	case a.nationwide:
+		return a.Nation == p.Nation
+	case isCountry:
+		return true
+	}
+
+	isSameRegion := a.Region == p.Region && p.Region != ""
+
+	return isSameRegion || slices.Contains(a.Regions, p.Region)
 }

@@ -6,17 +6,22 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// findPostcode finds the place of a folded postcode: a district, sector or unit of
-// the United Kingdom ("ls1", "ls1 4", "ls1 4dy", "ls14dy"), a routing key or an
-// Eircode ("d08", "d08 xy12"), a ZIP code ("02115", "02115 1234"). The postal
-// districts of Dublin ("dublin 8") are routing keys by another name.
-func (t *tables) findPostcode(k string) (listings.Place, bool) {
-	first, second, isSplit := strings.Cut(k, " ")
+// findPostcode finds the place of a normalized postcode:
+//
+//   - a district, sector or unit of the United Kingdom: "ls1", "ls1 4", "ls1 4dy", "ls14dy"
+//   - a routing key or an Eircode of Ireland: "d08", "d08 xy12"
+//   - a postal district of Dublin, which is a routing key by another name: "dublin 8"
+//   - a ZIP code of the United States: "02115", "02115 1234"
+func (t *tables) findPostcode(code string) (listings.Place, bool) {
+	first, second, isSplit := strings.Cut(code, " ")
 	switch {
-	case k == "" || strings.Contains(second, " "):
+	case code == "" || strings.Contains(second, " "):
 		return listings.Place{}, false
 	case isDigits(first):
-		if len(first) == 5 && (!isSplit || len(second) == 4 && isDigits(second)) {
+		isZIP := len(first) == 5
+		isExtension := len(second) == 4 && isDigits(second)
+
+		if isZIP && (!isSplit || isExtension) {
 			return t.district("us", first)
 		}
 
@@ -36,23 +41,24 @@ func (t *tables) findPostcode(k string) (listings.Place, bool) {
 }
 
 // unspacedPostcode finds the place of a code that is one word.
-func (t *tables) unspacedPostcode(k string) (listings.Place, bool) {
-	// The second half of a British postcode has three characters, that of an Eircode four.
-	if n := len(k) - 3; n >= 2 && isInward(k[n:]) {
-		if p, ok := t.district("gb", k[:n]); ok {
+func (t *tables) unspacedPostcode(code string) (listings.Place, bool) {
+	// The second half of a British postcode has three characters.
+	if n := len(code) - 3; n >= 2 && isInward(code[n:]) {
+		if p, ok := t.district("gb", code[:n]); ok {
 			return p, true
 		}
 	}
 
-	if len(k) == 7 && isEircodeIdentifier(k[3:]) {
-		return t.district("ie", k[:3])
+	// An Eircode has a routing key of three characters and an identifier of four.
+	if len(code) == 7 && isEircodeIdentifier(code[3:]) {
+		return t.district("ie", code[:3])
 	}
 
-	if p, ok := t.district("gb", k); ok {
+	if p, ok := t.district("gb", code); ok {
 		return p, true
 	}
 
-	return t.district("ie", k)
+	return t.district("ie", code)
 }
 
 // district finds the place of a district, a routing key or a ZIP code. In
@@ -60,16 +66,28 @@ func (t *tables) unspacedPostcode(k string) (listings.Place, bool) {
 func (t *tables) district(country, code string) (listings.Place, bool) {
 	// A code is in the table once.
 	for row := range t.postcodes.search(country + " " + code) {
-		f := strings.Split(row, "\t")
+		fields := strings.Split(row, "\t")
+		name, country, nation, region, lat, lon := fields[1], fields[2], fields[3], fields[4], fields[5], fields[6]
 
 		return listings.Place{
-			Kind: listings.Town, Name: strings.ToUpper(code) + ", " + f[1],
-			Country: f[2], Nation: f[3], Region: regionName(t, f[2], f[4]), Lat: number(f[5]), Lon: number(f[6]),
+			Kind:    listings.Town,
+			Name:    strings.ToUpper(code) + ", " + name,
+			Country: country,
+			Nation:  nation,
+			Region:  regionName(t, country, region),
+			Lat:     number(lat),
+			Lon:     number(lon),
 		}, true
 	}
 
+	// Otherwise, remove the letter from a code like SW1A.
 	n := len(code) - 1
-	if country != "gb" || n < 2 || !isLetter(code[n]) || !isDigit(code[n-1]) || isDigit(code[n-2]) {
+	if country != "gb" || n < 2 {
+		return listings.Place{}, false
+	}
+
+	isDivided := isLetter(code[n]) && isDigit(code[n-1]) && !isDigit(code[n-2])
+	if !isDivided {
 		return listings.Place{}, false
 	}
 
@@ -127,9 +145,9 @@ func (t *tables) resolveAddressPostcode(text string) (listings.Place, bool) {
 	return p, true
 }
 
-// inTown returns the place of a postcode that is written with the name of a
-// place in its country, by the name of the town if that is in its region: "Leeds
-// LS1 4DY" is at LS1 and reads Leeds.
+// inTown returns the place p of a postcode that is written with the name of another place. It fails if that
+// place is not in the country of the postcode. If it is a town in the same region, the result has the name of
+// the town: "Leeds LS1 4DY" has the position of LS1 and the name Leeds.
 func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
 	town, ok := t.findTown(name, []area{{Place: listings.Place{Country: p.Country, Region: p.Region}}})
 	if !ok {

@@ -12,10 +12,11 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// The shortest text that is corrected, and the shortest in which two edits are.
 const (
+	// minCorrected is the length of the shortest text that is corrected.
 	minCorrected = 5
-	minTwoEdits  = 8
+	// minTwoEdits is the length of the shortest text in which two edits are corrected.
+	minTwoEdits = 8
 )
 
 // The smallest towns that a text is corrected to.
@@ -24,9 +25,9 @@ const (
 	minPopulationAbroad = 100_000
 )
 
-// spellingIndex finds names by their misspellings. It maps what remains of a
-// name's beginning after up to two deletions to the name, so that a text and a
-// name within two edits of it have an entry in common.
+// spellingIndex finds names by their misspellings. From the beginning of each name, it deletes up to two
+// letters in every possible way, and maps each remainder to the name. A text and a name within two edits of
+// it have at least one remainder in common.
 type spellingIndex struct {
 	seed    maphash.Seed
 	names   []spelledName
@@ -35,11 +36,11 @@ type spellingIndex struct {
 
 // spelledName is a name that a text may be corrected to.
 type spelledName struct {
-	key  string
-	size int // of two names as close, the larger is meant
+	key  string // normalized
+	size int    // of two names that are equally close to a text, the larger one is meant
 }
 
-// deletion is one remainder of a name.
+// deletion is a remainder of a name after deletions.
 type deletion struct {
 	hash uint32 // of the remainder
 	name uint32 // the index in spellingIndex.names
@@ -48,17 +49,19 @@ type deletion struct {
 // indexedPrefix is how many letters of a name are indexed.
 const indexedPrefix = 8
 
-// newSpellingIndex indexes the names of the tables. Different remainders may have one hash, so that closest
-// compares the names themselves.
+// newSpellingIndex indexes the names of the tables. Different remainders may have the same hash. Therefore
+// closest compares the names themselves.
 func newSpellingIndex(t *tables) *spellingIndex {
 	x := &spellingIndex{seed: maphash.MakeSeed(), names: eligibleNames(t)}
-	for i, n := range x.names {
-		for h := range x.deletions(n.key) {
-			x.entries = append(x.entries, deletion{h, uint32(i)})
+	for i, name := range x.names {
+		for hash := range x.deletions(name.key) {
+			x.entries = append(x.entries, deletion{hash: hash, name: uint32(i)})
 		}
 	}
 
-	slices.SortFunc(x.entries, func(a, b deletion) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(x.entries, func(a, b deletion) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.name, b.name))
+	})
 
 	x.entries = slices.Clip(slices.Compact(x.entries))
 
@@ -67,10 +70,10 @@ func newSpellingIndex(t *tables) *spellingIndex {
 
 // eligibleNames returns the names of larger towns, regions and countries.
 func eligibleNames(t *tables) []spelledName {
-	size := map[string]int{}
-	add := func(k string, n int) {
-		if len(k) >= minCorrected && !strings.ContainsAny(k, "0123456789") {
-			size[k] = max(size[k], n)
+	size := map[string]int{} // by key
+	add := func(key string, n int) {
+		if len(key) >= minCorrected && !strings.ContainsAny(key, "0123456789") {
+			size[key] = max(size[key], n)
 		}
 	}
 
@@ -88,22 +91,23 @@ func eligibleNames(t *tables) []spelledName {
 	}
 
 	// Of names that are equally close, a country precedes a region, and a region all but the largest cities.
-	for k := range t.regions {
-		add(k, 1_000_000)
+	const regionSize, countrySize = 1_000_000, 10_000_000
+	for key := range t.regions {
+		add(key, regionSize)
 	}
 
-	for k := range t.countries {
-		add(k, 10_000_000)
+	for key := range t.countries {
+		add(key, countrySize)
 	}
 
-	out := make([]spelledName, 0, len(size))
-	for k, n := range size {
-		out = append(out, spelledName{k, n})
+	names := make([]spelledName, 0, len(size))
+	for key, n := range size {
+		names = append(names, spelledName{key: key, size: n})
 	}
 
-	slices.SortFunc(out, func(a, b spelledName) int { return cmp.Compare(a.key, b.key) })
+	slices.SortFunc(names, func(a, b spelledName) int { return cmp.Compare(a.key, b.key) })
 
-	return out
+	return names
 }
 
 // deletions returns the hashes of the beginning of s, whole and with one and two of its
@@ -144,65 +148,67 @@ func (x *spellingIndex) hash(s string, i, j int) uint32 {
 // match is a name that may have been meant.
 type match struct {
 	spelledName
-	cost int
+	cost int // the number of edits
 }
 
-// closest returns the names within the edits allowed for a text of its length,
-// the best first: fewer edits, then the larger place. A wrong first letter
-// counts as one edit more: Mersey is not Jersey.
-func (x *spellingIndex) closest(k string) []match {
+// closest returns the names that are within the number of edits that is allowed for a text of this length.
+// Names with fewer edits come first, and of those with equally many edits the larger places. A wrong first
+// letter counts as one edit more: Mersey is not Jersey.
+func (x *spellingIndex) closest(text string) []match {
 	allowed := 1
-	if utf8.RuneCountInString(k) >= minTwoEdits {
+	if utf8.RuneCountInString(text) >= minTwoEdits {
 		allowed = 2
 	}
 
-	var out []match
+	var matches []match
 
-	seen := map[uint32]bool{}
-	for h := range x.deletions(k) {
-		i, _ := slices.BinarySearchFunc(x.entries, h, func(e deletion, h uint32) int { return cmp.Compare(e.hash, h) })
-		for ; i < len(x.entries) && x.entries[i].hash == h; i++ {
-			id := x.entries[i].name
-			if seen[id] {
+	isSeen := map[uint32]bool{} // by the index of the name
+	for hash := range x.deletions(text) {
+		i, _ := slices.BinarySearchFunc(x.entries, hash, func(e deletion, h uint32) int { return cmp.Compare(e.hash, h) })
+		for ; i < len(x.entries) && x.entries[i].hash == hash; i++ {
+			index := x.entries[i].name
+			if isSeen[index] {
 				continue
 			}
 
-			seen[id] = true
-			name := x.names[id]
+			isSeen[index] = true
+			name := x.names[index]
 
-			d := search.EditDistance([]byte(k), []byte(name.key), allowed)
-			if name.key[0] != k[0] {
-				d++
+			edits := search.EditDistance([]byte(text), []byte(name.key), allowed)
+			if name.key[0] != text[0] {
+				edits++
 			}
 
-			if d <= allowed {
-				out = append(out, match{name, d})
+			if edits <= allowed {
+				matches = append(matches, match{spelledName: name, cost: edits})
 			}
 		}
 	}
 
-	slices.SortFunc(out, func(a, b match) int {
+	slices.SortFunc(matches, func(a, b match) int {
 		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(b.size, a.size), cmp.Compare(a.key, b.key))
 	})
 
-	return out
+	return matches
 }
 
 // maxName is the longest name that a text is compared with.
 const maxName = 64
 
-// Correct implements listings.Gazetteer. It allows one edit in a text of at
-// least 5 letters and two in one of at least 8; a text is never corrected to a
-// small town. The county or country behind a comma is kept as it is.
+// Correct implements listings.Gazetteer. It allows one edit in a text of at least minCorrected letters, and
+// two edits in a text of at least minTwoEdits letters. It never corrects a text to a small town. A county or
+// country after a comma is not corrected.
 func (g *Gazetteer) Correct(text string) (listings.Place, bool) {
 	head, tail, _ := strings.Cut(text, ",")
 
-	k := normalize(head)
-	if len(k) < minCorrected || len(k) > maxName || strings.ContainsAny(text, "0123456789") {
+	misspelled := normalize(head)
+
+	hasLength := len(misspelled) >= minCorrected && len(misspelled) <= maxName
+	if !hasLength || strings.ContainsAny(text, "0123456789") {
 		return listings.Place{}, false
 	}
 
-	for _, m := range g.loadSpelling().closest(k) {
+	for _, m := range g.loadSpelling().closest(misspelled) {
 		name := m.key
 		if strings.TrimSpace(tail) != "" {
 			name += "," + tail

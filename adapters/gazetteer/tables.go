@@ -43,12 +43,11 @@ type tables struct {
 // area is a region, nation or country.
 type area struct {
 	listings.Place
-	nationwide bool // everything with the nation is in it
+	nationwide bool // whether the area contains all places of its nation
 }
 
-// sortedRows is an unpacked file and the offsets of its rows, which are sorted
-// by their first field: a binary search in one string takes a tenth of the
-// memory of a map.
+// sortedRows is an unpacked file whose rows are sorted by their first field, with the offsets of the rows.
+// It is searched with a binary search, because a map would take ten times as much memory.
 type sortedRows struct {
 	text    string
 	offsets []int32
@@ -102,49 +101,74 @@ func (s sortedRows) search(k string) iter.Seq[string] {
 // firstField returns the text of a row up to the first tab.
 func firstField(row string) string { return row[:strings.IndexByte(row, '\t')] }
 
-// unpack reads the embedded tables. The columns of regions are country, nation, names separated by "|",
-// latitude, longitude, radius and the regions that it contains: none for a region that towns have, "*" for
-// all of its nation. Those of countries are code, names, latitude and longitude.
+// unpack reads the embedded tables.
 func unpack() *tables {
 	t := &tables{
-		towns: unzip(placesFile), postcodes: unzip(postcodesFile),
-		regions: map[string][]area{}, countries: map[string]area{}, aliases: map[string][]string{},
+		towns:     unzip(placesFile),
+		postcodes: unzip(postcodesFile),
+		regions:   map[string][]area{},
+		countries: map[string]area{},
+		aliases:   map[string][]string{},
 	}
-	for f := range rows(regionsFile) {
-		names := strings.Split(f[2], "|")
-
-		a := area{
-			Place: listings.Place{Kind: listings.Region, Name: names[0], Country: f[0], Nation: f[1], Lat: number(f[3]), Lon: number(f[4])},
-		}
-		switch f[6] {
-		case "":
-			a.Region = names[0]
-		case "*":
-			a.nationwide = true
-		default:
-			a.Regions = strings.Split(f[6], ",")
-		}
-
-		for _, n := range names {
-			k := normalize(n)
-			t.regions[k] = append(t.regions[k], a)
-		}
+	for fields := range rows(regionsFile) {
+		t.addRegion(fields)
 	}
 
-	for f := range rows(countriesFile) {
-		names := strings.Split(f[1], "|")
-
-		a := area{Place: listings.Place{Kind: listings.Country, Name: names[0], Country: f[0], Lat: number(f[2]), Lon: number(f[3])}}
-		for _, n := range names {
-			t.countries[normalize(n)] = a
-		}
+	for fields := range rows(countriesFile) {
+		t.addCountry(fields)
 	}
 
-	for f := range rows(aliasesFile) {
-		t.aliases[f[0]] = strings.Fields(f[1])
+	for fields := range rows(aliasesFile) {
+		t.aliases[fields[0]] = strings.Fields(fields[1])
 	}
 
 	return t
+}
+
+// addRegion adds a row of regionsFile under each of its names. Its columns are country, nation, names
+// separated by "|", latitude, longitude, radius, and the regions that it contains. The last column is empty
+// for a region that is in the rows of towns, and "*" for all of the nation.
+func (t *tables) addRegion(fields []string) {
+	names, contained := strings.Split(fields[2], "|"), fields[6]
+	a := area{Place: listings.Place{
+		Kind:    listings.Region,
+		Name:    names[0],
+		Country: fields[0],
+		Nation:  fields[1],
+		Lat:     number(fields[3]),
+		Lon:     number(fields[4]),
+	}}
+
+	switch contained {
+	case "":
+		a.Region = names[0]
+	case "*":
+		a.nationwide = true
+	default:
+		a.Regions = strings.Split(contained, ",")
+	}
+
+	for _, name := range names {
+		key := normalize(name)
+		t.regions[key] = append(t.regions[key], a)
+	}
+}
+
+// addCountry adds a row of countriesFile under each of its names. Its columns are code, names separated by
+// "|", latitude and longitude.
+func (t *tables) addCountry(fields []string) {
+	names := strings.Split(fields[1], "|")
+	country := area{Place: listings.Place{
+		Kind:    listings.Country,
+		Name:    names[0],
+		Country: fields[0],
+		Lat:     number(fields[2]),
+		Lon:     number(fields[3]),
+	}}
+
+	for _, name := range names {
+		t.countries[normalize(name)] = country
+	}
 }
 
 // rows iterates over the fields of a table's lines.
