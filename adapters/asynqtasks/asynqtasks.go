@@ -67,12 +67,18 @@ func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 
 // enqueue sends one reference to Redis. A reference that is there already is no error.
 func (q *Queue) enqueue(ctx context.Context, t task.Reference) error {
-	// The id of the Asynq task prevents a duplicate reference in Redis; the store decides
-	// whether the task is due. Asynq therefore does not retry, and has no deadline,
-	// because the store may extend the lease. Its type is the kind of the task, so that
-	// the tools of Asynq show it.
-	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(t.Kind, []byte(t.ID)), asynq.Queue(q.queueOf(t.Queue)),
-		asynq.TaskID(fmt.Sprintf("%s:%d", t.ID, t.Enqueues)), asynq.MaxRetry(0), asynq.Timeout(24*time.Hour))
+	// The tools of Asynq show the type of a task, which is therefore its kind.
+	asynqTask := asynq.NewTask(t.Kind, []byte(t.ID))
+
+	_, err := q.client.EnqueueContext(ctx, asynqTask,
+		asynq.Queue(q.queueOf(t.Queue)),
+		// Asynq refuses a reference with an id that is in Redis already.
+		asynq.TaskID(fmt.Sprintf("%s:%d", t.ID, t.Enqueues)),
+		// The store decides when a task is due again, and may extend its lease. Asynq therefore does
+		// not retry, and has a timeout that no task reaches.
+		asynq.MaxRetry(0),
+		asynq.Timeout(24*time.Hour),
+	)
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
 		return fmt.Errorf("handing a task to Redis: %w", err)
 	}
@@ -84,6 +90,8 @@ func (q *Queue) enqueue(ctx context.Context, t task.Reference) error {
 // one server for all queues, a slow queue could occupy all workers, even with weights.
 func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Reference)) error {
 	var servers []*asynq.Server
+
+	// All servers shut down at the same time, because each may wait for its running tasks.
 	defer func() {
 		var ending sync.WaitGroup
 		for _, s := range servers {
@@ -95,9 +103,12 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Referenc
 
 	for queue, workers := range task.Workers {
 		server := asynq.NewServerFromRedisClient(q.redis, asynq.Config{
-			Concurrency: workers, Queues: map[string]int{q.queueOf(queue): 1},
-			TaskCheckInterval: 200 * time.Millisecond, ShutdownTimeout: 25 * time.Second,
-			Logger: logger{q.log}, LogLevel: asynq.WarnLevel,
+			Concurrency:       workers,
+			Queues:            map[string]int{q.queueOf(queue): 1},
+			TaskCheckInterval: 200 * time.Millisecond,
+			ShutdownTimeout:   25 * time.Second,
+			Logger:            logger{q.log},
+			LogLevel:          asynq.WarnLevel,
 		})
 
 		err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {

@@ -86,7 +86,7 @@ type problems struct{ publicURL string }
 func (p problems) fault(f *fault.Error) (int, any) {
 	status := web.StatusOf(f)
 
-	out := Problem{
+	problem := Problem{
 		Type:   "about:blank",
 		Title:  f.Message,
 		Status: status,
@@ -94,27 +94,29 @@ func (p problems) fault(f *fault.Error) (int, any) {
 		Code:   f.Code,
 		Errors: append([]fault.Field{}, f.Fields...),
 	}
-	if known, ok := Explained[f.Code]; ok {
-		out.Type, out.Title = p.publicURL+"/problems/"+f.Code, known.Title
+	if explained, ok := Explained[f.Code]; ok {
+		problem.Type, problem.Title = p.publicURL+"/problems/"+f.Code, explained.Title
 	}
 
 	switch {
 	case f.Code == fault.ErrRateLimit.Code:
-		out.Type, out.Errors = quotaExceeded, []fault.Field{}
+		problem.Type, problem.Errors = quotaExceeded, []fault.Field{}
 
 		var used []string
-		for _, window := range f.Fields {
-			out.ViolatedPolicies, used = append(out.ViolatedPolicies, window.Name), append(used, window.Message)
+		for _, window := range f.Fields { // see overQuota
+			problem.ViolatedPolicies = append(problem.ViolatedPolicies, window.Name)
+			used = append(used, window.Message)
 		}
 
-		out.Detail = fmt.Sprintf("%s are used up; the next is let through in %d s", strings.Join(used, " and "), seconds(f.RetryAfter))
+		problem.Detail = fmt.Sprintf("%s are used up; the next is let through in %d s",
+			strings.Join(used, " and "), seconds(f.RetryAfter))
 	case len(f.Fields) > 0:
-		out.Detail = f.Fields[0].Name + " " + f.Fields[0].Message
+		problem.Detail = f.Fields[0].Name + " " + f.Fields[0].Message
 	case f.Message == fault.ErrUnauthorized.Message:
-		out.Detail = "Send an API key as X-API-Key, or an access token as Authorization: Bearer"
+		problem.Detail = "Send an API key as X-API-Key, or an access token as Authorization: Bearer"
 	}
 
-	return status, out
+	return status, problem
 }
 
 // example returns an example fault of the operation with the status.
@@ -273,32 +275,42 @@ type Pagination struct {
 	TotalPages int `json:"total_pages" sample:"1"`
 }
 
-// newList returns a page of a list, with links to other pages of the same request.
+// newList returns a page of a list, with links to other pages of the same request. items are those of r, as
+// the API represents them, and requested is the URL of the request.
 func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, requested string) List[T] {
 	l := List[T]{
-		Data: items, TotalIsEstimate: r.TotalIsEstimate, NextCursor: known(r.NextCursor),
-		Pagination: Pagination{Page: p.Page, Limit: p.Limit, Total: r.Total, TotalPages: (r.Total + p.Limit - 1) / p.Limit},
+		Data:            items,
+		TotalIsEstimate: r.TotalIsEstimate,
+		NextCursor:      known(r.NextCursor),
+		Pagination: Pagination{
+			Page:       p.Page,
+			Limit:      p.Limit,
+			Total:      r.Total,
+			TotalPages: (r.Total + p.Limit - 1) / p.Limit, // rounded up
+		},
 	}
 	l.links = links(l.Pagination, l.TotalIsEstimate, r.NextCursor, p.Cursor != "", publicURL, requested)
 
 	return l
 }
 
-// links returns the links to other pages: by page number up to page.MaxExact items, and by
-// cursor beyond, or if the request has a cursor.
+// links returns the header Link with the links to other pages. They contain a page number up to
+// page.MaxExact items, and a cursor beyond that, or if the request itself has a cursor.
 func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, requested string) string {
 	u, err := url.ParseRequestURI(requested)
 	if err != nil {
 		return ""
 	}
 
-	var out []string
-	to := func(rel string, change map[string]string) {
+	var list []string
+
+	// add adds a link to the requested list with another position.
+	add := func(rel string, position map[string]string) {
 		q := u.Query()
 		q.Del("page")
 		q.Del("cursor")
 
-		for name, value := range change {
+		for name, value := range position {
 			q.Set(name, value)
 		}
 
@@ -307,37 +319,38 @@ func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, 
 			address += "?" + q.Encode()
 		}
 
-		out = append(out, fmt.Sprintf(`<%s>; rel="%s"`, address, rel))
+		list = append(list, fmt.Sprintf(`<%s>; rel="%s"`, address, rel))
 	}
 
-	reaches := func(n int) bool {
-		return !(page.Request{Number: n, Size: p.Limit}).TooDeep()
+	isReachable := func(number int) bool {
+		return !(page.Request{Number: number, Size: p.Limit}).TooDeep()
 	}
-	number := func(n int) map[string]string { return map[string]string{"page": strconv.Itoa(n)} }
+	byNumber := func(number int) map[string]string { return map[string]string{"page": strconv.Itoa(number)} }
+	last := max(1, p.TotalPages)
 
-	to("first", nil)
+	add("first", nil)
 
-	if before := p.Page - 1; !byCursor && before > 0 {
+	if previous := p.Page - 1; !byCursor && previous > 0 {
 		if !estimated { // from a page beyond the end, back to the last page
-			before = min(before, max(1, p.TotalPages))
+			previous = min(previous, last)
 		}
 
-		to("prev", number(before))
+		add("prev", byNumber(previous))
 	}
 
 	switch {
 	case next == "": // the last page
-	case !byCursor && reaches(p.Page+1):
-		to("next", number(p.Page+1))
+	case !byCursor && isReachable(p.Page+1):
+		add("next", byNumber(p.Page+1))
 	default:
-		to("next", map[string]string{"cursor": next})
+		add("next", map[string]string{"cursor": next})
 	}
 
-	if !estimated && reaches(max(1, p.TotalPages)) {
-		to("last", number(max(1, p.TotalPages)))
+	if !estimated && isReachable(last) {
+		add("last", byNumber(last))
 	}
 
-	return strings.Join(out, ", ")
+	return strings.Join(list, ", ")
 }
 
 var errTooDeep = fault.New(fault.Invalid, "page_too_deep", "Pages reach 10000 items")

@@ -20,9 +20,10 @@ import (
 
 // Store implements files.Store.
 type Store struct {
-	root    *os.Root
-	mu      sync.Mutex
-	sweptAt time.Time
+	root *os.Root
+
+	mu      sync.Mutex // serializes deleteAbandonedParts
+	sweptAt time.Time  // when deleteAbandonedParts last ran
 }
 
 // partsFolder is the folder of incomplete files. No key can lead into it.
@@ -96,7 +97,11 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 		return err
 	}
 
-	// For the file to survive a crash, its folder and all parent folders must be synced.
+	return s.syncFolders(dir)
+}
+
+// syncFolders syncs the folder of a new file and all its parent folders, so that the file survives a crash.
+func (s *Store) syncFolders(dir string) error {
 	for ; ; dir = path.Dir(dir) {
 		if err := s.syncFolder(dir); err != nil || dir == "." {
 			return err

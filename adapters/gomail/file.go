@@ -64,7 +64,10 @@ func (f *Files) Send(ctx context.Context, message mail.Message) error {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)
 	}
 
-	path := filepath.Join(f.dir, f.clock.Now().Format("20060102T150405.000000Z")+"-"+plainID(message.ID)+"-"+rand.Text()[:6]+".eml")
+	// The names sort by time. The random text makes them unique.
+	sentAt, random := f.clock.Now().Format("20060102T150405.000000Z"), rand.Text()[:6]
+
+	path := filepath.Join(f.dir, sentAt+"-"+plainID(message.ID)+"-"+random+".eml")
 	if err := writeFile(path, msg); err != nil {
 		return fmt.Errorf("mail %s: %w", message.ID, err)
 	}
@@ -74,6 +77,7 @@ func (f *Files) Send(ctx context.Context, message mail.Message) error {
 	return nil
 }
 
+// writeFile writes the message to a temporary file and renames it, so that no incomplete file has the path.
 func writeFile(path string, msg *gomail.Msg) error {
 	part, err := os.CreateTemp(filepath.Dir(path), ".part-") // mode 0600
 	if err != nil {

@@ -74,7 +74,8 @@ func (w writer) write(message mail.Message, plain bool) (*gomail.Msg, error) {
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 
 	if message.Unsubscribe != "" {
-		if strings.ContainsFunc(message.Unsubscribe, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '>' }) {
+		endsURL := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '>' }
+		if strings.ContainsFunc(message.Unsubscribe, endsURL) {
 			return nil, errors.New("not a URL to unsubscribe at")
 		}
 
@@ -93,7 +94,8 @@ func (w writer) write(message mail.Message, plain bool) (*gomail.Msg, error) {
 		// Programs prefer the last alternative that they support (RFC 2046 §5.1.4). RFC
 		// 6047 requires folded lines and forbids quoted-printable.
 		method, calendar := w.calendar(*message.Invite)
-		msg.AddAlternativeString(gomail.ContentType("text/calendar; method="+method), calendar, gomail.WithPartEncoding(gomail.EncodingB64))
+		contentType := gomail.ContentType("text/calendar; method=" + method)
+		msg.AddAlternativeString(contentType, calendar, gomail.WithPartEncoding(gomail.EncodingB64))
 	}
 
 	return msg, nil
@@ -134,7 +136,8 @@ var safeID = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 // plainID returns the id if it is valid in a file name and to the left of the @ of a
 // Message-ID, and otherwise a hash of it.
 func plainID(id string) string {
-	if len(id) <= 100 && safeID.MatchString(id) {
+	const maxLength = 100
+	if len(id) <= maxLength && safeID.MatchString(id) {
 		return id
 	}
 
@@ -150,8 +153,9 @@ func toCRLF(text string) string {
 
 // isValidUnencoded reports whether the text may be sent without encoding (RFC 5322 §2.1.1).
 func isValidUnencoded(text string) bool {
+	const maxLine = 998 // bytes, without the line end
 	for line := range strings.SplitSeq(text, "\r\n") {
-		if len(line) > 998 || strings.ContainsRune(line, 0) {
+		if len(line) > maxLine || strings.ContainsRune(line, 0) {
 			return false
 		}
 	}

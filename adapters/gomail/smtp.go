@@ -24,16 +24,18 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
+// The sum of the three timeouts is less than the time limit of a task.
 const (
-	// probeTimeout bounds the check of an idle connection, dialTimeout the opening of a
-	// new one until the server is ready for a message, and sendTimeout the transfer of a
-	// message. Their sum is less than the time limit of a task.
+	// probeTimeout bounds the check of an idle connection.
 	probeTimeout = 2 * time.Second
-	dialTimeout  = 5 * time.Second
-	sendTimeout  = 12 * time.Second
-	// maxIdle is the maximum number of idle connections, and maxIdleTime how long one is
-	// kept; servers close connections that are idle for longer.
-	maxIdle     = 4
+	// dialTimeout bounds the opening of a connection until the server is ready for a message.
+	dialTimeout = 5 * time.Second
+	// sendTimeout bounds the transfer of a message.
+	sendTimeout = 12 * time.Second
+	// maxIdle is the maximum number of idle connections.
+	maxIdle = 4
+	// maxIdleTime is how long an idle connection is kept. Servers close connections that are idle for
+	// longer.
 	maxIdleTime = 20 * time.Second
 	// pingInterval is the time for which the result of a check is reused.
 	pingInterval = time.Second
@@ -43,12 +45,12 @@ const (
 type SMTP struct {
 	writer
 	server  server
-	session *gomail.Client
-	idle    chan connection
+	session *gomail.Client  // sends messages over connections
+	idle    chan connection // holds the idle connections
 
 	pingMu   sync.Mutex
 	pingedAt time.Time
-	pingErr  error
+	pingErr  error // the result of the last check
 }
 
 // server is the address of a server with its connection settings.
@@ -90,6 +92,12 @@ func NewSMTP(rawURL string, from mail.Address, c clock.Clock) (*SMTP, error) {
 	return s, err
 }
 
+// The default ports for the submission of messages (RFC 8314 §7.3).
+const (
+	submissionPort  = 587 // with STARTTLS
+	submissionsPort = 465 // with TLS from the first byte
+)
+
 // parseURL parses the URL of NewSMTP. Its errors do not contain the password.
 func parseURL(rawURL string) (server, error) {
 	u, err := url.Parse(rawURL)
@@ -115,7 +123,7 @@ func parseURL(rawURL string) (server, error) {
 
 	srv := server{host: host, options: []gomail.Option{gomail.WithTLSConfig(settings)}}
 
-	port, policy := 587, "always"
+	port, policy := submissionPort, "always"
 	if loopback {
 		policy = "optional"
 	}
@@ -126,7 +134,7 @@ func parseURL(rawURL string) (server, error) {
 	case u.Scheme == "smtps":
 		// Optional is required for the library to detect the encryption of the
 		// connection.
-		port = 465
+		port = submissionsPort
 		policy = "optional"
 		srv.implicit = settings
 	case policies[policy] == nil:
@@ -197,11 +205,11 @@ func (s *SMTP) Send(ctx context.Context, message mail.Message) error {
 	return nil
 }
 
-// send sends over an idle connection, or over a new one if there is none or the server
-// has closed it.
+// send sends the message over an idle connection. If the server has closed the connection, or if there is
+// none, send uses a new one.
 func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
 	for {
-		c, fresh, err := s.connect(ctx)
+		c, isNew, err := s.connect(ctx)
 		if err != nil {
 			return err
 		}
@@ -211,7 +219,7 @@ func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
 		case err == nil, msg.IsDelivered(): // errors after the message was accepted are ignored
 			s.release(c, err == nil)
 			return nil
-		case !fresh && isClosedByServer(err) && ctx.Err() == nil:
+		case !isNew && isClosedByServer(err) && ctx.Err() == nil:
 			c.close()
 			s.closeIdle(connection.close) // the server has probably closed the others too
 			continue
@@ -257,22 +265,22 @@ func (s *SMTP) Ping(ctx context.Context) error {
 // ping checks an idle connection or, if there is none that works, a new one.
 func (s *SMTP) ping(ctx context.Context) error {
 	for {
-		c, fresh, err := s.connect(ctx)
+		c, isNew, err := s.connect(ctx)
 		if err != nil {
 			return redactError(err)
 		}
 
-		hangUp := context.AfterFunc(ctx, c.close)
+		stopWatching := context.AfterFunc(ctx, c.close)
 
 		err = c.UpdateDeadline(probeTimeout)
 		if err == nil {
 			err = c.Noop()
 		}
 
-		hangUp()
+		stopWatching()
 		s.release(c, err == nil)
 
-		if err == nil || fresh || ctx.Err() != nil {
+		if err == nil || isNew || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -291,8 +299,8 @@ func (c connection) quit() {
 	c.close()
 }
 
-// connect returns an idle connection or opens one.
-func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error) {
+// connect returns an idle connection, or opens one and returns isNew.
+func (s *SMTP) connect(ctx context.Context) (c connection, isNew bool, err error) {
 	for {
 		select {
 		case c = <-s.idle:
@@ -312,34 +320,38 @@ func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error
 }
 
 // dial opens a connection and signs in. The library applies ctx and its time limit only to
-// single steps, and does not close a connection that failed, so dial does both.
+// single steps, and does not close a connection that failed. Therefore dial closes the connection when ctx
+// ends and after an error.
 func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	var conn net.Conn
-	unwatch := func() bool { return true }
+	stopWatching := func() bool { return true }
 
-	dialer, err := gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(dialTimeout),
-		gomail.WithDialContextFunc(func(step context.Context, network, address string) (net.Conn, error) {
-			var err error
-			if at.implicit != nil {
-				conn, err = (&tls.Dialer{Config: at.implicit}).DialContext(step, network, address)
-			} else {
-				conn, err = (&net.Dialer{}).DialContext(step, network, address)
-			}
+	// dialAndWatch opens conn and closes it when ctx ends.
+	dialAndWatch := func(step context.Context, network, address string) (net.Conn, error) {
+		var err error
+		if at.implicit != nil {
+			conn, err = (&tls.Dialer{Config: at.implicit}).DialContext(step, network, address)
+		} else {
+			conn, err = (&net.Dialer{}).DialContext(step, network, address)
+		}
 
-			if err == nil {
-				unwatch = context.AfterFunc(ctx, func() { _ = conn.Close() })
-			}
+		if err == nil {
+			stopWatching = context.AfterFunc(ctx, func() { _ = conn.Close() })
+		}
 
-			return conn, err
-		}))...)
+		return conn, err
+	}
+	options := append(slices.Clone(at.options), gomail.WithTimeout(dialTimeout), gomail.WithDialContextFunc(dialAndWatch))
+
+	dialer, err := gomail.NewClient(at.host, options...)
 	if err != nil {
 		return nil, err
 	}
 
 	client, err = dialer.DialToSMTPClientWithContext(ctx)
-	if !unwatch() && err == nil {
+	if !stopWatching() && err == nil { // conn was closed
 		err = ctx.Err()
 	}
 
@@ -354,10 +366,11 @@ func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
 	return client, nil
 }
 
-// release keeps a healthy connection for the next message, unless enough are idle.
-func (s *SMTP) release(c connection, healthy bool) {
+// release keeps a healthy connection for the next message, unless maxIdle connections are idle. It closes
+// other connections.
+func (s *SMTP) release(c connection, isHealthy bool) {
 	c.idleSince = time.Now()
-	if healthy {
+	if isHealthy {
 		select {
 		case s.idle <- c:
 			return
@@ -370,9 +383,9 @@ func (s *SMTP) release(c connection, healthy bool) {
 
 // Close closes the idle connections.
 func (s *SMTP) Close() error {
-	var all sync.WaitGroup
-	s.closeIdle(func(c connection) { all.Go(c.quit) })
-	all.Wait()
+	var closing sync.WaitGroup
+	s.closeIdle(func(c connection) { closing.Go(c.quit) })
+	closing.Wait()
 
 	return nil
 }
@@ -393,9 +406,22 @@ func (s *SMTP) closeIdle(closeConn func(connection)) {
 // sent.
 func isClosedByServer(err error) bool {
 	failed, ok := errors.AsType[*gomail.SendError](err)
-	return ok &&
-		(failed.Reason == gomail.ErrConnCheck || failed.Reason == gomail.ErrSMTPMailFrom && failed.ErrorCode() == 421)
+	if !ok {
+		return false
+	}
+
+	isRefused := failed.Reason == gomail.ErrSMTPMailFrom && failed.ErrorCode() == replyClosing
+
+	return failed.Reason == gomail.ErrConnCheck || isRefused
 }
+
+// Reply codes of SMTP (RFC 5321 §4.2.3 and RFC 4954 §6).
+const (
+	replyClosing      = 421 // the server closes the connection
+	replyPermanent    = 500 // the first of the codes for permanent failures
+	replyAuthRequired = 530
+	replyTooLarge     = 552
+)
 
 // anyAddress matches any text around an @: servers write addresses in different forms.
 var anyAddress = regexp.MustCompile(`[^\s<>"]+@[^\s<>"]+`)
@@ -415,7 +441,7 @@ func redactError(err error) error {
 // not permanent, and the e-mail is retried.
 func isPermanent(err error) bool {
 	failed, ok := errors.AsType[*gomail.SendError](err)
-	if !ok || failed.ErrorCode() < 500 || failed.ErrorCode() == 530 {
+	if !ok || failed.ErrorCode() < replyPermanent || failed.ErrorCode() == replyAuthRequired {
 		return false
 	}
 
@@ -423,7 +449,7 @@ func isPermanent(err error) bool {
 	case gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose:
 		return true
 	case gomail.ErrSMTPMailFrom:
-		return failed.ErrorCode() == 552 // too large
+		return failed.ErrorCode() == replyTooLarge
 	}
 
 	return false

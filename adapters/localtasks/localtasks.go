@@ -41,8 +41,8 @@ var errFull = errors.New("the queue is full; further tasks stay in the store")
 
 // Enqueue implements task.Queue. It never waits.
 func (q *Queue) Enqueue(_ context.Context, refs ...task.Reference) (err error) {
-	for _, t := range refs {
-		if l := q.queues[t.Queue]; l != nil && !l.push(t) {
+	for _, ref := range refs {
+		if queue := q.queues[ref.Queue]; queue != nil && !queue.push(ref) {
 			err = errFull
 		}
 	}
@@ -68,11 +68,13 @@ func (q *referenceQueue) push(t task.Reference) bool {
 		return false
 	}
 
-	q.waiting, q.queuedIDs[t.ID] = append(q.waiting, t), true
+	q.waiting = append(q.waiting, t)
+	q.queuedIDs[t.ID] = true
 
 	return true
 }
 
+// signal wakes one waiting worker, or the next one that waits.
 func (q *referenceQueue) signal() {
 	select {
 	case q.signals <- struct{}{}:
@@ -80,7 +82,8 @@ func (q *referenceQueue) signal() {
 	}
 }
 
-// pop waits for a reference until ctx ends.
+// pop removes and returns the first reference. If there is none, pop waits for one until ctx ends, and then
+// returns false.
 func (q *referenceQueue) pop(ctx context.Context) (task.Reference, bool) {
 	for ctx.Err() == nil {
 		q.mu.Lock()

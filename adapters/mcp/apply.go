@@ -88,9 +88,11 @@ func (s *Server) apply(ctx context.Context, c toolCall) (web.Answer, error) {
 		return web.Answer{}, errCode
 	}
 
-	key := sha256.Sum256([]byte(code))
+	// A repeated call with the same code sends the application only once.
+	sum := sha256.Sum256([]byte(code))
+	idempotencyKey := "mcp-" + hex.EncodeToString(sum[:])
 
-	return s.execute(ctx, c.exchange, c.route, nil, content, "mcp-"+hex.EncodeToString(key[:]))
+	return s.execute(ctx, c.exchange, c.route, nil, content, idempotencyKey)
 }
 
 // summarize validates the application as far as possible before it is sent, and returns the
@@ -123,6 +125,7 @@ func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, conte
 		return web.Answer{}, err
 	}
 
+	// The code contains what the user agrees to.
 	code, err := s.options.Vault.Encrypt(contentDigest(content)+contentDigest(job.confirmedContent()), c.codeOwner())
 	if err != nil {
 		return web.Answer{}, err
@@ -160,7 +163,7 @@ func (c toolCall) codeOwner() string { return "mcp " + c.caller.App.ID + " " + c
 // confirmedContent returns the fields of the job that the user has confirmed with the code.
 func (p publicJob) confirmedContent() []byte { return []byte(p.Title + "\x00" + p.Company.Name) }
 
-// contentDigest identifies the content of a file.
+// contentDigest returns a hash that identifies the content.
 func contentDigest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:16])
@@ -198,21 +201,20 @@ func checkAnswers(questions []question, raw json.RawMessage) error {
 
 	var wrong []fault.Field
 	for i, a := range answers {
-		if !slices.ContainsFunc(questions, func(q question) bool { return q.ID == a.QuestionID }) {
-			wrong = append(
-				wrong,
-				fault.Field{Name: fmt.Sprintf("answers.%d.question_id", i), Message: "must be the id of a question of the job"},
-			)
+		isKnown := slices.ContainsFunc(questions, func(q question) bool { return q.ID == a.QuestionID })
+		if !isKnown {
+			name := fmt.Sprintf("answers.%d.question_id", i)
+			wrong = append(wrong, fault.Field{Name: name, Message: "must be the id of a question of the job"})
 		}
 	}
 
 	for _, q := range questions {
-		answered := slices.ContainsFunc(
-			answers,
-			func(a hiring.Answer) bool { return a.QuestionID == q.ID && strings.TrimSpace(a.Answer) != "" },
-		)
-		if q.Required && !answered {
-			wrong = append(wrong, fault.Field{Name: "answers", Message: fmt.Sprintf("must answer the question %s: %s", q.ID, q.Text)})
+		isAnswered := slices.ContainsFunc(answers, func(a hiring.Answer) bool {
+			return a.QuestionID == q.ID && strings.TrimSpace(a.Answer) != ""
+		})
+		if q.Required && !isAnswered {
+			message := fmt.Sprintf("must answer the question %s: %s", q.ID, q.Text)
+			wrong = append(wrong, fault.Field{Name: "answers", Message: message})
 		}
 	}
 

@@ -48,9 +48,9 @@ type Options struct {
 // Server is an adapters.HTTPTransport.
 type Server struct {
 	options  Options
-	routes   map[string]web.Route
-	protocol http.Handler
-	metadata http.Handler
+	routes   map[string]web.Route // by method and path, such as "GET /api/v1/jobs"
+	protocol http.Handler         // answers at Path
+	metadata http.Handler         // answers at MetadataPath
 }
 
 // New returns the server. It fails if the API has no route for a tool.
@@ -73,21 +73,26 @@ func New(o Options) (*Server, error) {
 	}
 
 	s.protocol = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+		Stateless:                    true,
+		JSONResponse:                 true,
+		PropagateRequestCancellation: true,
 		// A proxy on this machine forwards the name of the service; checkOrigin is the
 		// protection against DNS rebinding.
 		DisableLocalhostProtection: true,
 	})
 	s.metadata = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
-		Resource: o.PublicURL + Path, AuthorizationServers: []string{o.PublicURL}, ScopesSupported: supportedScopes(),
-		BearerMethodsSupported: []string{
-			"header",
-		}, ResourceName: "locum MCP server", ResourceDocumentation: o.PublicURL + "/docs/guides/mcp",
+		Resource:               o.PublicURL + Path,
+		AuthorizationServers:   []string{o.PublicURL},
+		ScopesSupported:        supportedScopes(),
+		BearerMethodsSupported: []string{"header"},
+		ResourceName:           "locum MCP server",
+		ResourceDocumentation:  o.PublicURL + "/docs/guides/mcp",
 	})
 
 	return s, nil
 }
 
+// supportedScopes returns the names of all scopes.
 func supportedScopes() []string {
 	return web.Each(integrations.Scopes(), func(s integrations.Scope) string { return string(s) })
 }
@@ -136,6 +141,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 	x, err := s.authenticate(w, r)
 
+	// The request is counted with the status of the response, or of the operation if that is higher.
 	out := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 	if x.caller.App.ID != "" {
 		defer func() { s.options.API.Authenticator.Done(x.caller, max(out.status, int(x.status.Load()))) }()
@@ -211,10 +217,9 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange
 // challenge returns the challenge with the address of the metadata (RFC 9728 §5.1),
 // from which clients learn where to get a token.
 func (s *Server) challenge(original string) string {
-	challenge := `Bearer resource_metadata="` + s.options.PublicURL + MetadataPath + `", scope="` + strings.Join(
-		supportedScopes(),
-		" ",
-	) + `"`
+	scopes := strings.Join(supportedScopes(), " ")
+
+	challenge := `Bearer resource_metadata="` + s.options.PublicURL + MetadataPath + `", scope="` + scopes + `"`
 	if strings.Contains(original, `error="invalid_token"`) {
 		challenge += `, error="invalid_token"`
 	}
@@ -238,7 +243,9 @@ func (s *Server) writeFault(w http.ResponseWriter, r *http.Request, err error) {
 
 	answer := s.options.API.RenderError(err, r.URL.Path, r.Header.Get("X-Request-Id"))
 	for name, value := range answer.Headers {
-		if name != "WWW-Authenticate" || w.Header().Get(name) == "" { // keeps the Authenticator's, which has more details
+		// The challenge of authenticate has more details than that of the answer.
+		hasChallenge := name == "WWW-Authenticate" && w.Header().Get(name) != ""
+		if !hasChallenge {
 			w.Header().Set(name, value)
 		}
 	}
@@ -248,12 +255,18 @@ func (s *Server) writeFault(w http.ResponseWriter, r *http.Request, err error) {
 	_, _ = w.Write(answer.Body) // fails only if the client has disconnected
 }
 
-// rejectMessage rejects messages that the library would accept: batches, which later
-// versions of the protocol do not have and which would be limited as one request, and
-// subscriptions, whose responses do not end.
+// Error codes of JSON-RPC 2.0 (§5.1).
+const (
+	invalidRequest = -32600
+	methodNotFound = -32601
+)
+
+// rejectMessage answers with an error to two kinds of messages that the library would accept, and reports
+// whether it did. Batches would be limited as one request; later versions of the protocol do not have them.
+// Responses to subscriptions would not end.
 func rejectMessage(w http.ResponseWriter, body []byte) bool {
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
-		writeError(w, http.StatusBadRequest, nil, -32600, "batches are not supported; send one message in each request")
+		writeError(w, http.StatusBadRequest, nil, invalidRequest, "batches are not supported; send one message in each request")
 		return true
 	}
 
@@ -262,7 +275,8 @@ func rejectMessage(w http.ResponseWriter, body []byte) bool {
 		Method string          `json:"method"`
 	}
 	if json.Unmarshal(body, &message) == nil && message.Method == "subscriptions/listen" {
-		writeError(w, http.StatusNotFound, message.ID, -32601, "subscriptions are not supported; nothing changes that they would report")
+		writeError(w, http.StatusNotFound, message.ID, methodNotFound,
+			"subscriptions are not supported; nothing changes that they would report")
 		return true
 	}
 

@@ -210,32 +210,44 @@ func parameterValues(raw json.RawMessage) []string {
 		return []string{argumentText(raw)}
 	}
 
-	var all []string
+	var texts []string
 	for _, item := range items {
-		all = append(all, argumentText(item))
+		texts = append(texts, argumentText(item))
 	}
 
-	return all
+	return texts
 }
 
-// argumentText returns a string, or any other value as JSON.
+// argumentText returns the text of a JSON string, or any other value as JSON.
 func argumentText(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
 	}
 
 	return string(raw)
 }
 
-// execute executes the operation of a route for the caller. Values are the parameters of
-// the path and the query. The answer may be an error that was stored for the key.
-func (s *Server) execute(ctx context.Context, x *exchange, route web.Route, values url.Values, body []byte, key string) (web.Answer, error) {
+// execute executes the operation of a route for the caller. values are the parameters of the path and the
+// query. key is the idempotency key, or empty: for a key that was used before, the answer is the stored one,
+// which may be an error.
+func (s *Server) execute(
+	ctx context.Context,
+	x *exchange,
+	route web.Route,
+	values url.Values,
+	body []byte,
+	key string,
+) (web.Answer, error) {
+	// Insert the parameters of the path. The others belong to the query.
 	path := route.Path
 
 	query := maps.Clone(values)
 	for name := range values {
-		if parameter := ":" + name; strings.HasSuffix(route.Path, parameter) || strings.Contains(route.Path, parameter+"/") {
+		parameter := ":" + name
+
+		isInPath := strings.HasSuffix(route.Path, parameter) || strings.Contains(route.Path, parameter+"/")
+		if isInPath {
 			path = strings.Replace(path, parameter, url.PathEscape(values.Get(name)), 1)
 			delete(query, name)
 		}
@@ -258,8 +270,12 @@ func (s *Server) execute(ctx context.Context, x *exchange, route web.Route, valu
 			Header: func(name string) string { return headers[name] },
 			Cookie: func(string) string { return "" },
 		},
-		Headers: func(name string) []string { return []string{headers[name]} },
-		Address: x.address, URL: address, URLPath: path, RequestID: x.requestID, Caller: x.caller,
+		Headers:   func(name string) []string { return []string{headers[name]} },
+		Address:   x.address,
+		URL:       address,
+		URLPath:   path,
+		RequestID: x.requestID,
+		Caller:    x.caller,
 		ReadBody: func(_ string, limit int) ([]byte, error) {
 			if len(body) > limit {
 				return nil, web.ErrTooLarge
@@ -275,7 +291,10 @@ func (s *Server) execute(ctx context.Context, x *exchange, route web.Route, valu
 
 // successResult returns a result as JSON, both structured and as text.
 func successResult(body []byte) *mcp.CallToolResult {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(body)}}, StructuredContent: json.RawMessage(body)}
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: string(body)}},
+		StructuredContent: json.RawMessage(body),
+	}
 }
 
 // failureResult returns a problem (RFC 9457) as text for a model.

@@ -49,8 +49,8 @@ func explainError(err error) error {
 		return files.ErrNotFound
 	}
 
-	if a, ok := adviceByCode[response.Code]; ok {
-		return fault.ErrUnavailable.WithReason(a.reason).WithCause(fmt.Errorf("%w (%s): %s", err, response.Code, a.text))
+	if advice, ok := adviceByCode[response.Code]; ok {
+		return fault.ErrUnavailable.WithReason(advice.reason).WithCause(fmt.Errorf("%w (%s): %s", err, response.Code, advice.text))
 	}
 
 	if isUnreachable(err, response) {
@@ -69,9 +69,11 @@ func explainError(err error) error {
 func isUnreachable(err error, response minio.ErrorResponse) bool {
 	var network net.Error
 	var call *url.Error
-
-	return errors.As(err, &network) || errors.As(err, &call) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
-		response.StatusCode >= http.StatusInternalServerError ||
+	isNetworkError := errors.As(err, &network) || errors.As(err, &call)
+	hasEnded := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	isTemporary := response.StatusCode >= http.StatusInternalServerError ||
 		response.StatusCode == http.StatusTooManyRequests ||
 		response.StatusCode == http.StatusRequestTimeout
+
+	return isNetworkError || hasEnded || isTemporary
 }

@@ -25,8 +25,10 @@ const (
 	// maxAttempts is the number of attempts of a request, with pauses of at most 200 ms,
 	// 400 ms, 800 ms and 1 s.
 	maxAttempts = 5
-	// dialTimeout bounds a connection attempt, and answerTimeout the wait for an answer.
-	dialTimeout, answerTimeout = 3 * time.Second, 20 * time.Second
+	// dialTimeout bounds a connection attempt.
+	dialTimeout = 3 * time.Second
+	// answerTimeout bounds the wait for an answer.
+	answerTimeout = 20 * time.Second
 	// credentialsTimeout bounds a call for credentials of the machine.
 	credentialsTimeout = 3 * time.Second
 )
@@ -84,11 +86,13 @@ func open(rawURL string, access *credentials.Credentials) (*Store, error) {
 
 // address is a parsed URL.
 type address struct {
-	bucket, prefix string
-	host, region   string
-	secure         bool
-	lookup         minio.BucketLookupType
-	ca             *x509.CertPool
+	bucket string
+	prefix string // empty or with a slash at the end
+	host   string // of the endpoint
+	region string
+	secure bool                   // https
+	lookup minio.BucketLookupType // whether the bucket is in the host name or in the path
+	ca     *x509.CertPool         // nil for the authorities of the system
 }
 
 // bucketName matches names of buckets that are also valid host names.
@@ -135,8 +139,7 @@ func (a *address) setOptions(query url.Values) error {
 
 		var err error
 		switch name {
-		// They are read outside of the loop.
-		case "endpoint", "region":
+		case "endpoint", "region": // read outside of the loop
 		case "path_style":
 			err = a.setPathStyle(values[0])
 		case "insecure":

@@ -95,10 +95,11 @@ func (u *upload) Write(p []byte) (n int, err error) {
 			}
 		}
 
-		now := min(len(p), partSize-u.part.Len())
-		u.part.Write(p[:now])
+		fitting := min(len(p), partSize-u.part.Len())
+		u.part.Write(p[:fitting])
 
-		n, p = n+now, p[now:]
+		n += fitting
+		p = p[fitting:]
 	}
 
 	return n, nil
@@ -108,10 +109,11 @@ func (u *upload) Write(p []byte) (n int, err error) {
 func (u *upload) sendPart() error {
 	s := u.store
 	if u.id == "" {
-		if err := s.callWithTimeout(u.ctx, callTimeout, func(ctx context.Context) (err error) {
+		err := s.callWithTimeout(u.ctx, callTimeout, func(ctx context.Context) (err error) {
 			u.id, err = s.client.NewMultipartUpload(ctx, s.bucket, u.key, minio.PutObjectOptions{})
 			return err
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -132,7 +134,8 @@ func (u *upload) sendPart() error {
 	})
 }
 
-// complete makes the file visible.
+// complete sends the rest of the file and makes it visible. A file of at most one part takes a single
+// request.
 func (u *upload) complete() error {
 	s := u.store
 	if u.id == "" {
@@ -175,13 +178,13 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info
 		return nil, files.Info{}, err
 	}
 
-	// The body may be read after ctx is done.
+	// The body may be read after ctx is done. Only the request ends with ctx, or after callTimeout.
 	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &file{cancel: cancel, timeout: time.AfterFunc(callTimeout, cancel)}
-	stop := context.AfterFunc(ctx, cancel)
+	stopWatching := context.AfterFunc(ctx, cancel)
 
 	body, info, _, err := s.client.GetObject(reading, s.bucket, s.prefix+key, minio.GetObjectOptions{})
-	if !stop() && err == nil {
+	if !stopWatching() && err == nil { // ctx has ended
 		err = errors.Join(ctx.Err(), body.Close())
 	}
 

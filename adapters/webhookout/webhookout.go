@@ -21,9 +21,11 @@ import (
 )
 
 const (
-	connectTimeout     = 5 * time.Second
-	maxBody            = 16 << 10 // of a response body
-	maxStoredBody      = 1 << 10
+	connectTimeout = 5 * time.Second
+
+	// Limits of a response, in bytes.
+	maxBody            = 16 << 10
+	maxStoredBody      = 1 << 10 // the part of the body that is returned
 	maxResponseHeaders = 16 << 10
 )
 
@@ -106,8 +108,9 @@ func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.
 		return integrations.Answer{Error: "bad_address"}
 	}
 
-	if strings.HasSuffix(strings.ToLower(strings.TrimSuffix(request.URL.Hostname(), ".")), ".invalid") {
-		return integrations.Answer{Error: "dns"} // .invalid never resolves (RFC 6761 §6.4)
+	host := strings.ToLower(strings.TrimSuffix(request.URL.Hostname(), "."))
+	if strings.HasSuffix(host, ".invalid") { // such names never resolve (RFC 6761 §6.4)
+		return integrations.Answer{Error: "dns"}
 	}
 
 	for name, value := range p.Headers {
@@ -135,8 +138,9 @@ func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.
 // retryAfter parses the header Retry-After (RFC 9110 §10.2.3): seconds or a date. It returns 0
 // for other texts.
 func retryAfter(text string, now time.Time) time.Duration {
-	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
-		return time.Duration(min(n, 1<<30)) * time.Second
+	if seconds, err := strconv.Atoi(text); err == nil && seconds >= 0 {
+		const maxSeconds = 1 << 30 // more would overflow a duration
+		return time.Duration(min(seconds, maxSeconds)) * time.Second
 	}
 
 	if at, err := http.ParseTime(text); err == nil {

@@ -53,15 +53,18 @@ var (
 	)
 )
 
-// Parse parses a URL. Its errors do not contain parts of it but the names of options:
-// what cannot be parsed may be a password.
+// Parse parses a URL. Its errors contain the names of options but no other part of the URL, because text
+// that cannot be parsed may be a password.
 func Parse(rawURL string) (Options, error) {
 	o := Options{Prefix: defaultPrefix}
 	o.ContextTimeoutEnabled = true
 	scheme, rest, _ := strings.Cut(rawURL, "://")
 
-	scheme, mode, separated := strings.Cut(scheme, "-")
-	if scheme != "redis" && scheme != "rediss" || separated && mode != "cluster" && mode != "sentinel" {
+	scheme, mode, hasMode := strings.Cut(scheme, "-")
+	isRedis := scheme == "redis" || scheme == "rediss"
+
+	isKnownMode := mode == "cluster" || mode == "sentinel"
+	if !isRedis || hasMode && !isKnownMode {
 		return o, errScheme
 	}
 
@@ -97,14 +100,14 @@ func Parse(rawURL string) (Options, error) {
 }
 
 // setAuthority parses USER:PASSWORD@HOST:PORT,HOST:PORT.
-func (o *Options) setAuthority(authority string, sentinel bool) (err error) {
+func (o *Options) setAuthority(authority string, isSentinel bool) (err error) {
 	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
 		user, password, _ := strings.Cut(authority[:at], ":")
-		var wrong error
-		o.Username, err = url.PathUnescape(user)
+		if o.Username, err = url.PathUnescape(user); err != nil {
+			return errUnreadable
+		}
 
-		o.Password, wrong = url.PathUnescape(password)
-		if err != nil || wrong != nil {
+		if o.Password, err = url.PathUnescape(password); err != nil {
 			return errUnreadable
 		}
 
@@ -112,7 +115,7 @@ func (o *Options) setAuthority(authority string, sentinel bool) (err error) {
 	}
 
 	defaultPort := "6379"
-	if sentinel {
+	if isSentinel {
 		defaultPort = "26379"
 	}
 
@@ -156,7 +159,7 @@ func (o *Options) setDatabase(database string) error {
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
 // setQuery sets the options of the query.
-func (o *Options) setQuery(query string, sentinel bool) error {
+func (o *Options) setQuery(query string, isSentinel bool) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return errUnreadable
@@ -167,7 +170,7 @@ func (o *Options) setQuery(query string, sentinel bool) error {
 			return fmt.Errorf("%s: want it once", name)
 		}
 
-		if err := o.setOption(name, given[0], sentinel); err != nil {
+		if err := o.setOption(name, given[0], isSentinel); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -176,7 +179,7 @@ func (o *Options) setQuery(query string, sentinel bool) error {
 }
 
 // setOption sets an option of the query by its name.
-func (o *Options) setOption(name, value string, sentinel bool) error {
+func (o *Options) setOption(name, value string, isSentinel bool) error {
 	switch name {
 	case "prefix":
 		if !prefixes.MatchString(value) {
@@ -202,11 +205,10 @@ func (o *Options) setOption(name, value string, sentinel bool) error {
 	case "ca", "skip_verify":
 		return o.setTLS(name, value)
 	case "master_name", "sentinel_username", "sentinel_password":
-		return o.setSentinel(name, value, sentinel)
+		return o.setSentinel(name, value, isSentinel)
 	default:
-		return errors.New(
-			"there is no such option; want prefix, pool_size, dial_timeout, read_timeout, write_timeout, client_name, ca, skip_verify, master_name, sentinel_username or sentinel_password",
-		)
+		return errors.New("there is no such option; want prefix, pool_size, dial_timeout, read_timeout, write_timeout, " +
+			"client_name, ca, skip_verify, master_name, sentinel_username or sentinel_password")
 	}
 
 	return nil
@@ -255,8 +257,8 @@ func (o *Options) setTLS(name, value string) error {
 }
 
 // setSentinel sets an option about sentinels, which only a URL of sentinels may have.
-func (o *Options) setSentinel(name, value string, sentinel bool) error {
-	if !sentinel {
+func (o *Options) setSentinel(name, value string, isSentinel bool) error {
+	if !isSentinel {
 		return errors.New("is for redis-sentinel and rediss-sentinel")
 	}
 
