@@ -50,7 +50,7 @@ var demoApplications = []demoApplication{
 		listing:     2,
 		daysAgo:     11,
 		coverLetter: "Please find my application. I have covered this specialty on the bank since spring and know your wards.",
-		statuses:    []hiring.Status{hiring.Review, hiring.Interview, hiring.Accepted},
+		statuses:    []hiring.Status{hiring.Review, hiring.Interviewing, hiring.Accepted},
 	},
 	{
 		seeker:  0,
@@ -58,14 +58,14 @@ var demoApplications = []demoApplication{
 		daysAgo: 10,
 		coverLetter: "My last three years were in this specialty, on a busy unit of twenty-four beds. " +
 			"I mentor students and would like to go on doing so with you.",
-		statuses: []hiring.Status{hiring.Review, hiring.Interview, hiring.Accepted},
+		statuses: []hiring.Status{hiring.Review, hiring.Interviewing, hiring.Accepted},
 	},
 	{
 		seeker:      0,
 		listing:     2,
 		daysAgo:     8,
 		coverLetter: "I enjoyed your open day and spoke with the team about the rota. I would be happy to work weekends.",
-		statuses:    []hiring.Status{hiring.Review, hiring.Interview},
+		statuses:    []hiring.Status{hiring.Review, hiring.Interviewing},
 	},
 	{
 		seeker:      3,

@@ -180,7 +180,7 @@ func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 	}
 
 	require.Equal(t,
-		map[hiring.Status]int{hiring.Pending: 1, hiring.Review: 1, hiring.Interview: 1, hiring.Accepted: 1, hiring.Rejected: 1},
+		map[hiring.Status]int{hiring.Pending: 1, hiring.Review: 1, hiring.Interviewing: 1, hiring.Accepted: 1, hiring.Rejected: 1},
 		standing)
 
 	ahead, err := desk.Interviews(ctx, who(1), "", page.Request{Number: 1, Size: 50})

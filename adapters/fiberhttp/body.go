@@ -138,7 +138,7 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	f.usage.class = bodyClassOf(limit)
 
 	mayBeLarge := f.length > web.DefaultBody || f.chunked && limit > web.DefaultBody
-	if mayBeLarge && !s.bodies.beginLarge(&f.usage, client) {
+	if mayBeLarge && !s.bodyMemory.beginLarge(&f.usage, client) {
 		return fault.ErrRateLimit.WithRetryAfter(time.Second)
 	}
 
@@ -240,7 +240,7 @@ func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 				grown = min(grown, int(f.length))
 			}
 
-			if !s.bodies.acquire(&f.usage, grown-cap(body)) {
+			if !s.bodyMemory.acquire(&f.usage, grown-cap(body)) {
 				return nil, fault.ErrUnavailable.WithReason("request bodies: memory limit").WithRetryAfter(time.Second)
 			}
 
@@ -301,7 +301,7 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 		return
 	}
 
-	s.bodies.release(&f.usage)
+	s.bodyMemory.release(&f.usage)
 
 	if !f.isUnread {
 		return

@@ -141,7 +141,7 @@ func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t)
-	server.bodies.limit = 64 << 10
+	server.bodyMemory.limit = 64 << 10
 	unfinished, _ := server.dial(t, rawPost("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
 	server.waitForUsedMemory(t, 32<<10)
 
@@ -194,7 +194,7 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
-	server.bodies.limit = 2 << 20
+	server.bodyMemory.limit = 2 << 20
 	const half = 1 << 20
 	aboveHalf := server.sendPartOfLargeBody(t, "203.0.113.1", half+1)
 	require.Equal(t, 503, readStatus(t, aboveHalf))
@@ -218,7 +218,7 @@ func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 
 	server := serveTest(t)
 
-	server.bodies.limit = 64 << 10
+	server.bodyMemory.limit = 64 << 10
 	for range 14 {
 		server.dial(t, rawPost("/test/echo/1", "Content-Length: 10000\r\n", " "))
 	}
@@ -244,7 +244,7 @@ func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
 		server.dial(t, rawPost("/test/echo/1", "Content-Length: 1048576\r\n", "x"))
 	}
 
-	require.Eventually(t, func() bool { return server.bodies.used.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server.bodyMemory.used.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
 }
@@ -364,5 +364,5 @@ func (s *testServer) sendPartOfLargeBody(t *testing.T, ip string, n int) *bufio.
 // waitForUsedMemory waits until the bodies of all requests use the memory.
 func (s *testServer) waitForUsedMemory(t *testing.T, bytes int64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.bodies.used.Load() == bytes }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.bodyMemory.used.Load() == bytes }, 5*time.Second, time.Millisecond)
 }

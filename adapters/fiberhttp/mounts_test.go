@@ -110,7 +110,7 @@ func TestMount_LargeBody_IsAnError(t *testing.T) {
 	response, text := server.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody)))
 	require.Equal(t, 202, response.StatusCode)
 	require.Greater(t, len(text), web.DefaultBody, "the handler repeats the whole body")
-	require.Eventually(t, func() bool { return server.bodies.used.Load() == 0 }, 20*time.Second,
+	require.Eventually(t, func() bool { return server.bodyMemory.used.Load() == 0 }, 20*time.Second,
 		time.Millisecond, "the memory of bodies is released")
 }
 

@@ -68,19 +68,19 @@ const headTimeout = 5 * time.Second
 
 // Server is the HTTP server.
 type Server struct {
-	app       *fiber.App
-	services  adapters.Services
-	admission web.Admission
-	apis      []web.API
-	options   Options
-	metrics   *metrics
-	cache     *responseCache
-	causes    causeLog
-	probe     probe
-	bodies    bodyMemory
-	forms     []string // the paths whose forms readForm reads
-	uploads   []string // the paths whose forms readUpload reads
-	renderer  *pages.Renderer
+	app        *fiber.App
+	services   adapters.Services
+	admission  web.Admission
+	apis       []web.API
+	options    Options
+	metrics    *metrics
+	cache      *responseCache
+	causes     causeLog
+	probe      probe
+	bodyMemory bodyMemory
+	forms      []string // the paths whose forms readForm reads
+	uploads    []string // the paths whose forms readUpload reads
+	renderer   *pages.Renderer
 	// isDraining is set while the process waits for clients to use other instances.
 	isDraining atomic.Bool
 	// sawUntrustedProxy is set after a request of an untrusted proxy.
@@ -97,12 +97,12 @@ func New(services adapters.Services, options Options) (*Server, error) {
 			Idempotency: services.Idempotency,
 			Tracer:      options.Trace,
 		},
-		apis:    options.APIs,
-		options: options,
-		metrics: newMetrics(options.Metrics),
-		cache:   newResponseCache(),
-		causes:  causeLog{lastByCause: map[string]time.Time{}},
-		bodies:  bodyMemory{limit: cmp.Or(options.BodyMemory, DefaultBodyMemory), largeBodies: map[string]int{}},
+		apis:       options.APIs,
+		options:    options,
+		metrics:    newMetrics(options.Metrics),
+		cache:      newResponseCache(),
+		causes:     causeLog{lastByCause: map[string]time.Time{}},
+		bodyMemory: bodyMemory{limit: cmp.Or(options.BodyMemory, DefaultBodyMemory), largeBodies: map[string]int{}},
 	}
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,

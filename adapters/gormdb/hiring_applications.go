@@ -467,7 +467,7 @@ func (r exportRow) export() hiring.Export { return hiring.Export(r) }
 // Create implements hiring.Exports.
 func (d exports) Create(ctx context.Context, e hiring.Export, limit int) error {
 	r := exportRow(e)
-	return createBelowLimit(ctx, d.DB, &r, "exports of "+e.OrganizationID, limit, hiring.ErrExportsUnderWay,
+	return createBelowLimit(ctx, d.DB, &r, "exports of "+e.OrganizationID, limit, hiring.ErrTooManyExports,
 		"organization_id = ? AND finished_at IS NULL", e.OrganizationID)
 }
 

@@ -151,7 +151,7 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 
 			log.Reset()
 
-			public, err := listingRepository{db}.ListPublic(t.Context(), ids, now, true)
+			public, err := listingRepository{db}.ListPublic(t.Context(), ids, now)
 			require.NoError(t, err, "intact listings are matched with saved searches")
 			require.Len(t, public, 2)
 			require.Contains(t, log.String(), damaged)

@@ -93,21 +93,21 @@ func listingIDs(ls []listings.Listing) []string {
 const publicCondition = "open AND (application_deadline IS NULL OR application_deadline > ?)"
 
 // ListPublic implements listings.PublicRepository.
-func (d listingRepository) ListPublic(
-	ctx context.Context,
-	ids []string,
-	now time.Time,
-	withTexts bool,
-) ([]listings.Listing, error) {
-	q := whereIn(d.conn(ctx), "id", ids).Where(publicCondition, now)
-	if !withTexts {
-		return findRows(q, listingRow.listing)
-	}
-
+func (d listingRepository) ListPublic(ctx context.Context, ids []string, now time.Time) ([]listings.Listing, error) {
 	var rows []fullListingRow
-	err := q.Find(&rows).Error
+	err := d.wherePublic(ctx, ids, now).Find(&rows).Error
 
 	return d.decodeListings(rows), wrap(err)
+}
+
+// ListPublicSummaries implements listings.PublicRepository.
+func (d listingRepository) ListPublicSummaries(ctx context.Context, ids []string, now time.Time) ([]listings.Listing, error) {
+	return findRows(d.wherePublic(ctx, ids, now), listingRow.listing)
+}
+
+// wherePublic selects those of the listings that are public.
+func (d listingRepository) wherePublic(ctx context.Context, ids []string, now time.Time) *gorm.DB {
+	return whereIn(d.conn(ctx), "id", ids).Where(publicCondition, now)
 }
 
 // ClaimExpired implements listings.Repository.

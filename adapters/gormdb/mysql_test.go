@@ -471,7 +471,7 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	ownListings, err := storage.Listings.Listings.List(ctx, id, "", page.Request{Number: 1, Size: 5})
 	require.NoError(t, err)
 	mustRun(storage.Listings.Listings.List(ctx, id, "", page.Request{Number: 1, Size: 20, Cursor: ownListings.NextCursor}))
-	mustRun(storage.Listings.Public.ListPublic(ctx, twoIDs, now, true))
+	mustRun(storage.Listings.Public.ListPublic(ctx, twoIDs, now))
 	mustRun(storage.Listings.Public.ListClosing(ctx, now.Add(-time.Hour), "", now, 100))
 	mustRun(nil, db.Do(ctx, func(ctx context.Context) error {
 		_, err := storage.Listings.Listings.ClaimExpired(ctx, now, 10)

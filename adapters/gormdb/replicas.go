@@ -206,7 +206,10 @@ func (r *replicas) observe(ctx context.Context, rep *replica) {
 
 		err := r.measure(ctx, rep, &log)
 		if err != nil && ctx.Err() == nil {
-			if rep.markUnavailable(err) {
+			wasUnavailable := rep.isUnavailable()
+			rep.markUnavailable(err)
+
+			if !wasUnavailable {
 				r.log.Warn("replica unavailable; reading from the primary", "replica", rep.name, "error", err)
 			}
 
@@ -318,13 +321,19 @@ func (rep *replica) addMeasurement(replayed LogPosition, commits []commit) ([]co
 	return commits, nil
 }
 
-// markUnavailable cancels the statements of the replica and reports whether it was
-// available before.
-func (rep *replica) markUnavailable(err error) (wasAvailable bool) {
+// isUnavailable reports whether the latest measurement of the replica has failed. It returns
+// false before the first measurement.
+func (rep *replica) isUnavailable() bool {
+	rep.mu.Lock()
+	defer rep.mu.Unlock()
+	return rep.available == nil && !errors.Is(rep.err, errNotConnected)
+}
+
+// markUnavailable cancels the statements of the replica and stores the error as the reason.
+func (rep *replica) markUnavailable(err error) {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
 
-	wasAvailable = rep.available != nil || errors.Is(rep.err, errNotConnected)
 	if rep.available != nil {
 		rep.fail()
 	}
@@ -332,8 +341,6 @@ func (rep *replica) markUnavailable(err error) (wasAvailable bool) {
 	rep.available = nil
 	rep.isVerified = false
 	rep.err = err
-
-	return wasAvailable
 }
 
 // lag returns the time for which the replica has not been known to contain all commits.

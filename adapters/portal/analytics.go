@@ -60,7 +60,7 @@ func viewStatuses(c hiring.Counts) statusCounts {
 	return statusCounts{
 		Pending:   c[hiring.Pending],
 		Review:    c[hiring.Review],
-		Interview: c[hiring.Interview],
+		Interview: c[hiring.Interviewing],
 		Accepted:  c[hiring.Accepted],
 		Rejected:  c[hiring.Rejected],
 		Withdrawn: c[hiring.Withdrawn],

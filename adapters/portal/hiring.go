@@ -146,7 +146,7 @@ func (h hiringHandlers) track(ctx context.Context, c web.Call, in TrackInput) (w
 	a, err := h.Track(ctx, c.Actor, in.ID, in.TrackInput)
 	var v trackedView
 	v.Application.ID = a.ID
-	v.Application.Status = shownStatus(a.Shown())
+	v.Application.Status = shownStatus(a.ApplicantStatus())
 	v.Application.StatusColor = a.TrackerColor
 
 	return web.OK(v, "Application updated successfully"), err

@@ -26,7 +26,7 @@ func viewOwnRow(a hiring.View) ownApplicationRow {
 		ID:          a.ID,
 		ListingID:   a.ListingID,
 		JobTitle:    a.JobTitle,
-		Status:      shownStatus(a.Shown()),
+		Status:      shownStatus(a.ApplicantStatus()),
 		StatusColor: a.TrackerColor,
 		AppliedAt:   a.AppliedAt,
 	}

@@ -12,16 +12,16 @@ type Status string
 
 // The statuses.
 const (
-	Pending   Status = "pending"
-	Review    Status = "review"
-	Interview Status = "interview"
-	Accepted  Status = "accepted"
-	Rejected  Status = "rejected"
-	Withdrawn Status = "withdrawn"
+	Pending      Status = "pending"
+	Review       Status = "review"
+	Interviewing Status = "interview"
+	Accepted     Status = "accepted"
+	Rejected     Status = "rejected"
+	Withdrawn    Status = "withdrawn"
 )
 
 // Statuses are all statuses.
-var Statuses = []Status{Pending, Review, Interview, Accepted, Rejected, Withdrawn}
+var Statuses = []Status{Pending, Review, Interviewing, Accepted, Rejected, Withdrawn}
 
 // TrackerStatuses are the values of Application.Tracker.
 var TrackerStatuses = []Status{Pending, "in-progress", "completed", Rejected}
@@ -75,8 +75,8 @@ type Change struct {
 	At            time.Time
 }
 
-// Shown returns the status that the applicant sees.
-func (a *Application) Shown() Status {
+// ApplicantStatus returns the status that the applicant sees.
+func (a *Application) ApplicantStatus() Status {
 	if a.Tracker != "" {
 		return a.Tracker
 	}

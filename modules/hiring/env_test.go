@@ -307,7 +307,7 @@ func (e *testEnv) visibleStatus(applicant auth.Actor, id string) hiring.Status {
 	application, err := e.MyApplication(e.t.Context(), applicant, id)
 	require.NoError(e.t, err)
 
-	return application.Shown()
+	return application.ApplicantStatus()
 }
 
 // received returns the application as the employer sees it. It requires that the employer may

@@ -19,19 +19,26 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Rows is a table of an organization or user that can be written as CSV.
-type Rows interface {
+// CSVTable is a table of an organization or user that can be written as CSV.
+type CSVTable interface {
 	// Columns returns the names of the columns.
 	Columns() []string
-	// Rows adds at most n rows to the page, the newest first. It begins after the cursor, which
-	// is "" for the first page. It returns the cursor of the next page, or "" at the end of the
-	// table.
-	Rows(ctx context.Context, ownerID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (next string, err error)
+	// AppendRows adds at most n rows to the page, the newest first. It begins after the cursor,
+	// which is "" for the first page. It returns the cursor of the next page, or "" at the end
+	// of the table.
+	AppendRows(
+		ctx context.Context,
+		ownerID string,
+		filters map[string]string,
+		cursor string,
+		n int,
+		page *csvfile.Page,
+	) (next string, err error)
 }
 
 // Table is a table of an organization that can be exported in the background.
 type Table interface {
-	Rows
+	CSVTable
 	// Check validates the filters.
 	Check(filters map[string]string) error
 	// Count returns the number of rows.
@@ -135,8 +142,8 @@ func (t applicationTable) Count(ctx context.Context, organizationID string, filt
 	return Counts(counts).Total(), err
 }
 
-// Rows implements Table.
-func (t applicationTable) Rows(
+// AppendRows implements Table.
+func (t applicationTable) AppendRows(
 	ctx context.Context,
 	organizationID string,
 	filters map[string]string,
@@ -243,13 +250,13 @@ func (s *Service) listOwn(ctx context.Context, applicantID, cursor string, n int
 // ownTable is the table of an applicant's applications.
 type ownTable struct{ *Service }
 
-// Columns implements Rows.
+// Columns implements CSVTable.
 func (ownTable) Columns() []string {
 	return []string{"id", "listing_id", "job_title", "company", "status", "applied_at"}
 }
 
-// Rows implements Rows.
-func (t ownTable) Rows(
+// AppendRows implements CSVTable.
+func (t ownTable) AppendRows(
 	ctx context.Context,
 	applicantID string,
 	_ map[string]string,
@@ -259,7 +266,7 @@ func (t ownTable) Rows(
 ) (string, error) {
 	views, next, err := t.listOwn(ctx, applicantID, cursor, n)
 	for _, a := range views {
-		out.Row([]string{a.ID, a.ListingID, a.JobTitle, a.Company, string(a.Shown()), formatTimestamp(a.AppliedAt)})
+		out.Row([]string{a.ID, a.ListingID, a.JobTitle, a.Company, string(a.ApplicantStatus()), formatTimestamp(a.AppliedAt)})
 	}
 
 	return next, err
@@ -267,7 +274,7 @@ func (t ownTable) Rows(
 
 // tablePages writes a table as pages of CSV.
 type tablePages struct {
-	table   Rows
+	table   CSVTable
 	ownerID string // of the organization or user
 	filters map[string]string
 	cursor  string
@@ -284,7 +291,7 @@ func (t *tablePages) next(ctx context.Context, out *csvfile.Page) (bool, error) 
 	}
 
 	headerRows := out.Rows()
-	cursor, err := t.table.Rows(ctx, t.ownerID, t.filters, t.cursor, rowsPerPage, out)
+	cursor, err := t.table.AppendRows(ctx, t.ownerID, t.filters, t.cursor, rowsPerPage, out)
 	t.cursor = cursor
 	t.rows += out.Rows() - headerRows
 
@@ -367,12 +374,12 @@ func (c *streams) release(owner string) {
 func (s *ExportService) stream(
 	ctx context.Context,
 	kind string,
-	table Rows,
+	table CSVTable,
 	owner string,
 	filters map[string]string,
 ) (d Download, err error) {
 	if !s.streams.acquire(owner) {
-		return Download{}, ErrExportsUnderWay
+		return Download{}, ErrTooManyExports
 	}
 
 	defer func() {

@@ -72,7 +72,7 @@ func (*rowsTable) Count(context.Context, string, map[string]string) (int, error)
 	return tableRows, nil
 }
 
-func (r *rowsTable) Rows(
+func (r *rowsTable) AppendRows(
 	_ context.Context,
 	_ string,
 	_ map[string]string,
@@ -287,7 +287,7 @@ func TestExportNow_FiveOpen_SixthRefused(t *testing.T) {
 	}
 
 	_, err := env.ExportNow(t.Context(), employer, "jobs", hiring.ExportFilters{})
-	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
+	require.ErrorIs(t, err, hiring.ErrTooManyExports)
 
 	for _, download := range open {
 		require.NoError(t, download.Body.Close())
@@ -380,7 +380,7 @@ func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	require.NoError(t, env.ForgetExports(t.Context()))
 
 	_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
-	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
+	require.ErrorIs(t, err, hiring.ErrTooManyExports)
 	env.clock.Advance(2 * time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
 
@@ -524,7 +524,7 @@ func TestExport_TooManyRunning_Refused(t *testing.T) {
 	}
 
 	_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
-	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
+	require.ErrorIs(t, err, hiring.ErrTooManyExports)
 	env.work.All(t) // the five exports finish
 
 	_, err = env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})

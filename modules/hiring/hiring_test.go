@@ -39,7 +39,7 @@ func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 
 		own, err := env.MyApplication(t.Context(), ann, application.ID)
 		require.NoError(t, err)
-		require.Equal(t, hiring.Interview, own.Shown())
+		require.Equal(t, hiring.Interviewing, own.ApplicantStatus())
 		require.Empty(t, own.Applicant, "the applicant's view omits the applicant")
 		require.Equal(t, "jobseeker:>pending employer:pending>interview", formatTimeline(own.Timeline))
 		require.Equal(t, own.Timeline, env.received(employer, application.ID).Timeline, "both sides see one timeline")
@@ -228,7 +228,7 @@ func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
 			StatusColor: ptr("bg-amber-100"),
 		})
 		require.NoError(t, err)
-		require.Equal(t, hiring.Status("in-progress"), tracked.Shown())
+		require.Equal(t, hiring.Status("in-progress"), tracked.ApplicantStatus())
 		require.Equal(t, hiring.Status("in-progress"), env.visibleStatus(ann, application.ID))
 
 		after := env.received(employer, application.ID)
@@ -288,7 +288,7 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 
 		history, err := env.MyHistory(t.Context(), ann, firstPage)
 		require.NoError(t, err)
-		require.Equal(t, hiring.Withdrawn, history.Items[0].Shown())
+		require.Equal(t, hiring.Withdrawn, history.Items[0].ApplicantStatus())
 
 		entry, err := env.MyHistoryEntry(t.Context(), ann, application.ID)
 		require.NoError(t, err)
@@ -402,7 +402,7 @@ func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	id := env.apply(newSeeker(), env.newListing(employer)).ID
 	for range 125 {
 		require.NoError(t, env.setStatus(employer, id, string(hiring.Review)))
-		require.NoError(t, env.setStatus(employer, id, string(hiring.Interview)))
+		require.NoError(t, env.setStatus(employer, id, string(hiring.Interviewing)))
 	}
 
 	application := env.received(employer, id)

@@ -521,14 +521,14 @@ func (s *Service) receivedViews(ctx context.Context, organizationID string, appl
 }
 
 // ScheduleAndMove schedules the interview of an application as Schedule does, and sets the status
-// of the application to Interview, in one transaction.
+// of the application to Interviewing, in one transaction.
 func (s *Service) ScheduleAndMove(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if _, err := s.Schedule(ctx, by, applicationID, in); err != nil {
 			return err
 		}
 
-		return s.Decide(ctx, by, Decision{ID: applicationID, Status: string(Interview)})
+		return s.Decide(ctx, by, Decision{ID: applicationID, Status: string(Interviewing)})
 	})
 }
 

@@ -607,7 +607,7 @@ func TestScheduleAndMove_InvalidTime_ChangesNothing(t *testing.T) {
 			fault.ErrForbidden,
 		)
 		require.NoError(t, env.ScheduleAndMove(t.Context(), employer, application.ID, in))
-		require.Equal(t, hiring.Interview, env.received(employer, application.ID).Status)
+		require.Equal(t, hiring.Interviewing, env.received(employer, application.ID).Status)
 
 		env.clock.Advance(2 * time.Hour)
 

@@ -45,7 +45,7 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 		return nil
 	}
 
-	filter := ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interview, Accepted}}
+	filter := ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interviewing, Accepted}}
 	for r := page.After("", applicantsPerPage); ; {
 		applications, err := s.Applications.List(ctx, Visibility{OrganizationID: e.OrganizationID}, filter, r)
 		if err != nil {

@@ -23,7 +23,7 @@ var (
 	ErrDocumentNotFound  = fault.New(fault.NotFound, "document_not_found", "Document not found")
 	ErrNoteNotFound      = fault.New(fault.NotFound, "note_not_found", "Note not found")
 	ErrExportNotFound    = fault.New(fault.NotFound, "export_not_found", "Export not found")
-	ErrExportsUnderWay   = fault.New(fault.Conflict, "exports_under_way", "Too many exports are under way; wait for one to finish")
+	ErrTooManyExports    = fault.New(fault.Conflict, "exports_under_way", "Too many exports are under way; wait for one to finish")
 	ErrWithdrawn         = fault.New(fault.Conflict, "application_withdrawn", "The applicant has withdrawn this application")
 	ErrBatchTooLarge     = fault.New(fault.Invalid, "batch_too_large", "Maximum 100 applications per batch request")
 
@@ -275,7 +275,7 @@ type Ratings interface {
 
 // Exports stores the state of exports.
 type Exports interface {
-	// Create stores an export. It returns ErrExportsUnderWay if the organization has limit
+	// Create stores an export. It returns ErrTooManyExports if the organization has limit
 	// unfinished exports. Concurrent calls do not exceed the limit.
 	Create(ctx context.Context, e Export, limit int) error
 	// Get returns an export of the organization, or ErrExportNotFound.

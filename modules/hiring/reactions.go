@@ -140,12 +140,12 @@ func (s *Service) MailSubmitted(ctx context.Context, e event.ApplicationSubmitte
 
 // statusWords are the names of the statuses in e-mails.
 var statusWords = map[Status]string{
-	Pending:   "pending",
-	Review:    "in review",
-	Interview: "interview",
-	Accepted:  "accepted",
-	Rejected:  "not successful",
-	Withdrawn: "withdrawn",
+	Pending:      "pending",
+	Review:       "in review",
+	Interviewing: "interview",
+	Accepted:     "accepted",
+	Rejected:     "not successful",
+	Withdrawn:    "withdrawn",
 }
 
 // MailStatusChanged notifies the applicant of a decision of the employer.

@@ -307,7 +307,12 @@ func (s *Service) publicListings(ctx context.Context, q *searchRequest, hits []s
 		return listingsByID, nil
 	}
 
-	found, err := s.Public.ListPublic(ctx, missing, s.Clock.Now(), q.Full)
+	listPublic := s.Public.ListPublicSummaries
+	if q.Full {
+		listPublic = s.Public.ListPublic
+	}
+
+	found, err := listPublic(ctx, missing, s.Clock.Now())
 	for i := range found {
 		l := &found[i]
 

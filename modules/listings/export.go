@@ -79,9 +79,9 @@ type Exported struct {
 	UpdatedAt                                              time.Time
 }
 
-// Rows appends at most n rows to the page, the newest listings first. It begins after the
+// AppendRows appends at most n rows to the page, the newest listings first. It begins after the
 // cursor, and returns the cursor for the next call, which is empty at the end.
-func (t Table) Rows(
+func (t Table) AppendRows(
 	ctx context.Context,
 	organizationID string,
 	filters map[string]string,

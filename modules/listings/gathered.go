@@ -19,7 +19,7 @@ func (s *Service) PublicMany(ctx context.Context, ids []string) ([]Listing, erro
 		return nil, nil
 	}
 
-	return s.Public.ListPublic(ctx, ids, s.Clock.Now(), true)
+	return s.Public.ListPublic(ctx, ids, s.Clock.Now())
 }
 
 // Gathered contains public listings in memory, in order to match them with many saved

@@ -105,7 +105,7 @@ type publicListings struct {
 	listings []Listing
 }
 
-func (p publicListings) ListPublic(context.Context, []string, time.Time, bool) ([]Listing, error) {
+func (p publicListings) ListPublic(context.Context, []string, time.Time) ([]Listing, error) {
 	return p.listings, nil
 }
 

@@ -486,7 +486,7 @@ func (s *Service) duplicates(ctx context.Context, by auth.Actor, listing *Listin
 		return nil, nil
 	}
 
-	full, err := s.Public.ListPublic(ctx, ids, s.Clock.Now(), true)
+	full, err := s.Public.ListPublic(ctx, ids, s.Clock.Now())
 
 	return slices.DeleteFunc(
 		full,

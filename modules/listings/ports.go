@@ -74,9 +74,11 @@ type Selection struct {
 // PublicRepository reads the listings of all organizations.
 type PublicRepository interface {
 	// ListPublic returns those of the listings that are public at the time now, in any
-	// order. If texts is false, the descriptions, requirements, benefits, questions and
-	// meta may be left out. A listing that cannot be decoded is logged and left out.
-	ListPublic(ctx context.Context, ids []string, now time.Time, texts bool) ([]Listing, error)
+	// order. A listing that cannot be decoded is logged and left out.
+	ListPublic(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
+	// ListPublicSummaries returns the same listings as ListPublic. It may leave out their
+	// descriptions, requirements, benefits, questions and meta.
+	ListPublicSummaries(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
 	// ListBriefs returns the listings with the ids, in any state and order, as of now.
 	// Unknown ids are left out.
 	ListBriefs(ctx context.Context, ids []string, now time.Time) ([]Brief, error)

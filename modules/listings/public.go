@@ -26,7 +26,7 @@ func (s *Service) ForApply(ctx context.Context, listingID string) (Listing, erro
 		return Listing{}, ErrNotFound
 	}
 
-	found, err := s.Public.ListPublic(ctx, []string{listingID}, s.Clock.Now(), true)
+	found, err := s.Public.ListPublic(ctx, []string{listingID}, s.Clock.Now())
 
 	return list.First(found, err, ErrNotFound)
 }

@@ -375,8 +375,7 @@ func (s *webhookBench) measureRateOfEvents() float64 {
 	s.b.Helper()
 
 	return s.measureDeliveryRate(func(ctx context.Context) error {
-		const withTexts = true
-		found, err := s.storage.Listings.Public.ListPublic(ctx, []string{s.jobID}, clock.System{}.Now(), withTexts)
+		found, err := s.storage.Listings.Public.ListPublic(ctx, []string{s.jobID}, clock.System{}.Now())
 		require.NoError(s.b, err)
 
 		listing, err := json.Marshal(found[0])

@@ -267,7 +267,7 @@ func Exports(t *testing.T, open HiringOpener) {
 		}
 
 		require.ErrorIs(t, storage.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit),
-			hiring.ErrExportsUnderWay)
+			hiring.ErrTooManyExports)
 	})
 
 	// Five of twelve concurrent exports are created.
@@ -279,7 +279,7 @@ func Exports(t *testing.T, open HiringOpener) {
 				err := s.Tx.Do(ctx, func(ctx context.Context) error {
 					return s.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit)
 				})
-				if errors.Is(err, hiring.ErrExportsUnderWay) {
+				if errors.Is(err, hiring.ErrTooManyExports) {
 					return false, nil
 				}
 

@@ -196,8 +196,7 @@ func (b *board) get(ctx context.Context, organizationID, id string) (listings.Li
 
 // public returns the listing if it is public, or listings.ErrNotFound.
 func (b *board) public(ctx context.Context, id string) (listings.Listing, error) {
-	const withTexts = true
-	found, err := b.Public.ListPublic(ctx, []string{id}, b.clk.Now(), withTexts)
+	found, err := b.Public.ListPublic(ctx, []string{id}, b.clk.Now())
 	return only(found, err, listings.ErrNotFound)
 }
 

@@ -187,7 +187,7 @@ func exportIsTheList(t *testing.T, b *board) {
 		for cursor := ""; ; {
 			var page csvfile.Page
 			var err error
-			cursor, err = b.svc.Table().Rows(t.Context(), org, map[string]string{"status": status}, cursor, n, &page)
+			cursor, err = b.svc.Table().AppendRows(t.Context(), org, map[string]string{"status": status}, cursor, n, &page)
 			require.NoError(t, err)
 			require.LessOrEqual(t, page.Rows(), n)
 

@@ -185,7 +185,7 @@ func TestBrowserSessions(t *testing.T) {
 				{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"},
 				{"", "null"},
 			} {
-				browser.Site, browser.From = from.site, from.origin
+				browser.Site, browser.Origin = from.site, from.origin
 				refused := browser.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
 				require.Equal(t, 403, refused.status, from)
 				require.Empty(t, refused.header.Get("Set-Cookie"), from)

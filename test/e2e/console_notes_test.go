@@ -120,7 +120,7 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 		withoutToken := server.signedIn(t, boss)
 		withoutToken.Site = ""
 
-		withoutToken.From = ""
+		withoutToken.Origin = ""
 		for _, values := range []url.Values{
 			{"action": {"write-note"}, "note": {"x"}},
 			{"action": {"delete-note"}, "id": {note}},

@@ -550,7 +550,7 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 
 			// Without the headers of new browsers, a form needs the CSRF token.
 			forged.Site = ""
-			forged.From = ""
+			forged.Origin = ""
 			require.Equal(t, 403, forged.open("POST", path, form).status, "%s without a CSRF token", path)
 		}
 

@@ -62,11 +62,11 @@ func TestPages_EveryForm_RefusesOtherSites(t *testing.T) {
 					{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"cross-site", server.url},
 					{"", "https://evil.example"}, {"", "null"}, {"", server.url + ".evil.example"},
 				} {
-					b.Site, b.From = sent[0], sent[1]
+					b.Site, b.Origin = sent[0], sent[1]
 					require.Equal(t, 403, b.open("POST", route.path, url.Values{}).status, "%s %s", route.path, sent)
 				}
 
-				b.Site, b.From = "", ""
+				b.Site, b.Origin = "", ""
 				if b == guest {
 					continue // has no session that another site could use
 				}

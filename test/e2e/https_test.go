@@ -56,7 +56,7 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	require.Equal(t, 303, as("locum").status)
 	require.Equal(t, 200, as("__Host-locum").status)
 
-	b.From = "http://jobs.example.org"
+	b.Origin = "http://jobs.example.org"
 	b.Site = ""
 	require.Equal(t, 403, b.open("POST", "/developers/apps", url.Values{"name": {"x"}}).status,
 		"the same host without TLS is another origin")

@@ -335,8 +335,8 @@ func TestOAuthAttacks(t *testing.T) {
 			browser := server.signedIn(t, server.seeker(t))
 			browserOfOtherUser := server.signedIn(t, server.seeker(t))
 			path := party.authorizationPath(verifier)
-			csrf := browser.Open("GET", path, nil).Secret(t)
-			csrfOfOtherUser := browserOfOtherUser.Open("GET", path, nil).Secret(t)
+			csrf := browser.Open("GET", path, nil).CSRFToken(t)
+			csrfOfOtherUser := browserOfOtherUser.Open("GET", path, nil).CSRFToken(t)
 			consent := url.Values{"decision": {"allow"}}
 			require.Equal(t, 403, browser.open("POST", path, consent).status)
 
@@ -356,12 +356,12 @@ func TestOAuthAttacks(t *testing.T) {
 				{secFetchSite: "cross-site", origin: server.url},
 			} {
 				browser.Site = request.secFetchSite
-				browser.From = request.origin
+				browser.Origin = request.origin
 				require.Equal(t, 403, browser.open("POST", path, consent).status, "%v", request)
 			}
 
 			browser.Site = ""
-			browser.From = server.url
+			browser.Origin = server.url
 			require.NotEmpty(t, browser.redirectQuery(browser.open("POST", path, consent)).Get("code"))
 		})
 
@@ -404,7 +404,7 @@ func TestOAuthAttacks(t *testing.T) {
 
 			// Over http, browsers send no Sec-Fetch-Site, only an Origin.
 			browser.Site = ""
-			browser.From = server.url
+			browser.Origin = server.url
 			path := party.authorizationPath(oauth2.GenerateVerifier())
 			page := browser.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {path}})
 

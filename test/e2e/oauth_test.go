@@ -116,7 +116,7 @@ func TestOAuth(t *testing.T) {
 
 			require.NotEmpty(t, browser.allow(path).Get("code"))
 
-			newApp := url.Values{"name": {"Mine"}, "csrf": {browser.Open("GET", "/developers", nil).Secret(t)}}
+			newApp := url.Values{"name": {"Mine"}, "csrf": {browser.Open("GET", "/developers", nil).CSRFToken(t)}}
 			require.Equal(t, 200, browser.open("POST", "/developers/apps", newApp).status)
 
 			otherBrowser := server.browser(t)
@@ -215,7 +215,7 @@ func TestOAuth(t *testing.T) {
 			party := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
-			csrf := browser.Open("GET", party.authorizationPath(verifier), nil).Secret(t)
+			csrf := browser.Open("GET", party.authorizationPath(verifier), nil).CSRFToken(t)
 			require.Equal(t, "access_denied", browser.decide(party.authorizationPath(verifier), "deny", csrf).Get("error"))
 			require.Equal(t, 200, browser.open("GET", party.authorizationPath(verifier), nil).status, "a denial is not remembered")
 		})
@@ -230,7 +230,7 @@ func TestOAuth(t *testing.T) {
 			// A link must not be able to fill in the decision of the user.
 			for _, parameters := range []string{"&decision=allow", "&decision=allow&csrf=x"} {
 				link := party.authorizationPath(verifier) + parameters
-				csrf := browser.Open("GET", link, nil).Secret(t)
+				csrf := browser.Open("GET", link, nil).CSRFToken(t)
 				require.Equal(t, "access_denied", browser.decide(link, "deny", csrf).Get("error"))
 			}
 		})

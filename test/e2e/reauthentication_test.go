@@ -111,7 +111,7 @@ func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 		page := browser.open("GET", "/developers", nil)
 		require.Contains(t, page.text, `name="currentPassword"`)
 
-		csrf := kit.Page{Text: page.text}.Secret(t)
+		csrf := kit.Page{Text: page.text}.CSRFToken(t)
 		formWithout := func() url.Values {
 			return url.Values{"name": {"Ward Finder"}, "csrf": {csrf}}
 		}

@@ -160,7 +160,7 @@ func (s *testServer) grantConsent(t *testing.T, email, password, page string) st
 
 	consent := browser.Open(http.MethodGet, path, nil)
 	if consent.Status == http.StatusOK {
-		consent = browser.Decide(path, "allow", consent.Secret(t))
+		consent = browser.Decide(path, "allow", consent.CSRFToken(t))
 	}
 
 	require.Equal(t, http.StatusSeeOther, consent.Status, consent.Text)

@@ -24,8 +24,8 @@ type Browser struct {
 	IP string
 	// Site is the Sec-Fetch-Site header of forms, empty for an old browser, which sends none.
 	Site string
-	// From is the Origin header of forms, empty for none.
-	From string
+	// Origin is the Origin header of forms, empty for none.
+	Origin string
 }
 
 // NewBrowser returns a browser without cookies.
@@ -78,8 +78,8 @@ func (b *Browser) Open(method, path string, values url.Values) Page {
 			r.Header.Set("Sec-Fetch-Mode", "navigate")
 		}
 
-		if b.From != "" {
-			r.Header.Set("Origin", b.From)
+		if b.Origin != "" {
+			r.Header.Set("Origin", b.Origin)
 		}
 	}
 
@@ -103,8 +103,8 @@ func (b *Browser) SignIn(email, password string) Page {
 // csrfField matches the hidden field with the CSRF token of a session.
 var csrfField = regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`)
 
-// Secret returns the CSRF token of the consent page's form.
-func (p Page) Secret(t testing.TB) string {
+// CSRFToken returns the CSRF token of the consent page's form.
+func (p Page) CSRFToken(t testing.TB) string {
 	t.Helper()
 
 	found := csrfField.FindStringSubmatch(p.Text)
@@ -119,7 +119,7 @@ func (b *Browser) Allow(path string) Page {
 
 	consentPage := b.Open(http.MethodGet, path, nil)
 
-	return b.Decide(path, "allow", consentPage.Secret(b.T))
+	return b.Decide(path, "allow", consentPage.CSRFToken(b.T))
 }
 
 // Decide posts the form of the consent page at the path. The decision is "allow" or "deny".

@@ -96,8 +96,8 @@ var developerNav = SubNav{
 	},
 }
 
-// SubNav returns the navigation of the part that the page belongs to, nil for none.
-func (p Page) SubNav() *SubNav {
+// CurrentSubNav returns the navigation of the part that the page belongs to, nil for none.
+func (p Page) CurrentSubNav() *SubNav {
 	for path, nav := range p.navs {
 		if p.Viewer != nil && (p.Path == path || strings.HasPrefix(p.Path, path+"/")) {
 			if nav.LinksFor != nil {
@@ -134,9 +134,9 @@ func (p Page) FooterLinks() []Link {
 	}...)
 }
 
-// IsUnconfirmed reports whether the page reminds the viewer to confirm the e-mail address: on
-// the pages of an account and of the employer's console.
-func (p Page) IsUnconfirmed() bool {
+// RemindsToConfirmEmail reports whether the page reminds the viewer to confirm the e-mail address.
+// Pages of an account and of the employer's console do.
+func (p Page) RemindsToConfirmEmail() bool {
 	isOwn := strings.HasPrefix(p.Path+"/", "/account/") || strings.HasPrefix(p.Path+"/", "/employer/")
 	return isOwn && p.Viewer != nil && p.Viewer.User.EmailVerifiedAt.IsZero()
 }

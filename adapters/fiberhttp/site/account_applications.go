@@ -27,14 +27,14 @@ const accountPageSize = 20
 
 // statusTexts maps the statuses that applicants see to the words on pages.
 var statusTexts = map[hiring.Status]string{
-	hiring.Pending:   "Sent",
-	hiring.Review:    "In review",
-	hiring.Interview: "Interview",
-	hiring.Accepted:  "Accepted",
-	hiring.Rejected:  "Not successful",
-	hiring.Withdrawn: "Withdrawn",
-	"in-progress":    "In progress",
-	"completed":      "Completed",
+	hiring.Pending:      "Sent",
+	hiring.Review:       "In review",
+	hiring.Interviewing: "Interview",
+	hiring.Accepted:     "Accepted",
+	hiring.Rejected:     "Not successful",
+	hiring.Withdrawn:    "Withdrawn",
+	"in-progress":       "In progress",
+	"completed":         "Completed",
 }
 
 // myApplicationRow is an application in a list.
@@ -46,13 +46,13 @@ type myApplicationRow struct {
 // newMyApplicationRow chooses the words and the colour of the status. An application stays when
 // its job is deleted.
 func newMyApplicationRow(v hiring.View) myApplicationRow {
-	row := myApplicationRow{View: v, Title: v.JobTitle, StatusText: statusTexts[v.Shown()]}
+	row := myApplicationRow{View: v, Title: v.JobTitle, StatusText: statusTexts[v.ApplicantStatus()]}
 	if row.Title == "" {
 		row.Title = "A deleted job"
 	}
 
-	switch v.Shown() {
-	case hiring.Accepted, hiring.Interview:
+	switch v.ApplicantStatus() {
+	case hiring.Accepted, hiring.Interviewing:
 		row.StatusClass = "good"
 	case hiring.Rejected, hiring.Withdrawn:
 		row.StatusClass = "bad"
@@ -181,7 +181,7 @@ func changeText(c hiring.Change, company string) string {
 	switch c.To {
 	case hiring.Review:
 		return company + " is reviewing your application."
-	case hiring.Interview:
+	case hiring.Interviewing:
 		return company + " wants to interview you."
 	case hiring.Accepted:
 		return company + " accepted your application."

@@ -294,12 +294,12 @@ func withQuery(path string, pairs ...string) string {
 
 // stageTexts maps the statuses of applications to the texts that employers see.
 var stageTexts = map[hiring.Status]string{
-	hiring.Pending:   "New",
-	hiring.Review:    "In review",
-	hiring.Interview: "Interview",
-	hiring.Accepted:  "Accepted",
-	hiring.Rejected:  "Rejected",
-	hiring.Withdrawn: "Withdrawn",
+	hiring.Pending:      "New",
+	hiring.Review:       "In review",
+	hiring.Interviewing: "Interview",
+	hiring.Accepted:     "Accepted",
+	hiring.Rejected:     "Rejected",
+	hiring.Withdrawn:    "Withdrawn",
 }
 
 // statusChoices returns the statuses that an employer can give an application.

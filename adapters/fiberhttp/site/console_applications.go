@@ -303,7 +303,7 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	v.Decision.Values = draftMessage(hiring.Status(v.To), d)
 	v.Schedule.Values, v.Contact.Values = interviewValues(d), url.Values{}
 
-	v.OffersMove = d.Status != hiring.Interview && (d.Interview == nil || d.Interview.Status != hiring.Scheduled)
+	v.OffersMove = d.Status != hiring.Interviewing && (d.Interview == nil || d.Interview.Status != hiring.Scheduled)
 	if d.Interview != nil {
 		v.InterviewState, v.OutcomeState = interviewTexts[d.Interview.Status], outcomeTexts[d.Interview.Outcome]
 	}

@@ -14,12 +14,12 @@ import (
 
 // moveLabels maps each status to the label of the button that sets it.
 var moveLabels = map[hiring.Status]string{
-	hiring.Pending:   "Move back to new",
-	hiring.Review:    "Move to review",
-	hiring.Interview: "Move to interview",
-	hiring.Accepted:  "Accept",
-	hiring.Rejected:  "Reject",
-	hiring.Withdrawn: "Mark as withdrawn",
+	hiring.Pending:      "Move back to new",
+	hiring.Review:       "Move to review",
+	hiring.Interviewing: "Move to interview",
+	hiring.Accepted:     "Accept",
+	hiring.Rejected:     "Reject",
+	hiring.Withdrawn:    "Mark as withdrawn",
 }
 
 var interviewTexts = map[hiring.InterviewStatus]string{
@@ -37,7 +37,7 @@ var messageDrafts = map[hiring.Status]struct{ subject, text string }{
 		"Your application is being reviewed",
 		"Dear NAME,\n\nThank you for your application for JOB. We are reading it now and will write to you when we have decided.\n\nCOMPANY",
 	},
-	hiring.Interview: {
+	hiring.Interviewing: {
 		"Your application: interview",
 		"Dear NAME,\n\nThank you for your application for JOB. We would like to meet you. You will get an invitation with the date and the place.\n\nCOMPANY",
 	},
