@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,7 +35,8 @@ type Admission struct {
 
 // Incoming is a request for a route, as a transport has received it.
 type Incoming struct {
-	// Request is the input of the binding. Execute sets its Body.
+	// Request has the values that Execute binds to the input of the operation. Execute sets its
+	// Body.
 	Request
 	// Headers returns the values of a header, in the order of their lines.
 	Headers func(name string) []string
@@ -50,13 +52,16 @@ type Incoming struct {
 	ReadBody func(client string, limit int) ([]byte, error)
 }
 
+// maxUserAgent is the maximum length of Call.UserAgent in bytes.
+const maxUserAgent = 512
+
 // Call returns the Call of the request, without its actor.
 func (in Incoming) Call() Call {
 	userAgent := in.Header("User-Agent")
 
 	return Call{
 		IP:        in.Address,
-		UserAgent: userAgent[:min(len(userAgent), 512)],
+		UserAgent: userAgent[:min(len(userAgent), maxUserAgent)],
 		Device:    in.Cookie(DeviceCookieName),
 		RequestID: in.RequestID,
 		URL:       in.URL,
@@ -81,22 +86,26 @@ const JSONType = "application/json; charset=utf-8"
 // MaxStale is the maximum age of listings that guests read.
 const MaxStale = time.Second
 
-// Execute admits a request to a route of the API and executes its operation: it
-// limits the client's address, authenticates and authorizes the client, reads and
-// validates the input, and executes the operation at most once for each
-// Idempotency-Key. API.RenderError turns an error into a response, to which the
-// headers that are returned with the error are added. A panic is returned as an error.
+// Execute admits a request to a route of the API and executes its operation:
+//
+//   - it counts the request towards the rate limit of the client's address;
+//   - it authenticates the client, and checks that the route serves it;
+//   - it reads and validates the input;
+//   - it executes the operation, at most once for each Idempotency-Key.
+//
+// Callers render an error with API.RenderError, and add the headers of the answer that Execute
+// returns with it. A panic of the operation is returned as an error.
 func (a Admission) Execute(ctx context.Context, api API, route Route, in Incoming) (call Call, answer Answer, err error) {
 	timeout := cmp.Or(route.Timeout, DefaultTimeout)
 
-	admission, cancelAdmission := context.WithTimeout(ctx, timeout)
+	admissionCtx, cancelAdmission := context.WithTimeout(ctx, timeout)
 	defer cancelAdmission()
 
 	if a.Tracer != nil {
-		var end func(error)
+		var endSpan func(error)
 
-		admission, end = a.Tracer.Start(admission, route.Method+" "+route.Path, in.Header("Traceparent"))
-		defer func() { end(err) }()
+		admissionCtx, endSpan = a.Tracer.Start(admissionCtx, route.Method+" "+route.Path, in.Header("Traceparent"))
+		defer func() { endSpan(err) }()
 	}
 
 	defer func() {
@@ -105,15 +114,16 @@ func (a Admission) Execute(ctx context.Context, api API, route Route, in Incomin
 		}
 	}()
 
-	admission = audit.WithAddress(admission, in.Address)
+	admissionCtx = audit.WithAddress(admissionCtx, in.Address)
 
 	call = in.Call()
-	if err := a.limit(admission, route, in.Address); err != nil {
+	if err := a.limit(admissionCtx, route, in.Address); err != nil {
 		return call, answer, err
 	}
 
 	if route.Auth != None {
-		if call.Actor, err = a.authenticate(admission, in.Header("Authorization"), route); err != nil {
+		call.Actor, err = a.authenticate(admissionCtx, in.Header("Authorization"), route)
+		if err != nil {
 			return call, answer, err
 		}
 	}
@@ -127,16 +137,20 @@ func (a Admission) Execute(ctx context.Context, api API, route Route, in Incomin
 	}
 
 	if in.ReadBody != nil {
-		if in.Body, err = in.ReadBody(cmp.Or(call.Caller.UserID, call.Actor.UserID, call.IP), route.BodyLimit()); err != nil {
+		client := cmp.Or(call.Caller.UserID, call.Actor.UserID, call.IP)
+
+		in.Body, err = in.ReadBody(client, route.BodyLimit())
+		if err != nil {
 			return call, answer, err
 		}
 	}
 
 	// The timeout of the operation starts when the body has been read.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(admission), timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(admissionCtx), timeout)
 	defer cancel()
 
-	if (route.Cached || route.Search) && call.Actor.Guest() && call.Caller.UserID == "" {
+	isGuest := call.Actor.Guest() && call.Caller.UserID == ""
+	if isGuest && (route.Cached || route.Search) {
 		ctx = tx.AllowStale(ctx, MaxStale)
 	}
 
@@ -162,16 +176,16 @@ func (a Admission) limit(ctx context.Context, r Route, address string) error {
 	rule := r.Limit
 	rule.Name = r.Method + " " + r.Path
 
-	d, err := a.Limiter.Take(ctx, rule, LimitKey(address))
-	if err == nil && !d.Allowed {
-		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+	decision, err := a.Limiter.Take(ctx, rule, LimitKey(address))
+	if err == nil && !decision.Allowed {
+		return fault.ErrRateLimit.WithRetryAfter(decision.RetryAfter)
 	}
 
 	return err
 }
 
-// authenticate returns the actor of an Authorization header, if it is in the audience
-// of the route.
+// authenticate returns the actor of an Authorization header. It returns an error if the route
+// does not serve the actor. Without a header, the actor of a route with Auth Optional is a guest.
 func (a Admission) authenticate(ctx context.Context, header string, route Route) (auth.Actor, error) {
 	if header == "" {
 		if route.Auth == Optional {
@@ -194,7 +208,8 @@ func (a Admission) authenticate(ctx context.Context, header string, route Route)
 	return actor, route.Authorize(actor)
 }
 
-// Authorize returns an error unless the route serves the actor.
+// Authorize returns an error unless the actor is in the audience of the route and has its
+// permission.
 func (r Route) Authorize(actor auth.Actor) error {
 	switch {
 	case actor.EnrollmentRequired && (r.Audience == Employer || r.Audience == EmployerSide):
@@ -210,27 +225,28 @@ func (r Route) Authorize(actor auth.Actor) error {
 	return nil
 }
 
-// runOperation executes the operation.
+// runOperation executes the operation of the route and encodes its result: a CSV or File as a
+// stream, other types as JSON.
 func runOperation(ctx context.Context, r Route, call Call, in Request) (Answer, error) {
 	if r.Method == http.MethodGet {
 		in.Body = nil
 	}
 
-	out, err := r.Op.Handle(ctx, call, &in)
+	result, err := r.Op.Handle(ctx, call, &in)
 	if err != nil {
 		return Answer{}, err
 	}
 
 	answer := Answer{Status: r.status(), Headers: map[string]string{}}
-	if h, ok := out.(interface{ Headers() map[string]string }); ok {
-		maps.Copy(answer.Headers, h.Headers())
+	if withHeaders, ok := result.(interface{ Headers() map[string]string }); ok {
+		maps.Copy(answer.Headers, withHeaders.Headers())
 	}
 
-	if either, ok := out.(multiFormat); ok {
-		out = either.Answer()
+	if either, ok := result.(multiFormat); ok {
+		result = either.Answer()
 	}
 
-	switch body := out.(type) {
+	switch body := result.(type) {
 	case CSV:
 		answer.Headers["Content-Type"] = csvfile.MediaType
 		answer.Headers["Content-Disposition"] = `attachment; filename="` + body.Name + `"`
@@ -241,25 +257,32 @@ func runOperation(ctx context.Context, r Route, call Call, in Request) (Answer, 
 		answer.Headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
 		answer.Stream, answer.Size = body.Body, body.Size
 	default:
-		if p, ok := out.(pending); ok {
-			answer.Status = cmp.Or(p.StatusCode(), answer.Status)
+		if reply, ok := result.(pending); ok {
+			answer.Status = cmp.Or(reply.StatusCode(), answer.Status)
 		}
 
 		answer.Headers["Content-Type"] = JSONType
-		answer.Body, err = json.Marshal(out)
+		answer.Body, err = json.Marshal(result)
 	}
 
 	return answer, err
 }
 
-// setLocation sets the header Location to the path of the created resource.
+// setLocation sets the header Location for routes with SetsLocation: to the path of the request
+// with the id that the answer has for the created resource.
 func setLocation(r Route, path string, answer *Answer) {
+	if !r.SetsLocation {
+		return
+	}
+
 	var created struct {
 		Data struct {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	if r.SetsLocation && json.Unmarshal(answer.Body, &created) == nil && created.Data.ID != "" {
+
+	err := json.Unmarshal(answer.Body, &created)
+	if err == nil && created.Data.ID != "" {
 		answer.Headers["Location"] = path + "/" + created.Data.ID
 	}
 }
@@ -267,24 +290,29 @@ func setLocation(r Route, path string, answer *Answer) {
 // LimitKey returns the key under which the requests of an address are counted. For
 // IPv6 it is the /64, whose addresses usually belong to one client.
 func LimitKey(address string) string {
-	a, err := netip.ParseAddr(address)
-	if err != nil || a.Is4() {
+	addr, err := netip.ParseAddr(address)
+	if err != nil || addr.Is4() {
 		return address
 	}
 
-	p, _ := a.Prefix(64) // cannot fail for an IPv6 address
+	network, _ := addr.Prefix(64) // cannot fail for an IPv6 address
 
-	return p.String()
+	return network.String()
 }
 
 // DeviceCookieName is the cookie that marks a device on which an account has
 // signed in.
 const DeviceCookieName = "locum_device"
 
-// DeviceCookie returns the Set-Cookie header value for a device token, which
-// browsers keep for 180 days.
+// deviceCookieAge is the time for which browsers keep the cookie of a device: 180 days.
+const deviceCookieAge = 180 * 24 * time.Hour
+
+// DeviceCookie returns the value of the header Set-Cookie for a device token. The cookie is Secure
+// if the public URL is https.
 func DeviceCookie(token, publicURL string) string {
-	cookie := DeviceCookieName + "=" + token + "; Path=/; Max-Age=15552000; HttpOnly; SameSite=Lax"
+	maxAge := strconv.Itoa(int(deviceCookieAge.Seconds()))
+
+	cookie := DeviceCookieName + "=" + token + "; Path=/; Max-Age=" + maxAge + "; HttpOnly; SameSite=Lax"
 	if strings.HasPrefix(publicURL, "https:") {
 		cookie += "; Secure"
 	}

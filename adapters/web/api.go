@@ -56,10 +56,10 @@ type API struct {
 type Problem struct{ Title, Text string }
 
 // Covers reports whether the path is at or below one of the prefixes.
-func (s API) Covers(path string) bool {
-	for _, prefix := range append([]string{s.Prefix}, s.Aliases...) {
-		prefix = strings.TrimSuffix(prefix, "/")
-		if remainder, below := strings.CutPrefix(path, prefix); below && (remainder == "" || remainder[0] == '/') {
+func (a API) Covers(path string) bool {
+	for _, prefix := range append([]string{a.Prefix}, a.Aliases...) {
+		remainder, hasPrefix := strings.CutPrefix(path, strings.TrimSuffix(prefix, "/"))
+		if hasPrefix && (remainder == "" || remainder[0] == '/') {
 			return true
 		}
 	}
@@ -68,10 +68,10 @@ func (s API) Covers(path string) bool {
 }
 
 // CanonicalPath returns the path with an alias replaced by Prefix.
-func (s API) CanonicalPath(path string) string {
-	for _, prefix := range s.Aliases {
+func (a API) CanonicalPath(path string) string {
+	for _, prefix := range a.Aliases {
 		if remainder, below := strings.CutPrefix(path, prefix); below {
-			return s.Prefix + remainder
+			return a.Prefix + remainder
 		}
 	}
 
@@ -79,13 +79,13 @@ func (s API) CanonicalPath(path string) string {
 }
 
 // Paths returns all paths of the route: below Prefix and below each alias.
-func (s API) Paths(r Route) []string {
-	out := []string{r.Path}
-	for _, prefix := range s.Aliases {
-		out = append(out, prefix+strings.TrimPrefix(r.Path, s.Prefix))
+func (a API) Paths(r Route) []string {
+	paths := []string{r.Path}
+	for _, prefix := range a.Aliases {
+		paths = append(paths, prefix+strings.TrimPrefix(r.Path, a.Prefix))
 	}
 
-	return out
+	return paths
 }
 
 // CachePolicy has the headers of a successful GET response. The zero value sets none.
@@ -94,12 +94,12 @@ type CachePolicy struct {
 	Vary         string
 }
 
-// Authenticator authenticates and limits every request to an API first, including
-// requests for unknown paths.
+// Authenticator authenticates every request to an API before it is routed, and counts it towards
+// the limits of the client. That includes requests for unknown paths.
 type Authenticator interface {
 	// Authenticate returns the caller and headers that every response has, including
 	// error responses. Its error is a fault.
-	Authenticate(ctx context.Context, e AuthRequest) (caller integrations.Caller, headers map[string]string, err error)
+	Authenticate(ctx context.Context, request AuthRequest) (caller integrations.Caller, headers map[string]string, err error)
 	// Done is called with the status of the response to the caller. It must not block.
 	Done(caller integrations.Caller, status int)
 }
@@ -116,19 +116,21 @@ type AuthRequest struct {
 
 // ErrorBody is the body of an error that contains the path and the id of the request.
 type ErrorBody interface {
-	// ForRequest returns the body for the request. MediaType returns its media type.
+	// ForRequest returns the body for the request with the path and id.
 	ForRequest(path, requestID string) any
+	// MediaType returns the media type of the body.
 	MediaType() string
 }
 
-// RenderError returns the response for an error of the request with the path and id. Callers
-// must not replace a header WWW-Authenticate that is already set by the one it returns.
-func (s API) RenderError(err error, path, requestID string) Answer {
+// RenderError returns the response to the request with the path and id that failed with err. If
+// the response of the caller already has a header WWW-Authenticate, the caller must keep it, and
+// ignore the one of RenderError.
+func (a API) RenderError(err error, path, requestID string) Answer {
 	f := FaultOf(err)
 
-	status, body := s.Fault(f)
-	if placed, ok := body.(ErrorBody); ok {
-		body = placed.ForRequest(path, requestID)
+	status, body := a.Fault(f)
+	if errorBody, ok := body.(ErrorBody); ok {
+		body = errorBody.ForRequest(path, requestID)
 	}
 
 	encoded, err := json.Marshal(body)
@@ -136,29 +138,31 @@ func (s API) RenderError(err error, path, requestID string) Answer {
 		status, encoded = http.StatusInternalServerError, []byte("{}")
 	}
 
-	answer := Answer{Status: status, Headers: map[string]string{"Content-Type": s.mediaType(status)}, Body: encoded}
+	answer := Answer{Status: status, Headers: map[string]string{"Content-Type": a.mediaType(status)}, Body: encoded}
 	if status == http.StatusUnauthorized {
 		answer.Headers["WWW-Authenticate"] = `Bearer realm="locum"`
 	}
 
 	if f.RetryAfter > 0 {
-		answer.Headers["Retry-After"] = strconv.Itoa(int((f.RetryAfter + time.Second - 1) / time.Second))
+		seconds := (f.RetryAfter + time.Second - 1) / time.Second // rounded up
+		answer.Headers["Retry-After"] = strconv.Itoa(int(seconds))
 	}
 
 	return answer
 }
 
 // mediaType returns the media type of a response with the status.
-func (s API) mediaType(status int) string {
-	if placed, ok := s.FaultBody.(ErrorBody); ok && status >= 400 {
-		return placed.MediaType()
+func (a API) mediaType(status int) string {
+	errorBody, ok := a.FaultBody.(ErrorBody)
+	if ok && status >= http.StatusBadRequest {
+		return errorBody.MediaType()
 	}
 
 	return JSONType
 }
 
-// FaultOf returns the fault in err. A timeout is a fault.Unavailable, so that clients
-// retry.
+// FaultOf returns the fault in err. A timeout and a cancellation are a fault.Unavailable, so that
+// clients retry.
 func FaultOf(err error) *fault.Error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fault.ErrUnavailable.WithCause(err).WithReason("request: timeout").WithRetryAfter(time.Second)
@@ -175,8 +179,8 @@ func WithFaultReport(ctx context.Context, report func(err error)) context.Contex
 	return context.WithValue(ctx, faultReportKey{}, report)
 }
 
-// ReportFault passes the error of a request to the server that serves the mount. It logs
-// and counts the causes that responses do not contain.
+// ReportFault passes the error of a request to the report of WithFaultReport. The server that
+// serves a mount logs and counts the cause of the error, which the response does not contain.
 func ReportFault(ctx context.Context, err error) {
 	if report, ok := ctx.Value(faultReportKey{}).(func(err error)); ok {
 		report(err)
@@ -202,25 +206,35 @@ var (
 // The statuses of faults. statusByCode takes precedence over statusByKind.
 var (
 	statusByCode = map[string]int{
-		ErrMethodNotAllowed.Code: 405, ErrTooLarge.Code: 413, ErrHeadersTooLarge.Code: 431, ErrRequestTimeout.Code: 408,
-		idempotency.ErrReused.Code: 422,
+		ErrMethodNotAllowed.Code:   http.StatusMethodNotAllowed,
+		ErrTooLarge.Code:           http.StatusRequestEntityTooLarge,
+		ErrHeadersTooLarge.Code:    http.StatusRequestHeaderFieldsTooLarge,
+		ErrRequestTimeout.Code:     http.StatusRequestTimeout,
+		idempotency.ErrReused.Code: http.StatusUnprocessableEntity,
 	}
 	statusByKind = map[fault.Kind]int{
-		fault.Invalid: 400, fault.Unauthenticated: 401, fault.Forbidden: 403, fault.NotFound: 404,
-		fault.Conflict: 409, fault.TooMany: 429, fault.Unavailable: 503,
+		fault.Invalid:         http.StatusBadRequest,
+		fault.Unauthenticated: http.StatusUnauthorized,
+		fault.Forbidden:       http.StatusForbidden,
+		fault.NotFound:        http.StatusNotFound,
+		fault.Conflict:        http.StatusConflict,
+		fault.TooMany:         http.StatusTooManyRequests,
+		fault.Unavailable:     http.StatusServiceUnavailable,
 	}
 )
 
 // StatusOf returns the default status of a fault.
-func StatusOf(f *fault.Error) int { return cmp.Or(statusByCode[f.Code], statusByKind[f.Kind], 500) }
+func StatusOf(f *fault.Error) int {
+	return cmp.Or(statusByCode[f.Code], statusByKind[f.Kind], http.StatusInternalServerError)
+}
 
 // Each returns the results of fn for the items. The result is never nil, so that it is
 // encoded as [] rather than null.
 func Each[T, V any](items []T, fn func(T) V) []V {
-	out := make([]V, len(items))
+	results := make([]V, len(items))
 	for i, item := range items {
-		out[i] = fn(item)
+		results[i] = fn(item)
 	}
 
-	return out
+	return results
 }

@@ -62,16 +62,17 @@ func ValidatePage(r page.Request) []fault.Field {
 	}
 }
 
-// plan describes how requests are bound to a struct type. It is computed once per type.
+// plan describes how requests are bound to a struct type. It is computed once per type. The
+// indexes of fields are those of reflect.Value.FieldByIndex, nil for none.
 type plan struct {
 	typ    reflect.Type
-	fields []field // in documented order
-	byJSON map[string]int
-	form   bool   // the body is a form and not JSON
-	file   *field // tag file:"NAME": the file of a multipart form, which may replace the JSON body
-	raw    []int  // index of the field with the raw body, tag body:"raw"
-	header []int  // index of the field that reads any header, tag headers:"all"
-	paging []int
+	fields []field        // in documented order
+	byJSON map[string]int // positions in fields by the names of JSON members
+	form   bool           // the body is a form and not JSON
+	file   *field         // tag file:"NAME": the file of a multipart form, which may replace the JSON body
+	raw    []int          // index of the field with the raw body, tag body:"raw"
+	header []int          // index of the field that reads any header, tag headers:"all"
+	paging []int          // index of the embedded Paging
 }
 
 // field is a field of an input with its place in the request.
@@ -99,65 +100,69 @@ func planOf(t reflect.Type) *plan {
 	return p
 }
 
-// add adds the fields of a struct type, whose index in the outer type is prefix. Fields of
-// embedded structs count as their own.
+// add adds the fields of a struct type to the plan. The type is that of the plan, with an empty
+// prefix, or that of a struct that is embedded in it, whose index is the prefix.
 func (p *plan) add(t reflect.Type, prefix []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-
 		index := append(slices.Clone(prefix), i)
-		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+		fileName := f.Tag.Get("file")
+
+		switch {
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
 			if f.Type == reflect.TypeFor[Paging]() {
 				p.paging = index
 			}
 
 			p.add(f.Type, index)
-			continue
-		}
-
-		if f.Tag.Get("body") == "raw" {
+		case f.Tag.Get("body") == "raw":
 			p.raw = index
-			continue
-		}
-
-		if name := f.Tag.Get("file"); name != "" {
-			p.file = &field{name: name, index: index}
-			continue
-		}
-
-		if f.Tag.Get("headers") == "all" {
+		case fileName != "":
+			p.file = &field{name: fileName, index: index}
+		case f.Tag.Get("headers") == "all":
 			p.header = index
-			continue
-		}
-
-		// A field has one source: the first of these tags that it has.
-		for _, source := range []string{"path", "query", "header", "cookie", "formData", "json"} {
-			name, _, _ := strings.Cut(f.Tag.Get(source), ",")
-			if name == "" || name == "-" {
-				continue
-			}
-
-			clamp, _ := strconv.Atoi(f.Tag.Get("clamp"))
-
-			if source == "json" {
-				p.byJSON[name] = len(p.fields)
-			}
-
-			p.form = p.form || source == "formData"
-			p.fields = append(
-				p.fields,
-				field{name: name, source: source, index: index, typ: f.Type, initial: f.Tag.Get("default"), clamp: clamp},
-			)
-			break
+		default:
+			p.addField(f, index)
 		}
 	}
 }
 
-// problems collects the invalid fields of a request.
+// addField adds a field that has one value of the request. Its source is the first of the tags of
+// sources that it has. A field without such a tag is not bound.
+func (p *plan) addField(f reflect.StructField, index []int) {
+	for _, source := range []string{"path", "query", "header", "cookie", "formData", "json"} {
+		name, _, _ := strings.Cut(f.Tag.Get(source), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+
+		switch source {
+		case "json":
+			p.byJSON[name] = len(p.fields)
+		case "formData":
+			p.form = true
+		}
+
+		clamp, _ := strconv.Atoi(f.Tag.Get("clamp"))
+		p.fields = append(p.fields, field{
+			name:    name,
+			source:  source,
+			index:   index,
+			typ:     f.Type,
+			initial: f.Tag.Get("default"),
+			clamp:   clamp,
+		})
+
+		return
+	}
+}
+
+// problems collects the invalid fields of a request. The path of a field is its name, after those
+// of the objects and the indexes of the lists that contain it: questions.0.text.
 type problems struct {
 	fields         []fault.Field
-	positionByPath map[string]int  // path → position in the body
-	unreadable     map[string]bool // the paths that have a problem already
+	positionByPath map[string]int  // the order of the fields in the request, from 0
+	hasProblem     map[string]bool // by path
 }
 
 // These limits bound the work for an invalid body of 1 MiB. Lists with more than maxItems are
@@ -169,8 +174,8 @@ const (
 
 // add adds the first problem of the field with the path.
 func (p *problems) add(path, message string) {
-	if !p.unreadable[path] && len(p.fields) < maxProblems {
-		p.unreadable[path] = true
+	if !p.hasProblem[path] && len(p.fields) < maxProblems {
+		p.hasProblem[path] = true
 		p.fields = append(p.fields, fault.Field{Name: path, Message: message})
 	}
 }
@@ -178,18 +183,19 @@ func (p *problems) add(path, message string) {
 // addViolations validates the input and adds the violations of its rules. It skips fields
 // inside a value of the wrong type: if salary is not an object, "salary.min is required" is
 // not reported.
-func (p *problems) addViolations(v reflect.Value) {
-	for _, f := range valid.Problems(v.Addr().Interface()) {
+func (p *problems) addViolations(input reflect.Value) {
+	for _, f := range valid.Problems(input.Addr().Interface()) {
 		if !p.hasWrongParent(f.Name) {
 			p.add(f.Name, f.Message)
 		}
 	}
 }
 
-// hasWrongParent reports whether an object that contains the path has a problem.
+// hasWrongParent reports whether an object or a list that contains the field with the path has a
+// problem.
 func (p *problems) hasWrongParent(path string) bool {
 	for i := strings.LastIndexByte(path, '.'); i > 0; i = strings.LastIndexByte(path[:i], '.') {
-		if p.unreadable[path[:i]] {
+		if p.hasProblem[path[:i]] {
 			return true
 		}
 	}
@@ -218,14 +224,40 @@ func (p *problems) fault() error {
 }
 
 func newProblems() *problems {
-	return &problems{positionByPath: map[string]int{}, unreadable: map[string]bool{}}
+	return &problems{positionByPath: map[string]int{}, hasProblem: map[string]bool{}}
 }
 
-// bind sets the fields of v, which has the type of the plan, from the request, and validates
+// bind sets the fields of input, which has the type of the plan, from the request, and validates
 // them.
-func (p *plan) bind(r *Request, v reflect.Value) error {
-	bad := newProblems()
+func (p *plan) bind(r *Request, input reflect.Value) error {
+	found := newProblems()
 
+	if err := p.bindValues(r, input, found); err != nil {
+		return err
+	}
+
+	if err := p.bindBody(r, input, found); err != nil {
+		return err
+	}
+
+	if p.header != nil {
+		input.FieldByIndex(p.header).Set(reflect.ValueOf(r.Header))
+	}
+
+	found.addViolations(input)
+
+	if p.paging != nil {
+		for _, f := range input.FieldByIndex(p.paging).Interface().(Paging).check() {
+			found.add(f.Name, f.Message)
+		}
+	}
+
+	return found.fault()
+}
+
+// bindValues sets the fields that have one value of the path, the query, the headers, the cookies
+// or a form.
+func (p *plan) bindValues(r *Request, input reflect.Value, found *problems) error {
 	var form url.Values
 	if p.form {
 		var err error
@@ -235,67 +267,63 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 	}
 
 	for _, f := range p.fields {
+		target := input.FieldByIndex(f.index)
+
 		switch f.source {
 		case "cookie":
-			v.FieldByIndex(f.index).SetString(r.Cookie(f.name))
+			target.SetString(r.Cookie(f.name))
 		case "formData":
-			bindQuery(f, form[f.name], v.FieldByIndex(f.index), bad)
+			bindTexts(f, form[f.name], target, found)
 		case "path":
 			value := r.Path(f.name)
-			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+			if !isText(value) {
 				return ErrNoRoute
 			}
 
-			v.FieldByIndex(f.index).SetString(value)
+			target.SetString(value)
 		case "header":
-			v.FieldByIndex(f.index).SetString(r.Header(f.name))
+			target.SetString(r.Header(f.name))
 		case "query":
-			bindQuery(f, r.Query(f.name), v.FieldByIndex(f.index), bad)
+			bindTexts(f, r.Query(f.name), target, found)
 		}
 	}
 
-	// The body is parsed even if no field reads it, so that every operation rejects malformed
-	// JSON.
-	var body document
-	switch {
-	// The body is a form, which was read above.
-	case p.form:
-	case p.file != nil && isMultipart(r.Header("Content-Type")):
-		if err := p.bindMultipart(r, v, bad); err != nil {
-			return err
-		}
-	default:
-		var err error
-		if body, err = parseJSON(r.Body); err != nil {
-			return err
-		}
-	}
+	return nil
+}
 
+// bindBody sets the fields that have a member of the JSON body, or of a form with a file in its
+// place, and the field that has the raw body. The body is parsed even if no field reads it, so that
+// every operation rejects malformed JSON.
+func (p *plan) bindBody(r *Request, input reflect.Value, found *problems) error {
 	if p.raw != nil {
-		v.FieldByIndex(p.raw).SetBytes(slices.Clone(r.Body))
+		input.FieldByIndex(p.raw).SetBytes(slices.Clone(r.Body))
 	}
 
-	if p.header != nil {
-		v.FieldByIndex(p.header).Set(reflect.ValueOf(r.Header))
+	switch {
+	case p.form: // read by bindValues
+		return nil
+	case p.file != nil && isMultipart(r.Header("Content-Type")):
+		return p.bindMultipart(r, input, found)
 	}
 
-	if len(p.byJSON) > 0 && body != nil && !p.decode(body, 0, v, "", bad) {
+	body, err := parseJSON(r.Body)
+	if err != nil {
+		return err
+	}
+
+	if len(p.byJSON) > 0 && body != nil && !p.decode(body, rootNode, input, "", found) {
 		return fault.InvalidField("body", "must be a JSON object")
 	}
 
-	bad.addViolations(v)
-
-	if p.paging != nil {
-		for _, f := range v.FieldByIndex(p.paging).Interface().(Paging).check() {
-			bad.add(f.Name, f.Message)
-		}
-	}
-
-	return bad.fault()
+	return nil
 }
 
-// bindMultipart binds a form with a file in place of a JSON body.
-func (p *plan) bindMultipart(r *Request, v reflect.Value, bad *problems) error {
+// isText reports whether the database can store a value: it is UTF-8 without NUL.
+func isText(value string) bool { return utf8.ValidString(value) && !strings.ContainsRune(value, 0) }
+
+// bindMultipart binds a form with a file in place of a JSON body: the fields of the form have the
+// names of the JSON members.
+func (p *plan) bindMultipart(r *Request, input reflect.Value, found *problems) error {
 	form, err := ParseForm(r.Header("Content-Type"), r.Body)
 	if err != nil {
 		return err
@@ -303,7 +331,7 @@ func (p *plan) bindMultipart(r *Request, v reflect.Value, bad *problems) error {
 
 	for _, f := range p.fields {
 		if f.source == "json" {
-			bindQuery(f, form.Values[f.name], v.FieldByIndex(f.index), bad)
+			bindTexts(f, form.Values[f.name], input.FieldByIndex(f.index), found)
 		}
 	}
 
@@ -312,11 +340,11 @@ func (p *plan) bindMultipart(r *Request, v reflect.Value, bad *problems) error {
 			return fault.InvalidField(clip(name), "must be text and not a file")
 		}
 
-		if !utf8.ValidString(file.Name) || strings.ContainsRune(file.Name, 0) {
+		if !isText(file.Name) {
 			return fault.InvalidField(name, "must have a name in valid UTF-8 without NUL")
 		}
 
-		v.FieldByIndex(p.file.index).Set(reflect.ValueOf(&file))
+		input.FieldByIndex(p.file.index).Set(reflect.ValueOf(&file))
 	}
 
 	return nil
@@ -325,100 +353,117 @@ func (p *plan) bindMultipart(r *Request, v reflect.Value, bad *problems) error {
 // Item parses and validates an item of a batch in the same way as a body.
 func Item[T any](raw json.RawMessage) (T, error) {
 	var item T
-	v := reflect.ValueOf(&item).Elem()
-	bad := newProblems()
+	target := reflect.ValueOf(&item).Elem()
+	found := newProblems()
 
-	d, err := parseJSON(raw)
+	body, err := parseJSON(raw)
 	if err != nil {
 		return item, err
 	}
 
-	if len(d) == 0 || !planOf(v.Type()).decode(d, 0, v, "", bad) {
+	if body == nil || !planOf(target.Type()).decode(body, rootNode, target, "", found) {
 		return item, fault.InvalidField("item", "must be a JSON object")
 	}
 
-	bad.addViolations(v)
+	found.addViolations(target)
 
-	return item, bad.fault()
+	return item, found.fault()
 }
 
-// bindQuery sets a field from the values of a query parameter or of a form field.
-func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
+// bindTexts sets the target, which is the field of an input, from the values of a query parameter
+// or of a form field. The values of a list may be separated by commas or repeated.
+func bindTexts(f field, values []string, target reflect.Value, found *problems) {
 	if len(values) > 0 {
-		bad.positionByPath[f.name] = len(bad.positionByPath)
+		found.positionByPath[f.name] = len(found.positionByPath)
 	}
 
-	if v.Kind() == reflect.Slice {
-		for _, s := range values {
-			for _, part := range strings.Split(s, ",") {
-				part = strings.TrimSpace(part)
-				if part != "" {
-					v.Set(reflect.Append(v, reflect.ValueOf(part)))
-				}
-			}
-		}
-
+	if target.Kind() == reflect.Slice {
+		appendItems(target, values)
 		return
 	}
 
 	if len(values) > 1 {
-		bad.add(f.name, "must be sent only once")
+		found.add(f.name, "must be sent only once")
 		return
 	}
+
+	isSent := len(values) == 1
 
 	text := f.initial
-	if len(values) == 1 {
+	if isSent {
 		text = values[0]
-		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			bad.add(f.name, "must be valid UTF-8 without NUL")
-			return
-		}
-	} else if text == "" {
+	}
+
+	if !isSent && text == "" {
 		return
 	}
 
-	if v.Kind() == reflect.Pointer {
-		if text == "" && v.Type().Elem().Kind() != reflect.String {
+	if !isText(text) {
+		found.add(f.name, "must be valid UTF-8 without NUL")
+		return
+	}
+
+	if target.Kind() == reflect.Pointer {
+		if text == "" && target.Type().Elem().Kind() != reflect.String {
 			return // ?salary_min= is an empty form field, not a number
 		}
 
-		v.Set(reflect.New(v.Type().Elem()))
+		target.Set(reflect.New(target.Type().Elem()))
 
-		v = v.Elem()
+		target = target.Elem()
 	}
 
-	switch v.Kind() {
+	if problem := setText(target, text, f.clamp); problem != "" {
+		found.add(f.name, problem)
+	}
+}
+
+// appendItems appends the items of the values, which are separated by commas, to a list of texts.
+func appendItems(list reflect.Value, values []string) {
+	for _, value := range values {
+		for item := range strings.SplitSeq(value, ",") {
+			item = strings.TrimSpace(item)
+			if item != "" {
+				list.Set(reflect.Append(list, reflect.ValueOf(item)))
+			}
+		}
+	}
+}
+
+// setText sets the target to the value that the text stands for, of a whole number at most clamp
+// unless that is zero. It returns the problem of a text that stands for no value of the type.
+func setText(target reflect.Value, text string, clamp int) (problem string) {
+	switch target.Kind() {
 	case reflect.String:
-		v.SetString(text)
+		target.SetString(text)
 	case reflect.Bool:
 		b, err := strconv.ParseBool(text)
 		if err != nil {
-			bad.add(f.name, "must be true or false")
-			return
+			return "must be true or false"
 		}
 
-		v.SetBool(b)
+		target.SetBool(b)
 	case reflect.Int, reflect.Int64:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			bad.add(f.name, "must be a whole number")
-			return
+			return "must be a whole number"
 		}
 
-		if f.clamp > 0 {
-			n = min(n, int64(f.clamp))
+		if clamp > 0 {
+			n = min(n, int64(clamp))
 		}
 
-		v.SetInt(n)
+		target.SetInt(n)
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			bad.add(f.name, "must be a number")
-			return
+			return "must be a number"
 		}
 
-		v.SetFloat(x)
+		target.SetFloat(x)
 	default:
-		panic("web: no query binding for " + v.Type().String())
+		panic("web: no query binding for " + target.Type().String())
 	}
+
+	return ""
 }

@@ -12,14 +12,20 @@ import (
 func TestBind_ManyProblems_AreLimited(t *testing.T) {
 	t.Parallel()
 
-	for _, item := range []string{`1`, `{}`, `{"id":1}`} {
-		_, err := bindTo[sample](`{"title":"T","questions":[`+strings.TrimSuffix(strings.Repeat(item+",", 11_000), ",")+`]}`, nil)
+	// bodyWithQuestions returns a body with n questions, each of which is the item.
+	bodyWithQuestions := func(n int, item string) string {
+		items := strings.TrimSuffix(strings.Repeat(item+",", n), ",")
+		return `{"title":"T","questions":[` + items + `]}`
+	}
+
+	for _, invalidItem := range []string{`1`, `{}`, `{"id":1}`} {
+		_, err := bindTo[sample](bodyWithQuestions(maxItems+1_000, invalidItem), nil)
 		fields := fieldsOf(t, err)
 		require.NotEmpty(t, fields)
-		require.LessOrEqual(t, len(fields), maxProblems, item)
+		require.LessOrEqual(t, len(fields), maxProblems, invalidItem)
 		require.True(t, strings.HasPrefix(fields[0], "questions"), fields[0])
 	}
 
-	_, err := bindTo[sample](`{"title":"T","questions":[`+strings.Repeat(`1,`, 999)+`1]}`, nil)
+	_, err := bindTo[sample](bodyWithQuestions(maxProblems, `1`), nil)
 	require.Equal(t, "questions.0 must be an object", fieldsOf(t, err)[0])
 }

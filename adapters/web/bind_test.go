@@ -11,17 +11,8 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// pay and question are parts of sample, which is the input of an operation.
-type pay struct {
-	Min *float64 `json:"min" validate:"omitempty,min=0"`
-	Max *float64 `json:"max" validate:"omitempty,min=0"`
-}
-
-type question struct {
-	ID   string `json:"id" validate:"required,max=20"`
-	Text string `json:"text" validate:"required"`
-}
-
+// sample is the input of an operation, with fields of each kind that can be bound. pay and
+// question are parts of its body.
 type sample struct {
 	ID        string            `path:"id"`
 	Title     string            `json:"title" validate:"required,max=10"`
@@ -36,10 +27,21 @@ type sample struct {
 	Email     string            `json:"email" validate:"omitempty,email"`
 }
 
-// bindTo binds a body and a query to a value of the type. The path parameter has the value "p".
+type pay struct {
+	Min *float64 `json:"min" validate:"omitempty,min=0"`
+	Max *float64 `json:"max" validate:"omitempty,min=0"`
+}
+
+type question struct {
+	ID   string `json:"id" validate:"required,max=20"`
+	Text string `json:"text" validate:"required"`
+}
+
+// bindTo binds a body and a query to a value of the type, by an operation whose input has the
+// type. The path parameter has the value "p".
 func bindTo[T any](body string, query map[string][]string) (T, error) {
-	var got T
-	op := Op(func(_ context.Context, _ Call, in T) (Done, error) { got = in; return Message("ok"), nil })
+	var bound T
+	op := Op(func(_ context.Context, _ Call, in T) (Done, error) { bound = in; return Message("ok"), nil })
 	_, err := op.Handle(context.Background(), Call{}, &Request{
 		Path:   func(string) string { return "p" },
 		Query:  func(name string) []string { return query[name] },
@@ -47,7 +49,7 @@ func bindTo[T any](body string, query map[string][]string) (T, error) {
 		Body:   []byte(body),
 	})
 
-	return got, err
+	return bound, err
 }
 
 // fieldsOf returns the invalid fields of the error, each as "NAME MESSAGE".
@@ -57,28 +59,30 @@ func fieldsOf(t *testing.T, err error) []string {
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, fault.Invalid, f.Kind)
 
-	out := make([]string, len(f.Fields))
+	fields := make([]string, len(f.Fields))
 	for i, field := range f.Fields {
-		out[i] = field.Name + " " + field.Message
+		fields[i] = field.Name + " " + field.Message
 	}
 
-	return out
+	return fields
 }
 
+// TestBind_Body checks that the members of a JSON body are bound to fields of each type, and that
+// unknown members are ignored.
 func TestBind_Body(t *testing.T) {
 	t.Parallel()
 
-	got, err := bindTo[sample](`{"title":"T","count":3,"remote":false,"pay":{"min":1.5},"tags":["x"],
+	bound, err := bindTo[sample](`{"title":"T","count":3,"remote":false,"pay":{"min":1.5},"tags":["x"],
 		"questions":[{"id":"q","text":"Why?"}],"free":{"a":[1]},"items":[1,null],"id":"body","unknown":1}`, nil)
 	require.NoError(t, err)
-	require.Equal(t, "p", got.ID, "the value of the path takes precedence over the body")
-	require.Equal(t, 3, got.Count)
-	require.False(t, *got.Remote)
-	require.InDelta(t, 1.5, *got.Pay.Min, 0)
-	require.Nil(t, got.Pay.Max)
-	require.Equal(t, []question{{"q", "Why?"}}, got.Questions)
-	require.JSONEq(t, `{"a":[1]}`, string(got.Free))
-	require.Len(t, got.Items, 2)
+	require.Equal(t, "p", bound.ID, "the value of the path takes precedence over the body")
+	require.Equal(t, 3, bound.Count)
+	require.False(t, *bound.Remote)
+	require.InDelta(t, 1.5, *bound.Pay.Min, 0)
+	require.Nil(t, bound.Pay.Max)
+	require.Equal(t, []question{{ID: "q", Text: "Why?"}}, bound.Questions)
+	require.JSONEq(t, `{"a":[1]}`, string(bound.Free))
+	require.Len(t, bound.Items, 2)
 }
 
 // TestBind_Problems_AreInTheOrderOfTheBody checks that all errors are reported at once, in the
@@ -112,6 +116,8 @@ func TestBind_ProblemInArray_NamesTheItem(t *testing.T) {
 	}, fieldsOf(t, err))
 }
 
+// TestBind_WrongTypes_AreNamed checks the message for each type of field that has a value of
+// another type.
 func TestBind_WrongTypes_AreNamed(t *testing.T) {
 	t.Parallel()
 
@@ -139,9 +145,9 @@ func TestBind_WholeNumber_HasAnyForm(t *testing.T) {
 	t.Parallel()
 
 	for _, number := range []string{"3", "3.0", "3.00", "3e0", "30e-1"} {
-		got, err := bindTo[sample](`{"title":"T","count":`+number+`}`, nil)
+		bound, err := bindTo[sample](`{"title":"T","count":`+number+`}`, nil)
 		require.NoError(t, err, number)
-		require.Equal(t, 3, got.Count, number)
+		require.Equal(t, 3, bound.Count, number)
 	}
 
 	for _, number := range []string{"3.5", "1e-1", "1e19", "9007199254740993.0"} {
@@ -249,52 +255,51 @@ type listInput struct {
 func TestBind_Query_HasDefaultsAndLimits(t *testing.T) {
 	t.Parallel()
 
-	got, err := bindTo[listInput]("", nil)
+	withDefaults, err := bindTo[listInput]("", nil)
 	require.NoError(t, err)
-	require.Equal(t, Paging{Page: 1, Limit: 20}, got.Paging)
+	require.Equal(t, Paging{Page: 1, Limit: 20}, withDefaults.Paging)
 
-	got, err = bindTo[listInput](
+	bound, err := bindTo[listInput](
 		"",
 		map[string][]string{"page": {"2"}, "limit": {"5000"}, "salary_min": {"12.5"}, "kinds": {"a,b", "c"}, "remote": {"true"}},
 	)
 	require.NoError(t, err)
-	require.Equal(t, Paging{Page: 2, Limit: 100}, got.Paging)
-	require.Equal(t, []string{"a", "b", "c"}, got.Kinds)
-	require.True(t, *got.Remote)
+	require.Equal(t, Paging{Page: 2, Limit: 100}, bound.Paging)
+	require.Equal(t, []string{"a", "b", "c"}, bound.Kinds)
+	require.True(t, *bound.Remote)
 
-	got, err = bindTo[listInput]("", map[string][]string{"salary_min": {""}})
+	withEmptyField, err := bindTo[listInput]("", map[string][]string{"salary_min": {""}})
 	require.NoError(t, err)
-	require.Nil(t, got.Salary, "an empty form field is not a number")
+	require.Nil(t, withEmptyField.Salary, "an empty form field is not a number")
 }
 
+// TestBind_InvalidQuery_NamesTheParameter checks the message for each invalid query.
 func TestBind_InvalidQuery_NamesTheParameter(t *testing.T) {
 	t.Parallel()
 
-	for name, c := range map[string]struct {
-		query map[string][]string
+	const tooDeep = "page reaches beyond 10000 items; follow nextCursor with the cursor parameter instead"
+
+	type query = map[string][]string
+
+	for name, test := range map[string]struct {
+		query query
 		want  string
 	}{
-		"zero":          {map[string][]string{"page": {"0"}}, "page must be at least 1"},
-		"negative":      {map[string][]string{"limit": {"-1"}}, "limit must be at least 1"},
-		"words":         {map[string][]string{"page": {"two"}}, "page must be a whole number"},
-		"empty":         {map[string][]string{"page": {""}}, "page must be a whole number"},
-		"beyond an int": {map[string][]string{"page": {"99999999999999999999"}}, "page must be a whole number"},
-		"twice":         {map[string][]string{"page": {"1", "2"}}, "page must be sent only once"},
-		"deep": {
-			map[string][]string{"page": {"501"}},
-			"page reaches beyond 10000 items; follow nextCursor with the cursor parameter instead",
-		},
-		"absurdly deep": {
-			map[string][]string{"page": {"9223372036854775807"}},
-			"page reaches beyond 10000 items; follow nextCursor with the cursor parameter instead",
-		},
-		"not a number":    {map[string][]string{"salary_min": {"NaN"}}, "salary_min must be a number"},
-		"not a truth":     {map[string][]string{"remote": {"perhaps"}}, "remote must be true or false"},
-		"a long cursor":   {map[string][]string{"cursor": {strings.Repeat("x", 513)}}, "cursor must have at most 512 characters"},
-		"NUL in a cursor": {map[string][]string{"cursor": {"\x00"}}, "cursor must be valid UTF-8 without NUL"},
+		"zero":            {query: query{"page": {"0"}}, want: "page must be at least 1"},
+		"negative":        {query: query{"limit": {"-1"}}, want: "limit must be at least 1"},
+		"words":           {query: query{"page": {"two"}}, want: "page must be a whole number"},
+		"empty":           {query: query{"page": {""}}, want: "page must be a whole number"},
+		"beyond an int":   {query: query{"page": {"99999999999999999999"}}, want: "page must be a whole number"},
+		"twice":           {query: query{"page": {"1", "2"}}, want: "page must be sent only once"},
+		"deep":            {query: query{"page": {"501"}}, want: tooDeep},
+		"absurdly deep":   {query: query{"page": {"9223372036854775807"}}, want: tooDeep},
+		"not a number":    {query: query{"salary_min": {"NaN"}}, want: "salary_min must be a number"},
+		"not a truth":     {query: query{"remote": {"perhaps"}}, want: "remote must be true or false"},
+		"a long cursor":   {query: query{"cursor": {strings.Repeat("x", 513)}}, want: "cursor must have at most 512 characters"},
+		"NUL in a cursor": {query: query{"cursor": {"\x00"}}, want: "cursor must be valid UTF-8 without NUL"},
 	} {
-		_, err := bindTo[listInput]("", c.query)
-		require.Equal(t, []string{c.want}, fieldsOf(t, err), name)
+		_, err := bindTo[listInput]("", test.query)
+		require.Equal(t, []string{test.want}, fieldsOf(t, err), name)
 	}
 }
 
@@ -307,8 +312,8 @@ func TestPaging_LastExactPage_IsAccepted(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// FuzzBind checks that every error of a body is the client's, and that no accepted body is
-// invalid JSON.
+// FuzzBind checks that the binding accepts no body that is invalid JSON, and that it refuses a body
+// only with a fault.Invalid, which is an error of the client.
 func FuzzBind(f *testing.F) {
 	f.Add(`{"title":"T","pay":{"min":1},"tags":["x"],"questions":[{"id":"q","text":"t"}]}`)
 	f.Add(`{"title":"a","title":"b"}`)
@@ -326,8 +331,8 @@ func FuzzBind(f *testing.F) {
 	})
 }
 
-// TestOp_PathThatIsNoText_IsNotFound checks that a path parameter that PostgreSQL could not store
-// (NUL, invalid UTF-8) is that of no resource, so that the response is a 404 and not a 500.
+// TestOp_PathThatIsNoText_IsNotFound checks that a path parameter with NUL or invalid UTF-8, which
+// PostgreSQL cannot store, is a 404 and not a 500: no resource can have such an id.
 func TestOp_PathThatIsNoText_IsNotFound(t *testing.T) {
 	t.Parallel()
 

@@ -31,6 +31,7 @@ func describeField(p jsonschema.InterceptPropParams) error {
 		return nil
 	}
 
+	// The range of a number follows the first sentence; the other facts are sentences of their own.
 	first, rest, _ := strings.Cut(text, ". ")
 
 	var sentences []string
@@ -67,35 +68,37 @@ func description(p jsonschema.InterceptPropParams) string {
 // its type, the embedded type that declares it, the member that contains it if its type has
 // no name, and "query" for query parameters.
 func owners(p jsonschema.InterceptPropParams) []string {
-	t := p.ParentSchema.ReflectType
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+	owner := elementType(p.ParentSchema.ReflectType)
+	names := []string{owner.Name()}
+
+	field, exists := owner.FieldByName(p.Field.Name)
+	if isEmbedded := exists && len(field.Index) > 1; isEmbedded {
+		embedded := owner.FieldByIndex(field.Index[:len(field.Index)-1])
+		names = append(names, embedded.Type.Name())
 	}
 
-	out := []string{t.Name()}
-	if f, ok := t.FieldByName(p.Field.Name); ok && len(f.Index) > 1 {
-		out = append(out, t.FieldByIndex(f.Index[:len(f.Index)-1]).Type.Name())
-	}
-
-	if out[0] == "" {
-		out = append(out, p.Path[len(p.Path)-1])
+	if owner.Name() == "" {
+		names = append(names, p.Path[len(p.Path)-1])
 	}
 
 	if p.Field.Tag.Get("query") != "" {
-		out = append(out, "query")
+		names = append(names, "query")
 	}
 
-	for i, name := range out {
-		out[i], _, _ = strings.Cut(name, "[")
+	for i, name := range names {
+		names[i], _, _ = strings.Cut(name, "[") // without type parameters
 	}
 
-	return out
+	return names
 }
 
-// describePath describes a path parameter, which belongs to the segment before it.
+// describePath describes a path parameter with the entry of descriptions.txt for the segment
+// before it: jobs/id for /jobs/:id.
 func describePath(p *openapi31.Parameter, path string) {
 	before, _, _ := strings.Cut(path, "/:"+p.Name)
-	if text := descriptions()[before[strings.LastIndexByte(before, '/')+1:]+"/"+p.Name]; text != "" {
+	segment := before[strings.LastIndexByte(before, '/')+1:]
+
+	if text := descriptions()[segment+"/"+p.Name]; text != "" {
 		p.WithDescription(text + ".")
 	}
 }
@@ -112,7 +115,8 @@ func camelCase(name string) string {
 	return head
 }
 
-// numberRange states the values of a number, for example ", 1 to 500".
+// numberRange states the values of a number, for example ", 1 to 500". It returns "" for a number
+// without a minimum.
 func numberRange(s *jsonschema.Schema, tag reflect.StructTag) string {
 	clamp, _ := strconv.ParseFloat(tag.Get("clamp"), 64)
 	switch {
@@ -143,7 +147,7 @@ func sizeRange(s *jsonschema.Schema) string {
 	return ""
 }
 
-// defaultValue returns the documented default of a parameter.
+// defaultValue states the default of a parameter, for example "Default 20".
 func defaultValue(s *jsonschema.Schema) string {
 	if s.Default == nil {
 		return ""
@@ -154,50 +158,49 @@ func defaultValue(s *jsonschema.Schema) string {
 
 // formatNumber writes a number with commas between thousands.
 func formatNumber(n float64) string {
-	out := strconv.FormatFloat(n, 'f', -1, 64)
+	text := strconv.FormatFloat(n, 'f', -1, 64)
 
-	whole, _, _ := strings.Cut(out, ".")
+	whole, _, _ := strings.Cut(text, ".")
 	for i := len(whole) - 3; i > 0; i -= 3 {
-		out = out[:i] + "," + out[i:]
+		text = text[:i] + "," + text[i:]
 	}
 
-	return out
+	return text
 }
 
 //go:embed descriptions.txt
 var descriptionLines string
 
-// descriptions returns the texts of descriptions.txt by name.
+// descriptions returns the texts of descriptions.txt by name, with the values of the constants
+// whose names they have in braces.
 var descriptions = sync.OnceValue(func() map[string]string {
-	lines := strings.NewReplacer(
-		"{page.MaxExact}",
-		formatNumber(page.MaxExact),
-		"{hiring.MaxBatch}",
-		formatNumber(hiring.MaxBatch),
-		"{listings.MaxBatch}",
-		formatNumber(listings.MaxBatch),
-		"{listings.DefaultCurrency}",
-		listings.DefaultCurrency,
-		"{listings.DefaultPeriod}",
-		listings.DefaultPeriod,
-		"{listings.DefaultRadius}",
-		formatNumber(listings.DefaultRadius),
-	).Replace(descriptionLines)
+	lines := descriptionLines
+	for placeholder, value := range map[string]string{
+		"{page.MaxExact}":            formatNumber(page.MaxExact),
+		"{hiring.MaxBatch}":          formatNumber(hiring.MaxBatch),
+		"{listings.MaxBatch}":        formatNumber(listings.MaxBatch),
+		"{listings.DefaultCurrency}": listings.DefaultCurrency,
+		"{listings.DefaultPeriod}":   listings.DefaultPeriod,
+		"{listings.DefaultRadius}":   formatNumber(listings.DefaultRadius),
+	} {
+		lines = strings.ReplaceAll(lines, placeholder, value)
+	}
 
 	return readTable(lines, ": ")
 })
 
-// readTable parses lines of a name, the separator and a text. It ignores comments, which
-// begin with #.
+// readTable parses lines of a name, the separator and a text. It returns the texts by name, and
+// ignores comments, which begin with #.
 func readTable(lines, separator string) map[string]string {
-	out := map[string]string{}
+	textByName := map[string]string{}
 	for line := range strings.Lines(lines) {
-		if name, text, ok := strings.Cut(strings.TrimSpace(line), separator); ok && !strings.HasPrefix(line, "#") {
-			out[name] = text
+		name, text, hasSeparator := strings.Cut(strings.TrimSpace(line), separator)
+		if hasSeparator && !strings.HasPrefix(line, "#") {
+			textByName[name] = text
 		}
 	}
 
-	return out
+	return textByName
 }
 
 // Header describes a header of responses.
@@ -226,21 +229,21 @@ var (
 
 // describeHeaders describes the headers of the responses, and the 304 response to a
 // conditional request.
-func describeHeaders(spec *openapi31.Spec, s API, route Route, op *openapi31.Operation) {
-	kept := s.CachePolicy.CacheControl != "" && route.Method == http.MethodGet
-	if kept {
+func describeHeaders(spec *openapi31.Spec, api API, route Route, op *openapi31.Operation) {
+	hasETag := api.CachePolicy.CacheControl != "" && route.Method == http.MethodGet
+	if hasETag {
 		op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(http.StatusNotModified), openapi31.ResponseOrReference{
 			Response: &openapi31.Response{Description: "Nothing has changed since the ETag in If-None-Match."},
 		})
 	}
 
 	for code, answer := range op.Responses.MapOfResponseOrReferenceValues {
-		headers := append([]Header{requestID}, s.Headers...)
+		headers := append([]Header{requestID}, api.Headers...)
 		switch status, _ := strconv.Atoi(code); status {
 		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 			headers = append(headers, retryAfter)
 		case http.StatusOK, http.StatusNotModified:
-			if kept {
+			if hasETag {
 				headers = append(headers, entityTag)
 			}
 		}

@@ -36,22 +36,23 @@ const (
 	sampleDeadline = "2026-12-18T17:00:00Z"
 )
 
-// sampleID returns an id for a kind of resource. It is the same in all examples and differs
-// from the ids of other kinds.
-func sampleID(noun string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(strings.ToLower(noun)))
-	return fmt.Sprintf("01935d3c-9c1e-7c1a-8f6e-2b7a%08x", h.Sum32())
+// sampleID returns an id for a kind of resource, such as "listing". It is the same in all examples
+// and differs from the ids of other kinds.
+func sampleID(resource string) string {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(strings.ToLower(resource)))
+	return fmt.Sprintf("01935d3c-9c1e-7c1a-8f6e-2b7a%08x", hash.Sum32())
 }
 
-// identifiedResource returns the resource that the member or parameter identifies, and false if it is
-// not an id. "id" identifies its owner.
-func identifiedResource(name, owner string) (string, bool) {
+// identifiedResource returns the kind of resource that a member or parameter identifies: listing
+// for listingId, and owner, the kind of resource that has the member, for id. It reports false for
+// a name that is not that of an id.
+func identifiedResource(name, owner string) (resource string, isID bool) {
 	switch {
 	case name == "id", name == "uuid":
 		return owner, true
 	case strings.HasSuffix(name, "Id"), strings.HasSuffix(name, "_id"):
-		return strings.TrimSuffix(name[:len(name)-2], "_"), true
+		return strings.TrimSuffix(name[:len(name)-len("id")], "_"), true
 	}
 
 	return "", false
@@ -66,14 +67,14 @@ func pathResource(path, name string) string {
 // sampler generates the examples of an API.
 type sampler struct {
 	API
-	// resource is the kind of resource that the sampled members belong to.
+	// resource is the kind of resource that has the members for which examples are generated.
 	resource string
 	// texts maps names of members to values that replace the generated ones.
 	texts map[string]string
 }
 
-// pendingExample adapts the example of a Pending to the status. Only with status 202 it has
-// data.action.
+// pendingExample adapts the example of a Pending to the status: the member data.action is only in
+// a response with status 202.
 func pendingExample(sample json.RawMessage, status int) json.RawMessage {
 	var reply Reply[map[string]json.RawMessage]
 	if status == http.StatusAccepted || json.Unmarshal(sample, &reply) != nil {
@@ -90,20 +91,20 @@ func pendingExample(sample json.RawMessage, status int) json.RawMessage {
 	return encoded
 }
 
-// sample returns an example of the type for a field with the name.
+// sample returns an example of the type for a field with the name and the tag. Both are empty for a
+// whole body.
 func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json.RawMessage {
-	if own := tag.Get("sample"); own != "" {
-		if json.Valid([]byte(own)) {
-			return json.RawMessage(own)
+	if example := tag.Get("sample"); example != "" {
+		if json.Valid([]byte(example)) {
+			return json.RawMessage(example)
 		}
 
-		return quoted(own)
+		return quoted(example)
 	}
 
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = elementType(t)
 
+	// Types with a JSON encoding of their own.
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return quoted(sampleText(name+"At", ""))
@@ -111,13 +112,15 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 		return json.RawMessage(`{}`)
 	}
 
-	if one, ok := reflect.Zero(t).Interface().(interface{ JSONSchemaOneOf() []any }); ok {
-		return s.sample(reflect.TypeOf(one.JSONSchemaOneOf()[0]), name, tag)
+	if union, ok := reflect.Zero(t).Interface().(interface{ JSONSchemaOneOf() []any }); ok {
+		firstType := reflect.TypeOf(union.JSONSchemaOneOf()[0])
+		return s.sample(firstType, name, tag)
 	}
 
 	switch t.Kind() {
 	case reflect.Struct:
-		if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || t.Implements(reflect.TypeFor[json.Marshaler]()) {
+		isUnmarshaler := reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+		if isUnmarshaler || t.Implements(reflect.TypeFor[json.Marshaler]()) {
 			return quoted(s.text(name, tag))
 		}
 
@@ -125,15 +128,19 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 
 		return s.object(t)
 	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 {
+		isBinary := t.Elem().Kind() == reflect.Uint8
+		if isBinary {
 			return quoted(s.text(name, tag))
 		}
 
-		return json.RawMessage("[" + string(s.sample(t.Elem(), strings.TrimSuffix(name, "s"), itemRules(tag))) + "]")
+		item := s.sample(t.Elem(), strings.TrimSuffix(name, "s"), itemRules(tag))
+
+		return json.RawMessage("[" + string(item) + "]")
 	case reflect.Map:
 		return json.RawMessage(`{}`)
 	case reflect.Bool:
-		return json.RawMessage(strconv.FormatBool(name != "totalIsEstimate" && name != "remote"))
+		isTrue := name != "totalIsEstimate" && name != "remote" // false is the usual value of these two
+		return json.RawMessage(strconv.FormatBool(isTrue))
 	case reflect.String:
 		if values := s.Values[t]; len(values) > 0 {
 			return quoted(values[0])
@@ -147,7 +154,8 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 	return json.RawMessage(cmp.Or(samples()["number."+name], "1"))
 }
 
-// itemRules returns the rules of the items of a list.
+// itemRules returns the tag with the rules for the items of a list: those after "dive" in the tag
+// of the list.
 func itemRules(tag reflect.StructTag) reflect.StructTag {
 	_, items, _ := strings.Cut(tag.Get("validate"), "dive")
 	return reflect.StructTag(`validate:` + strconv.Quote(strings.TrimPrefix(items, ",")))
@@ -169,19 +177,22 @@ func (s sampler) text(name string, tag reflect.StructTag) string {
 // sampleText returns the example for a name: one of its permitted values, that of samples.txt,
 // or a timestamp for names such as createdAt.
 func sampleText(name string, tag reflect.StructTag) string {
-	text, known := samples()[name]
+	text, hasSample := samples()[name]
 
-	of := strings.Split(tag.Get("enum"), ",")
+	permitted := strings.Split(tag.Get("enum"), ",")
 	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
 		if values, ok := strings.CutPrefix(rule, "oneof="); ok {
-			of = strings.Fields(values)
+			permitted = strings.Fields(values)
 		}
 	}
 
+	isRestricted := len(permitted) > 0 && permitted[0] != ""
+	isPermitted := hasSample && slices.Contains(permitted, text)
+
 	switch {
-	case len(of) > 0 && of[0] != "" && (!known || !slices.Contains(of, text)):
-		return strings.Trim(of[len(of)-1], "'")
-	case known:
+	case isRestricted && !isPermitted:
+		return strings.Trim(permitted[len(permitted)-1], "'")
+	case hasSample:
 		return text
 	case strings.Contains(strings.ToLower(name), "deadline"):
 		return sampleDeadline
@@ -193,16 +204,16 @@ func sampleText(name string, tag reflect.StructTag) string {
 }
 
 // quoted returns the text as a JSON string in which HTML is not escaped.
-func quoted(s string) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
+func quoted(text string) json.RawMessage {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
 
-	if err := enc.Encode(s); err != nil {
+	if err := encoder.Encode(text); err != nil {
 		return json.RawMessage(`""`)
 	}
 
-	return bytes.TrimSpace(b.Bytes())
+	return bytes.TrimSpace(buffer.Bytes())
 }
 
 // object returns an example of a struct in the order of its fields, without those that
@@ -244,26 +255,36 @@ func (s sampler) body(o Operation) json.RawMessage {
 	return nil
 }
 
-// addExamples adds examples to the description of the operation.
+// bodyContent describes the body of a request or response, by media type.
+type bodyContent map[string]openapi31.MediaType
+
+// setExample sets the example of a media type, if the content has the type.
+func (c bodyContent) setExample(mediaType string, value json.RawMessage) {
+	if described, ok := c[mediaType]; ok && value != nil {
+		described.WithExample(value)
+
+		c[mediaType] = described
+	}
+}
+
+// setExamples sets the example of each media type.
+func (c bodyContent) setExamples(value json.RawMessage) {
+	for mediaType := range c {
+		c.setExample(mediaType, value)
+	}
+}
+
+// addExamples adds examples of the bodies and the path parameters to the description of the
+// operation.
 func (s sampler) addExamples(op *openapi31.Operation, route Route) {
-	example := func(content map[string]openapi31.MediaType, media string, value json.RawMessage) {
-		if m, ok := content[media]; ok && value != nil {
-			m.WithExample(value)
-
-			content[media] = m
-		}
-	}
 	if op.RequestBody != nil && op.RequestBody.RequestBody != nil {
-		for media := range op.RequestBody.RequestBody.Content {
-			example(op.RequestBody.RequestBody.Content, media, s.body(route.Op))
-		}
+		bodyContent(op.RequestBody.RequestBody.Content).setExamples(s.body(route.Op))
 	}
 
-	for i, p := range op.Parameters {
+	for _, p := range op.Parameters {
 		if p.Parameter != nil && p.Parameter.In == openapi31.ParameterInPath {
-			resource, _ := identifiedResource(p.Parameter.Name, pathResource(route.Path, p.Parameter.Name))
-			op.Parameters[i].Parameter.WithExample(sampleID(resource))
-			describePath(op.Parameters[i].Parameter, route.Path)
+			p.Parameter.WithExample(sampleParameter(route.Path, p.Parameter.Name))
+			describePath(p.Parameter, route.Path)
 		}
 	}
 
@@ -272,37 +293,53 @@ func (s sampler) addExamples(op *openapi31.Operation, route Route) {
 	}
 
 	for code, response := range op.Responses.MapOfResponseOrReferenceValues {
-		if response.Response == nil {
-			continue
-		}
-
-		status, _ := strconv.Atoi(code)
-		switch {
-		case status == route.status() && route.Op.Out == reflect.TypeFor[File]():
-			for media := range response.Response.Content {
-				example(response.Response.Content, media, quoted("(the bytes of the file)"))
-			}
-		case route.Op.Out.Implements(reflect.TypeFor[pending]()) && (status == route.status() || status == http.StatusAccepted):
-			example(response.Response.Content, "application/json", pendingExample(s.sample(route.Op.responseType(), "", ""), status))
-		case status == route.status():
-			example(response.Response.Content, "application/json", s.sample(route.Op.responseType(), "", ""))
-			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID("listing")+",\"Registered Nurse, ICU\"\r\n"))
-		default:
-			_, body := s.Fault(s.fault(route, status))
-			if placed, ok := body.(ErrorBody); ok {
-				body = placed.ForRequest(pathParam.ReplaceAllStringFunc(route.Path, func(param string) string {
-					resource, _ := identifiedResource(param[1:], pathResource(route.Path, param[1:]))
-					return sampleID(resource)
-				}), sampleID("request"))
-			}
-
-			if encoded, err := json.Marshal(body); err == nil {
-				for media := range response.Response.Content {
-					example(response.Response.Content, media, encoded)
-				}
-			}
+		if response.Response != nil {
+			status, _ := strconv.Atoi(code)
+			s.addResponseExample(response.Response.Content, route, status)
 		}
 	}
+}
+
+// addResponseExample adds the examples of the response with the status.
+func (s sampler) addResponseExample(c bodyContent, route Route, status int) {
+	isSuccess := status == route.status()
+
+	switch {
+	case isSuccess && route.Op.Out == reflect.TypeFor[File]():
+		c.setExamples(quoted("(the bytes of the file)"))
+	case (isSuccess || status == http.StatusAccepted) && route.Op.Out.Implements(reflect.TypeFor[pending]()):
+		c.setExample("application/json", pendingExample(s.sample(route.Op.responseType(), "", ""), status))
+	case isSuccess:
+		c.setExample("application/json", s.sample(route.Op.responseType(), "", ""))
+		c.setExample("text/csv", quoted("id,title\r\n"+sampleID("listing")+",\"Registered Nurse, ICU\"\r\n"))
+	default:
+		encoded, err := json.Marshal(s.faultBody(route, status))
+		if err == nil {
+			c.setExamples(encoded)
+		}
+	}
+}
+
+// faultBody returns an example of the body of a failure with the status.
+func (s sampler) faultBody(route Route, status int) any {
+	_, body := s.Fault(s.fault(route, status))
+
+	errorBody, ok := body.(ErrorBody)
+	if !ok {
+		return body
+	}
+
+	path := pathParam.ReplaceAllStringFunc(route.Path, func(parameter string) string {
+		return sampleParameter(route.Path, strings.TrimPrefix(parameter, ":"))
+	})
+
+	return errorBody.ForRequest(path, sampleID("request"))
+}
+
+// sampleParameter returns an example of the path parameter with the name.
+func sampleParameter(path, name string) string {
+	resource, _ := identifiedResource(name, pathResource(path, name))
+	return sampleID(resource)
 }
 
 // fault returns an example fault of the operation with the status.
@@ -340,20 +377,16 @@ func (s sampler) fault(r Route, status int) *fault.Error {
 
 // badRequest returns the fault of a request with an invalid limit and an empty body.
 func badRequest(o Operation) *fault.Error {
-	none := func(string) string { return "" }
-	_, err := o.bind(&Request{
-		Path:   none,
-		Header: none,
-		Cookie: none,
-		Body:   []byte("{}"),
-		Query: func(name string) []string {
-			if name == "limit" {
-				return []string{"many"}
-			}
+	noText := func(string) string { return "" }
+	invalidLimit := func(name string) []string {
+		if name == "limit" {
+			return []string{"many"}
+		}
 
-			return nil
-		},
-	})
+		return nil
+	}
+
+	err := o.Check(&Request{Path: noText, Query: invalidLimit, Header: noText, Cookie: noText, Body: []byte("{}")})
 
 	var f *fault.Error
 	if !errors.As(err, &f) || StatusOf(f) != http.StatusBadRequest {

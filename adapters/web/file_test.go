@@ -25,9 +25,9 @@ func TestDisposition_FileName_IsEscaped(t *testing.T) {
 		header := File{Name: name}.Disposition()
 		require.NotContains(t, header, "\n")
 
-		kind, params, err := mime.ParseMediaType(header)
+		disposition, parameters, err := mime.ParseMediaType(header)
 		require.NoError(t, err, header)
-		require.Equal(t, "attachment", kind)
-		require.Equal(t, want, params["filename"], header)
+		require.Equal(t, "attachment", disposition)
+		require.Equal(t, want, parameters["filename"], header)
 	}
 }

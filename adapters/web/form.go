@@ -20,14 +20,13 @@ type FormData struct {
 	Files  map[string]FormFile
 }
 
-// FormFile is a file of a form. If no file was selected for a field, browsers send a file
-// without a name and content; ParseForm ignores it.
+// FormFile is a file of a form.
 type FormFile struct {
 	Name    string
 	Content []byte
 }
 
-// readForm parses a form without files.
+// readForm parses a form, and returns an error if it has a file.
 func readForm(contentType string, body []byte) (url.Values, error) {
 	form, err := ParseForm(contentType, body)
 	for name := range form.Files {
@@ -43,66 +42,94 @@ func isMultipart(contentType string) bool {
 	return err == nil && kind == "multipart/form-data"
 }
 
+var (
+	errMalformedForm = fault.InvalidField("body", "must be a well-formed form")
+	errTooManyParts  = fault.InvalidField("body", "must not have so many fields")
+	errNoForm        = fault.InvalidField(
+		"body",
+		"must be a form, multipart/form-data or application/x-www-form-urlencoded",
+	)
+)
+
 // ParseForm parses a form in one of the encodings of browsers, multipart/form-data
 // (RFC 7578) or URL-encoded. An empty body is an empty form.
 func ParseForm(contentType string, body []byte) (FormData, error) {
-	wrong := func(message string) (FormData, error) { return FormData{}, fault.InvalidField("body", message) }
+	if len(body) == 0 {
+		return FormData{Values: url.Values{}}, nil
+	}
 
 	kind, params, err := mime.ParseMediaType(contentType)
 	switch {
-	case len(body) == 0:
-		return FormData{Values: url.Values{}}, nil
 	case err == nil && kind == "application/x-www-form-urlencoded":
 		values, err := url.ParseQuery(string(body))
 		if err != nil {
-			return wrong("must be a well-formed form")
+			return FormData{}, errMalformedForm
 		}
 
 		if len(values) > maxParts {
-			return wrong("must not have so many fields")
+			return FormData{}, errTooManyParts
 		}
 
 		return FormData{Values: values}, nil
 	case err == nil && kind == "multipart/form-data" && params["boundary"] != "":
-		// multipart.Reader accepts a body that is truncated between two parts.
-		if !bytes.Contains(body, []byte("--"+params["boundary"]+"--")) {
-			return wrong("must be a well-formed form")
-		}
-
-		form := FormData{url.Values{}, map[string]FormFile{}}
-
-		parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
-		for n := 0; ; n++ {
-			part, err := parts.NextRawPart()
-			if errors.Is(err, io.EOF) {
-				return form, nil
-			}
-
-			if err != nil {
-				return wrong("must be a well-formed form")
-			}
-
-			if n == maxParts {
-				return wrong("must not have so many fields")
-			}
-
-			content, err := io.ReadAll(part)
-			if err != nil {
-				return wrong("must be a well-formed form")
-			}
-
-			name := part.FormName()
-			switch _, exists := form.Files[name]; {
-			case part.FileName() == "" && len(content) == 0 && part.Header.Get("Content-Type") != "": // no file was selected
-			case part.FileName() == "":
-				form.Values.Add(name, string(content))
-			case exists:
-				return FormData{}, fault.InvalidField(clip(name), "must be sent only once")
-			default:
-				form.Files[name] = FormFile{part.FileName(), content}
-			}
-		}
+		return parseMultipart(body, params["boundary"])
 	}
 
-	return wrong("must be a form, multipart/form-data or application/x-www-form-urlencoded")
+	return FormData{}, errNoForm
+}
+
+// parseMultipart parses a form in the encoding multipart/form-data.
+func parseMultipart(body []byte, boundary string) (FormData, error) {
+	// multipart.Reader accepts a body that is truncated between two parts.
+	isComplete := bytes.Contains(body, []byte("--"+boundary+"--"))
+	if !isComplete {
+		return FormData{}, errMalformedForm
+	}
+
+	form := FormData{Values: url.Values{}, Files: map[string]FormFile{}}
+
+	parts := multipart.NewReader(bytes.NewReader(body), boundary)
+	for n := 0; ; n++ {
+		part, err := parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return form, nil
+		}
+
+		if err != nil {
+			return FormData{}, errMalformedForm
+		}
+
+		if n == maxParts {
+			return FormData{}, errTooManyParts
+		}
+
+		content, err := io.ReadAll(part)
+		if err != nil {
+			return FormData{}, errMalformedForm
+		}
+
+		if err := form.add(part, content); err != nil {
+			return FormData{}, err
+		}
+	}
+}
+
+// add adds a part of the body: a text, or a file. It ignores the empty file without a name that
+// browsers send for a field for which no file was selected.
+func (f FormData) add(part *multipart.Part, content []byte) error {
+	name := part.FormName()
+	isFile := part.FileName() != ""
+	isUnselected := !isFile && len(content) == 0 && part.Header.Get("Content-Type") != ""
+
+	switch _, exists := f.Files[name]; {
+	case isUnselected:
+	case !isFile:
+		f.Values.Add(name, string(content))
+	case exists:
+		return fault.InvalidField(clip(name), "must be sent only once")
+	default:
+		f.Files[name] = FormFile{Name: part.FileName(), Content: content}
+	}
+
+	return nil
 }

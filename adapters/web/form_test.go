@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"mime/multipart"
-	"strings"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,16 +19,16 @@ type formInput struct {
 	Number int    `formData:"number"`
 }
 
-// bindForm binds a form. The value of a cookie is its name and "!".
-func bindForm(contentType, body string) (in formInput, err error) {
-	op := Op(func(_ context.Context, _ Call, got formInput) (Done, error) { in = got; return Done{}, nil })
+// bindForm binds a form by an operation. The value of a cookie is its name and "!".
+func bindForm(contentType, body string) (bound formInput, err error) {
+	op := Op(func(_ context.Context, _ Call, in formInput) (Done, error) { bound = in; return Done{}, nil })
 	_, err = op.Handle(context.Background(), Call{}, &Request{
 		Header: func(string) string { return contentType },
 		Cookie: func(name string) string { return name + "!" },
 		Body:   []byte(body),
 	})
 
-	return in, err
+	return bound, err
 }
 
 // multipartOf returns a form with the fields (name, value) in the encoding multipart/form-data.
@@ -54,58 +54,64 @@ func TestForm_BothEncodings_AreRead(t *testing.T) {
 	t.Parallel()
 
 	want := formInput{Guest: "guest!", Name: "Zoë &", Number: 7}
-	got, err := bindForm(urlEncoded+"; charset=UTF-8", "name=Zo%C3%AB+%26&number=7&other=x")
+	bound, err := bindForm(urlEncoded+"; charset=UTF-8", "name=Zo%C3%AB+%26&number=7&other=x")
 	require.NoError(t, err)
-	require.Equal(t, want, got)
+	require.Equal(t, want, bound)
 
-	kind, body := multipartOf(t, [2]string{"name", "Zoë &"}, [2]string{"number", "7"}, [2]string{"other", "x"})
-	got, err = bindForm(kind, body)
+	multipartType, body := multipartOf(t, [2]string{"name", "Zoë &"}, [2]string{"number", "7"}, [2]string{"other", "x"})
+	bound, err = bindForm(multipartType, body)
 	require.NoError(t, err)
-	require.Equal(t, want, got)
+	require.Equal(t, want, bound)
 
-	got, err = bindForm("", "")
+	bound, err = bindForm("", "")
 	require.NoError(t, err)
-	require.Equal(t, formInput{Guest: "guest!"}, got)
+	require.Equal(t, formInput{Guest: "guest!"}, bound)
 }
 
-// TestForm_Malformed_IsRejected checks that ambiguous or invalid forms are refused, with the
-// field that is wrong, or "body". 101 fields are one above the limit.
+// TestForm_Malformed_IsRejected checks that ambiguous or invalid forms are refused, and that the
+// error names the field that is wrong, or "body".
 func TestForm_Malformed_IsRejected(t *testing.T) {
 	t.Parallel()
 
-	twiceKind, twice := multipartOf(t, [2]string{"name", "a"}, [2]string{"name", "b"})
+	twiceType, twice := multipartOf(t, [2]string{"name", "a"}, [2]string{"name", "b"})
 
-	var manyFields [][2]string
-	for i := range 101 {
-		manyFields = append(manyFields, [2]string{fmt.Sprint("f", i), "x"})
+	// A form with one field above the limit, in both encodings.
+	var fields [][2]string
+
+	tooManyEncoded := url.Values{}
+	for i := range maxParts + 1 {
+		fieldName := fmt.Sprint("f", i)
+		fields = append(fields, [2]string{fieldName, "x"})
+		tooManyEncoded.Set(fieldName, "x")
 	}
 
-	manyKind, many := multipartOf(t, manyFields...)
+	tooManyType, tooMany := multipartOf(t, fields...)
+
 	var upload bytes.Buffer
 	w := multipart.NewWriter(&upload)
 	_, err := w.CreateFormFile("name", "cv.pdf")
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 
-	for name, c := range map[string]struct{ kind, body, field string }{
-		"JSON":                     {"application/json", `{"name":"a"}`, "body"},
-		"nothing said":             {"", "name=a", "body"},
-		"nonsense said":            {";;;", "name=a", "body"},
-		"no boundary":              {"multipart/form-data", "name=a", "body"},
-		"a torn multipart":         {manyKind, many[:len(many)/2], "body"},
-		"bad escapes":              {urlEncoded, "name=%zz", "body"},
-		"many fields":              {manyKind, many, "body"},
-		"many fields in the other": {urlEncoded, strings.ReplaceAll(strings.Repeat("&f#=x", 101), "#", "%"), "body"},
-		"a field twice":            {urlEncoded, "name=a&name=b", "name"},
-		"a part twice":             {twiceKind, twice, "name"},
-		"a file":                   {w.FormDataContentType(), upload.String(), "name"},
-		"bad UTF-8":                {urlEncoded, "name=%ff", "name"},
-		"a NUL":                    {urlEncoded, "name=%00", "name"},
-		"a word for a number":      {urlEncoded, "number=seven", "number"},
-		"a long name":              {urlEncoded, "name=abcdef", "name"},
+	for name, test := range map[string]struct{ contentType, body, wantField string }{
+		"JSON":                     {contentType: "application/json", body: `{"name":"a"}`, wantField: "body"},
+		"no content type":          {contentType: "", body: "name=a", wantField: "body"},
+		"invalid content type":     {contentType: ";;;", body: "name=a", wantField: "body"},
+		"no boundary":              {contentType: "multipart/form-data", body: "name=a", wantField: "body"},
+		"a truncated multipart":    {contentType: tooManyType, body: tooMany[:len(tooMany)/2], wantField: "body"},
+		"bad escapes":              {contentType: urlEncoded, body: "name=%zz", wantField: "body"},
+		"too many parts":           {contentType: tooManyType, body: tooMany, wantField: "body"},
+		"too many encoded fields":  {contentType: urlEncoded, body: tooManyEncoded.Encode(), wantField: "body"},
+		"a field twice":            {contentType: urlEncoded, body: "name=a&name=b", wantField: "name"},
+		"a part twice":             {contentType: twiceType, body: twice, wantField: "name"},
+		"a file":                   {contentType: w.FormDataContentType(), body: upload.String(), wantField: "name"},
+		"bad UTF-8":                {contentType: urlEncoded, body: "name=%ff", wantField: "name"},
+		"a NUL":                    {contentType: urlEncoded, body: "name=%00", wantField: "name"},
+		"a word for a number":      {contentType: urlEncoded, body: "number=seven", wantField: "number"},
+		"a name above the maximum": {contentType: urlEncoded, body: "name=abcdef", wantField: "name"},
 	} {
-		_, err := bindForm(c.kind, c.body)
+		_, err := bindForm(test.contentType, test.body)
 		require.ErrorIs(t, err, fault.ErrInvalid, name)
-		require.Equal(t, c.field, fault.Of(err).Fields[0].Name, name)
+		require.Equal(t, test.wantField, fault.Of(err).Fields[0].Name, name)
 	}
 }

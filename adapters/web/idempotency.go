@@ -12,24 +12,29 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
+// replayedHeader marks a response that was stored for an earlier request with the same key.
 const replayedHeader = "Idempotency-Replayed"
 
-// withIdempotency executes the operation once for each Idempotency-Key. For a repeated
-// request it returns the stored answer.
+// withIdempotency calls run at most once for each Idempotency-Key. For a repeated request it
+// returns the stored answer. Without a key, for guests, and for routes that are not idempotent,
+// it only calls run.
 func (a Admission) withIdempotency(
 	ctx context.Context,
-	s API,
+	api API,
 	route Route,
 	call Call,
 	in Incoming,
 	run func(ctx context.Context) (Answer, error),
 ) (Answer, error) {
-	keys, owner := in.Headers(IdempotencyKey), ownerOf(call)
+	keys := in.Headers(IdempotencyKey)
 	if len(keys) > 1 {
 		return Answer{}, fault.InvalidField(IdempotencyKey, "must be sent only once")
 	}
 
-	if len(keys) == 0 || keys[0] == "" || owner == "" || !route.Idempotent() {
+	owner := ownerOf(call)
+
+	hasKey := len(keys) == 1 && keys[0] != ""
+	if !hasKey || owner == "" || !route.Idempotent() {
 		return run(ctx)
 	}
 
@@ -38,9 +43,11 @@ func (a Admission) withIdempotency(
 		return Answer{}, err
 	}
 
-	// The body may contain a password, which could be guessed from a hash without a key.
+	// The fingerprint identifies the content of the request: a second request with the key and
+	// another content is refused. It is an HMAC, because the body may contain a password, which
+	// could be guessed from a hash without a key.
 	fingerprint := hmac.New(sha256.New, []byte(key))
-	fingerprint.Write([]byte(s.CanonicalPath(in.URL) + "\n"))
+	fingerprint.Write([]byte(api.CanonicalPath(in.URL) + "\n"))
 	fingerprint.Write(in.Body)
 
 	request := idempotency.Request{
@@ -49,9 +56,10 @@ func (a Admission) withIdempotency(
 		Key:         key,
 		Fingerprint: hex.EncodeToString(fingerprint.Sum(nil)),
 	}
-	refusal := func(err error) (idempotency.Answer, bool) {
-		refused := s.RenderError(err, in.URLPath, in.RequestID)
-		return idempotency.Answer{Status: refused.Status, Body: refused.Body}, isStorableStatus(refused.Status)
+	// refusal returns the answer for an error of the operation, and whether to store it.
+	refusal := func(err error) (refused idempotency.Answer, isStored bool) {
+		answer := api.RenderError(err, in.URLPath, in.RequestID)
+		return idempotency.Answer{Status: answer.Status, Body: answer.Body}, isStorableStatus(answer.Status)
 	}
 
 	var answer Answer
@@ -75,7 +83,7 @@ func (a Admission) withIdempotency(
 		return Answer{
 			Status:  stored.Status,
 			Body:    stored.Body,
-			Headers: map[string]string{replayedHeader: "true", "Content-Type": s.mediaType(stored.Status)},
+			Headers: map[string]string{replayedHeader: "true", "Content-Type": api.mediaType(stored.Status)},
 		}, nil
 	}
 
@@ -83,16 +91,17 @@ func (a Admission) withIdempotency(
 }
 
 // ownerOf returns the owner of an Idempotency-Key: the user, or the app and its user, so
-// that the keys of two apps do not collide.
+// that the keys of two apps do not collide. The owner of an app has the form of a UUID, as user
+// ids have: a hash of the ids of the app and the user.
 func ownerOf(c Call) string {
 	if c.Caller.App.ID == "" {
 		return c.Actor.UserID
 	}
 
 	sum := sha256.Sum256([]byte(c.Caller.App.ID + c.Caller.UserID))
-	h := hex.EncodeToString(sum[:16])
+	digits := hex.EncodeToString(sum[:16])
 
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
 // isStorableStatus reports whether a response with the status is stored for its key.
@@ -103,8 +112,11 @@ func isStorableStatus(status int) bool {
 		return false
 	}
 
-	return status < 500
+	return status < http.StatusInternalServerError
 }
+
+// maxIdempotencyKey is the maximum length of a key.
+const maxIdempotencyKey = 255
 
 // parseIdempotencyKey parses the header Idempotency-Key: a quoted string, as the IETF draft
 // requires (RFC 8941), or the text without quotes that most clients send.
@@ -114,7 +126,8 @@ func parseIdempotencyKey(header string) (string, error) {
 		key = key[1 : len(key)-1]
 	}
 
-	if key == "" || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
+	isPrintable := !strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' })
+	if key == "" || len(key) > maxIdempotencyKey || !isPrintable {
 		return "", fault.InvalidField(IdempotencyKey, "must be 1 to 255 printable ASCII characters")
 	}
 

@@ -10,15 +10,15 @@ import (
 	"github.com/swaggest/openapi-go/openapi31"
 )
 
-// The field intent of a body selects what the operation does. The tag intents:"a b" of another
-// field names the intents that use the field; without the tag, all of them do. The description
-// of such a body is one schema and one example for each intent, so that generated clients have
-// one type for each.
-
+// intentField is the member of a body that selects what the operation does. The tag
+// intents:"a b" of another field names the intents that use the field. A field without the tag is
+// used by all of them. Such a body is documented as one schema and one example for each intent, so
+// that generated clients have one type for each.
 const intentField = "intent"
 
-// intentsByField returns the tags intents of the fields of a body by their names. Fields of an
-// embedded struct have the tag of the struct.
+// intentsByField returns the intents that use each field of a body, by the name of the field: nil
+// if all of them do. Fields of an embedded struct have the tag of the struct, unless they have a
+// tag of their own.
 func intentsByField(t reflect.Type) map[string][]string {
 	intents := map[string][]string{}
 	for i := range t.NumField() {
@@ -28,12 +28,12 @@ func intentsByField(t reflect.Type) map[string][]string {
 		tag := strings.Fields(f.Tag.Get("intents"))
 		switch {
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
-			for embedded, own := range intentsByField(f.Type) {
-				if len(own) == 0 {
-					own = tag
+			for embedded, ownTag := range intentsByField(f.Type) {
+				if len(ownTag) == 0 {
+					ownTag = tag
 				}
 
-				intents[embedded] = own
+				intents[embedded] = ownTag
 			}
 		case name != "" && name != "-":
 			intents[name] = tag
@@ -50,15 +50,21 @@ func describeIntents(spec *openapi31.Spec, op *openapi31.Operation, in reflect.T
 		return
 	}
 
-	fields := intentsByField(in)
-	if !slices.ContainsFunc(slices.Collect(maps.Values(fields)), func(tag []string) bool { return len(tag) > 0 }) {
+	intents := intentsByField(in)
+
+	hasTag := false
+	for _, tag := range intents {
+		hasTag = hasTag || len(tag) > 0
+	}
+
+	if !hasTag {
 		return
 	}
 
 	content := op.RequestBody.RequestBody.Content
 	body := content["application/json"]
-	ref, _ := body.Schema["$ref"].(string)
-	name := strings.TrimPrefix(ref, "#/components/schemas/")
+	reference, _ := body.Schema["$ref"].(string)
+	name := strings.TrimPrefix(reference, components)
 	schema := spec.Components.Schemas[name]
 
 	example := map[string]json.RawMessage{}
@@ -70,10 +76,10 @@ func describeIntents(spec *openapi31.Spec, op *openapi31.Operation, in reflect.T
 
 	examples := map[string]openapi31.ExampleOrReference{}
 	for _, intent := range intentsOf(in) {
-		uses := func(field string) bool { return len(fields[field]) == 0 || slices.Contains(fields[field], intent) }
-		variants = append(variants, intentSchema(schema, intent, uses))
+		isUsed := func(field string) bool { return len(intents[field]) == 0 || slices.Contains(intents[field], intent) }
+		variants = append(variants, intentSchema(schema, intent, isUsed))
 		value := maps.Clone(example)
-		maps.DeleteFunc(value, func(field string, _ json.RawMessage) bool { return !uses(field) })
+		maps.DeleteFunc(value, func(field string, _ json.RawMessage) bool { return !isUsed(field) })
 
 		value[intentField] = quoted(intent)
 		examples[intent] = openapi31.ExampleOrReference{Example: (&openapi31.Example{}).WithValue(value)}
@@ -101,26 +107,29 @@ func intentsOf(t reflect.Type) []string {
 	return nil
 }
 
-// intentSchema returns the schema of a body with one intent and the fields that it uses.
-func intentSchema(schema map[string]any, intent string, uses func(field string) bool) map[string]any {
+// intentSchema returns the part of the schema of a body that describes one intent: the fields that
+// the intent uses.
+func intentSchema(schema map[string]any, intent string, isUsed func(field string) bool) map[string]any {
 	properties := map[string]any{}
 
-	all, _ := schema["properties"].(map[string]any)
-	for field, property := range all {
-		if uses(field) {
+	allProperties, _ := schema["properties"].(map[string]any)
+	for field, property := range allProperties {
+		if isUsed(field) {
 			properties[field] = property
 		}
 	}
 
 	properties[intentField] = map[string]any{"type": "string", "const": intent}
-	variant := map[string]any{"title": intent, "type": "object", "properties": properties, "required": []any{intentField}}
 
-	required, _ := schema["required"].([]any)
-	for _, field := range required {
-		if field, _ := field.(string); field != intentField && uses(field) {
-			variant["required"] = append(variant["required"].([]any), field)
+	required := []any{intentField}
+
+	allRequired, _ := schema["required"].([]any)
+	for _, value := range allRequired {
+		field, _ := value.(string)
+		if field != intentField && isUsed(field) {
+			required = append(required, field)
 		}
 	}
 
-	return variant
+	return map[string]any{"title": intent, "type": "object", "properties": properties, "required": required}
 }

@@ -11,34 +11,36 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// decode fills v from the object at n and reports whether it is an object.
-func (p *plan) decode(d document, n int, v reflect.Value, prefix string, bad *problems) bool {
+// decode sets the fields of target, which has the type of the plan, from the node n of the
+// document. It reports false if the node is not an object. The paths of the fields begin with
+// prefix. Problems of the members are added to found.
+func (p *plan) decode(d document, n int, target reflect.Value, prefix string, found *problems) bool {
 	if d[n].kind != '{' {
 		return false
 	}
 
-	d.children(n, func(c int) {
-		i, known := p.byJSON[d[c].name]
+	d.children(n, func(member int) {
+		i, known := p.byJSON[d[member].name]
 		if !known {
 			return
 		}
 
 		f := p.fields[i]
 		path := prefix + f.name
-		bad.positionByPath[path] = len(bad.positionByPath)
-		decodeValue(d, c, v.FieldByIndex(f.index), path, bad)
+		found.positionByPath[path] = len(found.positionByPath)
+		decodeValue(d, member, target.FieldByIndex(f.index), path, found)
 	})
 
 	return true
 }
 
-// decodeValue sets v from the value at n. Unlike encoding/json, it continues after an error, so
+// decodeValue sets target from the node n. Unlike encoding/json, it continues after an error, so
 // that all invalid fields are reported at once.
-func decodeValue(d document, n int, v reflect.Value, path string, bad *problems) {
-	t, raw := v.Type(), d[n].raw
-	if _, own := v.Addr().Interface().(json.Unmarshaler); own {
-		if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
-			bad.add(path, unmarshalMessage(err))
+func decodeValue(d document, n int, target reflect.Value, path string, found *problems) {
+	t, raw := target.Type(), d[n].raw
+	if _, isUnmarshaler := target.Addr().Interface().(json.Unmarshaler); isUnmarshaler {
+		if err := json.Unmarshal(raw, target.Addr().Interface()); err != nil {
+			found.add(path, unmarshalMessage(err))
 		}
 
 		return
@@ -50,33 +52,33 @@ func decodeValue(d document, n int, v reflect.Value, path string, bad *problems)
 
 	switch {
 	case t.Kind() == reflect.Pointer:
-		fresh := reflect.New(t.Elem())
-		decodeValue(d, n, fresh.Elem(), path, bad)
-		v.Set(fresh)
+		value := reflect.New(t.Elem())
+		decodeValue(d, n, value.Elem(), path, found)
+		target.Set(value)
 	case t.Kind() == reflect.Struct:
-		if !planOf(t).decode(d, n, v, path+".", bad) {
-			bad.add(path, "must be an object")
+		if !planOf(t).decode(d, n, target, path+".", found) {
+			found.add(path, "must be an object")
 		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
-		decodeItems(d, n, v, path, bad)
+		decodeItems(d, n, target, path, found)
 	case t.Kind() == reflect.String && d[n].kind == '"':
 		text, err := unquote(raw)
 		if err != nil {
-			bad.add(path, "must be a string")
+			found.add(path, "must be a string")
 		}
 
-		v.SetString(text)
-	case v.CanInt() && isNumber(d[n].kind):
+		target.SetString(text)
+	case target.CanInt() && isNumber(d[n].kind):
 		number, isWhole := parseWhole(string(raw))
-		if !isWhole || v.OverflowInt(number) {
-			bad.add(path, "must be "+typeName(t))
+		if !isWhole || target.OverflowInt(number) {
+			found.add(path, "must be "+typeName(t))
 			return
 		}
 
-		v.SetInt(number)
+		target.SetInt(number)
 	default:
-		if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
-			bad.add(path, "must be "+typeName(t))
+		if err := json.Unmarshal(raw, target.Addr().Interface()); err != nil {
+			found.add(path, "must be "+typeName(t))
 		}
 	}
 }
@@ -87,7 +89,8 @@ func isNumber(first byte) bool { return first == '-' || '0' <= first && first <=
 // maxExactFloat is the number below which float64 represents every whole number.
 const maxExactFloat = 1 << 53
 
-// parseWhole parses a number of JSON without a fraction: 30, and also 30.0 and 3e1.
+// parseWhole parses a number of JSON without a fraction: 30, and also 30.0 and 3e1. It reports
+// false for numbers with a fraction, and for those that it cannot parse exactly.
 func parseWhole(text string) (n int64, isWhole bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
@@ -101,51 +104,52 @@ func parseWhole(text string) (n int64, isWhole bool) {
 	return int64(x), true
 }
 
-// decodeItems sets a slice from the array at n.
-func decodeItems(d document, n int, v reflect.Value, path string, bad *problems) {
+// decodeItems sets target, which is a slice, from the node n.
+func decodeItems(d document, n int, target reflect.Value, path string, found *problems) {
 	if d[n].kind != '[' {
-		bad.add(path, "must be an array")
+		found.add(path, "must be an array")
 		return
 	}
 
-	t := v.Type()
+	t := target.Type()
 	isRaw := t.Elem() == reflect.TypeFor[json.RawMessage]()
 	count := 0
 	d.children(n, func(int) { count++ })
 
 	// An operation that takes raw items bounds their number itself.
 	if count > maxItems && !isRaw {
-		bad.add(path, "must have at most "+strconv.Itoa(maxItems)+" items")
+		found.add(path, "must have at most "+strconv.Itoa(maxItems)+" items")
 		return
 	}
 
-	out := reflect.MakeSlice(t, count, count)
-	d.children(n, func(c int) {
-		i := d[c].index
+	items := reflect.MakeSlice(t, count, count)
+	d.children(n, func(item int) {
+		i := d[item].index
 		if isRaw {
-			out.Index(i).SetBytes(slices.Clone(d[c].raw))
+			items.Index(i).SetBytes(slices.Clone(d[item].raw))
 			return
 		}
 
-		if len(bad.fields) >= maxProblems { // the other items cannot add problems
+		if len(found.fields) >= maxProblems { // the other items cannot add problems
 			return
 		}
 
-		at := path + "." + strconv.Itoa(i)
+		itemPath := path + "." + strconv.Itoa(i)
 
-		bad.positionByPath[at] = len(bad.positionByPath)
-		if d[c].kind == 'n' {
-			bad.add(at, "must not be null")
+		found.positionByPath[itemPath] = len(found.positionByPath)
+		if d[item].kind == 'n' {
+			found.add(itemPath, "must not be null")
 			return
 		}
 
-		decodeValue(d, c, out.Index(i), at, bad)
+		decodeValue(d, item, items.Index(i), itemPath, found)
 	})
 
-	v.Set(out)
+	target.Set(items)
 }
 
-// unmarshalMessage returns the message of an UnmarshalJSON method.
+// unmarshalMessage returns the message for an error of an UnmarshalJSON method: that of its fault,
+// or a general one.
 func unmarshalMessage(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) && len(f.Fields) > 0 {
@@ -155,7 +159,7 @@ func unmarshalMessage(err error) string {
 	return "has the wrong type"
 }
 
-// typeName describes the type of a field in an error message.
+// typeName describes the type of a field in an error message, after "must be".
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -173,7 +177,7 @@ func typeName(t reflect.Type) string {
 	return "of another type"
 }
 
-// OneOrMany is a string or an array of strings.
+// OneOrMany is a list of strings. In JSON it is a string or an array of strings.
 type OneOrMany []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -198,5 +202,5 @@ func (o *OneOrMany) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// JSONTypes returns the JSON types that it accepts, for the documentation.
+// JSONTypes returns the JSON types that UnmarshalJSON accepts, for the documentation.
 func (OneOrMany) JSONTypes() []string { return []string{"string", "array", "null"} }

@@ -25,12 +25,14 @@ func TestOneOrMany(t *testing.T) {
 		`{"role":["a","b"]}`:  {"a", "b"},
 		`{"role":["\u00e9"]}`: {"é"},
 	} {
-		got, err := bindTo[choices](body, nil)
+		bound, err := bindTo[choices](body, nil)
 		require.NoError(t, err, body)
-		require.Equal(t, want, got.Role, body)
+		require.Equal(t, want, bound.Role, body)
 	}
 }
 
+// TestOneOrMany_OtherTypes_AreRefused checks the messages for values of other types, and that the
+// rules of the field apply to the list.
 func TestOneOrMany_OtherTypes_AreRefused(t *testing.T) {
 	t.Parallel()
 

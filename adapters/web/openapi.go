@@ -22,13 +22,13 @@ import (
 
 // OpenAPI returns the OpenAPI 3.1 document of the API. It is generated from the route
 // table and the types of the operations, so that it cannot differ from the server.
-func OpenAPI(s API, publicURL string) ([]byte, error) {
+func OpenAPI(api API, publicURL string) ([]byte, error) {
 	r := openapi31.NewReflector()
-	r.Spec.Info.Title, r.Spec.Info.Version = s.Title, s.Version
-	r.Spec.Info.WithDescription(s.Description)
+	r.Spec.Info.Title, r.Spec.Info.Version = api.Title, api.Version
+	r.Spec.Info.WithDescription(api.Description)
 	r.Spec.WithServers(openapi31.Server{URL: publicURL})
 
-	if s.Authenticator == nil {
+	if api.Authenticator == nil {
 		r.Spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of a sign-in, valid for 15 minutes.")
 	} else {
 		addSecuritySchemes(r.Spec, publicURL)
@@ -37,18 +37,18 @@ func OpenAPI(s API, publicURL string) ([]byte, error) {
 	r.JSONSchemaReflector().DefaultOptions = append(
 		r.JSONSchemaReflector().DefaultOptions,
 		jsonschema.InterceptProp(rulesToSchema),
-		jsonschema.InterceptProp(valuesToSchema(s.Values)),
+		jsonschema.InterceptProp(valuesToSchema(api.Values)),
 		jsonschema.InterceptProp(describeField),
 		jsonschema.InterceptDefName(definitionName),
 	)
-	for _, route := range s.Routes {
-		if err := describe(r, s, route); err != nil {
+	for _, route := range api.Routes {
+		if err := describe(r, api, route); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", route.Method, route.Path, err)
 		}
 	}
 
-	for _, webhook := range s.Webhooks {
-		if err := describeWebhook(r, s, webhook); err != nil {
+	for _, webhook := range api.Webhooks {
+		if err := describeWebhook(r, api, webhook); err != nil {
 			return nil, fmt.Errorf("%s: %w", webhook.Name, err)
 		}
 	}
@@ -62,9 +62,19 @@ func OpenAPI(s API, publicURL string) ([]byte, error) {
 
 var pathParam = regexp.MustCompile(`:(\w+)`)
 
-// describe adds the operation of the route to the document.
-func describe(r *openapi31.Reflector, s API, route Route) error {
-	oc, err := r.NewOperationContext(route.Method, pathParam.ReplaceAllString(route.Path, "{$1}"))
+// pathTemplate returns the path of the route in the notation of OpenAPI: /jobs/{id}.
+func pathTemplate(route Route) string { return pathParam.ReplaceAllString(route.Path, "{$1}") }
+
+// operationsOf returns the operations of a path.
+func operationsOf(path openapi31.PathItem) []*openapi31.Operation {
+	methods := []*openapi31.Operation{path.Get, path.Post, path.Put, path.Patch, path.Delete}
+	return slices.DeleteFunc(methods, func(op *openapi31.Operation) bool { return op == nil })
+}
+
+// describe adds the operation of the route to the document. The reflector describes what follows
+// from the types of the operation, completeOperation adds the rest.
+func describe(r *openapi31.Reflector, api API, route Route) error {
+	oc, err := r.NewOperationContext(route.Method, pathTemplate(route))
 	if err != nil {
 		return err
 	}
@@ -73,7 +83,41 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 	oc.SetTags(route.Tag)
 	oc.SetSummary(route.Summary)
 	oc.SetDescription(policyText(route))
+	addSecurity(oc, route)
+	addRequest(oc, route)
+	addResponses(oc, route)
 
+	failures := route.failures()
+	oc.AddRespStructure(api.FaultBody, openapi.WithHTTPStatus(failures[0]), func(cu *openapi.ContentUnit) {
+		cu.Description = http.StatusText(failures[0])
+		if errorBody, ok := api.FaultBody.(ErrorBody); ok {
+			cu.ContentType = errorBody.MediaType()
+		}
+	})
+
+	if err := r.AddOperation(oc); err != nil {
+		return err
+	}
+
+	item := r.Spec.Paths.MapOfPathItemValues[pathTemplate(route)]
+	if route.Method == http.MethodDelete && route.TakesBody() {
+		var err error
+		if item.Delete.RequestBody, err = requestBody(r, route.Op.In); err != nil {
+			return err
+		}
+	}
+
+	for _, op := range operationsOf(item) {
+		if op.ID != nil && *op.ID == operationID(route) {
+			completeOperation(r.Spec, api, route, op)
+		}
+	}
+
+	return nil
+}
+
+// addSecurity adds the ways in which clients of the route may authenticate.
+func addSecurity(oc openapi.OperationContext, route Route) {
 	if route.Auth != None {
 		oc.AddSecurity("bearer")
 	}
@@ -85,7 +129,10 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 
 		oc.AddSecurity("oauth", string(route.Scope))
 	}
+}
 
+// addRequest adds the parameters and the body of the operation.
+func addRequest(oc openapi.OperationContext, route Route) {
 	if route.Op.In != reflect.TypeFor[Nothing]() {
 		oc.AddReqStructure(reflect.New(route.Op.In).Interface())
 	}
@@ -96,10 +143,13 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 
 	if route.Idempotent() {
 		oc.AddReqStructure(new(struct {
-			Key string `header:"Idempotency-Key" validate:"max=257"`
+			Key string `header:"Idempotency-Key" validate:"max=257"` // maxIdempotencyKey and two quotes
 		}))
 	}
+}
 
+// addResponses adds the successful responses of the operation, one for each status and media type.
+func addResponses(oc openapi.OperationContext, route Route) {
 	switch route.Op.Out {
 	case reflect.TypeFor[CSV]():
 		oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
@@ -119,65 +169,42 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
 		}
 	}
+}
 
+// completeOperation adds what the types of the operation do not contain: the other failures, the
+// media types of forms, examples and headers.
+func completeOperation(spec *openapi31.Spec, api API, route Route, op *openapi31.Operation) {
+	// All failures have the same body, whose type is reflected once: reflecting it
+	// for each failure took half of the start of a server.
 	failures := route.failures()
-	oc.AddRespStructure(s.FaultBody, openapi.WithHTTPStatus(failures[0]), func(cu *openapi.ContentUnit) {
-		cu.Description = http.StatusText(failures[0])
-		if placed, ok := s.FaultBody.(ErrorBody); ok {
-			cu.ContentType = placed.MediaType()
-		}
-	})
 
-	if err := r.AddOperation(oc); err != nil {
-		return err
+	first := op.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(failures[0])].Response
+	for _, status := range failures[1:] {
+		same := *first
+		same.Description = http.StatusText(status)
+		same.Content = maps.Clone(first.Content)
+		same.Headers = maps.Clone(first.Headers)
+		op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(status), openapi31.ResponseOrReference{Response: &same})
 	}
 
-	item := r.Spec.Paths.MapOfPathItemValues[pathParam.ReplaceAllString(route.Path, "{$1}")]
-	if route.Method == http.MethodDelete && route.TakesBody() {
-		var err error
-		if item.Delete.RequestBody, err = requestBody(r, route.Op.In); err != nil {
-			return err
-		}
+	plan := planOf(route.Op.In)
+	if plan.form { // browsers use either of two encodings
+		content := op.RequestBody.RequestBody.Content
+		content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
 	}
 
-	for _, op := range []*openapi31.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
-		if op == nil || op.ID == nil || *op.ID != operationID(route) {
-			continue
-		}
-
-		// All failures have the same body, whose type is reflected once: reflecting it
-		// for each failure took half of the start of a server.
-		first := op.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(failures[0])].Response
-		for _, status := range failures[1:] {
-			same := *first
-			same.Description = http.StatusText(status)
-			same.Content = maps.Clone(first.Content)
-			same.Headers = maps.Clone(first.Headers)
-			op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(status), openapi31.ResponseOrReference{Response: &same})
-		}
-
-		if planOf(route.Op.In).form { // browsers use either of two encodings
-			content := op.RequestBody.RequestBody.Content
-			content["multipart/form-data"] = content["application/x-www-form-urlencoded"]
-		}
-
-		if file := planOf(route.Op.In).file; file != nil {
-			op.RequestBody.RequestBody.Content["multipart/form-data"] = multipartContent(
-				op.RequestBody.RequestBody.Content["application/json"],
-				file.name,
-			)
-		}
-
-		if route.Auth != Required && route.Scope == "" { // the empty requirement makes credentials optional
-			op.Security = append(op.Security, map[string][]string{})
-		}
-
-		sampler{API: s}.addExamples(op, route)
-		describeIntents(r.Spec, op, route.Op.In)
-		describeHeaders(r.Spec, s, route, op)
+	if plan.file != nil {
+		content := op.RequestBody.RequestBody.Content
+		content["multipart/form-data"] = multipartContent(content["application/json"], plan.file.name)
 	}
 
-	return nil
+	if route.Auth != Required && route.Scope == "" { // the empty requirement makes credentials optional
+		op.Security = append(op.Security, map[string][]string{})
+	}
+
+	sampler{API: api}.addExamples(op, route)
+	describeIntents(spec, op, route.Op.In)
+	describeHeaders(spec, api, route, op)
 }
 
 // multipartContent describes a form with the fields of the JSON body and a file.
@@ -213,7 +240,8 @@ func requestBody(r *openapi31.Reflector, in reflect.Type) (*openapi31.RequestBod
 	return body, nil
 }
 
-// responseType returns the type of the JSON response.
+// responseType returns the type of the JSON response. For a MultiFormat it is the type of its
+// Reply.
 func (o Operation) responseType() reflect.Type {
 	if o.Out.Implements(reflect.TypeFor[multiFormat]()) {
 		return reflect.TypeOf(reflect.Zero(o.Out).Interface().(multiFormat).Answer())
@@ -224,7 +252,8 @@ func (o Operation) responseType() reflect.Type {
 
 func (r Route) status() int { return cmp.Or(r.Status, http.StatusOK) }
 
-// failures returns the error statuses of the route.
+// failures returns the error statuses of the route, sorted: those in Errors, and those that follow
+// from the other columns.
 func (r Route) failures() []int {
 	out := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, r.Errors...)
 
@@ -276,27 +305,25 @@ func (r Route) failures() []int {
 
 // policyText says in words who may use the route, and how often.
 func policyText(route Route) string {
-	var out []string
+	var sentences []string
 	if route.Audience != Anyone {
-		out = append(out, "For "+route.Audience.String()+" accounts.")
+		sentences = append(sentences, "For "+route.Audience.String()+" accounts.")
 	}
 
 	if route.Scope != "" {
-		out = append(out, "Needs the scope `"+string(route.Scope)+"`"+apiKeyNote(route.Scope)+".")
+		sentences = append(sentences, "Needs the scope `"+string(route.Scope)+"`"+apiKeyNote(route.Scope)+".")
 	}
 
 	if route.Permission != "" {
-		out = append(out, "Needs the permission `"+string(route.Permission)+"`.")
+		sentences = append(sentences, "Needs the permission `"+string(route.Permission)+"`.")
 	}
 
 	if route.Limit.Max > 0 {
-		out = append(
-			out,
-			fmt.Sprintf("At most %d requests in %s per client address.", route.Limit.Max, strings.TrimSuffix(route.Limit.Per.String(), "0s")),
-		)
+		period := strings.TrimSuffix(route.Limit.Per.String(), "0s") // 15m0s is written 15m
+		sentences = append(sentences, fmt.Sprintf("At most %d requests in %s per client address.", route.Limit.Max, period))
 	}
 
-	return strings.Join(out, " ")
+	return strings.Join(sentences, " ")
 }
 
 // apiKeyNote says whether API keys have the scope. Sending applications needs the consent of a
@@ -312,15 +339,24 @@ func apiKeyNote(scope integrations.Scope) string {
 // addSecuritySchemes describes the ways in which clients authenticate.
 func addSecuritySchemes(spec *openapi31.Spec, publicURL string) {
 	spec.SetAPIKeySecurity("apiKey", "X-API-Key", openapi.InHeader, "A key of an application, for reading in the name of its owner.")
-	spec.ComponentsEns().WithSecuritySchemesItem("oauth", openapi31.SecuritySchemeOrReference{SecurityScheme: (&openapi31.SecurityScheme{
-		Oauth2: (&openapi31.SecuritySchemeOauth2{}).WithFlows(openapi31.OauthFlows{AuthorizationCode: (&openapi31.OauthFlowsDefsAuthorizationCode{}).
-			WithAuthorizationURL(publicURL + "/oauth/authorize").WithTokenURL(publicURL + "/oauth/token").WithRefreshURL(publicURL + "/oauth/token").
-			WithScopes(map[string]string{
-				string(integrations.JobsRead):          "Read jobs",
-				string(integrations.ApplicationsRead):  "Read the applications that the user may see",
-				string(integrations.ApplicationsWrite): "Apply in the user's name",
-			})}),
-	}).WithDescription("An access token by which a user lets an application act for them: authorization code with PKCE (S256). To try it on this page, register `" + publicURL + "/docs/developer/oauth2-redirect.html` as a redirect address of your application.")})
+
+	codeFlow := &openapi31.OauthFlowsDefsAuthorizationCode{}
+	codeFlow.WithAuthorizationURL(publicURL + "/oauth/authorize")
+	codeFlow.WithTokenURL(publicURL + "/oauth/token")
+	codeFlow.WithRefreshURL(publicURL + "/oauth/token")
+	codeFlow.WithScopes(map[string]string{
+		string(integrations.JobsRead):          "Read jobs",
+		string(integrations.ApplicationsRead):  "Read the applications that the user may see",
+		string(integrations.ApplicationsWrite): "Apply in the user's name",
+	})
+
+	oauth2 := &openapi31.SecuritySchemeOauth2{}
+	oauth2.WithFlows(openapi31.OauthFlows{AuthorizationCode: codeFlow})
+
+	scheme := &openapi31.SecurityScheme{Oauth2: oauth2}
+	scheme.WithDescription("An access token by which a user lets an application act for them: authorization code with PKCE (S256). " +
+		"To try it on this page, register `" + publicURL + "/docs/developer/oauth2-redirect.html` as a redirect address of your application.")
+	spec.ComponentsEns().WithSecuritySchemesItem("oauth", openapi31.SecuritySchemeOrReference{SecurityScheme: scheme})
 }
 
 // operationID names an operation after its method and path:
@@ -340,7 +376,7 @@ func definitionName(_ reflect.Type, name string) string {
 	return definitionNoise.ReplaceAllString(name, "$2")
 }
 
-// rulesToSchema translates the rules of package valid to JSON Schema.
+// rulesToSchema translates the type and the rules of a field (see package valid) to JSON Schema.
 func rulesToSchema(p jsonschema.InterceptPropParams) error {
 	if !p.Processed || p.PropertySchema == nil {
 		return nil
@@ -353,34 +389,7 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 		p.ParentSchema.Required = append(p.ParentSchema.Required, p.Name)
 	}
 
-	if p.Field.Type.Kind() == reflect.Pointer && p.PropertySchema.Ref != nil {
-		// A nil pointer is encoded as null, which a plain reference does not allow.
-		ref := p.PropertySchema.Ref
-		p.PropertySchema.Ref = nil
-		p.PropertySchema.AnyOf = []jsonschema.SchemaOrBool{
-			(&jsonschema.Schema{Ref: ref}).ToSchemaOrBool(),
-			jsonschema.Null.ToSchemaOrBool(),
-		}
-	}
-
-	if k := p.Field.Type.Kind(); k == reflect.Slice && isRequiredInResponse(p) && p.PropertySchema.HasType(jsonschema.Array) {
-		p.PropertySchema.WithType(jsonschema.Array.Type()) // lists in responses are never null
-	}
-
-	t := p.Field.Type
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-
-	if own, ok := reflect.Zero(t).Interface().(interface{ JSONTypes() []string }); ok {
-		p.PropertySchema.Ref, p.PropertySchema.Type = nil, &jsonschema.Type{}
-		for _, name := range own.JSONTypes() {
-			p.PropertySchema.Type.SliceOfSimpleTypeValues = append(
-				p.PropertySchema.Type.SliceOfSimpleTypeValues,
-				jsonschema.SimpleType(name),
-			)
-		}
-	}
+	setTypes(p)
 
 	for _, rule := range rules {
 		if rule.Name == "dive" {
@@ -399,18 +408,57 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 			}
 		case "email", "uuid":
 			p.PropertySchema.WithFormat(rule.Name)
-		case "min", "max":
-			if rule.Name == "min" && slices.Contains(rules, valid.Rule{Name: "omitzero"}) {
-				continue // an empty value is valid
+		case "min":
+			isEmptyValid := slices.Contains(rules, valid.Rule{Name: "omitzero"})
+			if !isEmptyValid {
+				setMinimum(p.PropertySchema, elementType(p.Field.Type).Kind(), n)
 			}
-
-			setBound(p.PropertySchema, t.Kind(), rule.Name == "min", n)
+		case "max":
+			setMaximum(p.PropertySchema, elementType(p.Field.Type).Kind(), n)
 		case "gt":
 			p.PropertySchema.WithExclusiveMinimum(n)
 		}
 	}
 
 	return nil
+}
+
+// setTypes corrects the types of a property: whether it may be null, and the types of a field that
+// has a method JSONTypes.
+func setTypes(p jsonschema.InterceptPropParams) {
+	schema := p.PropertySchema
+
+	if p.Field.Type.Kind() == reflect.Pointer && schema.Ref != nil {
+		// A nil pointer is encoded as null, which a plain reference does not allow.
+		ref := schema.Ref
+		schema.Ref = nil
+		schema.AnyOf = []jsonschema.SchemaOrBool{
+			(&jsonschema.Schema{Ref: ref}).ToSchemaOrBool(),
+			jsonschema.Null.ToSchemaOrBool(),
+		}
+	}
+
+	isList := p.Field.Type.Kind() == reflect.Slice && schema.HasType(jsonschema.Array)
+	if isList && isRequiredInResponse(p) {
+		schema.WithType(jsonschema.Array.Type()) // lists in responses are never null
+	}
+
+	field, hasOwnTypes := reflect.Zero(elementType(p.Field.Type)).Interface().(interface{ JSONTypes() []string })
+	if hasOwnTypes {
+		schema.Ref, schema.Type = nil, &jsonschema.Type{}
+		for _, name := range field.JSONTypes() {
+			schema.Type.SliceOfSimpleTypeValues = append(schema.Type.SliceOfSimpleTypeValues, jsonschema.SimpleType(name))
+		}
+	}
+}
+
+// elementType returns the type to which a pointer type points, and other types as they are.
+func elementType(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+
+	return t
 }
 
 // valuesToSchema adds the possible values of types as enums.
@@ -420,16 +468,12 @@ func valuesToSchema(values map[reflect.Type][]string) jsonschema.InterceptPropFu
 			return nil
 		}
 
-		t := p.Field.Type
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-
-		for _, v := range values[t] {
+		for _, v := range values[elementType(p.Field.Type)] {
 			p.PropertySchema.Enum = append(p.PropertySchema.Enum, v)
 		}
 
-		if len(p.PropertySchema.Enum) > 0 && t != p.Field.Type {
+		isPointer := p.Field.Type.Kind() == reflect.Pointer
+		if len(p.PropertySchema.Enum) > 0 && isPointer {
 			p.PropertySchema.Enum = append(p.PropertySchema.Enum, nil)
 		}
 
@@ -450,21 +494,26 @@ func isRequiredInResponse(p jsonschema.InterceptPropParams) bool {
 	return ok && oc.IsProcessingResponse()
 }
 
-// setBound sets the lower or upper bound, which a rule has in the same words for the length of a
-// text or list and for a number.
-func setBound(s *jsonschema.Schema, k reflect.Kind, lower bool, n float64) {
-	size := int64(n)
-	switch {
-	case k == reflect.String && lower:
-		s.WithMinLength(size)
-	case k == reflect.String:
-		s.WithMaxLength(size)
-	case k == reflect.Slice && lower:
-		s.WithMinItems(size)
-	case k == reflect.Slice:
-		s.WithMaxItems(size)
-	case lower:
+// setMinimum translates the rule min=n: the least length of a text or list, or the least number.
+func setMinimum(s *jsonschema.Schema, kind reflect.Kind, n float64) {
+	switch kind {
+	case reflect.String:
+		s.WithMinLength(int64(n))
+	case reflect.Slice:
+		s.WithMinItems(int64(n))
+	default:
 		s.WithMinimum(n)
+	}
+}
+
+// setMaximum translates the rule max=n: the greatest length of a text or list, or the greatest
+// number.
+func setMaximum(s *jsonschema.Schema, kind reflect.Kind, n float64) {
+	switch kind {
+	case reflect.String:
+		s.WithMaxLength(int64(n))
+	case reflect.Slice:
+		s.WithMaxItems(int64(n))
 	default:
 		s.WithMaximum(n)
 	}

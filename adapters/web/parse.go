@@ -19,8 +19,8 @@ const (
 	maxTokens = 50_000
 )
 
-// node is one value of a parsed document. The nodes after it, up to the index end, are its
-// members or items.
+// node is one value of a parsed document. The nodes after it, up to the index end, are inside of
+// it: its members or items, and theirs.
 type node struct {
 	kind  byte   // the first byte of the value
 	raw   []byte // the value as it was sent
@@ -29,13 +29,16 @@ type node struct {
 	end   int    // index after the last node inside this one
 }
 
-// document is a parsed JSON value, in the order of the text. The first node is the root.
+// document is a parsed JSON value, in the order of the text.
 type document []node
 
-// children calls fn with the numbers of the members or items of node n.
-func (d document) children(n int, fn func(n int)) {
-	for c := n + 1; c < d[n].end; c = d[c].end {
-		fn(c)
+// rootNode is the index of the node that is the whole value.
+const rootNode = 0
+
+// children calls fn with the indexes of the members or items of node n.
+func (d document) children(n int, fn func(child int)) {
+	for child := n + 1; child < d[n].end; child = d[child].end {
+		fn(child)
 	}
 }
 
@@ -59,21 +62,22 @@ func parseJSON(body []byte) (document, error) {
 		return nil, err
 	}
 
-	if p.skipSpace(); p.pos < len(body) {
+	p.skipSpace()
+
+	if p.pos < len(body) {
 		return nil, fault.InvalidField("body", "must be one JSON value")
 	}
 
 	return p.nodes, nil
 }
 
-// parser is a parser of JSON (RFC 8259) with limits. parents are the nodes around the current
-// one.
+// parser is a parser of JSON (RFC 8259) that bounds the depth and the number of tokens.
 type parser struct {
 	body    []byte
-	pos     int
+	pos     int // of the next byte to read
 	nodes   document
-	tokens  int
-	parents []int
+	tokens  int   // number of tokens so far
+	parents []int // indexes of the objects and arrays that contain the current value
 }
 
 var errMalformed = fault.InvalidField("body", "must be well-formed JSON")
@@ -92,25 +96,29 @@ func (p *parser) skipSpace() {
 
 // peek skips white space and returns the next byte, 0 at the end.
 func (p *parser) peek() byte {
-	if p.skipSpace(); p.pos < len(p.body) {
+	p.skipSpace()
+
+	if p.pos < len(p.body) {
 		return p.body[p.pos]
 	}
 
 	return 0
 }
 
-// count counts a token.
-func (p *parser) count() error {
-	if p.tokens++; p.tokens > maxTokens {
+// countToken returns an error for a token above maxTokens.
+func (p *parser) countToken() error {
+	p.tokens++
+	if p.tokens > maxTokens {
 		return fault.InvalidField("body", fmt.Sprintf("must have at most %d JSON tokens", maxTokens))
 	}
 
 	return nil
 }
 
-// value reads a value with its name in an object or its index in an array.
+// value reads a value and adds its node, which has the name for a member of an object and the
+// index for an item of an array.
 func (p *parser) value(name string, index int) (err error) {
-	if err := p.count(); err != nil {
+	if err := p.countToken(); err != nil {
 		return err
 	}
 
@@ -125,8 +133,10 @@ func (p *parser) value(name string, index int) (err error) {
 			return fault.InvalidField("body", fmt.Sprintf("must not be nested deeper than %d levels", maxDepth))
 		}
 
+		p.pos++
 		p.parents = append(p.parents, n)
-		if p.pos++; kind == '{' {
+
+		if kind == '{' {
 			err = p.object()
 		} else {
 			err = p.array()
@@ -150,39 +160,22 @@ func (p *parser) value(name string, index int) (err error) {
 	return err
 }
 
-// object reads the members of an object after its brace. Names must be unique: programs differ
-// in which of two values they use.
+// object reads the members of an object after its opening brace, and the closing brace. Names must
+// be unique: programs differ in which of two values they use.
 func (p *parser) object() error {
-	var seen map[string]struct{}
-	for first := true; ; first = false {
-		c := p.peek()
-		if first && c == '}' {
-			break
-		}
+	if p.peek() == '}' {
+		p.pos++
+		return p.countToken()
+	}
 
-		if c != '"' {
-			return errMalformed
-		}
-
-		if err := p.count(); err != nil {
-			return err
-		}
-
-		raw, err := p.text()
+	seen := map[string]struct{}{}
+	for {
+		name, err := p.memberName()
 		if err != nil {
 			return err
 		}
 
-		name, err := unquote(raw)
-		if err != nil {
-			return errMalformed
-		}
-
-		if seen == nil {
-			seen = map[string]struct{}{}
-		}
-
-		if _, repeated := seen[name]; repeated {
+		if _, isRepeated := seen[name]; isRepeated {
 			return fault.InvalidField(clip(name), "must be unique in its object")
 		}
 
@@ -197,54 +190,66 @@ func (p *parser) object() error {
 			return err
 		}
 
-		c = p.peek()
-		if c == '}' {
-			break
-		}
-
-		if c != ',' {
-			return errMalformed
-		}
-
-		if p.pos++; p.peek() != '"' {
+		switch p.peek() {
+		case '}':
+			p.pos++
+			return p.countToken()
+		case ',':
+			p.pos++
+		default:
 			return errMalformed
 		}
 	}
-
-	p.pos++
-
-	return p.count()
 }
 
-// array reads the items of an array after its bracket.
-func (p *parser) array() error {
-	for i := 0; ; i++ {
-		if p.peek() == ']' && i == 0 {
-			break
-		}
+// memberName reads the name of a member of an object.
+func (p *parser) memberName() (string, error) {
+	if p.peek() != '"' {
+		return "", errMalformed
+	}
 
+	if err := p.countToken(); err != nil {
+		return "", err
+	}
+
+	raw, err := p.text()
+	if err != nil {
+		return "", err
+	}
+
+	name, err := unquote(raw)
+	if err != nil {
+		return "", errMalformed
+	}
+
+	return name, nil
+}
+
+// array reads the items of an array after its opening bracket, and the closing bracket.
+func (p *parser) array() error {
+	if p.peek() == ']' {
+		p.pos++
+		return p.countToken()
+	}
+
+	for i := 0; ; i++ {
 		if err := p.value("", i); err != nil {
 			return err
 		}
 
-		c := p.peek()
-		if c == ']' {
-			break
-		}
-
-		if c != ',' {
+		switch p.peek() {
+		case ']':
+			p.pos++
+			return p.countToken()
+		case ',':
+			p.pos++
+		default:
 			return errMalformed
 		}
-
-		p.pos++
 	}
-
-	p.pos++
-
-	return p.count()
 }
 
-// literal reads true, false or null.
+// literal reads the text, which is true, false or null.
 func (p *parser) literal(text string) error {
 	if !bytes.HasPrefix(p.body[p.pos:], []byte(text)) {
 		return errMalformed
@@ -255,10 +260,10 @@ func (p *parser) literal(text string) error {
 	return nil
 }
 
-// text reads a string and returns it in quotes.
+// text reads a string and returns it as it was sent, with its quotes and escapes.
 func (p *parser) text() ([]byte, error) {
 	start := p.pos
-	for p.pos++; p.pos < len(p.body); p.pos++ {
+	for p.pos++; p.pos < len(p.body); p.pos++ { // from the byte after the opening quote
 		switch c := p.body[p.pos]; {
 		case c == '"':
 			p.pos++
@@ -275,9 +280,11 @@ func (p *parser) text() ([]byte, error) {
 	return nil, errMalformed
 }
 
-// escape reads an escape sequence up to its last byte. A surrogate pair is one sequence.
+// escape reads an escape sequence, from its backslash up to its last byte, which stays the current
+// one. A surrogate pair is one sequence.
 func (p *parser) escape() error {
-	if p.pos++; p.pos == len(p.body) {
+	p.pos++
+	if p.pos == len(p.body) {
 		return errMalformed
 	}
 
@@ -298,21 +305,31 @@ func (p *parser) escape() error {
 	switch {
 	case unit == 0:
 		return fault.InvalidField("body", "must not contain NUL characters")
-	case unit >= 0xd800 && unit < 0xdc00:
-		if low, ok := p.hex(p.pos + 3); ok && p.body[p.pos+1] == '\\' && p.body[p.pos+2] == 'u' && low >= 0xdc00 && low < 0xe000 {
-			p.pos += 6
-			return nil
-		}
-
-		fallthrough
-	case unit >= 0xdc00 && unit < 0xe000:
+	case isHighSurrogate(unit) && p.lowSurrogateFollows():
+		p.pos += len(`\uDC00`)
+	case isHighSurrogate(unit), isLowSurrogate(unit):
 		return fault.InvalidField("body", "must not contain lone surrogates")
 	}
 
 	return nil
 }
 
-// hex parses the four hexadecimal digits at i.
+// The code units of UTF-16 that are a half of a character (Unicode §3.8).
+func isHighSurrogate(unit int) bool { return unit >= 0xd800 && unit < 0xdc00 }
+func isLowSurrogate(unit int) bool  { return unit >= 0xdc00 && unit < 0xe000 }
+
+// lowSurrogateFollows reports whether the next bytes are the escape sequence of a low surrogate.
+func (p *parser) lowSurrogateFollows() bool {
+	if !bytes.HasPrefix(p.body[p.pos+1:], []byte(`\u`)) {
+		return false
+	}
+
+	unit, ok := p.hex(p.pos + 1 + len(`\u`))
+
+	return ok && isLowSurrogate(unit)
+}
+
+// hex parses the four hexadecimal digits from the index i of the body.
 func (p *parser) hex(i int) (n int, ok bool) {
 	if i+4 > len(p.body) {
 		return 0, false
@@ -334,47 +351,53 @@ func (p *parser) hex(i int) (n int, ok bool) {
 	return n, true
 }
 
+// skipDigits skips decimal digits, and reports whether there was one.
+func (p *parser) skipDigits() bool {
+	start := p.pos
+	for p.pos < len(p.body) && p.body[p.pos] >= '0' && p.body[p.pos] <= '9' {
+		p.pos++
+	}
+
+	return p.pos > start
+}
+
+// skipOneOf skips the next byte if it is one of chars, and reports whether it is.
+func (p *parser) skipOneOf(chars string) bool {
+	if p.pos < len(p.body) && strings.IndexByte(chars, p.body[p.pos]) >= 0 {
+		p.pos++
+		return true
+	}
+
+	return false
+}
+
+// maxSafeDigits is a length at which a number without an exponent cannot exceed the maximum of a
+// float64, which has 309 digits.
+const maxSafeDigits = 300
+
 // number reads the number of node n.
 func (p *parser) number(n int) error {
 	start := p.pos
-	digits := func() bool {
-		from := p.pos
-		for p.pos < len(p.body) && p.body[p.pos] >= '0' && p.body[p.pos] <= '9' {
-			p.pos++
-		}
+	p.skipOneOf("-")
 
-		return p.pos > from
-	}
-
-	next := func(of string) bool {
-		if p.pos < len(p.body) && strings.IndexByte(of, p.body[p.pos]) >= 0 {
-			p.pos++
-			return true
-		}
-
-		return false
-	}
-
-	next("-")
-
-	if !next("0") && !digits() {
+	if !p.skipOneOf("0") && !p.skipDigits() {
 		return errMalformed
 	}
 
-	if next(".") && !digits() {
+	if p.skipOneOf(".") && !p.skipDigits() {
 		return errMalformed
 	}
 
-	exponent := next("eE")
-	if exponent {
-		next("+-")
+	hasExponent := p.skipOneOf("eE")
+	if hasExponent {
+		p.skipOneOf("+-")
 
-		if !digits() {
+		if !p.skipDigits() {
 			return errMalformed
 		}
 	}
 
-	if exponent || p.pos-start > 300 { // shorter numbers without an exponent cannot overflow
+	if hasExponent || p.pos-start > maxSafeDigits {
 		if _, err := strconv.ParseFloat(string(p.body[start:p.pos]), 64); err != nil {
 			return fault.InvalidField(p.path(n), "must be a number of at most 64 bits")
 		}
@@ -383,7 +406,8 @@ func (p *parser) number(n int) error {
 	return nil
 }
 
-// path returns the path of the current node, such as questions.0.text.
+// path returns the path of node n, which is being read, such as questions.0.text. The path of the
+// root is "body".
 func (p *parser) path(n int) string {
 	var steps []string
 	for _, start := range append(p.parents, n)[min(1, len(p.parents)):] {
@@ -407,16 +431,17 @@ func unquote(raw []byte) (string, error) {
 		return string(raw[1 : len(raw)-1]), nil
 	}
 
-	var out string
-	err := json.Unmarshal(raw, &out)
+	var text string
+	err := json.Unmarshal(raw, &text)
 
-	return out, err
+	return text, err
 }
 
-// clip shortens input that an error message contains.
+// clip shortens input that an error message contains to 64 characters.
 func clip(s string) string {
-	if r := []rune(s); len(r) > 64 {
-		return string(r[:64])
+	const maxLength = 64
+	if runes := []rune(s); len(runes) > maxLength {
+		return string(runes[:maxLength])
 	}
 
 	return s

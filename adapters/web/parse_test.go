@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -51,18 +52,13 @@ func BenchmarkBind_LargeBodies(b *testing.B) {
 	}
 }
 
-// names returns n members of a JSON object with different names.
+// names returns n members of a JSON object with different names. All names have the same length,
+// so that the size of the object depends on n alone.
 func names(n int) string {
-	var out strings.Builder
-	for i := range n {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-
-		out.WriteString(
-			`"` + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26)) + `":1`,
-		)
+	members := make([]string, n)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"%05x":1`, i)
 	}
 
-	return out.String()
+	return strings.Join(members, ",")
 }

@@ -30,6 +30,7 @@ const (
 	Required
 )
 
+// String returns the name of the kind, for the documentation.
 func (a Auth) String() string { return [...]string{"none", "optional", "required"}[a] }
 
 // Audience is the kind of account that a route serves.
@@ -44,8 +45,9 @@ const (
 	Moderator             // a moderator of the service
 )
 
-func (w Audience) String() string {
-	return [...]string{"anyone", "jobseeker", "employer", "employer", "moderator"}[w]
+// String returns the kind of account, for the documentation. EmployerSide has the name of Employer.
+func (a Audience) String() string {
+	return [...]string{"anyone", "jobseeker", "employer", "employer", "moderator"}[a]
 }
 
 // Route is one row of a route table. A route without a Permission is open to its
@@ -72,11 +74,12 @@ type Route struct {
 	// and below /api/auth/, else DefaultBody.
 	Body int
 	// Search marks a search of listings.
-	Search       bool
-	Timeout      time.Duration // zero for DefaultTimeout
-	Cached       bool          // responses to guests may be up to a second old; only for listings
-	Status       int           // of success, zero for 200
-	Tag, Summary string        // for the documentation
+	Search  bool
+	Timeout time.Duration // zero for DefaultTimeout
+	Cached  bool          // responses to guests may be up to a second old; only for listings
+	Status  int           // of a successful response, zero for 200
+	// Tag is the heading under which the documentation lists the operation, Summary its title.
+	Tag, Summary string
 	// Produces are the media types of an operation that returns a File.
 	Produces []string
 	// Errors are the error statuses of the operation itself, in addition to those
@@ -102,8 +105,8 @@ func (r Route) BodyLimit() int {
 
 // TakesBody reports whether the operation reads a body.
 func (r Route) TakesBody() bool {
-	p := planOf(r.Op.In)
-	return len(p.byJSON) > 0 || p.form || p.raw != nil
+	plan := planOf(r.Op.In)
+	return len(plan.byJSON) > 0 || plan.form || plan.raw != nil
 }
 
 // IdempotencyKey is the header with which a client marks a request that must not
@@ -113,7 +116,8 @@ const IdempotencyKey = "Idempotency-Key"
 // Idempotent reports whether the route supports IdempotencyKey: POST requests of
 // authenticated callers, except those below /api/auth/.
 func (r Route) Idempotent() bool {
-	return r.Method == http.MethodPost && (r.Auth == Required || r.Scope != "") && !strings.HasPrefix(r.Path, "/api/auth/")
+	isAuthenticated := r.Auth == Required || r.Scope != ""
+	return r.Method == http.MethodPost && isAuthenticated && !strings.HasPrefix(r.Path, "/api/auth/")
 }
 
 // The defaults of Route.
@@ -142,11 +146,14 @@ type Call struct {
 	URL string
 }
 
-// Operation is a typed handler together with the types that document it.
+// Operation is a handler with the types of its input and its result, from which requests are bound
+// and the documentation is generated.
 type Operation struct {
 	In, Out reflect.Type
-	bind    func(r *Request) (any, error)
-	run     func(ctx context.Context, c Call, in any) (any, error)
+	// bind returns a pointer to an input of type In with the values of the request.
+	bind func(r *Request) (any, error)
+	// run calls the handler with the input that bind returned.
+	run func(ctx context.Context, c Call, in any) (any, error)
 }
 
 // Op returns an operation that calls fn. The tags of the fields of I are their
@@ -156,7 +163,8 @@ func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operati
 	plan := planOf(reflect.TypeFor[I]())
 
 	return Operation{
-		In: reflect.TypeFor[I](), Out: reflect.TypeFor[O](),
+		In:  reflect.TypeFor[I](),
+		Out: reflect.TypeFor[O](),
 		bind: func(r *Request) (any, error) {
 			in := new(I)
 			if err := plan.bind(r, reflect.ValueOf(in).Elem()); err != nil {
@@ -188,8 +196,8 @@ func (o Operation) MapFaults(fn func(*fault.Error) *fault.Error) Operation {
 	}
 
 	o.run = func(ctx context.Context, c Call, in any) (any, error) {
-		out, err := run(ctx, c, in)
-		return out, mapFault(err)
+		result, err := run(ctx, c, in)
+		return result, mapFault(err)
 	}
 
 	return o
@@ -256,12 +264,12 @@ func Message(message string) Done { return Done{Success: true, Message: message}
 
 // CSV is a table to download. It is streamed.
 type CSV struct {
-	Name string // of [A-Za-z0-9._-]
+	Name string // of the file; it consists of the characters [A-Za-z0-9._-]
 	Size int64  // in bytes, -1 if unknown
 	Body io.ReadCloser
 }
 
-// MultiFormat is a response as JSON or, if Table is set, as CSV.
+// MultiFormat is a response that is CSV if Table is set, and else JSON.
 type MultiFormat[T any] struct {
 	Reply Reply[T]
 	Table *CSV
@@ -291,32 +299,41 @@ type File struct {
 	Body      io.ReadCloser
 }
 
-// Disposition returns the header Content-Disposition (RFC 6266), with the name in
-// ASCII for old clients and in full.
+// Disposition returns the value of the header Content-Disposition (RFC 6266). It has the name
+// twice: in ASCII for old clients, and in UTF-8 with percent-encoding.
 func (f File) Disposition() string {
-	var plain, full strings.Builder
+	var ascii, encoded strings.Builder
 	for _, r := range f.Name {
 		switch {
 		case r < ' ' || r == 0x7f || unicode.Is(unicode.Cf, r):
 			continue // invisible characters: a direction mark could disguise the file extension
 		case r > '~' || strings.ContainsRune(`"\%/`, r):
-			plain.WriteByte('_')
+			ascii.WriteByte('_')
 		default:
-			plain.WriteRune(r)
+			ascii.WriteRune(r)
 		}
 
 		if r == '/' || r == '\\' {
-			r = '_'
+			r = '_' // the file must not leave the folder of downloads
 		}
 
 		for _, b := range []byte(string(r)) {
-			if b < 0x80 && (unicode.IsLetter(rune(b)) || unicode.IsDigit(rune(b)) || strings.IndexByte("!#$&+-.^_`|~", b) >= 0) {
-				full.WriteByte(b)
+			if isAttributeChar(b) {
+				encoded.WriteByte(b)
 			} else {
-				fmt.Fprintf(&full, "%%%02X", b)
+				fmt.Fprintf(&encoded, "%%%02X", b)
 			}
 		}
 	}
 
-	return fmt.Sprintf(`attachment; filename="%s"; filename*=UTF-8''%s`, plain.String(), full.String())
+	return fmt.Sprintf(`attachment; filename="%s"; filename*=UTF-8''%s`, ascii.String(), encoded.String())
+}
+
+// isAttributeChar reports whether an encoded file name may contain the byte as it is (attr-char in
+// RFC 8187 §3.2.1).
+func isAttributeChar(b byte) bool {
+	isLetter := 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
+	isDigit := '0' <= b && b <= '9'
+
+	return isLetter || isDigit || strings.IndexByte("!#$&+-.^_`|~", b) >= 0
 }

@@ -26,7 +26,7 @@ type Webhook struct {
 
 // describeWebhook adds the webhook to the document. Each webhook has its own schema, so that
 // generated clients can distinguish events.
-func describeWebhook(r *openapi31.Reflector, s API, webhook Webhook) error {
+func describeWebhook(r *openapi31.Reflector, api API, webhook Webhook) error {
 	oc, err := r.NewOperationContext(http.MethodPost, webhook.Name)
 	if err != nil {
 		return err
@@ -43,36 +43,38 @@ func describeWebhook(r *openapi31.Reflector, s API, webhook Webhook) error {
 		return err
 	}
 
+	// Rename the schema of the body after the event, and restrict its type to the event.
 	op := r.Spec.Webhooks[webhook.Name].PathItem.Post
 	body := op.Responses.MapOfResponseOrReferenceValues["200"].Response.Content["application/json"]
 	reference, _ := body.Schema["$ref"].(string)
-	shared := strings.TrimPrefix(reference, components)
-	schema := r.Spec.Components.Schemas[shared]
+	typeName := strings.TrimPrefix(reference, components)
+	schema := r.Spec.Components.Schemas[typeName]
 
-	members, named := schema["properties"].(map[string]any)
-	if !named {
+	members, isNamed := schema["properties"].(map[string]any)
+	if !isNamed {
 		return errors.New("the body of a webhook must be a named struct")
 	}
 
-	delete(r.Spec.Components.Schemas, shared) // unused after the copy
+	delete(r.Spec.Components.Schemas, typeName)
 
 	members["type"] = map[string]any{"type": "string", "const": webhook.Name, "description": descriptions()["EventBody.type"] + "."}
-	own := upperCamelCase(webhook.Name) + "Event"
-	r.Spec.Components.WithSchemasItem(own, schema)
+	eventName := upperCamelCase(webhook.Name) + "Event"
+	r.Spec.Components.WithSchemasItem(eventName, schema)
 
-	body.Schema = map[string]any{"$ref": components + own}
+	body.Schema = map[string]any{"$ref": components + eventName}
 	texts := map[string]string{"type": webhook.Name}
 	maps.Copy(texts, webhook.Samples)
-	body.WithExample(sampler{API: s, texts: texts}.sample(reflect.TypeOf(webhook.Body), "", ""))
+	body.WithExample(sampler{API: api, texts: texts}.sample(reflect.TypeOf(webhook.Body), "", ""))
 
+	// The body was described as a response. Make it the body of the request.
 	op.RequestBody = &openapi31.RequestBodyOrReference{
 		RequestBody: (&openapi31.RequestBody{}).WithRequired(true).WithContentItem("application/json", body),
 	}
 	op.Security = []map[string][]string{{}} // authenticated by its signature
 
 	op.Responses = &openapi31.Responses{}
-	for status, follows := range webhook.Answers {
-		answer := openapi31.ResponseOrReference{Response: &openapi31.Response{Description: follows}}
+	for status, description := range webhook.Answers {
+		answer := openapi31.ResponseOrReference{Response: &openapi31.Response{Description: description}}
 		if status == "default" {
 			op.Responses.WithDefault(answer)
 		} else {
@@ -83,6 +85,7 @@ func describeWebhook(r *openapi31.Reflector, s API, webhook Webhook) error {
 	return nil
 }
 
+// components begins the references to schemas in the document.
 const components = "#/components/schemas/"
 
 // upperCamelCase turns application.status_changed into ApplicationStatusChanged.
