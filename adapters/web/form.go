@@ -42,14 +42,14 @@ func isMultipart(contentType string) bool {
 	return err == nil && kind == "multipart/form-data"
 }
 
+// The faults of a body that cannot be read as a form.
 var (
-	errMalformedForm = fault.InvalidField("body", "must be a well-formed form")
-	errTooManyParts  = fault.InvalidField("body", "must not have so many fields")
-	errNoForm        = fault.InvalidField(
-		"body",
-		"must be a form, multipart/form-data or application/x-www-form-urlencoded",
-	)
+	errMalformedForm = invalidBody("must be a well-formed form")
+	errTooManyParts  = invalidBody("must not have so many fields")
+	errNoForm        = invalidBody("must be a form, multipart/form-data or application/x-www-form-urlencoded")
 )
+
+func invalidBody(message string) error { return fault.InvalidField("body", message) }
 
 // ParseForm parses a form in one of the encodings of browsers, multipart/form-data
 // (RFC 7578) or URL-encoded. An empty body is an empty form.
