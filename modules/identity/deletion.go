@@ -25,11 +25,11 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 		return err
 	}
 
-	return s.deleteAccount(ctx, a, false)
+	return s.deleteAccount(ctx, a)
 }
 
-// deleteAccount deletes the account or, if membershipOnly is set, only its membership.
-func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnly bool) error {
+// leaveOrganization ends the caller's membership and sessions. The account stays.
+func (s *Service) leaveOrganization(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
 	}
@@ -41,22 +41,38 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnl
 		}
 
 		now := s.Clock.Now()
-		if !membershipOnly {
-			if err := s.Audit.Record(ctx, audit.By(a, audit.AccountDeleted, user.ID)); err != nil {
-				return err
-			}
-		}
-
 		if err := s.endMembership(ctx, user, now); err != nil {
 			return err
 		}
 
-		if membershipOnly {
-			return s.Sessions.EndByUsers(ctx, []string{user.ID}, "", now)
+		return s.Sessions.EndByUsers(ctx, []string{user.ID}, noSession, now)
+	})
+}
+
+// deleteAccount ends the caller's membership and deletes the account.
+func (s *Service) deleteAccount(ctx context.Context, a auth.Actor) error {
+	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
+		return err
+	}
+
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		user, err := s.getCaller(ctx, a.UserID)
+		if err != nil {
+			return err
 		}
 
-		// The account is updated first: a concurrent transaction that creates a session or mail
-		// token is either committed before, or does not find the account.
+		// Record the deletion while the membership still relates it to the organization.
+		if err := s.Audit.Record(ctx, audit.By(a, audit.AccountDeleted, user.ID)); err != nil {
+			return err
+		}
+
+		now := s.Clock.Now()
+		if err := s.endMembership(ctx, user, now); err != nil {
+			return err
+		}
+
+		// Update the account before the other data is deleted: a concurrent transaction that
+		// creates a session or mail token is either committed before, or does not find the account.
 		user.Erase(now)
 
 		if err := s.Users.Update(ctx, &user); err != nil {
@@ -73,9 +89,9 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnl
 	})
 }
 
-// recordTwice records the event now, and adds a task of the kind that handles it again after
-// maxRequestDuration: requests in progress may still store rows that depend on the earlier
-// state.
+// recordTwice records the event now, and adds a task of the kind that records it again after
+// maxRequestDuration. The second event is for rows that depend on the earlier state and that
+// requests in progress may still store.
 func (s *Service) recordTwice(ctx context.Context, kind, key string, e event.Event, now time.Time) error {
 	again := task.New(kind, task.Events, kind+"/"+key, e)
 
@@ -94,7 +110,11 @@ func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error
 		return err
 	}
 
-	return s.deleteAccount(ctx, a, a.Seeker)
+	if a.Seeker {
+		return s.leaveOrganization(ctx, a)
+	}
+
+	return s.deleteAccount(ctx, a)
 }
 
 // endMembership ends the user's membership. The organization is closed if it has no other
@@ -171,7 +191,9 @@ func (s *Service) closeOrganization(ctx context.Context, organizationID string, 
 
 	if o.Name == lastAdmin.Name {
 		name := closedName
-		if err := s.updateOrganization(ctx, &o, OrganizationInput{Name: &name}, true, now); err != nil {
+
+		const isCounted = true // the closing of an organization is not limited
+		if err := s.updateOrganization(ctx, &o, OrganizationInput{Name: &name}, isCounted, now); err != nil {
 			return err
 		}
 	}
@@ -235,10 +257,11 @@ func (s *Service) removeMembers(ctx context.Context, organizationID string, memb
 		}
 	}
 
-	return s.Sessions.EndByUsers(ctx, activeIDs, "", now)
+	return s.Sessions.EndByUsers(ctx, activeIDs, noSession, now)
 }
 
 const (
+	// kindErase is the kind of the task that repeats the deletion of an account; see recordTwice.
 	kindErase = "identity.erase-stragglers"
 	// maxRequestDuration is longer than any request takes.
 	maxRequestDuration = time.Minute

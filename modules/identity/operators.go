@@ -22,33 +22,38 @@ type AccountStatus struct {
 
 // AccountByEmail returns the account with the address for an operator. It fails with
 // ErrUserNotFound if there is no such account, or only an invited user.
-func (s *Service) AccountByEmail(ctx context.Context, email string) (out AccountStatus, err error) {
-	if out.User, err = s.accountByEmail(ctx, email); err != nil {
-		return out, err
-	}
-
-	sessions, err := s.Sessions.List(ctx, out.ID, s.Clock.Now(), page.Request{Number: 1, Size: 1})
+func (s *Service) AccountByEmail(ctx context.Context, email string) (AccountStatus, error) {
+	user, err := s.getActiveByEmail(ctx, email)
 	if err != nil {
-		return out, err
+		return AccountStatus{}, err
 	}
 
-	out.Sessions = sessions.Total
-	if out.SecondFactor, err = s.MySecondFactor(ctx, auth.Actor{UserID: out.ID}); err != nil {
-		return out, err
+	// The page has one session, because only the total is needed.
+	sessions, err := s.Sessions.List(ctx, user.ID, s.Clock.Now(), page.Request{Number: 1, Size: 1})
+	if err != nil {
+		return AccountStatus{}, err
 	}
 
-	out.Membership, err = s.Members.GetByUser(ctx, out.ID)
-	if err != nil || out.Membership == nil {
-		return out, err
+	secondFactor, err := s.MySecondFactor(ctx, auth.Actor{UserID: user.ID})
+	if err != nil {
+		return AccountStatus{}, err
 	}
 
-	out.Organization, err = s.getOrganization(ctx, out.Membership.OrganizationID)
+	membership, err := s.Members.GetByUser(ctx, user.ID)
+	if err != nil {
+		return AccountStatus{}, err
+	}
 
-	return out, err
+	account := AccountStatus{User: user, Membership: membership, SecondFactor: secondFactor, Sessions: sessions.Total}
+	if membership != nil {
+		account.Organization, err = s.getOrganization(ctx, membership.OrganizationID)
+	}
+
+	return account, err
 }
 
-// accountByEmail returns the active account with the address, or fails with ErrUserNotFound.
-func (s *Service) accountByEmail(ctx context.Context, email string) (User, error) {
+// getActiveByEmail returns the active account with the address, or fails with ErrUserNotFound.
+func (s *Service) getActiveByEmail(ctx context.Context, email string) (User, error) {
 	u, err := s.findByEmail(ctx, email)
 	if err != nil {
 		return User{}, err
@@ -70,11 +75,12 @@ func (s *Service) LockAccount(ctx context.Context, email string) error {
 			return err
 		}
 
-		return s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now)
+		return s.Sessions.EndByUsers(ctx, []string{u.ID}, noSession, now)
 	})
 }
 
-// UnlockAccount undoes LockAccount. The ended sessions stay ended.
+// UnlockAccount makes a locked account usable again. The sessions that LockAccount has ended stay
+// ended.
 func (s *Service) UnlockAccount(ctx context.Context, email string) error {
 	return s.changeAsOperator(ctx, email, audit.AccountUnlocked, func(ctx context.Context, u *User, now time.Time) error {
 		u.Unlock(now)
@@ -90,7 +96,7 @@ func (s *Service) GrantModerator(ctx context.Context, email string) error {
 	})
 }
 
-// RevokeModerator undoes GrantModerator.
+// RevokeModerator ends the user's role as a moderator.
 func (s *Service) RevokeModerator(ctx context.Context, email string) error {
 	return s.changeAsOperator(ctx, email, audit.ModeratorRevoked, func(ctx context.Context, u *User, now time.Time) error {
 		u.RevokeModerator(now)
@@ -101,7 +107,7 @@ func (s *Service) RevokeModerator(ctx context.Context, email string) error {
 // SignOutAccount ends the account's sessions.
 func (s *Service) SignOutAccount(ctx context.Context, email string) error {
 	return s.changeAsOperator(ctx, email, audit.SessionsEnded, func(ctx context.Context, u *User, now time.Time) error {
-		return s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now)
+		return s.Sessions.EndByUsers(ctx, []string{u.ID}, noSession, now)
 	})
 }
 
@@ -114,7 +120,7 @@ func (s *Service) changeAsOperator(
 	fn func(ctx context.Context, u *User, now time.Time) error,
 ) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.accountByEmail(ctx, email)
+		u, err := s.getActiveByEmail(ctx, email)
 		if err != nil {
 			return err
 		}
@@ -123,11 +129,16 @@ func (s *Service) changeAsOperator(
 			return err
 		}
 
-		e := audit.Entry{Action: action, Actor: audit.Operator, Object: u.ID}
-		if e.OrganizationID, err = s.organizationOf(ctx, u.ID); err != nil {
+		organizationID, err := s.organizationOf(ctx, u.ID)
+		if err != nil {
 			return err
 		}
 
-		return s.Audit.Record(ctx, e)
+		return s.Audit.Record(ctx, audit.Entry{
+			Action:         action,
+			Actor:          audit.Operator,
+			OrganizationID: organizationID,
+			Object:         u.ID,
+		})
 	})
 }

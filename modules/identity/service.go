@@ -170,10 +170,10 @@ func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
 // openSessionFunc opens a session of the user in the transaction of ctx.
 type openSessionFunc func(ctx context.Context, userID string, now time.Time) error
 
-// openSessionInto returns a function that opens a session and stores it in out.
-func (s *Service) openSessionInto(out *SignedIn, from Client) openSessionFunc {
+// openSessionInto returns a function that opens a session and stores the result in signedIn.
+func (s *Service) openSessionInto(signedIn *SignedIn, from Client) openSessionFunc {
 	return func(ctx context.Context, userID string, now time.Time) (err error) {
-		*out, err = s.openSession(ctx, userID, from, now)
+		*signedIn, err = s.openSession(ctx, userID, from, now)
 		return err
 	}
 }
@@ -187,19 +187,19 @@ func (s *Service) openSession(ctx context.Context, userID string, from Client, n
 		return SignedIn{}, err
 	}
 
-	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: session.ID})
+	principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: session.ID})
 	if err != nil {
 		return SignedIn{}, err
 	}
 
-	out, err := s.issueTokens(p, secret, now)
+	signedIn, err := s.issueTokens(principal, secret, now)
 	if err != nil {
 		return SignedIn{}, err
 	}
 
-	out.Account.SubscriptionStatus, err = s.Subscriptions.Status(ctx, userID)
+	signedIn.Account.SubscriptionStatus, err = s.Subscriptions.Status(ctx, userID)
 
-	return out, err
+	return signedIn, err
 }
 
 // createSession stores a session and records it in the audit log.
@@ -213,13 +213,17 @@ func (s *Service) createSession(ctx context.Context, session Session, tokens ...
 
 // issueTokens returns the refresh token together with a new access token for the principal.
 func (s *Service) issueTokens(p Principal, refresh string, now time.Time) (SignedIn, error) {
-	a := p.Actor()
+	actor := p.Actor()
 	access, err := s.AccessTokens.Issue(AccessClaims{
-		UserID: a.UserID, SessionID: a.SessionID, Role: a.Role, OrganizationID: a.OrganizationID,
-		IssuedAt: now, ExpiresAt: now.Add(AccessLife),
+		UserID:         actor.UserID,
+		SessionID:      actor.SessionID,
+		Role:           actor.Role,
+		OrganizationID: actor.OrganizationID,
+		IssuedAt:       now,
+		ExpiresAt:      now.Add(AccessLife),
 	})
 
-	return SignedIn{AccessToken: access, RefreshToken: refresh, Account: Account{User: p.User, Role: a.Role}}, err
+	return SignedIn{AccessToken: access, RefreshToken: refresh, Account: Account{User: p.User, Role: actor.Role}}, err
 }
 
 // Authenticate returns the caller with the access token, or fails with fault.ErrUnauthorized.
@@ -253,22 +257,25 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 // ActorFor returns the account as an actor, for programs that act for it without a
 // session. It fails with fault.ErrUnauthorized if the account is deleted or locked.
 func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, error) {
-	u, err := s.getCaller(ctx, userID)
-	switch {
-	case err != nil:
+	user, err := s.getCaller(ctx, userID)
+	if err != nil {
 		return auth.Actor{}, err
-	case u.Status != UserActive, !u.LockedAt.IsZero():
+	}
+
+	isLocked := !user.LockedAt.IsZero()
+	if user.Status != UserActive || isLocked {
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
 
-	m, err := s.Members.GetByUser(ctx, userID)
+	membership, err := s.Members.GetByUser(ctx, userID)
 
-	return Principal{User: u, Membership: m}.Actor(), err
+	return Principal{User: user, Membership: membership}.Actor(), err
 }
 
-// HoldSession fails with fault.ErrUnauthorized if the actor's session or account has ended.
-// It locks the account, so that a new password ends neither before the transaction ends. If
-// the actor has no session, only the account is checked.
+// HoldSession fails with fault.ErrUnauthorized if the actor's session has ended or the account is
+// not active. It locks the account until the transaction ends, so that a change of the password,
+// which ends sessions and programs, waits for it. If the actor has no session, HoldSession checks
+// only the account.
 func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 	u, err := s.Users.GetForUpdate(ctx, by.UserID)
 	if err != nil {
@@ -334,7 +341,9 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, 
 
 	users, err := s.Users.GetByIDs(ctx, ids)
 
-	return list.ToMap(users, func(u User) (string, Person) { return u.ID, Person{ID: u.ID, Name: u.Name, Email: u.Email} }), err
+	return list.ToMap(users, func(u User) (string, Person) {
+		return u.ID, Person{ID: u.ID, Name: u.Name, Email: u.Email}
+	}), err
 }
 
 // OrganizationName returns the name of an organization.
@@ -346,12 +355,16 @@ func (s *Service) OrganizationName(ctx context.Context, organizationID string) (
 // MemberMay reports whether the user is an active member of the organization with
 // the permission. It returns false for a locked account.
 func (s *Service) MemberMay(ctx context.Context, organizationID, userID string, p auth.Permission) (bool, error) {
-	a, err := s.ActorFor(ctx, userID)
+	actor, err := s.ActorFor(ctx, userID)
 	if errors.Is(err, fault.ErrUnauthorized) {
 		return false, nil
 	}
 
-	return err == nil && a.OrganizationID == organizationID && a.May(p), err
+	if err != nil {
+		return false, err
+	}
+
+	return actor.OrganizationID == organizationID && actor.May(p), nil
 }
 
 // Admins returns the ids of at most n active admins of an organization, in the order
@@ -361,10 +374,12 @@ func (s *Service) Admins(ctx context.Context, organizationID string, n int) ([]s
 	return list.Map(found.Items, func(m Member) string { return m.UserID }), err
 }
 
-// The times for which expired rows are kept. Operators may need expired sessions and tokens
-// to answer questions of users. The team list shows expired invitations until they are deleted.
 const (
-	expiredFor    = 7 * 24 * time.Hour
+	// expiredFor is the time for which expired sessions and tokens are kept. Operators may need
+	// them to answer questions of users.
+	expiredFor = 7 * 24 * time.Hour
+	// unacceptedFor is the time for which expired invitations are kept. The team list shows them
+	// until they are deleted.
 	unacceptedFor = 30 * 24 * time.Hour
 )
 
@@ -374,7 +389,9 @@ func (s *Service) Forget(ctx context.Context) error {
 	const batchSize = 1000
 
 	now := s.Clock.Now()
-	for _, kind := range []retention.Kind{SessionKind, RefreshTokenKind, MailTokenKind, EmailChangeKind, EmailUndoKind} {
+
+	expiring := []retention.Kind{SessionKind, RefreshTokenKind, MailTokenKind, EmailChangeKind, EmailUndoKind}
+	for _, kind := range expiring {
 		if err := retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-expiredFor), batchSize); err != nil {
 			return err
 		}

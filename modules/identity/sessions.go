@@ -52,6 +52,9 @@ func (s *Service) EndSession(ctx context.Context, actor auth.Actor, sessionID st
 	})
 }
 
+// noSession is passed to Sessions.EndByUsers to keep none of the sessions.
+const noSession = ""
+
 // endSession ends a session. It fails with ErrSessionNotFound if the session has
 // ended.
 func (s *Service) endSession(ctx context.Context, session Session, now time.Time) error {

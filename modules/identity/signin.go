@@ -28,27 +28,31 @@ func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (Signed
 		return SignedIn{}, err
 	}
 
-	var out SignedIn
-	err := s.signIn(ctx, in, from, s.openSessionInto(&out, from))
+	var signedIn SignedIn
+	err := s.signIn(ctx, in, from, s.openSessionInto(&signedIn, from))
 
-	return out, err
+	return signedIn, err
 }
 
-// signIn checks the password and calls open, in one transaction.
+// signIn checks the password. Then it records the sign-in, uses the second factor and calls open,
+// in one transaction.
 func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open openSessionFunc) error {
-	// The second attempt is needed if a concurrent sign-in has renewed the password hash.
-	for range 2 {
+	// A concurrent sign-in may renew the password hash after checkPassword has read it. Then
+	// RecordSignIn records nothing, and a second attempt reads the new hash.
+	const attempts = 2
+
+	for range attempts {
 		user, renewed, err := s.checkPassword(ctx, in.Email, in.Password, from)
 		if err != nil {
 			return err
 		}
 
-		var ok bool
+		var isRecorded bool
 		err = s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()
 
-			ok, err = s.Users.RecordSignIn(ctx, user.ID, user.PasswordHash, renewed, now)
-			if err != nil || !ok {
+			isRecorded, err = s.Users.RecordSignIn(ctx, user.ID, user.PasswordHash, renewed, now)
+			if err != nil || !isRecorded {
 				return err
 			}
 
@@ -64,7 +68,7 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open o
 			return s.secondFactorFailed(ctx, user, from)
 		case err != nil:
 			return err
-		case ok:
+		case isRecorded:
 			return s.clearFailures(ctx, user, from)
 		}
 	}
@@ -74,13 +78,15 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open o
 
 // checkPassword checks the password of the account with the address. It counts failures, and
 // refuses the check after too many; clearFailures resets the count. The caller has to store
-// renewed as the password hash.
+// renewed as the password hash. It equals the current hash unless the parameters of the hasher
+// have changed.
 func (s *Service) checkPassword(ctx context.Context, email, password string, from Client) (user User, renewed string, err error) {
-	counts := s.failuresOf(email, from)
-	if err := s.checkFailures(ctx, counts); err != nil {
+	limits := s.failuresOf(email, from)
+	if err := s.checkFailures(ctx, limits); err != nil {
 		return User{}, "", err
 	}
 
+	// Wait for a slot of the hasher.
 	knownAccount := ""
 	if s.isKnownDevice(email, from) {
 		knownAccount = LowerCaseKey(email)
@@ -101,35 +107,39 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		user.PasswordHash = ""
 	}
 
-	ok, stale := false, false
-	if len(password) <= maxPassword { // no account has a longer password
-		// For an unknown account or invited user, the hash is empty: Verify takes the same
-		// time and returns false.
-		if ok, stale, err = s.Hasher.Verify(ctx, user.PasswordHash, password); err != nil {
+	// Verify the password. The hash is empty for an unknown account and for an invited user: Verify
+	// then takes the same time and returns false. No account has a password longer than maxPassword.
+	isRight, isStale := false, false
+	if len(password) <= maxPassword {
+		isRight, isStale, err = s.Hasher.Verify(ctx, user.PasswordHash, password)
+		if err != nil {
 			return User{}, "", err
 		}
 	}
 
 	// A locked account gets the response for a wrong password.
-	if !ok || !user.LockedAt.IsZero() {
-		if err := s.addFailure(ctx, counts); err != nil {
+	isLocked := !user.LockedAt.IsZero()
+	if !isRight || isLocked {
+		if err := s.addFailure(ctx, limits); err != nil {
 			return User{}, "", err
 		}
 
 		return User{}, "", s.signInFailed(ctx, user.ID)
 	}
 
-	// Concurrent attempts may have failed meanwhile. Parallel guesses must not get more tries
-	// than sequential ones.
-	if err := s.checkFailures(ctx, counts); err != nil {
+	// Check the failures again, which concurrent attempts may have added meanwhile. Parallel
+	// guesses must not get more tries than sequential ones.
+	if err := s.checkFailures(ctx, limits); err != nil {
 		return User{}, "", err
 	}
 
-	renewed = user.PasswordHash
-	if stale {
-		if renewed, err = s.Hasher.Hash(ctx, password); err != nil {
-			return User{}, "", err
-		}
+	if !isStale {
+		return user, user.PasswordHash, nil
+	}
+
+	renewed, err = s.Hasher.Hash(ctx, password)
+	if err != nil {
+		return User{}, "", err
 	}
 
 	return user, renewed, nil
@@ -155,74 +165,84 @@ func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error
 		return SignedIn{}, fault.IfNotFound(err, ErrBadRefreshToken)
 	}
 
-	var out SignedIn
+	var refreshed SignedIn
 	var isReused bool
 
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		out, isReused, err = s.useRefreshToken(ctx, token.SessionID, hash, s.Clock.Now())
+		refreshed, isReused, err = s.useRefreshToken(ctx, token.SessionID, hash, s.Clock.Now())
 		return err
 	})
 	if isReused || errors.Is(err, ErrSessionNotFound) {
 		return SignedIn{}, ErrBadRefreshToken
 	}
 
-	return out, err
+	return refreshed, err
 }
 
 // useRefreshToken uses the token in the transaction of ctx and returns new tokens. If the token
-// was used before, it ends the session and returns no error, so that the transaction is
-// committed.
-func (s *Service) useRefreshToken(ctx context.Context, sessionID, hash string, now time.Time) (out SignedIn, isReused bool, err error) {
-	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: sessionID})
+// was used before, it ends the session and returns isReused without an error, so that the
+// transaction is committed.
+func (s *Service) useRefreshToken(
+	ctx context.Context,
+	sessionID, hash string,
+	now time.Time,
+) (refreshed SignedIn, isReused bool, err error) {
+	principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: sessionID})
 	if err != nil {
-		return out, false, err
+		return SignedIn{}, false, err
 	}
 
-	if !p.Session.Alive(now) {
-		return out, false, ErrBadRefreshToken
+	if !principal.Session.Alive(now) {
+		return SignedIn{}, false, ErrBadRefreshToken
 	}
 
-	// The update locks the session. The token is read afterwards, to see whether a concurrent
-	// transaction has used it.
-	p.Session.LastUsedAt = now
-	if err := s.Sessions.Update(ctx, p.Session); err != nil {
-		return out, false, err
+	// Lock the session by an update. Then read the token, to see whether a concurrent transaction
+	// has used it.
+	principal.Session.LastUsedAt = now
+	if err := s.Sessions.Update(ctx, principal.Session); err != nil {
+		return SignedIn{}, false, err
 	}
 
-	t, err := s.Sessions.GetRefreshToken(ctx, hash)
+	token, err := s.Sessions.GetRefreshToken(ctx, hash)
+	if err != nil {
+		return SignedIn{}, false, err
+	}
+
+	isFirstUse := token.UsedAt.IsZero()
 	switch {
-	case err != nil:
-		return out, false, err
-	case !t.UsedAt.IsZero() && now.Sub(t.UsedAt) > refreshGrace:
-		return out, true, s.endReusedSession(ctx, p, now)
-	case !now.Before(t.ExpiresAt):
-		return out, false, ErrBadRefreshToken
+	case !isFirstUse && now.Sub(token.UsedAt) > refreshGrace:
+		return SignedIn{}, true, s.endReusedSession(ctx, principal, now)
+	case !now.Before(token.ExpiresAt):
+		return SignedIn{}, false, ErrBadRefreshToken
 	}
 
-	next, secret := p.Session.NewRefreshToken(now)
+	// Store the next token, and that this one is used.
+	next, secret := principal.Session.NewRefreshToken(now)
 
 	tokens := []RefreshToken{next}
-	if t.UsedAt.IsZero() {
-		t.UsedAt = now
-		tokens = append(tokens, t)
+	if isFirstUse {
+		token.UsedAt = now
+		tokens = append(tokens, token)
 	}
 
-	if err := s.Sessions.Update(ctx, p.Session, tokens...); err != nil {
-		return out, false, err
+	if err := s.Sessions.Update(ctx, principal.Session, tokens...); err != nil {
+		return SignedIn{}, false, err
 	}
 
-	out, err = s.issueTokens(p, secret, now)
+	refreshed, err = s.issueTokens(principal, secret, now)
 
-	return out, false, err
+	return refreshed, false, err
 }
 
-// endReusedSession ends a session whose refresh token was reused, and records that.
+// endReusedSession ends a session whose refresh token was reused. It records the reuse in the audit
+// log and as an event.
 func (s *Service) endReusedSession(ctx context.Context, p Principal, now time.Time) error {
 	if err := s.endSession(ctx, p.Session, now); err != nil {
 		return err
 	}
 
-	if err := s.Audit.Record(ctx, audit.By(p.Actor(), audit.SessionEnded, p.Session.ID).With("token_reuse")); err != nil {
+	entry := audit.By(p.Actor(), audit.SessionEnded, p.Session.ID).With("token_reuse")
+	if err := s.Audit.Record(ctx, entry); err != nil {
 		return err
 	}
 

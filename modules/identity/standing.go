@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/id"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/text"
@@ -45,7 +46,7 @@ func (o *Organization) VerifiedDomain() string {
 	return domainOf(o.Website)
 }
 
-// unverify undoes a verification.
+// unverify undoes a verification. The organization can be verified again by its domain.
 func (o *Organization) unverify() { o.VerifiedAt, o.VerifiedBy = time.Time{}, "" }
 
 // removeVerification undoes a verification until a moderator verifies the organization.
@@ -65,8 +66,10 @@ type VerifiedNames interface {
 // resemblesVerified reports whether the name equals or resembles the name of another
 // organization that is verified.
 func (s *Service) resemblesVerified(ctx context.Context, organizationID, name string) (bool, error) {
-	// Two results suffice: at most one is the organization itself.
-	similarIDs, err := s.VerifiedNames.Find(ctx, text.NameKeys(name), 2)
+	const maxFound = 2 // at most one of two results is the organization itself
+
+	similarIDs, err := s.VerifiedNames.Find(ctx, text.NameKeys(name), maxFound)
+
 	return slices.ContainsFunc(similarIDs, func(id string) bool { return id != organizationID }), err
 }
 
@@ -89,6 +92,7 @@ func (s *Service) holdIfSuspicious(ctx context.Context, o *Organization, now tim
 // stored. A new name ends a verification; a new website ends a verification by domain. If the
 // new name resembles the name of a verified organization, the jobs are held.
 func (s *Service) reviewChange(ctx context.Context, o *Organization, before Organization, now time.Time) error {
+	// Names with the same keys differ in case or punctuation only.
 	isRenamed := o.Name != before.Name && !slices.Equal(text.NameKeys(o.Name), text.NameKeys(before.Name))
 	if isRenamed {
 		if err := s.holdIfSuspicious(ctx, o, now); err != nil {
@@ -96,8 +100,8 @@ func (s *Service) reviewChange(ctx context.Context, o *Organization, before Orga
 		}
 	}
 
-	isMoved := o.VerifiedBy == VerifiedByDomain && domainOf(o.Website) != domainOf(before.Website)
-	if o.IsVerified() && (isRenamed || isMoved) {
+	hasLostDomain := o.VerifiedBy == VerifiedByDomain && domainOf(o.Website) != domainOf(before.Website)
+	if o.IsVerified() && (isRenamed || hasLostDomain) {
 		o.unverify()
 
 		if err := s.VerifiedNames.Replace(ctx, o.ID, nil); err != nil {
@@ -105,11 +109,13 @@ func (s *Service) reviewChange(ctx context.Context, o *Organization, before Orga
 		}
 	}
 
-	if o.HeldAt.Equal(before.HeldAt) {
+	wasHeldNow := !o.HeldAt.Equal(before.HeldAt)
+	if !wasHeldNow {
 		return nil
 	}
 
-	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.OrganizationHeld, OrganizationID: o.ID, Object: o.ID}); err != nil {
+	entry := audit.Entry{Action: audit.OrganizationHeld, OrganizationID: o.ID, Object: o.ID}
+	if err := s.Audit.Record(ctx, entry); err != nil {
 		return err
 	}
 
@@ -127,13 +133,16 @@ func domainOf(website string) string {
 }
 
 // mailboxProviders are domains at which everyone can get an e-mail address.
-var mailboxProviders = strings.Fields(
-	"gmail.com googlemail.com yahoo.com yahoo.co.uk ymail.com hotmail.com hotmail.co.uk outlook.com live.com live.co.uk msn.com aol.com icloud.com me.com mac.com " +
-		"proton.me protonmail.com pm.me gmx.com gmx.net gmx.de web.de mail.com zoho.com yandex.com yandex.ru mail.ru fastmail.com hey.com tutanota.com tuta.io btinternet.com sky.com virginmedia.com " +
-		"talktalk.net ntlworld.com comcast.net verizon.net att.net eircom.net qq.com 163.com " +
-		"yopmail.com mailinator.com guerrillamail.com 10minutemail.com trashmail.com sharklasers.com temp-mail.org getnada.com dispostable.com maildrop.cc fakeinbox.com " +
-		"throwawaymail.com mailnesia.com mintemail.com moakt.com tempmail.dev emailondeck.com mohmal.com",
-)
+var mailboxProviders = strings.Fields(`
+	gmail.com googlemail.com yahoo.com yahoo.co.uk ymail.com hotmail.com hotmail.co.uk outlook.com live.com live.co.uk
+	msn.com aol.com icloud.com me.com mac.com proton.me protonmail.com pm.me gmx.com gmx.net gmx.de web.de mail.com
+	zoho.com yandex.com yandex.ru mail.ru fastmail.com hey.com tutanota.com tuta.io btinternet.com sky.com virginmedia.com
+	talktalk.net ntlworld.com comcast.net verizon.net att.net eircom.net qq.com 163.com
+
+	yopmail.com mailinator.com guerrillamail.com 10minutemail.com trashmail.com sharklasers.com temp-mail.org getnada.com
+	dispostable.com maildrop.cc fakeinbox.com throwawaymail.com mailnesia.com mintemail.com moakt.com tempmail.dev
+	emailondeck.com mohmal.com
+`)
 
 // isMailboxProvider reports whether everyone can get an e-mail address at the domain or at a
 // domain above it.
@@ -144,31 +153,37 @@ func isMailboxProvider(domain string) bool {
 // hasEmailAtDomainOf reports whether the user has a confirmed e-mail address at the domain of
 // the website.
 func (u *User) hasEmailAtDomainOf(website string) bool {
+	isConfirmed := !u.EmailVerifiedAt.IsZero()
 	_, domain, _ := strings.Cut(LowerCaseKey(u.Email), "@")
-	return !u.EmailVerifiedAt.IsZero() && domain != "" && domain == domainOf(website) && !isMailboxProvider(domain)
+
+	return isConfirmed && domain != "" && domain == domainOf(website) && !isMailboxProvider(domain)
 }
 
 // verifyByDomain verifies the organization if the user, an admin, has a confirmed address at
 // the domain of its website. It does nothing while the organization is held or suspended, or
-// after a moderator has removed its verification, because a moderator has to decide then. It
-// reports whether it has changed the organization.
-func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, now time.Time) (bool, error) {
-	if o.IsVerified() || o.VerifiedBy == VerificationRemoved || o.HoldsJobs() || !u.hasEmailAtDomainOf(o.Website) {
+// after a moderator has removed its verification, because a moderator has to decide then.
+// The caller stores the organization if isChanged is true.
+func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, now time.Time) (isChanged bool, err error) {
+	needsModerator := o.HoldsJobs() || o.VerifiedBy == VerificationRemoved
+	if o.IsVerified() || needsModerator || !u.hasEmailAtDomainOf(o.Website) {
 		return false, nil
 	}
 
 	o.VerifiedAt = now
 	o.VerifiedBy = VerifiedByDomain
-
 	o.UpdatedAt = now
+
 	if err := s.VerifiedNames.Replace(ctx, o.ID, text.NameKeys(o.Name)); err != nil {
 		return false, err
 	}
 
-	return true, s.Audit.Record(
-		ctx,
-		audit.Entry{Action: audit.OrganizationVerified, Actor: u.ID, OrganizationID: o.ID, Object: o.ID, Detail: VerifiedByDomain},
-	)
+	return true, s.Audit.Record(ctx, audit.Entry{
+		Action:         audit.OrganizationVerified,
+		Actor:          u.ID,
+		OrganizationID: o.ID,
+		Object:         o.ID,
+		Detail:         VerifiedByDomain,
+	})
 }
 
 // verifyOrganizationOf calls verifyByDomain for the organization of a user who has just
@@ -184,7 +199,8 @@ func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Ti
 		return err
 	}
 
-	if isChanged, err := s.verifyByDomain(ctx, &o, u, now); err != nil || !isChanged {
+	isChanged, err := s.verifyByDomain(ctx, &o, u, now)
+	if err != nil || !isChanged {
 		return err
 	}
 
@@ -258,26 +274,28 @@ func (s *Service) Moderate(
 		return organization, err
 	}
 
-	organizationID, ok := id.Canonical(organizationID)
-	if !ok {
+	organizationID, isID := id.Canonical(organizationID)
+	if !isID {
 		return organization, ErrOrganizationNotFound
 	}
+
+	now, action := s.Clock.Now(), OrganizationAction(in.Action)
 
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if organization, err = s.Organizations.GetForUpdate(ctx, organizationID); err != nil {
 			return err
 		}
 
-		now, action := s.Clock.Now(), OrganizationAction(in.Action)
 		action.apply(&organization, now)
 
-		// The jobs of other organizations with similar names are held (holdIfSuspicious).
-		var keys []string
+		// Publish the name of a verified organization to holdIfSuspicious, which holds the jobs
+		// of other organizations with similar names.
+		var verifiedKeys []string
 		if organization.IsVerified() {
-			keys = text.NameKeys(organization.Name)
+			verifiedKeys = text.NameKeys(organization.Name)
 		}
 
-		if err := s.VerifiedNames.Replace(ctx, organization.ID, keys); err != nil {
+		if err := s.VerifiedNames.Replace(ctx, organization.ID, verifiedKeys); err != nil {
 			return err
 		}
 
@@ -322,49 +340,47 @@ type ModeratedOrganization struct {
 const maxShownMembers = 100
 
 // OrganizationFor returns an organization for a moderator.
-func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizationID string) (out ModeratedOrganization, err error) {
+func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizationID string) (ModeratedOrganization, error) {
 	if err := by.RequireModerator(); err != nil {
-		return out, err
+		return ModeratedOrganization{}, err
 	}
 
-	organizationID, ok := id.Canonical(organizationID)
-	if !ok {
-		return out, ErrOrganizationNotFound
+	organizationID, isID := id.Canonical(organizationID)
+	if !isID {
+		return ModeratedOrganization{}, ErrOrganizationNotFound
 	}
 
-	if out.Organization, err = s.getOrganization(ctx, organizationID); err != nil {
-		return out, err
+	organization, err := s.getOrganization(ctx, organizationID)
+	if err != nil {
+		return ModeratedOrganization{}, err
 	}
 
 	team, err := s.Members.List(ctx, organizationID, MemberFilter{Status: MemberActive}, page.After("", maxShownMembers))
 	if err != nil || len(team.Items) == 0 {
-		return out, err
+		return ModeratedOrganization{Organization: organization}, err
 	}
 
-	var ids []string
-	for _, m := range team.Items {
-		ids = append(ids, m.UserID)
+	users, err := s.Users.GetByIDs(ctx, list.Map(team.Items, func(m Member) string { return m.UserID }))
+	if err != nil {
+		return ModeratedOrganization{}, err
 	}
 
-	users, err := s.Users.GetByIDs(ctx, ids)
+	isLocked := list.ToMap(users, func(u User) (string, bool) { return u.ID, !u.LockedAt.IsZero() })
+	members := list.Map(team.Items, func(m Member) ModeratedMember {
+		return ModeratedMember{Member: m, IsSuspended: isLocked[m.UserID]}
+	})
 
-	isLocked := map[string]bool{}
-	for _, u := range users {
-		isLocked[u.ID] = !u.LockedAt.IsZero()
-	}
-
-	for _, m := range team.Items {
-		out.Members = append(out.Members, ModeratedMember{m, isLocked[m.UserID]})
-	}
-
-	return out, err
+	return ModeratedOrganization{Organization: organization, Members: members}, nil
 }
 
 // HoldsJobs reports whether no job of the organization is public because the organization is
-// held or suspended, and whether that depends on a decision of a moderator.
+// held or suspended. If awaitsDecision is true, a moderator still has to decide about a held
+// organization.
 func (s *Service) HoldsJobs(ctx context.Context, organizationID string) (holds, awaitsDecision bool, err error) {
 	o, err := s.getOrganization(ctx, organizationID)
-	return o.HoldsJobs(), !o.HeldAt.IsZero() && o.SuspendedAt.IsZero(), err
+	isHeld, isSuspended := !o.HeldAt.IsZero(), !o.SuspendedAt.IsZero()
+
+	return isHeld || isSuspended, isHeld && !isSuspended, err
 }
 
 // AccountActionInput is a moderator's action on an account.
@@ -383,16 +399,17 @@ var errOwnModerator = fault.New(fault.Conflict, "account_of_moderator", "The acc
 var errLockedByOperator = fault.New(fault.Conflict, "account_locked_by_operator",
 	"An operator has locked the account; only an operator can unlock it")
 
-// requireNotLockedByOperator fails with errLockedByOperator if the audit log contains that an
-// operator has locked the account since it became unusable.
+// requireNotLockedByOperator fails with errLockedByOperator if an operator has locked the account.
+// A lock by an operator is recorded in the audit log at LockedAt, or later if the account was
+// locked already.
 func (s *Service) requireNotLockedByOperator(ctx context.Context, u *User) error {
 	if u.LockedAt.IsZero() {
 		return nil
 	}
 
-	f := audit.Filter{Actor: audit.Operator, About: u.ID, Action: audit.AccountLocked, From: u.LockedAt}
+	byOperator := audit.Filter{Actor: audit.Operator, About: u.ID, Action: audit.AccountLocked, From: u.LockedAt}
 
-	locks, err := s.AuditLog.List(ctx, f, page.After("", 1))
+	locks, err := s.AuditLog.List(ctx, byOperator, page.After("", 1))
 	if err != nil {
 		return err
 	}
@@ -411,8 +428,8 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 		return err
 	}
 
-	userID, ok := id.Canonical(userID)
-	if !ok {
+	userID, isID := id.Canonical(userID)
+	if !isID {
 		return ErrUserNotFound
 	}
 
@@ -427,12 +444,15 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 			return errOwnModerator
 		}
 
-		now, action := s.Clock.Now(), audit.AccountUnlocked
-		if in.Action == "suspend" {
-			user.Lock(now)
-			action = audit.AccountLocked
+		now := s.Clock.Now()
 
-			if err := s.Sessions.EndByUsers(ctx, []string{user.ID}, "", now); err != nil {
+		// Change the account.
+		var action audit.Action
+		if in.Action == "suspend" {
+			action = audit.AccountLocked
+			user.Lock(now)
+
+			if err := s.Sessions.EndByUsers(ctx, []string{user.ID}, noSession, now); err != nil {
 				return err
 			}
 		} else {
@@ -440,6 +460,7 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 				return err
 			}
 
+			action = audit.AccountUnlocked
 			user.Unlock(now)
 		}
 
@@ -447,39 +468,59 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 			return err
 		}
 
-		e := audit.Entry{Action: action, Actor: by.UserID, Object: user.ID}
-		if e.OrganizationID, err = s.organizationOf(ctx, user.ID); err != nil {
+		// Record the action.
+		organizationID, err := s.organizationOf(ctx, user.ID)
+		if err != nil {
 			return err
 		}
 
-		if err := s.Audit.Record(ctx, e); err != nil {
+		entry := audit.Entry{Action: action, Actor: by.UserID, OrganizationID: organizationID, Object: user.ID}
+		if err := s.Audit.Record(ctx, entry); err != nil {
 			return err
 		}
 
-		return s.Events.Record(
-			ctx,
-			event.AccountModerated{UserID: user.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now},
-		)
+		return s.Events.Record(ctx, event.AccountModerated{
+			UserID:      user.ID,
+			Action:      in.Action,
+			Message:     strings.TrimSpace(in.Message),
+			ModeratedAt: now,
+		})
 	})
 }
 
-// organizationTexts are the subjects and texts of the e-mails about actions.
-var organizationTexts = map[OrganizationAction][2]string{
+// moderationText is the text of an e-mail about an action on an organization.
+type moderationText struct {
+	subject string
+	body    string // with %s for the name of the organization
+}
+
+// organizationTexts contains the text about each action.
+var organizationTexts = map[OrganizationAction]moderationText{
 	VerifyOrganization: {
-		"Your organization is verified",
-		"Our moderators have verified %s. Its jobs are public and are not marked “not verified” any more.",
+		subject: "Your organization is verified",
+		body:    "Our moderators have verified %s. Its jobs are public and are not marked “not verified” any more.",
 	},
-	UnverifyOrganization: {"Your organization is not verified any more", "Our moderators have removed the verification of %s."},
-	ReleaseOrganization:  {"Your jobs are public", "Our moderators have checked %s. Its jobs are public now."},
+	UnverifyOrganization: {
+		subject: "Your organization is not verified any more",
+		body:    "Our moderators have removed the verification of %s.",
+	},
+	ReleaseOrganization: {
+		subject: "Your jobs are public",
+		body:    "Our moderators have checked %s. Its jobs are public now.",
+	},
 	SuspendOrganization: {
-		"Your organization is suspended",
-		"Our moderators have suspended %s. Its jobs are not public, and neither are new ones.",
+		subject: "Your organization is suspended",
+		body:    "Our moderators have suspended %s. Its jobs are not public, and neither are new ones.",
 	},
 	holdOrganization: {
-		"Your jobs wait for a check",
-		"The name of %s is close to that of an organization that we have verified. Our moderators will check it. Until then its jobs are not public.",
+		subject: "Your jobs wait for a check",
+		body: "The name of %s is close to that of an organization that we have verified. Our moderators will check it. " +
+			"Until then its jobs are not public.",
 	},
-	RestoreOrganization: {"Your organization is not suspended any more", "Our moderators have restored %s. Its jobs are public again."},
+	RestoreOrganization: {
+		subject: "Your organization is not suspended any more",
+		body:    "Our moderators have restored %s. Its jobs are public again.",
+	},
 }
 
 // maxModeratedMails is the maximum number of admins who are notified of an action.
@@ -497,13 +538,13 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 		return err
 	}
 
-	texts := organizationTexts[OrganizationAction(e.Action)]
+	text := organizationTexts[OrganizationAction(e.Action)]
+	body := strings.ReplaceAll(text.body, "%s", mail.SafeName(o.Name, "your organization"))
+	blocks := append([]mail.Block{{Text: body}}, quoteModerators(e.Message)...)
 
-	body := append(
-		[]mail.Block{{Text: strings.ReplaceAll(texts[1], "%s", mail.SafeName(o.Name, "your organization"))}},
-		moderatorsWrite(e.Message)...)
 	for _, userID := range admins {
-		if err := s.notify(ctx, userID, "organization-"+e.Action+"-"+userID+"-"+encodeTime(e.ModeratedAt), texts[0], body...); err != nil {
+		messageID := "organization-" + e.Action + "-" + userID + "-" + encodeTime(e.ModeratedAt)
+		if err := s.notify(ctx, userID, messageID, text.subject, blocks...); err != nil {
 			return err
 		}
 	}
@@ -521,16 +562,15 @@ func (s *Service) OnAccountModerated(ctx context.Context, e event.AccountModerat
 		body = "Our moderators have suspended your account. It cannot be used, and all devices were signed out."
 	}
 
-	return s.notify(
-		ctx,
-		e.UserID,
-		"account-"+e.Action+"-"+e.UserID+"-"+encodeTime(e.ModeratedAt),
-		subject,
-		append([]mail.Block{{Text: body}}, moderatorsWrite(e.Message)...)...)
+	messageID := "account-" + e.Action + "-" + e.UserID + "-" + encodeTime(e.ModeratedAt)
+	blocks := append([]mail.Block{{Text: body}}, quoteModerators(e.Message)...)
+
+	return s.notify(ctx, e.UserID, messageID, subject, blocks...)
 }
 
-// moderatorsWrite returns blocks with a message of the moderators, none if it is empty.
-func moderatorsWrite(message string) []mail.Block {
+// quoteModerators returns blocks that quote a message of the moderators. It returns none for an
+// empty message.
+func quoteModerators(message string) []mail.Block {
 	if message == "" {
 		return nil
 	}

@@ -42,7 +42,7 @@ type User struct {
 	// Registered is false for a user who was invited, also after the user has created the
 	// account by accepting. It stays true for users who registered as employers.
 	Registered bool
-	// PasswordHash is empty for an invited user, and never for another one.
+	// PasswordHash is empty for an invited or deleted user, and never for an active one.
 	PasswordHash string
 	// EmailVerifiedAt is zero until the address is verified.
 	EmailVerifiedAt time.Time
@@ -118,7 +118,7 @@ func (u *User) Lock(now time.Time) {
 	u.UpdatedAt = now
 }
 
-// Unlock undoes Lock.
+// Unlock makes a locked account usable again.
 func (u *User) Unlock(now time.Time) { u.LockedAt, u.UpdatedAt = time.Time{}, now }
 
 // IsModerator reports whether the user is a moderator.
@@ -133,7 +133,7 @@ func (u *User) GrantModerator(now time.Time) {
 	u.UpdatedAt = now
 }
 
-// RevokeModerator undoes GrantModerator.
+// RevokeModerator ends the user's role as a moderator.
 func (u *User) RevokeModerator(now time.Time) { u.ModeratorSince, u.UpdatedAt = time.Time{}, now }
 
 // Rename changes the name of the user. The caller has validated the name.
