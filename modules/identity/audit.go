@@ -64,7 +64,12 @@ type AuditEntry struct {
 
 // OrganizationAudit lists the audit log of the caller's organization, the newest
 // entry first. Admins only.
-func (s *Service) OrganizationAudit(ctx context.Context, a auth.Actor, f audit.Filter, r page.Request) (page.Result[AuditEntry], error) {
+func (s *Service) OrganizationAudit(
+	ctx context.Context,
+	a auth.Actor,
+	f audit.Filter,
+	r page.Request,
+) (page.Result[AuditEntry], error) {
 	var out page.Result[AuditEntry]
 	if err := cmp.Or(a.Require(auth.Manage), r.CheckID()); err != nil {
 		return out, err

@@ -297,7 +297,12 @@ func (s *Service) UpdateOrganization(ctx context.Context, actor auth.Actor, in O
 
 // auditSecondFactorSetting records a change of RequireSecondFactor in the audit log. It refuses
 // to set it if the caller has no second factor.
-func (s *Service) auditSecondFactorSetting(ctx context.Context, actor auth.Actor, organization Organization, required *bool) error {
+func (s *Service) auditSecondFactorSetting(
+	ctx context.Context,
+	actor auth.Actor,
+	organization Organization,
+	required *bool,
+) error {
 	if required == nil || *required == organization.RequireSecondFactor {
 		return nil
 	}
@@ -319,7 +324,13 @@ func (s *Service) auditSecondFactorSetting(ctx context.Context, actor auth.Actor
 
 // updateOrganization applies the changes to the organization and stores it. If the name
 // changes, it also records an event, and fails with errRenameNotCounted unless isCounted is set.
-func (s *Service) updateOrganization(ctx context.Context, o *Organization, in OrganizationInput, isCounted bool, now time.Time) error {
+func (s *Service) updateOrganization(
+	ctx context.Context,
+	o *Organization,
+	in OrganizationInput,
+	isCounted bool,
+	now time.Time,
+) error {
 	before := *o
 	patch.SetName(&o.Name, in.Name)
 	patch.SetText(&o.Description, in.Description)

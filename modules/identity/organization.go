@@ -154,7 +154,10 @@ type Membership struct {
 
 // NewOrganization returns a new organization and the membership of the user who
 // registers it, its first admin.
-func NewOrganization(organizationID, membershipID, userID, name, industry, size string, now time.Time) (Organization, Membership) {
+func NewOrganization(
+	organizationID, membershipID, userID, name, industry, size string,
+	now time.Time,
+) (Organization, Membership) {
 	return Organization{ID: organizationID, Name: name, Industry: industry, Size: size, CreatedAt: now, UpdatedAt: now},
 		Membership{
 			ID:             membershipID,

@@ -225,7 +225,13 @@ func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword str
 // setPassword stores the password hash and revokes all access that someone with the old
 // password may have gained: sessions except keptSession, reset links, a requested change of the
 // address and, if signOutPrograms is set, the access of programs.
-func (s *Service) setPassword(ctx context.Context, user *User, hash, keptSession string, signOutPrograms bool, now time.Time) error {
+func (s *Service) setPassword(
+	ctx context.Context,
+	user *User,
+	hash, keptSession string,
+	signOutPrograms bool,
+	now time.Time,
+) error {
 	user.SetPassword(hash, now)
 
 	if err := s.Users.Update(ctx, user); err != nil {

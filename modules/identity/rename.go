@@ -19,7 +19,11 @@ var errRenameNotCounted = errors.New("identity: the new name of the organization
 // withRenameLimit runs fn in a transaction. If fn fails with errRenameNotCounted, the limiter
 // counts a renaming and fn runs again, with isCounted set. Only the transaction can detect that
 // the name changes, but the limiter must not be called in a transaction, which may be repeated.
-func (s *Service) withRenameLimit(ctx context.Context, organizationID string, fn func(ctx context.Context, isCounted bool) error) error {
+func (s *Service) withRenameLimit(
+	ctx context.Context,
+	organizationID string,
+	fn func(ctx context.Context, isCounted bool) error,
+) error {
 	err := s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, false) })
 	if !errors.Is(err, errRenameNotCounted) {
 		return s.countOrganizationChange(err)

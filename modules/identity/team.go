@@ -214,7 +214,12 @@ func (in ChangePermissionsInput) applyTo(p Permissions) Permissions {
 // ChangePermissions changes a member's role or permissions, which are effective for the
 // member's next request. Only admins can call it. It fails with ErrLastAdmin for the last admin
 // of the organization.
-func (s *Service) ChangePermissions(ctx context.Context, actor auth.Actor, userID string, in ChangePermissionsInput) (Member, error) {
+func (s *Service) ChangePermissions(
+	ctx context.Context,
+	actor auth.Actor,
+	userID string,
+	in ChangePermissionsInput,
+) (Member, error) {
 	if err := actor.Require(auth.Manage); err != nil {
 		return Member{}, err
 	}
@@ -331,7 +336,12 @@ type AcceptInvitationInput struct {
 // AcceptInvitation makes the invited user a member and opens a session. If the user has no
 // account, it creates one. A user with an account must be signed in, because access to the
 // mailbox alone does not authenticate the user.
-func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, from Client) (out SignedIn, err error) {
+func (s *Service) AcceptInvitation(
+	ctx context.Context,
+	a auth.Actor,
+	in AcceptInvitationInput,
+	from Client,
+) (out SignedIn, err error) {
 	err = s.acceptInvitation(ctx, a, in, s.openSessionInto(&out, from))
 	return out, err
 }

@@ -123,11 +123,16 @@ func isRedirectURI(uri string, public bool) bool {
 		return false
 	}
 
-	if u.Scheme == "https" || u.Scheme == "http" {
-		return hasServer(u) && (u.Scheme == "https" || Loopback(u.Hostname()))
+	switch u.Scheme {
+	case "https":
+		return hasServer(u)
+	case "http":
+		return hasServer(u) && Loopback(u.Hostname())
 	}
 
-	return public && strings.Contains(u.Scheme, ".") && u.Host == "" && strings.HasPrefix(u.Path, "/")
+	isPrivateUse := strings.Contains(u.Scheme, ".") && u.Host == "" && strings.HasPrefix(u.Path, "/")
+
+	return public && isPrivateUse
 }
 
 // RedirectsTo reports whether the redirect address is registered. Addresses are compared

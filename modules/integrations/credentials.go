@@ -39,13 +39,16 @@ func newKey() string {
 func checksum(body string) string {
 	sum := crc32.ChecksumIEEE([]byte(body))
 
-	out := make([]byte, keyCheck)
+	// Write the digits from the last to the first.
+	digits := make([]byte, keyCheck)
+	base := uint32(len(auth.Base62))
+
 	for i := keyCheck - 1; i >= 0; i-- {
-		out[i] = auth.Base62[sum%62]
-		sum /= 62
+		digits[i] = auth.Base62[sum%base]
+		sum /= base
 	}
 
-	return string(out)
+	return string(digits)
 }
 
 // isWellFormedKey reports whether the text has the form of an API key, with a correct
@@ -179,16 +182,16 @@ func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 		return Caller{}, fault.ErrUnauthorized
 	}
 
-	k, a, err := s.Keys.GetByHash(ctx, auth.HashSecret(key))
+	stored, app, err := s.Keys.GetByHash(ctx, auth.HashSecret(key))
 	if err == nil {
-		err = s.requireActive(ctx, a.OwnerID)
+		err = s.requireActive(ctx, app.OwnerID)
 	}
 
 	if err != nil {
 		return Caller{}, fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
 
-	return Caller{App: a, UserID: a.OwnerID, KeyID: k.ID}, nil
+	return Caller{App: app, UserID: app.OwnerID, KeyID: stored.ID}, nil
 }
 
 // tokenPrefixes are the prefixes of tokens, by which secret scanners recognize them.

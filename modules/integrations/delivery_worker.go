@@ -72,35 +72,58 @@ type finishedAttempt struct {
 	err error
 }
 
+// wasCancelled reports whether the attempt has no result.
+func (a finishedAttempt) wasCancelled() bool { return a.EndpointID == "" }
+
+// hasFailed reports whether the attempt could not be made or the receiver did not accept the
+// delivery.
+func (a finishedAttempt) hasFailed() bool {
+	return a.postponed || a.attempt != nil && a.attempt.Error != ""
+}
+
 // newDeliveryWorker returns a worker for the endpoint, which the caller runs.
 func (s *Service) newDeliveryWorker(e Endpoint) *deliveryWorker {
-	return &deliveryWorker{Service: s, endpoint: e, running: map[string]time.Time{}, finished: make(chan finishedAttempt, maxAttempts)}
+	return &deliveryWorker{
+		Service:  s,
+		endpoint: e,
+		running:  map[string]time.Time{},
+		finished: make(chan finishedAttempt, maxAttempts),
+	}
 }
 
 // run sends due deliveries until none is due or the time of the worker is up. It adds a task
 // for deliveries that are due later. After ctx is cancelled, running attempts have
 // attemptGrace to end, and their results are stored.
 func (w *deliveryWorker) run(ctx context.Context) error {
+	// attemptCtx is cancelled attemptGrace later than ctx.
 	attemptCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(attemptGrace, cancel) })()
+
+	stopWaiting := context.AfterFunc(ctx, func() { time.AfterFunc(attemptGrace, cancel) })
+	defer stopWaiting()
 	var errs error
 
 	isStopping := false
-	for n, begin := minBatch, time.Now(); ; {
+	batchSize := minBatch
+
+	for begin := time.Now(); ; {
 		isStopping = isStopping || ctx.Err() != nil || w.isTimeUp(time.Since(begin))
 
+		// Read further deliveries. After an error, only wait for the running attempts, whose
+		// results have to be stored.
 		var due []Outgoing
 		if !isStopping {
 			var err error
-			if due, err = w.readDue(ctx, n); err != nil {
-				// Wait for the running attempts, whose results have to be stored.
+
+			due, err = w.readDue(ctx, batchSize)
+			if err != nil {
 				errs = errors.Join(errs, err)
 				isStopping = true
 				due = nil
 			}
 		}
 
+		// Send them for the time of a batch.
 		results, err := w.send(ctx, attemptCtx, due)
 		if w.onResult == nil { // a listener continues after failed attempts
 			errs = errors.Join(errs, err)
@@ -110,15 +133,17 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 			continue
 		}
 
+		// Store the results of the attempts that have ended.
 		hasEnded, err := w.store(ctx, results, isStopping || ctx.Err() != nil)
 		if err != nil || hasEnded {
 			return errors.Join(errs, err)
 		}
 
-		if len(results) == n {
-			n = min(2*n, maxBatch)
+		isBatchComplete := len(results) == batchSize
+		if isBatchComplete {
+			batchSize = min(2*batchSize, maxBatch)
 		} else {
-			n = minBatch
+			batchSize = minBatch
 		}
 	}
 }
@@ -140,8 +165,12 @@ func (w *deliveryWorker) isTimeUp(elapsed time.Duration) bool {
 
 // readDue returns at most n due deliveries that have no running attempt.
 func (w *deliveryWorker) readDue(ctx context.Context, n int) ([]Outgoing, error) {
+	isRunning := func(o Outgoing) bool { _, hasStarted := w.running[o.ID]; return hasStarted }
+
+	// The list also contains the deliveries of the running attempts.
 	due, err := w.Deliveries.ListMessages(ctx, AnyOwner, w.endpoint.ID, MessageFilter{DueBy: w.dueBy()}, n+len(w.running))
-	return slices.DeleteFunc(due, func(o Outgoing) bool { _, isRunning := w.running[o.ID]; return isRunning }), err
+
+	return slices.DeleteFunc(due, isRunning), err
 }
 
 // dueBy returns the time until which deliveries are due: now, or dueAt if that is later.
@@ -175,11 +204,11 @@ func (w *deliveryWorker) send(ctx, attemptCtx context.Context, due []Outgoing) (
 			delete(w.running, end.id)
 
 			errs = errors.Join(errs, end.err)
-			if end.EndpointID != "" {
+			if !end.wasCancelled() {
 				results = append(results, end.attemptResult)
 			}
 
-			if end.postponed || end.attempt != nil && end.attempt.Error != "" {
+			if end.hasFailed() {
 				return results, errs
 			}
 		case <-timeout:
@@ -195,11 +224,9 @@ func (w *deliveryWorker) send(ctx, attemptCtx context.Context, due []Outgoing) (
 // start starts an attempt in a goroutine, which sends the result to w.finished. A panic
 // postpones the delivery.
 func (w *deliveryWorker) start(ctx context.Context, out Outgoing) {
-	// w may change while the goroutine runs.
-	s := w.Service
-	e := w.endpoint
-	finished := w.finished
-	e.URL = cmp.Or(w.url, e.URL)
+	// Copy what the goroutine needs, because w may change while it runs.
+	service, endpoint, finished := w.Service, w.endpoint, w.finished
+	endpoint.URL = cmp.Or(w.url, endpoint.URL)
 
 	w.running[out.ID] = time.Now()
 	go func() {
@@ -212,7 +239,7 @@ func (w *deliveryWorker) start(ctx context.Context, out Outgoing) {
 			finished <- end
 		}()
 
-		end.attemptResult, end.err = s.attempt(ctx, e, out)
+		end.attemptResult, end.err = service.attempt(ctx, endpoint, out)
 	}()
 }
 

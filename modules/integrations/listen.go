@@ -130,9 +130,10 @@ func (s *Service) Forward(ctx context.Context, endpoint Endpoint, onAttempt func
 
 		next, err := s.Deliveries.NextDue(ctx, endpoint.ID)
 		if err == nil && next != nil && !next.After(now) {
-			w := s.newDeliveryWorker(endpoint)
-			w.url, w.onResult = endpoint.URL, func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }
-			err = w.run(ctx)
+			worker := s.newDeliveryWorker(endpoint)
+			worker.url = endpoint.URL
+			worker.onResult = func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }
+			err = worker.run(ctx)
 		}
 
 		if err != nil && !isTransient(ctx, err) {
@@ -156,20 +157,23 @@ func (s *Service) extendListener(ctx context.Context, e Endpoint, until time.Tim
 	})
 }
 
-// report calls onAttempt with the attempt, or with the fact that none could be made.
+// report calls onAttempt with the attempt. If no attempt could be made, the answer has the error
+// not_sent.
 func (r attemptResult) report(onAttempt func(Forwarded), now time.Time) {
-	if a := r.attempt; a != nil {
-		onAttempt(
-			Forwarded{
-				At:      a.At,
-				Type:    r.Type,
-				EventID: r.EventID,
-				Answer:  Answer{Status: a.ResponseStatus, Error: a.Error, Took: time.Duration(a.DurationMs) * time.Millisecond},
-			},
-		)
-	} else if r.postponed {
-		onAttempt(Forwarded{At: now, Type: r.Type, EventID: r.EventID, Answer: Answer{Error: "not_sent"}})
+	forwarded := Forwarded{At: now, Type: r.Type, EventID: r.EventID}
+
+	switch a := r.attempt; {
+	case a != nil:
+		forwarded.At = a.At
+		took := time.Duration(a.DurationMs) * time.Millisecond
+		forwarded.Answer = Answer{Status: a.ResponseStatus, Error: a.Error, Took: took}
+	case r.postponed:
+		forwarded.Answer = Answer{Error: "not_sent"}
+	default:
+		return
 	}
+
+	onAttempt(forwarded)
 }
 
 // isTransient reports whether a listener can continue after the error.
@@ -189,10 +193,9 @@ func (s *Service) Trigger(ctx context.Context, a App, eventType string) ([]Endpo
 		return nil, err
 	}
 
-	endpoints = slices.DeleteFunc(
-		endpoints,
-		func(e Endpoint) bool { return e.Status != EndpointActive || !slices.Contains(e.Events, eventType) },
-	)
+	isOther := func(e Endpoint) bool { return e.Status != EndpointActive || !slices.Contains(e.Events, eventType) }
+
+	endpoints = slices.DeleteFunc(endpoints, isOther)
 	if len(endpoints) == 0 {
 		return nil, nil
 	}
@@ -209,10 +212,11 @@ func (s *Service) FindApp(ctx context.Context, appID string) (App, error) {
 		return s.findApp(ctx, appID)
 	}
 
-	all, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner}, page.Request{Number: 1, Size: 2})
-	if err == nil && len(all.Items) > 1 {
+	// Two applications suffice to see that there are several.
+	firstApps, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner}, page.Request{Number: 1, Size: 2})
+	if err == nil && len(firstApps.Items) > 1 {
 		return App{}, ErrSeveralApps
 	}
 
-	return list.First(all.Items, err, ErrAppNotFound)
+	return list.First(firstApps.Items, err, ErrAppNotFound)
 }

@@ -114,17 +114,19 @@ func (s *Service) findClient(ctx context.Context, clientID string) (App, error) 
 // AuthenticateClient returns the application with the client_id if the secret is correct or
 // the application is public. Otherwise it returns ErrInvalidClient.
 func (s *Service) AuthenticateClient(ctx context.Context, clientID, secret string) (App, error) {
-	a, err := s.findClient(ctx, clientID)
+	client, err := s.findClient(ctx, clientID)
 	if err != nil {
 		return App{}, fault.IfNotFound(err, ErrInvalidClient)
 	}
 
-	isCorrect := a.SecretHash != "" && subtle.ConstantTimeCompare([]byte(a.SecretHash), []byte(auth.HashSecret(secret))) == 1
-	if !a.Public && !isCorrect {
+	hasSecret := client.SecretHash != ""
+
+	isCorrect := hasSecret && subtle.ConstantTimeCompare([]byte(client.SecretHash), []byte(auth.HashSecret(secret))) == 1
+	if !client.Public && !isCorrect {
 		return App{}, ErrInvalidClient
 	}
 
-	return a, nil
+	return client, nil
 }
 
 // Owner returns the name of the application's owner.
@@ -181,9 +183,8 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 		return r, fault.IfNotFound(err, InvalidRequest("The client_id is unknown."))
 	}
 
+	// A client with one registered URI may omit the parameter (RFC 6749 §3.1.2.3).
 	uri := r.redirectURI
-
-	// A client with one registered URI may omit it (RFC 6749 §3.1.2.3).
 	if uri == "" && len(r.App.RedirectURIs) == 1 {
 		uri = r.App.RedirectURIs[0]
 	}
@@ -222,7 +223,10 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 // user's device: another program may have registered the same scheme, or listen at the same
 // port (RFC 8252 §8.6).
 func (r AuthorizationRequest) requiresNewConsent() bool {
-	return slices.Contains(strings.Fields(r.prompt), "consent") || r.App.Public && r.Redirect.Scheme != "https"
+	isRequested := slices.Contains(strings.Fields(r.prompt), "consent")
+	redirectsToDevice := r.App.Public && r.Redirect.Scheme != "https"
+
+	return isRequested || redirectsToDevice
 }
 
 // approvalsPerAccount limits the authorizations that an account creates, because each is
@@ -282,10 +286,17 @@ func (s *Service) authorize(
 
 	code = NewToken(Code)
 	now := s.Clock.Now()
-	g := Grant{ID: s.NewID(), AppID: r.App.ID, UserID: by.UserID, Scopes: r.Scopes, CreatedAt: now, ExpiresAt: now.Add(GrantLife)}
-	t := Token{
+	grant := Grant{
+		ID:        s.NewID(),
+		AppID:     r.App.ID,
+		UserID:    by.UserID,
+		Scopes:    r.Scopes,
+		CreatedAt: now,
+		ExpiresAt: now.Add(GrantLife),
+	}
+	token := Token{
 		Hash:        HashToken(Code, code),
-		GrantID:     g.ID,
+		GrantID:     grant.ID,
 		Kind:        Code,
 		Scopes:      r.Scopes,
 		RedirectURI: r.redirectURI,
@@ -302,7 +313,7 @@ func (s *Service) authorize(
 			return err
 		}
 
-		return s.Grants.Create(ctx, t, &g)
+		return s.Grants.Create(ctx, token, &grant)
 	})
 
 	return code, err
@@ -402,29 +413,35 @@ func (s *Service) redeem(
 // token with all scopes of the authorization.
 func (s *Service) issueTokens(ctx context.Context, g Grant, scopes []Scope) (TokenPair, error) {
 	now := s.Clock.Now()
-	out := TokenPair{Access: NewToken(Access), Refresh: NewToken(Refresh), ExpiresIn: min(AccessLife, g.ExpiresAt.Sub(now)), Scopes: scopes}
+	remaining := g.ExpiresAt.Sub(now) // no token is valid for longer than its authorization
+	pair := TokenPair{
+		Access:    NewToken(Access),
+		Refresh:   NewToken(Refresh),
+		ExpiresIn: min(AccessLife, remaining),
+		Scopes:    scopes,
+	}
 	access := Token{
-		Hash:      HashToken(Access, out.Access),
+		Hash:      HashToken(Access, pair.Access),
 		GrantID:   g.ID,
 		Kind:      Access,
 		Scopes:    scopes,
 		IssuedAt:  now,
-		ExpiresAt: now.Add(out.ExpiresIn),
+		ExpiresAt: now.Add(pair.ExpiresIn),
 	}
 	refresh := Token{
-		Hash:      HashToken(Refresh, out.Refresh),
+		Hash:      HashToken(Refresh, pair.Refresh),
 		GrantID:   g.ID,
 		Kind:      Refresh,
 		Scopes:    g.Scopes,
 		IssuedAt:  now,
-		ExpiresAt: now.Add(min(RefreshLife, g.ExpiresAt.Sub(now))),
+		ExpiresAt: now.Add(min(RefreshLife, remaining)),
 	}
 
 	if err := s.Grants.Create(ctx, access, nil); err != nil {
 		return TokenPair{}, err
 	}
 
-	return out, s.Grants.Create(ctx, refresh, nil)
+	return pair, s.Grants.Create(ctx, refresh, nil)
 }
 
 // findToken returns the token, or ErrTokenNotFound if there is no such token of one of the

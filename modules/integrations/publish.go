@@ -34,28 +34,31 @@ func newMessage(eventID, eventType string, at time.Time, data any) (Message, err
 
 // PublishJobCreated publishes to webhooks that a listing became public.
 func (s *Service) PublishJobCreated(ctx context.Context, e event.Envelope, created event.JobCreated) error {
-	newJobMessage := func() (Message, error) {
-		data := JobData{ID: created.JobID}
-		if created.Listing != nil {
-			view, err := s.Postings.View(ctx, created.Listing)
-			if err != nil {
-				return Message{}, err
-			}
+	render := func() (Message, error) { return s.newJobMessage(ctx, e, created) }
+	everyEndpoint := func(Endpoint) (bool, error) { return true, nil } // a public listing is not confidential
 
-			data.Job = &view
+	return s.publish(ctx, EndpointFilter{Event: e.Type}, render, everyEndpoint)
+}
+
+// newJobMessage returns the message about a listing. It contains only the id of the listing if the
+// event has no more, or if the body would be larger than maxBody.
+func (s *Service) newJobMessage(ctx context.Context, e event.Envelope, created event.JobCreated) (Message, error) {
+	data := JobData{ID: created.JobID}
+	if created.Listing != nil {
+		view, err := s.Postings.View(ctx, created.Listing)
+		if err != nil {
+			return Message{}, err
 		}
 
-		m, err := newMessage(e.ID, e.Type, e.RecordedAt, data)
-		if err != nil || len(m.Body) <= maxBody {
-			return m, err
-		}
-
-		return newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: created.JobID})
+		data.Job = &view
 	}
 
-	everyEndpoint := func(Endpoint) (bool, error) { return true, nil }
+	m, err := newMessage(e.ID, e.Type, e.RecordedAt, data)
+	if err != nil || len(m.Body) <= maxBody {
+		return m, err
+	}
 
-	return s.publish(ctx, EndpointFilter{Event: e.Type}, newJobMessage, everyEndpoint)
+	return newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: created.JobID})
 }
 
 // PublishJobUpdated publishes to webhooks that a public listing has changed, or
@@ -104,13 +107,17 @@ func (s *Service) publishApplication(ctx context.Context, e event.Envelope, orga
 		return err
 	}
 
-	return s.publish(ctx, EndpointFilter{Event: e.Type, UserIDs: involved}, func() (Message, error) {
+	render := func() (Message, error) {
 		m, err := newMessage(e.ID, e.Type, e.RecordedAt, data)
 		m.OrganizationID, m.ApplicantID = organizationID, applicantID
+
 		return m, err
-	}, func(e Endpoint) (bool, error) {
-		return s.isAuthorized(ctx, e, organizationID, applicantID, func() ([]string, error) { return involved, nil })
-	})
+	}
+	isAuthorized := func(endpoint Endpoint) (bool, error) {
+		return s.isAuthorized(ctx, endpoint, organizationID, applicantID, func() ([]string, error) { return involved, nil })
+	}
+
+	return s.publish(ctx, EndpointFilter{Event: e.Type, UserIDs: involved}, render, isAuthorized)
 }
 
 // listInvolved returns the only accounts that can be permitted to see a job application of
@@ -145,8 +152,10 @@ func (s *Service) isAuthorized(
 		v, err := s.Accounts.Visibility(ctx, userID)
 		return v.Sees(organizationID, applicantID), err
 	}
-	if ok, err := canSee(endpoint.OwnerID); ok || err != nil {
-		return ok, err
+
+	ownerCanSee, err := canSee(endpoint.OwnerID)
+	if ownerCanSee || err != nil {
+		return ownerCanSee, err
 	}
 
 	userIDs, err := listInvolved()
@@ -164,8 +173,9 @@ func (s *Service) isAuthorized(
 			continue
 		}
 
-		if ok, err := canSee(c.UserID); ok || err != nil {
-			return ok, err
+		userCanSee, err := canSee(c.UserID)
+		if userCanSee || err != nil {
+			return userCanSee, err
 		}
 	}
 
@@ -192,12 +202,12 @@ func (s *Service) publish(
 
 		var authorized []Endpoint
 		for _, e := range batch {
-			ok, err := isAuthorized(e)
+			mayReceive, err := isAuthorized(e)
 			if err != nil {
 				return err
 			}
 
-			if ok {
+			if mayReceive {
 				authorized = append(authorized, e)
 			}
 		}
@@ -213,7 +223,8 @@ func (s *Service) publish(
 			}
 		}
 
-		if len(batch) < endpointsPerBatch {
+		isLastBatch := len(batch) < endpointsPerBatch
+		if isLastBatch {
 			return nil
 		}
 	}

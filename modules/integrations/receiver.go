@@ -28,7 +28,8 @@ func checkReceiver(address string, allowPrivate bool) error {
 
 // localReceiverHint is the part of a message that explains how to receive webhooks locally
 // if only receivers on the public internet are permitted.
-const localReceiverHint = "; on your own installation webhooks.allow_private_networks allows it, and `locum webhooks listen --forward URL` forwards to a local receiver"
+const localReceiverHint = "; on your own installation webhooks.allow_private_networks allows it, " +
+	"and `locum webhooks listen --forward URL` forwards to a local receiver"
 
 // receiverProblem returns the message for a URL to which webhooks may not be sent, or "".
 func receiverProblem(address string, allowPrivate bool) string {
@@ -136,9 +137,10 @@ func Reachable(port string) bool {
 var (
 	// notPublic are the networks in the IANA special-purpose address registries.
 	notPublic = list.Map([]string{
-		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
-		"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-		"224.0.0.0/3", "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
+		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+		"192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
+		"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
+		"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
 	}, netip.MustParsePrefix)
 	// globalIPv6 is the part of the IPv6 address space that is allocated to the internet.
 	globalIPv6 = netip.MustParsePrefix("2000::/3")

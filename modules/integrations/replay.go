@@ -50,42 +50,47 @@ type DeliveryRequest struct {
 
 // MyDelivery returns a delivery to one of the caller's endpoints. Signatures are not stored:
 // the returned signature is made with the current secrets of the endpoint.
-func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (out DeliveryRequest, err error) {
+func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (DeliveryRequest, error) {
 	endpoint, err := s.MyWebhook(ctx, by, p)
 	if err != nil {
-		return out, err
+		return DeliveryRequest{}, err
 	}
 
-	deliveryID, ok := id.Canonical(deliveryID)
-	if !ok {
-		return out, ErrDeliveryNotFound
+	deliveryID, isID := id.Canonical(deliveryID)
+	if !isID {
+		return DeliveryRequest{}, ErrDeliveryNotFound
 	}
 
 	sent, err := s.findDelivery(ctx, by.UserID, endpoint.ID, deliveryID)
 
-	out.Delivery = sent.Delivery
+	withoutRequest := DeliveryRequest{Delivery: sent.Delivery}
 	if err != nil || len(sent.Attempts) == 0 {
-		return out, err
+		return withoutRequest, err
 	}
 
+	// An endpoint that has lost its permission since the attempt does not get the request.
 	if m := sent.Message; m.OrganizationID != "" {
-		// The endpoint may have lost its permission since the attempt.
-		if ok, err := s.mayReceive(ctx, endpoint, m.OrganizationID, m.ApplicantID); err != nil || !ok {
-			return out, err
+		mayReceive, err := s.mayReceive(ctx, endpoint, m.OrganizationID, m.ApplicantID)
+		if err != nil || !mayReceive {
+			return withoutRequest, err
 		}
 	}
 
-	at := sent.Attempts[len(sent.Attempts)-1].At
-	signature, err := s.signature(endpoint, sent, at)
+	attemptedAt := sent.Attempts[len(sent.Attempts)-1].At
 
-	out.Body = sent.Message.Body
-	for name, value := range requestHeaders(sent, at, signature) {
-		out.Headers = append(out.Headers, name+": "+value)
+	signature, err := s.signature(endpoint, sent, attemptedAt)
+	if err != nil {
+		return withoutRequest, err
 	}
 
-	slices.Sort(out.Headers)
+	var headers []string
+	for name, value := range requestHeaders(sent, attemptedAt, signature) {
+		headers = append(headers, name+": "+value)
+	}
 
-	return out, err
+	slices.Sort(headers)
+
+	return DeliveryRequest{Delivery: sent.Delivery, Headers: headers, Body: sent.Message.Body}, nil
 }
 
 // findDelivery returns a delivery with its message, or ErrDeliveryNotFound.
@@ -97,13 +102,14 @@ func (s *Service) findDelivery(ctx context.Context, ownerID, endpointID, deliver
 // ReplayDelivery sends a delivery again, whatever its status. The delivery keeps its earlier
 // attempts and the id of the event.
 func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (d Delivery, err error) {
-	deliveryID, ok := id.Canonical(deliveryID)
+	deliveryID, isID := id.Canonical(deliveryID)
 	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, endpoint Endpoint, now time.Time) error {
-		if !ok {
+		if !isID {
 			return ErrDeliveryNotFound
 		}
 
-		if _, err := s.Deliveries.Replay(ctx, by.UserID, endpoint.ID, ReplayFilter{ID: deliveryID}, now, 1); err != nil {
+		_, err := s.Deliveries.Replay(ctx, by.UserID, endpoint.ID, ReplayFilter{ID: deliveryID}, now, 1)
+		if err != nil {
 			return err
 		}
 

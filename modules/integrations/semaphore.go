@@ -50,32 +50,34 @@ func newKeyedSemaphore(size int) *keyedSemaphore {
 func (s *keyedSemaphore) Acquire(ctx context.Context, key string) (release func(), ok bool) {
 	s.mu.Lock()
 
-	k := s.slots[key]
-	if k == nil {
-		k = &slots{held: make(chan struct{}, s.size)}
-		s.slots[key] = k
+	ofKey := s.slots[key]
+	if ofKey == nil {
+		ofKey = &slots{held: make(chan struct{}, s.size)}
+		s.slots[key] = ofKey
 	}
 
-	if k.users >= s.size+maxWaiting {
+	if ofKey.users >= s.size+maxWaiting {
 		s.mu.Unlock()
 		return nil, false
 	}
 
-	k.users++
+	ofKey.users++
 	s.mu.Unlock()
 
+	// leave ends the use of the slots. The last user deletes them.
 	leave := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 
-		if k.users--; k.users == 0 {
+		ofKey.users--
+		if ofKey.users == 0 {
 			delete(s.slots, key)
 		}
 	}
 
 	select {
-	case k.held <- struct{}{}:
-		return func() { <-k.held; leave() }, true
+	case ofKey.held <- struct{}{}:
+		return func() { <-ofKey.held; leave() }, true
 	case <-time.After(acquireTimeout):
 	case <-ctx.Done():
 	}
@@ -85,14 +87,17 @@ func (s *keyedSemaphore) Acquire(ctx context.Context, key string) (release func(
 	return nil, false
 }
 
-// acquireWorker acquires the slots that a delivery worker for the endpoint needs.
+// acquireWorker acquires the slots that a delivery worker for the endpoint needs: one of the owner
+// and, for a failing endpoint, one of the slots for failing endpoints of all owners.
 func (s *Service) acquireWorker(ctx context.Context, e Endpoint) (release func(), ok bool) {
 	releaseOwner, ok := s.ownerSlots.Acquire(ctx, e.OwnerID)
 	if !ok || e.FailingSince == nil {
 		return releaseOwner, ok
 	}
 
-	releaseFailing, ok := s.failingSlots.Acquire(ctx, "")
+	const allOwners = "" // the only key of failingSlots
+
+	releaseFailing, ok := s.failingSlots.Acquire(ctx, allOwners)
 	if !ok {
 		releaseOwner()
 		return nil, false

@@ -67,12 +67,20 @@ type Service struct {
 
 // New returns a service.
 func New(d Deps) *Service {
-	s := &Service{Deps: d, usageCounts: newUsageCounter()}
-	weight := func(b broadcast) int { return len(b.deliveries) }
-	s.enqueuer = batch.New(1, deliveriesPerTx, weight, func(ctx context.Context, all []broadcast) ([]struct{}, error) {
-		return make([]struct{}, len(all)), s.enqueue(ctx, all)
-	})
-	s.ownerSlots, s.failingSlots = newKeyedSemaphore(maxWorkersPerOwner), newKeyedSemaphore(maxFailingWorkers)
+	s := &Service{
+		Deps:         d,
+		usageCounts:  newUsageCounter(),
+		ownerSlots:   newKeyedSemaphore(maxWorkersPerOwner),
+		failingSlots: newKeyedSemaphore(maxFailingWorkers),
+	}
+
+	const maxTransactions = 1 // at the same time
+
+	countDeliveries := func(b broadcast) int { return len(b.deliveries) }
+	enqueueAll := func(ctx context.Context, broadcasts []broadcast) ([]struct{}, error) {
+		return make([]struct{}, len(broadcasts)), s.enqueue(ctx, broadcasts)
+	}
+	s.enqueuer = batch.New(maxTransactions, deliveriesPerTx, countDeliveries, enqueueAll)
 
 	return s
 }
@@ -123,22 +131,33 @@ func (s *Service) createCredential(
 
 // CreateApp creates an application on the free plan. It returns the client secret, of which
 // only a hash is stored, or "" for a public application. The caller must be confirmed.
-func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
+func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (app App, secret string, err error) {
 	now := s.Clock.Now()
+	app = App{
+		ID:        s.NewID(),
+		OwnerID:   by.UserID,
+		Public:    in.Public,
+		Plan:      Free,
+		CreatedAt: now,
+		UpdatedAt: now,
+		Version:   1,
+	}
 
-	a, err = App{ID: s.NewID(), OwnerID: by.UserID, Public: in.Public, Plan: Free, CreatedAt: now, UpdatedAt: now, Version: 1}.with(in)
+	app, err = app.with(in)
 	if err != nil {
 		return App{}, "", err
 	}
 
-	if !a.Public {
+	if !app.Public {
 		secret = auth.NewSecret(secretPrefix, secretLength)
-		a.SecretHash = auth.HashSecret(secret)
+		app.SecretHash = auth.HashSecret(secret)
 	}
 
-	err = s.createCredential(ctx, by, audit.AppCreated, a.ID, func(ctx context.Context) error { return s.Apps.Create(ctx, a, maxApps) })
+	err = s.createCredential(ctx, by, audit.AppCreated, app.ID, func(ctx context.Context) error {
+		return s.Apps.Create(ctx, app, maxApps)
+	})
 
-	return a, secret, err
+	return app, secret, err
 }
 
 // withSession runs fn in a transaction. The caller's session does not end before the
@@ -199,7 +218,9 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 	}
 
 	return s.changeOwnApp(ctx, by, appID, func(_ context.Context, a *App) (err error) {
-		*a, err = a.with(in.applyTo(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public}))
+		current := AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public}
+		*a, err = a.with(in.applyTo(current))
+
 		return err
 	})
 }
@@ -233,7 +254,11 @@ func (s *Service) findApp(ctx context.Context, appID string) (App, error) {
 }
 
 // changeApp applies change to an application of the owner and stores the result.
-func (s *Service) changeApp(ctx context.Context, ownerID, appID string, change func(ctx context.Context, a *App) error) (app App, err error) {
+func (s *Service) changeApp(
+	ctx context.Context,
+	ownerID, appID string,
+	change func(ctx context.Context, a *App) error,
+) (app App, err error) {
 	appID, ok := id.Canonical(appID)
 	if !ok {
 		return app, ErrAppNotFound
@@ -337,9 +362,12 @@ func (s *Service) Periodic() []task.Periodic {
 // expire returns a function that deletes the rows of the kinds that are older than age.
 func (s *Service) expire(age time.Duration, kinds ...retention.Kind) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
+		before := s.Clock.Now().Add(-age)
+
 		var errs error
 		for _, kind := range kinds {
-			errs = errors.Join(errs, retention.DeleteAllBefore(ctx, s.Retention, kind, s.Clock.Now().Add(-age), rowsPerStatement[kind]))
+			err := retention.DeleteAllBefore(ctx, s.Retention, kind, before, rowsPerStatement[kind])
+			errs = errors.Join(errs, err)
 		}
 
 		return errs
@@ -348,7 +376,13 @@ func (s *Service) expire(age time.Duration, kinds ...retention.Kind) func(ctx co
 
 // rowsPerStatement is the maximum number of rows that one statement deletes. It is lower for
 // kinds whose rows have dependent rows, which the statement deletes too.
-var rowsPerStatement = map[retention.Kind]int{UsageKind: 5_000, MessagesKind: 1_000, GrantsKind: 500, TokensKind: 500, ListenersKind: 500}
+var rowsPerStatement = map[retention.Kind]int{
+	UsageKind:     5_000,
+	MessagesKind:  1_000,
+	GrantsKind:    500,
+	TokensKind:    500,
+	ListenersKind: 500,
+}
 
 // Handlers returns the handlers of the module's tasks.
 func (s *Service) Handlers() []task.Handler {

@@ -16,14 +16,17 @@ import (
 const (
 	// flushEvery is the interval at which counters are stored.
 	flushEvery = time.Second
+	// lastFlushTimeout is the timeout for storing the counters when the process ends.
+	lastFlushTimeout = 2 * time.Second
 	// maxCounters is the maximum number of counters in memory. It is reached only while the
 	// database is unavailable.
 	maxCounters = 50_000
-	// Counters are deleted after a little more than a year.
+	// usageRetention is the time after which counters are deleted: a little more than a year.
 	usageRetention = 400 * 24 * time.Hour
-	// UsageOf returns defaultDays unless the caller asks for others, at most maxDays.
+	// defaultDays is the number of days that UsageOf returns unless the caller selects others.
 	defaultDays = 30
-	maxDays     = 366
+	// maxDays is the maximum number of days that a caller can select.
+	maxDays = 366
 )
 
 // usageCounter counts requests in memory, so that a request does not write to the database.
@@ -43,11 +46,16 @@ func newUsageCounter() *usageCounter {
 
 // add adds to the counters of a day. The caller holds the lock.
 func (c *usageCounter) add(u DayUsage) {
-	day := appDay{u.AppID, u.Day}
-	if sum, ok := c.days[day]; ok || len(c.days) < maxCounters {
-		u.Requests, u.Errors = u.Requests+sum.Requests, u.Errors+sum.Errors
-		c.days[day] = u
+	day := appDay{appID: u.AppID, day: u.Day}
+
+	sum, exists := c.days[day]
+	if !exists && len(c.days) >= maxCounters {
+		return
 	}
+
+	u.Requests += sum.Requests
+	u.Errors += sum.Errors
+	c.days[day] = u
 }
 
 // noteKeyUse updates the time at which a key was last used. The caller holds the lock.
@@ -89,7 +97,7 @@ func (s *Service) CountCalls(ctx context.Context, onError func(error)) {
 				onError(err)
 			}
 		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlushTimeout)
 			defer cancel()
 
 			if err := s.flushUsage(ctx); err != nil {

@@ -80,7 +80,12 @@ type WebhookInput struct {
 
 // CreateWebhook creates an endpoint of one of the caller's applications. It returns the
 // secret of the endpoint, which is stored encrypted. The caller must be confirmed.
-func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string, in WebhookInput) (endpoint Endpoint, secret string, err error) {
+func (s *Service) CreateWebhook(
+	ctx context.Context,
+	by auth.Actor,
+	appID string,
+	in WebhookInput,
+) (endpoint Endpoint, secret string, err error) {
 	url := strings.TrimSpace(in.URL)
 	if err := checkReceiver(url, s.PrivateReceivers); err != nil {
 		return endpoint, "", err
