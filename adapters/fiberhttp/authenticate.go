@@ -12,8 +12,8 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// authenticateOnce calls the Authenticator of the request's API and sets the headers that it
-// returns. A second call does nothing.
+// authenticateOnce authenticates the request by the Authenticator of its API, if the API has one,
+// and sets the headers that the Authenticator returns. A second call for the request does nothing.
 func (s *Server) authenticateOnce(c *fiber.Ctx) error {
 	api, state := s.apiOf(c.Path()), stateOf(c)
 	if api.Authenticator == nil || state.isAuthenticated {
@@ -109,16 +109,19 @@ func (s *Server) rejectOtherMethods(api web.API) {
 	for path, handled := range methods {
 		// Only a path without parameters that is also matched by the pattern of another route
 		// needs this. For other paths, the router answers 405 itself.
-		if strings.Contains(path, ":") || !slices.ContainsFunc(routes, func(r web.Route) bool {
+		hasParameters := strings.Contains(path, ":")
+		matchesOther := slices.ContainsFunc(routes, func(r web.Route) bool {
 			return r.Path != path && fiber.RoutePatternMatch(path, r.Path)
-		}) {
+		})
+
+		if hasParameters || !matchesOther {
 			continue
 		}
 
 		allow := strings.Join(handled, ", ")
-		for _, m := range fiber.DefaultMethods {
-			if !slices.Contains(handled, m) {
-				s.app.Add(m, path, func(c *fiber.Ctx) error {
+		for _, method := range fiber.DefaultMethods {
+			if !slices.Contains(handled, method) {
+				s.app.Add(method, path, func(c *fiber.Ctx) error {
 					c.Set(fiber.HeaderAllow, allow)
 					return fiber.ErrMethodNotAllowed
 				})

@@ -37,14 +37,14 @@ const (
 // read, and the memory that it uses.
 type framing struct {
 	length   int64 // value of Content-Length
-	chunked  bool
-	expects  bool // the client waits for 100 Continue
-	isUnread bool // bytes of the body are still in the connection
+	chunked  bool  // the body has chunks, and ends with one of length 0
+	expects  bool  // the client waits for 100 Continue
+	isUnread bool  // bytes of the body are still in the connection
 	usage    bodyUsage
 }
 
 // parseFraming reads the framing from the header section as the client sent it. It reports false
-// for what two parsers may read differently (RFC 9112 §5.1, §5.2 and §6.1):
+// for a header section that two parsers may read differently (RFC 9112 §5.1, §5.2 and §6.1):
 //
 //   - a name that is not a token, which includes folded lines, because they begin with a space;
 //   - a Content-Length beside a Transfer-Encoding;
@@ -97,7 +97,11 @@ func parseFraming(header []byte) (*framing, bool) {
 // isToken reports whether a header name is a token (RFC 9110 §5.6.2).
 func isToken(name []byte) bool {
 	for _, c := range name {
-		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+		isDigit := '0' <= c && c <= '9'
+		isLetter := 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+		isSymbol := strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+
+		if !isDigit && !isLetter && !isSymbol {
 			return false
 		}
 	}
@@ -106,9 +110,13 @@ func isToken(name []byte) bool {
 }
 
 // withoutBody makes fasthttp leave the body in the connection, from which readBody
-// reads it. RawHeaders still has the original headers.
+// reads it: fasthttp then sees a request of length 0 that does not wait for 100 Continue.
+// RawHeaders still has the original headers.
 func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if n := h.ContentLength(); n > 0 || n == -1 {
+	const chunked = -1 // the length that fasthttp reports for a chunked body
+
+	length := h.ContentLength()
+	if length > 0 || length == chunked {
 		h.SetContentLength(0)
 	}
 
@@ -117,9 +125,9 @@ func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{}
 }
 
-// readBody reads the body of the request, of at most limit bytes, for
-// Request().Body(). The buffer grows with the received data. The client is a
-// user's id or, without one, an address.
+// readBody reads the body of the request, of at most limit bytes, and makes it
+// available as Request().Body(). It does nothing if the body was read before. Large
+// bodies are limited per client, which is the id of the user or the address of a guest.
 func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	f := stateOf(c).framing
 	if !f.isUnread {
@@ -169,8 +177,8 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	return nil
 }
 
-// readForm reads the body for routes outside of the route tables: the pages and the
-// endpoints of OAuth, whose handlers read forms.
+// readForm is the middleware that reads the body for routes outside of the route tables: the
+// pages and the endpoints of OAuth, whose handlers read forms.
 func (s *Server) readForm(c *fiber.Ctx) error {
 	if len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
 		return c.Next() // leave the body unread: fasthttp would decompress it without a limit
@@ -225,7 +233,8 @@ func (s *Server) readUpload(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// receive reads a body from the connection.
+// receive reads a body from the connection. The buffer grows with the received data, so that a
+// client cannot allocate memory by announcing a large body.
 func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 	r := io.LimitReader(peer.in, f.length)
 	if f.chunked {
@@ -292,9 +301,9 @@ func readFault(err error) error {
 	return web.ErrMalformed.WithCause(err)
 }
 
-// finishBody ends the accounting of the request's body. A body that was not read
-// is skipped if it has arrived already; else the connection closes after the
-// response.
+// finishBody ends the accounting of the request's body. If the body was not read but has
+// arrived already, finishBody discards it, so that the next request can follow on the
+// connection. If the rest of the body has yet to arrive, the connection closes after the response.
 func (s *Server) finishBody(c *fiber.Ctx) {
 	f := stateOf(c).framing
 	if f == nil {
@@ -308,7 +317,9 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 	}
 
 	peer, ok := c.Context().Conn().(*conn)
-	if ok && !f.chunked && !f.expects && f.length <= int64(peer.in.Buffered()) {
+
+	hasArrived := ok && !f.chunked && !f.expects && f.length <= int64(peer.in.Buffered())
+	if hasArrived {
 		_, err := peer.in.Discard(int(f.length))
 		f.isUnread = err != nil
 		return

@@ -34,6 +34,8 @@ func bodyClassOf(limit int) bodyClass {
 const (
 	// smallBodyDivisor sets the part of the memory that is kept for small bodies: an eighth.
 	smallBodyDivisor = 8
+	// largeBodyDivisor sets the part of the memory that large bodies may use: a half.
+	largeBodyDivisor = 2
 	// maxLargeBodies is the number of bodies over web.DefaultBody that a client may send
 	// at the same time.
 	maxLargeBodies = 2
@@ -62,12 +64,14 @@ type bodyMemory struct {
 	isBurst, isFreeing atomic.Bool
 }
 
-// After a burst of more than burstBytes, memory is returned to the operating system within
-// freeDelay. Go's scavenger would take minutes. Returning it forces a garbage collection;
-// the delay limits how often that happens.
+// A burst is a time in which more than burstBytes are used. It ends when less than burstEndBytes
+// are used. The memory is then returned to the operating system after freeDelay: Go's scavenger
+// would take minutes. Returning memory forces a garbage collection, and the delay limits how
+// often that happens.
 const (
-	burstBytes = 32 << 20
-	freeDelay  = 2 * time.Second
+	burstBytes    = 32 << 20
+	burstEndBytes = burstBytes / 4
+	freeDelay     = 2 * time.Second
 )
 
 // acquire accounts for n more bytes of a body. It reports false if the memory for bodies of its
@@ -87,7 +91,7 @@ func (m *bodyMemory) acquire(u *bodyUsage, n int) bool {
 	}
 
 	if u.class == largeBody {
-		if m.usedLarge+int64(n) > m.limit/2 {
+		if m.usedLarge+int64(n) > m.limit/largeBodyDivisor {
 			return false
 		}
 
@@ -146,7 +150,8 @@ func (m *bodyMemory) release(u *bodyUsage) {
 	stillUsed := m.used.Add(-u.bytes)
 	u.bytes = 0
 
-	if stillUsed < burstBytes/4 && m.isBurst.CompareAndSwap(true, false) && m.isFreeing.CompareAndSwap(false, true) {
+	hasEnded := stillUsed < burstEndBytes && m.isBurst.CompareAndSwap(true, false)
+	if hasEnded && m.isFreeing.CompareAndSwap(false, true) {
 		time.AfterFunc(freeDelay, func() {
 			debug.FreeOSMemory()
 			m.isFreeing.Store(false)

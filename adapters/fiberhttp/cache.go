@@ -17,8 +17,11 @@ import (
 const (
 	cacheTTL      = time.Second
 	maxCacheBytes = 16 << 20
-	// maxCachedBody leaves room for many responses beside a long one.
+	// maxCachedBody is the size from which a body is not cached, so that one long response does
+	// not replace many others.
 	maxCachedBody = maxCacheBytes / 64
+	// entryOverhead is the approximate memory of an entry in addition to its URL and its body.
+	entryOverhead = 64
 )
 
 // cachedResponse is a response in the cache.
@@ -43,7 +46,7 @@ type responseCache = otter.Cache[string, cachedResponse]
 func newResponseCache() *responseCache {
 	return otter.Must(&otter.Options[string, cachedResponse]{
 		MaximumWeight:    maxCacheBytes,
-		Weigher:          func(url string, r cachedResponse) uint32 { return uint32(len(url) + len(r.body) + 64) },
+		Weigher:          func(url string, r cachedResponse) uint32 { return uint32(len(url) + len(r.body) + entryOverhead) },
 		ExpiryCalculator: otter.ExpiryWriting[string, cachedResponse](cacheTTL),
 	})
 }
@@ -59,8 +62,8 @@ func (s *Server) serveCached(c *fiber.Ctx, r web.Route, handle func() error) err
 	return handle()
 }
 
-// servePage is serveCached for a page that is the same for all guests. It counts a view of the
-// listing that the page shows.
+// servePage serves a page that is the same for all guests, for guests from the cache if possible.
+// It counts a view of the listing that the page shows.
 func (s *Server) servePage(c *fiber.Ctx, viewer *pages.Viewer, handle func() error) error {
 	if isGuest := viewer == nil && !s.renderer.HasSession(c); isGuest {
 		if err := s.serveFromCache(c, handle); err != nil {

@@ -51,20 +51,23 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 // forwarded. Rate limits count all clients of such a proxy as one address.
 func (s *Server) warnUntrustedProxy(c *fiber.Ctx, peer netip.Addr) {
 	isPrivate := peer.IsPrivate() || peer.IsLoopback() || peer.IsLinkLocalUnicast()
-	if isPrivate && len(c.Request().Header.Peek(fiber.HeaderXForwardedFor)) > 0 && s.sawUntrustedProxy.CompareAndSwap(false, true) {
+	isForwarded := len(c.Request().Header.Peek(fiber.HeaderXForwardedFor)) > 0
+
+	if isPrivate && isForwarded && s.sawUntrustedProxy.CompareAndSwap(false, true) {
 		s.options.Log.Warn(
 			"X-Forwarded-For from an untrusted proxy; add it to http.trusted_proxies, or all of its clients are limited as one address",
-			"peer",
-			peer.String(),
+			"peer", peer.String(),
 		)
 	}
 }
 
 // hasUntrustedProxy reports whether requests come through an untrusted proxy, so that rate
-// limits count its clients as one address: a proxy has forwarded a request, or there must be one,
-// because the public URL is https and this server speaks http.
+// limits count its clients as one address. That is so if such a proxy has forwarded a request. It
+// is also so if the public URL is https, which needs a proxy before this server, and none is
+// trusted.
 func (s *Server) hasUntrustedProxy() bool {
-	return s.sawUntrustedProxy.Load() || strings.HasPrefix(s.options.PublicURL, "https:") && len(s.options.TrustedProxies) == 0
+	needsProxy := strings.HasPrefix(s.options.PublicURL, "https:")
+	return s.sawUntrustedProxy.Load() || needsProxy && len(s.options.TrustedProxies) == 0
 }
 
 // isLocal reports whether the request is from this machine and was not forwarded by a
@@ -83,16 +86,17 @@ func isLocal(c *fiber.Ctx) bool {
 
 // parseHop parses an element of X-Forwarded-For: an address, which may have a port, brackets or a
 // zone, and may be an IPv4 address that is mapped to IPv6.
-func parseHop(s string) (netip.Addr, error) {
-	if host, _, err := net.SplitHostPort(s); err == nil {
-		s = host
+func parseHop(text string) (netip.Addr, error) {
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		text = host
 	}
 
-	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
 
-	return a.Unmap().WithZone(""), err
+	return addr.Unmap().WithZone(""), err
 }
 
-func (s *Server) isTrustedProxy(a netip.Addr) bool {
-	return slices.ContainsFunc(s.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+// isTrustedProxy reports whether the address is in one of the networks of Options.TrustedProxies.
+func (s *Server) isTrustedProxy(addr netip.Addr) bool {
+	return slices.ContainsFunc(s.options.TrustedProxies, func(network netip.Prefix) bool { return network.Contains(addr) })
 }

@@ -76,6 +76,8 @@ func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
 	}
 }
 
+// TestPeerAddr_MappedAddress_IsIPv4 checks that the address of a peer that is an IPv4 address
+// mapped to IPv6 counts as the IPv4 address, for which IsLoopback is true in 127.0.0.0/8.
 func TestPeerAddr_MappedAddress_IsIPv4(t *testing.T) {
 	t.Parallel()
 

@@ -65,13 +65,16 @@ func (l *listener) Accept() (net.Conn, error) {
 			return &conn{Conn: raw, in: bufio.NewReaderSize(raw, 4<<10), atLineStart: true, release: release}, nil
 		}
 
-		_ = raw.SetWriteDeadline(time.Now().Add(time.Millisecond)) // an empty send buffer accepts it immediately
+		// The send buffer of a new connection accepts the response immediately, so that the
+		// deadline only protects against a connection that is broken.
+		_ = raw.SetWriteDeadline(time.Now().Add(time.Millisecond))
 		_, _ = fmt.Fprintf(raw, tooManyConns, l.newID())
 		_ = raw.Close()
 	}
 }
 
-// admit counts a connection of the peer until release is called.
+// admit counts a connection of the peer until release is called. It reports false if the peer has
+// maxConnsPerAddress connections already.
 func (l *listener) admit(peer net.Addr) (release func(), ok bool) {
 	addr, ok := peerAddr(peer)
 	if !ok || l.isExempt(addr) {
@@ -93,7 +96,8 @@ func (l *listener) admit(peer net.Addr) (release func(), ok bool) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 
-		if l.open[key]--; l.open[key] == 0 {
+		l.open[key]--
+		if l.open[key] == 0 {
 			delete(l.open, key)
 		}
 	}, true
@@ -182,11 +186,18 @@ func (c *conn) Close() (err error) {
 // connection is closed afterwards.
 func (c *conn) discard() {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+	if !ok || half.CloseWrite() != nil {
 		return
 	}
 
-	if n, err := io.Copy(io.Discard, io.LimitReader(c.in, lingerBytes)); err == nil && n == lingerBytes {
+	if err := c.SetReadDeadline(time.Now().Add(lingerTime)); err != nil {
+		return
+	}
+
+	discarded, err := io.Copy(io.Discard, io.LimitReader(c.in, lingerBytes))
+
+	mayFollowMore := err == nil && discarded == lingerBytes
+	if mayFollowMore {
 		time.Sleep(resetDelay)
 	}
 }

@@ -39,8 +39,8 @@ var mountPrefix = regexp.MustCompile(`^(/\.?[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
 
 // covers reports whether the mount serves the path.
 func (m Mount) covers(path string) bool {
-	remainder, below := strings.CutPrefix(path, m.Prefix)
-	return below && (remainder == "" || remainder[0] == '/')
+	remainder, hasPrefix := strings.CutPrefix(path, m.Prefix)
+	return hasPrefix && (remainder == "" || remainder[0] == '/')
 }
 
 // checkMounts returns an error if a route or another mount serves the path of a mount.
@@ -82,8 +82,8 @@ func (s *Server) checkMount(m Mount, before []Mount) error {
 	return nil
 }
 
-// mountHandler returns the handler of a mount. A 503 that the mount does not report as a fault
-// is reported with its name as the cause.
+// mountHandler returns the handler of the requests of a mount. The mount reports the causes of
+// errors by web.ReportFault. For a 503 that it does not report, the cause is the name of the mount.
 func (s *Server) mountHandler(m Mount) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if !m.covers(c.Path()) {

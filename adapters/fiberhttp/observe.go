@@ -55,8 +55,11 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	route := c.Route().Path
 	status := c.Response().StatusCode()
 
-	// Fiber reports the route "/" of the middleware for paths without a route.
-	if route == "/" && c.Path() != "/" || status == fiber.StatusNotFound && route == "" {
+	// For a path without a route, Fiber reports the route "/" of the middleware, or none.
+	isMiddleware := route == "/" && c.Path() != "/"
+	isMissing := route == "" && status == fiber.StatusNotFound
+
+	if isMiddleware || isMissing {
 		route = "unknown"
 	}
 

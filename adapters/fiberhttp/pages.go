@@ -91,27 +91,30 @@ func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, client s
 	}
 
 	// The id of the client is sent by the requester, so that its length in the key is bounded.
-	d, err := take(ctx, clientFailures, web.LimitKey(s.clientIP(c))+" "+client[:min(len(client), 64)])
+	const maxClientID = 64
+	key := web.LimitKey(s.clientIP(c)) + " " + client[:min(len(client), maxClientID)]
 
-	return limitError(d, err)
+	decision, err := take(ctx, clientFailures, key)
+
+	return limitError(decision, err)
 }
 
 // takeLimit counts a request from the client's address towards the rule. A rule without Max does
 // not limit.
-func (s *Server) takeLimit(ctx context.Context, l limit.Rule, c *fiber.Ctx) error {
-	if l.Max == 0 {
+func (s *Server) takeLimit(ctx context.Context, rule limit.Rule, c *fiber.Ctx) error {
+	if rule.Max == 0 {
 		return nil
 	}
 
-	d, err := s.services.Limiter.Take(ctx, l, web.LimitKey(s.clientIP(c)))
+	decision, err := s.services.Limiter.Take(ctx, rule, web.LimitKey(s.clientIP(c)))
 
-	return limitError(d, err)
+	return limitError(decision, err)
 }
 
-// limitError returns fault.ErrRateLimit if the decision is not Allowed.
-func limitError(d limit.Decision, err error) error {
-	if err == nil && !d.Allowed {
-		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
+// limitError returns the error of a limiter, or fault.ErrRateLimit if its decision is not Allowed.
+func limitError(decision limit.Decision, err error) error {
+	if err == nil && !decision.Allowed {
+		return fault.ErrRateLimit.WithRetryAfter(decision.RetryAfter)
 	}
 
 	return err

@@ -40,11 +40,11 @@ func (deadlineReader) SupportsBodyWriteTo() bool { return true }
 
 // WriteTo implements io.WriterTo.
 func (p deadlineReader) WriteTo(w io.Writer) (n int64, err error) {
-	piece := make([]byte, chunkBytes)
+	chunk := make([]byte, chunkBytes)
 	for {
-		read, err := p.Read(piece)
+		read, readErr := p.Read(chunk)
 		if read > 0 {
-			written, err := w.Write(piece[:read])
+			written, err := w.Write(chunk[:read])
 
 			n += int64(written)
 			if err != nil {
@@ -52,12 +52,12 @@ func (p deadlineReader) WriteTo(w io.Writer) (n int64, err error) {
 			}
 		}
 
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
+		if errors.Is(readErr, io.EOF) {
+			return n, nil
+		}
 
-			return n, err
+		if readErr != nil {
+			return n, readErr
 		}
 	}
 }

@@ -222,27 +222,27 @@ type ServerRoute struct {
 	Auth string
 }
 
-// ServerRoutes returns the routes sorted by path.
+// ServerRoutes returns the routes that are in no API, sorted by path and method.
 func (s *Server) ServerRoutes() []ServerRoute {
-	tabled := map[string]bool{}
+	isInAPI := map[string]bool{} // by path
 	for _, api := range s.apis {
 		for _, r := range api.Routes {
 			for _, path := range api.Paths(r) {
-				tabled[path] = true
+				isInAPI[path] = true
 			}
 		}
 	}
 
-	var out []ServerRoute
+	var routes []ServerRoute
 	for _, r := range s.app.GetRoutes(true) {
-		if !tabled[r.Path] && r.Method != fiber.MethodHead && r.Method != fiber.MethodOptions {
-			out = append(out, ServerRoute{Method: r.Method, Path: r.Path, Auth: cmp.Or(r.Name, "none")})
+		if !isInAPI[r.Path] && r.Method != fiber.MethodHead && r.Method != fiber.MethodOptions {
+			routes = append(routes, ServerRoute{Method: r.Method, Path: r.Path, Auth: cmp.Or(r.Name, "none")})
 		}
 	}
 
-	slices.SortFunc(out, func(a, b ServerRoute) int {
+	slices.SortFunc(routes, func(a, b ServerRoute) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
 
-	return out
+	return routes
 }
