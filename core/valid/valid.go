@@ -360,10 +360,11 @@ func hasMixedCharacters(s string) bool {
 	return strings.ContainsFunc(s, unicode.IsUpper) && strings.ContainsFunc(s, unicode.IsLower) && strings.ContainsFunc(s, unicode.IsDigit)
 }
 
-// isLink reports whether s is an https URL that can safely be a link on a page. The
+// isLink reports whether s is an https URL that can safely be a link on a page. Characters
+// that change the direction of text or are invisible could make it look like another URL. The
 // service itself never requests such a URL.
 func isLink(s string) bool {
-	if strings.ContainsFunc(s, unicode.IsControl) || strings.ContainsAny(s, " \"<>\\^`{|}") {
+	if text.Name(s) != s || strings.ContainsFunc(s, unicode.IsControl) || strings.ContainsAny(s, " \"<>\\^`{|}") {
 		return false
 	}
 

@@ -122,6 +122,7 @@ func TestValue_EachRule(t *testing.T) {
 			validValues: []any{"https://example.org/a?b=c"},
 			invalidValues: []any{
 				"", "http://example.org", "https://a@example.org", "https://", "https://example.org/<", "javascript:x",
+				"https://example.org/\u202egro.elpmaxe", "https://exa\u200bmple.org",
 			},
 			message: "must be an https address without user and password",
 		},
