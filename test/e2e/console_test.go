@@ -422,6 +422,18 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 
 		require.Equal(t, 400, browser.open("POST", "/employer/organization", url.Values{"name": {""}, "website": {"ftp://x"}}).status)
 
+		require.Equal(t,
+			400,
+			browser.open(
+				"POST",
+				"/employer/organization",
+				url.Values{"name": {"St Brigid's"}, "website": {"https://example.org/\u202egro.elpmaxe"}},
+			).status,
+			"direction marks",
+		)
+		require.Contains(t, browser.show("/employer/organization").text, "Not verified")
+		require.Contains(t, browser.show("/employer/organization").text, "confirms an e-mail address at the domain of its website")
+
 		changed := browser.submit("/employer/organization",
 			url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}})
 		require.Contains(t, changed.visibleText(), `<h1>St Brigid's <b>Clinic</b></h1>`)

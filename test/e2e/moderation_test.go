@@ -350,8 +350,11 @@ func TestModeration_Organizations(t *testing.T) {
 			later := boss.listing(nil)
 			require.False(t, isPublic(later))
 			server.waitForMail(t, boss.email, "Your organization is suspended")
+			require.Contains(t, server.signedIn(t, boss).page("/employer"), "have suspended your organization")
 			changeStanding(organization, "restore").ok(200)
 			require.Eventually(t, func() bool { return isPublic(job) && isPublic(later) }, waitTimeout, 50*time.Millisecond)
+			require.NotContains(t, server.signedIn(t, boss).page("/employer"), "have suspended your organization")
+			require.Contains(t, server.signedIn(t, boss).page("/employer/organization"), "has removed the verification")
 		})
 
 		t.Run("POST /api/admin/accounts/:id/standing", func(t *testing.T) {
@@ -407,6 +410,8 @@ func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 		boss, moderator := server.employer(t), server.moderator(t)
 		job := boss.listing(nil)
 		server.guest(t).get("/api/listings/"+job).fails(404, "Listing not found")
+
+		require.Contains(t, server.signedIn(t, boss).page("/employer"), "our moderators check them first")
 
 		browser := server.signedIn(t, moderator)
 		page := browser.open("GET", "/moderation", nil)

@@ -241,6 +241,10 @@ type organizationView struct {
 	Path      string // of the public page
 	MayManage bool
 	Form      pages.Form
+	// VerifiedDomain is empty unless the organization is verified by its domain.
+	VerifiedDomain string
+	// VerificationIsRemoved reports whether only a moderator can verify the organization.
+	VerificationIsRemoved bool
 	// Widget is the script element with which other sites show the jobs, empty if none may.
 	Widget string
 }
@@ -274,6 +278,9 @@ func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages
 		MayManage:    viewer.Actor().May(auth.Manage),
 		Form:         form,
 		Widget:       s.widgetElement(employerPath(organization.ID, organization.Name)),
+
+		VerifiedDomain:        organization.VerifiedDomain(),
+		VerificationIsRemoved: organization.VerifiedBy == identity.VerificationRemoved,
 	}
 
 	return s.renderer.Render(c, form.Problem.Status(), organizationPage, viewer, v)
