@@ -18,12 +18,12 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// A folder has one file for each segment, and a manifest that names them. Files
-// are written under a temporary name, synchronized and renamed; the manifest is
-// the last one. Files that it does not name are removed.
+// A folder has one file for each segment, and a manifest that names these files. Each file is written under
+// a temporary name, synced to the disk and renamed. A checkpoint writes the manifest last. Files that the
+// manifest does not name are removed.
 type folder struct {
 	root *os.Root
-	next int // number of the last file
+	next int // the number in the name of the last segment file
 }
 
 const (
@@ -57,19 +57,19 @@ type manifestSegment struct {
 	Dead     []byte `json:"dead,omitempty"` // posting of the deleted documents
 }
 
-// openFolder locks the folder and returns what it stores.
+// openFolder locks the folder and returns the parts that it stores.
 func (x *Index) openFolder() (parts []*part, err error) {
 	if err := os.MkdirAll(x.options.Folder, 0o700); err != nil {
 		return nil, err
 	}
 
 	lock := flock.New(filepath.Join(x.options.Folder, lockFile))
-	locked, err := lock.TryLock()
+	isLocked, err := lock.TryLock()
 	if err != nil {
 		return nil, err
 	}
 
-	if !locked {
+	if !isLocked {
 		return nil, fmt.Errorf("%w: %s", ErrLocked, x.options.Folder)
 	}
 
@@ -109,7 +109,7 @@ func (x *Index) readFolder() (parts []*part, err error) {
 	return parts, x.folder.removeExcept(m)
 }
 
-// requireWritable creates and removes a file.
+// requireWritable returns an error if no file can be created in the folder.
 func (f *folder) requireWritable() error {
 	const name = "writable" + partialSuffix
 
@@ -294,11 +294,12 @@ func (f *folder) readManifest() (*manifest, error) {
 		return nil, err
 	}
 
-	header, text, complete := bytes.Cut(b, []byte("\n"))
+	header, text, hasText := bytes.Cut(b, []byte("\n"))
 	var format int
-
 	var checksum uint32
-	if n, _ := fmt.Sscanf(string(header)+"\n", manifestHeader, &format, &checksum); n < 1 {
+
+	parsed, _ := fmt.Sscanf(string(header)+"\n", manifestHeader, &format, &checksum)
+	if parsed == 0 { // the header has no format
 		return nil, fmt.Errorf("%w: manifest of something else in %s", ErrForeign, f.root.Name())
 	}
 
@@ -307,7 +308,9 @@ func (f *folder) readManifest() (*manifest, error) {
 	}
 
 	m := new(manifest)
-	if !complete || crc32.Checksum(text, castagnoli) != checksum || json.Unmarshal(text, m) != nil {
+
+	isIntact := hasText && crc32.Checksum(text, castagnoli) == checksum
+	if !isIntact || json.Unmarshal(text, m) != nil {
 		return nil, fmt.Errorf("%w: checksum of the manifest differs", ErrDamaged)
 	}
 
@@ -330,7 +333,10 @@ func (f *folder) removeExcept(m *manifest) error {
 
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasSuffix(name, partialSuffix) || strings.HasSuffix(name, segmentSuffix) && !named[name] {
+		isPartial := strings.HasSuffix(name, partialSuffix)
+
+		isUnnamed := strings.HasSuffix(name, segmentSuffix) && !named[name]
+		if isPartial || isUnnamed {
 			_ = f.root.Remove(name) // tried again at the next checkpoint
 		}
 	}
@@ -345,6 +351,7 @@ func (x *Index) checkpoint() error {
 		return nil
 	}
 
+	// Take the state and its position together. Changes may follow while the files are written.
 	x.writing.Lock()
 	if !x.changed {
 		x.writing.Unlock()

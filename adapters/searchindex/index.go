@@ -100,15 +100,15 @@ type Index struct {
 	options Options
 	state   atomic.Pointer[state]
 
-	writing    sync.Mutex // serializes changes of the state and guards the next fields
-	position   string
-	tombstones tombstones
-	changed    bool              // since the last checkpoint
+	writing    sync.Mutex        // serializes changes of the state, and guards the next fields
+	position   string            // in the feed of changes, up to which they have been applied
+	tombstones tombstones        // the versions of deleted documents
+	changed    bool              // whether there are changes since the last checkpoint
 	claimed    map[*segment]bool // the segments that a merge reads
 
-	maintaining sync.Mutex // serializes checkpoints and merges to files and guards the next fields
-	folder      *folder    // nil in memory
-	lock        *flock.Flock
+	maintaining sync.Mutex   // serializes checkpoints and merges to files, and guards the next fields
+	folder      *folder      // nil in memory
+	lock        *flock.Flock // of the folder
 
 	// fileDocs is the number of documents from which a merged segment is written
 	// to a file at once, not at the next checkpoint.
@@ -208,10 +208,12 @@ func (x *Index) apply(changes []search.Change, position string) error {
 		return search.ErrIndexClosed
 	}
 
+	// Mark the previous versions of the changed documents as deleted. Changes that are older than what
+	// the index contains are ignored.
 	b := batch{parts: slices.Clone(st.parts), unseen: map[int]bool{}}
 	var docs []*search.Document
 
-	deleted := map[string]int64{}
+	deleted := map[string]int64{} // versions by id
 	for _, c := range newest(changes) {
 		if x.tombstones.covers(c.ID, c.Version) || !b.remove(c.ID, c.Version) {
 			continue
@@ -222,11 +224,12 @@ func (x *Index) apply(changes []search.Change, position string) error {
 			continue
 		}
 
-		d := *c.Document
-		d.ID, d.Version = c.ID, c.Version
-		docs = append(docs, &d)
+		doc := *c.Document
+		doc.ID, doc.Version = c.ID, c.Version
+		docs = append(docs, &doc)
 	}
 
+	// The new documents become a segment.
 	if len(docs) > 0 {
 		s, err := build(docs, x.options.Normalize)
 		if err != nil {
@@ -236,8 +239,8 @@ func (x *Index) apply(changes []search.Change, position string) error {
 		b.parts = append(b.parts, &part{segment: s})
 	}
 
-	for _, d := range docs {
-		x.tombstones.remove(d.ID)
+	for _, doc := range docs {
+		x.tombstones.remove(doc.ID)
 	}
 
 	for id, version := range deleted {
@@ -253,31 +256,31 @@ func (x *Index) apply(changes []search.Change, position string) error {
 
 // newest returns, for each document, the change with the highest version.
 func newest(changes []search.Change) []search.Change {
-	at := map[string]int{}
+	position := map[string]int{} // in latest, by id
 
-	var list []search.Change
+	var latest []search.Change
 	for _, c := range changes {
-		i, exists := at[c.ID]
+		i, exists := position[c.ID]
 		switch {
 		case !exists:
-			at[c.ID] = len(list)
-			list = append(list, c)
-		case c.Version > list[i].Version:
-			list[i] = c
+			position[c.ID] = len(latest)
+			latest = append(latest, c)
+		case c.Version > latest[i].Version:
+			latest[i] = c
 		}
 	}
 
-	return list
+	return latest
 }
 
 // batch removes documents from the parts of a state.
 type batch struct {
 	parts  []*part
-	unseen map[int]bool // by readers
+	unseen map[int]bool // the parts that were created by this batch, so that no reader has seen them
 }
 
-// remove deletes a document that has a lower version. It reports false if the
-// stored version is not lower.
+// remove marks the stored document as deleted if its version is lower. It returns false if the stored version
+// is not lower. It returns true if there is no such document.
 func (b *batch) remove(id string, version int64) bool {
 	for i, p := range b.parts {
 		doc, found := p.ordinal(id)
@@ -333,8 +336,9 @@ func (x *Index) Keys(prefix string) iter.Seq2[string, int] {
 	})
 }
 
-// terms iterates over the terms of all parts that begin with the prefix, with
-// their number of documents unless it is 0.
+// terms iterates over the terms of all parts that begin with the prefix, with the number of their documents.
+// It leaves out terms without documents. list returns the terms of a segment, and count the number of
+// documents of one of its terms.
 func (x *Index) terms(prefix string, list func(*segment) *texts, count func(p *part, term int) int) iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		st, err := x.acquire()
@@ -360,8 +364,10 @@ func (x *Index) terms(prefix string, list func(*segment) *texts, count func(p *p
 
 // tombstones are the versions of the documents deleted last.
 type tombstones struct {
-	versions map[string]int64
-	order    []tombstone // oldest first; one that differs from versions is void
+	versions map[string]int64 // by id
+	// order contains all deletions, oldest first. An entry whose version differs from that in versions is
+	// void: the document was created or deleted again.
+	order []tombstone
 }
 
 // tombstone is a deleted document with the version of its deletion.
@@ -396,7 +402,8 @@ func (t *tombstones) add(id string, version int64) {
 	}
 }
 
-// isValid reports whether an entry of order is the last deletion of its document, which was not created again.
+// isValid reports whether an entry of order is the last deletion of its document, and the document was not
+// created again.
 func (t *tombstones) isValid(entry tombstone) bool {
 	version, found := t.versions[entry.ID]
 	return found && version == entry.Version

@@ -24,7 +24,9 @@ func (x *Index) maintain(ctx context.Context) {
 
 	wake, pause := x.wake, minMergePause
 
-	var retry <-chan time.Time // takes the place of wake after a merge has failed
+	// After a merge has failed, retry replaces wake: the next attempt is after the pause, and not after
+	// the next change.
+	var retry <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -108,6 +110,7 @@ func selectParts(parts []*part) []*part {
 			return []*part{p}
 		}
 
+		// The logarithm of the size to the base mergeCount, which is a power of 2.
 		size := (bits.Len(uint(p.live())) - 1) / bits.Len(mergeCount-1)
 		bySize[size] = append(bySize[size], p)
 	}
@@ -129,7 +132,10 @@ func selectSmall(parts []*part) []*part {
 
 	docs := 0
 	for i, p := range parts {
-		if docs+p.live() >= minFileDocs || i >= maxParts/2 && p.live() > docs {
+		needsFile := docs+p.live() >= minFileDocs
+
+		isLarge := i >= maxParts/2 && p.live() > docs
+		if needsFile || isLarge {
 			return parts[:i]
 		}
 
@@ -139,7 +145,7 @@ func selectSmall(parts []*part) []*part {
 	return parts
 }
 
-// merge replaces the segments that choose returns by one.
+// merge replaces the segments that choose returns by one. It reports whether there were any.
 func (x *Index) merge(ctx context.Context, choose func([]*part) []*part) (merged bool, err error) {
 	st, sources, err := x.claim(choose)
 	if err != nil {

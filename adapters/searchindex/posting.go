@@ -22,10 +22,10 @@ import (
 // A reference to a posting is 0 for the empty set, the document itself and
 // singleReference for a set of one, and else its offset in the image plus one.
 type posting struct {
-	count      int
-	single     uint32 // if count is 1
-	containers []container
-	data       []byte
+	count      int         // the number of documents
+	single     uint32      // the document, if count is 1 and there are no containers
+	containers []container // in the order of their blocks
+	data       []byte      // the bytes of the posting
 }
 
 // container describes the documents of a posting in one block. last is their number minus one, offset
@@ -280,7 +280,7 @@ func appendContainer(dst []byte, docs []uint32) []byte {
 	return append(dst, make([]byte, padding(2*len(docs)))...)
 }
 
-// padding returns the number of bytes after which n is a multiple of 8.
+// padding returns the number of bytes that have to follow n bytes so that their sum is a multiple of 8.
 func padding(n int) int { return -n & 7 }
 
 // blockLength returns the number of documents in the block of the first one.

@@ -23,8 +23,8 @@ type segment struct {
 	// byDeadline has the ordinals with a deadline, earliest first.
 	byDeadline []uint32
 
-	// currency has, for each document, the number of its currency plus one, or 0
-	// without pay. The next columns have the same form.
+	// currency has, for each document, the position of its currency in currencies plus one, or 0 without
+	// pay. title, location and place have the same form.
 	currencies     texts
 	currency       []uint32
 	payMin, payMax []int64 // -1 without pay
@@ -40,14 +40,13 @@ type segment struct {
 	// The ordinals of the documents with a value, sorted by it.
 	byPayMin, byPayMax, byTitle, byLocation []uint32
 
-	keys   texts
-	words  texts
-	norms  texts    // the normalized words
-	starts []uint32 // where the words of a normalized one begin in members
-	// members are numbers of words.
-	members []uint32
-	// codes has, for each word, its number in forward: frequent words have small
-	// numbers.
+	keys  texts
+	words texts
+	// norms are the normalized forms of the words. The numbers of the words with the form i are
+	// members[starts[i]:starts[i+1]].
+	norms           texts
+	starts, members []uint32
+	// codes has, for each word, its number in the forward index. Frequent words have small numbers.
 	codes []uint32
 
 	keyReferences, wordReferences, titleReferences, currencyReferences []uint64
@@ -138,8 +137,8 @@ type expiry struct {
 	count       int
 }
 
-// expired returns the documents whose deadline is not after now, nil for none.
-// The set is kept until the next deadline.
+// expired returns the documents whose deadline is not after now, or nil if there are none. It computes the
+// set once for each deadline, from the previous set.
 func (s *segment) expired(now int64) vector {
 	last := s.expiries.Load()
 	if last != nil && last.from <= now && now < last.until {
@@ -157,14 +156,15 @@ func (s *segment) expired(now int64) vector {
 		e.from = s.deadlines[s.byDeadline[e.count-1]]
 		e.docs = newVector(s.docs())
 
-		done := 0
+		// Begin with the previous set, unless time went back.
+		known := 0
 		if last != nil && last.docs != nil && last.count <= e.count {
 			copy(e.docs, last.docs)
 
-			done = last.count
+			known = last.count
 		}
 
-		for _, doc := range s.byDeadline[done:e.count] {
+		for _, doc := range s.byDeadline[known:e.count] {
 			e.docs.set(doc)
 		}
 	}
