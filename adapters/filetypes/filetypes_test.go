@@ -45,24 +45,28 @@ func TestDetect_Documents(t *testing.T) {
 	png, err := hex.DecodeString("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
 	require.NoError(t, err)
 
-	for name, c := range map[string]struct {
-		content []byte
-		want    string
+	word := entry{name: "word/document.xml", text: "<w/>"}
+	contentTypes := entry{name: "[Content_Types].xml", text: "<Types/>"}
+	longProperties := entry{name: "docProps/app.xml", text: strings.Repeat("x", 9_000)}
+
+	for name, file := range map[string]struct {
+		content  []byte
+		wantType string
 	}{
 		"a PDF":  {[]byte("%PDF-1.7\n1 0 obj\n"), filetypes.PDF},
 		"RTF":    {[]byte(`{\rtf1\ansi Hello}`), filetypes.RTF},
 		"a PNG":  {png, filetypes.PNG},
 		"a JPEG": {[]byte("\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01"), filetypes.JPEG},
 		"Word": {
-			archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"_rels/.rels", ""}, entry{"word/document.xml", "<w/>"}),
+			archive(t, contentTypes, entry{"_rels/.rels", ""}, word),
 			filetypes.Docx,
 		},
 		"Word, other order": {
-			archive(t, entry{"docProps/app.xml", strings.Repeat("x", 9_000)}, entry{"word/document.xml", "<w/>"}, entry{"[Content_Types].xml", "<Types/>"}),
+			archive(t, longProperties, word, contentTypes),
 			filetypes.Docx,
 		},
 		"OpenDocument":     {archive(t, entry{"mimetype", filetypes.ODT}, entry{"content.xml", "<x/>"}), filetypes.ODT},
-		"a spreadsheet":    {archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"xl/workbook.xml", "<w/>"}), ""},
+		"a spreadsheet":    {archive(t, contentTypes, entry{"xl/workbook.xml", "<w/>"}), ""},
 		"any archive":      {archive(t, entry{"readme.txt", "hello"}), ""},
 		"another mimetype": {archive(t, entry{"mimetype", strings.Repeat("x", len(filetypes.ODT))}), ""},
 		"text":             {[]byte("I am a nurse."), ""},
@@ -72,9 +76,9 @@ func TestDetect_Documents(t *testing.T) {
 		"GIF":              {[]byte("GIF89a\x01\x00\x01\x00"), ""},
 		"nothing":          {nil, ""},
 	} {
-		got, err := filetypes.Documents{}.Detect(c.content)
+		detected, err := filetypes.Documents{}.Detect(file.content)
 		require.NoError(t, err, name)
-		require.Equal(t, c.want, got, name)
+		require.Equal(t, file.wantType, detected, name)
 	}
 }
 

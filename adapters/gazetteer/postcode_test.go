@@ -78,16 +78,24 @@ func TestResolve_Postcode_IsItsDistrict(t *testing.T) {
 	}
 }
 
-// TestResolve_NoPostcode_IsNotFound checks words of queries that look like postcodes: qualifications and grades
-// (RN1, ST3), vitamins, roads and times, whose second part is no second half of a postcode, districts that
-// do not exist, and postcodes that are not in the place behind them.
+// TestResolve_NoPostcode_IsNotFound checks words of queries that look like postcodes.
 func TestResolve_NoPostcode_IsNotFound(t *testing.T) {
 	t.Parallel()
 
 	g := gazetteer.New()
 	for _, text := range []string{
-		"RN1", "A1", "A1 nurse", "B12 injections", "ST3 doctor", "CT2 post", "M4 nurse", "B12 5mg", "E1 9pm", "LS99", "LS1A", "LS1 4D", "LS1 4DYX", "ZZ1 1AA",
-		"00000", "0211", "021155", "02115 12", "45000", "Dublin 99", "Dublin 123", "D08 care", "D08 nurse", "band 5", "LS1 4DY, Kerry", "Paris LS1 4DY", "5", "1st", "E", "W", "S",
+		// roads, qualifications, grades, vitamins and times
+		"A1", "A1 nurse", "M4 nurse", "RN1", "CT2 post", "ST3 doctor", "B12 injections", "B12 5mg", "E1 9pm",
+		// districts of the United Kingdom that do not exist, and incomplete or too long units
+		"LS99", "LS1A", "ZZ1 1AA", "LS1 4D", "LS1 4DYX",
+		// ZIP codes that do not exist, and numbers of another length
+		"00000", "45000", "0211", "021155", "02115 12",
+		// districts of Dublin that do not exist, and words after a routing key
+		"Dublin 99", "Dublin 123", "D08 care", "D08 nurse",
+		// postcodes with a place in another country
+		"LS1 4DY, Kerry", "Paris LS1 4DY",
+		// other numbers and single letters
+		"band 5", "5", "1st", "E", "W", "S",
 	} {
 		p, ok := g.Resolve(text)
 		require.False(t, ok, "%q is %v", text, p)

@@ -19,10 +19,14 @@ func TestClaim_100000FinishedRows_UsesIndex(t *testing.T) {
 
 	db := migrated(t, kit.PostgresURL(t))
 	for _, fill := range []string{
-		`INSERT INTO tasks (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at, ended_at)
-			SELECT gen_random_uuid(), n::text, 'k', 'mail', '{}', '', 'done', 1, 1, now(), now(), '', now(), now() FROM generate_series(1, 100000) AS n`,
-		`INSERT INTO tasks (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at)
-			SELECT gen_random_uuid(), 'w' || n, 'k', 'mail', '{}', '', 'waiting', 0, 1, now(), now(), '', now() FROM generate_series(1, 100) AS n`,
+		`INSERT INTO tasks
+				(id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at, ended_at)
+			SELECT gen_random_uuid(), n::text, 'k', 'mail', '{}', '', 'done', 1, 1, now(), now(), '', now(), now()
+			FROM generate_series(1, 100000) AS n`,
+		`INSERT INTO tasks
+				(id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at)
+			SELECT gen_random_uuid(), 'w' || n, 'k', 'mail', '{}', '', 'waiting', 0, 1, now(), now(), '', now()
+			FROM generate_series(1, 100) AS n`,
 		`INSERT INTO outbox (id, type, subject, payload, recorded_at, attempts, sent_at)
 			SELECT gen_random_uuid(), 't', 's' || n, '{}', now(), 1, now() FROM generate_series(1, 100000) AS n`,
 		`INSERT INTO outbox (id, type, subject, payload, recorded_at)

@@ -247,37 +247,50 @@ func openLegacy(t *testing.T, url string) *DB {
 
 // catalog returns the columns, constraints and indexes of the tables of the service, as sorted
 // lines that are equal if and only if the schemas are.
-func catalog(t *testing.T, db *DB) (out []string) {
+func catalog(t *testing.T, db *DB) (catalogLines []string) {
 	t.Helper()
 
+	// Each line begins with the name of its table.
 	queries := []string{
-		`SELECT m.name || ' ' || c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || coalesce(c.dflt_value, '') || ' ' || c.pk FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`,
-		`SELECT m.name || ' references ' || f."table" || ' ' || f."from" || ' ' || f.on_delete FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`,
+		`SELECT m.name || ' ' || c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || coalesce(c.dflt_value, '') || ' ' || c.pk
+			FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`,
+		`SELECT m.name || ' references ' || f."table" || ' ' || f."from" || ' ' || f.on_delete
+			FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`,
 		`SELECT tbl_name || ' index ' || sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`,
 	}
 	if db.dialect.Name() == "postgres" {
 		queries = []string{
-			`SELECT table_name || ' ' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '') FROM information_schema.columns WHERE table_schema = 'public'`,
-			`SELECT c.relname || ' constraint ' || pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public'`,
-			`SELECT tablename || ' index ' || indexdef FROM pg_indexes WHERE schemaname = 'public' AND indexname NOT LIKE '%_pkey'`,
-			`SELECT relname || ' options ' || array_to_string(reloptions, ',') FROM pg_class WHERE reloptions IS NOT NULL AND relkind = 'r'`,
+			`SELECT table_name || ' ' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '')
+				FROM information_schema.columns WHERE table_schema = 'public'`,
+			`SELECT c.relname || ' constraint ' || pg_get_constraintdef(k.oid)
+				FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+				WHERE n.nspname = 'public'`,
+			`SELECT tablename || ' index ' || indexdef
+				FROM pg_indexes WHERE schemaname = 'public' AND indexname NOT LIKE '%_pkey'`,
+			`SELECT relname || ' options ' || array_to_string(reloptions, ',')
+				FROM pg_class WHERE reloptions IS NOT NULL AND relkind = 'r'`,
 		}
 	}
 
 	for _, query := range queries {
-		var all []string
-		require.NoError(t, db.reader.Raw(query).Scan(&all).Error)
+		var lines []string
+		require.NoError(t, db.reader.Raw(query).Scan(&lines).Error)
 
-		for _, line := range all {
-			if table, _, _ := strings.Cut(line, " "); !isBookkeeping(table) {
-				out = append(out, strings.Join(strings.Fields(strings.ReplaceAll(line, `"`, "")), " "))
+		for _, line := range lines {
+			table, _, _ := strings.Cut(line, " ")
+			if isBookkeeping(table) {
+				continue
 			}
+
+			// The migrations write quotes and spaces differently.
+			words := strings.Fields(strings.ReplaceAll(line, `"`, ""))
+			catalogLines = append(catalogLines, strings.Join(words, " "))
 		}
 	}
 
-	slices.Sort(out)
+	slices.Sort(catalogLines)
 
-	return out
+	return catalogLines
 }
 
 // selectOwnLines returns the lines that the query selects, sorted, without those of tables that

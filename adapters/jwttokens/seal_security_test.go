@@ -65,9 +65,8 @@ func TestSeal_ForgedLink_Refused(t *testing.T) {
 		SignedString(jwt.UnsafeAllowNoneSignatureType)
 	require.NoError(t, err)
 
-	// made returns a token with another key, header or claim than a valid one. Public values of
-	// the service are not accepted as a secret, and a signed token has only one spelling.
-	made := func(method jwt.SigningMethod, with any, headers map[string]any, change func(*jwt.RegisteredClaims)) string {
+	// sign returns a valid token with some changed headers and claims, signed with the method and key.
+	sign := func(method jwt.SigningMethod, key any, headers map[string]any, change func(*jwt.RegisteredClaims)) string {
 		c := jwt.RegisteredClaims{
 			Issuer:    tokens.issuer,
 			Subject:   "e-1",
@@ -82,38 +81,46 @@ func TestSeal_ForgedLink_Refused(t *testing.T) {
 		token.Header["typ"], token.Header["kid"] = sealType, tokens.ring[0].id
 		maps.Copy(token.Header, headers)
 
-		signed, err := token.SignedString(with)
+		signed, err := token.SignedString(key)
 		require.NoError(t, err)
 
 		return signed
 	}
 
-	ours := tokens.ring[0].private
-	subject, err := tokens.Unseal(auth.ForDownload, made(jwt.SigningMethodEdDSA, ours, nil, nil))
+	private, public := tokens.ring[0].private, tokens.ring[0].public
+	withHeader := func(name string, value any) string {
+		return sign(jwt.SigningMethodEdDSA, private, map[string]any{name: value}, nil)
+	}
+	withClaim := func(change func(*jwt.RegisteredClaims)) string {
+		return sign(jwt.SigningMethodEdDSA, private, nil, change)
+	}
+
+	subject, err := tokens.Unseal(auth.ForDownload, sign(jwt.SigningMethodEdDSA, private, nil, nil))
 	require.NoError(t, err, "the unchanged token is valid")
 	require.Equal(t, "e-1", subject)
 
+	// A token consists of a header, claims and a signature.
 	parts := strings.Split(link, ".")
 	for name, token := range map[string]string{
-		"an access token":            access,
-		"somebody else's":            foreign,
-		"of nothing":                 empty,
-		"unsigned":                   none,
-		"cut":                        parts[0] + "." + parts[1] + ".",
-		"signed with the public key": made(jwt.SigningMethodHS256, []byte(tokens.ring[0].public), nil, nil),
-		"signed with the key set":    made(jwt.SigningMethodHS256, tokens.JWKS(), nil, nil),
-		"of another type":            made(jwt.SigningMethodEdDSA, ours, map[string]any{"typ": tokenType}, nil),
-		"of no type":                 made(jwt.SigningMethodEdDSA, ours, map[string]any{"typ": nil}, nil),
-		"of an unknown key":          made(jwt.SigningMethodEdDSA, ours, map[string]any{"kid": "x"}, nil),
-		"with an extension":          made(jwt.SigningMethodEdDSA, ours, map[string]any{"crit": []string{"exp"}}, nil),
-		"without an end":             made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.ExpiresAt = nil }),
-		"of another house":           made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.Issuer = "https://evil.example" }),
-		"for nobody":                 made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.Audience = nil }),
-		"for signing in":             made(jwt.SigningMethodEdDSA, ours, nil, func(c *jwt.RegisteredClaims) { c.Audience = jwt.ClaimStrings{audience} }),
-		"empty":                      "",
-		"two lines":                  link + "\n",
-		"long":                       strings.Repeat("a", 5000),
-		"stitched":                   strings.Split(access, ".")[0] + "." + parts[1] + "." + parts[2],
+		"an access token":             access,
+		"signed by another service":   foreign,
+		"without a subject":           empty,
+		"the algorithm none":          none,
+		"without a signature":         parts[0] + "." + parts[1] + ".",
+		"an HMAC with the public key": sign(jwt.SigningMethodHS256, []byte(public), nil, nil),
+		"an HMAC with the key set":    sign(jwt.SigningMethodHS256, tokens.JWKS(), nil, nil),
+		"the type of access tokens":   withHeader("typ", tokenType),
+		"without a type":              withHeader("typ", nil),
+		"an unknown key":              withHeader("kid", "x"),
+		"a critical extension":        withHeader("crit", []string{"exp"}),
+		"without an expiry":           withClaim(func(c *jwt.RegisteredClaims) { c.ExpiresAt = nil }),
+		"another issuer":              withClaim(func(c *jwt.RegisteredClaims) { c.Issuer = "https://evil.example" }),
+		"without an audience":         withClaim(func(c *jwt.RegisteredClaims) { c.Audience = nil }),
+		"the audience of the portal":  withClaim(func(c *jwt.RegisteredClaims) { c.Audience = jwt.ClaimStrings{audience} }),
+		"an empty text":               "",
+		"a line break":                link + "\n",
+		"longer than a token":         strings.Repeat("a", maxToken+1),
+		"the header of another token": strings.Split(access, ".")[0] + "." + parts[1] + "." + parts[2],
 	} {
 		_, err := tokens.Unseal(auth.ForDownload, token)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, name)

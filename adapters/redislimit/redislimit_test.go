@@ -143,7 +143,7 @@ func TestLimiter_UsesRedisTime_LogExpires(t *testing.T) {
 	require.EqualValues(t, 10, n)
 }
 
-// lockedBuffer is a buffer for a log that may be used concurrently.
+// lockedBuffer is a buffer for a log that may be written to concurrently.
 type lockedBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
