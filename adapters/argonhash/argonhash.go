@@ -79,7 +79,7 @@ func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, sta
 		return false, false, nil // at once: no account can have such a password, so the time reveals nothing
 	}
 
-	// There is no account. The same work is done, so that the time does not reveal it.
+	// Without an account, the same work is done, so that the time does not reveal whether there is one.
 	if verifier == "" {
 		_, err := h.derive(ctx, password, make([]byte, saltBytes), currentParams, tagBytes)
 		return false, false, err
@@ -96,11 +96,12 @@ func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, sta
 	}
 
 	ok = subtle.ConstantTimeCompare(got, want) == 1
+	isCurrent := p == currentParams && len(want) == tagBytes && len(salt) == saltBytes
 
-	return ok, ok && (p != currentParams || len(want) != tagBytes || len(salt) != saltBytes), nil
+	return ok, ok && !isCurrent, nil
 }
 
-// derive waits for a free processor and computes the hash. More concurrent hashes than
+// derive waits for a free processor and computes a hash of n bytes. More concurrent hashes than
 // processors would be slower in total and take 19 MiB each.
 func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p params, n uint32) ([]byte, error) {
 	if err := h.acquire(ctx); err != nil {
@@ -142,34 +143,46 @@ func (h *Hasher) acquire(ctx context.Context) error {
 	}
 }
 
+// parameterFormat is the format of the cost parameters in a PHC string.
+const parameterFormat = "m=%d,t=%d,p=%d"
+
 // parse parses a PHC string. It refuses parameters far above the current ones: a forged
 // verifier in the database must not allocate gigabytes.
 func parse(verifier string) (p params, salt, tag []byte, err error) {
-	f := strings.Split(verifier, "$")
+	prefix := fmt.Sprintf("$argon2id$v=%d$", argon2.Version)
+	rest, hasPrefix := strings.CutPrefix(verifier, prefix)
+	fields := strings.Split(rest, "$")
 
-	// The base64 decoder would skip line breaks.
-	if strings.ContainsAny(verifier, "\r\n") || len(f) != 6 || f[0] != "" || f[1] != "argon2id" ||
-		f[2] != fmt.Sprintf("v=%d", argon2.Version) {
+	hasLineBreak := strings.ContainsAny(verifier, "\r\n") // which the base64 decoder would skip
+	if !hasPrefix || hasLineBreak || len(fields) != 3 {
 		return p, nil, nil, errors.New("not argon2id v=19 in PHC form")
 	}
 
-	if _, err := fmt.Sscanf(f[3], "m=%d,t=%d,p=%d", &p.memory, &p.passes, &p.threads); err != nil ||
-		f[3] != fmt.Sprintf("m=%d,t=%d,p=%d", p.memory, p.passes, p.threads) {
+	parameters, saltText, tagText := fields[0], fields[1], fields[2]
+
+	// The parameters are compared with their canonical text, because Sscanf also accepts others.
+	_, err = fmt.Sscanf(parameters, parameterFormat, &p.memory, &p.passes, &p.threads)
+	if err != nil || parameters != fmt.Sprintf(parameterFormat, p.memory, p.passes, p.threads) {
 		return p, nil, nil, errors.New("malformed parameters")
 	}
 
-	if p.memory < 8 || p.memory > 256<<10 || p.passes < 1 || p.passes > 16 || p.threads < 1 || p.threads > 16 {
+	const maxMemory = 256 << 10 // KiB
+	isAllowed := p.memory >= 8 && p.memory <= maxMemory &&
+		p.passes >= 1 && p.passes <= 16 &&
+		p.threads >= 1 && p.threads <= 16
+
+	if !isAllowed {
 		return p, nil, nil, errors.New("parameters out of bounds")
 	}
 
 	strict := base64.RawStdEncoding.Strict()
 
-	salt, err = strict.DecodeString(f[4])
+	salt, err = strict.DecodeString(saltText)
 	if err != nil || len(salt) < 8 || len(salt) > 64 {
 		return p, nil, nil, errors.New("malformed salt")
 	}
 
-	tag, err = strict.DecodeString(f[5])
+	tag, err = strict.DecodeString(tagText)
 	if err != nil || len(tag) < 16 || len(tag) > 64 {
 		return p, nil, nil, errors.New("malformed tag")
 	}

@@ -33,12 +33,19 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 			Summary:      "Apply for a job in the name of the user",
 			Op: userOp(s,
 				func(ctx context.Context, c web.Call, actor auth.Actor, in NewApplication) (One[Application], error) {
-					if candidate, ok := id.Canonical(in.CandidateID); in.CandidateID != "" && (!ok || candidate != c.Caller.UserID) {
+					candidateID, isValid := id.Canonical(in.CandidateID)
+
+					isUser := isValid && candidateID == c.Caller.UserID
+					if in.CandidateID != "" && !isUser {
 						return One[Application]{}, errAnotherCandidate
 					}
 
-					a, err := s.Hiring.Apply(ctx, actor,
-						hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers})
+					a, err := s.Hiring.Apply(ctx, actor, hiring.ApplyInput{
+						ListingID:   in.JobID,
+						CoverLetter: in.CoverLetter,
+						ResumeURL:   in.ResumeURL,
+						Answers:     in.Answers,
+					})
 
 					return One[Application]{viewApplication(a)}, err
 				}).MapFaults(mapApplyFault),

@@ -24,20 +24,20 @@ const (
 	JPEG = "image/jpeg"
 )
 
+// plain are the media types that are detected from the first bytes of a file.
 var plain = []string{PDF, Doc, RTF, PNG, JPEG}
 
-// zipped is the signature of a ZIP archive that is not empty, and listed that of each
-// entry of its central directory.
 var (
-	zipped = []byte("PK\x03\x04")
-	listed = []byte("PK\x01\x02")
+	// archiveSignature begins each ZIP archive that is not empty.
+	archiveSignature = []byte("PK\x03\x04")
+	// entrySignature begins each entry of the central directory of an archive.
+	entrySignature = []byte("PK\x01\x02")
 )
 
-// The limits of an archive, because a small one may decompress into one that fills a
-// disk.
+// The limits of an archive. A small archive may contain files that fill a disk when they are decompressed.
 const (
-	mostEntries  = 2_000
-	mostUnpacked = 100 << 20
+	maxEntries  = 2_000
+	maxUnpacked = 100 << 20 // bytes
 )
 
 // The faults of archives. The service does not decompress archives, but its users do.
@@ -51,7 +51,7 @@ type Documents struct{}
 
 // Detect returns the media type of a document, or an empty string for other content.
 func (Documents) Detect(content []byte) (string, error) {
-	if bytes.HasPrefix(content, zipped) {
+	if bytes.HasPrefix(content, archiveSignature) {
 		return archive(content)
 	}
 
@@ -63,12 +63,12 @@ func (Documents) Detect(content []byte) (string, error) {
 	return "", nil
 }
 
-// archive detects the type of an archive from its central directory: the first bytes need
-// not contain it, and the order of entries depends on the program.
+// archive detects the type of an archive from its central directory. The first bytes do not suffice,
+// because the order of the entries depends on the program that has written the archive.
 func archive(content []byte) (string, error) {
 	// The entries are counted before the directory is parsed, which costs many times its
 	// size. The number in the archive itself is not reliable.
-	if bytes.Count(content, listed) > mostEntries {
+	if bytes.Count(content, entrySignature) > maxEntries {
 		return "", ErrBomb
 	}
 
@@ -88,8 +88,9 @@ func archive(content []byte) (string, error) {
 			kind = ODT
 		}
 
-		unpacked += min(f.UncompressedSize64, mostUnpacked+1)
-		if unpacked > mostUnpacked {
+		// The size of a single entry is bounded, so that the sum does not overflow.
+		unpacked += min(f.UncompressedSize64, maxUnpacked+1)
+		if unpacked > maxUnpacked {
 			return "", ErrBomb
 		}
 	}
@@ -99,7 +100,7 @@ func archive(content []byte) (string, error) {
 
 // hasContent reports whether the entry consists of the text. It reads at most one byte more, so
 // that it decompresses no bomb.
-func hasContent(f *zip.File, want string) bool {
+func hasContent(f *zip.File, text string) bool {
 	r, err := f.Open()
 	if err != nil {
 		return false
@@ -107,7 +108,7 @@ func hasContent(f *zip.File, want string) bool {
 
 	defer func() { _ = r.Close() }()
 
-	got, err := io.ReadAll(io.LimitReader(r, int64(len(want))+1))
+	content, err := io.ReadAll(io.LimitReader(r, int64(len(text))+1))
 
-	return err == nil && string(got) == want
+	return err == nil && string(content) == text
 }

@@ -81,10 +81,14 @@ func (d subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) er
 		}
 
 		return wrap(ofOwner(d.conn(ctx).Model(&chargeRow{}), o).Updates(map[string]any{
-			"owner_kind": anonymous.Kind, "owner_id": anonymous.ID,
+			"owner_kind": anonymous.Kind,
+			"owner_id":   anonymous.ID,
 			// A pending charge still needs its payment method.
-			"method_id":    gorm.Expr("CASE WHEN status = 'pending' THEN method_id ELSE '' END"),
-			"method_brand": "", "method_last4": "", "method_expiry_month": 0, "method_expiry_year": 0,
+			"method_id":           gorm.Expr("CASE WHEN status = 'pending' THEN method_id ELSE '' END"),
+			"method_brand":        "",
+			"method_last4":        "",
+			"method_expiry_month": 0,
+			"method_expiry_year":  0,
 		}).Error)
 	})
 }

@@ -85,7 +85,8 @@ func (o outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
 	}, err
 }
 
-// Claim implements event.Outbox.
+// Claim implements event.Outbox. It leaves out events about a subject of which another event is being
+// relayed, so that the events of a subject keep their order.
 func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.Envelope, error) {
 	now := o.clock.Now()
 	var rows []outboxRow
@@ -124,9 +125,8 @@ func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 
 // MarkSent implements event.Outbox.
 func (o outbox) MarkSent(ctx context.Context, ids ...string) error {
-	return wrap(
-		o.conn(ctx).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).Where("sent_at IS NULL").Update("sent_at", o.clock.Now()).Error,
-	)
+	unsent := o.conn(ctx).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).Where("sent_at IS NULL")
+	return wrap(unsent.Update("sent_at", o.clock.Now()).Error)
 }
 
 // Notifications implements event.Outbox.

@@ -24,9 +24,9 @@ import (
 func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
 	t.Parallel()
 
-	surface := developer.API(adapters.Services{}, "")
-	surface.Routes = surface.Routes[1:]
-	_, err := New(Options{API: surface})
+	api := developer.API(adapters.Services{}, "")
+	api.Routes = api.Routes[1:] // without the first operation, the search
+	_, err := New(Options{API: api})
 	require.ErrorContains(t, err, "the interface has no operation GET /api/v1/jobs for the tool search_jobs")
 }
 
@@ -119,18 +119,18 @@ func (failingLimiter) Take(context.Context, limit.Rule, string) (limit.Decision,
 func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 	t.Parallel()
 
-	for cause, gate := range map[string]web.Authenticator{
+	for cause, authenticator := range map[string]web.Authenticator{
 		"database: down": failingAuthenticator{},
 		"limiter: down":  allowAllAuthenticator{},
 	} {
-		surface := developer.API(adapters.Services{}, "")
+		api := developer.API(adapters.Services{}, "")
 
-		surface.Authenticator = gate
-		for i := range surface.Routes {
-			surface.Routes[i].Limit = limit.Rule{Max: 1, Per: time.Hour}
+		api.Authenticator = authenticator
+		for i := range api.Routes {
+			api.Routes[i].Limit = limit.Rule{Max: 1, Per: time.Hour}
 		}
 
-		s, err := New(Options{API: surface, Admission: web.Admission{Limiter: failingLimiter{}}})
+		s, err := New(Options{API: api, Admission: web.Admission{Limiter: failingLimiter{}}})
 		require.NoError(t, err)
 		var causes []string
 		ctx := web.WithFaultReport(t.Context(), func(err error) { causes = append(causes, web.FaultOf(err).Reason) })
