@@ -56,11 +56,11 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 		found.Items = append(found.Items, q.explain(h, l))
 	}
 
-	found.Understood, found.Corrections = q.interpretations(), append(
-		append(found.Corrections, q.understood.Corrections...),
-		q.corrected...)
-
+	found.Understood = q.interpretations()
+	found.Corrections = append(found.Corrections, q.understood.Corrections...)
+	found.Corrections = append(found.Corrections, q.corrected...)
 	found.Facets = q.facets(g, r.Facets)
+
 	if r.Total == 0 && q.Page.Cursor == "" {
 		found.Suggestions, err = q.suggestAlternatives(ctx, g)
 	}

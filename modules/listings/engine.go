@@ -281,7 +281,7 @@ func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation,
 	return g, nil
 }
 
-// close closes the index, and logs an error.
+// close closes the index. It logs an error instead of returning it.
 func (e *Engine) close(index search.Index) {
 	if err := index.Close(); err != nil {
 		e.deps.Log.Warn("search index could not be closed", "error", err)
@@ -296,6 +296,7 @@ func (e *Engine) discard(index search.Index) {
 	}
 }
 
+// defaultCatchUpTimeout is the value of EngineDeps.CatchUpTimeout if that is zero.
 const defaultCatchUpTimeout = 300 * time.Millisecond
 
 // use calls fn with the current generation. isCurrent is true if the index contains every

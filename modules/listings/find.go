@@ -239,7 +239,7 @@ type searchRequest struct {
 	isCurrent      bool // the index contains all changes that this process has committed
 }
 
-// searchRequest parses the text and the filters.
+// parseRequest parses the text and the filters of a search.
 func (s *Service) parseRequest(ctx context.Context, p *search.Parser, by auth.Actor, in FindInput) (*searchRequest, error) {
 	in.Facets = slices.Compact(slices.Sorted(slices.Values(in.Facets)))
 	q := &searchRequest{FindInput: in, radius: DefaultRadius, understood: p.Parse(in.Text)}

@@ -59,7 +59,8 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 				return err
 			}
 
-			if len(ls) == MaxBatch { // there may be older ones
+			mayHaveOlder := len(ls) == MaxBatch
+			if mayHaveOlder {
 				next = &ls[len(ls)-1]
 			}
 
@@ -68,8 +69,10 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 
 			var changed []Listing
 			for _, before := range ls {
+				// A listing may be hidden by an earlier call, or by a decision about it, which
+				// remains when the organization is released.
 				if before.HiddenAt != nil {
-					continue // by a decision, which remains when the organization is released, or by an earlier call
+					continue
 				}
 
 				l := before.clone()
@@ -87,8 +90,10 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 				return err
 			}
 
+			const isHeld = true
+
 			for i := range changed {
-				if err := s.createHeldCase(ctx, &changed[i], true, awaitsReview); err != nil {
+				if err := s.createHeldCase(ctx, &changed[i], isHeld, awaitsReview); err != nil {
 					return err
 				}
 			}
@@ -122,7 +127,9 @@ func (s *Service) unhideAll(ctx context.Context, organizationID string) error {
 
 				return s.changeCase(ctx, organizationID, c.ListingID, func(c *Case) {
 					c.Held = false
-					if c.State == CaseOpen && c.Reports == 0 && c.Score < suspicionThreshold {
+
+					hasOtherReason := c.Reports > 0 || c.Score >= suspicionThreshold
+					if c.State == CaseOpen && !hasOtherReason {
 						c.State = CaseKept
 					}
 				})

@@ -167,7 +167,7 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 
 	email, _ := text.ParseEmail(in.Email)
 	now := s.Clock.Now()
-	r := JobReport{
+	report := JobReport{
 		ID:         s.NewID(),
 		ListingID:  listing.ID,
 		ReporterID: by.UserID,
@@ -177,12 +177,17 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 		CreatedAt:  now,
 	}
 
+	addToCase := func(c *Case) {
+		c.open(s.NewID(), now)
+		c.Reports++
+	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.changeCase(ctx, listing.OrganizationID, listing.ID, func(c *Case) { c.open(s.NewID(), now); c.Reports++ }); err != nil {
+		if err := s.changeCase(ctx, listing.OrganizationID, listing.ID, addToCase); err != nil {
 			return err
 		}
 
-		return s.Cases.CreateReport(ctx, r)
+		return s.Cases.CreateReport(ctx, report)
 	})
 }
 
@@ -216,7 +221,8 @@ func (s *Service) caseOf(ctx context.Context, organizationID, listingID string) 
 // suspicious. It ignores drafts, and changes that affect neither the status nor public
 // fields.
 func (s *Service) screenForFraud(ctx context.Context, before, l *Listing) error {
-	if l.Status == Draft || before.Status == l.Status && samePublicFields(before, l) {
+	isUnchanged := before.Status == l.Status && samePublicFields(before, l)
+	if l.Status == Draft || isUnchanged {
 		return nil
 	}
 
@@ -226,8 +232,13 @@ func (s *Service) screenForFraud(ctx context.Context, before, l *Listing) error 
 	}
 
 	c, err := s.caseOf(ctx, l.OrganizationID, l.ID)
-	if err != nil || c.Score == score && !changesSuspicion(before, l) { // is or was in the queue
+	if err != nil {
 		return err
+	}
+
+	wasQueued := c.Score == score && !changesSuspicion(before, l)
+	if wasQueued { // a moderator sees this suspicion, or has decided about it
+		return nil
 	}
 
 	c.open(s.NewID(), s.Clock.Now())
@@ -249,7 +260,7 @@ func (s *Service) Hide(ctx context.Context, listingID string) (Listing, error) {
 	return s.moderate(ctx, audit.Entry{Action: audit.ListingHidden, Actor: audit.Operator}, listingID, CaseTakenDown, "")
 }
 
-// Show reverts Hide.
+// Show makes a listing that was hidden visible again. It is for operators and authorizes no caller.
 func (s *Service) Show(ctx context.Context, listingID string) (Listing, error) {
 	return s.moderate(ctx, audit.Entry{Action: audit.ListingShown, Actor: audit.Operator}, listingID, CaseKept, "")
 }
@@ -302,7 +313,10 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 			}
 
 			wasHidden = l.HiddenAt != nil
-			if l.Unhide(); state == CaseTakenDown {
+
+			l.Unhide()
+
+			if state == CaseTakenDown {
 				l.Hide(now)
 			}
 
@@ -317,13 +331,17 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 			return err
 		}
 
+		// A moderator who confirms the decision of an operator does not become its author.
 		moderator := ""
-		if e.Actor != audit.Operator && !isHiddenByOperator { // the decision of an operator remains
+		if e.Actor != audit.Operator && !isHiddenByOperator {
 			moderator = e.Actor
 		}
 
-		now, isChange := s.Clock.Now(), wasHidden != (state == CaseTakenDown) || c.Held
+		isTakenDown := state == CaseTakenDown
 		wasTakenDown := wasHidden && !c.Held
+		isChange := wasHidden != isTakenDown || c.Held
+
+		now := s.Clock.Now()
 		c.decide(state, moderator, note, now)
 
 		e.OrganizationID, e.Object = organizationID, listing.ID
@@ -336,18 +354,15 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 			return err
 		}
 
-		return s.Events.Record(
-			ctx,
-			event.JobModerated{
-				JobID:          listing.ID,
-				OrganizationID: organizationID,
-				Decision:       string(state),
-				Message:        note,
-				Reverses:       wasTakenDown && state == CaseKept,
-				Public:         listing.Open,
-				DecidedAt:      now,
-			},
-		)
+		return s.Events.Record(ctx, event.JobModerated{
+			JobID:          listing.ID,
+			OrganizationID: organizationID,
+			Decision:       string(state),
+			Message:        note,
+			Reverses:       wasTakenDown && state == CaseKept,
+			Public:         listing.Open,
+			DecidedAt:      now,
+		})
 	})
 
 	return listing, err

@@ -207,12 +207,17 @@ func (s *Service) findPlace(location string) *Place {
 	for i := len(parts) - 1; i >= 0; i-- {
 		words := strings.Fields(parts[i])
 		for n := len(words); n > 0; n-- {
-			if p, ok := s.Gazetteer.Resolve(strings.Join(words[:n], " ")); ok && (p.Kind != Country || len(parts) == 1) {
-				return &p
+			place, found := s.Gazetteer.Resolve(strings.Join(words[:n], " "))
+			isTooLarge := place.Kind == Country && len(parts) > 1
+
+			if found && !isTooLarge {
+				return &place
 			}
 
-			if n < len(words) && !strings.ContainsAny(words[n], "0123456789") {
-				break // only a postcode may be dropped
+			// Only a postcode, which contains a digit, may be dropped.
+			hasDroppedName := n < len(words) && !strings.ContainsAny(words[n], "0123456789")
+			if hasDroppedName {
+				break
 			}
 		}
 	}
@@ -415,7 +420,7 @@ func (s *Service) UpdateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	return changeBatch(ctx, s, by, items, s.update)
 }
 
-// Delete deletes the listing. Restore reverts this.
+// Delete deletes the listing. Restore makes a deleted listing available again.
 func (s *Service) Delete(ctx context.Context, by auth.Actor, listingID string) error {
 	_, err := s.change(ctx, by, auth.JobsDelete, listingID, func(l *Listing, now time.Time) error { l.Delete(now); return nil })
 	return err
@@ -469,44 +474,42 @@ func (s *Service) duplicate(ctx context.Context, by auth.Actor, listingID string
 		return Listing{}, err
 	}
 
-	var out Listing
+	var duplicate Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		source, err := s.get(ctx, by.OrganizationID, listingID)
 		if err != nil {
 			return err
 		}
 
-		now := s.Clock.Now()
-
 		isHeld, awaitsReview, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
 		if err != nil {
 			return err
 		}
 
-		out = source.Copy(s.NewID(), now)
+		now := s.Clock.Now()
+		duplicate = source.Copy(s.NewID(), now)
+		duplicate.Status = status
+		duplicate.Version = 1
 
-		out.Status = status
 		if isHeld {
-			out.Hide(now)
+			duplicate.Hide(now)
 		}
 
-		out.Version = 1
-
-		events := out.finishChange(&Listing{}, now)
-		if err := s.Listings.Create(ctx, []Listing{out}); err != nil {
+		events := duplicate.finishChange(&Listing{}, now)
+		if err := s.Listings.Create(ctx, []Listing{duplicate}); err != nil {
 			return err
 		}
 
-		if err := s.screenForFraud(ctx, &Listing{}, &out); err != nil {
+		if err := s.screenForFraud(ctx, &Listing{}, &duplicate); err != nil {
 			return err
 		}
 
-		if err := s.createHeldCase(ctx, &out, isHeld, awaitsReview); err != nil {
+		if err := s.createHeldCase(ctx, &duplicate, isHeld, awaitsReview); err != nil {
 			return err
 		}
 
 		return s.Events.Record(ctx, events...)
 	})
 
-	return out, err
+	return duplicate, err
 }
