@@ -47,8 +47,8 @@ func (s *Service) sendVerification(ctx context.Context, u User, id, subject, fir
 	return s.send(ctx, u, id, subject, slices.Concat([]mail.Block{
 		{Text: first},
 		s.link("Confirm the address", "verify-email", token),
-		{Text: "The link works once, for 24 hours. If you use the API, this is the token:"}, {Code: token},
-	}, programs, []mail.Block{{Text: last}})...)
+		{Text: "The link works once, for 24 hours."},
+	}, programs, []mail.Block{{Text: last}, apiHint, {Code: token}})...)
 }
 
 // programBlocks lists the programs of the account, for an e-mail that asks to confirm the
@@ -86,8 +86,9 @@ func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.Password
 	return s.send(ctx, u, "reset-password-"+u.ID+"-"+encodeTime(e.RequestedAt), "Set a new password",
 		mail.Block{Text: "Somebody, hopefully you, asked for a new password for your account."},
 		s.link("Set a new password", "reset-password", token),
-		mail.Block{Text: "The link works once, for 30 minutes. If you use the API, this is the token:"}, mail.Block{Code: token},
-		mail.Block{Text: "If it was not you, your password stays as it is and you need not do anything."})
+		mail.Block{Text: "The link works once, for 30 minutes."},
+		mail.Block{Text: "If it was not you, your password stays as it is and you need not do anything."},
+		apiHint, mail.Block{Code: token})
 }
 
 // OnSecondFactorChanged notifies the owner of the account, in case someone else has made the
@@ -206,12 +207,13 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 		"Join "+name+" on locum",
 		mail.Block{Text: name + " would like you to join its team on locum. If you agree, " + how + "."},
 		s.link("Join the team", "accept-invitation", token),
-		mail.Block{Text: "The link works once, for 7 days. If you use the API, this is the token:"},
-		mail.Block{Code: token},
+		mail.Block{Text: "The link works once, for 7 days."},
 		mail.Block{Text: "If you do not know " + name + ", you need not do anything."},
 		mail.Block{
 			Link: &mail.Link{Label: "Do not send me invitations", URL: s.PublicURL + "/unsubscribe?invitations=" + url.QueryEscape(optOut)},
 		},
+		apiHint,
+		mail.Block{Code: token},
 	)
 }
 
@@ -237,6 +239,9 @@ func (s *Service) notify(ctx context.Context, userID, id, subject string, body .
 
 	return s.send(ctx, u, id, subject, body...)
 }
+
+// apiHint precedes the token at the end of an e-mail, after everything that most readers need.
+var apiHint = mail.Block{Text: "The link is all that you need. Only for developers who call the API, this is its token:"}
 
 // send sends an e-mail. A mail server that receives two messages with the same id can recognize
 // the second one as a duplicate.

@@ -193,7 +193,8 @@ func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) erro
 			Text: "If you did not change it, restore this address and set a new password. That also signs out all devices and revokes API keys and other access by programs.",
 		},
 		s.link("Restore this address", "undo-email-change", token),
-		mail.Block{Text: "The link works once, for 24 hours. If you use the API, this is the token:"},
+		mail.Block{Text: "The link works once, for 24 hours."},
+		apiHint,
 		mail.Block{Code: token},
 	)
 	if task.IsPermanent(err) {

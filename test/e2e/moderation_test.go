@@ -184,7 +184,8 @@ func TestModeration_Pages(t *testing.T) {
 
 		refused := visitor.open("POST", reportPath, url.Values{"text": {wicked}, "email": {"nonsense"}})
 		require.Equal(t, 400, refused.status)
-		require.Contains(t, refused.text, `href="#reason"`)
+		require.Contains(t, refused.text, `<a href="#reason">Reason is required</a>`)
+		require.Contains(t, refused.text, "<legend>Reason</legend>")
 		require.Contains(t, refused.text, `value="nonsense"`)
 		require.Contains(t, visitor.submit(reportPath, url.Values{"reason": {"fees"}, "text": {wicked}}).text, "Report sent")
 		require.Equal(t, 404, visitor.open("GET", "/jobs/nonsense/report", nil).status)

@@ -78,3 +78,13 @@ func TestSite_Account_ExplainsItself(t *testing.T) {
 		require.Contains(t, review.text, "You are not sending a CV or other documents.")
 	})
 }
+
+// TestSite_Apply_GuestSignIn checks that the sign-in page tells a guest what it is for.
+func TestSite_Apply_GuestSignIn(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		job := server.employer(t).listing(nil)
+		browser := server.browser(t)
+		require.Contains(t, browser.show("/sign-in?next=/jobs/"+job+"/apply").text, "Sign in to apply for this job.")
+		require.NotContains(t, browser.show("/sign-in").text, "Sign in to apply")
+	})
+}

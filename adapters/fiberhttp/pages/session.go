@@ -101,6 +101,11 @@ func (r *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
 // signInView is the data of the sign-in page. Next is the path of the page after it.
 type signInView struct{ Next, Email, Error string }
 
+// IsForApplication reports whether the next page is the form for an application.
+func (v signInView) IsForApplication() bool {
+	return strings.HasPrefix(v.Next, "/jobs/") && strings.HasSuffix(v.Next, "/apply")
+}
+
 // localPath returns next if it is a path on this host, and an empty string otherwise, so that
 // links to the sign-in page cannot redirect to other hosts.
 func localPath(next string) string {
