@@ -9,6 +9,7 @@ const (
 	chartWidth   = 600
 	chartHeight  = 160
 	topMargin    = 4
+	barGap       = 2 // between two bars
 	minBarHeight = 2
 )
 
@@ -37,11 +38,12 @@ type bar struct {
 func (c chart) LastDay() string { return c.Bars[len(c.Bars)-1].Day }
 
 // newChart returns the chart of the days in the report.
-func newChart(u integrations.UsageReport) chart {
-	c := chart{Width: chartWidth, Height: chartHeight, Limit: u.Plan.PerDay, LimitY: -1}
-	for _, d := range u.Days {
-		c.MaxRequests = max(c.MaxRequests, d.Requests)
-		c.Requests, c.Errors = c.Requests+d.Requests, c.Errors+d.Errors
+func newChart(report integrations.UsageReport) chart {
+	c := chart{Width: chartWidth, Height: chartHeight, Limit: report.Plan.PerDay, LimitY: -1}
+	for _, day := range report.Days {
+		c.MaxRequests = max(c.MaxRequests, day.Requests)
+		c.Requests += day.Requests
+		c.Errors += day.Errors
 	}
 
 	// The scale reaches the limit only if that leaves the bars visible.
@@ -50,11 +52,18 @@ func newChart(u integrations.UsageReport) chart {
 		c.LimitY = chartHeight - c.height(c.Limit)
 	}
 
-	slot := chartWidth / max(len(u.Days), 1) // a report without days has no bars
-	for i, d := range u.Days {
-		b := bar{DayUsage: d, X: i * slot, Width: max(slot-2, 1), Height: c.height(d.Requests), ErrorsHeight: c.height(d.Errors)}
-		b.Y, b.ErrorsY = chartHeight-b.Height, chartHeight-b.ErrorsHeight
-		c.Bars = append(c.Bars, b)
+	slotWidth := chartWidth / max(len(report.Days), 1) // a report without days has no bars
+	for i, day := range report.Days {
+		height, errorsHeight := c.height(day.Requests), c.height(day.Errors)
+		c.Bars = append(c.Bars, bar{
+			DayUsage:     day,
+			X:            i * slotWidth,
+			Y:            chartHeight - height,
+			Width:        max(slotWidth-barGap, 1),
+			Height:       height,
+			ErrorsY:      chartHeight - errorsHeight,
+			ErrorsHeight: errorsHeight,
+		})
 	}
 
 	return c

@@ -98,15 +98,15 @@ func (d *dashboard) renderNotFound(c *fiber.Ctx, viewer *pages.Viewer, err error
 
 // nonEmptyLines returns the trimmed lines of a text field that are not empty.
 func nonEmptyLines(text string) []string {
-	out := []string{}
+	lines := []string{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line != "" {
-			out = append(out, line)
+			lines = append(lines, line)
 		}
 	}
 
-	return out
+	return lines
 }
 
 // formValues returns all values of a form field.

@@ -24,9 +24,9 @@ type loggedDelivery struct {
 
 // NewestAttempts returns the attempts, the newest first.
 func (l loggedDelivery) NewestAttempts() []attemptView {
-	out := web.Each(l.Attempts, func(a integrations.Attempt) attemptView { return attemptView{a} })
-	slices.Reverse(out)
-	return out
+	attempts := web.Each(l.Attempts, func(a integrations.Attempt) attemptView { return attemptView{a} })
+	slices.Reverse(attempts)
+	return attempts
 }
 
 // attemptView is an attempt of a delivery.

@@ -54,9 +54,10 @@ const (
 
 const (
 	deliveriesPageSize = 20
-	// Receivers mostly respond at once: after a test or a replay, the page waits for up to
-	// maxWait to show the response.
-	maxWait      = 2 * time.Second
+	// maxWait is the time for which a page waits for the response to a test or a replay, to show
+	// it. Most receivers respond at once.
+	maxWait = 2 * time.Second
+	// pollInterval is the time between two checks whether the response has arrived.
 	pollInterval = 50 * time.Millisecond
 	// sinceLayout is the format of datetime-local fields.
 	sinceLayout = "2006-01-02T15:04"
@@ -68,16 +69,21 @@ type webhookView struct {
 	App  integrations.App
 	Hook integrations.Endpoint
 	Form webhookForm
-	Path string
+	Path string // of this page
 	Log  []loggedDelivery
-	// Status, Newer and Older are the filter and the links to the other pages of the log.
-	Status       string // filter of the log, empty for all deliveries
+	// Status is the filter of the log, empty for all deliveries.
+	Status string
+	// Newer and Older are the paths of the other pages of the log, empty for none.
 	Newer, Older string
+	// Secret is the signing secret, set in the response to the form that created it.
+	Secret string
+	// Notice is a message above the page.
+	Notice string
 	// Since is the value of the field in the form that replays failed deliveries.
-	Secret, Notice string
-	Since          string
-	Type           string // type of the last test event
-	Problem        *pages.Problem
+	Since string
+	// Type is the type of the last test event.
+	Type    string
+	Problem *pages.Problem
 }
 
 // Filters returns the status filters of the log.

@@ -45,8 +45,14 @@ type Server struct {
 type FailureLimiter func(ctx context.Context, c *fiber.Ctx, client string, failed bool) error
 
 // New returns the server. The issuer is the public URL of the service.
-func New(module *integrations.Service, renderer *pages.Renderer, issuer string, guess FailureLimiter, log *slog.Logger) *Server {
-	return &Server{integrations: module, renderer: renderer, issuer: issuer, limitFailures: guess, log: log}
+func New(
+	module *integrations.Service,
+	renderer *pages.Renderer,
+	issuer string,
+	limitFailures FailureLimiter,
+	log *slog.Logger,
+) *Server {
+	return &Server{integrations: module, renderer: renderer, issuer: issuer, limitFailures: limitFailures, log: log}
 }
 
 // Add registers the endpoints.
@@ -363,14 +369,10 @@ func (s *Server) renderError(c *fiber.Ctx, err error) error {
 	default:
 		s.log.Error(
 			"request failed",
-			"request_id",
-			c.GetRespHeader(fiber.HeaderXRequestID),
-			"method",
-			c.Method(),
-			"path",
-			c.Path(),
-			"error",
-			err,
+			"request_id", c.GetRespHeader(fiber.HeaderXRequestID),
+			"method", c.Method(),
+			"path", c.Path(),
+			"error", err,
 		)
 
 		status = fiber.StatusInternalServerError

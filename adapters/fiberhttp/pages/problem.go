@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,8 +44,8 @@ var fieldLabels = map[string]string{
 	"userType":            "Kind of account",
 }
 
-// fieldLabel returns the label of a field. path may lead to a part of it, such as
-// salary.min or documentIds[2].
+// fieldLabel returns the label of a field. The path may lead to a part of the field, such as
+// salary.min or documentIds[2]. A part without a label of its own has the label of the field.
 func fieldLabel(path string) string {
 	if label := fieldLabels[path]; label != "" {
 		return label
@@ -55,7 +54,11 @@ func fieldLabel(path string) string {
 	name, _, _ := strings.Cut(path, ".")
 	name, _, _ = strings.Cut(name, "[")
 
-	return cmp.Or(fieldLabels[name], strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):])
+	if label := fieldLabels[name]; label != "" || name == "" {
+		return label
+	}
+
+	return strings.ToUpper(name[:1]) + name[1:]
 }
 
 // FormProblem returns the problem for an error that the user can correct in the form: an invalid
@@ -84,12 +87,12 @@ type ProblemLink struct{ Name, Text string }
 
 // Links returns an error for each invalid field.
 func (p *Problem) Links() []ProblemLink {
-	out := make([]ProblemLink, len(p.Fields))
+	links := make([]ProblemLink, len(p.Fields))
 	for i, field := range p.Fields {
-		out[i] = ProblemLink{field.Name, fieldLabel(field.Name) + " " + field.Message}
+		links[i] = ProblemLink{Name: field.Name, Text: fieldLabel(field.Name) + " " + field.Message}
 	}
 
-	return out
+	return links
 }
 
 // Text returns the label and the error of the field. It is empty if the field is valid.
