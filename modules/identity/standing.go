@@ -519,7 +519,7 @@ var organizationTexts = map[OrganizationAction]moderationText{
 	},
 	RestoreOrganization: {
 		subject: "Your organization is not suspended any more",
-		body:    "Our moderators have restored %s. Its jobs are public again.",
+		body:    "Our moderators have restored %s. Its jobs are public again, except for those that moderators have taken down.",
 	},
 }
 
