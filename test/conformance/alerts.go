@@ -74,13 +74,13 @@ func newIDs(n int) []string {
 
 // SavedSearches checks the port jobseeker.Searches.
 func SavedSearches(t *testing.T, open JobseekerOpener) {
-	su := savedSearchSuite{open}
-	t.Run("replace and list", su.replaceAndList)
-	t.Run("other owner", su.otherOwner)
-	t.Run("list after id", su.listAfterId)
-	t.Run("unresolved", su.unresolved)
-	t.Run("locked changes", su.lockedChanges)
-	t.Run("alerts turned off", su.alertsTurnedOff)
+	suite := savedSearchSuite{open}
+	t.Run("replace and list", suite.replaceAndList)
+	t.Run("other owner", suite.otherOwner)
+	t.Run("list after id", suite.listAfterId)
+	t.Run("unresolved", suite.unresolved)
+	t.Run("locked changes", suite.lockedChanges)
+	t.Run("alerts turned off", suite.alertsTurnedOff)
 }
 
 // savedSearchSuite has the subtests of SavedSearches.
@@ -89,7 +89,7 @@ type savedSearchSuite struct {
 }
 
 // byUser returns at most n searches of the user.
-func (su savedSearchSuite) byUser(
+func (suite savedSearchSuite) byUser(
 	t *testing.T, storage adapters.JobseekerStorage, user string, n int,
 ) []jobseeker.Search {
 	t.Helper()
@@ -102,8 +102,8 @@ func (su savedSearchSuite) byUser(
 
 // replaceAndList checks that Replace stores exactly the given searches of the user, and that
 // lists begin with the newest.
-func (su savedSearchSuite) replaceAndList(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite savedSearchSuite) replaceAndList(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user := newID()
 	older := newSearch(user, true, now)
 	newer := newSearch(user, false, now.Add(time.Second))
@@ -112,18 +112,18 @@ func (su savedSearchSuite) replaceAndList(t *testing.T) {
 	storeSearches(t, storage, older)
 	storeSearches(t, storage, newer, older)
 	storeSearches(t, storage, foreign)
-	require.Equal(t, []jobseeker.Search{newer, older}, su.byUser(t, storage, user, 50))
-	require.Equal(t, []jobseeker.Search{newer}, su.byUser(t, storage, user, 1))
+	require.Equal(t, []jobseeker.Search{newer, older}, suite.byUser(t, storage, user, 50))
+	require.Equal(t, []jobseeker.Search{newer}, suite.byUser(t, storage, user, 1))
 	storeSearches(t, storage, older)
-	require.Equal(t, []jobseeker.Search{older}, su.byUser(t, storage, user, 50))
+	require.Equal(t, []jobseeker.Search{older}, suite.byUser(t, storage, user, 50))
 	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Searches.Replace(ctx, user, nil) })
-	require.Empty(t, su.byUser(t, storage, user, 50))
-	require.Equal(t, []jobseeker.Search{foreign}, su.byUser(t, storage, foreign.UserID, 50))
+	require.Empty(t, suite.byUser(t, storage, user, 50))
+	require.Equal(t, []jobseeker.Search{foreign}, suite.byUser(t, storage, foreign.UserID, 50))
 }
 
 // otherOwner checks that a user cannot take over a search by using its id.
-func (su savedSearchSuite) otherOwner(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite savedSearchSuite) otherOwner(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	search := newSearch(newID(), true, now)
 	storeSearches(t, storage, search)
 
@@ -132,12 +132,12 @@ func (su savedSearchSuite) otherOwner(t *testing.T) {
 	require.Error(t, tryWithProfile(storage, stolen.UserID, func(ctx context.Context) error {
 		return storage.Searches.Replace(ctx, stolen.UserID, []jobseeker.Search{stolen})
 	}))
-	require.Equal(t, []jobseeker.Search{search}, su.byUser(t, storage, search.UserID, 50))
+	require.Equal(t, []jobseeker.Search{search}, suite.byUser(t, storage, search.UserID, 50))
 }
 
 // listAfterId checks that pages of three contain all searches once, in the order of id.
-func (su savedSearchSuite) listAfterId(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite savedSearchSuite) listAfterId(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 
 	var want, got []string
 	for range 7 {
@@ -167,8 +167,8 @@ func (su savedSearchSuite) listAfterId(t *testing.T) {
 
 // unresolved checks that searches with a text are listed until their resolved terms are stored,
 // which a concurrent change with an outdated copy does not undo.
-func (su savedSearchSuite) unresolved(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite savedSearchSuite) unresolved(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	resolved := newSearch(newID(), false, now)
 	first := newSearch(newID(), false, now)
 	second := newSearch(newID(), false, now)
@@ -210,14 +210,14 @@ func (su savedSearchSuite) unresolved(t *testing.T) {
 	storeSearches(t, storage, stale)
 
 	for _, search := range []jobseeker.Search{first, resolved} {
-		require.Equal(t, []jobseeker.Search{search}, su.byUser(t, storage, search.UserID, 10))
+		require.Equal(t, []jobseeker.Search{search}, suite.byUser(t, storage, search.UserID, 10))
 	}
 }
 
 // lockedChanges checks that twelve transactions that lock the profile cannot exceed a limit of
 // three searches, because each sees the changes of the previous ones.
-func (su savedSearchSuite) lockedChanges(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite savedSearchSuite) lockedChanges(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user := newID()
 	runConcurrently(t, 12, func(int) error {
 		return tryWithProfile(storage, user, func(ctx context.Context) error {
@@ -230,13 +230,13 @@ func (su savedSearchSuite) lockedChanges(t *testing.T) {
 		})
 	})
 
-	require.Len(t, su.byUser(t, storage, user, 50), 3)
+	require.Len(t, suite.byUser(t, storage, user, 50), 3)
 }
 
 // alertsTurnedOff checks that matches of a search without alerts do not get into a digest, also
 // those that were found before.
-func (su savedSearchSuite) alertsTurnedOff(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite savedSearchSuite) alertsTurnedOff(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user := newID()
 	first := newSearch(user, true, now)
 	second := newSearch(user, true, now)
@@ -250,7 +250,7 @@ func (su savedSearchSuite) alertsTurnedOff(t *testing.T) {
 
 	first.EmailAlerts = false
 	storeSearches(t, storage, first, second)
-	require.ElementsMatch(t, []jobseeker.Search{first, second}, su.byUser(t, storage, user, 50))
+	require.ElementsMatch(t, []jobseeker.Search{first, second}, suite.byUser(t, storage, user, 50))
 
 	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
 	require.Equal(t, 2, users) // user and the user of other
@@ -301,14 +301,14 @@ func AlertQueue(t *testing.T, open JobseekerOpener) {
 
 // Matches checks the port jobseeker.Matches.
 func Matches(t *testing.T, open JobseekerOpener) {
-	su := matchSuite{open}
-	t.Run("create", su.create)
-	t.Run("create, concurrently", su.createConcurrently)
-	t.Run("job alerts turned off", su.jobAlertsTurnedOff)
-	t.Run("digests", su.digests)
-	t.Run("digest without matches", su.digestWithoutMatches)
-	t.Run("digests, concurrently", su.digestsConcurrently)
-	t.Run("retention", su.retention)
+	suite := matchSuite{open}
+	t.Run("create", suite.create)
+	t.Run("create, concurrently", suite.createConcurrently)
+	t.Run("job alerts turned off", suite.jobAlertsTurnedOff)
+	t.Run("digests", suite.digests)
+	t.Run("digest without matches", suite.digestWithoutMatches)
+	t.Run("digests, concurrently", suite.digestsConcurrently)
+	t.Run("retention", suite.retention)
 }
 
 // matchSuite has the subtests of Matches.
@@ -318,8 +318,8 @@ type matchSuite struct {
 
 // create checks that Create stores a pair of search and listing once and returns only the new
 // ones, also in a call with 2,500 matches.
-func (su matchSuite) create(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite matchSuite) create(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	search := newSearch(newID(), true, now)
 	storeSearches(t, storage, search)
 
@@ -341,8 +341,8 @@ func (su matchSuite) create(t *testing.T) {
 
 // createConcurrently checks that each match is new for one of eight transactions. They store
 // the matches in different orders, which must not cause deadlocks.
-func (su matchSuite) createConcurrently(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite matchSuite) createConcurrently(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	search := newSearch(newID(), true, now)
 
 	var matches []jobseeker.Match
@@ -374,8 +374,8 @@ func (su matchSuite) createConcurrently(t *testing.T) {
 
 // jobAlertsTurnedOff checks that no match is stored for a user who has turned off alerts. A
 // user without a stored profile has not.
-func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite matchSuite) jobAlertsTurnedOff(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	off := newSearch(newID(), true, now)
 	on := newSearch(newID(), true, now)
 	unknown := newSearch(newID(), false, now) // a user without a stored profile
@@ -396,8 +396,8 @@ func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
 
 // digests checks which matches a digest contains, and that the next one is assigned at the time
 // next or later.
-func (su matchSuite) digests(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite matchSuite) digests(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user, next := newID(), now.Add(24*time.Hour)
 	first := newSearch(user, true, now)
 	second := newSearch(user, true, now)
@@ -450,8 +450,8 @@ func (su matchSuite) digests(t *testing.T) {
 
 // digestWithoutMatches checks that a user whose alerts are off counts as handled, but that the
 // next digest may follow at once.
-func (su matchSuite) digestWithoutMatches(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite matchSuite) digestWithoutMatches(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	search := newSearch(newID(), true, now)
 	storeSearches(t, storage, search)
 	storeMatches(t, storage, newMatch(search, newID(), now))
@@ -471,8 +471,8 @@ func (su matchSuite) digestWithoutMatches(t *testing.T) {
 }
 
 // digestsConcurrently checks that twelve users get one digest each from six concurrent callers.
-func (su matchSuite) digestsConcurrently(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite matchSuite) digestsConcurrently(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	for i := range 12 {
 		search := newSearch(newID(), true, now)
 		search.Name = fmt.Sprint(i)
@@ -509,8 +509,8 @@ func (su matchSuite) digestsConcurrently(t *testing.T) {
 }
 
 // retention checks that old matches are deleted, with five matches that are one hour apart.
-func (su matchSuite) retention(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite matchSuite) retention(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 
 	search := newSearch(newID(), false, now)
 	for i := range 5 {

@@ -49,12 +49,12 @@ func attachDocuments(
 
 // ApplicationDocuments checks the port hiring.Documents.
 func ApplicationDocuments(t *testing.T, open HiringOpener) {
-	su := applicationDocumentSuite{open}
-	t.Run("reserve and attach", su.attach)
-	t.Run("other owner", su.otherOwner)
-	t.Run("reservation expires", su.expiry)
-	t.Run("release", su.release)
-	t.Run("claimed once, concurrently", su.claimedOnce)
+	suite := applicationDocumentSuite{open}
+	t.Run("reserve and attach", suite.attach)
+	t.Run("other owner", suite.otherOwner)
+	t.Run("reservation expires", suite.expiry)
+	t.Run("release", suite.release)
+	t.Run("claimed once, concurrently", suite.claimedOnce)
 }
 
 // applicationDocumentSuite has the subtests of ApplicationDocuments.
@@ -63,7 +63,7 @@ type applicationDocumentSuite struct {
 }
 
 // list returns the documents of an application that are visible to v.
-func (su applicationDocumentSuite) list(
+func (suite applicationDocumentSuite) list(
 	t *testing.T,
 	storage adapters.HiringStorage,
 	visibility hiring.Visibility,
@@ -78,7 +78,7 @@ func (su applicationDocumentSuite) list(
 }
 
 // claim returns ID and extension of the released documents that it claims until the given time.
-func (su applicationDocumentSuite) claim(t *testing.T, storage adapters.HiringStorage, now, until time.Time) []string {
+func (suite applicationDocumentSuite) claim(t *testing.T, storage adapters.HiringStorage, now, until time.Time) []string {
 	t.Helper()
 
 	got, err := storage.Documents.Claim(context.Background(), 10, now, until)
@@ -89,90 +89,90 @@ func (su applicationDocumentSuite) claim(t *testing.T, storage adapters.HiringSt
 
 // attach checks that documents are visible after they were attached, which fails unless as many
 // are reserved as the caller has copied.
-func (su applicationDocumentSuite) attach(t *testing.T) {
+func (suite applicationDocumentSuite) attach(t *testing.T) {
 	ctx := context.Background()
-	storage, now := openHiring(t, su.open)
+	storage, now := openHiring(t, suite.open)
 	application := apply(t, storage, newID(), newID(), now)
 	document := newApplicationDocument(application, now)
 	require.NoError(t, storage.Documents.Reserve(ctx, document, now.Add(time.Hour)))
-	require.Empty(t, su.list(t, storage, toOrganization(application.OrganizationID), application.ID),
+	require.Empty(t, suite.list(t, storage, toOrganization(application.OrganizationID), application.ID),
 		"not attached yet")
 	require.Error(t, storage.Documents.Attach(ctx, application.ApplicantID, application.ID, 2, now),
 		"only one is reserved")
-	require.Empty(t, su.list(t, storage, toOrganization(application.OrganizationID), application.ID))
+	require.Empty(t, suite.list(t, storage, toOrganization(application.OrganizationID), application.ID))
 	require.Error(t, storage.Documents.Attach(ctx, newID(), application.ID, 1, now), "of another applicant")
 	require.NoError(t, storage.Documents.Attach(ctx, application.ApplicantID, application.ID, 1, now))
 	require.Equal(t, []hiring.Document{document},
-		su.list(t, storage, toOrganization(application.OrganizationID), application.ID))
+		suite.list(t, storage, toOrganization(application.OrganizationID), application.ID))
 	require.Equal(t, []hiring.Document{document},
-		su.list(t, storage, ofApplicant(application.ApplicantID), application.ID))
+		suite.list(t, storage, ofApplicant(application.ApplicantID), application.ID))
 	require.Equal(t, []hiring.Document{document},
-		su.list(t, storage, hiring.Visibility{OrganizationID: newID(), ApplicantID: application.ApplicantID},
+		suite.list(t, storage, hiring.Visibility{OrganizationID: newID(), ApplicantID: application.ApplicantID},
 			application.ID))
-	require.Empty(t, su.claim(t, storage, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)))
+	require.Empty(t, suite.claim(t, storage, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)))
 	require.Error(t, storage.Documents.Reserve(ctx, document, now.Add(time.Hour)), "the same id")
 }
 
 // otherOwner checks that documents are visible to the applicant and the organization only, and
 // that Delete does not delete attached ones.
-func (su applicationDocumentSuite) otherOwner(t *testing.T) {
+func (suite applicationDocumentSuite) otherOwner(t *testing.T) {
 	ctx := context.Background()
-	storage, now := openHiring(t, su.open)
+	storage, now := openHiring(t, suite.open)
 	application := apply(t, storage, newID(), newID(), now)
 	documents := attachDocuments(t, storage, application, 2, now)
-	require.Empty(t, su.list(t, storage, toOrganization(newID()), application.ID))
-	require.Empty(t, su.list(t, storage, ofApplicant(newID()), application.ID))
-	require.Empty(t, su.list(t, storage, hiring.Visibility{}, application.ID))
-	require.Empty(t, su.list(t, storage, toOrganization(application.OrganizationID), newID()))
+	require.Empty(t, suite.list(t, storage, toOrganization(newID()), application.ID))
+	require.Empty(t, suite.list(t, storage, ofApplicant(newID()), application.ID))
+	require.Empty(t, suite.list(t, storage, hiring.Visibility{}, application.ID))
+	require.Empty(t, suite.list(t, storage, toOrganization(application.OrganizationID), newID()))
 
 	n, err := storage.Documents.Release(ctx, newID(), application.ID, now)
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.NoError(t, storage.Documents.Delete(ctx, []string{documents[0].ID, documents[1].ID}))
-	require.Equal(t, documents, su.list(t, storage, toOrganization(application.OrganizationID), application.ID),
+	require.Equal(t, documents, suite.list(t, storage, toOrganization(application.OrganizationID), application.ID),
 		"an attached document is not deleted")
 }
 
 // expiry checks that a document that is not attached in time is released, and is claimed again
 // if the caller that has claimed it does not delete it.
-func (su applicationDocumentSuite) expiry(t *testing.T) {
+func (suite applicationDocumentSuite) expiry(t *testing.T) {
 	ctx := context.Background()
-	storage, now := openHiring(t, su.open)
+	storage, now := openHiring(t, suite.open)
 	document := newApplicationDocument(newApplication(newID(), newID(), now), now)
 	end := now.Add(time.Hour)
 	require.NoError(t, storage.Documents.Reserve(ctx, document, end))
-	require.Empty(t, su.claim(t, storage, end.Add(-time.Microsecond), end))
+	require.Empty(t, suite.claim(t, storage, end.Add(-time.Microsecond), end))
 	require.Error(t, storage.Documents.Attach(ctx, document.ApplicantID, document.ApplicationID, 1, end), "expired")
-	require.Equal(t, []string{document.ID + ".pdf"}, su.claim(t, storage, end, end.Add(time.Minute)))
-	require.Empty(t, su.claim(t, storage, end, end.Add(time.Minute)), "claimed by another caller")
-	require.Equal(t, []string{document.ID + ".pdf"}, su.claim(t, storage, end.Add(time.Minute), end.Add(time.Hour)))
+	require.Equal(t, []string{document.ID + ".pdf"}, suite.claim(t, storage, end, end.Add(time.Minute)))
+	require.Empty(t, suite.claim(t, storage, end, end.Add(time.Minute)), "claimed by another caller")
+	require.Equal(t, []string{document.ID + ".pdf"}, suite.claim(t, storage, end.Add(time.Minute), end.Add(time.Hour)))
 	require.NoError(t, storage.Documents.Delete(ctx, []string{document.ID}))
 	require.NoError(t, storage.Documents.Delete(ctx, nil))
-	require.Empty(t, su.claim(t, storage, end.Add(2*time.Hour), end.Add(3*time.Hour)))
+	require.Empty(t, suite.claim(t, storage, end.Add(2*time.Hour), end.Add(3*time.Hour)))
 }
 
 // release checks that a release ends the visibility at once, and that the files can be claimed
 // at its time.
-func (su applicationDocumentSuite) release(t *testing.T) {
+func (suite applicationDocumentSuite) release(t *testing.T) {
 	ctx := context.Background()
-	storage, now := openHiring(t, su.open)
+	storage, now := openHiring(t, suite.open)
 	first, second := apply(t, storage, newID(), newID(), now), apply(t, storage, newID(), newID(), now)
 	released, kept := attachDocuments(t, storage, first, 2, now), attachDocuments(t, storage, second, 1, now)
 	n, err := storage.Documents.Release(ctx, first.ApplicantID, first.ID, now.Add(time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	require.Empty(t, su.list(t, storage, toOrganization(first.OrganizationID), first.ID))
-	require.Equal(t, kept, su.list(t, storage, toOrganization(second.OrganizationID), second.ID))
-	require.Empty(t, su.claim(t, storage, now, now.Add(time.Hour)))
+	require.Empty(t, suite.list(t, storage, toOrganization(first.OrganizationID), first.ID))
+	require.Equal(t, kept, suite.list(t, storage, toOrganization(second.OrganizationID), second.ID))
+	require.Empty(t, suite.claim(t, storage, now, now.Add(time.Hour)))
 	require.ElementsMatch(t, []string{released[0].ID + ".pdf", released[1].ID + ".pdf"},
-		su.claim(t, storage, now.Add(time.Minute), now.Add(time.Hour)))
+		suite.claim(t, storage, now.Add(time.Minute), now.Add(time.Hour)))
 }
 
 // claimedOnce checks that concurrent callers do not claim the same document. A caller may get
 // less than it asks for; a last call claims the rest.
-func (su applicationDocumentSuite) claimedOnce(t *testing.T) {
+func (suite applicationDocumentSuite) claimedOnce(t *testing.T) {
 	ctx := context.Background()
-	storage, now := openHiring(t, su.open)
+	storage, now := openHiring(t, suite.open)
 
 	application := newApplication(newID(), newID(), now)
 	for range 12 {

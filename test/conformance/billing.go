@@ -192,14 +192,14 @@ func newCharge(owner billing.Owner, at time.Time) billing.Charge {
 
 // Charges checks the port billing.Charges.
 func Charges(t *testing.T, open BillingOpener) {
-	su := chargeSuite{open}
-	t.Run("create and update", su.createAndUpdate)
-	t.Run("one pending charge and one of a period", su.onePendingChargeAndOneOfAPeriod)
-	t.Run("concurrent creation", su.concurrentCreation)
-	t.Run("concurrent attempts", su.concurrentAttempts)
-	t.Run("other owner", su.otherOwner)
-	t.Run("list", su.list)
-	t.Run("erased owner", su.erasedOwner)
+	suite := chargeSuite{open}
+	t.Run("create and update", suite.createAndUpdate)
+	t.Run("one pending charge and one of a period", suite.onePendingChargeAndOneOfAPeriod)
+	t.Run("concurrent creation", suite.concurrentCreation)
+	t.Run("concurrent attempts", suite.concurrentAttempts)
+	t.Run("other owner", suite.otherOwner)
+	t.Run("list", suite.list)
+	t.Run("erased owner", suite.erasedOwner)
 }
 
 // chargeSuite has the subtests of Charges.
@@ -208,16 +208,16 @@ type chargeSuite struct {
 }
 
 // start returns an empty storage of charges.
-func (su chargeSuite) start(t *testing.T) (billing.Charges, time.Time) {
+func (suite chargeSuite) start(t *testing.T) (billing.Charges, time.Time) {
 	t.Helper()
 
-	storage, now := openBilling(t, su.open)
+	storage, now := openBilling(t, suite.open)
 
 	return storage.Charges, now
 }
 
 // chargesOf returns the charges that match the filter.
-func (su chargeSuite) chargesOf(t *testing.T, charges billing.Charges, filter billing.ChargeFilter) []billing.Charge {
+func (suite chargeSuite) chargesOf(t *testing.T, charges billing.Charges, filter billing.ChargeFilter) []billing.Charge {
 	t.Helper()
 
 	found, err := charges.List(context.Background(), filter, 5)
@@ -227,13 +227,13 @@ func (su chargeSuite) chargesOf(t *testing.T, charges billing.Charges, filter bi
 }
 
 // pending returns the pending charges of the owner.
-func (su chargeSuite) pending(t *testing.T, charges billing.Charges, owner billing.Owner) []billing.Charge {
+func (suite chargeSuite) pending(t *testing.T, charges billing.Charges, owner billing.Owner) []billing.Charge {
 	t.Helper()
-	return su.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, Status: billing.Pending})
+	return suite.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, Status: billing.Pending})
 }
 
 // settle stores the result of a charge.
-func (su chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge, status billing.ChargeStatus) {
+func (suite chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge, status billing.ChargeStatus) {
 	t.Helper()
 
 	c.Status = status
@@ -244,25 +244,25 @@ func (su chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge,
 
 // createAndUpdate checks that an attempt and a result are stored, and that a result is final: a
 // late attempt or another result does not change it, because the card may have been charged.
-func (su chargeSuite) createAndUpdate(t *testing.T) {
-	charges, now := su.start(t)
+func (suite chargeSuite) createAndUpdate(t *testing.T) {
+	charges, now := suite.start(t)
 	charge := newCharge(payer(), now)
 	charge.Renewal = true
-	require.Empty(t, su.pending(t, charges, charge.Owner))
+	require.Empty(t, suite.pending(t, charges, charge.Owner))
 	require.NoError(t, charges.Create(context.Background(), charge))
-	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
+	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner))
 
 	charge.Attempts, charge.NextAt = 1, now.Add(time.Minute)
 	claimed, err := charges.Update(context.Background(), charge)
 	require.NoError(t, err)
 	require.True(t, claimed)
-	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
+	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner))
 
 	charge.Attempts, charge.ActionAt = 2, now.Add(time.Second)
 	waits, err := charges.Update(context.Background(), charge)
 	require.NoError(t, err)
 	require.True(t, waits)
-	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner), "with the time of the action")
+	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner), "with the time of the action")
 
 	paid := charge
 	paid.Status = billing.Paid
@@ -273,7 +273,7 @@ func (su chargeSuite) createAndUpdate(t *testing.T) {
 	updated, err := charges.Update(context.Background(), outdated)
 	require.NoError(t, err)
 	require.True(t, updated, "a result is stored whatever the number of attempts")
-	require.Equal(t, []billing.Charge{paid}, su.chargesOf(t, charges, billing.ChargeFilter{Owner: charge.Owner}))
+	require.Equal(t, []billing.Charge{paid}, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: charge.Owner}))
 
 	paid.Status = billing.Declined
 	for _, repeated := range []billing.Charge{paid, {ID: charge.ID, Owner: charge.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
@@ -282,30 +282,30 @@ func (su chargeSuite) createAndUpdate(t *testing.T) {
 		require.False(t, updated, "a result does not change")
 	}
 
-	require.Empty(t, su.pending(t, charges, charge.Owner))
+	require.Empty(t, suite.pending(t, charges, charge.Owner))
 }
 
 // onePendingChargeAndOneOfAPeriod checks that an owner has at most one pending charge, and at
 // most one paid charge for the same period. A declined charge does not count.
-func (su chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
-	charges, now := su.start(t)
+func (suite chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
+	charges, now := suite.start(t)
 	first := newCharge(payer(), now)
 	require.NoError(t, charges.Create(context.Background(), first))
 	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
 	require.NoError(t, charges.Create(context.Background(), newCharge(payer(), now)))
-	su.settle(t, charges, first, billing.Declined)
+	suite.settle(t, charges, first, billing.Declined)
 
 	second := newCharge(first.Owner, now)
 	require.NoError(t, charges.Create(context.Background(), second))
-	su.settle(t, charges, second, billing.Paid)
+	suite.settle(t, charges, second, billing.Paid)
 	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, now)))
 	require.NoError(t, charges.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
 }
 
 // concurrentCreation checks that an owner cannot have two pending charges: one of twenty
 // concurrent creations succeeds.
-func (su chargeSuite) concurrentCreation(t *testing.T) {
-	charges, now := su.start(t)
+func (suite chargeSuite) concurrentCreation(t *testing.T) {
+	charges, now := suite.start(t)
 	owner := payer()
 	require.Equal(t, 1,
 		countConcurrent(t, 20,
@@ -316,8 +316,8 @@ func (su chargeSuite) concurrentCreation(t *testing.T) {
 
 // concurrentAttempts checks that one of ten callers stores each attempt, so that one calls the
 // payment provider.
-func (su chargeSuite) concurrentAttempts(t *testing.T) {
-	charges, now := su.start(t)
+func (suite chargeSuite) concurrentAttempts(t *testing.T) {
+	charges, now := suite.start(t)
 	charge := newCharge(payer(), now)
 	require.NoError(t, charges.Create(context.Background(), charge))
 
@@ -328,12 +328,12 @@ func (su chargeSuite) concurrentAttempts(t *testing.T) {
 			countConcurrent(t, 10, func(int) (bool, error) { return charges.Update(context.Background(), charge) }))
 	}
 
-	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
+	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner))
 }
 
 // otherOwner checks that an update with another owner changes nothing.
-func (su chargeSuite) otherOwner(t *testing.T) {
-	charges, now := su.start(t)
+func (suite chargeSuite) otherOwner(t *testing.T) {
+	charges, now := suite.start(t)
 	charge := newCharge(payer(), now)
 	require.NoError(t, charges.Create(context.Background(), charge))
 
@@ -347,21 +347,21 @@ func (su chargeSuite) otherOwner(t *testing.T) {
 		require.False(t, ok)
 	}
 
-	require.Empty(t, su.chargesOf(t, charges, billing.ChargeFilter{Owner: foreign.Owner}))
-	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
+	require.Empty(t, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: foreign.Owner}))
+	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner))
 }
 
 // list checks the filters, and that a filter needs an owner or a due time, so that no caller
 // reads all charges by mistake.
-func (su chargeSuite) list(t *testing.T) {
-	charges, now := su.start(t)
+func (suite chargeSuite) list(t *testing.T) {
+	charges, now := suite.start(t)
 	owner := payer()
 
 	var want []billing.Charge
 	for i := range 3 {
 		charge := newCharge(owner, now.Add(time.Duration(i)*time.Hour))
 		require.NoError(t, charges.Create(context.Background(), charge))
-		su.settle(t, charges, charge, billing.Declined)
+		suite.settle(t, charges, charge, billing.Declined)
 
 		charge.Status = billing.Declined
 		want = append([]billing.Charge{charge}, want...)
@@ -374,22 +374,22 @@ func (su chargeSuite) list(t *testing.T) {
 	late, early := newCharge(owner, now), newCharge(payer(), now.Add(-time.Hour))
 	require.NoError(t, charges.Create(context.Background(), late))
 	require.NoError(t, charges.Create(context.Background(), early))
-	require.Equal(t, []billing.Charge{late}, su.pending(t, charges, owner))
-	require.Equal(t, want, su.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, Status: billing.Declined}))
-	require.Equal(t, []billing.Charge{early, late}, su.chargesOf(t, charges, billing.ChargeFilter{DueBy: now}))
-	require.Equal(t, []billing.Charge{late}, su.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, DueBy: now}))
+	require.Equal(t, []billing.Charge{late}, suite.pending(t, charges, owner))
+	require.Equal(t, want, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, Status: billing.Declined}))
+	require.Equal(t, []billing.Charge{early, late}, suite.chargesOf(t, charges, billing.ChargeFilter{DueBy: now}))
+	require.Equal(t, []billing.Charge{late}, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, DueBy: now}))
 	require.Equal(t, []billing.Charge{early},
-		su.chargesOf(t, charges, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
+		suite.chargesOf(t, charges, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
 
 	for _, filter := range []billing.ChargeFilter{{}, {Status: billing.Pending}} {
-		require.Empty(t, su.chargesOf(t, charges, filter), "neither an owner nor a due time")
+		require.Empty(t, suite.chargesOf(t, charges, filter), "neither an owner nor a due time")
 	}
 }
 
 // erasedOwner checks that an erasure moves the charges to an anonymous owner, whose accounting
 // remains, without the payment method. Only a pending charge keeps the id of the method.
-func (su chargeSuite) erasedOwner(t *testing.T) {
-	storage, now := openBilling(t, su.open)
+func (suite chargeSuite) erasedOwner(t *testing.T) {
+	storage, now := openBilling(t, suite.open)
 	charges := storage.Charges
 	owner := payer()
 	anonymous := deletedOwner()
@@ -398,7 +398,7 @@ func (su chargeSuite) erasedOwner(t *testing.T) {
 	other := newCharge(payer(), now)
 
 	require.NoError(t, charges.Create(context.Background(), paid))
-	su.settle(t, charges, paid, billing.Paid)
+	suite.settle(t, charges, paid, billing.Paid)
 	require.NoError(t, charges.Create(context.Background(), pending))
 	require.NoError(t, charges.Create(context.Background(), other))
 
@@ -406,12 +406,12 @@ func (su chargeSuite) erasedOwner(t *testing.T) {
 		require.NoError(t, storage.Subscriptions.Erase(context.Background(), owner, anonymous))
 	}
 
-	require.Empty(t, su.chargesOf(t, charges, billing.ChargeFilter{Owner: owner}))
+	require.Empty(t, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: owner}))
 
-	kept := su.chargesOf(t, charges, billing.ChargeFilter{Owner: anonymous})
+	kept := suite.chargesOf(t, charges, billing.ChargeFilter{Owner: anonymous})
 	require.Len(t, kept, 2)
 	require.Equal(t, billing.Method{ID: someMethod.ID}, kept[0].Method, "needed to repeat the call")
 	require.Equal(t, billing.Method{}, kept[1].Method)
 	require.Equal(t, paid.Amount, kept[1].Amount)
-	require.Equal(t, []billing.Charge{other}, su.chargesOf(t, charges, billing.ChargeFilter{Owner: other.Owner}))
+	require.Equal(t, []billing.Charge{other}, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: other.Owner}))
 }

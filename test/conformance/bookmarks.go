@@ -15,15 +15,15 @@ import (
 
 // Bookmarks checks the port jobseeker.Bookmarks.
 func Bookmarks(t *testing.T, open JobseekerOpener) {
-	su := bookmarkSuite{open}
-	t.Run("one per listing", su.onePerListing)
-	t.Run("one per listing, concurrently", su.onePerListingConcurrently)
-	t.Run("pages", su.pages)
-	t.Run("other owner", su.otherOwner)
-	t.Run("update and delete", su.updateAndDelete)
-	t.Run("filter by listings", su.filterByListings)
-	t.Run("reminders", su.reminders)
-	t.Run("reminders, concurrently and rolled back", su.remindersConcurrentlyAndRolledBack)
+	suite := bookmarkSuite{open}
+	t.Run("one per listing", suite.onePerListing)
+	t.Run("one per listing, concurrently", suite.onePerListingConcurrently)
+	t.Run("pages", suite.pages)
+	t.Run("other owner", suite.otherOwner)
+	t.Run("update and delete", suite.updateAndDelete)
+	t.Run("filter by listings", suite.filterByListings)
+	t.Run("reminders", suite.reminders)
+	t.Run("reminders, concurrently and rolled back", suite.remindersConcurrentlyAndRolledBack)
 }
 
 // bookmarkSuite has the subtests of Bookmarks.
@@ -32,7 +32,7 @@ type bookmarkSuite struct {
 }
 
 // create stores a bookmark of the listing.
-func (su bookmarkSuite) create(
+func (suite bookmarkSuite) create(
 	t *testing.T, storage adapters.JobseekerStorage, user, listing string, now time.Time,
 ) jobseeker.Bookmark {
 	t.Helper()
@@ -44,7 +44,7 @@ func (su bookmarkSuite) create(
 }
 
 // list returns the user's bookmarks that match the filter.
-func (su bookmarkSuite) list(
+func (suite bookmarkSuite) list(
 	t *testing.T, storage adapters.JobseekerStorage, user string, filter jobseeker.BookmarkFilter,
 ) []jobseeker.Bookmark {
 	t.Helper()
@@ -58,23 +58,23 @@ func (su bookmarkSuite) list(
 
 // onePerListing checks that a user cannot have two bookmarks of a listing, while other users
 // can have theirs.
-func (su bookmarkSuite) onePerListing(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite bookmarkSuite) onePerListing(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user, listing := newID(), newID()
-	bookmark := su.create(t, storage, user, listing, now)
+	bookmark := suite.create(t, storage, user, listing, now)
 	require.Error(t, tryWithProfile(storage, user, func(ctx context.Context) error {
 		return storage.Bookmarks.Upsert(ctx,
 			jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 	}))
-	require.Equal(t, []jobseeker.Bookmark{bookmark}, su.list(t, storage, user, jobseeker.BookmarkFilter{}))
-	su.create(t, storage, newID(), listing, now)
-	require.Len(t, su.list(t, storage, user, jobseeker.BookmarkFilter{}), 1)
+	require.Equal(t, []jobseeker.Bookmark{bookmark}, suite.list(t, storage, user, jobseeker.BookmarkFilter{}))
+	suite.create(t, storage, newID(), listing, now)
+	require.Len(t, suite.list(t, storage, user, jobseeker.BookmarkFilter{}), 1)
 }
 
 // onePerListingConcurrently checks that transactions that lock the profile, look for a bookmark
 // and create it, create one.
-func (su bookmarkSuite) onePerListingConcurrently(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite bookmarkSuite) onePerListingConcurrently(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user, listing := newID(), newID()
 	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
 		created := false
@@ -96,16 +96,16 @@ func (su bookmarkSuite) onePerListingConcurrently(t *testing.T) {
 }
 
 // pages checks that pages of two contain all bookmarks of the user, newest first.
-func (su bookmarkSuite) pages(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite bookmarkSuite) pages(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user := newID()
 
 	var want []jobseeker.Bookmark
 	for range 5 {
-		want = append([]jobseeker.Bookmark{su.create(t, storage, user, newID(), now)}, want...)
+		want = append([]jobseeker.Bookmark{suite.create(t, storage, user, newID(), now)}, want...)
 	}
 
-	su.create(t, storage, newID(), newID(), now)
+	suite.create(t, storage, newID(), newID(), now)
 	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Bookmark], error) {
 		return storage.Bookmarks.List(context.Background(), user, jobseeker.BookmarkFilter{}, r)
 	}))
@@ -113,36 +113,36 @@ func (su bookmarkSuite) pages(t *testing.T) {
 
 // otherOwner checks that a bookmark can be neither read, replaced nor deleted with the id of
 // another user.
-func (su bookmarkSuite) otherOwner(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
-	bookmark := su.create(t, storage, newID(), newID(), now)
+func (suite bookmarkSuite) otherOwner(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
+	bookmark := suite.create(t, storage, newID(), newID(), now)
 	stolen := bookmark
 	stolen.UserID, stolen.Notes = newID(), "x"
 	require.Error(t, tryWithProfile(storage, stolen.UserID,
 		func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, stolen) }))
 
 	for _, other := range []struct{ user, id string }{{newID(), bookmark.ID}, {bookmark.UserID, newID()}} {
-		require.Empty(t, su.list(t, storage, other.user, jobseeker.BookmarkFilter{ID: other.id}))
+		require.Empty(t, suite.list(t, storage, other.user, jobseeker.BookmarkFilter{ID: other.id}))
 		require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), other.user, other.id),
 			jobseeker.ErrBookmarkNotFound)
 	}
 
 	require.Equal(t, []jobseeker.Bookmark{bookmark},
-		su.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{ID: bookmark.ID}))
+		suite.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{ID: bookmark.ID}))
 }
 
 // updateAndDelete checks that an update replaces the notes, also with the same or no text, and
 // that only the first deletion finds the bookmark.
-func (su bookmarkSuite) updateAndDelete(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite bookmarkSuite) updateAndDelete(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 
-	bookmark := su.create(t, storage, newID(), newID(), now)
+	bookmark := suite.create(t, storage, newID(), newID(), now)
 	for _, notes := range []string{"other", "other", ""} {
 		bookmark.Notes = notes
 		withProfile(t, storage, bookmark.UserID,
 			func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, bookmark) })
 		require.Equal(t, []jobseeker.Bookmark{bookmark},
-			su.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{}))
+			suite.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{}))
 	}
 
 	require.NoError(t, storage.Bookmarks.Delete(context.Background(), bookmark.UserID, bookmark.ID))
@@ -152,31 +152,31 @@ func (su bookmarkSuite) updateAndDelete(t *testing.T) {
 
 // filterByListings checks that a filter selects the caller's bookmarks of the listings only,
 // and that all its conditions must match.
-func (su bookmarkSuite) filterByListings(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite bookmarkSuite) filterByListings(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user := newID()
-	own, foreign := su.create(t, storage, user, newID(), now), su.create(t, storage, newID(), newID(), now)
-	su.create(t, storage, user, newID(), now)
+	own, foreign := suite.create(t, storage, user, newID(), now), suite.create(t, storage, newID(), newID(), now)
+	suite.create(t, storage, user, newID(), now)
 	require.Equal(t, []jobseeker.Bookmark{own},
-		su.list(t, storage, user,
+		suite.list(t, storage, user,
 			jobseeker.BookmarkFilter{ListingIDs: []string{own.ListingID, foreign.ListingID, newID()}}))
-	require.Empty(t, su.list(t, storage, user, jobseeker.BookmarkFilter{ID: own.ID, ListingIDs: []string{newID()}}))
+	require.Empty(t, suite.list(t, storage, user, jobseeker.BookmarkFilter{ID: own.ID, ListingIDs: []string{newID()}}))
 }
 
 // reminders checks that ClaimReminders returns each bookmark of the listings once, at most
 // three at a time.
-func (su bookmarkSuite) reminders(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite bookmarkSuite) reminders(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	listing, otherListing := newID(), newID()
 
 	var want []string
 	for range 3 {
-		want = append(want, su.create(t, storage, newID(), listing, now).ID)
+		want = append(want, suite.create(t, storage, newID(), listing, now).ID)
 	}
 
-	su.create(t, storage, newID(), newID(), now)
+	suite.create(t, storage, newID(), newID(), now)
 
-	want = append(want, su.create(t, storage, newID(), otherListing, now).ID)
+	want = append(want, suite.create(t, storage, newID(), otherListing, now).ID)
 
 	var got []string
 	for _, count := range []int{3, 1, 0} {
@@ -199,12 +199,12 @@ func (su bookmarkSuite) reminders(t *testing.T) {
 
 // remindersConcurrentlyAndRolledBack checks that a rolled back claim has no effect, and that
 // concurrent callers do not claim the same bookmark.
-func (su bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 
 	listing := newID()
 	for range 12 {
-		su.create(t, storage, newID(), listing, now)
+		suite.create(t, storage, newID(), listing, now)
 	}
 
 	require.Error(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {

@@ -47,13 +47,13 @@ func storeDocument(t testing.TB, storage adapters.JobseekerStorage, document job
 
 // Documents checks the port jobseeker.Documents.
 func Documents(t *testing.T, open JobseekerOpener) {
-	su := documentSuite{open}
-	t.Run("create and update", su.createAndUpdate)
-	t.Run("file not reserved", su.fileNotReserved)
-	t.Run("other owner", su.otherOwner)
-	t.Run("delete", su.delete)
-	t.Run("pages", su.pages)
-	t.Run("one default of a type", su.oneDefaultOfAType)
+	suite := documentSuite{open}
+	t.Run("create and update", suite.createAndUpdate)
+	t.Run("file not reserved", suite.fileNotReserved)
+	t.Run("other owner", suite.otherOwner)
+	t.Run("delete", suite.delete)
+	t.Run("pages", suite.pages)
+	t.Run("one default of a type", suite.oneDefaultOfAType)
 }
 
 // documentSuite has the subtests of Documents.
@@ -62,7 +62,7 @@ type documentSuite struct {
 }
 
 // add stores a document with a reserved file.
-func (su documentSuite) add(
+func (suite documentSuite) add(
 	t *testing.T,
 	storage adapters.JobseekerStorage,
 	user string,
@@ -79,7 +79,7 @@ func (su documentSuite) add(
 }
 
 // get returns the user's documents with the id, all if it is empty.
-func (su documentSuite) get(t *testing.T, storage adapters.JobseekerStorage, user, id string) []jobseeker.Document {
+func (suite documentSuite) get(t *testing.T, storage adapters.JobseekerStorage, user, id string) []jobseeker.Document {
 	t.Helper()
 
 	got, err := storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{ID: id},
@@ -91,7 +91,7 @@ func (su documentSuite) get(t *testing.T, storage adapters.JobseekerStorage, use
 }
 
 // released returns the ids of the files whose reservation ends at the given time.
-func (su documentSuite) released(
+func (suite documentSuite) released(
 	t *testing.T, storage adapters.JobseekerStorage, at time.Time,
 ) []jobseeker.DocumentFile {
 	t.Helper()
@@ -104,10 +104,10 @@ func (su documentSuite) released(
 
 // createAndUpdate checks that a document replaces its file by another reserved one, whereupon
 // the old file is released, and that an update with the same file needs no reservation.
-func (su documentSuite) createAndUpdate(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
-	document := su.add(t, storage, newID(), jobseeker.CV, true, now)
-	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
+func (suite documentSuite) createAndUpdate(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
+	document := suite.add(t, storage, newID(), jobseeker.CV, true, now)
+	require.Equal(t, []jobseeker.Document{document}, suite.get(t, storage, document.UserID, document.ID))
 
 	old := document.File
 	document.Title = "T"
@@ -121,21 +121,21 @@ func (su documentSuite) createAndUpdate(t *testing.T) {
 		MediaType: "text/plain",
 	}
 	storeDocument(t, storage, document)
-	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
-	require.Empty(t, su.released(t, storage, document.UpdatedAt.Add(-time.Microsecond)))
-	require.Equal(t, []jobseeker.DocumentFile{old}, su.released(t, storage, document.UpdatedAt))
+	require.Equal(t, []jobseeker.Document{document}, suite.get(t, storage, document.UserID, document.ID))
+	require.Empty(t, suite.released(t, storage, document.UpdatedAt.Add(-time.Microsecond)))
+	require.Equal(t, []jobseeker.DocumentFile{old}, suite.released(t, storage, document.UpdatedAt))
 
 	document.Title = "Same file"
 	withProfile(t, storage, document.UserID,
 		func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) })
-	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
+	require.Equal(t, []jobseeker.Document{document}, suite.get(t, storage, document.UserID, document.ID))
 }
 
 // fileNotReserved checks that a document needs a file that its owner has reserved, that has not
 // expired, and that no other document has. Otherwise a user could read the file of another one.
-func (su documentSuite) fileNotReserved(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
-	stored := su.add(t, storage, newID(), jobseeker.CV, false, now)
+func (suite documentSuite) fileNotReserved(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
+	stored := suite.add(t, storage, newID(), jobseeker.CV, false, now)
 	expired := newDocument(stored.UserID, jobseeker.CV, false, now)
 	foreign := newDocument(stored.UserID, jobseeker.CV, false, now)
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stored.UserID, expired.File,
@@ -153,14 +153,14 @@ func (su documentSuite) fileNotReserved(t *testing.T) {
 			func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) }))
 	}
 
-	require.Equal(t, []jobseeker.Document{stored}, su.get(t, storage, stored.UserID, ""))
+	require.Equal(t, []jobseeker.Document{stored}, suite.get(t, storage, stored.UserID, ""))
 }
 
 // otherOwner checks that a document can be neither read, replaced nor deleted with the id of
 // another user.
-func (su documentSuite) otherOwner(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
-	document := su.add(t, storage, newID(), jobseeker.CV, false, now)
+func (suite documentSuite) otherOwner(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
+	document := suite.add(t, storage, newID(), jobseeker.CV, false, now)
 	stolen := newDocument(newID(), jobseeker.CV, false, now)
 	stolen.ID = document.ID
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stolen.UserID, stolen.File,
@@ -169,37 +169,37 @@ func (su documentSuite) otherOwner(t *testing.T) {
 		func(ctx context.Context) error { return storage.Documents.Upsert(ctx, stolen) }))
 
 	for _, other := range []struct{ user, id string }{{newID(), document.ID}, {document.UserID, newID()}} {
-		require.Empty(t, su.get(t, storage, other.user, other.id))
+		require.Empty(t, suite.get(t, storage, other.user, other.id))
 		require.ErrorIs(t, storage.Documents.Delete(context.Background(), other.user, other.id, now),
 			jobseeker.ErrDocumentNotFound)
 	}
 
-	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
+	require.Equal(t, []jobseeker.Document{document}, suite.get(t, storage, document.UserID, document.ID))
 }
 
 // delete checks that the file of a deleted document is released at the given time.
-func (su documentSuite) delete(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
-	document := su.add(t, storage, newID(), jobseeker.CV, false, now)
+func (suite documentSuite) delete(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
+	document := suite.add(t, storage, newID(), jobseeker.CV, false, now)
 	releasedAt := now.Add(time.Minute)
 	require.NoError(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, releasedAt))
 	require.ErrorIs(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, now),
 		jobseeker.ErrDocumentNotFound)
-	require.Empty(t, su.released(t, storage, now))
-	require.Equal(t, []jobseeker.DocumentFile{document.File}, su.released(t, storage, now.Add(time.Minute)))
+	require.Empty(t, suite.released(t, storage, now))
+	require.Equal(t, []jobseeker.DocumentFile{document.File}, suite.released(t, storage, now.Add(time.Minute)))
 }
 
 // pages checks that pages of two contain the user's documents of all types, newest first.
-func (su documentSuite) pages(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite documentSuite) pages(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user := newID()
 
 	var want []jobseeker.Document
 	for _, kind := range []jobseeker.DocumentType{jobseeker.CV, jobseeker.Certification, jobseeker.CV} {
-		want = append([]jobseeker.Document{su.add(t, storage, user, kind, false, now)}, want...)
+		want = append([]jobseeker.Document{suite.add(t, storage, user, kind, false, now)}, want...)
 	}
 
-	su.add(t, storage, newID(), jobseeker.CV, false, now)
+	suite.add(t, storage, newID(), jobseeker.CV, false, now)
 	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Document], error) {
 		return storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{}, r)
 	}))
@@ -207,18 +207,18 @@ func (su documentSuite) pages(t *testing.T) {
 
 // oneDefaultOfAType checks that a new default replaces the user's previous default of the same
 // type only.
-func (su documentSuite) oneDefaultOfAType(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite documentSuite) oneDefaultOfAType(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user := newID()
-	first := su.add(t, storage, user, jobseeker.CV, true, now)
-	letter := su.add(t, storage, user, jobseeker.CoverLetter, true, now)
-	foreign := su.add(t, storage, newID(), jobseeker.CV, true, now)
-	second := su.add(t, storage, user, jobseeker.CV, true, now)
+	first := suite.add(t, storage, user, jobseeker.CV, true, now)
+	letter := suite.add(t, storage, user, jobseeker.CoverLetter, true, now)
+	foreign := suite.add(t, storage, newID(), jobseeker.CV, true, now)
+	second := suite.add(t, storage, user, jobseeker.CV, true, now)
 	requireDefaults := func(isDefault map[string]bool) {
 		t.Helper()
 
 		for _, document := range []jobseeker.Document{first, second, letter, foreign} {
-			require.Equal(t, isDefault[document.ID], su.get(t, storage, document.UserID, document.ID)[0].IsDefault)
+			require.Equal(t, isDefault[document.ID], suite.get(t, storage, document.UserID, document.ID)[0].IsDefault)
 		}
 	}
 

@@ -17,20 +17,20 @@ import (
 // Events checks the ports tx.Runner, event.Recorder and event.Outbox of a database: an
 // event exists if and only if its change does.
 func Events(t *testing.T, open DatabaseOpener) {
-	su := eventSuite{open}
-	t.Run("committed event", su.committedEvent)
-	t.Run("rollback", su.rollback)
-	t.Run("panic", su.panic)
-	t.Run("event outside a transaction", su.eventOutsideATransaction)
-	t.Run("nested transaction", su.nestedTransaction)
-	t.Run("order and limit of claims", su.orderAndLimitOfClaims)
-	t.Run("expired lease", su.expiredLease)
-	t.Run("sent events", su.sentEvents)
-	t.Run("concurrent claims", su.concurrentClaims)
-	t.Run("order within a subject", su.orderWithinASubject)
-	t.Run("notification of a commit", su.notificationOfACommit)
-	t.Run("lag", su.lag)
-	t.Run("retention", su.retention)
+	suite := eventSuite{open}
+	t.Run("committed event", suite.committedEvent)
+	t.Run("rollback", suite.rollback)
+	t.Run("panic", suite.panic)
+	t.Run("event outside a transaction", suite.eventOutsideATransaction)
+	t.Run("nested transaction", suite.nestedTransaction)
+	t.Run("order and limit of claims", suite.orderAndLimitOfClaims)
+	t.Run("expired lease", suite.expiredLease)
+	t.Run("sent events", suite.sentEvents)
+	t.Run("concurrent claims", suite.concurrentClaims)
+	t.Run("order within a subject", suite.orderWithinASubject)
+	t.Run("notification of a commit", suite.notificationOfACommit)
+	t.Run("lag", suite.lag)
+	t.Run("retention", suite.retention)
 }
 
 // eventSuite has the subtests of Events.
@@ -39,26 +39,26 @@ type eventSuite struct {
 }
 
 // fresh returns an empty database and its clock.
-func (su eventSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
+func (suite eventSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	t.Helper()
 	t.Parallel()
 
 	clk := newFakeClock()
-	database := su.open(t, clk)
+	database := suite.open(t, clk)
 	requirePorts(t, database)
 
 	return database, clk
 }
 
 // record records the events in a transaction.
-func (su eventSuite) record(t *testing.T, database adapters.Database, events ...event.Event) {
+func (suite eventSuite) record(t *testing.T, database adapters.Database, events ...event.Event) {
 	t.Helper()
 	require.NoError(t, database.Tx.Do(t.Context(),
 		func(ctx context.Context) error { return database.Events.Record(ctx, events...) }))
 }
 
 // claim claims at most n events for a minute.
-func (su eventSuite) claim(t *testing.T, database adapters.Database, n int) []event.Envelope {
+func (suite eventSuite) claim(t *testing.T, database adapters.Database, n int) []event.Envelope {
 	t.Helper()
 
 	got, err := database.Outbox.Claim(t.Context(), n, time.Minute)
@@ -69,8 +69,8 @@ func (su eventSuite) claim(t *testing.T, database adapters.Database, n int) []ev
 
 // committedEvent checks that an event is claimed with its type, subject, time and content. The
 // subject of an application's events is the application.
-func (su eventSuite) committedEvent(t *testing.T) {
-	database, clk := su.fresh(t)
+func (suite eventSuite) committedEvent(t *testing.T) {
+	database, clk := suite.fresh(t)
 	want := event.ApplicationSubmitted{
 		ApplicationID:  "a",
 		JobID:          "j",
@@ -79,9 +79,9 @@ func (su eventSuite) committedEvent(t *testing.T) {
 		Status:         "pending",
 		SubmittedAt:    clk.Now(),
 	}
-	su.record(t, database, want)
+	suite.record(t, database, want)
 
-	got := su.claim(t, database, 10)
+	got := suite.claim(t, database, 10)
 	require.Len(t, got, 1)
 	require.Equal(t, "application.submitted", got[0].Type)
 	require.Equal(t, "a", got[0].Subject)
@@ -94,19 +94,19 @@ func (su eventSuite) committedEvent(t *testing.T) {
 }
 
 // rollback checks that a transaction that fails records no event.
-func (su eventSuite) rollback(t *testing.T) {
-	database, _ := su.fresh(t)
+func (suite eventSuite) rollback(t *testing.T) {
+	database, _ := suite.fresh(t)
 	errFailed := errors.New("boom")
 	require.ErrorIs(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, database.Events.Record(ctx, event.JobCreated{JobID: "j"}))
 		return errFailed
 	}), errFailed)
-	require.Empty(t, su.claim(t, database, 10))
+	require.Empty(t, suite.claim(t, database, 10))
 }
 
 // panic checks that a panic rolls back the transaction and releases its locks.
-func (su eventSuite) panic(t *testing.T) {
-	database, _ := su.fresh(t)
+func (suite eventSuite) panic(t *testing.T) {
+	database, _ := suite.fresh(t)
 	require.Panics(t, func() {
 		_ = database.Tx.Do(t.Context(), func(ctx context.Context) error {
 			require.NoError(t, database.Events.Record(ctx, event.JobCreated{JobID: "j"}))
@@ -114,80 +114,80 @@ func (su eventSuite) panic(t *testing.T) {
 		})
 	})
 
-	require.Empty(t, su.claim(t, database, 10))
-	su.record(t, database, event.JobCreated{JobID: "k"}) // no lock is left behind
+	require.Empty(t, suite.claim(t, database, 10))
+	suite.record(t, database, event.JobCreated{JobID: "k"}) // no lock is left behind
 }
 
 // eventOutsideATransaction checks that an event without a transaction is an error, because it
 // could not be tied to its change.
-func (su eventSuite) eventOutsideATransaction(t *testing.T) {
-	database, _ := su.fresh(t)
+func (suite eventSuite) eventOutsideATransaction(t *testing.T) {
+	database, _ := suite.fresh(t)
 	require.Error(t, database.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
-	require.Empty(t, su.claim(t, database, 10))
+	require.Empty(t, suite.claim(t, database, 10))
 }
 
 // nestedTransaction checks that an inner transaction is a part of the outer one: if the outer
 // one fails, the event of the inner one is not recorded.
-func (su eventSuite) nestedTransaction(t *testing.T) {
-	database, _ := su.fresh(t)
+func (suite eventSuite) nestedTransaction(t *testing.T) {
+	database, _ := suite.fresh(t)
 	require.Error(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, database.Tx.Do(ctx,
 			func(ctx context.Context) error { return database.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
 		return errors.New("boom")
 	}))
-	require.Empty(t, su.claim(t, database, 10))
+	require.Empty(t, suite.claim(t, database, 10))
 }
 
 // orderAndLimitOfClaims checks that events are claimed in the order of their recording, and
 // each by one claim.
-func (su eventSuite) orderAndLimitOfClaims(t *testing.T) {
-	database, _ := su.fresh(t)
+func (suite eventSuite) orderAndLimitOfClaims(t *testing.T) {
+	database, _ := suite.fresh(t)
 	for i := range 5 {
-		su.record(t, database, event.JobCreated{JobID: fmt.Sprint(i)})
+		suite.record(t, database, event.JobCreated{JobID: fmt.Sprint(i)})
 	}
 
-	first := su.claim(t, database, 3)
+	first := suite.claim(t, database, 3)
 	require.Len(t, first, 3)
 
 	for i, e := range first {
 		require.Equal(t, fmt.Sprint(i), e.Subject)
 	}
 
-	require.Len(t, su.claim(t, database, 3), 2)
+	require.Len(t, suite.claim(t, database, 3), 2)
 }
 
 // expiredLease checks that an event of a relay that has crashed is claimed again, with the
 // number of the attempt.
-func (su eventSuite) expiredLease(t *testing.T) {
-	database, clk := su.fresh(t)
-	su.record(t, database, event.JobCreated{JobID: "j"})
-	require.Len(t, su.claim(t, database, 10), 1)
-	require.Empty(t, su.claim(t, database, 10))
+func (suite eventSuite) expiredLease(t *testing.T) {
+	database, clk := suite.fresh(t)
+	suite.record(t, database, event.JobCreated{JobID: "j"})
+	require.Len(t, suite.claim(t, database, 10), 1)
+	require.Empty(t, suite.claim(t, database, 10))
 	clk.Advance(time.Minute)
 
-	second := su.claim(t, database, 10)
+	second := suite.claim(t, database, 10)
 	require.Len(t, second, 1)
 	require.Equal(t, 2, second[0].Attempt)
 }
 
 // sentEvents checks that a sent event is never claimed again. An unknown id is ignored.
-func (su eventSuite) sentEvents(t *testing.T) {
-	database, clk := su.fresh(t)
-	su.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
+func (suite eventSuite) sentEvents(t *testing.T) {
+	database, clk := suite.fresh(t)
+	suite.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
 
-	got := su.claim(t, database, 10)
+	got := suite.claim(t, database, 10)
 	require.Len(t, got, 2)
 	require.NoError(t, database.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
 	clk.Advance(time.Hour)
 
-	remaining := su.claim(t, database, 10)
+	remaining := suite.claim(t, database, 10)
 	require.Len(t, remaining, 1)
 	require.Equal(t, got[1].ID, remaining[0].ID)
 }
 
 // concurrentClaims checks that concurrent relays claim each event once.
-func (su eventSuite) concurrentClaims(t *testing.T) {
-	database, _ := su.fresh(t)
+func (suite eventSuite) concurrentClaims(t *testing.T) {
+	database, _ := suite.fresh(t)
 	const total, claimers = 200, 8
 
 	events := make([]event.Event, total)
@@ -195,7 +195,7 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 		events[i] = event.JobCreated{JobID: fmt.Sprint(i)}
 	}
 
-	su.record(t, database, events...)
+	suite.record(t, database, events...)
 	var mu sync.Mutex
 	seenIDs := map[string]int{}
 
@@ -226,7 +226,7 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 	claiming.Wait()
 
 	// A claimer may end early if others have locked all remaining events: claim those that are left.
-	for _, e := range su.claim(t, database, total) {
+	for _, e := range suite.claim(t, database, total) {
 		seenIDs[e.ID]++
 	}
 
@@ -239,32 +239,32 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 
 // orderWithinASubject checks that an event is not claimed while an earlier event of the same
 // subject is leased, so that its consumers see the events in order.
-func (su eventSuite) orderWithinASubject(t *testing.T) {
-	database, clk := su.fresh(t)
-	su.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"},
+func (suite eventSuite) orderWithinASubject(t *testing.T) {
+	database, clk := suite.fresh(t)
+	suite.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"},
 		event.JobClosed{JobID: "j"})
 
-	first := su.claim(t, database, 1)
+	first := suite.claim(t, database, 1)
 	require.Equal(t, "job.created", first[0].Type)
 
-	other := su.claim(t, database, 10)
+	other := suite.claim(t, database, 10)
 	require.Len(t, other, 1, "later events of the same subject wait for it, and events of other subjects do not")
 	require.Equal(t, "k", other[0].Subject)
 	require.NoError(t, database.Outbox.MarkSent(t.Context(), first[0].ID))
 
-	remaining := su.claim(t, database, 10)
+	remaining := suite.claim(t, database, 10)
 	require.Len(t, remaining, 2)
 	require.Equal(t, []string{"job.updated", "job.closed"}, []string{remaining[0].Type, remaining[1].Type})
 	clk.Advance(time.Minute)
-	require.Len(t, su.claim(t, database, 10), 3, "expired leases block no event")
+	require.Len(t, suite.claim(t, database, 10), 3, "expired leases block no event")
 }
 
 // notificationOfACommit checks that every listener is notified of a commit.
-func (su eventSuite) notificationOfACommit(t *testing.T) {
-	database, _ := su.fresh(t)
+func (suite eventSuite) notificationOfACommit(t *testing.T) {
+	database, _ := suite.fresh(t)
 	ctx, stop := context.WithCancel(t.Context())
 	first, second := database.Outbox.Notifications(ctx), database.Outbox.Notifications(t.Context())
-	su.record(t, database, event.JobCreated{JobID: "j"})
+	suite.record(t, database, event.JobCreated{JobID: "j"})
 
 	for _, notifications := range []<-chan struct{}{first, second} {
 		select {
@@ -278,8 +278,8 @@ func (su eventSuite) notificationOfACommit(t *testing.T) {
 }
 
 // lag checks the number of the events that are not sent, and the time of the oldest one.
-func (su eventSuite) lag(t *testing.T) {
-	database, clk := su.fresh(t)
+func (suite eventSuite) lag(t *testing.T) {
+	database, clk := suite.fresh(t)
 	lag := func() (int, time.Time) {
 		n, oldest, err := database.Outbox.Lag(t.Context())
 		require.NoError(t, err)
@@ -292,14 +292,14 @@ func (su eventSuite) lag(t *testing.T) {
 
 	first := clk.Now()
 
-	su.record(t, database, event.JobCreated{JobID: "j"})
+	suite.record(t, database, event.JobCreated{JobID: "j"})
 	clk.Advance(time.Minute)
-	su.record(t, database, event.JobCreated{JobID: "k"})
+	suite.record(t, database, event.JobCreated{JobID: "k"})
 
 	n, oldest = lag()
 	require.Equal(t, 2, n)
 	require.True(t, first.Equal(oldest))
-	require.NoError(t, database.Outbox.MarkSent(t.Context(), su.claim(t, database, 1)[0].ID))
+	require.NoError(t, database.Outbox.MarkSent(t.Context(), suite.claim(t, database, 1)[0].ID))
 
 	n, oldest = lag()
 	require.Equal(t, 1, n)
@@ -307,12 +307,12 @@ func (su eventSuite) lag(t *testing.T) {
 }
 
 // retention checks that sent events are deleted in batches, and that unsent ones are kept.
-func (su eventSuite) retention(t *testing.T) {
-	database, clk := su.fresh(t)
-	su.record(t, database, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"},
+func (suite eventSuite) retention(t *testing.T) {
+	database, clk := suite.fresh(t)
+	suite.record(t, database, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"},
 		event.JobCreated{JobID: "c"}, event.JobCreated{JobID: "unsent"})
 
-	for _, e := range su.claim(t, database, 3) {
+	for _, e := range suite.claim(t, database, 3) {
 		require.NoError(t, database.Outbox.MarkSent(t.Context(), e.ID))
 	}
 
@@ -327,7 +327,7 @@ func (su eventSuite) retention(t *testing.T) {
 	require.Equal(t, 2, deleteBefore(clk.Now()))
 	require.Equal(t, 1, deleteBefore(clk.Now()))
 	require.Zero(t, deleteBefore(clk.Now()))
-	require.Len(t, su.claim(t, database, 10), 1, "unsent events are kept")
+	require.Len(t, suite.claim(t, database, 10), 1, "unsent events are kept")
 }
 
 // Schema checks the port adapters.Schema: every migration can be reverted and applied

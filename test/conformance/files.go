@@ -17,14 +17,14 @@ import (
 
 // Files checks the port files.Store. open returns an empty store.
 func Files(t *testing.T, open func(t testing.TB) files.Store, outage ...Outage[files.Store]) {
-	su := fileSuite{open, outage}
-	t.Run("put replaces a file", su.putReplacesAFile)
-	t.Run("interrupted put", su.interruptedPut)
-	t.Run("read after the call has ended", su.readAfterTheCallHasEnded)
-	t.Run("large file", su.largeFile)
-	t.Run("delete", su.delete)
-	t.Run("invalid keys", su.invalidKeys)
-	withOutage(t, "files.Store", su.outage, su.duringOutage)
+	suite := fileSuite{open, outage}
+	t.Run("put replaces a file", suite.putReplacesAFile)
+	t.Run("interrupted put", suite.interruptedPut)
+	t.Run("read after the call has ended", suite.readAfterTheCallHasEnded)
+	t.Run("large file", suite.largeFile)
+	t.Run("delete", suite.delete)
+	t.Run("invalid keys", suite.invalidKeys)
+	withOutage(t, "files.Store", suite.outage, suite.duringOutage)
 }
 
 // fileSuite has the subtests of Files.
@@ -34,12 +34,12 @@ type fileSuite struct {
 }
 
 // text returns a function that writes the text.
-func (su fileSuite) text(s string) func(io.Writer) error {
+func (suite fileSuite) text(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
 
 // read returns the content of the file.
-func (su fileSuite) read(t *testing.T, store files.Store, key string) string {
+func (suite fileSuite) read(t *testing.T, store files.Store, key string) string {
 	t.Helper()
 
 	file, info, err := store.Open(context.Background(), key)
@@ -56,45 +56,45 @@ func (su fileSuite) read(t *testing.T, store files.Store, key string) string {
 }
 
 // putReplacesAFile checks that Put replaces the whole content, also with an empty one.
-func (su fileSuite) putReplacesAFile(t *testing.T) {
+func (suite fileSuite) putReplacesAFile(t *testing.T) {
 	t.Parallel()
 
-	store := requirePort(t, "files.Store", su.open(t))
-	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", su.text("first")))
-	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", su.text("")))
-	require.Empty(t, su.read(t, store, "a/b/one.csv"))
-	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", su.text("third")))
-	require.Equal(t, "third", su.read(t, store, "a/b/one.csv"))
+	store := requirePort(t, "files.Store", suite.open(t))
+	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", suite.text("first")))
+	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", suite.text("")))
+	require.Empty(t, suite.read(t, store, "a/b/one.csv"))
+	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", suite.text("third")))
+	require.Equal(t, "third", suite.read(t, store, "a/b/one.csv"))
 }
 
 // interruptedPut checks that a file keeps its content if the write function fails, or if the
 // context is cancelled before the end.
-func (su fileSuite) interruptedPut(t *testing.T) {
+func (suite fileSuite) interruptedPut(t *testing.T) {
 	t.Parallel()
 
-	store := requirePort(t, "files.Store", su.open(t))
-	require.NoError(t, store.Put(context.Background(), "one", su.text("first")))
+	store := requirePort(t, "files.Store", suite.open(t))
+	require.NoError(t, store.Put(context.Background(), "one", suite.text("first")))
 
 	errFailed := errors.New("boom")
 	require.ErrorIs(t, store.Put(context.Background(), "one", func(w io.Writer) error {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
 		return errFailed
 	}), errFailed)
-	require.Equal(t, "first", su.read(t, store, "one"))
+	require.Equal(t, "first", suite.read(t, store, "one"))
 
 	cancelled, cancel := context.WithCancel(context.Background())
 	require.Error(t, store.Put(cancelled, "one", func(io.Writer) error { cancel(); return nil }))
-	require.Equal(t, "first", su.read(t, store, "one"))
+	require.Equal(t, "first", suite.read(t, store, "one"))
 }
 
 // readAfterTheCallHasEnded checks that a file can be read after the context of Open was
 // cancelled: a client may read it for longer than the timeout of its request.
-func (su fileSuite) readAfterTheCallHasEnded(t *testing.T) {
+func (suite fileSuite) readAfterTheCallHasEnded(t *testing.T) {
 	t.Parallel()
 
-	store := requirePort(t, "files.Store", su.open(t))
+	store := requirePort(t, "files.Store", suite.open(t))
 	long := strings.Repeat("line\n", 100_000)
-	require.NoError(t, store.Put(context.Background(), "one", su.text(long)))
+	require.NoError(t, store.Put(context.Background(), "one", suite.text(long)))
 
 	call, cancel := context.WithCancel(context.Background())
 	file, _, err := store.Open(call, "one")
@@ -111,10 +111,10 @@ func (su fileSuite) readAfterTheCallHasEnded(t *testing.T) {
 
 // largeFile checks a file of 20 MiB, which stores may write in several parts. If the write
 // function fails in the middle, even with io.EOF, the previous file stays complete.
-func (su fileSuite) largeFile(t *testing.T) {
+func (suite fileSuite) largeFile(t *testing.T) {
 	t.Parallel()
 
-	store := requirePort(t, "files.Store", su.open(t))
+	store := requirePort(t, "files.Store", suite.open(t))
 	const size = 20 << 20
 	sum := func(r io.Reader) uint32 {
 		h := crc32.NewIEEE()
@@ -127,7 +127,7 @@ func (su fileSuite) largeFile(t *testing.T) {
 
 	content := func() io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{}), size) }
 
-	require.NoError(t, store.Put(context.Background(), "large", su.text("small")))
+	require.NoError(t, store.Put(context.Background(), "large", suite.text("small")))
 	require.NoError(t, store.Put(context.Background(), "large",
 		func(w io.Writer) error { _, err := io.Copy(w, content()); return err }))
 
@@ -154,11 +154,11 @@ func (su fileSuite) largeFile(t *testing.T) {
 }
 
 // delete checks that deleting a missing file is no error, and that a folder is not a file.
-func (su fileSuite) delete(t *testing.T) {
+func (suite fileSuite) delete(t *testing.T) {
 	t.Parallel()
 
-	store := requirePort(t, "files.Store", su.open(t))
-	require.NoError(t, store.Put(context.Background(), "a/one", su.text("x")))
+	store := requirePort(t, "files.Store", suite.open(t))
+	require.NoError(t, store.Put(context.Background(), "a/one", suite.text("x")))
 	require.NoError(t, store.Delete(context.Background(), "a/one"))
 	require.NoError(t, store.Delete(context.Background(), "a/one"))
 
@@ -171,16 +171,16 @@ func (su fileSuite) delete(t *testing.T) {
 
 // invalidKeys checks that keys cannot leave the folder of the store, and that they are names
 // that every store and file system accepts.
-func (su fileSuite) invalidKeys(t *testing.T) {
+func (suite fileSuite) invalidKeys(t *testing.T) {
 	t.Parallel()
 
-	store := requirePort(t, "files.Store", su.open(t))
+	store := requirePort(t, "files.Store", suite.open(t))
 	for _, key := range []string{
 		"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "a\\b", ".hidden", "a/.b",
 		"é", "a b", "a\x00b", strings.Repeat("a", 201),
 	} {
 		for name, err := range map[string]error{
-			"put":    store.Put(context.Background(), key, su.text("x")),
+			"put":    store.Put(context.Background(), key, suite.text("x")),
 			"delete": store.Delete(context.Background(), key),
 			"open":   opened(store, key),
 		} {
@@ -191,14 +191,16 @@ func (su fileSuite) invalidKeys(t *testing.T) {
 
 // duringOutage checks that an unavailable store returns an error in time, not ErrNotFound,
 // after which callers would delete their rows, and that an interrupted write leaves no file.
-func (su fileSuite) duringOutage(t *testing.T, store files.Store, begin, end func()) {
-	require.NoError(t, store.Put(context.Background(), "a/kept", su.text("kept")))
-	require.NoError(t, store.Put(context.Background(), "a/deleted", su.text("deleted")))
+func (suite fileSuite) duringOutage(t *testing.T, store files.Store, begin, end func()) {
+	require.NoError(t, store.Put(context.Background(), "a/kept", suite.text("kept")))
+	require.NoError(t, store.Put(context.Background(), "a/deleted", suite.text("deleted")))
 	begin()
 
 	for _, try := range []func() error{
-		func() error { return store.Put(context.Background(), "a/kept", su.text("new")) },
-		func() error { return store.Put(context.Background(), "a/large", su.text(strings.Repeat("x", 20<<20))) },
+		func() error { return store.Put(context.Background(), "a/kept", suite.text("new")) },
+		func() error {
+			return store.Put(context.Background(), "a/large", suite.text(strings.Repeat("x", 20<<20)))
+		},
 		func() error { return opened(store, "a/kept") },
 		func() error { return opened(store, "a/missing") },
 		func() error { return store.Delete(context.Background(), "a/deleted") },
@@ -210,11 +212,11 @@ func (su fileSuite) duringOutage(t *testing.T, store files.Store, begin, end fun
 
 	end()
 	waitForRecovery(t, func() error { return opened(store, "a/kept") })
-	require.Equal(t, "kept", su.read(t, store, "a/kept"))
-	require.Equal(t, "deleted", su.read(t, store, "a/deleted"))
+	require.Equal(t, "kept", suite.read(t, store, "a/kept"))
+	require.Equal(t, "deleted", suite.read(t, store, "a/deleted"))
 	require.ErrorIs(t, opened(store, "a/large"), files.ErrNotFound)
-	require.NoError(t, store.Put(context.Background(), "a/kept", su.text("new")))
-	require.Equal(t, "new", su.read(t, store, "a/kept"))
+	require.NoError(t, store.Put(context.Background(), "a/kept", suite.text("new")))
+	require.Equal(t, "new", suite.read(t, store, "a/kept"))
 }
 
 // opened returns the error of opening the file.

@@ -18,19 +18,19 @@ import (
 // Limiter checks the rules and the quotas of the port limit.Limiter. open returns an empty
 // limiter whose time is that of clk.
 func Limiter(t *testing.T, open func(t testing.TB, clk clock.Clock) limit.Limiter, outage ...Outage[limit.Limiter]) {
-	su := limiterSuite{open, outage}
-	t.Run("quotas", su.quotas)
-	t.Run("concurrent calls", su.concurrentCalls)
-	t.Run("remaining calls", su.remainingCalls)
-	t.Run("window across a fixed boundary", su.windowAcrossAFixedBoundary)
-	t.Run("calls that leave the window", su.callsThatLeaveTheWindow)
-	t.Run("refused calls are not recorded", su.refusedCallsAreNotRecorded)
-	t.Run("other keys and rules", su.otherKeysAndRules)
-	t.Run("peek", su.peek)
-	t.Run("clear", su.clear)
-	t.Run("clock set back", su.clockSetBack)
-	t.Run("lowered maximum", su.loweredMaximum)
-	withOutage(t, "limit.Limiter", su.outage, su.duringOutage)
+	suite := limiterSuite{open, outage}
+	t.Run("quotas", suite.quotas)
+	t.Run("concurrent calls", suite.concurrentCalls)
+	t.Run("remaining calls", suite.remainingCalls)
+	t.Run("window across a fixed boundary", suite.windowAcrossAFixedBoundary)
+	t.Run("calls that leave the window", suite.callsThatLeaveTheWindow)
+	t.Run("refused calls are not recorded", suite.refusedCallsAreNotRecorded)
+	t.Run("other keys and rules", suite.otherKeysAndRules)
+	t.Run("peek", suite.peek)
+	t.Run("clear", suite.clear)
+	t.Run("clock set back", suite.clockSetBack)
+	t.Run("lowered maximum", suite.loweredMaximum)
+	withOutage(t, "limit.Limiter", suite.outage, suite.duringOutage)
 }
 
 // tenPerQuarterHour permits ten calls in any 15 minutes.
@@ -43,15 +43,15 @@ type limiterSuite struct {
 }
 
 // quotas runs the tests of limit.Quota.
-func (su limiterSuite) quotas(t *testing.T) { t.Parallel(); quotas(t, su.open) }
+func (suite limiterSuite) quotas(t *testing.T) { t.Parallel(); quotas(t, suite.open) }
 
 // start returns an empty limiter, its clock, and a function that calls Take and requires no
 // error.
-func (su limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limit.Rule, string) limit.Decision) {
+func (suite limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limit.Rule, string) limit.Decision) {
 	t.Parallel()
 
 	clk := newFakeClock()
-	limiter := requirePort(t, "limit.Limiter", su.open(t, clk))
+	limiter := requirePort(t, "limit.Limiter", suite.open(t, clk))
 
 	return limiter, clk, func(rule limit.Rule, key string) limit.Decision {
 		t.Helper()
@@ -64,8 +64,8 @@ func (su limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limi
 }
 
 // concurrentCalls checks that 200 concurrent calls do not exceed the maximum.
-func (su limiterSuite) concurrentCalls(t *testing.T) {
-	limiter, _, _ := su.start(t)
+func (suite limiterSuite) concurrentCalls(t *testing.T) {
+	limiter, _, _ := suite.start(t)
 	var admitted, failed atomic.Int64
 
 	var group sync.WaitGroup
@@ -87,8 +87,8 @@ func (su limiterSuite) concurrentCalls(t *testing.T) {
 
 // remainingCalls checks that ten calls are allowed, and that the eleventh has to wait until the
 // first one is 15 minutes old.
-func (su limiterSuite) remainingCalls(t *testing.T) {
-	_, _, take := su.start(t)
+func (suite limiterSuite) remainingCalls(t *testing.T) {
+	_, _, take := suite.start(t)
 	for remaining := 9; remaining >= 0; remaining-- {
 		require.Equal(t, limit.Decision{Allowed: true, Remaining: remaining}, take(tenPerQuarterHour, "k"))
 	}
@@ -98,8 +98,8 @@ func (su limiterSuite) remainingCalls(t *testing.T) {
 
 // windowAcrossAFixedBoundary checks that the window slides: calls just before a multiple of 15
 // minutes still count just after it.
-func (su limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
-	_, clk, take := su.start(t)
+func (suite limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
+	_, clk, take := suite.start(t)
 	clk.Advance(14 * time.Minute)
 
 	for range 10 {
@@ -115,8 +115,8 @@ func (su limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
 
 // callsThatLeaveTheWindow checks that a call counts for exactly 15 minutes, and that RetryAfter
 // is the time until the oldest one stops counting.
-func (su limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
-	_, clk, take := su.start(t)
+func (suite limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
+	_, clk, take := suite.start(t)
 	for range 10 {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed)
 		clk.Advance(time.Minute)
@@ -133,8 +133,8 @@ func (su limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
 }
 
 // refusedCallsAreNotRecorded checks that a client that keeps trying is not blocked for longer.
-func (su limiterSuite) refusedCallsAreNotRecorded(t *testing.T) {
-	_, clk, take := su.start(t)
+func (suite limiterSuite) refusedCallsAreNotRecorded(t *testing.T) {
+	_, clk, take := suite.start(t)
 	for range 10 {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed)
 	}
@@ -149,8 +149,8 @@ func (su limiterSuite) refusedCallsAreNotRecorded(t *testing.T) {
 }
 
 // otherKeysAndRules checks that each rule counts each key separately, whatever its characters.
-func (su limiterSuite) otherKeysAndRules(t *testing.T) {
-	_, _, take := su.start(t)
+func (suite limiterSuite) otherKeysAndRules(t *testing.T) {
+	_, _, take := suite.start(t)
 	one := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
 	two := limit.Rule{Name: "two", Max: 1, Per: time.Hour}
 
@@ -163,8 +163,8 @@ func (su limiterSuite) otherKeysAndRules(t *testing.T) {
 }
 
 // peek checks that Peek returns the decision without recording a call.
-func (su limiterSuite) peek(t *testing.T) {
-	limiter, clk, take := su.start(t)
+func (suite limiterSuite) peek(t *testing.T) {
+	limiter, clk, take := suite.start(t)
 	peek := func() limit.Decision {
 		decision, err := limiter.Peek(context.Background(), tenPerQuarterHour, "k")
 		require.NoError(t, err)
@@ -184,8 +184,8 @@ func (su limiterSuite) peek(t *testing.T) {
 }
 
 // clear checks that Clear deletes the calls of one key only.
-func (su limiterSuite) clear(t *testing.T) {
-	limiter, _, take := su.start(t)
+func (suite limiterSuite) clear(t *testing.T) {
+	limiter, _, take := suite.start(t)
 	for range 11 {
 		take(tenPerQuarterHour, "k")
 		take(tenPerQuarterHour, "other")
@@ -199,8 +199,8 @@ func (su limiterSuite) clear(t *testing.T) {
 
 // clockSetBack checks that calls whose time is in the future do not block a key for longer than
 // the window.
-func (su limiterSuite) clockSetBack(t *testing.T) {
-	_, clk, take := su.start(t)
+func (suite limiterSuite) clockSetBack(t *testing.T) {
+	_, clk, take := suite.start(t)
 	for range 10 {
 		take(tenPerQuarterHour, "k")
 	}
@@ -215,8 +215,8 @@ func (su limiterSuite) clockSetBack(t *testing.T) {
 
 // loweredMaximum checks that RetryAfter is right if more calls were recorded than a new maximum
 // permits, and that the maximum 0 refuses every call.
-func (su limiterSuite) loweredMaximum(t *testing.T) {
-	_, clk, take := su.start(t)
+func (suite limiterSuite) loweredMaximum(t *testing.T) {
+	_, clk, take := suite.start(t)
 	for range 10 {
 		take(tenPerQuarterHour, "k")
 		clk.Advance(time.Second)
@@ -237,7 +237,7 @@ func (su limiterSuite) loweredMaximum(t *testing.T) {
 // duringOutage checks that while the backend is unavailable the limiter still limits: it
 // permits at least one call and at most the maximum, answers in time and reports that it is
 // degraded.
-func (su limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begin, end func()) {
+func (suite limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begin, end func()) {
 	take := func() bool {
 		start := time.Now()
 		decision, err := limiter.Take(context.Background(), tenPerQuarterHour, "k")

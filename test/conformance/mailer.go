@@ -22,15 +22,15 @@ import (
 func Mailer(
 	t *testing.T, open func(t testing.TB) (m mail.Mailer, accepted func() []string), outage ...Outage[mail.Mailer],
 ) {
-	su := mailerSuite{open, outage}
-	t.Run("text and HTML", su.textAndHTML)
-	t.Run("only text", su.onlyText)
-	t.Run("message sent again has the same Message-ID", su.messageSentAgainHasTheSameMessageID)
-	t.Run("reply address and unsubscribe link", su.replyAddressAndUnsubscribeLink)
-	t.Run("line breaks do not add headers", su.lineBreaksDoNotAddHeaders)
-	t.Run("invitation", su.invitation)
-	withOutage(t, "mail.Mailer", su.outage, su.duringOutage)
-	t.Run("cancelled call", su.cancelledCall)
+	suite := mailerSuite{open, outage}
+	t.Run("text and HTML", suite.textAndHTML)
+	t.Run("only text", suite.onlyText)
+	t.Run("message sent again has the same Message-ID", suite.messageSentAgainHasTheSameMessageID)
+	t.Run("reply address and unsubscribe link", suite.replyAddressAndUnsubscribeLink)
+	t.Run("line breaks do not add headers", suite.lineBreaksDoNotAddHeaders)
+	t.Run("invitation", suite.invitation)
+	withOutage(t, "mail.Mailer", suite.outage, suite.duringOutage)
+	t.Run("cancelled call", suite.cancelledCall)
 }
 
 // mailerSuite has the subtests of Mailer.
@@ -41,11 +41,11 @@ type mailerSuite struct {
 
 // start opens a mailer. It returns a function that sends a message, and one that returns the
 // last message that was accepted.
-func (su mailerSuite) start(t *testing.T) (send func(mail.Message) error, last func() received) {
+func (suite mailerSuite) start(t *testing.T) (send func(mail.Message) error, last func() received) {
 	t.Helper()
 	t.Parallel()
 
-	mailer, accepted := su.open(t)
+	mailer, accepted := suite.open(t)
 	requirePort(t, "mail.Mailer", mailer)
 
 	return func(message mail.Message) error { return mailer.Send(t.Context(), message) }, func() received {
@@ -60,7 +60,7 @@ func (su mailerSuite) start(t *testing.T) (send func(mail.Message) error, last f
 
 // message returns a message with a line that contains only a dot, which ends a message in SMTP
 // unless it is escaped.
-func (su mailerSuite) message() mail.Message {
+func (suite mailerSuite) message() mail.Message {
 	return mail.Message{
 		ID:      newID(),
 		To:      mail.Address{Name: "Zoë", Email: "zoe@example.org"},
@@ -72,9 +72,9 @@ func (su mailerSuite) message() mail.Message {
 
 // textAndHTML checks that a message arrives with both parts, and without the headers that it
 // does not set. Its line with a single dot would end it if the mailer did not escape the dot.
-func (su mailerSuite) textAndHTML(t *testing.T) {
-	send, last := su.start(t)
-	require.NoError(t, send(su.message()))
+func (suite mailerSuite) textAndHTML(t *testing.T) {
+	send, last := suite.start(t)
+	require.NoError(t, send(suite.message()))
 
 	got := last()
 	require.Equal(t, "News – today", got.subject(t))
@@ -91,9 +91,9 @@ func (su mailerSuite) textAndHTML(t *testing.T) {
 }
 
 // onlyText checks that a message without HTML has no empty HTML part.
-func (su mailerSuite) onlyText(t *testing.T) {
-	send, last := su.start(t)
-	message := su.message()
+func (suite mailerSuite) onlyText(t *testing.T) {
+	send, last := suite.start(t)
+	message := suite.message()
 	message.HTML = ""
 	require.NoError(t, send(message))
 
@@ -104,9 +104,9 @@ func (su mailerSuite) onlyText(t *testing.T) {
 
 // messageSentAgainHasTheSameMessageID checks that the Message-ID depends on the id of the
 // message only, so that mail servers recognize a message that was sent twice.
-func (su mailerSuite) messageSentAgainHasTheSameMessageID(t *testing.T) {
-	send, last := su.start(t)
-	first, other := su.message(), su.message()
+func (suite mailerSuite) messageSentAgainHasTheSameMessageID(t *testing.T) {
+	send, last := suite.start(t)
+	first, other := suite.message(), suite.message()
 
 	ids := map[string]bool{}
 	for _, m := range []mail.Message{first, first, other} {
@@ -123,9 +123,9 @@ func (su mailerSuite) messageSentAgainHasTheSameMessageID(t *testing.T) {
 
 // replyAddressAndUnsubscribeLink checks the headers for one-click unsubscription (RFC 8058).
 // The link is longer than a line and must not be broken.
-func (su mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
-	send, last := su.start(t)
-	message := su.message()
+func (suite mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
+	send, last := suite.start(t)
+	message := suite.message()
 	message.ReplyTo = mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}
 	message.Unsubscribe = "https://jobs.example.org/unsubscribe?token=" + strings.Repeat("aB3-", 60)
 	require.NoError(t, send(message))
@@ -140,10 +140,10 @@ func (su mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
 
 // lineBreaksDoNotAddHeaders checks that texts of users cannot add headers or recipients to a
 // message.
-func (su mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
-	send, last := su.start(t)
+func (suite mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
+	send, last := suite.start(t)
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
-	message := su.message()
+	message := suite.message()
 	message.Subject = inject
 	message.To.Name = inject
 	message.ReplyTo = mail.Address{Name: inject, Email: "b@example.org"}
@@ -156,10 +156,10 @@ func (su mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
 
 // invitation checks the calendar part of a message (RFC 5545), whose commas and semicolons are
 // escaped.
-func (su mailerSuite) invitation(t *testing.T) {
-	send, last := su.start(t)
+func (suite mailerSuite) invitation(t *testing.T) {
+	send, last := suite.start(t)
 	at := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
-	message := su.message()
+	message := suite.message()
 
 	message.Invite = &mail.Invite{
 		UID:       newID(),
@@ -188,26 +188,26 @@ func (su mailerSuite) invitation(t *testing.T) {
 
 // duringOutage checks that a message that cannot be sent while the mail server is unavailable
 // is not refused for good.
-func (su mailerSuite) duringOutage(t *testing.T, m mail.Mailer, begin, end func()) {
-	require.NoError(t, m.Send(t.Context(), su.message()))
+func (suite mailerSuite) duringOutage(t *testing.T, m mail.Mailer, begin, end func()) {
+	require.NoError(t, m.Send(t.Context(), suite.message()))
 	begin()
 
-	err := requireTimelyError(t, func() error { return m.Send(t.Context(), su.message()) })
+	err := requireTimelyError(t, func() error { return m.Send(t.Context(), suite.message()) })
 	require.NotErrorIs(t, err, mail.ErrRefused, "the message has to be sent again")
 	end()
-	waitForRecovery(t, func() error { return m.Send(t.Context(), su.message()) })
+	waitForRecovery(t, func() error { return m.Send(t.Context(), suite.message()) })
 }
 
 // cancelledCall checks that nothing is sent after the caller has given up.
-func (su mailerSuite) cancelledCall(t *testing.T) {
+func (suite mailerSuite) cancelledCall(t *testing.T) {
 	t.Parallel()
 
-	m, accepted := su.open(t)
+	m, accepted := suite.open(t)
 	requirePort(t, "mail.Mailer", m)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, m.Send(ctx, su.message()))
+	require.Error(t, m.Send(ctx, suite.message()))
 	require.Empty(t, accepted())
 }
 

@@ -13,12 +13,12 @@ import (
 
 // Grants checks the port integrations.Grants.
 func Grants(t *testing.T, open IntegrationsOpener) {
-	su := grantSuite{open}
-	t.Run("get by hash and kind", su.getByHashAndKind)
-	t.Run("concurrent use", su.concurrentUse)
-	t.Run("use and end", su.useAndEnd)
-	t.Run("deleted application", su.deletedApplication)
-	t.Run("retention", su.retention)
+	suite := grantSuite{open}
+	t.Run("get by hash and kind", suite.getByHashAndKind)
+	t.Run("concurrent use", suite.concurrentUse)
+	t.Run("use and end", suite.useAndEnd)
+	t.Run("deleted application", suite.deletedApplication)
+	t.Run("retention", suite.retention)
 }
 
 // grantSuite has the subtests of Grants.
@@ -27,18 +27,18 @@ type grantSuite struct {
 }
 
 // within calls fn once without and once inside a transaction.
-func (su grantSuite) within(fixture *integrationsFixture, fn func(ctx context.Context)) {
+func (suite grantSuite) within(fixture *integrationsFixture, fn func(ctx context.Context)) {
 	fn(fixture.ctx())
 	require.NoError(fixture.t, fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error { fn(ctx); return nil }))
 }
 
 // getByHashAndKind checks that a token is found as its own kind only: a refresh token is not an
 // access token.
-func (su grantSuite) getByHashAndKind(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite grantSuite) getByHashAndKind(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
 	access := fixture.createToken(grant, integrations.Access, fixture.now())
-	su.within(fixture, func(ctx context.Context) {
+	suite.within(fixture, func(ctx context.Context) {
 		for _, want := range []integrations.Token{code, access} {
 			got, err := fixture.Grants.Get(ctx, want.Kind, want.Hash)
 			require.NoError(t, err)
@@ -57,8 +57,8 @@ func (su grantSuite) getByHashAndKind(t *testing.T) {
 }
 
 // concurrentUse checks that a code or refresh token is used by one of twenty transactions.
-func (su grantSuite) concurrentUse(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite grantSuite) concurrentUse(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 
 	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
 	for _, token := range []integrations.Token{code, fixture.createToken(grant, integrations.Refresh, fixture.now())} {
@@ -85,8 +85,8 @@ func (su grantSuite) concurrentUse(t *testing.T) {
 // useAndEnd checks that the use of a token ends the access tokens of its authorization, that
 // End ends all of its tokens once, and that another authorization of the same user is not
 // affected.
-func (su grantSuite) useAndEnd(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite grantSuite) useAndEnd(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	userID, now := newID(), fixture.now()
 	grant, code := fixture.createGrant(fixture.app, userID, now)
 	other, _ := fixture.createGrant(fixture.app, userID, now)
@@ -122,13 +122,13 @@ func (su grantSuite) useAndEnd(t *testing.T) {
 
 // deletedApplication checks that a deleted application has no tokens, and that none can be
 // stored for it concurrently.
-func (su grantSuite) deletedApplication(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite grantSuite) deletedApplication(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
 	access := fixture.createToken(grant, integrations.Access, fixture.now())
 	require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
 
-	su.within(fixture, func(ctx context.Context) {
+	suite.within(fixture, func(ctx context.Context) {
 		_, err := fixture.Grants.Get(ctx, integrations.Access, access.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
@@ -149,8 +149,8 @@ func (su grantSuite) deletedApplication(t *testing.T) {
 
 // retention checks that expired authorizations are deleted, and that expired tokens of another
 // authorization are deleted before it.
-func (su grantSuite) retention(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite grantSuite) retention(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 
 	userID, now := newID(), fixture.now()
 	for range 3 {
@@ -178,12 +178,12 @@ func (su grantSuite) retention(t *testing.T) {
 
 // Consents checks the port integrations.Consents.
 func Consents(t *testing.T, open IntegrationsOpener) {
-	su := consentSuite{open}
-	t.Run("list", su.list)
-	t.Run("list of many users", su.listOfManyUsers)
-	t.Run("concurrent changes", su.concurrentChanges)
-	t.Run("delete", su.delete)
-	t.Run("delete by time", su.deleteByTime)
+	suite := consentSuite{open}
+	t.Run("list", suite.list)
+	t.Run("list of many users", suite.listOfManyUsers)
+	t.Run("concurrent changes", suite.concurrentChanges)
+	t.Run("delete", suite.delete)
+	t.Run("delete by time", suite.deleteByTime)
 }
 
 // consentSuite has the subtests of Consents.
@@ -192,7 +192,7 @@ type consentSuite struct {
 }
 
 // allowed returns the consents of the users to the application, to all if it is empty.
-func (su consentSuite) allowed(
+func (suite consentSuite) allowed(
 	fixture *integrationsFixture,
 	userIDs []string,
 	appID string,
@@ -208,36 +208,36 @@ func (su consentSuite) allowed(
 
 // list checks that a later consent to the same application replaces the earlier one, and that
 // consents are listed with the name of the application, the newest first.
-func (su consentSuite) list(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite consentSuite) list(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	app, otherApp, userID, otherID := fixture.app, fixture.createApp(newID()), newID(), newID()
 	fixture.createConsent(userID, app.ID, integrations.ApplicationsWrite)
 
 	mine := fixture.createConsent(userID, app.ID, integrations.JobsRead, integrations.ApplicationsRead)
 	newer := fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
 	fixture.createConsent(otherID, app.ID, integrations.JobsRead)
-	require.Equal(t, mine, su.allowed(fixture, []string{userID}, app.ID, firstHundred).Items[0].Consent,
+	require.Equal(t, mine, suite.allowed(fixture, []string{userID}, app.ID, firstHundred).Items[0].Consent,
 		"the later one")
 
-	first := su.allowed(fixture, []string{userID}, "", page.Request{Number: 1, Size: 1})
+	first := suite.allowed(fixture, []string{userID}, "", page.Request{Number: 1, Size: 1})
 	require.Equal(t,
 		[]integrations.AppConsent{{Consent: newer, Name: otherApp.Name, Description: otherApp.Description}}, first.Items)
 	require.Equal(t, 2, first.Total)
 
-	second := su.allowed(fixture, []string{userID}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
+	second := suite.allowed(fixture, []string{userID}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
 	require.Len(t, second.Items, 1)
 	require.Equal(t, mine, second.Items[0].Consent)
 	require.Empty(t, second.NextCursor)
 
 	_, err := fixture.Consents.List(fixture.ctx(), []string{userID}, "", page.Request{Number: 1, Size: 1, Cursor: "x"})
 	require.Error(t, err)
-	require.Empty(t, su.allowed(fixture, []string{newID()}, "", firstHundred).Items)
-	require.Empty(t, su.allowed(fixture, nil, "", firstHundred).Items, "no user")
+	require.Empty(t, suite.allowed(fixture, []string{newID()}, "", firstHundred).Items)
+	require.Empty(t, suite.allowed(fixture, nil, "", firstHundred).Items, "no user")
 }
 
 // listOfManyUsers checks a list of 700 users, for the members of a large organization.
-func (su consentSuite) listOfManyUsers(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite consentSuite) listOfManyUsers(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	otherApp := fixture.createApp(newID())
 
 	var users []string
@@ -251,19 +251,19 @@ func (su consentSuite) listOfManyUsers(t *testing.T) {
 	fixture.createConsent(newID(), fixture.app.ID, integrations.JobsRead)
 
 	var found []string
-	for _, c := range su.allowed(fixture, users, fixture.app.ID, firstHundred).Items {
+	for _, c := range suite.allowed(fixture, users, fixture.app.ID, firstHundred).Items {
 		found = append(found, c.UserID)
 	}
 
 	require.ElementsMatch(t, []string{users[3], users[650]}, found)
-	require.Len(t, su.allowed(fixture, users, fixture.app.ID, page.Request{Number: 1, Size: 1}).Items, 1)
-	require.Len(t, su.allowed(fixture, users, "", firstHundred).Items, 3)
+	require.Len(t, suite.allowed(fixture, users, fixture.app.ID, page.Request{Number: 1, Size: 1}).Items, 1)
+	require.Len(t, suite.allowed(fixture, users, "", firstHundred).Items, 3)
 }
 
 // concurrentChanges checks that List in a transaction locks the consent, so that none of ten
 // concurrent changes is lost.
-func (su consentSuite) concurrentChanges(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite consentSuite) concurrentChanges(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	userID := newID()
 	fixture.createConsent(userID, fixture.app.ID)
 
@@ -281,12 +281,12 @@ func (su consentSuite) concurrentChanges(t *testing.T) {
 		})
 	})
 
-	require.Len(t, su.allowed(fixture, []string{userID}, fixture.app.ID, firstHundred).Items[0].Scopes, 10)
+	require.Len(t, suite.allowed(fixture, []string{userID}, fixture.app.ID, firstHundred).Items[0].Scopes, 10)
 }
 
 // delete checks that a deleted consent ends the tokens of the same user for the application.
-func (su consentSuite) delete(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite consentSuite) delete(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	app, otherApp, userID, otherID, now := fixture.app, fixture.createApp(newID()), newID(), newID(), fixture.now()
 	fixture.createConsent(userID, app.ID, integrations.JobsRead)
 	fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
@@ -302,7 +302,7 @@ func (su consentSuite) delete(t *testing.T) {
 		require.Equal(t, want, n)
 	}
 
-	require.Empty(t, su.allowed(fixture, []string{userID}, app.ID, firstHundred).Items)
+	require.Empty(t, suite.allowed(fixture, []string{userID}, app.ID, firstHundred).Items)
 
 	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Code, deleted.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
@@ -318,13 +318,13 @@ func (su consentSuite) delete(t *testing.T) {
 
 	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, kept.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-	require.Equal(t, theirs, su.allowed(fixture, []string{otherID}, app.ID, firstHundred).Items[0].Consent)
+	require.Equal(t, theirs, suite.allowed(fixture, []string{otherID}, app.ID, firstHundred).Items[0].Consent)
 }
 
 // deleteByTime checks that consents and tokens from before a time are deleted, and not those
 // from that time on.
-func (su consentSuite) deleteByTime(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite consentSuite) deleteByTime(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	otherApp, userID := fixture.createApp(newID()), newID()
 	fixture.createConsent(userID, fixture.app.ID, integrations.JobsRead)
 
@@ -337,7 +337,7 @@ func (su consentSuite) deleteByTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 
-	remaining := su.allowed(fixture, []string{userID}, "", firstHundred)
+	remaining := suite.allowed(fixture, []string{userID}, "", firstHundred)
 	require.Len(t, remaining.Items, 1)
 	require.Equal(t, kept, remaining.Items[0].Consent)
 

@@ -39,19 +39,19 @@ type PaymentProvider struct {
 // Payments checks the port billing.Payments, and billing.MethodCollector of providers
 // that implement it. open returns a provider of its own at each call.
 func Payments(t *testing.T, open func(t testing.TB) PaymentProvider, outage ...Outage[billing.Payments]) {
-	su := paymentSuite{open, outage}
-	t.Run("attach twice", su.attachTwice)
-	t.Run("declined and unknown methods", su.declinedAndUnknownMethods)
-	t.Run("concurrent charges with one key", su.concurrentChargesWithOneKey)
-	t.Run("declined renewal", su.declinedRenewal)
-	t.Run("interrupted calls", su.interruptedCalls)
-	withOutage(t, "billing.Payments", su.outage, su.duringOutage)
-	t.Run("forget an owner", su.forgetAnOwner)
-	t.Run("set up a method", su.setUpAMethod)
-	t.Run("confirmed payment", su.confirmedPayment)
-	t.Run("confirmed renewal", su.confirmedRenewal)
-	t.Run("abandoned payment", su.abandonedPayment)
-	t.Run("abandoned after the owner is forgotten", su.abandonedAfterTheOwnerIsForgotten)
+	suite := paymentSuite{open, outage}
+	t.Run("attach twice", suite.attachTwice)
+	t.Run("declined and unknown methods", suite.declinedAndUnknownMethods)
+	t.Run("concurrent charges with one key", suite.concurrentChargesWithOneKey)
+	t.Run("declined renewal", suite.declinedRenewal)
+	t.Run("interrupted calls", suite.interruptedCalls)
+	withOutage(t, "billing.Payments", suite.outage, suite.duringOutage)
+	t.Run("forget an owner", suite.forgetAnOwner)
+	t.Run("set up a method", suite.setUpAMethod)
+	t.Run("confirmed payment", suite.confirmedPayment)
+	t.Run("confirmed renewal", suite.confirmedRenewal)
+	t.Run("abandoned payment", suite.abandonedPayment)
+	t.Run("abandoned after the owner is forgotten", suite.abandonedAfterTheOwnerIsForgotten)
 }
 
 // paymentSuite has the subtests of Payments.
@@ -61,23 +61,25 @@ type paymentSuite struct {
 }
 
 // start opens a provider and a first connection to it.
-func (su paymentSuite) start(t *testing.T) (PaymentProvider, billing.Payments) {
+func (suite paymentSuite) start(t *testing.T) (PaymentProvider, billing.Payments) {
 	t.Helper()
 	t.Parallel()
 
-	p := su.open(t)
+	p := suite.open(t)
 
 	return p, requirePort(t, "billing.Payments", p.Connect())
 }
 
 // owner returns a new user who pays.
-func (su paymentSuite) owner() billing.Owner { return billing.Owner{Kind: billing.User, ID: newID()} }
+func (suite paymentSuite) owner() billing.Owner {
+	return billing.Owner{Kind: billing.User, ID: newID()}
+}
 
 // attached attaches the method to a new owner and returns a bill for it.
-func (su paymentSuite) attached(t *testing.T, p PaymentProvider, method func() string) billing.Bill {
+func (suite paymentSuite) attached(t *testing.T, p PaymentProvider, method func() string) billing.Bill {
 	t.Helper()
 
-	owner, methodID := su.owner(), method()
+	owner, methodID := suite.owner(), method()
 	m, err := p.Connect().Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
 	require.Equal(t, methodID, m.ID)
@@ -93,7 +95,7 @@ func (su paymentSuite) attached(t *testing.T, p PaymentProvider, method func() s
 }
 
 // requireAction requires that the error asks the payer to confirm the payment.
-func (su paymentSuite) requireAction(t *testing.T, err error) billing.Action {
+func (suite paymentSuite) requireAction(t *testing.T, err error) billing.Action {
 	t.Helper()
 	var action *billing.ActionRequiredError
 	require.ErrorAs(t, err, &action)
@@ -104,9 +106,9 @@ func (su paymentSuite) requireAction(t *testing.T, err error) billing.Action {
 
 // attachTwice checks that a method that is attached again, after a lost response, is returned
 // again.
-func (su paymentSuite) attachTwice(t *testing.T) {
-	provider, payments := su.start(t)
-	owner, methodID := su.owner(), provider.Good()
+func (suite paymentSuite) attachTwice(t *testing.T) {
+	provider, payments := suite.start(t)
+	owner, methodID := suite.owner(), provider.Good()
 	first, err := payments.Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
 	require.NotEmpty(t, first.Brand)
@@ -120,21 +122,21 @@ func (su paymentSuite) attachTwice(t *testing.T) {
 
 // declinedAndUnknownMethods checks that a declined method is distinguished from an id that does
 // not exist.
-func (su paymentSuite) declinedAndUnknownMethods(t *testing.T) {
-	provider, payments := su.start(t)
-	_, err := payments.Attach(context.Background(), su.owner(), provider.Refused())
+func (suite paymentSuite) declinedAndUnknownMethods(t *testing.T) {
+	provider, payments := suite.start(t)
+	_, err := payments.Attach(context.Background(), suite.owner(), provider.Refused())
 	require.ErrorIs(t, err, billing.ErrDeclined)
 
-	_, err = payments.Attach(context.Background(), su.owner(), provider.Unknown())
+	_, err = payments.Attach(context.Background(), suite.owner(), provider.Unknown())
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 	require.Equal(t, billing.ErrUnknownMethod.Fields, fault.Of(err).Fields)
 }
 
 // concurrentChargesWithOneKey checks that concurrent calls with one key charge the payer once,
 // and that all of them get the same receipt.
-func (su paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
-	provider, payments := su.start(t)
-	bill := su.attached(t, provider, provider.Good)
+func (suite paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
+	provider, payments := suite.start(t)
+	bill := suite.attached(t, provider, provider.Good)
 	receipts := map[string]bool{}
 	var mu sync.Mutex
 
@@ -165,9 +167,9 @@ func (su paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
 
 // declinedRenewal checks that the result of a declined charge does not change when the call is
 // repeated.
-func (su paymentSuite) declinedRenewal(t *testing.T) {
-	provider, payments := su.start(t)
-	bill := su.attached(t, provider, provider.Expiring)
+func (suite paymentSuite) declinedRenewal(t *testing.T) {
+	provider, payments := suite.start(t)
+	bill := suite.attached(t, provider, provider.Expiring)
 	_, err := payments.Charge(context.Background(), bill)
 	require.NoError(t, err)
 
@@ -180,9 +182,9 @@ func (su paymentSuite) declinedRenewal(t *testing.T) {
 
 // interruptedCalls checks that a cancelled call is not reported as declined, because the charge
 // may still succeed.
-func (su paymentSuite) interruptedCalls(t *testing.T) {
-	provider, payments := su.start(t)
-	bill := su.attached(t, provider, provider.Good)
+func (suite paymentSuite) interruptedCalls(t *testing.T) {
+	provider, payments := suite.start(t)
+	bill := suite.attached(t, provider, provider.Good)
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 
@@ -193,16 +195,16 @@ func (su paymentSuite) interruptedCalls(t *testing.T) {
 	_, err = payments.Charge(context.Background(), bill)
 	require.NoError(t, err)
 
-	_, err = payments.Attach(cancelled, su.owner(), provider.Good())
+	_, err = payments.Attach(cancelled, suite.owner(), provider.Good())
 	require.Error(t, err)
 	require.Error(t, payments.Forget(cancelled, bill.Owner))
 }
 
 // duringOutage checks that an unavailable provider is not reported as a declined charge or an
 // unknown method, after which the caller would give up.
-func (su paymentSuite) duringOutage(t *testing.T, payments billing.Payments, begin, end func()) {
-	provider := su.open(t)
-	owner := su.owner()
+func (suite paymentSuite) duringOutage(t *testing.T, payments billing.Payments, begin, end func()) {
+	provider := suite.open(t)
+	owner := suite.owner()
 	method, err := payments.Attach(context.Background(), owner, provider.Good())
 	require.NoError(t, err)
 
@@ -219,9 +221,12 @@ func (su paymentSuite) duringOutage(t *testing.T, payments billing.Payments, beg
 
 	charge := func() error { _, err := payments.Charge(context.Background(), bill); return err }
 	require.NotErrorIs(t, requireTimelyError(t, charge), billing.ErrDeclined, "the charge has to be repeated")
-	requireTimelyError(t, func() error { return payments.Forget(context.Background(), su.owner()) })
+	requireTimelyError(t, func() error { return payments.Forget(context.Background(), suite.owner()) })
 
-	attach := func() error { _, err := payments.Attach(context.Background(), su.owner(), provider.Good()); return err }
+	attach := func() error {
+		_, err := payments.Attach(context.Background(), suite.owner(), provider.Good())
+		return err
+	}
 	err = requireTimelyError(t, attach)
 	require.NotErrorIs(t, err, billing.ErrDeclined)
 	require.NotErrorIs(t, err, billing.ErrUnknownMethod)
@@ -232,9 +237,9 @@ func (su paymentSuite) duringOutage(t *testing.T, payments billing.Payments, beg
 
 // forgetAnOwner checks that the data of an owner can be deleted more than once, and that a
 // charge that was made stays made.
-func (su paymentSuite) forgetAnOwner(t *testing.T) {
-	provider, payments := su.start(t)
-	bill := su.attached(t, provider, provider.Good)
+func (suite paymentSuite) forgetAnOwner(t *testing.T) {
+	provider, payments := suite.start(t)
+	bill := suite.attached(t, provider, provider.Good)
 	receipt, err := payments.Charge(context.Background(), bill)
 	require.NoError(t, err)
 
@@ -248,15 +253,15 @@ func (su paymentSuite) forgetAnOwner(t *testing.T) {
 }
 
 // setUpAMethod checks providers whose pages collect payment methods.
-func (su paymentSuite) setUpAMethod(t *testing.T) {
-	_, payments := su.start(t)
+func (suite paymentSuite) setUpAMethod(t *testing.T) {
+	_, payments := suite.start(t)
 
 	collector, ok := payments.(billing.MethodCollector)
 	if !ok {
 		t.Skip("the provider does not collect payment methods")
 	}
 
-	action, err := collector.SetUp(context.Background(), su.owner())
+	action, err := collector.SetUp(context.Background(), suite.owner())
 	require.NoError(t, err)
 	require.Equal(t, billing.CollectMethod, action.Type)
 	require.NotEmpty(t, action.ClientSecret+action.RedirectURL)
@@ -264,31 +269,31 @@ func (su paymentSuite) setUpAMethod(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 
-	_, err = collector.SetUp(cancelled, su.owner())
+	_, err = collector.SetUp(cancelled, suite.owner())
 	require.Error(t, err)
 }
 
 // confirmable runs the test with a method whose payments the payer has to confirm. It is
 // skipped for providers without confirmations.
-func (su paymentSuite) confirmable(t *testing.T, test func(t *testing.T, provider PaymentProvider, bill billing.Bill)) {
+func (suite paymentSuite) confirmable(t *testing.T, test func(t *testing.T, provider PaymentProvider, bill billing.Bill)) {
 	t.Helper()
 
-	provider, _ := su.start(t)
+	provider, _ := suite.start(t)
 	if provider.Confirmable == nil {
 		t.Skip("the provider asks for no confirmations")
 	}
 
-	test(t, provider, su.attached(t, provider, provider.Confirmable))
+	test(t, provider, suite.attached(t, provider, provider.Confirmable))
 }
 
 // confirmedPayment checks that a payment waits for the payer, is charged after the
 // confirmation, and cannot be abandoned then.
-func (su paymentSuite) confirmedPayment(t *testing.T) {
-	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
+func (suite paymentSuite) confirmedPayment(t *testing.T) {
+	suite.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		_, err := provider.Connect().Charge(context.Background(), bill)
-		first := su.requireAction(t, err)
+		first := suite.requireAction(t, err)
 		_, err = provider.Connect().Charge(context.Background(), bill)
-		require.Equal(t, first, su.requireAction(t, err), "a repeated call returns the same action")
+		require.Equal(t, first, suite.requireAction(t, err), "a repeated call returns the same action")
 		provider.Confirm(bill)
 
 		receipt, err := provider.Connect().Charge(context.Background(), bill)
@@ -304,17 +309,17 @@ func (su paymentSuite) confirmedPayment(t *testing.T) {
 
 // confirmedRenewal checks that a renewal without the payer asks for a confirmation, and
 // succeeds after the payer has confirmed it later.
-func (su paymentSuite) confirmedRenewal(t *testing.T) {
-	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
+func (suite paymentSuite) confirmedRenewal(t *testing.T) {
+	suite.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		bill.Unattended = true
 		for range 2 {
 			_, err := provider.Connect().Charge(context.Background(), bill)
-			su.requireAction(t, err)
+			suite.requireAction(t, err)
 		}
 
 		bill.Unattended = false
 		_, err := provider.Connect().Charge(context.Background(), bill)
-		su.requireAction(t, err)
+		suite.requireAction(t, err)
 		provider.Confirm(bill)
 
 		bill.Unattended = true
@@ -325,10 +330,10 @@ func (su paymentSuite) confirmedRenewal(t *testing.T) {
 
 // abandonedPayment checks that an abandoned payment is declined for good, so that the payer
 // cannot confirm it later.
-func (su paymentSuite) abandonedPayment(t *testing.T) {
-	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
+func (suite paymentSuite) abandonedPayment(t *testing.T) {
+	suite.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		_, err := provider.Connect().Charge(context.Background(), bill)
-		su.requireAction(t, err)
+		suite.requireAction(t, err)
 
 		bill.Abandon = true
 		for range 2 {
@@ -340,10 +345,10 @@ func (su paymentSuite) abandonedPayment(t *testing.T) {
 
 // abandonedAfterTheOwnerIsForgotten checks that the pending payment of a deleted user can be
 // abandoned with the anonymous owner that has replaced the user.
-func (su paymentSuite) abandonedAfterTheOwnerIsForgotten(t *testing.T) {
-	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
+func (suite paymentSuite) abandonedAfterTheOwnerIsForgotten(t *testing.T) {
+	suite.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		_, err := provider.Connect().Charge(context.Background(), bill)
-		su.requireAction(t, err)
+		suite.requireAction(t, err)
 		require.NoError(t, provider.Connect().Forget(context.Background(), bill.Owner))
 
 		bill.Owner, bill.Abandon = billing.Owner{Kind: billing.DeletedOwner, ID: newID()}, true

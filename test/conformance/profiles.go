@@ -13,12 +13,12 @@ import (
 
 // Profiles checks the port jobseeker.Profiles.
 func Profiles(t *testing.T, open JobseekerOpener) {
-	su := profileSuite{open}
-	t.Run("numbers, concurrently", su.numbersConcurrently)
-	t.Run("get and update", su.getAndUpdate)
-	t.Run("update to zero values", su.updateToZeroValues)
-	t.Run("rollback", su.rollback)
-	t.Run("concurrent updates", su.concurrentUpdates)
+	suite := profileSuite{open}
+	t.Run("numbers, concurrently", suite.numbersConcurrently)
+	t.Run("get and update", suite.getAndUpdate)
+	t.Run("update to zero values", suite.updateToZeroValues)
+	t.Run("rollback", suite.rollback)
+	t.Run("concurrent updates", suite.concurrentUpdates)
 }
 
 // profileSuite has the subtests of Profiles.
@@ -27,7 +27,7 @@ type profileSuite struct {
 }
 
 // full returns a profile with all fields, except JobAlerts.
-func (su profileSuite) full(user string) jobseeker.Profile {
+func (suite profileSuite) full(user string) jobseeker.Profile {
 	low, high := 31_250.5, 48_000.0
 
 	return jobseeker.Profile{
@@ -51,7 +51,7 @@ func (su profileSuite) full(user string) jobseeker.Profile {
 }
 
 // get returns the stored profile.
-func (su profileSuite) get(t *testing.T, storage adapters.JobseekerStorage, user string) jobseeker.Profile {
+func (suite profileSuite) get(t *testing.T, storage adapters.JobseekerStorage, user string) jobseeker.Profile {
 	t.Helper()
 
 	profile, err := storage.Profiles.Get(context.Background(), user)
@@ -62,8 +62,8 @@ func (su profileSuite) get(t *testing.T, storage adapters.JobseekerStorage, user
 
 // numbersConcurrently checks that every profile gets a number of its own, once, even if
 // concurrent transactions create it.
-func (su profileSuite) numbersConcurrently(t *testing.T) {
-	storage, _ := openJobseeker(t, su.open)
+func (suite profileSuite) numbersConcurrently(t *testing.T) {
+	storage, _ := openJobseeker(t, suite.open)
 	users := []string{newID(), newID(), newID()}
 	runConcurrently(t, 21, func(i int) error {
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
@@ -78,13 +78,13 @@ func (su profileSuite) numbersConcurrently(t *testing.T) {
 
 	numbers := map[int64]bool{}
 	for _, user := range users {
-		profile := su.get(t, storage, user)
+		profile := suite.get(t, storage, user)
 		require.Positive(t, profile.Number)
 
 		numbers[profile.Number] = true
 		profile.Bio = "changed"
 		withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
-		require.Equal(t, profile, su.get(t, storage, user))
+		require.Equal(t, profile, suite.get(t, storage, user))
 	}
 
 	require.Len(t, numbers, 3)
@@ -92,12 +92,12 @@ func (su profileSuite) numbersConcurrently(t *testing.T) {
 
 // getAndUpdate checks that a user without a stored profile has the default one, which a lock
 // does not change.
-func (su profileSuite) getAndUpdate(t *testing.T) {
-	storage, _ := openJobseeker(t, su.open)
+func (suite profileSuite) getAndUpdate(t *testing.T) {
+	storage, _ := openJobseeker(t, suite.open)
 	user := newID()
-	require.Equal(t, jobseeker.NewProfile(user), su.get(t, storage, user))
+	require.Equal(t, jobseeker.NewProfile(user), suite.get(t, storage, user))
 
-	want := su.full(user)
+	want := suite.full(user)
 	require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 		got, err := storage.Profiles.Get(ctx, user)
 		require.NoError(t, err)
@@ -105,22 +105,22 @@ func (su profileSuite) getAndUpdate(t *testing.T) {
 
 		return nil
 	}))
-	require.Equal(t, jobseeker.NewProfile(user), su.get(t, storage, user), "after a lock")
+	require.Equal(t, jobseeker.NewProfile(user), suite.get(t, storage, user), "after a lock")
 	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, want) })
 
-	got := su.get(t, storage, user)
+	got := suite.get(t, storage, user)
 	want.Number = got.Number
 	require.Equal(t, want, got)
 
 	otherID := newID()
-	require.Equal(t, jobseeker.NewProfile(otherID), su.get(t, storage, otherID))
+	require.Equal(t, jobseeker.NewProfile(otherID), suite.get(t, storage, otherID))
 }
 
 // updateToZeroValues checks that an update with zero values empties the fields of a profile.
-func (su profileSuite) updateToZeroValues(t *testing.T) {
-	storage, _ := openJobseeker(t, su.open)
+func (suite profileSuite) updateToZeroValues(t *testing.T) {
+	storage, _ := openJobseeker(t, suite.open)
 
-	want := su.full(newID())
+	want := suite.full(newID())
 	for _, profile := range []jobseeker.Profile{want, {UserID: want.UserID}} {
 		require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 			stored, err := storage.Profiles.Get(ctx, profile.UserID)
@@ -133,26 +133,26 @@ func (su profileSuite) updateToZeroValues(t *testing.T) {
 			return storage.Profiles.Update(ctx, profile)
 		}))
 
-		got := su.get(t, storage, profile.UserID)
+		got := suite.get(t, storage, profile.UserID)
 		profile.Number = got.Number
 		require.Equal(t, profile, got)
 	}
 }
 
 // rollback checks that a transaction that fails leaves the profile of a new user.
-func (su profileSuite) rollback(t *testing.T) {
-	storage, _ := openJobseeker(t, su.open)
+func (suite profileSuite) rollback(t *testing.T) {
+	storage, _ := openJobseeker(t, suite.open)
 	user, errFailed := newID(), errors.New("boom")
 	require.ErrorIs(t, tryWithProfile(storage, user, func(ctx context.Context) error {
-		require.NoError(t, storage.Profiles.Update(ctx, su.full(user)))
+		require.NoError(t, storage.Profiles.Update(ctx, suite.full(user)))
 		return errFailed
 	}), errFailed)
-	require.Equal(t, jobseeker.NewProfile(user), su.get(t, storage, user))
+	require.Equal(t, jobseeker.NewProfile(user), suite.get(t, storage, user))
 }
 
 // concurrentUpdates checks that Get locks the profile, so that no change is lost.
-func (su profileSuite) concurrentUpdates(t *testing.T) {
-	storage, _ := openJobseeker(t, su.open)
+func (suite profileSuite) concurrentUpdates(t *testing.T) {
+	storage, _ := openJobseeker(t, suite.open)
 	user := newID()
 	runConcurrently(t, 20, func(int) error {
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
@@ -167,5 +167,5 @@ func (su profileSuite) concurrentUpdates(t *testing.T) {
 		})
 	})
 
-	require.Equal(t, 20, su.get(t, storage, user).LocationRadius)
+	require.Equal(t, 20, suite.get(t, storage, user).LocationRadius)
 }

@@ -14,15 +14,15 @@ import (
 
 // Queue checks the port task.Queue. open returns an empty queue.
 func Queue(t *testing.T, open func(t testing.TB) task.Queue, outage ...Outage[task.Queue]) {
-	su := queueSuite{open, outage}
-	t.Run("every queue", su.everyQueue)
-	t.Run("many references in one call", su.manyReferencesInOneCall)
-	t.Run("number of workers", su.numberOfWorkers)
-	t.Run("full queue", su.fullQueue)
-	t.Run("stop while a task runs", su.stopWhileATaskRuns)
-	t.Run("embedded or shared", su.embeddedOrShared)
-	t.Run("cancelled call", su.cancelledCall)
-	withOutage(t, "task.Queue", su.outage, su.duringOutage)
+	suite := queueSuite{open, outage}
+	t.Run("every queue", suite.everyQueue)
+	t.Run("many references in one call", suite.manyReferencesInOneCall)
+	t.Run("number of workers", suite.numberOfWorkers)
+	t.Run("full queue", suite.fullQueue)
+	t.Run("stop while a task runs", suite.stopWhileATaskRuns)
+	t.Run("embedded or shared", suite.embeddedOrShared)
+	t.Run("cancelled call", suite.cancelledCall)
+	withOutage(t, "task.Queue", suite.outage, suite.duringOutage)
 }
 
 // queueSuite has the subtests of Queue.
@@ -33,7 +33,7 @@ type queueSuite struct {
 
 // work calls do for each reference that the queue delivers, until the test ends or stop is
 // called.
-func (su queueSuite) work(t *testing.T, queue task.Queue, do func(context.Context, task.Reference)) (stop func()) {
+func (suite queueSuite) work(t *testing.T, queue task.Queue, do func(context.Context, task.Reference)) (stop func()) {
 	t.Helper()
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -58,12 +58,12 @@ func (su queueSuite) work(t *testing.T, queue task.Queue, do func(context.Contex
 }
 
 // ref returns the reference of task n in the queue c.
-func (su queueSuite) ref(c task.QueueName, n int) task.Reference {
+func (suite queueSuite) ref(c task.QueueName, n int) task.Reference {
 	return task.Reference{Queue: c, Kind: "greet", ID: fmt.Sprint("task-", n), Enqueues: 1}
 }
 
 // await returns the next reference, which must arrive in time.
-func (su queueSuite) await(t *testing.T, came <-chan task.Reference) task.Reference {
+func (suite queueSuite) await(t *testing.T, came <-chan task.Reference) task.Reference {
 	t.Helper()
 
 	select {
@@ -76,17 +76,17 @@ func (su queueSuite) await(t *testing.T, came <-chan task.Reference) task.Refere
 }
 
 // everyQueue checks that a reference to a task of each queue reaches a worker.
-func (su queueSuite) everyQueue(t *testing.T) {
+func (suite queueSuite) everyQueue(t *testing.T) {
 	t.Parallel()
 
-	q := requirePort(t, "task.Queue", su.open(t))
+	q := requirePort(t, "task.Queue", suite.open(t))
 	came := make(chan task.Reference, 10)
-	su.work(t, q, func(_ context.Context, got task.Reference) { came <- got })
+	suite.work(t, q, func(_ context.Context, got task.Reference) { came <- got })
 
 	for queue := range task.Workers {
-		require.NoError(t, q.Enqueue(t.Context(), su.ref(queue, 1)))
+		require.NoError(t, q.Enqueue(t.Context(), suite.ref(queue, 1)))
 
-		got := su.await(t, came)
+		got := suite.await(t, came)
 		require.Equal(t, queue, got.Queue)
 		require.Equal(t, "task-1", got.ID)
 	}
@@ -94,53 +94,53 @@ func (su queueSuite) everyQueue(t *testing.T) {
 
 // manyReferencesInOneCall checks that 1,000 references of one call all arrive. Some may arrive
 // twice: workers claim the task in the database first.
-func (su queueSuite) manyReferencesInOneCall(t *testing.T) {
+func (suite queueSuite) manyReferencesInOneCall(t *testing.T) {
 	t.Parallel()
 
-	queue := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", suite.open(t))
 	came := make(chan task.Reference, 2000)
 
 	var many []task.Reference
 	for i := range 1000 {
-		many = append(many, su.ref(task.Events, i))
+		many = append(many, suite.ref(task.Events, i))
 	}
 
 	require.NoError(t, queue.Enqueue(t.Context(), many...))
-	su.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
+	suite.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
 
 	seenIDs := map[string]bool{}
 	for len(seenIDs) < len(many) {
-		seenIDs[su.await(t, came).ID] = true
+		seenIDs[suite.await(t, came).ID] = true
 	}
 }
 
 // numberOfWorkers checks that as many tasks of a queue run at the same time as task.Workers
 // permits: none of them ends before all have begun.
-func (su queueSuite) numberOfWorkers(t *testing.T) {
+func (suite queueSuite) numberOfWorkers(t *testing.T) {
 	t.Parallel()
 
-	queue := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", suite.open(t))
 	begun, release := make(chan task.Reference, 100), make(chan struct{})
-	su.work(t, queue, func(_ context.Context, got task.Reference) { begun <- got; <-release })
+	suite.work(t, queue, func(_ context.Context, got task.Reference) { begun <- got; <-release })
 
 	defer close(release)
 
 	for i := range task.Workers[task.Mail] {
-		require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Mail, i)))
+		require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Mail, i)))
 	}
 
 	for range task.Workers[task.Mail] {
-		su.await(t, begun)
+		suite.await(t, begun)
 	}
 }
 
 // fullQueue checks that 200 blocked tasks of one queue do not delay those of the others.
-func (su queueSuite) fullQueue(t *testing.T) {
+func (suite queueSuite) fullQueue(t *testing.T) {
 	t.Parallel()
 
-	queue := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", suite.open(t))
 	others, release := make(chan task.Reference, 10), make(chan struct{})
-	su.work(t, queue, func(_ context.Context, got task.Reference) {
+	suite.work(t, queue, func(_ context.Context, got task.Reference) {
 		if got.Queue == task.Exports {
 			<-release
 			return
@@ -152,37 +152,37 @@ func (su queueSuite) fullQueue(t *testing.T) {
 	defer close(release)
 
 	for i := range 200 {
-		require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Exports, i)))
+		require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Exports, i)))
 	}
 
 	require.NoError(
 		t,
-		queue.Enqueue(t.Context(), su.ref(task.Mail, 1), su.ref(task.Events, 2), su.ref(task.Webhooks, 3),
-			su.ref(task.Maintenance, 4)),
+		queue.Enqueue(t.Context(), suite.ref(task.Mail, 1), suite.ref(task.Events, 2), suite.ref(task.Webhooks, 3),
+			suite.ref(task.Maintenance, 4)),
 	)
 
 	for range 4 {
-		su.await(t, others)
+		suite.await(t, others)
 	}
 }
 
 // stopWhileATaskRuns checks that a stop waits for running tasks and does not cancel their
 // context.
-func (su queueSuite) stopWhileATaskRuns(t *testing.T) {
+func (suite queueSuite) stopWhileATaskRuns(t *testing.T) {
 	t.Parallel()
 
-	queue := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", suite.open(t))
 	begun := make(chan task.Reference, 1)
 	release := make(chan struct{})
 	ended := make(chan error, 1)
-	stop := su.work(t, queue, func(ctx context.Context, got task.Reference) {
+	stop := suite.work(t, queue, func(ctx context.Context, got task.Reference) {
 		begun <- got
 
 		<-release
 		ended <- ctx.Err()
 	})
-	require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Events, 1)))
-	su.await(t, begun)
+	require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Events, 1)))
+	suite.await(t, begun)
 
 	go close(release)
 
@@ -191,28 +191,28 @@ func (su queueSuite) stopWhileATaskRuns(t *testing.T) {
 }
 
 // embeddedOrShared checks that Embedded returns the same value before and after Work.
-func (su queueSuite) embeddedOrShared(t *testing.T) {
+func (suite queueSuite) embeddedOrShared(t *testing.T) {
 	t.Parallel()
 
-	queue := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", suite.open(t))
 	embedded, came := queue.Embedded(), make(chan task.Reference, 1)
-	su.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
-	require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Mail, 1)))
-	su.await(t, came)
+	suite.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
+	require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Mail, 1)))
+	suite.await(t, came)
 	require.Equal(t, embedded, queue.Embedded(), "it is asked once, before Work")
 }
 
 // cancelledCall checks that Enqueue does not block with a cancelled context.
-func (su queueSuite) cancelledCall(t *testing.T) {
+func (suite queueSuite) cancelledCall(t *testing.T) {
 	t.Parallel()
 
-	queue := requirePort(t, "task.Queue", su.open(t))
+	queue := requirePort(t, "task.Queue", suite.open(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 
 	many := make([]task.Reference, 10_000)
 	for i := range many {
-		many[i] = su.ref(task.Events, i)
+		many[i] = suite.ref(task.Events, i)
 	}
 
 	begun := time.Now()
@@ -223,25 +223,25 @@ func (su queueSuite) cancelledCall(t *testing.T) {
 
 // duringOutage checks that Enqueue fails in time while the backend is unavailable, and that the
 // same worker gets references again afterwards.
-func (su queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end func()) {
+func (suite queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end func()) {
 	came := make(chan task.Reference, 1000)
-	su.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
-	require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Events, 1)))
-	su.await(t, came)
+	suite.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
+	require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Events, 1)))
+	suite.await(t, came)
 	begin()
 
 	many := make([]task.Reference, 200)
 	for i := range many {
-		many[i] = su.ref(task.Events, 10+i)
+		many[i] = suite.ref(task.Events, 10+i)
 	}
 
 	requireTimelyError(t, func() error { return queue.Enqueue(t.Context(), many...) })
 	end()
 
 	next := 1000
-	waitForRecovery(t, func() error { next++; return queue.Enqueue(t.Context(), su.ref(task.Mail, next)) })
+	waitForRecovery(t, func() error { next++; return queue.Enqueue(t.Context(), suite.ref(task.Mail, next)) })
 
 	// References of the failed call may be delivered before.
-	for last := fmt.Sprint("task-", next); su.await(t, came).ID != last; {
+	for last := fmt.Sprint("task-", next); suite.await(t, came).ID != last; {
 	}
 }

@@ -27,16 +27,16 @@ type quotaLimiter struct {
 
 // quotas checks the quotas of a limiter.
 func quotas(t *testing.T, open func(t testing.TB, clk clock.Clock) limit.Limiter) {
-	su := quotaSuite{open}
-	t.Run("concurrent calls", su.concurrentCalls)
-	t.Run("remaining calls", su.remainingCalls)
-	t.Run("window across a minute", su.windowAcrossAMinute)
-	t.Run("midnight in UTC", su.midnightInUTC)
-	t.Run("refused calls are not recorded", su.refusedCallsAreNotRecorded)
-	t.Run("both windows are used up", su.bothWindowsAreUsedUp)
-	t.Run("least wait is a second", su.leastWaitIsASecond)
-	t.Run("changed quota", su.changedQuota)
-	t.Run("other keys and rules", su.otherKeysAndRules)
+	suite := quotaSuite{open}
+	t.Run("concurrent calls", suite.concurrentCalls)
+	t.Run("remaining calls", suite.remainingCalls)
+	t.Run("window across a minute", suite.windowAcrossAMinute)
+	t.Run("midnight in UTC", suite.midnightInUTC)
+	t.Run("refused calls are not recorded", suite.refusedCallsAreNotRecorded)
+	t.Run("both windows are used up", suite.bothWindowsAreUsedUp)
+	t.Run("least wait is a second", suite.leastWaitIsASecond)
+	t.Run("changed quota", suite.changedQuota)
+	t.Run("other keys and rules", suite.otherKeysAndRules)
 }
 
 // sixtyPerMinute is the quota of most tests.
@@ -51,11 +51,11 @@ type quotaSuite struct {
 }
 
 // start returns an empty limiter with a random key.
-func (su quotaSuite) start(t *testing.T) quotaLimiter {
+func (suite quotaSuite) start(t *testing.T) quotaLimiter {
 	t.Parallel()
 
 	clk := newFakeClock() // 10:30 in UTC
-	limiter, key := requirePort(t, "limit.Limiter", su.open(t, clk)), rand.Text()
+	limiter, key := requirePort(t, "limit.Limiter", suite.open(t, clk)), rand.Text()
 	with := func(do func(context.Context, limit.Quota, string) (limit.QuotaStatus,
 		error)) func(limit.Quota) limit.QuotaStatus {
 		return func(q limit.Quota) limit.QuotaStatus {
@@ -78,8 +78,8 @@ func (su quotaSuite) start(t *testing.T) quotaLimiter {
 }
 
 // concurrentCalls checks that 200 concurrent calls exceed neither the minute nor the day.
-func (su quotaSuite) concurrentCalls(t *testing.T) {
-	limiter := su.start(t)
+func (suite quotaSuite) concurrentCalls(t *testing.T) {
+	limiter := suite.start(t)
 	SpendAtOnce(t, limiter, sixtyPerMinute, limiter.key, 200, 60)
 
 	// 60 of the 90 calls of the day have been used above.
@@ -88,8 +88,8 @@ func (su quotaSuite) concurrentCalls(t *testing.T) {
 
 // remainingCalls checks the status of a new key and after two calls, 20 s apart. The minute is
 // over when the first call is a minute old, the day at midnight in UTC. Status counts no call.
-func (su quotaSuite) remainingCalls(t *testing.T) {
-	limiter := su.start(t)
+func (suite quotaSuite) remainingCalls(t *testing.T) {
+	limiter := suite.start(t)
 	fresh := limiter.look(sixtyPerMinute)
 	require.Equal(
 		t,
@@ -125,8 +125,8 @@ func (su quotaSuite) remainingCalls(t *testing.T) {
 
 // windowAcrossAMinute checks that the minute is a sliding window: calls of the previous minute
 // still count.
-func (su quotaSuite) windowAcrossAMinute(t *testing.T) {
-	limiter := su.start(t)
+func (suite quotaSuite) windowAcrossAMinute(t *testing.T) {
+	limiter := suite.start(t)
 	limiter.Advance(59 * time.Second)
 
 	for range 60 {
@@ -148,8 +148,8 @@ func (su quotaSuite) windowAcrossAMinute(t *testing.T) {
 
 // midnightInUTC checks that the day ends at midnight in UTC, and that a call that one window
 // refuses is not recorded in the other.
-func (su quotaSuite) midnightInUTC(t *testing.T) {
-	limiter := su.start(t)
+func (suite quotaSuite) midnightInUTC(t *testing.T) {
+	limiter := suite.start(t)
 	five := limit.Quota{PerMinute: 8, PerDay: 5}
 
 	limiter.Advance(untilMidnight - 30*time.Second)
@@ -181,8 +181,8 @@ func (su quotaSuite) midnightInUTC(t *testing.T) {
 
 // refusedCallsAreNotRecorded checks that a client that keeps calling gets its quota back after
 // a minute.
-func (su quotaSuite) refusedCallsAreNotRecorded(t *testing.T) {
-	limiter := su.start(t)
+func (suite quotaSuite) refusedCallsAreNotRecorded(t *testing.T) {
+	limiter := suite.start(t)
 	for range 60 {
 		limiter.spend(sixtyPerMinute)
 	}
@@ -202,8 +202,8 @@ func (su quotaSuite) refusedCallsAreNotRecorded(t *testing.T) {
 
 // bothWindowsAreUsedUp checks that both windows are named, and that RetryAfter is the longer
 // wait.
-func (su quotaSuite) bothWindowsAreUsedUp(t *testing.T) {
-	limiter := su.start(t)
+func (suite quotaSuite) bothWindowsAreUsedUp(t *testing.T) {
+	limiter := suite.start(t)
 	one := limit.Quota{PerMinute: 1, PerDay: 1}
 	require.True(t, limiter.spend(one).Allowed)
 
@@ -214,8 +214,8 @@ func (su quotaSuite) bothWindowsAreUsedUp(t *testing.T) {
 
 // leastWaitIsASecond checks that RetryAfter is at least a second, because the header has whole
 // seconds.
-func (su quotaSuite) leastWaitIsASecond(t *testing.T) {
-	limiter := su.start(t)
+func (suite quotaSuite) leastWaitIsASecond(t *testing.T) {
+	limiter := suite.start(t)
 	one := limit.Quota{PerMinute: 1}
 	require.True(t, limiter.spend(one).Allowed)
 	limiter.Advance(time.Minute - time.Microsecond)
@@ -227,8 +227,8 @@ func (su quotaSuite) leastWaitIsASecond(t *testing.T) {
 
 // changedQuota checks that recorded calls count in a larger and in a smaller quota. PerDay 0
 // means no limit of the day.
-func (su quotaSuite) changedQuota(t *testing.T) {
-	limiter := su.start(t)
+func (suite quotaSuite) changedQuota(t *testing.T) {
+	limiter := suite.start(t)
 	for range 60 {
 		limiter.spend(sixtyPerMinute)
 		limiter.Advance(100 * time.Millisecond)
@@ -257,8 +257,8 @@ func (su quotaSuite) changedQuota(t *testing.T) {
 
 // otherKeysAndRules checks that keys are distinguished by case and bytes, and that a rule does
 // not share its count with a quota.
-func (su quotaSuite) otherKeysAndRules(t *testing.T) {
-	limiter := su.start(t)
+func (suite quotaSuite) otherKeysAndRules(t *testing.T) {
+	limiter := suite.start(t)
 	one := limit.Quota{PerMinute: 1, PerDay: 1}
 	require.True(t, limiter.spend(one).Allowed)
 

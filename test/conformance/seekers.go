@@ -130,14 +130,14 @@ func newNotification(user, cause string, at time.Time) jobseeker.Notification {
 
 // Notifications checks the port jobseeker.Notifications.
 func Notifications(t *testing.T, open JobseekerOpener) {
-	su := notificationSuite{open}
-	t.Run("create and list", su.createAndList)
-	t.Run("same cause", su.sameCause)
-	t.Run("same cause, concurrently", su.sameCauseConcurrently)
-	t.Run("rollback", su.rollback)
-	t.Run("pages", su.pages)
-	t.Run("update and delete", su.updateAndDelete)
-	t.Run("retention", su.retention)
+	suite := notificationSuite{open}
+	t.Run("create and list", suite.createAndList)
+	t.Run("same cause", suite.sameCause)
+	t.Run("same cause, concurrently", suite.sameCauseConcurrently)
+	t.Run("rollback", suite.rollback)
+	t.Run("pages", suite.pages)
+	t.Run("update and delete", suite.updateAndDelete)
+	t.Run("retention", suite.retention)
 }
 
 // notificationSuite has the subtests of Notifications.
@@ -147,8 +147,8 @@ type notificationSuite struct {
 
 // createAndList checks that a notification is read as it was created. Create without
 // notifications does nothing.
-func (su notificationSuite) createAndList(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite notificationSuite) createAndList(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	notification := newNotification(newID(), newID(), now)
 	require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 	require.NoError(t, storage.Notifications.Create(context.Background()))
@@ -160,8 +160,8 @@ func (su notificationSuite) createAndList(t *testing.T) {
 
 // sameCause checks that a user gets one notification of an event that is delivered more than
 // once.
-func (su notificationSuite) sameCause(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite notificationSuite) sameCause(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user, cause := newID(), newID()
 	require.NoError(t, storage.Notifications.Create(context.Background(), newNotification(user, cause, now)))
 	require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
@@ -177,8 +177,8 @@ func (su notificationSuite) sameCause(t *testing.T) {
 
 // sameCauseConcurrently checks that twenty concurrent notifications with the same cause are
 // stored once.
-func (su notificationSuite) sameCauseConcurrently(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite notificationSuite) sameCauseConcurrently(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user, cause := newID(), newID()
 	runConcurrently(t, 20, func(int) error {
 		return storage.Notifications.Create(context.Background(), newNotification(user, cause, now))
@@ -190,8 +190,8 @@ func (su notificationSuite) sameCauseConcurrently(t *testing.T) {
 }
 
 // rollback checks that a transaction that fails stores no notification.
-func (su notificationSuite) rollback(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite notificationSuite) rollback(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	notification, errFailed := newNotification(newID(), newID(), now), errors.New("boom")
 	require.ErrorIs(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 		require.NoError(t, storage.Notifications.Create(ctx, notification))
@@ -203,8 +203,8 @@ func (su notificationSuite) rollback(t *testing.T) {
 }
 
 // pages checks that pages of two contain all notifications of the user, newest first.
-func (su notificationSuite) pages(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite notificationSuite) pages(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	user := newID()
 
 	var want []jobseeker.Notification
@@ -221,8 +221,8 @@ func (su notificationSuite) pages(t *testing.T) {
 
 // updateAndDelete checks that a deleted notification is not created again by a second delivery
 // of its event.
-func (su notificationSuite) updateAndDelete(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite notificationSuite) updateAndDelete(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	notification := newNotification(newID(), newID(), now)
 	require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 
@@ -271,8 +271,8 @@ func (su notificationSuite) updateAndDelete(t *testing.T) {
 }
 
 // retention checks that old notifications are deleted, also those that the user has deleted.
-func (su notificationSuite) retention(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite notificationSuite) retention(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 
 	user := newID()
 	for i := range 5 {

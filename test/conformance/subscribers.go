@@ -14,11 +14,11 @@ import (
 
 // Subscribers checks the port jobseeker.Subscribers.
 func Subscribers(t *testing.T, open JobseekerOpener) {
-	su := subscriberSuite{open}
-	t.Run("get or create", su.getOrCreate)
-	t.Run("get or create, concurrently", su.getOrCreateConcurrently)
-	t.Run("get by ids", su.getByIDs)
-	t.Run("delete", su.delete)
+	suite := subscriberSuite{open}
+	t.Run("get or create", suite.getOrCreate)
+	t.Run("get or create, concurrently", suite.getOrCreateConcurrently)
+	t.Run("get by ids", suite.getByIDs)
+	t.Run("delete", suite.delete)
 }
 
 // subscriberSuite has the subtests of Subscribers.
@@ -28,8 +28,8 @@ type subscriberSuite struct {
 
 // getOrCreate checks that addresses of the same mailbox belong to one subscriber, with the
 // address that was stored first.
-func (su subscriberSuite) getOrCreate(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+func (suite subscriberSuite) getOrCreate(t *testing.T) {
+	s, now := openJobseeker(t, suite.open)
 	first := jobseeker.Subscriber{ID: newID(), Email: "Zoë+jobs@example.org", Mailbox: "zoë@example.org", CreatedAt: now}
 
 	second := jobseeker.Subscriber{ID: newID(), Email: "zoë@example.org", Mailbox: first.Mailbox, CreatedAt: now}
@@ -42,8 +42,8 @@ func (su subscriberSuite) getOrCreate(t *testing.T) {
 
 // getOrCreateConcurrently checks that eight concurrent calls with an address return the same
 // subscriber.
-func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
+func (suite subscriberSuite) getOrCreateConcurrently(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
 	got := make([]jobseeker.Subscriber, 8)
 
 	var wg sync.WaitGroup
@@ -66,10 +66,10 @@ func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
 }
 
 // getByIDs checks that unknown ids are omitted, also among 2,000 ids.
-func (su subscriberSuite) getByIDs(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
-	a := su.create(t, storage.Subscribers, "a@example.org", now)
-	b := su.create(t, storage.Subscribers, "b@example.org", now)
+func (suite subscriberSuite) getByIDs(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
+	a := suite.create(t, storage.Subscribers, "a@example.org", now)
+	b := suite.create(t, storage.Subscribers, "b@example.org", now)
 	found, err := storage.Subscribers.GetByIDs(t.Context(), []string{a.ID, b.ID, newID()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]jobseeker.Subscriber{a.ID: a, b.ID: b}, found)
@@ -85,11 +85,11 @@ func (su subscriberSuite) getByIDs(t *testing.T) {
 
 // delete checks that a subscriber is deleted with searches and matches, and that the id of a
 // user, who is no subscriber, deletes nothing.
-func (su subscriberSuite) delete(t *testing.T) {
-	storage, now := openJobseeker(t, su.open)
-	deleted := su.create(t, storage.Subscribers, "a@example.org", now)
+func (suite subscriberSuite) delete(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
+	deleted := suite.create(t, storage.Subscribers, "a@example.org", now)
 
-	other := su.create(t, storage.Subscribers, "b@example.org", now)
+	other := suite.create(t, storage.Subscribers, "b@example.org", now)
 	for _, subscriber := range []jobseeker.Subscriber{deleted, other} {
 		search := newSearch(subscriber.ID, true, now)
 		storeSearches(t, storage, search)
@@ -119,7 +119,7 @@ func (su subscriberSuite) delete(t *testing.T) {
 }
 
 // create creates a subscriber with the address.
-func (su subscriberSuite) create(
+func (suite subscriberSuite) create(
 	t *testing.T, subscribers jobseeker.Subscribers, email string, now time.Time,
 ) jobseeker.Subscriber {
 	t.Helper()

@@ -15,49 +15,61 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Tasks checks the port task.Store: one worker at a time executes a task, which is
-// repeated until it is done or dead.
+// Tasks checks the port task.Store. The states of a task are:
+//
+//	waiting → running → done     the attempt succeeded
+//	          running → waiting  the attempt failed, or its lease expired; the task is due again at RunAt
+//	          running → dead     the last attempt failed
+//	dead    → waiting            an operator retries the task
+//
+// A worker that starts a task gets a lease. Until the lease expires, no other worker can start the
+// task. Workers learn of due tasks by references, which are sent through a queue and can be lost,
+// late or repeated. Therefore Due returns a reference again if its task is not started.
 func Tasks(t *testing.T, open DatabaseOpener) {
-	su := taskSuite{open}
-	t.Run("clock set back", su.clockSetBack)
-	t.Run("add, start, done", su.addStartDone)
-	t.Run("rollback", su.rollback)
-	t.Run("duplicate key", su.duplicateKey)
-	t.Run("duplicate key, concurrently", su.duplicateKeyConcurrently)
-	t.Run("start with a clock slightly behind", su.startWithAClockSlightlyBehind)
-	t.Run("group runs one task", su.groupRunsOneTask)
-	t.Run("group, concurrently", su.groupConcurrently)
-	t.Run("group of a killed worker", su.groupOfAKilledWorker)
-	t.Run("group of a failed task", su.groupOfAFailedTask)
-	t.Run("group in which a task waits", su.groupInWhichATaskWaits)
-	t.Run("attempt that does not count", su.attemptThatDoesNotCount)
-	t.Run("dead tasks before a time", su.deadTasksBeforeATime)
-	t.Run("task is not started before RunAt", su.taskIsNotStartedBeforeRunAt)
-	t.Run("lost references", su.lostReferences)
-	t.Run("postponed references", su.postponedReferences)
-	t.Run("expired lease", su.expiredLease)
-	t.Run("failed task is due at RunAt", su.failedTaskIsDueAtRunAt)
-	t.Run("retry and drop dead tasks", su.retryAndDropDeadTasks)
-	t.Run("backlog", su.backlog)
-	t.Run("retention", su.retention)
-	t.Run("concurrent sweeps and workers", su.concurrentSweepsAndWorkers)
+	suite := taskSuite{open}
+	t.Run("clock set back", suite.clockSetBack)
+	t.Run("add, start, done", suite.addStartDone)
+	t.Run("rollback", suite.rollback)
+	t.Run("duplicate key", suite.duplicateKey)
+	t.Run("duplicate key, concurrently", suite.duplicateKeyConcurrently)
+	t.Run("start with a clock slightly behind", suite.startWithAClockSlightlyBehind)
+	t.Run("group runs one task", suite.groupRunsOneTask)
+	t.Run("group, concurrently", suite.groupConcurrently)
+	t.Run("group of a killed worker", suite.groupOfAKilledWorker)
+	t.Run("group of a failed task", suite.groupOfAFailedTask)
+	t.Run("group in which a task waits", suite.groupInWhichATaskWaits)
+	t.Run("attempt that does not count", suite.attemptThatDoesNotCount)
+	t.Run("dead tasks before a time", suite.deadTasksBeforeATime)
+	t.Run("task is not started before RunAt", suite.taskIsNotStartedBeforeRunAt)
+	t.Run("lost references", suite.lostReferences)
+	t.Run("postponed references", suite.postponedReferences)
+	t.Run("expired lease", suite.expiredLease)
+	t.Run("failed task is due at RunAt", suite.failedTaskIsDueAtRunAt)
+	t.Run("retry and drop dead tasks", suite.retryAndDropDeadTasks)
+	t.Run("backlog", suite.backlog)
+	t.Run("retention", suite.retention)
+	t.Run("concurrent sweeps and workers", suite.concurrentSweepsAndWorkers)
 }
 
 // unknownTask is an id that no task has.
 const unknownTask = "00000000-0000-7000-8000-000000000000"
+
+// taskLease is the duration of the leases of the suite.
+const taskLease = 30 * time.Second
 
 // taskSuite has the subtests of Tasks.
 type taskSuite struct {
 	open DatabaseOpener
 }
 
-// fresh returns an empty database and its clock.
-func (su taskSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
+// fresh returns an empty database and the clock that the database uses. The subtest runs in
+// parallel.
+func (suite taskSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	t.Helper()
 	t.Parallel()
 
 	clk := newFakeClock()
-	database := su.open(t, clk)
+	database := suite.open(t, clk)
 	requirePorts(t, database)
 
 	if database.Tasks == nil {
@@ -67,14 +79,14 @@ func (su taskSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	return database, clk
 }
 
-// add adds the tasks outside of a transaction.
-func (su taskSuite) add(t *testing.T, database adapters.Database, tasks ...task.Task) {
+// add adds the tasks, without references: Due returns the references of those that are due.
+func (suite taskSuite) add(t *testing.T, database adapters.Database, tasks ...task.Task) {
 	t.Helper()
 	require.NoError(t, database.Tasks.Add(t.Context(), tasks...))
 }
 
-// due returns the ids of the due tasks, which are reserved for a while.
-func (su taskSuite) due(t *testing.T, database adapters.Database) (ids []string) {
+// due returns the ids of the due tasks. Due does not return a reference again for some minutes.
+func (suite taskSuite) due(t *testing.T, database adapters.Database) (ids []string) {
 	t.Helper()
 
 	refs, err := database.Tasks.Due(t.Context(), 100)
@@ -87,168 +99,192 @@ func (su taskSuite) due(t *testing.T, database adapters.Database) (ids []string)
 	return ids
 }
 
-// start starts those of the tasks that are due and that no other worker runs, with a lease of
-// 30 seconds.
-func (su taskSuite) start(t *testing.T, database adapters.Database, ids ...string) []task.Task {
+// start starts those of the tasks that are due and that no other worker runs, and returns them.
+func (suite taskSuite) start(t *testing.T, database adapters.Database, ids ...string) []task.Task {
 	t.Helper()
 
-	tasks, err := database.Tasks.Start(t.Context(), ids, 30*time.Second)
+	tasks, err := database.Tasks.Start(t.Context(), ids, taskLease)
 	require.NoError(t, err)
 
 	return tasks
 }
 
 // list returns the tasks in the state.
-func (su taskSuite) list(t *testing.T, database adapters.Database, state task.State) []task.Record {
+func (suite taskSuite) list(t *testing.T, database adapters.Database, state task.State) []task.Record {
 	t.Helper()
 
-	out, err := database.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
+	records, err := database.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
 	require.NoError(t, err)
 
-	return out
+	return records
+}
+
+// record records the outcome of an attempt.
+func (suite taskSuite) record(t *testing.T, database adapters.Database, outcome task.Outcome) {
+	t.Helper()
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), outcome))
 }
 
 // newTask returns a task in the mail queue.
-func (su taskSuite) newTask(key string) task.Task {
+func (suite taskSuite) newTask(key string) task.Task {
 	return task.New("greet", task.Mail, key, map[string]string{"to": "é"})
 }
 
-// clockSetBack checks that tasks that a process added, leased or postponed with a clock two
-// days ahead become due at once when the clock is right, and that a task that was planned
-// before stays planned.
-func (su taskSuite) clockSetBack(t *testing.T) {
-	database, clk := su.fresh(t)
-	planned := su.newTask("planned")
+// clockSetBack checks tasks that a process added, started or postponed while its clock was two days
+// ahead: they are due as soon as the clock is right. A task that was planned before the clock was
+// wrong stays planned.
+func (suite taskSuite) clockSetBack(t *testing.T) {
+	database, clk := suite.fresh(t)
+	planned := suite.newTask("planned")
 	planned.RunAt = clk.Now().Add(30 * time.Hour)
-	su.add(t, database, planned, su.newTask("retried"))
-	clk.Advance(48 * time.Hour)
+	suite.add(t, database, planned, suite.newTask("retried"))
 
-	planned.Key, planned.RunAt = "later", clk.Now().Add(time.Hour)
-	su.add(t, database, su.newTask("leased"), su.newTask("added"), planned)
+	// Set the clock wrong, and add, start and postpone tasks.
+	const clockError = 48 * time.Hour
 
-	ids := map[string]string{}
-	for _, r := range su.list(t, database, task.Waiting) {
-		ids[r.Key] = r.ID
+	clk.Advance(clockError)
+
+	later := suite.newTask("later")
+	later.RunAt = clk.Now().Add(time.Hour)
+	suite.add(t, database, suite.newTask("leased"), suite.newTask("added"), later)
+
+	ids := map[string]string{} // by key
+	for _, record := range suite.list(t, database, task.Waiting) {
+		ids[record.Key] = record.ID
 	}
 
-	su.due(t, database)
-	require.Len(t, su.start(t, database, ids["leased"], ids["retried"]), 2)
-	require.NoError(
-		t,
-		database.Tasks.RecordOutcomes(
-			t.Context(),
-			task.Outcome{Run: task.Run{ID: ids["retried"], Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute)},
-		),
-	)
-	clk.Advance(-48 * time.Hour)
-	require.ElementsMatch(t, []string{ids["leased"], ids["added"], ids["retried"], ids["later"]}, su.due(t, database))
+	suite.due(t, database)
+	require.Len(t, suite.start(t, database, ids["leased"], ids["retried"]), 2)
+	suite.record(t, database, task.Outcome{
+		Run:   task.Run{ID: ids["retried"], Attempt: 1},
+		State: task.Waiting,
+		RunAt: clk.Now().Add(time.Minute),
+	})
+
+	// Set the clock right: only the task that was planned with the right clock is not due.
+	clk.Advance(-clockError)
+	require.ElementsMatch(t, []string{ids["leased"], ids["added"], ids["retried"], ids["later"]}, suite.due(t, database))
 	clk.Advance(30 * time.Second)
-	require.Empty(t, su.start(t, database, ids["planned"]))
+	require.Empty(t, suite.start(t, database, ids["planned"]))
 }
 
-// addStartDone follows a task to its end: it is referenced, started by one worker, and never
-// due again.
-func (su taskSuite) addStartDone(t *testing.T) {
-	database, clk := su.fresh(t)
-	queued := su.newTask("a")
+// addStartDone checks a task in its states waiting, running and done: a reference to it is due, one
+// worker starts it, and after it is done, it is never due again.
+func (suite taskSuite) addStartDone(t *testing.T) {
+	database, clk := suite.fresh(t)
+	queued := suite.newTask("a")
 	queued.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	su.add(t, database, queued)
+	suite.add(t, database, queued)
 
+	// The task is waiting.
 	refs, err := database.Tasks.Due(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, refs, 1)
 	require.Equal(t, task.Reference{Queue: task.Mail, Kind: "greet", ID: refs[0].ID, Enqueues: 1}, refs[0])
 
-	started := su.start(t, database, refs[0].ID, unknownTask)
+	// A worker starts the task: it is running, with the fields with which it was added.
+	started := suite.start(t, database, refs[0].ID, unknownTask)
 	require.Len(t, started, 1)
 
-	got := started[0]
-	require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, queued.Trace, 1},
-		[]any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt})
-	require.True(t, clk.Now().Equal(got.CreatedAt))
-	require.Empty(t, su.start(t, database, got.ID), "another worker has reserved it")
-	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
-		task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
+	running := started[0]
+	require.Equal(t, "greet", running.Kind)
+	require.Equal(t, task.Mail, running.Queue)
+	require.Equal(t, "a", running.Key)
+	require.Equal(t, string(queued.Payload), string(running.Payload))
+	require.Equal(t, queued.Trace, running.Trace)
+	require.Equal(t, 1, running.Attempt)
+	require.True(t, clk.Now().Equal(running.CreatedAt))
+	require.Empty(t, suite.start(t, database, running.ID), "another worker has reserved it")
+
+	// The worker has executed the task: it is done.
+	suite.record(t, database, task.Outcome{Run: task.Run{ID: running.ID, Attempt: 1}, State: task.Done})
 	clk.Advance(24 * time.Hour)
-	require.Empty(t, su.due(t, database))
-	require.Len(t, su.list(t, database, task.Done), 1)
+	require.Empty(t, suite.due(t, database))
+	require.Len(t, suite.list(t, database, task.Done), 1)
 }
 
 // rollback checks that a transaction that fails adds no task, and that its key can be used by a
 // later one.
-func (su taskSuite) rollback(t *testing.T) {
-	database, _ := su.fresh(t)
+func (suite taskSuite) rollback(t *testing.T) {
+	database, _ := suite.fresh(t)
 	errFailed := errors.New("boom")
-	require.ErrorIs(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
-		require.NoError(t, database.Tasks.Add(ctx, su.newTask("a")))
+
+	err := database.Tx.Do(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, database.Tasks.Add(ctx, suite.newTask("a")))
 		return errFailed
-	}), errFailed)
-	require.Empty(t, su.due(t, database))
-	require.NoError(t, database.Tx.Do(t.Context(),
-		func(ctx context.Context) error { return database.Tasks.Add(ctx, su.newTask("a")) }))
-	require.Len(t, su.due(t, database), 1)
+	})
+	require.ErrorIs(t, err, errFailed)
+	require.Empty(t, suite.due(t, database))
+
+	err = database.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return database.Tasks.Add(ctx, suite.newTask("a"))
+	})
+	require.NoError(t, err)
+	require.Len(t, suite.due(t, database), 1)
 }
 
 // duplicateKey checks that a second task with the same kind and key is ignored, even after the
 // first is done.
-func (su taskSuite) duplicateKey(t *testing.T) {
-	database, _ := su.fresh(t)
-	su.add(t, database, su.newTask("a"), su.newTask("b"))
-	su.add(t, database, su.newTask("a"), su.newTask("c"))
+func (suite taskSuite) duplicateKey(t *testing.T) {
+	database, _ := suite.fresh(t)
+	suite.add(t, database, suite.newTask("a"), suite.newTask("b"))
+	suite.add(t, database, suite.newTask("a"), suite.newTask("c"))
 
-	ids := su.due(t, database)
-	require.Len(t, ids, 3)
+	ids := suite.due(t, database)
+	require.Len(t, ids, 3, "a, b and c")
 
-	for _, queued := range su.start(t, database, ids...) {
-		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{
+	for _, queued := range suite.start(t, database, ids...) {
+		suite.record(t, database, task.Outcome{
 			Run:   task.Run{ID: queued.ID, Attempt: 1},
 			State: task.Done,
-		}))
+		})
 	}
 
-	su.add(t, database, su.newTask("a"))
-	require.Empty(t, su.due(t, database))
+	suite.add(t, database, suite.newTask("a"))
+	require.Empty(t, suite.due(t, database))
 }
 
 // duplicateKeyConcurrently checks that twenty concurrent tasks with the same key are one task.
-func (su taskSuite) duplicateKeyConcurrently(t *testing.T) {
-	database, _ := su.fresh(t)
+func (suite taskSuite) duplicateKeyConcurrently(t *testing.T) {
+	database, _ := suite.fresh(t)
 
 	var group sync.WaitGroup
 	for range 20 {
-		group.Go(func() { require.NoError(t, database.Tasks.Add(context.Background(), su.newTask("a"))) })
+		group.Go(func() { require.NoError(t, database.Tasks.Add(context.Background(), suite.newTask("a"))) })
 	}
 
 	group.Wait()
-	require.Len(t, su.due(t, database), 1)
+	require.Len(t, suite.due(t, database), 1)
 }
 
 // startWithAClockSlightlyBehind checks that a worker whose clock is two seconds behind starts a
 // task that was due in the process that added it.
-func (su taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
-	database, clk := su.fresh(t)
-	task := su.newTask("a")
-	task.RunAt = clk.Now().Add(2 * time.Second) // by the clock of the process that reserved it
-	refs, err := database.Tasks.AddAndReserve(t.Context(), task)
+func (suite taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
+	database, clk := suite.fresh(t)
+	queued := suite.newTask("a")
+	queued.RunAt = clk.Now().Add(2 * time.Second) // now, by the clock of the process that adds it
+	refs, err := database.Tasks.AddAndReserve(t.Context(), queued)
 	require.NoError(t, err)
-	require.Len(t, su.start(t, database, refs[0].ID), 1)
+	require.Len(t, suite.start(t, database, refs[0].ID), 1)
 }
 
-// addGroup adds tasks to a group and returns their ids. Each task is due before the previous task.
-func (su taskSuite) addGroup(
+// addGroup adds n tasks to a group and returns their ids. All tasks are due, each a microsecond
+// before the previous one: a task that is later than another one of its group would not be added.
+func (suite taskSuite) addGroup(
 	t *testing.T, database adapters.Database, clk *fakeClock, group string, n int,
 ) (ids []string) {
 	t.Helper()
 
 	for i := range n {
-		task := su.newTask(fmt.Sprint(group, i))
-		task.Group, task.RunAt = group, clk.Now().Add(-time.Duration(i)*time.Microsecond)
-		su.add(t, database, task)
+		queued := suite.newTask(fmt.Sprint(group, i))
+		queued.Group = group
+		queued.RunAt = clk.Now().Add(-time.Duration(i) * time.Microsecond)
+		suite.add(t, database, queued)
 	}
 
-	for _, r := range su.list(t, database, task.Waiting) {
-		if r.Group == group {
-			ids = append(ids, r.ID)
+	for _, record := range suite.list(t, database, task.Waiting) {
+		if record.Group == group {
+			ids = append(ids, record.ID)
 		}
 	}
 
@@ -257,62 +293,72 @@ func (su taskSuite) addGroup(
 	return ids
 }
 
-// recordOutcome records the outcome of an attempt.
-func (su taskSuite) recordOutcome(
-	t *testing.T, database adapters.Database, queued task.Task, state task.State, runAt time.Time,
+// endAttempt records the outcome of the current attempt at a task of a group: the new state of the
+// task and, if it is task.Waiting, the time of the next attempt.
+func (suite taskSuite) endAttempt(
+	t *testing.T, database adapters.Database, started task.Task, state task.State, nextAttemptAt time.Time,
 ) {
 	t.Helper()
-	require.NoError(
-		t,
-		database.Tasks.RecordOutcomes(
-			t.Context(),
-			task.Outcome{Run: task.Run{ID: queued.ID, Attempt: queued.Attempt}, Group: queued.Group, State: state, RunAt: runAt},
-		),
-	)
+	suite.record(t, database, task.Outcome{
+		Run:   task.Run{ID: started.ID, Attempt: started.Attempt},
+		Group: started.Group,
+		State: state,
+		RunAt: nextAttemptAt,
+	})
 }
+
+// noNextAttempt is the time of the next attempt at a task that is done or dead.
+var noNextAttempt time.Time
 
 // groupRunsOneTask checks that one task of a group runs at a time, that the next one is due as
 // soon as it ends, and that other groups do not wait.
-func (su taskSuite) groupRunsOneTask(t *testing.T) {
-	database, clk := su.fresh(t)
-	ids := su.addGroup(t, database, clk, "a", 3)
-	otherID := su.addGroup(t, database, clk, "b", 1)
-	require.Len(t, su.due(t, database), 4)
-	require.Len(t, su.start(t, database, append(ids, otherID...)...), 2)
-	require.Empty(t, su.start(t, database, ids...))
+func (suite taskSuite) groupRunsOneTask(t *testing.T) {
+	database, clk := suite.fresh(t)
+	const tasksOfA = 3
+	idsOfA := suite.addGroup(t, database, clk, "a", tasksOfA)
+	idsOfB := suite.addGroup(t, database, clk, "b", 1)
+	require.Len(t, suite.due(t, database), tasksOfA+1)
 
-	for n := range 3 {
-		running := su.list(t, database, task.Running)
-		require.Len(t, running, 2)
+	// Start one task of each group. The other tasks of group a cannot be started.
+	require.Len(t, suite.start(t, database, append(idsOfA, idsOfB...)...), 2)
+	require.Empty(t, suite.start(t, database, idsOfA...))
 
-		for _, r := range running {
-			require.Equal(t, 1, r.Attempt, "a task that waits for its group is not an attempt")
+	// End the tasks of group a one after the other, while the task of group b runs.
+	for ended := range tasksOfA {
+		running := suite.list(t, database, task.Running)
+		require.Len(t, running, 2, "one task of each group")
 
-			if r.Group == "a" {
-				su.recordOutcome(t, database, r.Task, task.Done, time.Time{})
+		for _, record := range running {
+			require.Equal(t, 1, record.Attempt, "a task that waits for its group is not an attempt")
+
+			if record.Group == "a" {
+				suite.endAttempt(t, database, record.Task, task.Done, noNextAttempt)
 			}
 		}
 
-		waiting := su.due(t, database)
-		require.Len(t, waiting, 2-n, "due at once")
-		require.Len(t, su.start(t, database, waiting...), min(1, len(waiting)))
-		require.Empty(t, su.due(t, database))
+		waiting := suite.due(t, database)
+		require.Len(t, waiting, tasksOfA-1-ended, "due at once")
+		require.Len(t, suite.start(t, database, waiting...), min(1, len(waiting)))
+		require.Empty(t, suite.due(t, database))
 	}
 }
 
-// groupConcurrently checks that one of twenty concurrent workers starts a task of the group.
-func (su taskSuite) groupConcurrently(t *testing.T) {
-	database, clk := su.fresh(t)
+// groupConcurrently checks that of twenty concurrent workers, one starts a task of the group. Each
+// worker tries two tasks, one of which is the same for all workers. After the task has ended, again
+// one of the workers starts a task.
+func (suite taskSuite) groupConcurrently(t *testing.T) {
+	database, clk := suite.fresh(t)
 
-	ids := su.addGroup(t, database, clk, "a", 20)
+	ids := suite.addGroup(t, database, clk, "a", 20)
+
 	for range 3 {
-		var group sync.WaitGroup
+		var workers sync.WaitGroup
 		var mu sync.Mutex
+		var started []task.Task // by all workers
 
-		var started []task.Task
 		for _, id := range ids {
-			group.Go(func() {
-				some, err := database.Tasks.Start(context.Background(), []string{id, ids[0]}, 30*time.Second)
+			workers.Go(func() {
+				some, err := database.Tasks.Start(context.Background(), []string{id, ids[0]}, taskLease)
 				require.NoError(t, err)
 				mu.Lock()
 				defer mu.Unlock()
@@ -321,151 +367,169 @@ func (su taskSuite) groupConcurrently(t *testing.T) {
 			})
 		}
 
-		group.Wait()
+		workers.Wait()
 		require.Len(t, started, 1)
-		su.recordOutcome(t, database, started[0], task.Done, time.Time{})
+		suite.endAttempt(t, database, started[0], task.Done, noNextAttempt)
 	}
 }
 
 // groupOfAKilledWorker checks that a group continues when the lease of a killed worker expires,
 // and that a late outcome of that worker does not permit a second task.
-func (su taskSuite) groupOfAKilledWorker(t *testing.T) {
-	database, clk := su.fresh(t)
-	ids := su.addGroup(t, database, clk, "a", 2)
-	su.due(t, database)
+func (suite taskSuite) groupOfAKilledWorker(t *testing.T) {
+	database, clk := suite.fresh(t)
+	ids := suite.addGroup(t, database, clk, "a", 2)
+	suite.due(t, database)
 
-	killed := su.start(t, database, ids...)[0]
+	// A worker starts a task and is killed. When its lease expires, another worker starts either the
+	// same task or the other one.
+	ofKilledWorker := suite.start(t, database, ids...)[0]
 
-	clk.Advance(31 * time.Second)
-	require.Len(t, su.due(t, database), 2)
+	clk.Advance(taskLease + time.Second)
+	require.Len(t, suite.due(t, database), 2)
 
-	next := su.start(t, database, ids...)
+	next := suite.start(t, database, ids...)
 	require.Len(t, next, 1)
-	su.recordOutcome(t, database, killed, task.Done, time.Time{})
 
-	if next[0].ID == killed.ID {
+	// The late outcome of the killed worker does not change the running task.
+	suite.endAttempt(t, database, ofKilledWorker, task.Done, noNextAttempt)
+
+	if next[0].ID == ofKilledWorker.ID {
 		require.Equal(t, 2, next[0].Attempt)
 	} else {
-		require.Len(t, su.list(t, database, task.Running), 1)
+		require.Len(t, suite.list(t, database, task.Running), 1)
 	}
 
-	require.Empty(t, su.start(t, database, ids...), "an outdated outcome does not end the group")
+	require.Empty(t, suite.start(t, database, ids...), "an outdated outcome does not end the group")
 }
 
 // groupOfAFailedTask checks that neither a task that waits for its next attempt nor a dead one
 // blocks its group.
-func (su taskSuite) groupOfAFailedTask(t *testing.T) {
-	database, clk := su.fresh(t)
-	ids := su.addGroup(t, database, clk, "a", 2)
-	su.due(t, database)
+func (suite taskSuite) groupOfAFailedTask(t *testing.T) {
+	database, clk := suite.fresh(t)
+	ids := suite.addGroup(t, database, clk, "a", 2)
+	suite.due(t, database)
 
-	failed := su.start(t, database, ids...)[0]
-	su.recordOutcome(t, database, failed, task.Waiting, clk.Now().Add(time.Hour))
+	// The first task fails and waits for an hour: the other task can be started.
+	failed := suite.start(t, database, ids...)[0]
+	suite.endAttempt(t, database, failed, task.Waiting, clk.Now().Add(time.Hour))
 
-	next := su.start(t, database, su.due(t, database)...)
+	next := suite.start(t, database, suite.due(t, database)...)
 	require.Len(t, next, 1)
 	require.NotEqual(t, failed.ID, next[0].ID)
-	su.recordOutcome(t, database, next[0], task.Dead, time.Time{})
+
+	// The other task is dead: the first one can be started when the hour is over.
+	suite.endAttempt(t, database, next[0], task.Dead, noNextAttempt)
 	clk.Advance(time.Hour)
-	require.Len(t, su.start(t, database, su.due(t, database)...), 1)
+	require.Len(t, suite.start(t, database, suite.due(t, database)...), 1)
 }
 
-// groupInWhichATaskWaits checks that a task is not added to a group in which an earlier or
-// equally early one waits, which will do the same work. A running one may have begun too early
-// to do it.
-func (su taskSuite) groupInWhichATaskWaits(t *testing.T) {
-	database, clk := su.fresh(t)
-	grouped := func(key string, in time.Duration) task.Task {
-		queued := su.newTask(key)
-		queued.Group, queued.RunAt = "a", clk.Now().Add(in)
+// groupInWhichATaskWaits checks that a task is not added to a group in which another task with the
+// same or an earlier RunAt is waiting: that task will do the same work. A running task of the group
+// does not count, because it may have begun too early to do the work.
+func (suite taskSuite) groupInWhichATaskWaits(t *testing.T) {
+	database, clk := suite.fresh(t)
+	dueIn := func(key string, delay time.Duration) task.Task {
+		queued := suite.newTask(key)
+		queued.Group, queued.RunAt = "a", clk.Now().Add(delay)
 		return queued
 	}
 
-	su.add(t, database, grouped("1", time.Minute), grouped("2", time.Hour))
-	su.add(t, database, grouped("3", time.Hour))
-	require.Len(t, su.list(t, database, task.Waiting), 1)
-	su.add(t, database, grouped("4", 0))
-	require.Len(t, su.list(t, database, task.Waiting), 2, "an earlier one is added")
-	require.Len(t, su.start(t, database, su.due(t, database)...), 1)
-	su.add(t, database, grouped("5", 0), grouped("6", 0))
-	require.Len(t, su.list(t, database, task.Waiting), 2, "one that runs does not count")
+	// Tasks 2 and 3 are later than task 1, and are not added.
+	suite.add(t, database, dueIn("1", time.Minute), dueIn("2", time.Hour))
+	suite.add(t, database, dueIn("3", time.Hour))
+	require.Len(t, suite.list(t, database, task.Waiting), 1)
+
+	suite.add(t, database, dueIn("4", 0))
+	require.Len(t, suite.list(t, database, task.Waiting), 2, "an earlier one is added")
+
+	// While task 4 is running, one of two new tasks is added.
+	require.Len(t, suite.start(t, database, suite.due(t, database)...), 1)
+	suite.add(t, database, dueIn("5", 0), dueIn("6", 0))
+	require.Len(t, suite.list(t, database, task.Waiting), 2, "one that runs does not count")
 }
 
 // attemptThatDoesNotCount checks that a worker that stops can return a task without using up
 // one of its attempts.
-func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
-	database, _ := su.fresh(t)
-	su.add(t, database, su.newTask("a"))
+func (suite taskSuite) attemptThatDoesNotCount(t *testing.T) {
+	database, _ := suite.fresh(t)
+	suite.add(t, database, suite.newTask("a"))
 
-	id := su.due(t, database)[0]
+	id := suite.due(t, database)[0]
 	for range 3 {
-		require.Equal(t, 1, su.start(t, database, id)[0].Attempt)
-		require.NoError(
-			t,
-			database.Tasks.RecordOutcomes(
-				t.Context(),
-				task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, Err: "stopping", DoNotCountAttempt: true},
-			),
-		)
+		require.Equal(t, 1, suite.start(t, database, id)[0].Attempt)
+		suite.record(t, database, task.Outcome{
+			Run:               task.Run{ID: id, Attempt: 1},
+			State:             task.Waiting,
+			Err:               "stopping",
+			DoNotCountAttempt: true,
+		})
 	}
 
-	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
-		task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
-	require.Equal(t, 1, su.start(t, database, id)[0].Attempt, "the outcome of a task that does not run is ignored")
+	suite.record(t, database, task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done})
+	require.Equal(t, 1, suite.start(t, database, id)[0].Attempt, "the outcome of a task that does not run is ignored")
 }
 
 // deadTasksBeforeATime checks that a list of dead tasks can be continued before the end time of
 // its last task.
-func (su taskSuite) deadTasksBeforeATime(t *testing.T) {
-	database, clk := su.fresh(t)
+func (suite taskSuite) deadTasksBeforeATime(t *testing.T) {
+	database, clk := suite.fresh(t)
 	for _, key := range []string{"a", "b"} {
-		su.add(t, database, su.newTask(key))
+		suite.add(t, database, suite.newTask(key))
 
-		id := su.due(t, database)[0]
-		su.start(t, database, id)
-		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
-			task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
+		id := suite.due(t, database)[0]
+		suite.start(t, database, id)
+		suite.record(t, database, task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead})
 		clk.Advance(time.Second)
 	}
 
-	all, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
+	newestFirst, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
 	require.NoError(t, err)
-	require.Len(t, all, 2)
+	require.Len(t, newestFirst, 2)
 
-	first, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: all[1].EndedAt, Limit: 10})
+	atEndOfA := task.Filter{State: task.Dead, Before: newestFirst[1].EndedAt, Limit: 10}
+	untilA, err := database.Tasks.List(t.Context(), atEndOfA)
 	require.NoError(t, err)
-	require.Len(t, first, 1)
-	require.Equal(t, "a", first[0].Key)
+	require.Len(t, untilA, 1)
+	require.Equal(t, "a", untilA[0].Key)
 }
 
-// taskIsNotStartedBeforeRunAt checks that a reference that arrives too early starts nothing.
-func (su taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
-	database, clk := su.fresh(t)
-	queued := su.newTask("a")
+// taskIsNotStartedBeforeRunAt checks that a worker that receives a reference before RunAt does not
+// start the task.
+func (suite taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
+	database, clk := suite.fresh(t)
+	queued := suite.newTask("a")
 	queued.RunAt = clk.Now().Add(time.Hour)
 	refs, err := database.Tasks.AddAndReserve(t.Context(), queued)
 	require.NoError(t, err)
-	require.Empty(t, su.start(t, database, refs[0].ID))
-	su.add(t, database,
-		task.Task{Kind: "k", Queue: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
-	require.Empty(t, su.due(t, database))
+	require.Empty(t, suite.start(t, database, refs[0].ID))
+	suite.add(t, database, task.Task{
+		Kind:    "k",
+		Queue:   task.Events,
+		Key:     "b",
+		Payload: []byte("{}"),
+		RunAt:   clk.Now().Add(time.Minute),
+	})
+	require.Empty(t, suite.due(t, database))
 	clk.Advance(time.Minute)
-	require.Len(t, su.due(t, database), 2, "a reserved reference is handed out again")
-	require.Empty(t, su.start(t, database, refs[0].ID))
+	require.Len(t, suite.due(t, database), 2, "a reserved reference is handed out again")
+	require.Empty(t, suite.start(t, database, refs[0].ID))
 	clk.Advance(time.Hour)
-	require.Len(t, su.start(t, database, refs[0].ID), 1)
+	require.Len(t, suite.start(t, database, refs[0].ID), 1)
 }
 
-// lostReferences checks that a task whose references are lost is referenced again about every
-// five minutes, each time with another number.
-func (su taskSuite) lostReferences(t *testing.T) {
-	database, clk := su.fresh(t)
-	refs, err := database.Tasks.AddAndReserve(t.Context(), su.newTask("a"))
+// lostReferences checks that Due returns a new reference to a task about every five minutes if all
+// references are lost, each with another number.
+func (suite taskSuite) lostReferences(t *testing.T) {
+	database, clk := suite.fresh(t)
+	refs, err := database.Tasks.AddAndReserve(t.Context(), suite.newTask("a"))
 	require.NoError(t, err)
 	require.Equal(t, 1, refs[0].Enqueues)
 
-	references, seen := 1, map[int]bool{1: true}
-	for range 6 * 60 { // six hours
+	const minutes = 6 * 60
+	references := 1
+	seen := map[int]bool{1: true} // by the number of the reference
+
+	for range minutes {
 		clk.Advance(time.Minute)
 
 		due, err := database.Tasks.Due(t.Context(), 10)
@@ -480,136 +544,138 @@ func (su taskSuite) lostReferences(t *testing.T) {
 		}
 	}
 
-	// Every five minutes would be 72 references in six hours.
-	require.Greater(t, references, 60)
-	require.Less(t, references, 6*60/5+5)
+	// One reference every five minutes would be 72. The first pauses are shorter, and the pauses may
+	// differ a little.
+	require.Greater(t, references, minutes/6)
+	require.Less(t, references, minutes/5+5)
 }
 
 // postponedReferences checks that references that could not be enqueued are due again at the
 // given time.
-func (su taskSuite) postponedReferences(t *testing.T) {
-	database, clk := su.fresh(t)
-	refs, err := database.Tasks.AddAndReserve(t.Context(), su.newTask("a"), su.newTask("b"))
+func (suite taskSuite) postponedReferences(t *testing.T) {
+	database, clk := suite.fresh(t)
+	refs, err := database.Tasks.AddAndReserve(t.Context(), suite.newTask("a"), suite.newTask("b"))
 	require.NoError(t, err)
 	require.NoError(t, database.Tasks.Postpone(t.Context(), refs, clk.Now().Add(5*time.Second)))
-	require.Empty(t, su.due(t, database))
+	require.Empty(t, suite.due(t, database))
 	clk.Advance(5 * time.Second)
-	require.Len(t, su.due(t, database), 2)
+	require.Len(t, suite.due(t, database), 2)
 }
 
-// expiredLease checks that an extended lease counts, that a task is due again when its lease
-// expires, and that the worker that has lost it learns that and can no longer record an
-// outcome.
-func (su taskSuite) expiredLease(t *testing.T) {
-	database, clk := su.fresh(t)
-	su.add(t, database, su.newTask("a"))
+// expiredLease checks that a worker can extend a lease, and that the task is due again when the
+// lease expires. The worker that has lost the lease can neither extend it nor record an outcome.
+func (suite taskSuite) expiredLease(t *testing.T) {
+	database, clk := suite.fresh(t)
+	suite.add(t, database, suite.newTask("a"))
 
-	id := su.due(t, database)[0]
-	su.start(t, database, id)
+	id := suite.due(t, database)[0]
+	suite.start(t, database, id)
 
-	run := task.Run{ID: id, Attempt: 1}
+	firstRun := task.Run{ID: id, Attempt: 1}
+	unknownRun := task.Run{ID: unknownTask, Attempt: 3}
 
+	// The worker extends the lease after 20 seconds: it expires 50 seconds after the start.
 	clk.Advance(20 * time.Second)
 
-	lost, err := database.Tasks.Extend(t.Context(), []task.Run{run, {ID: unknownTask, Attempt: 3}}, 30*time.Second)
+	lost, err := database.Tasks.Extend(t.Context(), []task.Run{firstRun, unknownRun}, taskLease)
 	require.NoError(t, err)
-	require.Equal(t, []task.Run{{ID: unknownTask, Attempt: 3}}, lost)
+	require.Equal(t, []task.Run{unknownRun}, lost)
 	clk.Advance(20 * time.Second)
-	require.Empty(t, su.due(t, database), "an extended lease counts")
+	require.Empty(t, suite.due(t, database), "an extended lease counts")
 	clk.Advance(11 * time.Second)
-	require.Equal(t, []string{id}, su.due(t, database))
+	require.Equal(t, []string{id}, suite.due(t, database))
 
-	second := su.start(t, database, id)
+	// Another worker starts the task.
+	second := suite.start(t, database, id)
 	require.Len(t, second, 1)
 	require.Equal(t, 2, second[0].Attempt)
 
-	lost, err = database.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
-	require.NoError(t, err)
-	require.Equal(t, []task.Run{run}, lost)
+	secondRun := task.Run{ID: id, Attempt: 2}
 
-	// The result that the holder of the expired lease reports is ignored.
-	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
-		task.Outcome{Run: run, State: task.Dead, Err: "late"}))
-	require.Len(t, su.list(t, database, task.Running), 1)
-	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
-		task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
-	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
-		task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
-	require.Len(t, su.list(t, database, task.Done), 1, "a task that is done stays done")
+	// The first worker has lost its lease, and its outcome is ignored.
+	lost, err = database.Tasks.Extend(t.Context(), []task.Run{firstRun}, taskLease)
+	require.NoError(t, err)
+	require.Equal(t, []task.Run{firstRun}, lost)
+	suite.record(t, database, task.Outcome{Run: firstRun, State: task.Dead, Err: "late"})
+	require.Len(t, suite.list(t, database, task.Running), 1)
+
+	// The outcome of the second worker counts, once.
+	suite.record(t, database, task.Outcome{Run: secondRun, State: task.Done})
+	suite.record(t, database, task.Outcome{Run: secondRun, State: task.Waiting})
+	require.Len(t, suite.list(t, database, task.Done), 1, "a task that is done stays done")
 }
 
 // failedTaskIsDueAtRunAt checks that a failed task is due again at RunAt. Characters that
 // databases cannot store are removed from its error.
-func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
-	database, clk := su.fresh(t)
-	su.add(t, database, su.newTask("a"))
+func (suite taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
+	database, clk := suite.fresh(t)
+	suite.add(t, database, suite.newTask("a"))
 
-	id := su.due(t, database)[0]
-	su.start(t, database, id)
-	require.NoError(
-		t,
-		database.Tasks.RecordOutcomes(
-			t.Context(),
-			task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"},
-		),
-	)
+	id := suite.due(t, database)[0]
+	suite.start(t, database, id)
+	suite.record(t, database, task.Outcome{
+		Run:   task.Run{ID: id, Attempt: 1},
+		State: task.Waiting,
+		RunAt: clk.Now().Add(time.Minute),
+		Err:   "b\x00ad \xff",
+	})
 
-	waiting := su.list(t, database, task.Waiting)
+	waiting := suite.list(t, database, task.Waiting)
 	require.Len(t, waiting, 1)
 	require.Equal(t, "bad ", waiting[0].Err)
-	require.Empty(t, su.due(t, database))
+	require.Empty(t, suite.due(t, database))
 	clk.Advance(time.Minute)
-	require.Equal(t, []string{id}, su.due(t, database))
-	require.Equal(t, 2, su.start(t, database, id)[0].Attempt)
+	require.Equal(t, []string{id}, suite.due(t, database))
+	require.Equal(t, 2, suite.start(t, database, id)[0].Attempt)
 }
 
-// retryAndDropDeadTasks checks that a dead task stays until an operator retries it, with all
-// attempts, or drops it.
-func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
-	database, clk := su.fresh(t)
-	su.add(t, database, su.newTask("a"), su.newTask("b"))
+// retryAndDropDeadTasks checks that a dead task stays dead until an operator retries it or drops it.
+// The attempts at a retried task are counted from 1 again.
+func (suite taskSuite) retryAndDropDeadTasks(t *testing.T) {
+	database, clk := suite.fresh(t)
+	suite.add(t, database, suite.newTask("a"), suite.newTask("b"))
 
-	for _, queued := range su.start(t, database, su.due(t, database)...) {
-		require.NoError(
-			t,
-			database.Tasks.RecordOutcomes(
-				t.Context(),
-				task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead, Err: "no such address"},
-			),
-		)
+	for _, queued := range suite.start(t, database, suite.due(t, database)...) {
+		suite.record(t, database, task.Outcome{
+			Run:   task.Run{ID: queued.ID, Attempt: 1},
+			State: task.Dead,
+			Err:   "no such address",
+		})
 	}
 
 	clk.Advance(30 * 24 * time.Hour)
-	require.Empty(t, su.due(t, database))
+	require.Empty(t, suite.due(t, database))
 
-	dead := su.list(t, database, task.Dead)
+	dead := suite.list(t, database, task.Dead)
 	require.Len(t, dead, 2)
 	require.False(t, dead[0].EndedAt.IsZero())
 
-	n, err := database.Tasks.Retry(t.Context(), []string{dead[0].ID, unknownTask})
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	require.Equal(t, []string{dead[0].ID}, su.due(t, database))
+	retriedID, droppedID := dead[0].ID, dead[1].ID
 
-	n, err = database.Tasks.Drop(t.Context(), []string{dead[1].ID, unknownTask})
+	retried, err := database.Tasks.Retry(t.Context(), []string{retriedID, unknownTask})
 	require.NoError(t, err)
-	require.Equal(t, 1, n)
-	require.Equal(t, 1, su.start(t, database, dead[0].ID)[0].Attempt, "it has all its attempts again")
+	require.Equal(t, 1, retried)
+	require.Equal(t, []string{retriedID}, suite.due(t, database))
 
-	n, err = database.Tasks.Drop(t.Context(), []string{dead[0].ID})
+	dropped, err := database.Tasks.Drop(t.Context(), []string{droppedID, unknownTask})
 	require.NoError(t, err)
-	require.Zero(t, n, "a running task is not dropped")
-	require.Empty(t, su.list(t, database, task.Dead))
+	require.Equal(t, 1, dropped)
+	require.Equal(t, 1, suite.start(t, database, retriedID)[0].Attempt, "it has all its attempts again")
+
+	dropped, err = database.Tasks.Drop(t.Context(), []string{retriedID})
+	require.NoError(t, err)
+	require.Zero(t, dropped, "a running task is not dropped")
+	require.Empty(t, suite.list(t, database, task.Dead))
 }
 
-// backlog checks the numbers by queue and state, and the time of the oldest task.
-func (su taskSuite) backlog(t *testing.T) {
-	database, clk := su.fresh(t)
+// backlog checks the number of tasks by queue and state, and the time of the oldest task.
+func (suite taskSuite) backlog(t *testing.T) {
+	database, clk := suite.fresh(t)
 	first := clk.Now()
 
-	su.add(t, database, su.newTask("a"))
+	suite.add(t, database, suite.newTask("a"))
 	clk.Advance(time.Minute)
-	su.add(t, database, su.newTask("b"), su.newTask("c"), task.New("k", task.Events, "d", 1))
+	suite.add(t, database, suite.newTask("b"), suite.newTask("c"), task.New("k", task.Events, "d", 1))
 
 	refs, err := database.Tasks.Due(t.Context(), 1)
 	require.NoError(t, err)
@@ -617,80 +683,81 @@ func (su taskSuite) backlog(t *testing.T) {
 	got, err := database.Tasks.Backlog(t.Context())
 	require.NoError(t, err)
 
-	counted := map[string]task.Backlog{}
-	for _, b := range got {
-		counted[string(b.Queue)+" "+string(b.State)] = b
+	backlogs := map[string]task.Backlog{} // by queue and state
+	for _, backlog := range got {
+		backlogs[string(backlog.Queue)+" "+string(backlog.State)] = backlog
 	}
 
-	require.Len(t, counted, 2)
-	require.Equal(t, 3, counted["mail waiting"].Tasks)
-	require.True(t, first.Equal(counted["mail waiting"].Oldest))
-	require.Equal(t, 1, counted["events waiting"].Tasks)
-	su.start(t, database, refs[0].ID)
+	require.Len(t, backlogs, 2)
+	require.Equal(t, 3, backlogs["mail waiting"].Tasks)
+	require.True(t, first.Equal(backlogs["mail waiting"].Oldest))
+	require.Equal(t, 1, backlogs["events waiting"].Tasks)
+
+	suite.start(t, database, refs[0].ID)
 
 	got, err = database.Tasks.Backlog(t.Context())
 	require.NoError(t, err)
-	require.Len(t, got, 3)
+	require.Len(t, got, 3, "mail waiting, mail running and events waiting")
 }
 
-// retention checks that done and dead tasks expire separately, in batches, and that running
-// ones do not.
-func (su taskSuite) retention(t *testing.T) {
-	database, clk := su.fresh(t)
-	su.add(t, database, su.newTask("a"), su.newTask("b"), su.newTask("c"), su.newTask("open"), su.newTask("dead"))
+// retention checks that done and dead tasks expire separately, in batches, and that running tasks
+// do not expire.
+func (suite taskSuite) retention(t *testing.T) {
+	database, clk := suite.fresh(t)
+	suite.add(t, database, suite.newTask("a"), suite.newTask("b"), suite.newTask("c"))
+	suite.add(t, database, suite.newTask("running"), suite.newTask("dead"))
 
-	for _, queued := range su.start(t, database, su.due(t, database)...) {
+	for _, queued := range suite.start(t, database, suite.due(t, database)...) {
 		switch queued.Key {
-		case "open":
+		case "running": // has no outcome
 		case "dead":
-			require.NoError(
-				t,
-				database.Tasks.RecordOutcomes(t.Context(),
-					task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead}),
-			)
+			suite.record(t, database, task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead})
 		default:
-			require.NoError(
-				t,
-				database.Tasks.RecordOutcomes(t.Context(),
-					task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}),
-			)
+			suite.record(t, database, task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done})
 		}
 	}
 
-	expire := func(kind retention.Kind, want ...int) {
-		for _, want := range want {
-			n, err := retentionOf(t, database.Retention).DeleteBefore(t.Context(), kind, clk.Now(), 2)
+	// requireDeleted deletes batches of at most two tasks that have ended before now. Each batch must
+	// delete the given number of tasks.
+	requireDeleted := func(kind retention.Kind, wantOfBatches ...int) {
+		const batchSize = 2
+
+		for _, want := range wantOfBatches {
+			deleted, err := retentionOf(t, database.Retention).DeleteBefore(t.Context(), kind, clk.Now(), batchSize)
 			require.NoError(t, err)
-			require.Equal(t, want, n, kind)
+			require.Equal(t, want, deleted, kind)
 		}
 	}
 
-	expire(task.DoneTasks, 0)
-	expire(task.DeadTasks, 0)
+	requireDeleted(task.DoneTasks, 0)
+	requireDeleted(task.DeadTasks, 0)
 	clk.Advance(time.Hour)
-	expire(task.DoneTasks, 2, 1, 0)
-	expire(task.DeadTasks, 1, 0)
-	require.Len(t, su.due(t, database), 1)
+	requireDeleted(task.DoneTasks, 2, 1, 0)
+	requireDeleted(task.DeadTasks, 1, 0)
+
+	// The lease of the running task has expired: the task still exists and is due.
+	require.Len(t, suite.due(t, database), 1)
 }
 
 // concurrentSweepsAndWorkers checks that each task is started once, although six processes read
 // references at the same time and every reference is delivered twice.
-func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
-	database, _ := su.fresh(t)
+func (suite taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
+	database, _ := suite.fresh(t)
 	const total = 300
 
 	var tasks []task.Task
 	for i := range total {
-		tasks = append(tasks, su.newTask(fmt.Sprint(i)))
+		tasks = append(tasks, suite.newTask(fmt.Sprint(i)))
 	}
 
-	su.add(t, database, tasks...)
-	var mu sync.Mutex
-	referenced, started := map[string]int{}, map[string]int{}
+	suite.add(t, database, tasks...)
 
-	var group sync.WaitGroup
+	var mu sync.Mutex                                         // guards the maps
+	referenced, started := map[string]int{}, map[string]int{} // counts by task id
+	var processes sync.WaitGroup
+
 	for range 6 {
-		group.Go(func() {
+		processes.Go(func() {
 			for {
 				refs, err := database.Tasks.Due(context.Background(), 9)
 				if err != nil || len(refs) == 0 {
@@ -724,7 +791,7 @@ func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 		})
 	}
 
-	group.Wait()
+	processes.Wait()
 	require.Len(t, referenced, total)
 	require.Len(t, started, total)
 

@@ -189,15 +189,15 @@ func (f *integrationsFixture) log(
 
 // Webhooks checks the port integrations.Webhooks.
 func Webhooks(t *testing.T, open IntegrationsOpener) {
-	su := webhookSuite{open}
-	t.Run("upsert and get", su.upsertAndGet)
-	t.Run("other owner", su.otherOwner)
-	t.Run("delete", su.delete)
-	t.Run("concurrent changes", su.concurrentChanges)
-	t.Run("listener", su.listener)
-	t.Run("subscribed endpoints", su.subscribedEndpoints)
-	t.Run("endpoints with overdue deliveries", su.endpointsWithOverdueDeliveries)
-	t.Run("endpoints of users", su.endpointsOfUsers)
+	suite := webhookSuite{open}
+	t.Run("upsert and get", suite.upsertAndGet)
+	t.Run("other owner", suite.otherOwner)
+	t.Run("delete", suite.delete)
+	t.Run("concurrent changes", suite.concurrentChanges)
+	t.Run("listener", suite.listener)
+	t.Run("subscribed endpoints", suite.subscribedEndpoints)
+	t.Run("endpoints with overdue deliveries", suite.endpointsWithOverdueDeliveries)
+	t.Run("endpoints of users", suite.endpointsOfUsers)
 }
 
 // webhookSuite has the subtests of Webhooks.
@@ -206,8 +206,8 @@ type webhookSuite struct {
 }
 
 // upsertAndGet checks that all fields are stored, and that an outdated version is an error.
-func (su webhookSuite) upsertAndGet(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite webhookSuite) upsertAndGet(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 
 	endpoint := fixture.endpoint(fixture.app, "job.created", "job.closed")
 	for _, ownerID := range []string{endpoint.OwnerID, integrations.AnyOwner} {
@@ -238,8 +238,8 @@ func (su webhookSuite) upsertAndGet(t *testing.T) {
 
 // otherOwner checks that an endpoint can be neither read, changed nor deleted with the id of
 // another owner or application.
-func (su webhookSuite) otherOwner(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite webhookSuite) otherOwner(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 
 	otherApp, mine := fixture.createApp(newID()), fixture.createApp(fixture.app.OwnerID)
@@ -264,8 +264,8 @@ func (su webhookSuite) otherOwner(t *testing.T) {
 }
 
 // delete checks that an endpoint is deleted with its deliveries, and with its application.
-func (su webhookSuite) delete(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite webhookSuite) delete(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint, second := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
 	list, err := fixture.Webhooks.List(fixture.ctx(), endpoint.OwnerID,
 		integrations.EndpointFilter{AppID: endpoint.AppID}, "", 9)
@@ -285,8 +285,8 @@ func (su webhookSuite) delete(t *testing.T) {
 
 // concurrentChanges checks that Get in a transaction locks the endpoint, so that none of ten
 // concurrent changes is lost.
-func (su webhookSuite) concurrentChanges(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite webhookSuite) concurrentChanges(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	runConcurrently(t, 10, func(int) error {
 		return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
@@ -308,8 +308,8 @@ func (su webhookSuite) concurrentChanges(t *testing.T) {
 
 // listener checks that the temporary endpoint of a developer's command is deleted when it has
 // not been extended in time.
-func (su webhookSuite) listener(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite webhookSuite) listener(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	usual, endpoint := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
 	until := fixture.clk.Now().Add(time.Minute)
 	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
@@ -323,8 +323,8 @@ func (su webhookSuite) listener(t *testing.T) {
 
 // subscribedEndpoints checks that the active endpoints for an event are found in pages, and
 // that a change of events or status is effective at once.
-func (su webhookSuite) subscribedEndpoints(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite webhookSuite) subscribedEndpoints(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	first := fixture.endpoint(fixture.app, "job.created", "job.closed")
 	second := fixture.endpoint(fixture.app, "job.created")
 	third := fixture.endpoint(fixture.createApp(newID()), "job.created")
@@ -342,8 +342,8 @@ func (su webhookSuite) subscribedEndpoints(t *testing.T) {
 
 // endpointsWithOverdueDeliveries checks that active endpoints with deliveries that have been
 // due for a while are found. Listeners fetch their deliveries themselves.
-func (su webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	overdue := fixture.endpoint(fixture.app, "job.created")
 	later := fixture.endpoint(fixture.app, "job.created")
 	paused := fixture.endpoint(fixture.app, "job.created")
@@ -367,8 +367,8 @@ func (su webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 // endpointsOfUsers checks that an event about users is delivered to the endpoints of their own
 // applications, and of applications to which one of them has consented. The event is about 504
 // users, such as the members of a large organization.
-func (su webhookSuite) endpointsOfUsers(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite webhookSuite) endpointsOfUsers(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	const kind = "application.submitted"
 	applicant := newID()
 	colleague := newID()

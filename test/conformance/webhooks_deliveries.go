@@ -14,15 +14,15 @@ import (
 
 // Deliveries checks the delivery of messages by the port integrations.Deliveries.
 func Deliveries(t *testing.T, open IntegrationsOpener) {
-	su := deliverySuite{open}
-	t.Run("enqueue twice", su.enqueueTwice)
-	t.Run("next due", su.nextDue)
-	t.Run("one result of each attempt", su.oneResultOfEachAttempt)
-	t.Run("paused and replayed during an attempt", su.pausedAndReplayedDuringAnAttempt)
-	t.Run("batches", su.batches)
-	t.Run("worker and event at once", su.workerAndEventAtOnce)
-	t.Run("order and due time", su.orderAndDueTime)
-	t.Run("deleted and paused endpoints", su.deletedAndPausedEndpoints)
+	suite := deliverySuite{open}
+	t.Run("enqueue twice", suite.enqueueTwice)
+	t.Run("next due", suite.nextDue)
+	t.Run("one result of each attempt", suite.oneResultOfEachAttempt)
+	t.Run("paused and replayed during an attempt", suite.pausedAndReplayedDuringAnAttempt)
+	t.Run("batches", suite.batches)
+	t.Run("worker and event at once", suite.workerAndEventAtOnce)
+	t.Run("order and due time", suite.orderAndDueTime)
+	t.Run("deleted and paused endpoints", suite.deletedAndPausedEndpoints)
 }
 
 // deliverySuite has the subtests of Deliveries.
@@ -32,8 +32,8 @@ type deliverySuite struct {
 
 // enqueueTwice checks that an event that is handled twice is delivered once, with the bytes of
 // the first message, of which receivers check the signature.
-func (su deliverySuite) enqueueTwice(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliverySuite) enqueueTwice(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	delivery := fixture.queue(endpoint)
 	second := delivery
@@ -53,8 +53,8 @@ func (su deliverySuite) enqueueTwice(t *testing.T) {
 }
 
 // nextDue checks the time at which the next delivery to an endpoint is due, or nil.
-func (su deliverySuite) nextDue(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliverySuite) nextDue(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
 	next := func() *time.Time {
@@ -77,8 +77,8 @@ func (su deliverySuite) nextDue(t *testing.T) {
 
 // oneResultOfEachAttempt checks that two workers with the same delivery record one result, that
 // of the current attempt.
-func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliverySuite) oneResultOfEachAttempt(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	for range 3 {
@@ -121,8 +121,8 @@ func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 // pausedAndReplayedDuringAnAttempt checks that a pause fails the pending deliveries, and that a
 // result of an attempt that began before a replay is not stored as the result of the next
 // attempt.
-func (su deliverySuite) pausedAndReplayedDuringAnAttempt(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliverySuite) pausedAndReplayedDuringAnAttempt(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	fixture.queue(endpoint)
 
@@ -148,8 +148,8 @@ func (su deliverySuite) pausedAndReplayedDuringAnAttempt(t *testing.T) {
 
 // batches checks that batches of three contain each delivery once, the one that has been due
 // for longest first.
-func (su deliverySuite) batches(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliverySuite) batches(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 
 	want := map[string]bool{}
@@ -178,8 +178,8 @@ func (su deliverySuite) batches(t *testing.T) {
 // workerAndEventAtOnce checks that no delivery is forgotten if it is enqueued just when the
 // worker of its endpoint reads the deliveries: either the worker reads it, or a second task
 // waits.
-func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliverySuite) workerAndEventAtOnce(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	deliver := func() task.Task {
 		queued := task.New("deliver", task.Webhooks, newID(), struct{}{})
@@ -248,8 +248,8 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 
 // orderAndDueTime checks that deliveries are read in the order of their due times, with their
 // earlier attempts.
-func (su deliverySuite) orderAndDueTime(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliverySuite) orderAndDueTime(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	first := fixture.queue(endpoint)
 	fixture.clk.Advance(time.Second)
@@ -282,8 +282,8 @@ func (su deliverySuite) orderAndDueTime(t *testing.T) {
 
 // deletedAndPausedEndpoints checks that a message is not enqueued for endpoints that were
 // deleted or paused after they were read.
-func (su deliverySuite) deletedAndPausedEndpoints(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliverySuite) deletedAndPausedEndpoints(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	app := fixture.createApp(newID())
 	deleted, paused, endpoint := fixture.endpoint(app, "job.created"), fixture.endpoint(app,
 		"job.created"), fixture.endpoint(app, "job.created")

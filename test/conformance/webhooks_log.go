@@ -13,11 +13,11 @@ import (
 
 // DeliveryLog checks the log, replays and retention of integrations.Deliveries.
 func DeliveryLog(t *testing.T, open IntegrationsOpener) {
-	su := deliveryLogSuite{open}
-	t.Run("replay", su.replay)
-	t.Run("replay during an attempt", su.replayDuringAnAttempt)
-	t.Run("retention and deleted applicants", su.retentionAndDeletedApplicants)
-	t.Run("other owner", su.otherOwner)
+	suite := deliveryLogSuite{open}
+	t.Run("replay", suite.replay)
+	t.Run("replay during an attempt", suite.replayDuringAnAttempt)
+	t.Run("retention and deleted applicants", suite.retentionAndDeletedApplicants)
+	t.Run("other owner", suite.otherOwner)
 }
 
 // deliveryLogSuite has the subtests of DeliveryLog.
@@ -27,8 +27,8 @@ type deliveryLogSuite struct {
 
 // replay checks that a replay needs the owner and the endpoint, selects deliveries by id or by
 // time of failure, and starts with no tries.
-func (su deliveryLogSuite) replay(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliveryLogSuite) replay(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 
 	var ds []integrations.Delivery
@@ -81,8 +81,8 @@ func (su deliveryLogSuite) replay(t *testing.T) {
 
 // replayDuringAnAttempt checks that the result of a running attempt is recorded, and that the
 // delivery is then attempted again unless it has succeeded.
-func (su deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	for _, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Succeeded} {
@@ -117,8 +117,8 @@ func (su deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
 
 // retentionAndDeletedApplicants checks that messages are deleted with their deliveries, and
 // that those about a deleted applicant are deleted at once.
-func (su deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	for range 3 {
@@ -153,8 +153,8 @@ func (su deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 
 // otherOwner checks that the message of a delivery is read with its owner, endpoint and id
 // only.
-func (su deliveryLogSuite) otherOwner(t *testing.T) {
-	fixture := newIntegrationsFixture(t, su.open)
+func (suite deliveryLogSuite) otherOwner(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	message := integrations.Message{EventID: newID(), Type: "job.created", Body: `{"type":"job.created"}`, CreatedAt: fixture.clk.Now()}
 	delivery := fixture.delivery(endpoint, message.EventID)

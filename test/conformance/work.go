@@ -20,17 +20,17 @@ import (
 // Work checks a database and a queue together, with a task.Runner. open returns an empty
 // database with tasks, whose time is that of the system, and an empty queue.
 func Work(t *testing.T, open func(t testing.TB) (adapters.Database, task.Queue)) {
-	su := workSuite{open}
-	t.Run("task is executed", su.taskIsExecuted)
-	t.Run("task with RunAt", su.taskWithRunAt)
-	t.Run("permanent failure", su.permanentFailure)
-	t.Run("failure and panic are retried with jitter", su.failureAndPanicAreRetriedWithJitter)
-	t.Run("last attempt fails", su.lastAttemptFails)
-	t.Run("handler ignores its deadline", su.handlerIgnoresItsDeadline)
-	t.Run("references that cannot be enqueued", su.referencesThatCannotBeEnqueued)
-	t.Run("references delivered twice", su.referencesDeliveredTwice)
-	t.Run("periodic task, several processes", su.periodicTaskSeveralProcesses)
-	t.Run("stop with short and long tasks", su.stopWithShortAndLongTasks)
+	suite := workSuite{open}
+	t.Run("task is executed", suite.taskIsExecuted)
+	t.Run("task with RunAt", suite.taskWithRunAt)
+	t.Run("permanent failure", suite.permanentFailure)
+	t.Run("failure and panic are retried with jitter", suite.failureAndPanicAreRetriedWithJitter)
+	t.Run("last attempt fails", suite.lastAttemptFails)
+	t.Run("handler ignores its deadline", suite.handlerIgnoresItsDeadline)
+	t.Run("references that cannot be enqueued", suite.referencesThatCannotBeEnqueued)
+	t.Run("references delivered twice", suite.referencesDeliveredTwice)
+	t.Run("periodic task, several processes", suite.periodicTaskSeveralProcesses)
+	t.Run("stop with short and long tasks", suite.stopWithShortAndLongTasks)
 }
 
 // workSuite has the subtests of Work.
@@ -39,7 +39,7 @@ type workSuite struct {
 }
 
 // startWorkers runs workers of the handlers until the test ends or stop is called.
-func (su workSuite) startWorkers(
+func (suite workSuite) startWorkers(
 	t *testing.T,
 	database adapters.Database,
 	queue task.Queue,
@@ -91,7 +91,7 @@ func (su workSuite) startWorkers(
 }
 
 // waitForState waits until the task with the key has the state, and returns it.
-func (su workSuite) waitForState(t *testing.T, database adapters.Database, want task.State, key string) task.Record {
+func (suite workSuite) waitForState(t *testing.T, database adapters.Database, want task.State, key string) task.Record {
 	t.Helper()
 	var found task.Record
 	require.Eventually(t, func() bool {
@@ -112,25 +112,25 @@ func (su workSuite) waitForState(t *testing.T, database adapters.Database, want 
 }
 
 // taskIsExecuted checks the way of a task from its addition to its worker.
-func (su workSuite) taskIsExecuted(t *testing.T) {
+func (suite workSuite) taskIsExecuted(t *testing.T) {
 	t.Parallel()
 
-	database, queue := su.open(t)
+	database, queue := suite.open(t)
 	executed := make(chan string, 1)
-	su.startWorkers(t, database, queue, nil,
+	suite.startWorkers(t, database, queue, nil,
 		task.Handle("k", task.Events, func(_ context.Context, p string) error { executed <- p; return nil }))
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
 	require.Equal(t, "hello", <-executed)
-	su.waitForState(t, database, task.Done, "a")
+	suite.waitForState(t, database, task.Done, "a")
 }
 
 // taskWithRunAt checks that a task is not executed before its time, one second from now.
-func (su workSuite) taskWithRunAt(t *testing.T) {
+func (suite workSuite) taskWithRunAt(t *testing.T) {
 	t.Parallel()
 
-	database, queue := su.open(t)
+	database, queue := suite.open(t)
 	executedAt := make(chan time.Time, 1)
-	su.startWorkers(t, database, queue, nil,
+	suite.startWorkers(t, database, queue, nil,
 		task.Handle("k", task.Events, func(context.Context, string) error { executedAt <- time.Now(); return nil }))
 
 	queued := task.New("k", task.Events, "a", "hello")
@@ -141,12 +141,12 @@ func (su workSuite) taskWithRunAt(t *testing.T) {
 
 // permanentFailure checks that a permanent error, or a payload that cannot be decoded, is not
 // attempted again.
-func (su workSuite) permanentFailure(t *testing.T) {
+func (suite workSuite) permanentFailure(t *testing.T) {
 	t.Parallel()
 
-	database, queue := su.open(t)
+	database, queue := suite.open(t)
 	var attempts atomic.Int32
-	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
+	suite.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
 		if p == "bad" {
 			attempts.Add(1)
 			return task.Permanent(errors.New("no such address"))
@@ -159,20 +159,20 @@ func (su workSuite) permanentFailure(t *testing.T) {
 		database.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"),
 			task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)),
 	)
-	require.Equal(t, "no such address", su.waitForState(t, database, task.Dead, "bad").Err)
-	su.waitForState(t, database, task.Dead, "odd") // a payload of another type
-	su.waitForState(t, database, task.Done, "good")
+	require.Equal(t, "no such address", suite.waitForState(t, database, task.Dead, "bad").Err)
+	suite.waitForState(t, database, task.Dead, "odd") // a payload of another type
+	suite.waitForState(t, database, task.Done, "good")
 	require.EqualValues(t, 1, attempts.Load())
 }
 
 // failureAndPanicAreRetriedWithJitter checks that the first retry follows after 4 to 30
 // seconds, at different times for tasks that failed together, so that they do not overload a
 // service that recovers.
-func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
+func (suite workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	t.Parallel()
 
-	database, queue := su.open(t)
-	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
+	database, queue := suite.open(t)
+	suite.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
 		if p == "panic" {
 			panic("broken")
 		}
@@ -189,7 +189,7 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	runTimes := map[time.Time]bool{}
 	for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
 		var record task.Record
-		require.Eventually(t, func() bool { record = su.waitForState(t, database, task.Waiting, key); return record.Err != "" },
+		require.Eventually(t, func() bool { record = suite.waitForState(t, database, task.Waiting, key); return record.Err != "" },
 			20*time.Second, 20*time.Millisecond)
 		require.Equal(t, want, record.Err)
 
@@ -205,23 +205,23 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 
 // lastAttemptFails checks that a task is dead after its last attempt, with the error of that
 // attempt.
-func (su workSuite) lastAttemptFails(t *testing.T) {
+func (suite workSuite) lastAttemptFails(t *testing.T) {
 	t.Parallel()
 
-	database, queue := su.open(t)
+	database, queue := suite.open(t)
 	handler := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
 	handler.Attempts = 1
-	su.startWorkers(t, database, queue, nil, handler)
+	suite.startWorkers(t, database, queue, nil, handler)
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
-	require.Equal(t, "away", su.waitForState(t, database, task.Dead, "a").Err)
+	require.Equal(t, "away", suite.waitForState(t, database, task.Dead, "a").Err)
 }
 
 // handlerIgnoresItsDeadline checks that handlers that never return do not block all workers of
 // their queue.
-func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
+func (suite workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	t.Parallel()
 
-	database, queue := su.open(t)
+	database, queue := suite.open(t)
 
 	release := make(chan struct{})
 	defer close(release)
@@ -234,26 +234,26 @@ func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 		return nil
 	}).WithTimeout(200 * time.Millisecond)
 	handler.Attempts = 1
-	su.startWorkers(t, database, queue, nil, handler)
+	suite.startWorkers(t, database, queue, nil, handler)
 
 	for i := range task.Workers[task.Exports] {
 		require.NoError(t, database.Tasks.Add(t.Context(),
 			task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
 	}
 
-	require.Contains(t, su.waitForState(t, database, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
+	require.Contains(t, suite.waitForState(t, database, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
-	su.waitForState(t, database, task.Done, "next")
+	suite.waitForState(t, database, task.Done, "next")
 }
 
 // referencesThatCannotBeEnqueued checks that tasks whose references the queue refuses at first
 // are executed once.
-func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
+func (suite workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	t.Parallel()
 
-	database, queue := su.open(t)
+	database, queue := suite.open(t)
 	var executions [20]atomic.Int32
-	su.startWorkers(t, database, &failing{Queue: queue, remainingFailures: 3}, nil,
+	suite.startWorkers(t, database, &failing{Queue: queue, remainingFailures: 3}, nil,
 		task.Handle("k", task.Events, func(_ context.Context, i int) error { executions[i].Add(1); return nil }))
 
 	for i := range executions {
@@ -261,50 +261,50 @@ func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	}
 
 	for i := range executions {
-		su.waitForState(t, database, task.Done, fmt.Sprint(i))
+		suite.waitForState(t, database, task.Done, fmt.Sprint(i))
 		require.EqualValues(t, 1, executions[i].Load())
 	}
 }
 
 // referencesDeliveredTwice checks that two processes whose queue delivers every reference twice
 // execute each task once.
-func (su workSuite) referencesDeliveredTwice(t *testing.T) {
+func (suite workSuite) referencesDeliveredTwice(t *testing.T) {
 	t.Parallel()
 
-	database, queue := su.open(t)
+	database, queue := suite.open(t)
 	var times [100]atomic.Int32
 	handler := task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
 	twice := doubling{queue}
-	su.startWorkers(t, database, twice, nil, handler)
-	su.startWorkers(t, database, twice, nil, handler)
+	suite.startWorkers(t, database, twice, nil, handler)
+	suite.startWorkers(t, database, twice, nil, handler)
 
 	for i := range times {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}
 
 	for i := range times {
-		su.waitForState(t, database, task.Done, fmt.Sprint(i))
+		suite.waitForState(t, database, task.Done, fmt.Sprint(i))
 		require.EqualValues(t, 1, times[i].Load())
 	}
 }
 
 // periodicTaskSeveralProcesses checks that one of three processes runs a periodic task in each
 // period.
-func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
+func (suite workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 	t.Parallel()
 
-	database, queue := su.open(t)
+	database, queue := suite.open(t)
 	var runs atomic.Int32
 	const every = 1000 * 24 * time.Hour // no period ends while the test runs
 	periodic := []task.Periodic{{Kind: "sweep", Every: every, Do: func(context.Context) error { runs.Add(1); return nil }}}
 
 	var stops []func()
 	for range 3 {
-		stops = append(stops, su.startWorkers(t, database, queue, periodic))
+		stops = append(stops, suite.startWorkers(t, database, queue, periodic))
 	}
 
 	key := "sweep:" + time.Now().UTC().Truncate(every).Format(time.RFC3339)
-	su.waitForState(t, database, task.Done, key)
+	suite.waitForState(t, database, task.Done, key)
 
 	// The other workers have stopped, so they change nothing after this.
 	for _, stop := range stops {
@@ -319,10 +319,10 @@ func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 
 // stopWithShortAndLongTasks checks that a stop waits for a short task, and interrupts a long
 // one, which another process can start at once.
-func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
+func (suite workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	t.Parallel()
 
-	database, queue := su.open(t)
+	database, queue := suite.open(t)
 	started := make(chan string, 2)
 	short := task.Handle("short", task.Events, func(ctx context.Context, _ string) error {
 		started <- "short"
@@ -339,15 +339,15 @@ func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 
 		return ctx.Err()
 	}).WithTimeout(time.Hour)
-	stop := su.startWorkers(t, database, queue, nil, short, long)
+	stop := suite.startWorkers(t, database, queue, nil, short, long)
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""),
 		task.New("long", task.Exports, "long", "")))
 	<-started
 	<-started
 	stop()
-	su.waitForState(t, database, task.Done, "short")
+	suite.waitForState(t, database, task.Done, "short")
 
-	returned := su.waitForState(t, database, task.Waiting, "long")
+	returned := suite.waitForState(t, database, task.Waiting, "long")
 	require.False(t, returned.RunAt.After(time.Now()), "another process can start the task at once")
 }
 
