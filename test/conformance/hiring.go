@@ -34,7 +34,8 @@ func Hiring(t *testing.T, open HiringOpener) {
 	t.Run("personal data", func(t *testing.T) { ApplicantPersonalData(t, open) })
 }
 
-// openHiring returns an empty storage and a time with microseconds.
+// openHiring returns an empty storage and a time near that of its clock, which has microseconds. The
+// subtest runs in parallel.
 func openHiring(t *testing.T, open HiringOpener) (adapters.HiringStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
@@ -48,8 +49,15 @@ func openHiring(t *testing.T, open HiringOpener) (adapters.HiringStorage, time.T
 
 // newApplication returns a pending application to a new listing of the organization.
 func newApplication(organization, applicant string, at time.Time) hiring.Application {
-	return hiring.Application{ID: newID(), ListingID: newID(), OrganizationID: organization, ApplicantID: applicant,
-		Status: hiring.Pending, AppliedAt: at, ChangedAt: at}
+	return hiring.Application{
+		ID:             newID(),
+		ListingID:      newID(),
+		OrganizationID: organization,
+		ApplicantID:    applicant,
+		Status:         hiring.Pending,
+		AppliedAt:      at,
+		ChangedAt:      at,
+	}
 }
 
 // apply stores a new application.
@@ -64,7 +72,8 @@ func apply(
 	return application
 }
 
-// changeOf returns the timeline entry of an employer's change to the current status.
+// changeOf returns the timeline entry of a change by the employer, from a status to the current
+// status of the application.
 func changeOf(application hiring.Application, from hiring.Status) hiring.Change {
 	return hiring.Change{
 		ID:            newID(),
@@ -77,24 +86,24 @@ func changeOf(application hiring.Application, from hiring.Status) hiring.Change 
 	}
 }
 
-// toOrganization and ofApplicant return the visibility for one side.
+// toOrganization returns the visibility for the organization.
 func toOrganization(id string) hiring.Visibility { return hiring.Visibility{OrganizationID: id} }
 
 // ofApplicant returns the visibility for the applicant.
 func ofApplicant(id string) hiring.Visibility { return hiring.Visibility{ApplicantID: id} }
 
-// isVisible reports whether the applicant sees the application, and requires that it is
-// as given.
+// isVisible reports whether the applicant can see the application. If so, it requires that the stored
+// application equals the given one.
 func isVisible(t *testing.T, storage adapters.HiringStorage, application hiring.Application) bool {
 	t.Helper()
 
-	got, err := storage.Applications.Get(context.Background(), ofApplicant(application.ApplicantID), application.ID)
+	stored, err := storage.Applications.Get(context.Background(), ofApplicant(application.ApplicantID), application.ID)
 	if errors.Is(err, hiring.ErrNotFound) {
 		return false
 	}
 
 	require.NoError(t, err)
-	require.Equal(t, application, got)
+	require.Equal(t, application, stored)
 
 	return true
 }
@@ -116,7 +125,8 @@ func applicationsCreateGetUpdate(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	application := newApplication(newID(), newID(), now)
-	application.CoverLetter, application.ResumeURL = "Zoë's \"letter\"\n\t\\ % _ \U0001F469", "https://example.org/cv.pdf"
+	application.CoverLetter = "Zoë's \"letter\"\n\t\\ % _ \U0001F469"
+	application.ResumeURL = "https://example.org/cv.pdf"
 	application.Answers = []hiring.Answer{{QuestionID: "b", Answer: "é\n\"'"}, {QuestionID: "a", Answer: ""}}
 	require.NoError(t, storage.Applications.Create(ctx, application))
 	require.True(t, isVisible(t, storage, application))
@@ -126,35 +136,50 @@ func applicationsCreateGetUpdate(t *testing.T, open HiringOpener) {
 	require.Equal(t, application, got)
 
 	application.Tracker, application.TrackerColor = "in-progress", "bg-red"
-	for range 2 {
+
+	for range 2 { // an update that changes nothing succeeds, too
 		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application))
 		require.True(t, isVisible(t, storage, application))
 	}
 }
 
-// applicationsOnePerApplicantAndListing checks that a second application to the same listing is
-// refused, also in a transaction, whose other changes are then rolled back, and after a
-// withdrawal.
+// applicationsOnePerApplicantAndListing checks that a second application by the same applicant to
+// the same listing is refused, also after the first one is withdrawn. If the second one is created
+// in a transaction, the other changes of the transaction are rolled back.
 func applicationsOnePerApplicantAndListing(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	application := apply(t, storage, newID(), newID(), now)
 	second := newApplication(application.OrganizationID, application.ApplicantID, now)
-	otherApplication := newApplication(application.OrganizationID, application.ApplicantID, now)
 	second.ListingID = application.ListingID
+	toOtherListing := newApplication(application.OrganizationID, application.ApplicantID, now)
+
+	// Without a transaction.
 	require.ErrorIs(t, storage.Applications.Create(ctx, second), hiring.ErrAlreadyApplied)
-	require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
-		return errors.Join(storage.Applications.Create(ctx, otherApplication), storage.Applications.Create(ctx, second))
-	}), hiring.ErrAlreadyApplied)
-	require.False(t, isVisible(t, storage, otherApplication), "the transaction failed")
-	require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
-		_, err := storage.Applications.Get(ctx, toOrganization(application.OrganizationID), application.ID)
-		return errors.Join(err, storage.Applications.Create(ctx, otherApplication),
-			storage.Applications.Create(ctx, second))
-	}), hiring.ErrAlreadyApplied, "after a read")
-	require.False(t, isVisible(t, storage, otherApplication), "the transaction failed after a read")
-	require.NoError(t, storage.Applications.Create(ctx, otherApplication))
+
+	// In a transaction that creates another application first.
+	err := storage.Tx.Do(ctx, func(ctx context.Context) error {
+		errOfOther := storage.Applications.Create(ctx, toOtherListing)
+		return errors.Join(errOfOther, storage.Applications.Create(ctx, second))
+	})
+	require.ErrorIs(t, err, hiring.ErrAlreadyApplied)
+	require.False(t, isVisible(t, storage, toOtherListing), "the transaction failed")
+
+	// In a transaction that also reads the first application.
+	err = storage.Tx.Do(ctx, func(ctx context.Context) error {
+		_, errOfGet := storage.Applications.Get(ctx, toOrganization(application.OrganizationID), application.ID)
+		errOfOther := storage.Applications.Create(ctx, toOtherListing)
+
+		return errors.Join(errOfGet, errOfOther, storage.Applications.Create(ctx, second))
+	})
+	require.ErrorIs(t, err, hiring.ErrAlreadyApplied, "after a read")
+	require.False(t, isVisible(t, storage, toOtherListing), "the transaction failed after a read")
+
+	// The failed transactions do not prevent the application to the other listing.
+	require.NoError(t, storage.Applications.Create(ctx, toOtherListing))
 	require.False(t, isVisible(t, storage, second))
+
+	// After the first application is withdrawn.
 	application.Withdraw(now)
 	require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application))
 	require.ErrorIs(t, storage.Applications.Create(ctx, second), hiring.ErrAlreadyApplied, "after a withdrawal")
@@ -198,24 +223,31 @@ func applicationsOnePerApplicantAndListingConcurrently(t *testing.T, open Hiring
 // the timeline nor the list.
 func applicationsRollback(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	first := page.Request{Number: 1, Size: 10}
+	firstPage := page.Request{Number: 1, Size: 10}
 	storage, now := openHiring(t, open)
-	application, errFailed := apply(t, storage, newID(), newID(), now), errors.New("boom")
-	require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
-		got, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
+	application := apply(t, storage, newID(), newID(), now)
+	errFailed := errors.New("boom")
+
+	// Withdraw the application and create another one, in a transaction that fails.
+	err := storage.Tx.Do(ctx, func(ctx context.Context) error {
+		withdrawn, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
 		require.NoError(t, err)
-		got.Withdraw(now)
-		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, got,
-			changeOf(got, hiring.Pending)))
-		require.NoError(t, storage.Applications.Create(ctx, newApplication(application.OrganizationID,
-			application.ApplicantID, now)))
+		withdrawn.Withdraw(now)
+
+		change := changeOf(withdrawn, hiring.Pending)
+		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, withdrawn, change))
+
+		another := newApplication(application.OrganizationID, application.ApplicantID, now)
+		require.NoError(t, storage.Applications.Create(ctx, another))
 
 		return errFailed
-	}), errFailed)
+	})
+	require.ErrorIs(t, err, errFailed)
 
-	got, err := storage.Applications.List(ctx, ofApplicant(application.ApplicantID), hiring.ApplicationFilter{}, first)
+	own := ofApplicant(application.ApplicantID)
+	listed, err := storage.Applications.List(ctx, own, hiring.ApplicationFilter{}, firstPage)
 	require.NoError(t, err)
-	require.Equal(t, []hiring.Application{application}, got.Items)
+	require.Equal(t, []hiring.Application{application}, listed.Items)
 
 	timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 10)
 	require.NoError(t, err)
@@ -306,9 +338,8 @@ func ApplicationLists(t *testing.T, open HiringOpener) {
 	t.Run("more than the exact total", func(t *testing.T) { applicationListsMoreThanTheExactTotal(t, open) })
 }
 
-// applicationListsVisibilityAndFilters checks lists and counts of both sides. Three
-// visibilities are used: of the organization (theirs), of the applicant Ann (own) and of both
-// together.
+// applicationListsVisibilityAndFilters checks lists and counts with three visibilities: that of the
+// organization (theirs), that of the applicant Ann (own), and both together.
 func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
@@ -316,7 +347,7 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	ann := newID()
 	otherID := newID()
 
-	// at stores an application that was submitted days after now.
+	// submit stores an application that was submitted the given number of days after now.
 	submit := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
 		a := newApplication(organization, applicant, now.AddDate(0, 0, days))
 		a.CoverLetter = "Letter"
@@ -343,103 +374,120 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 
 	both := hiring.Visibility{OrganizationID: org, ApplicantID: ann}
 	for _, test := range []struct {
-		name string
-		v    hiring.Visibility
-		f    hiring.ApplicationFilter
-		want []hiring.Application
+		name       string
+		visibility hiring.Visibility
+		filter     hiring.ApplicationFilter
+		want       []hiring.Application
 	}{
 		{
-			name: "organization",
-			v:    theirs,
-			f:    hiring.ApplicationFilter{},
-			want: []hiring.Application{withdrawn, second, first},
+			name:       "organization",
+			visibility: theirs,
+			filter:     hiring.ApplicationFilter{},
+			want:       []hiring.Application{withdrawn, second, first},
 		},
-		{name: "applicant", v: own, f: hiring.ApplicationFilter{}, want: []hiring.Application{third, second}},
+		{name: "applicant", visibility: own, filter: hiring.ApplicationFilter{}, want: []hiring.Application{third, second}},
 		{
-			name: "both",
-			v:    both,
-			f:    hiring.ApplicationFilter{},
-			want: []hiring.Application{withdrawn, third, second, first},
+			name:       "both",
+			visibility: both,
+			filter:     hiring.ApplicationFilter{},
+			want:       []hiring.Application{withdrawn, third, second, first},
 		},
-		{name: "none", v: hiring.Visibility{}, f: hiring.ApplicationFilter{}, want: nil},
+		{name: "none", visibility: hiring.Visibility{}, filter: hiring.ApplicationFilter{}, want: nil},
 		{
-			name: "ids",
-			v:    both,
-			f:    hiring.ApplicationFilter{IDs: []string{first.ID, third.ID, foreign.ID, newID()}},
-			want: []hiring.Application{third, first},
-		},
-		{
-			name: "listing",
-			v:    both,
-			f:    hiring.ApplicationFilter{ListingIDs: []string{second.ListingID}},
-			want: []hiring.Application{second},
+			name:       "ids",
+			visibility: both,
+			filter:     hiring.ApplicationFilter{IDs: []string{first.ID, third.ID, foreign.ID, newID()}},
+			want:       []hiring.Application{third, first},
 		},
 		{
-			name: "listings",
-			v:    theirs,
-			f:    hiring.ApplicationFilter{ListingIDs: []string{second.ListingID, third.ListingID, first.ListingID}},
-			want: []hiring.Application{second, first},
+			name:       "listing",
+			visibility: both,
+			filter:     hiring.ApplicationFilter{ListingIDs: []string{second.ListingID}},
+			want:       []hiring.Application{second},
 		},
 		{
-			name: "applicant of organization",
-			v:    theirs,
-			f:    hiring.ApplicationFilter{ApplicantID: ann},
-			want: []hiring.Application{withdrawn, second},
-		},
-		{name: "other applicant", v: own, f: hiring.ApplicationFilter{ApplicantID: first.ApplicantID}, want: nil},
-		{
-			name: "statuses",
-			v:    both,
-			f:    hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Review, hiring.Withdrawn}},
-			want: []hiring.Application{withdrawn, second},
+			name:       "listings",
+			visibility: theirs,
+			filter:     hiring.ApplicationFilter{ListingIDs: []string{second.ListingID, third.ListingID, first.ListingID}},
+			want:       []hiring.Application{second, first},
 		},
 		{
-			name: "times",
-			v:    both,
-			f:    hiring.ApplicationFilter{AppliedFrom: second.AppliedAt, AppliedUntil: withdrawn.AppliedAt},
-			want: []hiring.Application{third, second},
+			name:       "applicant of organization",
+			visibility: theirs,
+			filter:     hiring.ApplicationFilter{ApplicantID: ann},
+			want:       []hiring.Application{withdrawn, second},
+		},
+		{name: "other applicant", visibility: own, filter: hiring.ApplicationFilter{ApplicantID: first.ApplicantID}, want: nil},
+		{
+			name:       "statuses",
+			visibility: both,
+			filter:     hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Review, hiring.Withdrawn}},
+			want:       []hiring.Application{withdrawn, second},
 		},
 		{
-			name: "only withdrawn",
-			v:    own,
-			f:    hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn},
+			name:       "times",
+			visibility: both,
+			filter:     hiring.ApplicationFilter{AppliedFrom: second.AppliedAt, AppliedUntil: withdrawn.AppliedAt},
+			want:       []hiring.Application{third, second},
+		},
+		{
+			name:       "only withdrawn",
+			visibility: own,
+			filter:     hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn},
+			want:       []hiring.Application{withdrawn},
+		},
+		{
+			name:       "include withdrawn",
+			visibility: own,
+			filter: hiring.ApplicationFilter{
+				Withdrawn:  hiring.IncludeWithdrawn,
+				ListingIDs: []string{first.ListingID, third.ListingID, withdrawn.ListingID},
+			},
+			want: []hiring.Application{withdrawn, third},
+		},
+		{
+			name:       "include withdrawn of ids",
+			visibility: own,
+			filter: hiring.ApplicationFilter{
+				Withdrawn: hiring.IncludeWithdrawn,
+				IDs:       []string{first.ID, withdrawn.ID},
+			},
 			want: []hiring.Application{withdrawn},
 		},
-		{name: "include withdrawn", v: own, f: hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn,
-			ListingIDs: []string{first.ListingID, third.ListingID, withdrawn.ListingID}}, want: []hiring.Application{withdrawn, third}},
-		{name: "include withdrawn of ids", v: own, f: hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn,
-			IDs: []string{first.ID, withdrawn.ID}}, want: []hiring.Application{withdrawn}},
 		{
-			name: "include all withdrawn",
-			v:    own,
-			f:    hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn},
-			want: []hiring.Application{withdrawn, third, second},
+			name:       "include all withdrawn",
+			visibility: own,
+			filter:     hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn},
+			want:       []hiring.Application{withdrawn, third, second},
 		},
 	} {
-		list := func(f hiring.ApplicationFilter) []hiring.Application {
+		list := func(filter hiring.ApplicationFilter) []hiring.Application {
 			return listAllPages(t, 2, func(r page.Request) (page.Result[hiring.Application], error) {
-				return storage.Applications.List(ctx, test.v, f, r)
+				return storage.Applications.List(ctx, test.visibility, filter, r)
 			})
 		}
 
-		brief := slices.Clone(test.want) // lists have no details unless they are requested
-		for i := range brief {
-			brief[i].CoverLetter = ""
-			brief[i].ResumeURL = ""
-			brief[i].Answers = nil
+		// A list has no details unless they are requested.
+		withoutDetails := slices.Clone(test.want)
+		for i := range withoutDetails {
+			withoutDetails[i].CoverLetter = ""
+			withoutDetails[i].ResumeURL = ""
+			withoutDetails[i].Answers = nil
 		}
 
-		require.ElementsMatch(t, brief, list(test.f), test.name)
+		require.ElementsMatch(t, withoutDetails, list(test.filter), test.name)
 
-		test.f.Details = true
-		got := list(test.f)
+		// A list with details has the expected order.
+		test.filter.Details = true
+		got := list(test.filter)
 		require.Len(t, got, len(test.want), test.name)
 
 		for i := range got {
 			require.Equal(t, test.want[i], got[i], test.name)
 		}
 
-		counts, err := storage.Applications.CountByStatus(ctx, test.v, test.f)
+		// The counts by status have the length of the list as their sum.
+		counts, err := storage.Applications.CountByStatus(ctx, test.visibility, test.filter)
 		require.NoError(t, err)
 
 		total := 0
@@ -451,22 +499,22 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	}
 
 	for _, test := range []struct {
-		v    hiring.Visibility
-		a    hiring.Application
-		sees bool
+		visibility    hiring.Visibility
+		application   hiring.Application
+		wantIsVisible bool
 	}{
-		{v: theirs, a: withdrawn, sees: true},
-		{v: own, a: withdrawn, sees: false},
-		{v: both, a: withdrawn, sees: true},
-		{v: both, a: third, sees: true},
-		{v: own, a: third, sees: true},
-		{v: theirs, a: third, sees: false},
-		{v: both, a: foreign, sees: false},
+		{visibility: theirs, application: withdrawn, wantIsVisible: true},
+		{visibility: own, application: withdrawn, wantIsVisible: false},
+		{visibility: both, application: withdrawn, wantIsVisible: true},
+		{visibility: both, application: third, wantIsVisible: true},
+		{visibility: own, application: third, wantIsVisible: true},
+		{visibility: theirs, application: third, wantIsVisible: false},
+		{visibility: both, application: foreign, wantIsVisible: false},
 	} {
-		got, err := storage.Applications.Get(ctx, test.v, test.a.ID)
-		if test.sees {
+		got, err := storage.Applications.Get(ctx, test.visibility, test.application.ID)
+		if test.wantIsVisible {
 			require.NoError(t, err)
-			require.Equal(t, test.a, got)
+			require.Equal(t, test.application, got)
 		} else {
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 		}
@@ -480,33 +528,43 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 	storage, now := openHiring(t, open)
 	org, listing := newID(), newID()
 
-	var all []hiring.Application
+	// Four applications, each a day after the previous one. The two pending ones are to the same listing.
+	var applications []hiring.Application
 	for i, status := range []hiring.Status{hiring.Pending, hiring.Pending, hiring.Accepted, hiring.Withdrawn} {
 		application := newApplication(org, newID(), now.Add(time.Duration(i)*24*time.Hour))
 
 		application.Status = status
-		if i < 2 {
+		if status == hiring.Pending {
 			application.ListingID = listing
 		}
 
 		require.NoError(t, storage.Applications.Create(ctx, application))
 
-		all = append(all, application)
+		applications = append(applications, application)
 	}
 
 	for _, test := range []struct {
-		f    hiring.ApplicationFilter
-		want map[hiring.Status]int
+		filter hiring.ApplicationFilter
+		want   map[hiring.Status]int
 	}{
-		{hiring.ApplicationFilter{}, map[hiring.Status]int{hiring.Pending: 2, hiring.Accepted: 1, hiring.Withdrawn: 1}},
-		{hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Accepted}}, map[hiring.Status]int{hiring.Accepted: 1}},
-		{hiring.ApplicationFilter{ListingIDs: []string{listing}}, map[hiring.Status]int{hiring.Pending: 2}},
 		{
-			hiring.ApplicationFilter{AppliedFrom: all[1].AppliedAt, AppliedUntil: all[3].AppliedAt},
-			map[hiring.Status]int{hiring.Pending: 1, hiring.Accepted: 1},
+			filter: hiring.ApplicationFilter{},
+			want:   map[hiring.Status]int{hiring.Pending: 2, hiring.Accepted: 1, hiring.Withdrawn: 1},
+		},
+		{
+			filter: hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Accepted}},
+			want:   map[hiring.Status]int{hiring.Accepted: 1},
+		},
+		{
+			filter: hiring.ApplicationFilter{ListingIDs: []string{listing}},
+			want:   map[hiring.Status]int{hiring.Pending: 2},
+		},
+		{
+			filter: hiring.ApplicationFilter{AppliedFrom: applications[1].AppliedAt, AppliedUntil: applications[3].AppliedAt},
+			want:   map[hiring.Status]int{hiring.Pending: 1, hiring.Accepted: 1},
 		},
 	} {
-		got, err := storage.Applications.CountByStatus(ctx, toOrganization(org), test.f)
+		got, err := storage.Applications.CountByStatus(ctx, toOrganization(org), test.filter)
 		require.NoError(t, err)
 		require.Equal(t, test.want, got)
 	}
@@ -675,10 +733,10 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 	application := apply(t, storage, newID(), newID(), now)
 	otherApplication := apply(t, storage, newID(), newID(), now)
 
-	var all []hiring.Change
+	var changes []hiring.Change
 	for range 5 {
 		change := changeOf(application, hiring.Review)
-		all = append(all, change)
+		changes = append(changes, change)
 		require.NoError(t, storage.Applications.UpdateStatuses(ctx, application.OrganizationID,
 			[]hiring.Application{application}, []hiring.Change{change}))
 	}
@@ -690,9 +748,9 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 			[]hiring.Change{changeOf(otherApplication, hiring.Review)}),
 	)
 
-	got, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 3)
+	newest, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 3)
 	require.NoError(t, err)
-	require.Equal(t, all[2:], got)
+	require.Equal(t, changes[2:], newest)
 }
 
 // applicationStatusesLockedByGet checks that Get in a transaction locks the application.
@@ -721,8 +779,8 @@ func applicationStatusesLockedByList(t *testing.T, open HiringOpener) {
 		})
 }
 
-// applicationsAreLocked changes the status of an application concurrently, in transactions
-// that read it with read.
+// applicationsAreLocked checks that read locks the application: twenty concurrent transactions read
+// the application with it and then change its status, and no change is lost.
 func applicationsAreLocked(
 	t *testing.T,
 	open HiringOpener,
@@ -760,16 +818,17 @@ func applicationsAreLocked(
 	require.NoError(t, err)
 	require.Len(t, timeline, 20)
 
-	// Ids are not in the order of the transactions. Every change must begin
-	// with the status that another one ended with.
-	begun, ended := map[hiring.Status]int{}, map[hiring.Status]int{hiring.Pending: 1}
-	for _, c := range timeline {
-		begun[c.From]++
-		ended[c.To]++
+	// The ids of the changes are not in the order of the transactions. Therefore only the numbers are
+	// compared: a status is left as often as it is reached. The application begins as pending, and
+	// its current status counts as left.
+	left, reached := map[hiring.Status]int{}, map[hiring.Status]int{hiring.Pending: 1}
+	for _, change := range timeline {
+		left[change.From]++
+		reached[change.To]++
 	}
 
 	got, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
 	require.NoError(t, err)
-	begun[got.Status]++
-	require.Equal(t, ended, begun)
+	left[got.Status]++
+	require.Equal(t, reached, left)
 }
