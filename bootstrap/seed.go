@@ -116,12 +116,12 @@ func newSeeder(now time.Time, n int) *seeder {
 		seeder.addEmployer(i, homes)
 	}
 
-	gaz := gazetteer.New()
-	for _, m := range seeder.Markets {
-		for _, t := range m.Towns {
-			location := "Hospital, " + m.formatAddress(t) // in the form that newListing writes
-			if place, isKnown := gaz.Resolve(location); isKnown {
-				seeder.places[t] = &place
+	resolver := gazetteer.New()
+	for _, market := range seeder.Markets {
+		for _, town := range market.Towns {
+			location := "Hospital, " + market.formatAddress(town) // in the form that newListing writes
+			if place, isKnown := resolver.Resolve(location); isKnown {
+				seeder.places[town] = &place
 			}
 		}
 	}
@@ -129,57 +129,58 @@ func newSeeder(now time.Time, n int) *seeder {
 	return seeder
 }
 
-// addEmployer adds employer i. homes counts the employers of each country, so that
-// their towns differ.
-func (sd *seeder) addEmployer(i int, homes map[string]int) {
-	template := sd.Employers[i%len(sd.Employers)]
-	founded := sd.now.AddDate(-1, 0, 0)
-	m := sd.Markets[template.Country]
+// addEmployer adds employer number i. homes counts the employers of each country, so that
+// they get different towns.
+func (s *seeder) addEmployer(i int, homes map[string]int) {
+	template := s.Employers[i%len(s.Employers)]
+	founded := s.now.AddDate(-1, 0, 0)
+	market := s.Markets[template.Country]
 
-	o := employer{market: m, setting: template.Setting}
-	for k := range 1 + sd.rng.IntN(4) {
-		o.towns = append(o.towns, m.Towns[(homes[m.code]+k)%len(m.Towns)])
+	org := employer{market: market, setting: template.Setting}
+	for k := range 1 + s.rng.IntN(4) {
+		org.towns = append(org.towns, market.Towns[(homes[market.code]+k)%len(market.Towns)])
 	}
 
-	homes[m.code]++
+	homes[market.code]++
 
 	if strings.Contains(template.Name, "{town}") {
-		o.towns = o.towns[:1]
+		org.towns = org.towns[:1]
 	}
 
 	if i == 0 {
-		o.towns = []town{m.townNamed("Leeds"), m.townNamed("Bradford"), m.townNamed("Wakefield")}
+		org.towns = []town{market.townNamed("Leeds"), market.townNamed("Bradford"), market.townNamed("Wakefield")}
 	}
 
-	home := o.towns[0].Name
+	home := org.towns[0].Name
 
 	// Each round through the names begins 7 names later, so that templates get other names.
-	round := i / len(sd.Names)
-	name := sd.Names[(i+7*round)%len(sd.Names)]
+	round := i / len(s.Names)
+	name := s.Names[(i+7*round)%len(s.Names)]
 	fill := strings.NewReplacer("{name}", name, "{town}", home)
-	o.site = fill.Replace(template.Site)
-	o.boilerplate = strings.Join(sd.pickSome(m.Boilerplate, 2, 2), " ")
-	o.Organization, _ = identity.NewOrganization(
+	org.site = fill.Replace(template.Site)
+	org.boilerplate = strings.Join(s.pickSome(market.Boilerplate, 2, 2), " ")
+	org.Organization, _ = identity.NewOrganization(
 		demoID(founded, "org", i),
 		"",
 		"",
-		sd.uniqueOrgName(fill.Replace(template.Name), home),
+		s.uniqueOrgName(fill.Replace(template.Name), home),
 		"Healthcare",
-		sd.pick(sd.Sizes),
+		s.pick(s.Sizes),
 		founded,
 	)
-	o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, home)
-	o.Website = "https://" + slugify(o.Name) + ".example"
+	org.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", org.Name, home)
+	org.Website = "https://" + slugify(org.Name) + ".example"
 
-	sd.orgs = append(sd.orgs, o)
+	s.orgs = append(s.orgs, org)
 	for range template.Weight {
-		sd.orgDraw = append(sd.orgDraw, i)
+		s.orgDraw = append(s.orgDraw, i)
 	}
 }
 
 // townNamed returns the town with the name.
 func (m *market) townNamed(name string) town {
-	return m.Towns[slices.IndexFunc(m.Towns, func(t town) bool { return t.Name == name })]
+	hasName := func(t town) bool { return t.Name == name }
+	return m.Towns[slices.IndexFunc(m.Towns, hasName)]
 }
 
 // formatAddress returns a town with its postcode: Leeds LS1 3EX; Boston, MA 02108.
@@ -193,10 +194,10 @@ func (m *market) formatAddress(t town) string {
 
 // demoID returns a UUIDv7 of the time. The same name has the same id every time.
 func demoID(at time.Time, kind string, n int) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s %d", kind, n))
+	hash := sha256.Sum256(fmt.Appendf(nil, "%s %d", kind, n))
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16) // 48 bits of milliseconds
-	copy(id[6:], h[:])
+	copy(id[6:], hash[:])
 
 	id[6] = id[6]&0x0f | 0x70 // version 7 (RFC 9562)
 	id[8] = id[8]&0x3f | 0x80 // variant of the RFC
@@ -204,26 +205,28 @@ func demoID(at time.Time, kind string, n int) string {
 	return id.String()
 }
 
-func (sd *seeder) pick(items []string) string { return items[sd.rng.IntN(len(items))] }
+// pick returns one of the items.
+func (s *seeder) pick(items []string) string { return items[s.rng.IntN(len(items))] }
 
-// pickSome returns some of the items, in their order.
-func (sd *seeder) pickSome(items []string, minCount, maxCount int) []string {
-	n := min(minCount+sd.rng.IntN(maxCount-minCount+1), len(items))
+// pickSome returns from minCount to maxCount of the items, in their order. It returns all of
+// them if there are fewer.
+func (s *seeder) pickSome(items []string, minCount, maxCount int) []string {
+	count := min(minCount+s.rng.IntN(maxCount-minCount+1), len(items))
 
-	var out []string
-	for i, s := range items {
-		if remaining := len(items) - i; sd.rng.IntN(remaining) < n-len(out) {
-			out = append(out, s)
+	var picked []string
+	for i, item := range items {
+		if remaining := len(items) - i; s.rng.IntN(remaining) < count-len(picked) {
+			picked = append(picked, item)
 		}
 	}
 
-	return out
+	return picked
 }
 
-// uniqueOrgName makes a name unique.
-func (sd *seeder) uniqueOrgName(name, town string) string {
+// uniqueOrgName returns the name, with a suffix if another employer has the name.
+func (s *seeder) uniqueOrgName(name, town string) string {
 	for _, suffix := range []string{"", " " + town, " North", " South", " East", " West", " Group"} {
-		if !slices.ContainsFunc(sd.orgs, func(o employer) bool { return o.Name == name+suffix }) {
+		if !slices.ContainsFunc(s.orgs, func(org employer) bool { return org.Name == name+suffix }) {
 			return name + suffix
 		}
 	}
@@ -243,17 +246,17 @@ func postingPeriod(n int) time.Duration {
 }
 
 // listings returns n listings in the order of posting.
-func (sd *seeder) listings(n int) iter.Seq[listings.Listing] {
+func (s *seeder) listings(n int) iter.Seq[listings.Listing] {
 	return func(yield func(listings.Listing) bool) {
 		step := postingPeriod(n) / time.Duration(n)
 
-		at := sd.now.Add(-postingPeriod(n))
+		at := s.now.Add(-postingPeriod(n))
 		for i := range n {
-			org, p := sd.pickVacancy(i)
-			l := sd.newListing(i, at.Truncate(time.Microsecond), org, p)
-			sd.remember(l)
+			org, vacancy := s.pickVacancy(i)
+			listing := s.newListing(i, at.Truncate(time.Microsecond), org, vacancy)
+			s.remember(listing)
 
-			if !yield(l) {
+			if !yield(listing) {
 				return
 			}
 
@@ -262,99 +265,104 @@ func (sd *seeder) listings(n int) iter.Seq[listings.Listing] {
 	}
 }
 
-// newListing returns listing i, of an employer for a post.
-func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) listings.Listing {
-	f := org.Families[p.Family]
-	t := org.towns[sd.rng.IntN(len(org.towns))]
+// newListing returns listing number i, in which the employer advertises the vacancy.
+func (s *seeder) newListing(i int, postedAt time.Time, org *employer, vacancy *post) listings.Listing {
+	profession := org.Families[vacancy.Family]
+	place := org.towns[s.rng.IntN(len(org.towns))]
 	listing := listings.Listing{
 		ID:             demoID(postedAt, "listing", i),
 		OrganizationID: org.ID,
 		Version:        1,
 		Company:        org.Name,
-		Place:          sd.places[t],
+		Place:          s.places[place],
 		Status:         listings.Active,
 		Open:           true,
 		PostedAt:       &postedAt,
 		CreatedAt:      postedAt,
 		UpdatedAt:      postedAt,
 	}
-	listing.Location = org.site + ", " + org.formatAddress(t)
-	listing.Remote = p.IsRemote
+	listing.Location = org.site + ", " + org.formatAddress(place)
+	listing.Remote = vacancy.IsRemote
 
-	field := f.Label
-	if p.Specialties != "" {
-		listing.Specialty = sd.pick(org.Specialties[p.Specialties])
+	field := profession.Label
+	if vacancy.Specialties != "" {
+		listing.Specialty = s.pick(org.Specialties[vacancy.Specialties])
 		listing.Department = listing.Specialty
 		field = listing.Specialty
 	}
 
-	s := org.Shifts[p.Shifts][sd.rng.IntN(len(org.Shifts[p.Shifts]))]
-	sd.setContract(&listing, org, p, f)
+	patterns := org.Shifts[vacancy.Shifts]
+	pattern := patterns[s.rng.IntN(len(patterns))]
+	s.setContract(&listing, org, vacancy, profession)
 
-	if s.Label == "Part Time" && listing.EmploymentType == "full-time" {
+	if pattern.Label == "Part Time" && listing.EmploymentType == "full-time" {
 		listing.EmploymentType = "part-time"
 	}
 
-	title := sd.pick(p.Titles)
-	listing.Title = sd.composeTitle(strings.ReplaceAll(title, "{specialty}", listing.Specialty), &listing, org, p, s)
-	listing.Salary = sd.choosePay(org.market, p, listing.ContractType)
+	title := s.pick(vacancy.Titles)
+	listing.Title = s.composeTitle(strings.ReplaceAll(title, "{specialty}", listing.Specialty), &listing, org, vacancy, pattern)
+	listing.Salary = s.choosePay(org.market, vacancy, listing.ContractType)
 	fill := strings.NewReplacer(
 		"{org}", org.Name,
-		"{town}", t.Name,
+		"{town}", place.Name,
 		"{specialty}", field,
 		"{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")),
 		"{state}", region(listing.Place),
 	)
 
-	register := fill.Replace(f.Registers[org.code])
-	for _, r := range sd.pickSome(f.Requirements, 2, 3) {
-		listing.Requirements = append(listing.Requirements, fill.Replace(r))
+	register := fill.Replace(profession.Registers[org.code])
+	for _, requirement := range s.pickSome(profession.Requirements, 2, 3) {
+		listing.Requirements = append(listing.Requirements, fill.Replace(requirement))
 	}
 
 	listing.Requirements = append(listing.Requirements, strings.ToUpper(register[:1])+register[1:])
 
-	listing.Benefits = sd.pickSome(org.Benefits, 3, 5)
-	for k, q := range sd.pickSome(sd.Questions, 0, 3) {
-		listing.Questions = append(listing.Questions, listings.Question{ID: demoID(postedAt, "question", i*10+k), Text: q, Required: k == 0})
+	listing.Benefits = s.pickSome(org.Benefits, 3, 5)
+	for k, question := range s.pickSome(s.Questions, 0, 3) {
+		listing.Questions = append(listing.Questions, listings.Question{
+			ID:       demoID(postedAt, "question", i*10+k),
+			Text:     question,
+			Required: k == 0,
+		})
 	}
 
-	listing.Description = fill.Replace(sd.composeDescription(org, p, f, s))
-	sd.setState(&listing)
+	listing.Description = fill.Replace(s.composeDescription(org, vacancy, profession, pattern))
+	s.setState(&listing)
 
 	return listing
 }
 
 // setState makes a few listings closed, inactive or a draft, and gives most a deadline.
-func (sd *seeder) setState(l *listings.Listing) {
-	switch sd.rng.IntN(40) {
+func (s *seeder) setState(listing *listings.Listing) {
+	switch s.rng.IntN(40) {
 	case 0:
-		l.Status, l.Open = listings.Closed, false
+		listing.Status, listing.Open = listings.Closed, false
 	case 1:
-		l.Status, l.Open = listings.Inactive, false
+		listing.Status, listing.Open = listings.Inactive, false
 	case 2:
-		l.Status = listings.Draft
-		l.Open = false
-		l.PostedAt = nil
+		listing.Status = listings.Draft
+		listing.Open = false
+		listing.PostedAt = nil
 	}
 
-	if sd.rng.IntN(10) < 6 {
-		deadline := sd.now.AddDate(0, 0, 3+sd.rng.IntN(60)).Add(24*time.Hour - time.Second)
-		l.Deadline = &deadline
+	if s.rng.IntN(10) < 6 {
+		deadline := s.now.AddDate(0, 0, 3+s.rng.IntN(60)).Add(24*time.Hour - time.Second)
+		listing.Deadline = &deadline
 	}
 }
 
 // pickVacancy chooses an employer and a post. The first vacancies go through the
 // occupations, so that a small board has each of them.
-func (sd *seeder) pickVacancy(i int) (*employer, *post) {
+func (s *seeder) pickVacancy(i int) (*employer, *post) {
 	choose := func() (*employer, []*post) {
-		org := &sd.orgs[sd.orgDraw[sd.rng.IntN(len(sd.orgDraw))]]
+		org := &s.orgs[s.orgDraw[s.rng.IntN(len(s.orgDraw))]]
 		return org, org.posts[org.setting]
 	}
 
-	for tries := 0; i < len(sd.Occupations) && tries < 1000; tries++ {
+	for tries := 0; i < len(s.Occupations) && tries < 1000; tries++ {
 		org, posts := choose()
 
-		k := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == sd.Occupations[i] })
+		k := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == s.Occupations[i] })
 		if k >= 0 {
 			return org, posts[k]
 		}
@@ -362,60 +370,63 @@ func (sd *seeder) pickVacancy(i int) (*employer, *post) {
 
 	org, posts := choose()
 
-	return org, posts[sd.rng.IntN(len(posts))]
+	return org, posts[s.rng.IntN(len(posts))]
 }
 
 // setContract chooses the contract and its hours.
-func (sd *seeder) setContract(l *listings.Listing, org *employer, p *post, f *family) {
-	l.ContractType = sd.pick([]string{"permanent", "permanent", "permanent", "permanent", "temporary", "temporary", "contract"})
-	if p.IsFixedTerm && l.ContractType == "permanent" || f.Cover == "permanent" && l.ContractType == "temporary" {
-		l.ContractType = "contract"
+func (s *seeder) setContract(listing *listings.Listing, org *employer, vacancy *post, profession *family) {
+	listing.ContractType = s.pick([]string{"permanent", "permanent", "permanent", "permanent", "temporary", "temporary", "contract"})
+	isTooLong := vacancy.IsFixedTerm && listing.ContractType == "permanent"
+
+	isUnusualCover := profession.Cover == "permanent" && listing.ContractType == "temporary"
+	if isTooLong || isUnusualCover {
+		listing.ContractType = "contract"
 	}
 
-	l.EmploymentType = sd.pick([]string{"full-time", "full-time", "full-time", "part-time", "flexible"})
-	if l.ContractType != "temporary" {
+	listing.EmploymentType = s.pick([]string{"full-time", "full-time", "full-time", "part-time", "flexible"})
+	if listing.ContractType != "temporary" {
 		return
 	}
 
 	switch {
 	case org.code == "US":
-		l.EmploymentType = "per-diem"
-	case f.Cover == "bank":
-		l.EmploymentType = "bank"
+		listing.EmploymentType = "per-diem"
+	case profession.Cover == "bank":
+		listing.EmploymentType = "bank"
 	}
 }
 
 // composeTitle adds to a title the specialty, band, contract and shift.
-func (sd *seeder) composeTitle(t string, listing *listings.Listing, org *employer, p *post, s shift) string {
+func (s *seeder) composeTitle(title string, listing *listings.Listing, org *employer, vacancy *post, pattern shift) string {
 	separator := " – "
 	if org.code == "US" {
 		separator = ", "
 	}
 
-	if listing.Specialty != "" && !strings.Contains(t, listing.Specialty) && sd.rng.IntN(4) > 0 {
-		t += separator + listing.Specialty
+	if listing.Specialty != "" && !strings.Contains(title, listing.Specialty) && s.rng.IntN(4) > 0 {
+		title += separator + listing.Specialty
 	}
 
-	if strings.HasPrefix(p.Grade, "Band") && sd.rng.IntN(2) == 0 {
-		t += ", " + p.Grade
+	if strings.HasPrefix(vacancy.Grade, "Band") && s.rng.IntN(2) == 0 {
+		title += ", " + vacancy.Grade
 	}
 
 	switch {
 	case listing.EmploymentType == "bank":
-		t = "Bank " + t
+		title = "Bank " + title
 	case listing.EmploymentType == "per-diem":
-		t += separator + "Per Diem"
+		title += separator + "Per Diem"
 	case listing.ContractType == "temporary":
-		t = "Locum " + t
-	case org.code == "US" && listing.ContractType == "contract" && p.Family == "nurse":
-		t = "Travel " + t
+		title = "Locum " + title
+	case org.code == "US" && listing.ContractType == "contract" && vacancy.Family == "nurse":
+		title = "Travel " + title
 	}
 
-	if sd.rng.IntN(6) == 0 {
-		t += " (" + s.Label + ")"
+	if s.rng.IntN(6) == 0 {
+		title += " (" + pattern.Label + ")"
 	}
 
-	return t
+	return title
 }
 
 // The hours of a full-time year.
@@ -430,51 +441,51 @@ const doctorsPay = 150_000
 // choosePay returns the pay of the post: by the hour for temporary work and, in the United
 // States, for contracts and about half of the other posts below a doctor's pay. It is yearly
 // for all others.
-func (sd *seeder) choosePay(m *market, p *post, contract string) *listings.Salary {
-	s := listings.Salary{Currency: m.Currency, Period: "year"}
+func (s *seeder) choosePay(m *market, vacancy *post, contract string) *listings.Salary {
+	salary := listings.Salary{Currency: m.Currency, Period: "year"}
 	isHourly := contract == "temporary"
 
 	hours := float64(hoursInEurope)
 	if m.code == "US" {
 		hours = hoursInAmerica
-		isHourly = isHourly || p.High < doctorsPay && (contract == "contract" || sd.rng.IntN(2) == 0)
+		isHourly = isHourly || vacancy.High < doctorsPay && (contract == "contract" || s.rng.IntN(2) == 0)
 	}
 
 	toMinor := func(yearly float64) *int64 { return new(int64(yearly) * 100) }
 	if isHourly {
-		s.Period = "hour"
+		salary.Period = "hour"
 
 		// In steps of 5 cents: 20 in a unit of the currency, and 2 because pay by the hour is a
 		// tenth higher.
 		toMinor = func(yearly float64) *int64 { return new(int64(yearly/hours*22) * 5) }
 	}
 
-	s.Min, s.Max = toMinor(p.Low), toMinor(p.High)
+	salary.Min, salary.Max = toMinor(vacancy.Low), toMinor(vacancy.High)
 
-	return &s
+	return &salary
 }
 
 // composeDescription returns the text of a listing, with placeholders for the names.
-func (sd *seeder) composeDescription(org *employer, p *post, f *family, s shift) string {
-	var b strings.Builder
-	b.WriteString(sd.pick(org.Openings) + "\n\nWhat you will do:\n")
+func (s *seeder) composeDescription(org *employer, vacancy *post, profession *family, pattern shift) string {
+	var text strings.Builder
+	text.WriteString(s.pick(org.Openings) + "\n\nWhat you will do:\n")
 
-	for _, d := range sd.pickSome(f.Duties, 3, 4) {
-		b.WriteString("- " + d + ".\n")
+	for _, duty := range s.pickSome(profession.Duties, 3, 4) {
+		text.WriteString("- " + duty + ".\n")
 	}
 
-	b.WriteString("\n" + s.Sentence)
+	text.WriteString("\n" + pattern.Sentence)
 
 	switch {
-	case strings.HasPrefix(p.Grade, "Band"):
-		b.WriteString(" This is an Agenda for Change " + p.Grade + " post.")
-	case p.Grade != "":
-		b.WriteString(" The post is paid on the " + p.Grade + " scale.")
+	case strings.HasPrefix(vacancy.Grade, "Band"):
+		text.WriteString(" This is an Agenda for Change " + vacancy.Grade + " post.")
+	case vacancy.Grade != "":
+		text.WriteString(" The post is paid on the " + vacancy.Grade + " scale.")
 	}
 
-	b.WriteString(" You will need " + f.Registers[org.code] + ".\n\n" + org.boilerplate + " " + sd.pick(org.Closings))
+	text.WriteString(" You will need " + profession.Registers[org.code] + ".\n\n" + org.boilerplate + " " + s.pick(org.Closings))
 
-	return b.String()
+	return text.String()
 }
 
 // withArticle puts a or an before a title.
@@ -487,10 +498,10 @@ func withArticle(title string) string {
 }
 
 // region returns the region of the place, empty for none.
-func region(p *listings.Place) string {
-	if p == nil {
+func region(place *listings.Place) string {
+	if place == nil {
 		return ""
 	}
 
-	return p.Region
+	return place.Region
 }

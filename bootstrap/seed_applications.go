@@ -114,24 +114,24 @@ func (p *pastClock) newID() string {
 
 // createApplications creates applications to the first organization and the decisions of its
 // recruiter. It skips applications to listings that a small board does not have. The transaction may run twice.
-func (sd *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Service, clock *pastClock) error {
+func (s *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Service, clock *pastClock) error {
 	clock.idCount = 0
 	membership := identity.Membership{Role: identity.Recruiter, Permissions: identity.Recruiter.Defaults()}
 
 	recruiter := auth.Actor{
-		UserID:         sd.recruiter,
+		UserID:         s.recruiter,
 		Role:           auth.EmployerTeam,
-		OrganizationID: sd.orgs[0].ID,
+		OrganizationID: s.orgs[0].ID,
 		Permissions:    membership.Grants(),
 	}
 	for i, a := range demoApplications {
-		if a.listing >= len(sd.open) {
+		if a.listing >= len(s.open) {
 			continue
 		}
 
-		clock.now = sd.now.AddDate(0, 0, -a.daysAgo).Add(time.Duration(9+i) * time.Hour)
+		clock.now = s.now.AddDate(0, 0, -a.daysAgo).Add(time.Duration(9+i) * time.Hour)
 
-		applicationID, err := sd.apply(ctx, hiringSvc, a)
+		applicationID, err := s.apply(ctx, hiringSvc, a)
 		if err != nil {
 			return fmt.Errorf("application %d: %w", i, err)
 		}
@@ -145,7 +145,7 @@ func (sd *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Serv
 		}
 
 		if i == interviewIndex {
-			if _, err := hiringSvc.Schedule(ctx, recruiter, applicationID, sd.newInterview()); err != nil {
+			if _, err := hiringSvc.Schedule(ctx, recruiter, applicationID, s.newInterview()); err != nil {
 				return fmt.Errorf("interview: %w", err)
 			}
 		}
@@ -155,35 +155,35 @@ func (sd *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Serv
 }
 
 // apply creates the application and returns its id.
-func (sd *seeder) apply(ctx context.Context, hiringSvc *hiring.Service, a demoApplication) (string, error) {
-	listing := sd.open[a.listing]
+func (s *seeder) apply(ctx context.Context, hiringSvc *hiring.Service, a demoApplication) (string, error) {
+	listing := s.open[a.listing]
 
 	in := hiring.ApplyInput{ListingID: listing.ID, CoverLetter: a.coverLetter}
 	for _, q := range listing.Questions {
-		in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: sd.Answers[q.Text]})
+		in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: s.Answers[q.Text]})
 	}
 
-	seeker := auth.Actor{UserID: sd.seekers[a.seeker], Role: auth.Jobseeker, Seeker: true}
+	seeker := auth.Actor{UserID: s.seekers[a.seeker], Role: auth.Jobseeker, Seeker: true}
 	application, err := hiringSvc.Apply(ctx, seeker, in)
 
 	return application.ID, err
 }
 
 // newInterview returns an interview next week.
-func (sd *seeder) newInterview() hiring.AppointmentInput {
-	at := sd.now.AddDate(0, 0, 6).Add(10 * time.Hour).Format(time.RFC3339)
-	return hiring.AppointmentInput{ScheduledAt: &at, Location: new("Education Centre, room 2"), Interviewer: &sd.lead}
+func (s *seeder) newInterview() hiring.AppointmentInput {
+	at := s.now.AddDate(0, 0, 6).Add(10 * time.Hour).Format(time.RFC3339)
+	return hiring.AppointmentInput{ScheduledAt: &at, Location: new("Education Centre, room 2"), Interviewer: &s.lead}
 }
 
 // remember stores the latest maxOpen open listings of the first organization that are old
 // enough for applications.
-func (sd *seeder) remember(l listings.Listing) {
-	if l.OrganizationID != sd.orgs[0].ID || !l.Open || l.PostedAt.After(sd.now.Add(-minListingAge)) {
+func (s *seeder) remember(l listings.Listing) {
+	if l.OrganizationID != s.orgs[0].ID || !l.Open || l.PostedAt.After(s.now.Add(-minListingAge)) {
 		return
 	}
 
-	sd.open = append(sd.open, l)
-	if len(sd.open) > maxOpen {
-		sd.open = sd.open[1:]
+	s.open = append(s.open, l)
+	if len(s.open) > maxOpen {
+		s.open = s.open[1:]
 	}
 }

@@ -14,9 +14,9 @@ const employersWithTeam = 6
 
 // createPeople stores the organizations with their members, and the jobseekers. hashes are the
 // hashes of passwords by e-mail address; an account without one cannot sign in.
-func (sd *seeder) createPeople(ctx context.Context, storage adapters.Storage, n int, hashes map[string]string) error {
-	for i, o := range sd.orgs {
-		if err := sd.createOrganization(ctx, storage, i, o, hashes); err != nil {
+func (s *seeder) createPeople(ctx context.Context, storage adapters.Storage, n int, hashes map[string]string) error {
+	for i, o := range s.orgs {
+		if err := s.createOrganization(ctx, storage, i, o, hashes); err != nil {
 			return err
 		}
 
@@ -25,42 +25,42 @@ func (sd *seeder) createPeople(ctx context.Context, storage adapters.Storage, n 
 		}
 
 		for k, role := range []identity.OrgRole{identity.Recruiter, identity.Viewer} {
-			u, err := sd.createMember(ctx, storage, i, demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k), role, hashes)
+			u, err := s.createMember(ctx, storage, i, demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k), role, hashes)
 			if err != nil {
 				return err
 			}
 
 			if i == 0 && role == identity.Recruiter {
-				sd.recruiter = u.ID
+				s.recruiter = u.ID
 			}
 		}
 	}
 
 	for i := range min(max(n/10, 20), maxDemoAccounts) {
-		u := sd.newUser(demoEmail("jobseeker", i), identity.KindJobseeker, i, hashes)
+		u := s.newUser(demoEmail("jobseeker", i), identity.KindJobseeker, i, hashes)
 
 		u.Registered = true
 		if err := storage.Identity.Users.Create(ctx, &u); err != nil {
 			return err
 		}
 
-		sd.seekers = append(sd.seekers, u.ID)
+		s.seekers = append(s.seekers, u.ID)
 	}
 
 	return nil
 }
 
 // newUser returns a user with a verified e-mail address.
-func (sd *seeder) newUser(email string, kind identity.Kind, i int, hashes map[string]string) identity.User {
-	registeredAt := sd.now.AddDate(-1, 0, 0)
-	u := identity.NewUser(demoID(registeredAt, "user "+email, i), email, sd.pickPersonName(), kind, hashes[email], registeredAt)
+func (s *seeder) newUser(email string, kind identity.Kind, i int, hashes map[string]string) identity.User {
+	registeredAt := s.now.AddDate(-1, 0, 0)
+	u := identity.NewUser(demoID(registeredAt, "user "+email, i), email, s.pickPersonName(), kind, hashes[email], registeredAt)
 	u.Verify(registeredAt)
 
 	return u
 }
 
 // createOrganization stores employer i with its admin.
-func (sd *seeder) createOrganization(
+func (s *seeder) createOrganization(
 	ctx context.Context,
 	storage adapters.Storage,
 	i int,
@@ -72,11 +72,11 @@ func (sd *seeder) createOrganization(
 		email = demoAccounts[0].Email
 	}
 
-	admin := sd.newUser(email, identity.KindEmployer, i, hashes)
+	admin := s.newUser(email, identity.KindEmployer, i, hashes)
 
 	admin.Registered = true
 	if i == 0 {
-		sd.lead = admin.Name
+		s.lead = admin.Name
 	}
 
 	if err := storage.Identity.Users.Create(ctx, &admin); err != nil {
@@ -93,7 +93,7 @@ func (sd *seeder) createOrganization(
 }
 
 // createMember stores a member of employer i, who has accepted the invitation.
-func (sd *seeder) createMember(
+func (s *seeder) createMember(
 	ctx context.Context,
 	storage adapters.Storage,
 	i int,
@@ -101,9 +101,9 @@ func (sd *seeder) createMember(
 	role identity.OrgRole,
 	hashes map[string]string,
 ) (identity.User, error) {
-	o := sd.orgs[i]
+	o := s.orgs[i]
 
-	u := sd.newUser(demoEmail(string(role), i), identity.KindEmployer, i, hashes)
+	u := s.newUser(demoEmail(string(role), i), identity.KindEmployer, i, hashes)
 	if err := storage.Identity.Users.Create(ctx, &u); err != nil {
 		return identity.User{}, err
 	}
@@ -123,6 +123,6 @@ func demoEmail(role string, i int) string {
 	return fmt.Sprintf("%s%d@%s", role, i, identity.DemoDomain)
 }
 
-func (sd *seeder) pickPersonName() string {
-	return sd.pick(sd.FirstNames) + " " + sd.pick(sd.LastNames)
+func (s *seeder) pickPersonName() string {
+	return s.pick(s.FirstNames) + " " + s.pick(s.LastNames)
 }
