@@ -105,9 +105,9 @@ func newSeekers(
 // seekersListings implements jobseeker.Listings.
 type seekersListings struct{ *listings.Service }
 
-func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.Posting, error) {
+func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.Listing, error) {
 	ls, err := b.PublicMany(ctx, ids)
-	return newPostings(ls), err
+	return newSeekersListings(ls), err
 }
 
 func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]jobseeker.Brief, error) {
@@ -171,15 +171,15 @@ func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobse
 	return c
 }
 
-func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {
+func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.ListingBatch, error) {
 	g, err := b.Service.Gather(ctx, ids)
-	return seekersGathered{g}, err
+	return seekersListingBatch{g}, err
 }
 
 // newPostings converts listings. A listing that was never posted has the time of its creation.
-func newPostings(ls []listings.Listing) []jobseeker.Posting {
-	return list.Map(ls, func(l listings.Listing) jobseeker.Posting {
-		p := jobseeker.Posting{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: l.CreatedAt}
+func newSeekersListings(ls []listings.Listing) []jobseeker.Listing {
+	return list.Map(ls, func(l listings.Listing) jobseeker.Listing {
+		p := jobseeker.Listing{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: l.CreatedAt}
 		if l.PostedAt != nil {
 			p.PostedAt = *l.PostedAt
 		}
@@ -188,12 +188,14 @@ func newPostings(ls []listings.Listing) []jobseeker.Posting {
 	})
 }
 
-// seekersGathered implements jobseeker.Gathered.
-type seekersGathered struct{ *listings.Gathered }
+// seekersListingBatch implements jobseeker.ListingBatch.
+type seekersListingBatch struct{ *listings.Gathered }
 
-func (b seekersGathered) Postings() []jobseeker.Posting { return newPostings(b.Listings()) }
+func (b seekersListingBatch) Listings() []jobseeker.Listing {
+	return newSeekersListings(b.Gathered.Listings())
+}
 
-func (b seekersGathered) Matching(ctx context.Context, t jobseeker.Terms) ([]int, error) {
+func (b seekersListingBatch) Matching(ctx context.Context, t jobseeker.Terms) ([]int, error) {
 	return b.Gathered.Matching(ctx, listings.FindKey{Text: t.Query, Location: t.Location, ContractType: t.ContractType})
 }
 

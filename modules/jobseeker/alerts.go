@@ -107,8 +107,8 @@ func (s *SearchService) processAlertQueue(ctx context.Context, _ struct{}) error
 type matchRun struct {
 	*SearchService
 	id       string
-	listings Gathered
-	postings []Posting
+	batch    ListingBatch
+	listings []Listing // of batch
 	// matches are the matches since the last flush.
 	matches []Match
 	// searchNames maps the ids of the searches in matches to their names.
@@ -117,13 +117,19 @@ type matchRun struct {
 
 // matchListings matches the listings with all saved searches.
 func (s *SearchService) matchListings(ctx context.Context, ids []string) error {
-	gathered, err := s.Listings.Gather(ctx, ids)
+	batch, err := s.Listings.Gather(ctx, ids)
 	if err != nil {
 		return err
 	}
 
-	r := matchRun{SearchService: s, id: s.NewID(), listings: gathered, postings: gathered.Postings(), searchNames: map[string]string{}}
-	if len(r.postings) == 0 {
+	r := matchRun{
+		SearchService: s,
+		id:            s.NewID(),
+		batch:         batch,
+		listings:      batch.Listings(),
+		searchNames:   map[string]string{},
+	}
+	if len(r.listings) == 0 {
 		return nil
 	}
 
@@ -159,23 +165,26 @@ func (r *matchRun) addMatches(ctx context.Context, search Search) error {
 	terms := search.Terms
 	terms.Query = cmp.Or(search.Resolved, search.Query)
 
-	matching, err := r.listings.Matching(ctx, terms)
+	matching, err := r.batch.Matching(ctx, terms)
 	for _, i := range matching {
-		p := r.postings[i]
-		wasPublicBeforeSearch := p.PostedAt.Before(search.CreatedAt)
+		listing := r.listings[i]
+		wasPublicBeforeSearch := listing.PostedAt.Before(search.CreatedAt)
 
 		// The event is so late that an earlier match may already have expired, and
 		// would be created and sent again.
-		isTooOld := now.Sub(p.PostedAt) > matchLifetime/2
+		isTooOld := now.Sub(listing.PostedAt) > matchLifetime/2
 		if wasPublicBeforeSearch || isTooOld {
 			continue
 		}
 
 		r.searchNames[search.ID] = search.Name
-		r.matches = append(
-			r.matches,
-			Match{SearchID: search.ID, ListingID: p.ID, UserID: search.UserID, At: now, Email: search.EmailAlerts},
-		)
+		r.matches = append(r.matches, Match{
+			SearchID:  search.ID,
+			ListingID: listing.ID,
+			UserID:    search.UserID,
+			At:        now,
+			Email:     search.EmailAlerts,
+		})
 	}
 
 	return err
@@ -206,21 +215,19 @@ func (r *matchRun) flush(ctx context.Context) error {
 		}
 
 		notifications := make([]Notification, 0, len(matchesBySearch))
-		for searchID, ms := range matchesBySearch {
-			if _, isSubscriber := subscribers[ms[0].UserID]; isSubscriber {
+		for searchID, matches := range matchesBySearch {
+			userID := matches[0].UserID // all matches of a search have the same user
+			if _, isSubscriber := subscribers[userID]; isSubscriber {
 				continue
 			}
 
-			notifications = append(
-				notifications,
-				r.newNotification(Notification{
-					UserID:    ms[0].UserID,
-					Cause:     searchID + "/" + r.id,
-					Type:      AboutJobs,
-					SubjectID: searchID,
-					Message:   r.notificationText(searchID, ms),
-				}),
-			)
+			notifications = append(notifications, r.newNotification(Notification{
+				UserID:    userID,
+				Cause:     searchID + "/" + r.id,
+				Type:      AboutJobs,
+				SubjectID: searchID,
+				Message:   r.notificationText(searchID, matches),
+			}))
 		}
 
 		// A fixed order avoids deadlocks between two runs.
@@ -242,16 +249,16 @@ func (r *matchRun) flush(ctx context.Context) error {
 }
 
 // notificationText returns the text of the notification about new matches of a search.
-func (r *matchRun) notificationText(searchID string, ms []Match) string {
-	newest := slices.MaxFunc(ms, func(a, b Match) int { return cmp.Compare(a.ListingID, b.ListingID) })
-	i := slices.IndexFunc(r.postings, func(p Posting) bool { return p.ID == newest.ListingID })
+func (r *matchRun) notificationText(searchID string, matches []Match) string {
+	newest := slices.MaxFunc(matches, func(a, b Match) int { return cmp.Compare(a.ListingID, b.ListingID) })
+	i := slices.IndexFunc(r.listings, func(l Listing) bool { return l.ID == newest.ListingID })
 
-	title, name := oneLine(r.postings[i].Title), oneLine(r.searchNames[searchID])
-	if len(ms) == 1 {
+	title, name := oneLine(r.listings[i].Title), oneLine(r.searchNames[searchID])
+	if len(matches) == 1 {
 		return fmt.Sprintf("A new job for your search %s: %s", name, title)
 	}
 
-	return fmt.Sprintf("%d new jobs for your search %s, among them %s", len(ms), name, title)
+	return fmt.Sprintf("%d new jobs for your search %s, among them %s", len(matches), name, title)
 }
 
 // A digest is an e-mail about the new matches of a user. One transaction creates it: it
@@ -303,20 +310,20 @@ func (s *SearchService) createDigests(ctx context.Context) error {
 
 // sendDigest sends an e-mail with the listings of a digest that are still public. It sends
 // nothing if none is, or if the user no longer wants alerts or has no account.
-func (s *SearchService) sendDigest(ctx context.Context, d digestPayload) error {
-	matches, err := s.Matches.ListByDigest(ctx, d.UserID, d.ID, maxDigestMatches)
+func (s *SearchService) sendDigest(ctx context.Context, digest digestPayload) error {
+	matches, err := s.Matches.ListByDigest(ctx, digest.UserID, digest.ID, maxDigestMatches)
 	if err != nil || len(matches) == 0 {
 		return err
 	}
 
 	// A digest of a user who has turned alerts off is dropped, so that its matches are
 	// not sent when the user turns alerts on again.
-	p, err := s.Profiles.Get(ctx, d.UserID)
-	if err != nil || !p.JobAlerts || !p.EmailNotifications {
+	profile, err := s.Profiles.Get(ctx, digest.UserID)
+	if err != nil || !profile.JobAlerts || !profile.EmailNotifications {
 		return err
 	}
 
-	recipient, err := s.digestRecipient(ctx, d.UserID)
+	recipient, err := s.digestRecipient(ctx, digest.UserID)
 	if err != nil || recipient.Email == "" {
 		return err
 	}
@@ -326,7 +333,7 @@ func (s *SearchService) sendDigest(ctx context.Context, d digestPayload) error {
 		return err
 	}
 
-	token, err := s.Sealer.Seal(recipient.purpose, d.UserID, d.At.Add(unsubscribeLinkLifetime))
+	token, err := s.Sealer.Seal(recipient.purpose, digest.UserID, digest.At.Add(unsubscribeLinkLifetime))
 	if err != nil {
 		return err
 	}
@@ -348,7 +355,7 @@ func (s *SearchService) sendDigest(ctx context.Context, d digestPayload) error {
 	}
 
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
-		ID:          "job-alerts-" + d.ID,
+		ID:          "job-alerts-" + digest.ID,
 		To:          mail.Address{Name: recipient.Name, Email: recipient.Email},
 		Subject:     subject,
 		Greeting:    recipient.Name,
@@ -368,36 +375,38 @@ func (s *SearchService) digestEntries(ctx context.Context, matches []Match) ([]m
 		searchNamesByListing[m.ListingID] = append(searchNamesByListing[m.ListingID], m.SearchName)
 	}
 
-	publicByID := map[string]Posting{}
+	publicByID := map[string]Listing{}
 	for chunk := range slices.Chunk(ids, listingBatchSize) {
-		postings, err := s.Listings.Public(ctx, chunk)
+		listings, err := s.Listings.Public(ctx, chunk)
 		if err != nil {
 			return nil, err
 		}
 
-		for _, p := range postings {
-			publicByID[p.ID] = p
+		for _, listing := range listings {
+			publicByID[listing.ID] = listing
 		}
 	}
 
-	var out []mail.Entry
+	var entries []mail.Entry
 	for _, id := range ids {
-		p, ok := publicByID[id]
-		if !ok {
+		listing, isPublic := publicByID[id]
+		if !isPublic {
 			continue
 		}
 
 		names := searchNamesByListing[id]
 		slices.Sort(names)
 
-		detail := slices.DeleteFunc(
-			[]string{oneLine(p.Company), oneLine(p.Location), "your search: " + oneLine(strings.Join(slices.Compact(names), "; "))},
-			isEmpty,
-		)
-		out = append(out, mail.Entry{Title: oneLine(p.Title), URL: s.PublicURL + "/jobs/" + p.ID, Detail: strings.Join(detail, " · ")})
+		searches := "your search: " + oneLine(strings.Join(slices.Compact(names), "; "))
+		details := slices.DeleteFunc([]string{oneLine(listing.Company), oneLine(listing.Location), searches}, isEmpty)
+		entries = append(entries, mail.Entry{
+			Title:  oneLine(listing.Title),
+			URL:    s.PublicURL + "/jobs/" + listing.ID,
+			Detail: strings.Join(details, " · "),
+		})
 	}
 
-	return out, nil
+	return entries, nil
 }
 
 // Unsubscribe turns off the email alerts of all searches of the token's user. It

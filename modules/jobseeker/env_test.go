@@ -126,13 +126,13 @@ func (env *testEnv) PendingEmail(_ context.Context, userID string) (string, erro
 }
 
 // Public implements jobseeker.Listings.
-func (env *testEnv) Public(_ context.Context, ids []string) (out []jobseeker.Posting, _ error) {
+func (env *testEnv) Public(_ context.Context, ids []string) (out []jobseeker.Listing, _ error) {
 	for _, id := range ids {
 		if env.unpublished[id] || env.titles[id] == "" {
 			continue
 		}
 
-		out = append(out, jobseeker.Posting{
+		out = append(out, jobseeker.Listing{
 			ID:       id,
 			Title:    env.titles[id],
 			Company:  "St Brigid's",
@@ -156,19 +156,19 @@ func (env *testEnv) Resolve(_ context.Context, text string) (string, error) {
 }
 
 // Gather implements jobseeker.Listings.
-func (env *testEnv) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {
+func (env *testEnv) Gather(ctx context.Context, ids []string) (jobseeker.ListingBatch, error) {
 	public, err := env.Public(ctx, ids)
 	return matchingByTitle(public), err
 }
 
 // matchingByTitle matches a listing if its title contains the query. The tests of package
 // listings cover the real matching.
-type matchingByTitle []jobseeker.Posting
+type matchingByTitle []jobseeker.Listing
 
-// Postings implements jobseeker.Gathered.
-func (g matchingByTitle) Postings() []jobseeker.Posting { return g }
+// Listings implements jobseeker.ListingBatch.
+func (g matchingByTitle) Listings() []jobseeker.Listing { return g }
 
-// Matching implements jobseeker.Gathered.
+// Matching implements jobseeker.ListingBatch.
 func (g matchingByTitle) Matching(_ context.Context, t jobseeker.Terms) (out []int, _ error) {
 	for i, p := range g {
 		if strings.Contains(p.Title, t.Query) {

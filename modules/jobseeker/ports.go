@@ -60,16 +60,16 @@ type Listings interface {
 	// after until.
 	ClosingBetween(ctx context.Context, from Closing, until time.Time, n int) ([]Closing, error)
 	// Public returns the listings that are public now, in any order.
-	Public(ctx context.Context, ids []string) ([]Posting, error)
+	Public(ctx context.Context, ids []string) ([]Listing, error)
 	// Suggest returns the first n results of the public search. Its duration does
 	// not depend on the number of listings.
 	Suggest(ctx context.Context, w Wanted, n int) ([]Candidate, error)
-	// Resolve returns the query with misspelt words replaced, as Gathered.Matching
+	// Resolve returns the query with misspelt words replaced, as ListingBatch.Matching
 	// expects it. It returns an empty text while the process has no search index.
 	Resolve(ctx context.Context, text string) (string, error)
 	// Gather reads those of the listings, at most 1,000, that are public now into memory,
 	// in order to match them with many searches.
-	Gather(ctx context.Context, ids []string) (Gathered, error)
+	Gather(ctx context.Context, ids []string) (ListingBatch, error)
 }
 
 // Brief is the summary of a listing.
@@ -117,18 +117,18 @@ type Closing struct {
 	Title string
 }
 
-// Gathered are listings in memory.
-type Gathered interface {
-	// Postings returns the listings.
-	Postings() []Posting
-	// Matching returns the indexes in Postings of the listings that the public search
+// ListingBatch contains public listings in memory, in order to match them with many searches.
+type ListingBatch interface {
+	// Listings returns the listings.
+	Listings() []Listing
+	// Matching returns the indexes in Listings of the listings that the public search
 	// would find for the terms. The query must be resolved (Listings.Resolve). Matching
 	// does not use the database.
 	Matching(ctx context.Context, t Terms) ([]int, error)
 }
 
-// Posting is a listing as it appears in notifications and digests.
-type Posting struct {
+// Listing is a listing as it appears in notifications and digests.
+type Listing struct {
 	ID       string
 	Title    string
 	Company  string
