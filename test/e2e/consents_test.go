@@ -10,33 +10,33 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// authorizeApp returns the client_id of an app to which the user has granted
-// jobs:read and applications:write.
+// authorizeApp registers an app to which the user grants jobs:read and applications:write, and
+// returns the client_id of the app.
 func (s *testServer) authorizeApp(t testing.TB, who *account) string {
 	t.Helper()
 
-	p := s.thirdParty(t, nil)
-	s.signedIn(t, who).allow(p.authorizationPath(oauth2.GenerateVerifier()))
+	app := s.thirdParty(t, nil)
+	s.signedIn(t, who).allow(app.authorizationPath(oauth2.GenerateVerifier()))
 
-	return p.ClientID
+	return app.ClientID
 }
 
-// grantFrom returns the tokens that the user grants to the app.
+// grantFrom lets the user consent to the app, and returns the tokens that the app gets for the
+// code.
 func (p *thirdParty) grantFrom(t testing.TB, who *account) *oauth2.Token {
 	t.Helper()
 
 	verifier := oauth2.GenerateVerifier()
-	b := p.server.signedIn(t, who)
-	token, err := p.Exchange(t.Context(),
-		b.allow(p.authorizationPath(verifier, oauth2.SetAuthURLParam("prompt", "consent"))).Get("code"),
-		oauth2.VerifierOption(verifier))
+	askForConsent := oauth2.SetAuthURLParam("prompt", "consent") // even if the user has consented before
+	code := p.server.signedIn(t, who).allow(p.authorizationPath(verifier, askForConsent)).Get("code")
+	token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 	require.NoError(t, err)
 
 	return token
 }
 
-// ended requires that neither the access token nor the refresh token is valid.
-func (p *thirdParty) ended(t testing.TB, token *oauth2.Token) {
+// requireEnded requires that neither the access token nor the refresh token is valid.
+func (p *thirdParty) requireEnded(t testing.TB, token *oauth2.Token) {
 	t.Helper()
 	require.False(t, p.isActive(t, token.AccessToken))
 	p.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 400, "invalid_grant")
@@ -49,84 +49,103 @@ func TestConsents(t *testing.T) {
 		t.Run("GET /api/auth/consents", func(t *testing.T) {
 			t.Parallel()
 
-			me := server.seeker(t)
-			first, second := server.authorizeApp(t, me), server.authorizeApp(t, me)
-			server.authorizeApp(t, server.seeker(t))
+			user := server.seeker(t)
+			olderApp := server.authorizeApp(t, user)
+			newerApp := server.authorizeApp(t, user)
+			server.authorizeApp(t, server.seeker(t)) // a consent of another user
 
-			list := me.get("/api/auth/consents?limit=1").ok(200)
-			require.Equal(t, second, list.text("data.consents.0.clientId"))
-			require.Equal(t, "Ward Finder", list.text("data.consents.0.name"))
-			require.Equal(t, []any{"jobs:read", "applications:write"}, list.at("data.consents.0.scopes"))
-			me.get("/api/auth/consents?cursor=nonsense").invalid("cursor")
-			require.InDelta(t, 2, list.number("data.pagination.total"), 0)
-			require.Equal(t, first,
-				me.get("/api/auth/consents?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.consents.0.clientId"))
+			firstPage := user.get("/api/auth/consents?limit=1").ok(200)
+			require.Equal(t, newerApp, firstPage.text("data.consents.0.clientId"))
+			require.Equal(t, "Ward Finder", firstPage.text("data.consents.0.name"))
+			require.Equal(t, []any{"jobs:read", "applications:write"}, firstPage.at("data.consents.0.scopes"))
+			require.Equal(t, 2, firstPage.integer("data.pagination.total"))
+
+			secondPage := user.get("/api/auth/consents?limit=1&cursor=" + firstPage.text("data.nextCursor")).ok(200)
+			require.Equal(t, olderApp, secondPage.text("data.consents.0.clientId"))
+
+			user.get("/api/auth/consents?cursor=nonsense").invalid("cursor")
 			server.guest(t).get("/api/auth/consents").fails(401, "Unauthorized")
 		})
 
 		t.Run("DELETE /api/auth/consents/:clientId", func(t *testing.T) {
 			t.Parallel()
 
-			me, other, party := server.seeker(t), server.seeker(t), server.thirdParty(t, nil)
-			mine := party.grantFrom(t, me)
-			again := party.grantFrom(t, me)
-			theirs := party.grantFrom(t, other)
-			me.delete("/api/auth/consents/" + party.ClientID).ok(200)
-			party.ended(t, mine)
-			party.ended(t, again)
-			require.True(t, party.isActive(t, theirs.AccessToken))
-			me.delete("/api/auth/consents/"+party.ClientID).fails(404, "Consent not found")
-			me.delete("/api/auth/consents/nonsense").fails(404, "Consent not found")
-			server.guest(t).delete("/api/auth/consents/"+party.ClientID).fails(401, "Unauthorized")
-			require.Empty(t, me.get("/api/auth/consents").ok(200).list("data.consents"))
+			user := server.seeker(t)
+			app := server.thirdParty(t, nil)
+			firstTokens := app.grantFrom(t, user)
+			secondTokens := app.grantFrom(t, user)
+			otherUsersTokens := app.grantFrom(t, server.seeker(t))
+
+			user.delete("/api/auth/consents/" + app.ClientID).ok(200)
+			app.requireEnded(t, firstTokens)
+			app.requireEnded(t, secondTokens)
+			require.True(t, app.isActive(t, otherUsersTokens.AccessToken))
+
+			user.delete("/api/auth/consents/"+app.ClientID).fails(404, "Consent not found")
+			user.delete("/api/auth/consents/nonsense").fails(404, "Consent not found")
+			server.guest(t).delete("/api/auth/consents/"+app.ClientID).fails(401, "Unauthorized")
+			require.Empty(t, user.get("/api/auth/consents").ok(200).list("data.consents"))
 		})
 
 		t.Run("consents page lists and revokes", func(t *testing.T) {
 			t.Parallel()
 
-			me, party := server.seeker(t), server.thirdParty(t, object{"name": "<b>Beds</b>"})
-			token := party.grantFrom(t, me)
-			browser := server.signedIn(t, me)
-			page := browser.open("GET", "/developers/consents", nil).text
+			const consents = "/developers/consents"
+			user := server.seeker(t)
+			app := server.thirdParty(t, object{"name": "<b>Beds</b>"})
+			tokens := app.grantFrom(t, user)
+			browser := server.signedIn(t, user)
+
+			// The page shows the app with an escaped name, and a form that revokes the consent.
+			page := browser.show(consents).text
 			require.Contains(t, page, "&lt;b&gt;Beds&lt;/b&gt;")
 			require.Contains(t, page, "Apply for jobs in your name")
 
-			withdraw := "/developers/consents/" + party.ClientID + "/withdraw"
+			withdraw := consents + "/" + app.ClientID + "/withdraw"
 			require.Contains(t, page, `action="`+withdraw+`"`)
 
+			// A form of another site and the form of another user revoke nothing.
 			browser.Site = "cross-site"
 			require.Equal(t, 403, browser.open("POST", withdraw, url.Values{}).status)
-			require.True(t, party.isActive(t, token.AccessToken))
+			require.True(t, app.isActive(t, tokens.AccessToken))
 
 			browser.Site = "same-origin"
+			otherUsersBrowser := server.signedIn(t, server.seeker(t))
+			otherUsersBrowser.open("POST", withdraw, url.Values{})
+			require.True(t, app.isActive(t, tokens.AccessToken), "the other user has not consented to the app")
 
-			server.signedIn(t, server.seeker(t)).open("POST", withdraw, url.Values{})
-			require.True(t, party.isActive(t, token.AccessToken), "a stranger has nothing to take back")
-			require.Equal(t, "/developers/consents", browser.open("POST", withdraw, url.Values{}).header.Get("Location"))
-			party.ended(t, token)
-			require.Contains(t, browser.open("GET", "/developers/consents", nil).text, "No application may do anything")
-			require.Equal(t, "/developers/sign-in?next=%2Fdevelopers%2Fconsents",
-				server.browser(t).open("GET", "/developers/consents", nil).header.Get("Location"))
+			// The user's own form revokes the consent.
+			withdrawn := browser.open("POST", withdraw, url.Values{})
+			require.Equal(t, consents, withdrawn.header.Get("Location"))
+			app.requireEnded(t, tokens)
+			require.Contains(t, browser.show(consents).text, "No application may do anything")
+
+			signedOut := server.browser(t).open("GET", consents, nil)
+			require.Equal(t, "/developers/sign-in?next="+url.QueryEscape(consents), signedOut.header.Get("Location"))
 		})
 
 		t.Run("deleted account or app revokes tokens", func(t *testing.T) {
 			t.Parallel()
 
-			me, party := server.seeker(t), server.thirdParty(t, nil)
-			token, b := party.grantFrom(t, me), server.signedIn(t, me)
-			me.delete("/api/jobseekers/profile").ok(200)
-			party.ended(t, token)
-			require.Equal(t, 303, b.open("GET", "/developers/consents", nil).status)
+			app := server.thirdParty(t, nil)
 
-			owner := server.seeker(t)
+			// Deleting the account of the user ends the tokens and the session of the browser.
+			user := server.seeker(t)
+			tokens := app.grantFrom(t, user)
+			browser := server.signedIn(t, user)
+			user.delete("/api/jobseekers/profile").ok(200)
+			app.requireEnded(t, tokens)
+			require.Equal(t, 303, browser.open("GET", "/developers/consents", nil).status)
 
-			// The same checks for the deletion of an app, whose tokens end with its
-			// credentials.
-			made := owner.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{callback}}).ok(201)
-			party.ClientID, party.ClientSecret = made.text("data.app.clientId"), made.text("data.clientSecret")
-			token = party.grantFrom(t, server.seeker(t))
-			owner.delete("/api/developers/apps/" + party.ClientID).ok(200)
-			party.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 401, "invalid_client")
+			// Deleting an app ends its tokens too. Its credentials are deleted with it, so that the
+			// error is that of an unknown client.
+			developer := server.seeker(t)
+			registered := developer.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{callback}}).ok(201)
+			app.ClientID = registered.text("data.app.clientId")
+			app.ClientSecret = registered.text("data.clientSecret")
+			tokens = app.grantFrom(t, server.seeker(t))
+			developer.delete("/api/developers/apps/" + app.ClientID).ok(200)
+			app.refused(t, "/oauth/token", refreshGrant(tokens.RefreshToken), 401, "invalid_client")
 		})
 	})
 }
@@ -135,120 +154,130 @@ func TestConsents(t *testing.T) {
 // forms of other sites cannot use it, and it is not interchangeable with the tokens of the API.
 func TestBrowserSessions(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		// here reports whether the browser is signed in.
-		here := func(b *browser) bool { return b.open("GET", "/developers/consents", nil).status == 200 }
-		cookie := func(b *browser) string {
-			u, _ := url.Parse(server.url)
-			for _, c := range b.HTTP.Jar.Cookies(u) {
-				if c.Name == "locum" {
-					return c.Value
+		// The page is for signed-in users only: others are redirected.
+		isSignedIn := func(b *browser) bool { return b.open("GET", "/developers/consents", nil).status == 200 }
+
+		serverURL, err := url.Parse(server.url)
+		require.NoError(t, err)
+
+		// sessionOf returns the value of the browser's session cookie, or "" if there is none.
+		sessionOf := func(b *browser) string {
+			for _, cookie := range b.HTTP.Jar.Cookies(serverURL) {
+				if cookie.Name == "locum" {
+					return cookie.Value
 				}
 			}
 
 			return ""
 		}
+		setSession := func(b *browser, value string) {
+			b.HTTP.Jar.SetCookies(serverURL, []*http.Cookie{{Name: "locum", Value: value}})
+		}
 
 		t.Run("session cookie is HttpOnly and for pages only", func(t *testing.T) {
 			t.Parallel()
 
-			me, browser := server.seeker(t), server.browser(t)
+			user, browser := server.seeker(t), server.browser(t)
 
-			set := browser.signIn(me).header.Get("Set-Cookie")
+			setCookie := browser.signIn(user).header.Get("Set-Cookie")
 			for _, part := range []string{"locum=loc_bs_", "HttpOnly", "SameSite=Lax", "path=/"} {
-				require.Contains(t, set, part)
+				require.Contains(t, setCookie, part)
 			}
 
-			require.NotContains(t, strings.ToLower(set), "domain")
-			require.True(t, here(browser))
+			require.NotContains(t, strings.ToLower(setCookie), "domain")
+			require.True(t, isSignedIn(browser))
 
+			// The value of the cookie is neither an access token nor a refresh token.
 			guest := server.guest(t)
-			guest.token = cookie(browser)
+			guest.token = sessionOf(browser)
 			guest.get("/api/auth/me").fails(401, "Unauthorized")
 
 			guest.token = ""
-			guest.post("/api/auth/refresh", object{"refreshToken": cookie(browser)}).fails(401, "Invalid or expired refresh token")
+			guest.post("/api/auth/refresh", object{"refreshToken": sessionOf(browser)}).fails(401, "Invalid or expired refresh token")
 
-			theirs := server.browser(t)
-			u, err := url.Parse(server.url)
-			require.NoError(t, err)
-			theirs.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: me.refresh}})
-			require.False(t, here(theirs), "nor does the portal's token open pages")
+			// And a refresh token of the API is no session of the pages.
+			browserWithToken := server.browser(t)
+			setSession(browserWithToken, user.refresh)
+			require.False(t, isSignedIn(browserWithToken))
 		})
 
 		t.Run("sign-in from another site", func(t *testing.T) {
 			t.Parallel()
 
-			me, browser := server.seeker(t), server.browser(t)
-			for _, from := range []struct{ site, origin string }{
-				// Another host of the same site is not trusted either. The origin "null" is
-				// that of sandboxed frames.
-				{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"},
-				{"", "null"},
+			user, browser := server.seeker(t), server.browser(t)
+			credentials := url.Values{"email": {user.email}, "password": {password}}
+
+			for _, source := range []struct{ site, origin string }{ // the headers Sec-Fetch-Site and Origin
+				{site: "cross-site"},
+				{site: "same-site"}, // another host of the same site is not trusted either
+				{site: "none"},
+				{origin: "https://evil.example"},
+				{origin: "null"}, // of a sandboxed frame
 			} {
-				browser.Site, browser.Origin = from.site, from.origin
-				refused := browser.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
-				require.Equal(t, 403, refused.status, from)
-				require.Empty(t, refused.header.Get("Set-Cookie"), from)
+				browser.Site, browser.Origin = source.site, source.origin
+				refused := browser.open("POST", "/developers/sign-in", credentials)
+				require.Equal(t, 403, refused.status, source)
+				require.Empty(t, refused.header.Get("Set-Cookie"), source)
 			}
 
-			require.False(t, here(browser))
+			require.False(t, isSignedIn(browser))
 		})
 
 		t.Run("second sign-in rotates the session", func(t *testing.T) {
 			t.Parallel()
 
-			me, browser, old := server.seeker(t), server.browser(t), server.browser(t)
-			browser.signIn(me)
+			user, browser := server.seeker(t), server.browser(t)
+			browser.signIn(user)
 
-			first := cookie(browser)
-			browser.signIn(me)
-			require.NotEqual(t, first, cookie(browser))
+			firstSession := sessionOf(browser)
+			browser.signIn(user)
+			require.NotEqual(t, firstSession, sessionOf(browser))
+			require.True(t, isSignedIn(browser))
 
-			u, err := url.Parse(server.url)
-			require.NoError(t, err)
-			old.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: first}})
-			require.False(t, here(old))
-			require.True(t, here(browser))
+			browserWithFirst := server.browser(t)
+			setSession(browserWithFirst, firstSession)
+			require.False(t, isSignedIn(browserWithFirst))
 		})
 
 		t.Run("sign-out and new password end the session", func(t *testing.T) {
 			t.Parallel()
 
-			me := server.seeker(t)
-			browser, copied, other := server.signedIn(t, me), server.browser(t), server.signedIn(t, me)
-			copied.HTTP.Jar = browser.HTTP.Jar
+			user := server.seeker(t)
+			browser, otherBrowser := server.signedIn(t, user), server.signedIn(t, user)
+
+			// Another site cannot sign the user out.
 			browser.Site = "cross-site"
 			require.Equal(t, 403, browser.open("POST", "/developers/sign-out", url.Values{}).status)
-			require.True(t, here(browser))
+			require.True(t, isSignedIn(browser))
 
+			// Signing out deletes the cookie and ends its session, but no other session of the user.
 			browser.Site = "same-origin"
-			secret := cookie(browser)
+			endedSession := sessionOf(browser)
 			require.Equal(t, 303, browser.open("POST", "/developers/sign-out", url.Values{}).status)
-			require.Empty(t, cookie(browser))
+			require.Empty(t, sessionOf(browser))
+			setSession(browser, endedSession)
+			require.False(t, isSignedIn(browser))
+			require.True(t, isSignedIn(otherBrowser))
 
-			u, err := url.Parse(server.url)
-			require.NoError(t, err)
-			browser.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: secret}})
-			require.False(t, here(browser))
-			require.True(t, here(other))
-			me.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "An0ther-horse"}).ok(200)
-			require.False(t, here(other))
+			// A new password ends the other sessions.
+			user.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "An0ther-horse"}).ok(200)
+			require.False(t, isSignedIn(otherBrowser))
 		})
 
 		t.Run("wrong passwords are counted with those of logins", func(t *testing.T) {
 			t.Parallel()
 
-			me, b := server.seeker(t), server.browser(t)
-			try := func(pass string) pageView {
-				return b.open("POST", "/developers/sign-in",
-					url.Values{"email": {me.email}, "password": {pass}, "next": {"/developers/consents"}})
+			user, browser := server.seeker(t), server.browser(t)
+			signIn := func(password string) pageView {
+				return browser.open("POST", "/developers/sign-in",
+					url.Values{"email": {user.email}, "password": {password}, "next": {"/developers/consents"}})
 			}
 
-			for range 10 {
-				page := try("wrong")
+			for range 10 { // the failed sign-ins that block an account for a network
+				page := signIn("wrong")
 				require.Equal(t, 401, page.status)
 				require.Contains(t, page.text, `role="alert"`)
-				require.Contains(t, page.text, `value="`+me.email+`"`)
+				require.Contains(t, page.text, `value="`+user.email+`"`)
 				require.NotContains(t, page.text, `value="wrong"`)
 				require.Empty(t, page.header.Get("Set-Cookie"))
 			}
@@ -257,7 +286,7 @@ func TestBrowserSessions(t *testing.T) {
 				return
 			}
 
-			page := try(password)
+			page := signIn(password)
 			require.Equal(t, 429, page.status)
 			require.NotEmpty(t, page.header.Get("Retry-After"))
 		})

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"html"
-	"net/http"
 	"net/url"
 	"regexp"
 	"testing"
@@ -10,13 +9,33 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// appLink matches the path of an app, onceField the random value of a form that makes it
-// idempotent, and shownOnce a secret that is shown only when it is created.
 var (
-	appLink   = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}`)
+	// appLink matches the path of an app.
+	appLink = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}`)
+	// keyDeletion matches the path of the form that deletes an API key.
+	keyDeletion = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/keys/[0-9a-f-]{36}/delete`)
+	// onceField matches the hidden field with a random value, by which the server recognizes a
+	// form that is sent again.
 	onceField = regexp.MustCompile(`name="once" value="([A-Z2-7]{26})"`)
+	// shownOnce matches a client secret or an API key, which is shown only when it is created.
 	shownOnce = regexp.MustCompile(`<code class="secret">(loc_(?:cs|live)_[0-9A-Za-z]+)</code>`)
 )
+
+// secretOn returns the client secret or API key that the page shows.
+func secretOn(t *testing.T, page pageView) string {
+	t.Helper()
+
+	shown := shownOnce.FindStringSubmatch(page.text)
+	require.NotNil(t, shown, page.text)
+
+	return shown[1]
+}
+
+// newAppPath creates an app with the form of the dashboard, and returns the path of its page.
+func (b *browser) newAppPath(name string) string {
+	b.T.Helper()
+	return appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {name}}).text)
+}
 
 // requirePostRefused requires that the form is not found for the signed-in user,
 // is refused from another site, and redirects a signed-out user to sign in.
@@ -28,9 +47,9 @@ func (b *browser) requirePostRefused(path string, values url.Values) {
 	require.Equal(b.T, 403, b.open("POST", path, values).status, path)
 
 	b.Site = "same-origin"
-	away := b.server.browser(b.T).open("POST", path, values)
-	require.Equal(b.T, 303, away.status, path)
-	require.Contains(b.T, away.header.Get("Location"), "/developers/sign-in")
+	signedOut := b.server.browser(b.T).open("POST", path, values)
+	require.Equal(b.T, 303, signedOut.status, path)
+	require.Contains(b.T, signedOut.header.Get("Location"), "/developers/sign-in")
 }
 
 // TestDashboard_Applications_WithoutScript checks the developers' dashboard with plain forms:
@@ -41,70 +60,61 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 		t.Run("life cycle of an app", func(t *testing.T) {
 			t.Parallel()
 
-			me := server.seeker(t)
-			browser := server.signedIn(t, me)
+			browser := server.signedIn(t, server.seeker(t))
 			require.Contains(t, browser.open("GET", "/developers", nil).text, "A new application")
 
-			made := browser.open("POST", "/developers/apps",
-				url.Values{"name": {`Ward <b>"Finder"</b>`}, "redirectUris": {"https://a.example.com/cb\r\n\r\n http://127.0.0.1/cb "}})
-			require.Equal(t, 200, made.status)
-			require.Equal(t, "no-store", made.header.Get("Cache-Control"))
+			// Create an app. Its secret is on this page only, and its name is escaped.
+			created := browser.open("POST", "/developers/apps", url.Values{
+				"name":         {`Ward <b>"Finder"</b>`},
+				"redirectUris": {"https://a.example.com/cb\r\n\r\n http://127.0.0.1/cb "},
+			})
+			require.Equal(t, 200, created.status)
+			require.Equal(t, "no-store", created.header.Get("Cache-Control"))
+			require.NotContains(t, created.text, "<b>")
 
-			secret := shownOnce.FindStringSubmatch(made.text)
-			require.NotNil(t, secret, made.text)
-			require.NotContains(t, made.text, "<b>")
+			clientSecret := secretOn(t, created)
 
-			path := appLink.FindString(made.text)
-			one := browser.open("GET", path, nil)
-			require.Contains(t, html.UnescapeString(one.text), `Ward <b>"Finder"</b>`)
-			require.Contains(t, one.text, "https://a.example.com/cb\nhttp://127.0.0.1/cb")
-			require.NotContains(t, one.text, secret[1]) // it is shown only once
+			path := appLink.FindString(created.text)
+			app := browser.open("GET", path, nil)
+			require.Contains(t, html.UnescapeString(app.text), `Ward <b>"Finder"</b>`)
+			require.Contains(t, app.text, "https://a.example.com/cb\nhttp://127.0.0.1/cb")
+			require.NotContains(t, app.text, clientSecret)
 
-			keyed := browser.open("POST", path+"/keys", url.Values{"name": {"Production"}})
-			key := shownOnce.FindStringSubmatch(keyed.text)
-			require.NotNil(t, key, keyed.text)
-
-			call := func() int {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/v1/jobs", nil)
-				require.NoError(t, err)
-				r.Header.Set("X-API-Key", key[1])
-
-				answer, err := http.DefaultClient.Do(r)
-				require.NoError(t, err)
-
-				_ = answer.Body.Close()
-
-				return answer.StatusCode
-			}
-
-			require.Equal(t, 200, call())
-
-			// One of the plan's 60 requests per minute was used by call.
+			// Create an API key, and use it for one of the 60 requests a minute of the free plan.
+			apiKey := secretOn(t, browser.open("POST", path+"/keys", url.Values{"name": {"Production"}}))
+			statusWithKey := func() int { return server.guest(t).withKey(apiKey).get("/api/v1/jobs").status }
+			require.Equal(t, 200, statusWithKey())
 			require.Contains(t, browser.open("GET", path, nil).text, "59 of 60 are left")
 
-			require.Equal(t, 303,
-				browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "description": {"Finds beds"}, "redirectUris": {""}}).status)
+			// Change the app.
+			changed := browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "description": {"Finds beds"}, "redirectUris": {""}})
+			require.Equal(t, 303, changed.status)
 			require.Contains(t, browser.open("GET", "/developers", nil).text, "Bed Finder")
 
-			wrong := browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "redirectUris": {"ftp://x"}})
-			require.Equal(t, 400, wrong.status)
-			require.Contains(t, wrong.text, "Redirect addresses must be")
+			// Invalid values are refused.
+			refused := browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "redirectUris": {"ftp://x"}})
+			require.Equal(t, 400, refused.status)
+			require.Contains(t, refused.text, "Redirect addresses must be")
 			require.Equal(t, 400, browser.open("POST", path+"/keys", url.Values{"name": {" "}}).status)
 			require.Equal(t, 400, browser.open("POST", "/developers/apps", url.Values{"name": {""}}).status)
 
-			require.Equal(t, 400,
-				browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {"pm_card_declined"}}).status)
-			require.Equal(t, 303,
-				browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {"pm_card_visa"}}).status)
+			// Change the plan, which needs a payment.
+			choosePlan := func(paymentMethod string) int {
+				form := url.Values{"plan": {"professional"}, "paymentMethodId": {paymentMethod}}
+				return browser.open("POST", path+"/plan", form).status
+			}
+			require.Equal(t, 400, choosePlan("pm_card_declined"))
+			require.Equal(t, 303, choosePlan("pm_card_visa"))
 			require.Contains(t, browser.open("GET", path, nil).text, "of 300 are left")
 
-			rotated := shownOnce.FindStringSubmatch(browser.open("POST", path+"/secret", url.Values{}).text)
-			require.NotNil(t, rotated)
-			require.NotEqual(t, secret[1], rotated[1])
+			// Replace the secret.
+			newSecret := secretOn(t, browser.open("POST", path+"/secret", url.Values{}))
+			require.NotEqual(t, clientSecret, newSecret)
 
-			end := regexp.MustCompile(`/developers/apps/[0-9a-f-]+/keys/[0-9a-f-]+/delete`).FindString(browser.open("GET", path, nil).text)
-			require.Equal(t, 303, browser.open("POST", end, url.Values{}).status)
-			require.Equal(t, 401, call())
+			// Delete the key and the app.
+			deleteKey := keyDeletion.FindString(browser.open("GET", path, nil).text)
+			require.Equal(t, 303, browser.open("POST", deleteKey, url.Values{}).status)
+			require.Equal(t, 401, statusWithKey())
 			require.Equal(t, 303, browser.open("POST", path+"/delete", url.Values{}).status)
 			require.Equal(t, 404, browser.open("GET", path, nil).status)
 		})
@@ -113,82 +123,91 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			t.Parallel()
 
 			browser := server.signedIn(t, server.seeker(t))
-			name := func(page pageView) string {
-				found := onceField.FindStringSubmatch(page.text)
-				require.NotNil(t, found, page.text)
-				return found[1]
+			onceOn := func(page pageView) string {
+				field := onceField.FindStringSubmatch(page.text)
+				require.NotNil(t, field, page.text)
+				return field[1]
 			}
 
-			twice := func(at string, values url.Values) (made pageView) {
+			// postTwice sends a form twice at the same time, as a double click does, and a third time,
+			// as a reload does. It requires that the form is executed once, and returns that response.
+			postTwice := func(path string, form url.Values) (executed pageView) {
 				t.Helper()
 
-				answers := make(chan pageView, 2) // a double click
+				responses := make(chan pageView, 2)
 				for range 2 {
-					go func() { answers <- browser.open("POST", at, values) }()
+					go func() { responses <- browser.open("POST", path, form) }()
 				}
 
-				made, again := <-answers, <-answers
-				if made.status != 200 {
-					made, again = again, made
+				executed, repeated := <-responses, <-responses
+				if executed.status != 200 {
+					executed, repeated = repeated, executed
 				}
 
-				require.Equal(t, 200, made.status, made.text)
+				require.Equal(t, 200, executed.status, executed.text)
 
-				// The other click, and a reload of the page.
-				for _, again := range []pageView{again, browser.open("POST", at, values)} {
-					require.Regexp(t, regexp.QuoteMeta(made.header.Get("Content-Location"))+`\?notice=again$`, again.header.Get("Location"))
+				reloaded := browser.open("POST", path, form)
+				createdAt := regexp.QuoteMeta(executed.header.Get("Content-Location"))
 
-					page := browser.follow(again)
+				for _, repetition := range []pageView{repeated, reloaded} {
+					require.Regexp(t, createdAt+`\?notice=again$`, repetition.header.Get("Location"))
+
+					page := browser.follow(repetition)
 					require.Contains(t, page.text, "This was done before")
 					require.NotRegexp(t, shownOnce, page.text)
 					require.NotRegexp(t, hookSecret, page.text)
 				}
 
-				return made
+				return executed
 			}
 
-			form := url.Values{"name": {"Ward Finder"}, "once": {name(browser.open("GET", "/developers", nil))}}
-			made := twice("/developers/apps", form)
+			// A new app.
+			newApp := url.Values{"name": {"Ward Finder"}, "once": {onceOn(browser.open("GET", "/developers", nil))}}
+			appCreated := postTwice("/developers/apps", newApp)
 
 			require.Len(t, appLink.FindAllString(browser.open("GET", "/developers", nil).text, -1), 1)
-			form.Set("name", "Bed Finder")
-			require.Equal(t, 200, browser.open("POST", "/developers/apps", form).status, "a form with other values is another request")
+			newApp.Set("name", "Bed Finder")
+			require.Equal(t, 200, browser.open("POST", "/developers/apps", newApp).status, "a form with other values is another request")
 
-			path := appLink.FindString(made.text)
+			// A new API key. Each page has the field for the next form.
+			path := appLink.FindString(appCreated.text)
 			require.Equal(t, 400, browser.open("POST", path+"/keys", url.Values{"name": {""}, "once": {"x"}}).status)
 
-			keyed := twice(path+"/keys", url.Values{"name": {"Production"}, "once": {name(made)}})
-			require.Len(t, regexp.MustCompile(`/keys/[0-9a-f-]+/delete"`).FindAllString(browser.open("GET", path, nil).text, -1), 1)
+			keyCreated := postTwice(path+"/keys", url.Values{"name": {"Production"}, "once": {onceOn(appCreated)}})
+			require.Len(t, keyDeletion.FindAllString(browser.open("GET", path, nil).text, -1), 1)
 
-			first := twice(path+"/secret", url.Values{"once": {name(keyed)}})
-			hooked := twice(path+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}, "once": {name(first)}})
+			// New secrets of the app and of a webhook.
+			secretReplaced := postTwice(path+"/secret", url.Values{"once": {onceOn(keyCreated)}})
+			newWebhook := url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}, "once": {onceOn(secretReplaced)}}
+			webhookCreated := postTwice(path+"/webhooks", newWebhook)
 			require.Len(t, hookLink.FindAllString(browser.open("GET", path, nil).text, -1), 1)
-			twice(hookLink.FindString(hooked.text)+"/secret", url.Values{"once": {name(hooked)}})
+			postTwice(hookLink.FindString(webhookCreated.text)+"/secret", url.Values{"once": {onceOn(webhookCreated)}})
 
-			other := server.signedIn(t, server.seeker(t))
-			require.Equal(t, 200, other.open("POST", "/developers/apps", form).status, "other users' forms are separate")
+			otherUsersBrowser := server.signedIn(t, server.seeker(t))
+			require.Equal(t, 200, otherUsersBrowser.open("POST", "/developers/apps", newApp).status, "other users' forms are separate")
 		})
 
 		t.Run("other user's app, other site, signed out", func(t *testing.T) {
 			t.Parallel()
 
-			mine := server.signedIn(t, server.seeker(t))
-			path := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine"}}).text)
-			other := server.signedIn(t, server.employer(t))
+			owner, other := server.signedIn(t, server.seeker(t)), server.signedIn(t, server.employer(t))
+			path := owner.newAppPath("Mine")
+
 			require.NotContains(t, other.open("GET", "/developers", nil).text, "Mine")
 
-			for _, at := range []string{
+			values := url.Values{"name": {"Theirs"}, "plan": {"free"}}
+			for _, form := range []string{
 				path, path + "/secret", path + "/keys", path + "/plan", path + "/delete",
 				"/developers/apps/nonsense",
 			} {
-				values := url.Values{"name": {"Theirs"}, "plan": {"free"}}
-				other.requirePostRefused(at, values)
+				other.requirePostRefused(form, values)
 			}
 
 			require.Equal(t, 404, other.open("GET", path, nil).status)
-			require.Contains(t, mine.open("GET", path, nil).text, "<h1>Mine</h1>")
-			require.Equal(t, "/developers/sign-in?next="+url.QueryEscape(path),
-				server.browser(t).open("GET", path, nil).header.Get("Location"))
+			require.Contains(t, owner.open("GET", path, nil).text, "<h1>Mine</h1>")
+
+			signedOut := server.browser(t).open("GET", path, nil)
+			require.Equal(t, "/developers/sign-in?next="+url.QueryEscape(path), signedOut.header.Get("Location"))
 		})
 	})
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hookLink, sentLink and replayLink match the paths of a webhook, of a delivery and of the form
-// that sends a delivery again. hookSecret matches a signing secret.
 var (
+	// hookLink, sentLink and replayLink match the paths of a webhook, of a delivery, and of the
+	// form that sends a delivery again.
 	hookLink   = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}`)
-	hookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/]{43}=`)
 	sentLink   = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}/deliveries/[0-9a-f-]{36}`)
 	replayLink = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}/deliveries/[0-9a-f-]{36}/replay`)
+	// hookSecret matches a signing secret.
+	hookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/]{43}=`)
 )
 
 // follow opens the page to which a form redirects.
@@ -32,26 +33,36 @@ func (b *browser) follow(answer pageView) pageView {
 	return b.open("GET", to.RequestURI(), nil)
 }
 
-// waitForText follows the redirect of a form and reloads the page until it shows the text. The
-// page itself reloads for a short time only.
-func (b *browser) waitForText(answer pageView, words string) pageView {
+// waitForText follows the redirect of a form and reloads the page until it shows the text.
+func (b *browser) waitForText(answer pageView, text string) pageView {
 	b.T.Helper()
 
-	again := time.NewTicker(100 * time.Millisecond)
-	defer again.Stop()
+	retry := time.NewTicker(100 * time.Millisecond)
+	defer retry.Stop()
 
-	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
+	for deadline := time.Now().Add(20 * time.Second); ; <-retry.C {
 		page := b.follow(answer)
-		if strings.Contains(page.text, words) {
+		if strings.Contains(page.text, text) {
 			return page
 		}
 
-		require.True(b.T, time.Now().Before(deadline), "%q is not on the page: %s", words, page.text)
+		require.True(b.T, time.Now().Before(deadline), "%q is not on the page: %s", text, page.text)
 	}
 }
 
-// visibleText returns the text of a page without HTML escapes.
+// visibleText returns the HTML of a page without escapes, as it is compared with texts that a
+// user reads.
 func (s pageView) visibleText() string { return html.UnescapeString(s.text) }
+
+// newWebhookPath adds a webhook for job.closed to the app with the form of the dashboard, and
+// returns the path of its page.
+func (b *browser) newWebhookPath(appPath, receiverURL string) string {
+	b.T.Helper()
+
+	form := url.Values{"url": {receiverURL}, "events": {"job.closed"}}
+
+	return hookLink.FindString(b.open("POST", appPath+"/webhooks", form).text)
+}
 
 // TestDashboard_Webhooks_WithoutScript checks webhooks on the dashboard with plain forms:
 // creation, test events, the log of deliveries, replays, a new secret, pausing and deletion.
@@ -62,91 +73,108 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 
 			receiver := newReceiver(t, nil)
 			browser := server.signedIn(t, server.seeker(t))
-			app := appLink.FindString(browser.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
+			app := browser.newAppPath("Ward Finder")
 			require.Contains(t, browser.open("GET", app, nil).text, "Add a webhook")
 
-			made := browser.open("POST", app+"/webhooks",
-				url.Values{"url": {receiver.URL + "/?a=1&b=2"}, "events": {"job.created", "application.submitted"}})
-			require.Equal(t, 200, made.status, made.text)
-			require.Equal(t, "no-store", made.header.Get("Cache-Control"))
+			// Create a webhook. Its secret is on this page only.
+			receiverURL := receiver.URL + "/?a=1&b=2"
+			events := []string{"job.created", "application.submitted"}
+			created := browser.open("POST", app+"/webhooks", url.Values{"url": {receiverURL}, "events": events})
+			require.Equal(t, 200, created.status, created.text)
+			require.Equal(t, "no-store", created.header.Get("Cache-Control"))
+			require.Contains(t, created.text, `href="/docs/guides/webhooks"`)
 
-			first := hookSecret.FindString(made.visibleText())
-			require.NotEmpty(t, first, made.text)
-			require.Contains(t, made.text, `href="/docs/guides/webhooks"`)
+			firstSecret := hookSecret.FindString(created.visibleText())
+			require.NotEmpty(t, firstSecret, created.text)
 
-			path := hookLink.FindString(made.text)
-			page := browser.open("GET", path, nil)
-			require.NotContains(t, page.text, "whsec_")
-			require.Contains(t, page.visibleText(), receiver.URL+"/?a=1&b=2")
-			require.Contains(t, page.text, "Nothing was sent in the last 30 days")
+			path := hookLink.FindString(created.text)
+			webhook := browser.open("GET", path, nil)
+			require.NotContains(t, webhook.text, "whsec_")
+			require.Contains(t, webhook.visibleText(), receiverURL)
+			require.Contains(t, webhook.text, "Nothing was sent in the last 30 days")
 			require.Contains(t, browser.open("GET", app, nil).text, path)
 
-			sent := browser.waitForText(browser.open("POST", path+"/test", url.Values{"type": {"application.submitted"}}), "Accepted with status 200")
-			hit := receiver.waitForHits(1)[0]
-			require.NoError(t, hit.verify(t, first))
-			require.Equal(t, "application.submitted", hit.body.Type)
-			require.Contains(t, sent.text, ">thanks</pre>")
-			require.Contains(t, sent.text, hit.headers.Get("Webhook-Id"))
-			require.Contains(t, sent.text, "<details open>")
+			// Send a test event. The log shows it with the response of the receiver.
+			testSent := browser.open("POST", path+"/test", url.Values{"type": {"application.submitted"}})
+			log := browser.waitForText(testSent, "Accepted with status 200")
+			delivered := receiver.waitForHits(1)[0]
+			require.NoError(t, delivered.verify(t, firstSecret))
+			require.Equal(t, "application.submitted", delivered.body.Type)
+			require.Contains(t, log.text, ">thanks</pre>")
+			require.Contains(t, log.text, delivered.headers.Get("Webhook-Id"))
+			require.Contains(t, log.text, "<details open>")
 
-			details := browser.open("GET", sentLink.FindString(sent.text), nil)
-			require.Equal(t, 200, details.status, details.text)
-			require.Contains(t, details.visibleText(), "<pre>"+hit.raw+"</pre>")
+			// The page of the delivery shows the request as it was sent.
+			deliveryPath := sentLink.FindString(log.text)
+			delivery := browser.open("GET", deliveryPath, nil)
+			require.Equal(t, 200, delivery.status, delivery.text)
+			require.Contains(t, delivery.text, "Accepted with status 200")
+			require.Contains(t, delivery.visibleText(), "<pre>"+delivered.raw+"</pre>")
 
 			for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt"} {
-				require.Contains(t, details.visibleText(), name+": "+hit.headers.Get(name)+"\n")
+				require.Contains(t, delivery.visibleText(), name+": "+delivered.headers.Get(name)+"\n")
 			}
 
-			require.Contains(t, details.text, "Accepted with status 200")
+			// Replay the delivery from the log, which leads back to the log.
+			replay := replayLink.FindString(log.text)
+			replayed := browser.follow(browser.open("POST", replay, url.Values{}))
+			require.Contains(t, replayed.text, "It is sent once more.")
+			require.Equal(t, delivered.headers.Get("Webhook-Id"), receiver.waitForHits(2)[1].headers.Get("Webhook-Id"))
 
-			again := browser.follow(browser.open("POST", replayLink.FindString(sent.text), url.Values{}))
-			require.Contains(t, again.text, "It is sent once more.")
-			require.Equal(t, hit.headers.Get("Webhook-Id"), receiver.waitForHits(2)[1].headers.Get("Webhook-Id"))
-
+			// Replay it from its own page, which leads back to that page.
 			fromDelivery := url.Values{"from": {"delivery"}}
 
-			require.Contains(t, details.text, `name="from" value="delivery"`)
+			require.Contains(t, delivery.text, `name="from" value="delivery"`)
+			require.Equal(t, replay, replayLink.FindString(delivery.text))
 
-			answer := browser.open("POST", replayLink.FindString(details.text), fromDelivery)
-			require.Equal(t, sentLink.FindString(sent.text)+"?notice=replayed", answer.header.Get("Location"))
+			answer := browser.open("POST", replay, fromDelivery)
+			require.Equal(t, deliveryPath+"?notice=replayed", answer.header.Get("Location"))
 			require.Contains(t, browser.follow(answer).text, "It is sent once more.")
-			require.Equal(t, hit.headers.Get("Webhook-Id"), receiver.waitForHits(3)[2].headers.Get("Webhook-Id"))
+			require.Equal(t, delivered.headers.Get("Webhook-Id"), receiver.waitForHits(3)[2].headers.Get("Webhook-Id"))
 
-			rotated := browser.open("POST", path+"/secret", url.Values{})
-			require.Equal(t, 200, rotated.status)
-			require.Contains(t, rotated.text, "For 24 hours")
+			// Replace the secret. For 24 hours, deliveries are signed with both secrets, so that
+			// receivers can change theirs.
+			replaced := browser.open("POST", path+"/secret", url.Values{})
+			require.Equal(t, 200, replaced.status)
+			require.Contains(t, replaced.text, "For 24 hours")
 
-			second := hookSecret.FindString(rotated.visibleText())
-			require.NotEqual(t, first, second)
-			browser.follow(browser.open("POST", path+"/test", url.Values{"type": {"job.closed"}}))
+			secondSecret := hookSecret.FindString(replaced.visibleText())
+			require.NotEqual(t, firstSecret, secondSecret)
+			browser.submit(path+"/test", url.Values{"type": {"job.closed"}})
 
-			last := receiver.waitForHits(4)[3]
+			signedTwice := receiver.waitForHits(4)[3]
+			require.NoError(t, signedTwice.verify(t, firstSecret))
+			require.NoError(t, signedTwice.verify(t, secondSecret))
 
-			// For 24 hours, deliveries are signed with both secrets, so that receivers can
-			// change theirs.
-			require.NoError(t, last.verify(t, first))
-			require.NoError(t, last.verify(t, second))
+			// Change the webhook.
+			otherURL := receiver.URL + "/other"
+			changed := browser.submit(path, url.Values{"url": {otherURL}, "events": {"job.updated"}})
+			require.Contains(t, changed.text, otherURL)
 
-			require.Contains(t,
-				browser.follow(browser.open("POST", path, url.Values{"url": {receiver.URL + "/other"}, "events": {"job.updated"}})).text,
-				receiver.URL+"/other")
-			require.Contains(t, browser.follow(browser.open("POST", path+"/status", url.Values{"status": {"paused"}})).text, ">Paused</span>")
+			// A paused webhook sends nothing, and its pages say so instead of offering a replay.
+			paused := browser.submit(path+"/status", url.Values{"status": {"paused"}})
+			require.Contains(t, paused.text, ">Paused</span>")
 			require.Equal(t, 409, browser.open("POST", path+"/test", url.Values{}).status)
 			require.Equal(t, 409, browser.open("POST", path+"/replay", url.Values{"since": {"2026-01-01T00:00"}}).status)
 
-			paused := browser.open("GET", sentLink.FindString(sent.text), nil)
-			require.NotContains(t, paused.text, "/replay\"", "what is paused is resumed first")
-			require.Contains(t, paused.text, `Resume <a href="`+path+`">the webhook</a> to replay it.`)
+			delivery = browser.open("GET", deliveryPath, nil)
+			require.NotContains(t, delivery.text, "/replay\"", "a paused webhook is resumed first")
+			require.Contains(t, delivery.text, `Resume <a href="`+path+`">the webhook</a> to replay it.`)
 
-			refused := browser.open("POST", replayLink.FindString(details.text), fromDelivery)
+			refused := browser.open("POST", replay, fromDelivery)
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "The webhook is not active")
 			require.Contains(t, refused.text, "What was sent")
-			require.Contains(t,
-				browser.follow(browser.open("GET", replayLink.FindString(details.text), nil)).text,
-				"What was sent", "the address of the form leads to the page that it is on")
-			require.Contains(t, browser.follow(browser.open("POST", path+"/status", url.Values{"status": {"active"}})).text, ">Active</span>")
-			require.NotContains(t, browser.follow(browser.open("POST", path+"/delete", url.Values{})).text, path)
+
+			opened := browser.follow(browser.open("GET", replay, nil))
+			require.Contains(t, opened.text, "What was sent", "the address of the form leads to the page that it is on")
+
+			resumed := browser.submit(path+"/status", url.Values{"status": {"active"}})
+			require.Contains(t, resumed.text, ">Active</span>")
+
+			// Delete the webhook.
+			deleted := browser.follow(browser.open("POST", path+"/delete", url.Values{}))
+			require.NotContains(t, deleted.text, path)
 			require.Equal(t, 404, browser.open("GET", path, nil).status)
 			require.Equal(t, 303, browser.open("POST", path+"/delete", url.Values{}).status, "a repeated deletion redirects too")
 			receiver.waitForHits(4)
@@ -155,10 +183,10 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 		t.Run("failed deliveries", func(t *testing.T) {
 			t.Parallel()
 
-			// 410 Gone means that the receiver wants no more deliveries: it disables the
-			// webhook at once.
-			receiver := newReceiver(t, func(n int) int {
-				if n == 1 {
+			// The response 410 Gone to the first request means that the receiver wants no more
+			// deliveries: it disables the webhook at once.
+			receiver := newReceiver(t, func(request int) int {
+				if request == 1 {
 					return http.StatusGone
 				}
 
@@ -166,71 +194,72 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			})
 
 			browser := server.signedIn(t, server.seeker(t))
-			app := appLink.FindString(browser.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
-			path := hookLink.FindString(browser.open("POST", app+"/webhooks", url.Values{
-				"url":    {receiver.URL},
-				"events": {"job.created"},
-			}).text)
-			gone := browser.waitForText(browser.open("POST", path+"/test", url.Values{}), "Answered with status 410")
-			require.Contains(t, gone.text, ">Disabled</span>")
-			require.NotContains(t, gone.text, "/replay\"", "what is disabled is resumed first")
+			app := browser.newAppPath("Ward Finder")
+			path := browser.newWebhookPath(app, receiver.URL)
+			failed := browser.waitForText(browser.open("POST", path+"/test", url.Values{}), "Answered with status 410")
+			require.Contains(t, failed.text, ">Disabled</span>")
+			require.NotContains(t, failed.text, "/replay\"", "a disabled webhook is resumed first")
 			require.Contains(t, browser.open("GET", app, nil).text, ">Disabled</span>")
+
+			// The log can be filtered by the result. The page ignores values that the API would refuse.
 			require.Contains(t, browser.open("GET", path+"?status=failed", nil).text, ">Failed</span>")
 			require.Contains(t, browser.open("GET", path+"?status=succeeded", nil).text, "There is none in this state")
-
-			// A page ignores what an API would refuse.
 			require.Equal(t, 200, browser.open("GET", path+"?status=odd&cursor=nonsense", nil).status)
-			browser.follow(browser.open("POST", path+"/status", url.Values{"status": {"active"}}))
 
-			for _, odd := range []string{"", "yesterday", "2026-02-31T10:00"} {
-				refused := browser.open("POST", path+"/replay", url.Values{"since": {odd}})
+			// Failed deliveries since a time are sent again after the webhook is resumed.
+			browser.submit(path+"/status", url.Values{"status": {"active"}})
+
+			for _, invalid := range []string{"", "yesterday", "2026-02-31T10:00"} {
+				refused := browser.open("POST", path+"/replay", url.Values{"since": {invalid}})
 				require.Equal(t, 400, refused.status)
 				require.Contains(t, refused.text, "Since must be a date and a time")
 			}
 
-			later := time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04")
-			require.Contains(t,
-				browser.follow(browser.open("POST", path+"/replay", url.Values{"since": {later}})).text,
-				"Nothing has failed for good since then")
+			const formLayout = "2006-01-02T15:04" // of the field for a date and a time
+			now := time.Now().UTC()
 
-			since := time.Now().UTC().Add(-time.Hour).Format("2006-01-02T15:04")
-			require.Contains(t,
-				browser.follow(browser.open("POST", path+"/replay", url.Values{"since": {since}})).text,
-				"What failed since then is sent once more")
+			none := browser.submit(path+"/replay", url.Values{"since": {now.Add(time.Hour).Format(formLayout)}})
+			require.Contains(t, none.text, "Nothing has failed for good since then")
+
+			replayed := browser.submit(path+"/replay", url.Values{"since": {now.Add(-time.Hour).Format(formLayout)}})
+			require.Contains(t, replayed.text, "What failed since then is sent once more")
 			receiver.waitForHits(2)
 		})
 
 		t.Run("pages of the log", func(t *testing.T) {
 			t.Parallel()
 
+			const pageSize = 20 // of the log
 			receiver := newReceiver(t, nil)
-			me := server.seeker(t)
+			developer := server.seeker(t)
 
-			at, _ := me.createWebhook(receiver.URL, "job.created")
-			for range 21 { // a page of the log shows 20
-				me.fromNewAddress().post(at+"/test", nil).ok(202)
+			apiPath, _ := developer.createWebhook(receiver.URL, "job.created")
+			for range pageSize + 1 {
+				developer.fromNewAddress().post(apiPath+"/test", nil).ok(202)
 			}
 
-			receiver.waitForHits(21)
+			receiver.waitForHits(pageSize + 1)
 
-			browser := server.signedIn(t, me)
-			path := "/developers" + at[len("/api/developers"):]
-			page := browser.open("GET", path, nil)
-			require.Len(t, replayLink.FindAllString(page.text, -1), 20)
+			browser := server.signedIn(t, developer)
+			path := strings.TrimPrefix(apiPath, "/api")
+			newest := browser.open("GET", path, nil)
+			require.Len(t, replayLink.FindAllString(newest.text, -1), pageSize)
 
-			older := regexp.MustCompile(`\?status=&amp;cursor=[0-9a-f-]{36}`).FindString(page.text)
-			require.NotEmpty(t, older, page.text)
+			linkToOlder := regexp.MustCompile(`\?status=&amp;cursor=[0-9a-f-]{36}`).FindString(newest.text)
+			require.NotEmpty(t, linkToOlder, newest.text)
 
-			page = browser.open("GET", path+html.UnescapeString(older), nil)
-			require.Len(t, replayLink.FindAllString(page.text, -1), 1)
-			require.Contains(t, page.text, ">Newest</a>")
+			older := browser.open("GET", path+html.UnescapeString(linkToOlder), nil)
+			require.Len(t, replayLink.FindAllString(older.text, -1), 1)
+			require.Contains(t, older.text, ">Newest</a>")
 		})
 
 		t.Run("errors are shown in the form", func(t *testing.T) {
 			t.Parallel()
 
 			browser := server.signedIn(t, server.seeker(t))
-			app := appLink.FindString(browser.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
+			app := browser.newAppPath("Ward Finder")
+
+			// The form of a new webhook keeps the values that were sent.
 			refused := browser.open("POST", app+"/webhooks", url.Values{"url": {"ftp://x.example"}, "events": {"job.closed"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "URL must be an http:// or https:// address")
@@ -241,32 +270,28 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "Events must name at least one of")
 
-			path := hookLink.FindString(
-				browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).text,
-			)
-
-			// Credentials in a URL are refused.
+			// So does the form that changes a webhook. Credentials in a URL are refused.
+			path := browser.newWebhookPath(app, "https://x.example/")
 			refused = browser.open("POST", path, url.Values{"url": {"https://u:p@x.example/"}, "events": {"job.created"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, `value="https://u:p@x.example/"`)
 			require.Equal(t, 400, browser.open("POST", path+"/status", url.Values{"status": {"disabled"}}).status)
 			require.Equal(t, 400, browser.open("POST", path+"/test", url.Values{"type": {"user.deleted"}}).status)
 
-			// The address of a form, if loaded again, leads to its page.
-			for _, form := range []string{"", "/status", "/secret", "/test", "/replay"} {
-				require.Equal(t, 200, browser.open("GET", path, nil).status)
+			// Opening the address of a form leads to the page of the webhook.
+			require.Equal(t, 200, browser.open("GET", path, nil).status)
 
-				if form != "" {
-					require.Equal(t, 200, browser.follow(browser.open("GET", path+form, nil)).status)
-				}
+			for _, form := range []string{"/status", "/secret", "/test", "/replay"} {
+				require.Equal(t, 200, browser.follow(browser.open("GET", path+form, nil)).status)
 			}
 
+			// An app has at most 20 webhooks, of which one exists already.
+			webhook := url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}
 			for range 19 {
-				require.Equal(t, 200,
-					browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).status)
+				require.Equal(t, 200, browser.open("POST", app+"/webhooks", webhook).status)
 			}
 
-			refused = browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}})
+			refused = browser.open("POST", app+"/webhooks", webhook)
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "at most 20 webhooks")
 		})
@@ -274,20 +299,21 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 		t.Run("limit of test events and replays", func(t *testing.T) {
 			t.Parallel()
 
-			me := server.seeker(t)
+			const limit = 600 // requests a minute
+			developer := server.seeker(t)
+			path, _ := developer.createWebhook("https://receiver.invalid/", "job.created")
+			replay := path + "/deliveries/" + nowhere + "/replay"
 
-			path, _ := me.createWebhook("https://receiver.invalid/", "job.created")
-			for range 600 {
-				// The limit is 600 a minute.
-				require.Equal(t, 404, me.try("POST", path+"/deliveries/"+nowhere+"/replay", nil).status)
+			for range limit {
+				require.Equal(t, 404, developer.try("POST", replay, nil).status)
 			}
 
-			for _, at := range []string{path + "/test", path + "/deliveries/" + nowhere + "/replay"} {
-				over := me.post(at, nil).fails(429, "Rate limit exceeded")
-				require.NotEmpty(t, over.header.Get("Retry-After"))
+			for _, limited := range []string{path + "/test", replay} {
+				refused := developer.post(limited, nil).fails(429, "Rate limit exceeded")
+				require.NotEmpty(t, refused.header.Get("Retry-After"))
 			}
 
-			page := server.signedIn(t, me).open("POST", strings.TrimPrefix(path, "/api")+"/test", url.Values{})
+			page := server.signedIn(t, developer).open("POST", strings.TrimPrefix(path, "/api")+"/test", url.Values{})
 			require.Equal(t, 429, page.status)
 			require.Contains(t, page.text, "This was done too often; please try again in ")
 		})
@@ -295,59 +321,61 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 		t.Run("other user's webhook, other site, signed out", func(t *testing.T) {
 			t.Parallel()
 
-			mine := server.signedIn(t, server.seeker(t))
-			app := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine"}}).text)
+			owner, other := server.signedIn(t, server.seeker(t)), server.signedIn(t, server.employer(t))
+			app, secondApp := owner.newAppPath("Mine"), owner.newAppPath("Mine too")
 			receiver := newReceiver(t, nil)
-			made := mine.open("POST", app+"/webhooks", url.Values{"url": {receiver.URL}, "events": {"job.closed"}})
-			path := hookLink.FindString(made.text)
-			delivery := replayLink.FindString(mine.follow(mine.open("POST", path+"/test", url.Values{})).text)
-			second := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine too"}}).text)
-			other := server.signedIn(t, server.employer(t))
+			path := owner.newWebhookPath(app, receiver.URL)
+			replay := replayLink.FindString(owner.submit(path+"/test", url.Values{}).text)
+			delivery := strings.TrimSuffix(replay, "/replay")
+
+			// Forms of others are refused.
 			values := url.Values{
 				"url":    {"https://theirs.example/"},
 				"events": {"job.created"},
 				"status": {"paused"},
 				"since":  {"2026-01-01T00:00"},
 			}
-
-			posts := []string{
+			for _, form := range []string{
 				app + "/webhooks",
 				path,
 				path + "/status",
 				path + "/secret",
 				path + "/test",
 				path + "/replay",
-				delivery,
+				replay,
 				path + "/delete",
-			}
-			for _, at := range posts {
-				other.requirePostRefused(at, values)
+			} {
+				other.requirePostRefused(form, values)
 			}
 
+			// Only the owner sees the pages.
 			require.Equal(t, 404, other.open("GET", path, nil).status)
+			require.Equal(t, 200, owner.open("GET", delivery, nil).status)
+			require.Equal(t, 404, other.open("GET", delivery, nil).status)
+			require.Equal(t, 303, server.browser(t).open("GET", delivery, nil).status)
 
-			sent := delivery[:len(delivery)-len("/replay")]
-			require.Equal(t, 200, mine.open("GET", sent, nil).status)
-			require.Equal(t, 404, other.open("GET", sent, nil).status)
-			require.Equal(t, 303, server.browser(t).open("GET", sent, nil).status)
-
-			for _, at := range []string{
-				// The user's own webhook below another app of the user.
-				second + path[len(app):], second + sent[len(app):], path + "/deliveries/nonsense",
-				path + "/deliveries/" + nowhere, app + "/webhooks/nonsense",
+			for _, absent := range []string{
+				// The owner's webhook and delivery below the other app of the owner.
+				secondApp + strings.TrimPrefix(path, app),
+				secondApp + strings.TrimPrefix(delivery, app),
+				path + "/deliveries/nonsense",
+				path + "/deliveries/" + nowhere,
+				app + "/webhooks/nonsense",
 				app + "/webhooks/" + nowhere,
 			} {
-				require.Equal(t, 404, mine.open("GET", at, nil).status, at)
+				require.Equal(t, 404, owner.open("GET", absent, nil).status, absent)
 			}
 
-			for _, on := range []string{"", "delivery"} {
-				require.Equal(t, 404, mine.open("POST", path+"/deliveries/"+nowhere+"/replay", url.Values{"from": {on}}).status)
-				require.Equal(t, 404, other.open("POST", delivery, url.Values{"from": {on}}).status)
+			for _, page := range []string{"", "delivery"} { // that a replay was sent from
+				from := url.Values{"from": {page}}
+				require.Equal(t, 404, owner.open("POST", path+"/deliveries/"+nowhere+"/replay", from).status)
+				require.Equal(t, 404, other.open("POST", replay, from).status)
 			}
 
-			page := mine.open("GET", path, nil)
-			require.Contains(t, page.text, ">Active</span>")
-			require.Contains(t, page.visibleText(), receiver.URL)
+			// No refused form had an effect.
+			webhook := owner.open("GET", path, nil)
+			require.Contains(t, webhook.text, ">Active</span>")
+			require.Contains(t, webhook.visibleText(), receiver.URL)
 			receiver.waitForHits(1)
 		})
 	})
