@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,9 @@ func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 
 			python := kit.Tool(t, "python3")
 			program := guide(t, "webhooks", "python")
-			kit.CheckReceiver(t, server.url, func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, python, "-c", program) })
+			kit.CheckReceiver(t, server.url, func(ctx context.Context) *exec.Cmd {
+				return exec.CommandContext(ctx, python, "-c", program)
+			})
 		})
 	})
 }
@@ -51,73 +54,70 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		text := guideText(t, "webhooks")
 		receiver := newReceiver(t, nil)
-		me := server.seeker(t)
-		app := me.app()
+		developer := server.seeker(t)
+		app := developer.app()
 
-		var blocks []string
-		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1) {
-			blocks = append(blocks, block[1])
-		}
+		commands := guideBlocks(t, "webhooks", "sh")
+		require.Len(t, commands, 3)
+		create, sendTest, replay := commands[0], commands[1], commands[2]
 
-		require.Len(t, blocks, 3) // create a webhook, send a test event, replay
-
-		paste := func(script string, env ...string) string {
+		run := func(script string, additionalEnv ...string) string {
 			t.Helper()
 
 			shell := exec.Command("bash", "-ec", script)
-			shell.Env = append(append(os.Environ(), "BASE="+server.url, "TOKEN="+me.token, "APP="+app, "URL="+receiver.URL), env...)
-			out, err := shell.CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			shell.Env = append(os.Environ(), "BASE="+server.url, "TOKEN="+developer.token, "APP="+app, "URL="+receiver.URL)
+			shell.Env = append(shell.Env, additionalEnv...)
+			output, err := shell.CombinedOutput()
+			require.NoError(t, err, "%s", output)
 
-			return string(out)
+			return string(output)
 		}
 
-		made := paste(blocks[0])
-		require.Contains(t, made, `"secret":"whsec_`)
+		// The commands create a webhook, send a test event to it, and replay its failed deliveries.
+		created := run(create)
+		require.Contains(t, created, `"secret":"whsec_`)
 
-		id := regexp.MustCompile(`"webhook":\{"id":"([^"]+)"`).FindStringSubmatch(made)
-		require.NotNil(t, id, made)
+		id := regexp.MustCompile(`"webhook":\{"id":"([^"]+)"`).FindStringSubmatch(created)
+		require.NotNil(t, id, created)
 
 		path := "/api/developers/apps/" + app + "/webhooks/" + id[1]
-		require.Contains(t, paste(blocks[1], "HOOK="+server.url+path), `"type":"job.created"`)
-		require.Contains(t,
-			paste(strings.ReplaceAll(blocks[2], "2026-11-20T00:00:00Z", time.Now().UTC().Format(time.RFC3339)), "HOOK="+server.url+path),
-			`"count":0`)
+		require.Contains(t, run(sendTest, "HOOK="+server.url+path), `"type":"job.created"`)
 
-		for _, kind := range everyEvent[1:] {
-			me.post(path+"/test", object{"type": kind}).ok(202)
+		replay = strings.ReplaceAll(replay, "2026-11-20T00:00:00Z", time.Now().UTC().Format(time.RFC3339))
+		require.Contains(t, run(replay, "HOOK="+server.url+path), `"count":0`)
+
+		// Send a test event of each other type.
+		for _, eventType := range everyEvent[1:] {
+			developer.post(path+"/test", object{"type": eventType}).ok(202)
 		}
 
-		receiver.waitForHits(len(everyEvent))
+		deliveries := receiver.waitForHits(len(everyEvent))
 
-		// Every example has the members of a delivery, and every event type is
-		// documented.
-		examples := map[string]object{}
-		for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		// Every example has the members of a delivery, and every event type is documented.
+		examples := map[string]object{} // by the type of the event
+
+		for _, block := range guideBlocks(t, "webhooks", "json") {
 			var example object
-			require.NoError(t, json.Unmarshal([]byte(block[1]), &example))
+			require.NoError(t, json.Unmarshal([]byte(block), &example))
 
 			examples[example["type"].(string)] = example
 		}
 
 		require.Len(t, examples, 3)
 
-		for _, hit := range receiver.waitForHits(len(everyEvent)) {
-			require.Contains(t, text, "| `"+hit.body.Type+"` |")
-
-			kind := hit.body.Type
+		for _, delivery := range deliveries {
+			eventType := delivery.body.Type
+			require.Contains(t, text, "| `"+eventType+"` |")
 
 			// The guide has one example for all events of jobs, which have the same members.
-			if strings.HasPrefix(kind, "job.") {
-				kind = "job.created"
+			if strings.HasPrefix(eventType, "job.") {
+				eventType = "job.created"
 			}
 
-			var came object
-			require.NoError(t, json.Unmarshal([]byte(hit.raw), &came))
-
-			// Only test events have this member.
-			delete(came["data"].(object), "test")
-			require.Equal(t, members(came), members(examples[kind]), kind)
+			var body object
+			require.NoError(t, json.Unmarshal([]byte(delivery.raw), &body))
+			delete(body["data"].(object), "test") // only test events have this member
+			require.Equal(t, members(body), members(examples[eventType]), eventType)
 		}
 
 		for _, header := range []string{
@@ -125,25 +125,25 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 			"content-type", "user-agent",
 		} {
 			require.Contains(t, text, "\n"+header+": ")
-			require.NotEmpty(t, receiver.waitForHits(len(everyEvent))[0].headers.Get(header))
+			require.NotEmpty(t, deliveries[0].headers.Get(header))
 		}
 	})
 }
 
 // members returns the structure of a JSON value: its member names at every level, without the
 // values.
-func members(v any) any {
-	o, is := v.(object)
-	if !is {
+func members(value any) any {
+	withValues, isObject := value.(object)
+	if !isObject {
 		return nil
 	}
 
-	out := object{}
-	for name, inner := range o {
-		out[name] = members(inner)
+	names := object{}
+	for name, member := range withValues {
+		names[name] = members(member)
 	}
 
-	return out
+	return names
 }
 
 // TestWebhookGuide_RetrySchedule_IsCurrent checks that the table of the guide lists the delays
@@ -152,15 +152,17 @@ func TestWebhookGuide_RetrySchedule_IsCurrent(t *testing.T) {
 	t.Parallel()
 
 	units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour}
+	rows := regexp.MustCompile(`(?m)^\| (\d+) \| (\d+) (s|min|h) \|$`)
 
 	var documented []time.Duration
-	for i, row := range regexp.MustCompile(`(?m)^\| (\d+) \| (\d+) (s|min|h) \|$`).FindAllStringSubmatch(guideText(t, "webhooks"), -1) {
-		require.Equal(t, fmt.Sprint(i+1), row[1])
-		var n int
-		_, err := fmt.Sscan(row[2], &n)
+	for i, row := range rows.FindAllStringSubmatch(guideText(t, "webhooks"), -1) {
+		attempt, delay, unit := row[1], row[2], row[3]
+		require.Equal(t, fmt.Sprint(i+1), attempt)
+
+		count, err := strconv.Atoi(delay)
 		require.NoError(t, err)
 
-		documented = append(documented, time.Duration(n)*units[row[3]])
+		documented = append(documented, time.Duration(count)*units[unit])
 	}
 
 	require.Equal(t, integrations.Retries(), documented)

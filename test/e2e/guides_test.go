@@ -14,31 +14,42 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// guides is the directory of the guides.
-const guides = "../../adapters/fiberhttp/guides"
+// guidesDir is the directory with the sources of the guides.
+const guidesDir = "../../adapters/fiberhttp/guides"
 
 // guideText returns a guide in Markdown.
 func guideText(t testing.TB, name string) string {
 	t.Helper()
 
-	text, err := os.ReadFile(filepath.Join(guides, name+".md"))
+	text, err := os.ReadFile(filepath.Join(guidesDir, name+".md"))
 	require.NoError(t, err)
 
 	return string(text)
 }
 
-// guide returns the code blocks of a language in a guide.
-func guide(t testing.TB, name, language string) string {
+// guideBlocks returns the code blocks of a language in a guide, in their order.
+func guideBlocks(t testing.TB, name, language string) (blocks []string) {
 	t.Helper()
 
-	var out strings.Builder
 	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(guideText(t, name), -1) {
-		out.WriteString(block[1])
+		blocks = append(blocks, block[1])
 	}
 
-	require.NotEmpty(t, out.String())
+	require.NotEmpty(t, blocks)
 
-	return out.String()
+	return blocks
+}
+
+// guide returns the code blocks of a language in a guide as one program.
+func guide(t testing.TB, name, language string) string {
+	t.Helper()
+	return strings.Join(guideBlocks(t, name, language), "")
+}
+
+// atServer replaces the address that the guides have for the server by that of the server under
+// test.
+func (s *testServer) atServer(script string) string {
+	return strings.ReplaceAll(script, "http://localhost:8080", s.url)
 }
 
 // TestGuides_Pasted_Work checks that the commands of the guides work as documented. They are
@@ -47,28 +58,32 @@ func TestGuides_Pasted_Work(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
 
-		script := guide(t, "quick-start", "sh") + "\necho; echo PAGES\n" + guide(t, "pages", "sh")
-		out, err := exec.Command("bash", "-ec", strings.ReplaceAll(script, "http://localhost:8080", server.url)).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		quickStart := server.atServer(guide(t, "quick-start", "sh"))
+		script := quickStart + "\necho; echo PAGES\n" + server.atServer(guide(t, "pages", "sh"))
+		output, err := exec.Command("bash", "-ec", script).CombinedOutput()
+		require.NoError(t, err, "%s", output)
 
-		jobs, pages, _ := strings.Cut(string(out), "PAGES")
+		// The quick start prints two responses with jobs. The guide to pages prints the status of a
+		// request that is repeated with the ETag.
+		jobs, status, _ := strings.Cut(string(output), "PAGES")
 		require.Equal(t, 2, strings.Count(jobs, `{"data":`), jobs)
 		require.Contains(t, jobs, `"title":"Staff Nurse"`)
 		require.Contains(t, jobs, `"distance_miles":0`)
-		require.Equal(t, "304", strings.TrimSpace(pages)) // the last command repeats a request with the ETag
+		require.Equal(t, "304", strings.TrimSpace(status))
 
-		if _, err := exec.LookPath("python3"); err == nil {
-			key := regexp.MustCompile(`KEY=\$\(.*\)\n`).FindString(script)
-			require.NotEmpty(t, key)
-
-			program := guide(t, "limits", "python") + "\nimport os\nprint(get(os.environ['URL'], os.environ['KEY']).decode())\n"
-			python := exec.Command("bash", "-ec", strings.ReplaceAll(guide(t, "quick-start", "sh"), "http://localhost:8080", server.url)+
-				"\nKEY=$KEY URL=\"$BASE/api/v1/jobs\" python3 -c \"$PROGRAM\"")
-			python.Env = append(os.Environ(), "PROGRAM="+program)
-			out, err := python.CombinedOutput()
-			require.NoError(t, err, "%s", out)
-			require.Contains(t, string(out), `"pagination"`)
+		if _, err := exec.LookPath("python3"); err != nil {
+			return
 		}
+
+		// The Python function of the guide to limits, called with the key of the quick start.
+		require.Regexp(t, `KEY=\$\(.*\)\n`, script)
+
+		program := guide(t, "limits", "python") + "\nimport os\nprint(get(os.environ['URL'], os.environ['KEY']).decode())\n"
+		python := exec.Command("bash", "-ec", quickStart+"\nKEY=$KEY URL=\"$BASE/api/v1/jobs\" python3 -c \"$PROGRAM\"")
+		python.Env = append(os.Environ(), "PROGRAM="+program)
+		output, err = python.CombinedOutput()
+		require.NoError(t, err, "%s", output)
+		require.Contains(t, string(output), `"pagination"`)
 	})
 }
 
@@ -78,11 +93,11 @@ func TestMCPGuide_Pasted_Works(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
 
-		script := guide(t, "quick-start", "sh") + "\necho; echo MCP\n" + guide(t, "mcp", "sh")
-		out, err := exec.Command("bash", "-euc", strings.ReplaceAll(script, "http://localhost:8080", server.url)).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		script := server.atServer(guide(t, "quick-start", "sh") + "\necho; echo MCP\n" + guide(t, "mcp", "sh"))
+		output, err := exec.Command("bash", "-euc", script).CombinedOutput()
+		require.NoError(t, err, "%s", output)
 
-		_, answers, _ := strings.Cut(string(out), "MCP")
+		_, answers, _ := strings.Cut(string(output), "MCP")
 		require.Contains(t, answers, `"name":"apply"`)
 		require.Contains(t, answers, `"structuredContent":{"data":[{`)
 		require.Contains(t, answers, "Staff Nurse")
@@ -94,62 +109,79 @@ func TestMCPGuide_Pasted_Works(t *testing.T) {
 // exchanged.
 func TestOAuthGuide_Pasted_Works(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		party := server.thirdParty(t, nil)
+		app := server.thirdParty(t, nil)
 		job := server.employer(t).listing(nil)
 
-		var blocks []string
-		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(guideText(t, "oauth"), -1) {
-			blocks = append(blocks, block[1])
-		}
-
+		blocks := guideBlocks(t, "oauth", "sh")
 		require.Len(t, blocks, 8)
 
-		// with replaces the value of a variable that the block assigns.
-		with := func(block, name, value string) string {
-			t.Helper()
-
-			assigned := regexp.MustCompile(`(?m)^` + name + `=\S+`)
-			require.Len(t, assigned.FindAllString(block, -1), 1, name)
-
-			return assigned.ReplaceAllLiteralString(block, name+"='"+value+"'")
-		}
-
-		own := with(
-			with(with(with(blocks[0], "BASE", server.url), "CLIENT_ID", party.ClientID), "CLIENT_SECRET", party.ClientSecret),
-			"REDIRECT_URI",
-			callback,
+		var (
+			credentials = blocks[0] // variables with placeholders, which assign replaces
+			authorize   = blocks[1] // prints the address of the consent page
+			codeOf      = blocks[2] // assigns the code of the redirect
+			exchange    = blocks[3] // gets tokens for the code
+			read        = blocks[4] // reads jobs with the access token
+			apply       = blocks[5] // applies for a job
+			refresh     = blocks[6] // gets new tokens, which ends the old access token
+			revoke      = blocks[7]
 		)
-		paste := func(script ...string) []string {
+
+		// assign replaces the value of a variable that the block assigns.
+		assign := func(block, variable, value string) string {
 			t.Helper()
 
-			shell := exec.Command("bash", "-euc", own+strings.Join(script, "\necho; echo NEXT\n"))
-			shell.Env = []string{"PATH=" + os.Getenv("PATH")}
-			out, err := shell.CombinedOutput()
-			require.NoError(t, err, "%s", out)
+			assignment := regexp.MustCompile(`(?m)^` + variable + `=\S+`)
+			require.Len(t, assignment.FindAllString(block, -1), 1, variable)
 
-			return strings.Split(string(out), "\nNEXT\n")
+			return assignment.ReplaceAllLiteralString(block, variable+"='"+value+"'")
 		}
 
-		authorization := paste(blocks[1], "echo $VERIFIER")
-		path := strings.TrimPrefix(strings.TrimSpace(authorization[0]), server.url)
-		b := server.signedIn(t, server.seeker(t))
-		to, err := url.Parse(b.requireNoServerError(b.Allow(path)).header.Get("Location"))
+		credentials = assign(credentials, "BASE", server.url)
+		credentials = assign(credentials, "CLIENT_ID", app.ClientID)
+		credentials = assign(credentials, "CLIENT_SECRET", app.ClientSecret)
+		credentials = assign(credentials, "REDIRECT_URI", callback)
+
+		// run executes scripts in one shell, and returns the output of each.
+		run := func(scripts ...string) []string {
+			t.Helper()
+
+			shell := exec.Command("bash", "-euc", credentials+strings.Join(scripts, "\necho; echo NEXT\n"))
+			shell.Env = []string{"PATH=" + os.Getenv("PATH")}
+			output, err := shell.CombinedOutput()
+			require.NoError(t, err, "%s", output)
+
+			return strings.Split(string(output), "\nNEXT\n")
+		}
+
+		// The user consents on the page whose address the guide prints.
+		authorization := run(authorize, "echo $VERIFIER")
+		consentPage := strings.TrimPrefix(strings.TrimSpace(authorization[0]), server.url)
+		verifier := authorization[1]
+		browser := server.signedIn(t, server.seeker(t))
+		redirect := browser.requireNoServerError(browser.Allow(consentPage))
+		location, err := url.Parse(redirect.header.Get("Location"))
 		require.NoError(t, err)
 
-		verifier := "VERIFIER=" + authorization[1]
-		read := blocks[4]
-		readOld := strings.ReplaceAll(blocks[4], "$ACCESS_TOKEN", "$OLD")
-
-		// Block 3 gets a token, block 5 applies for a job, block 6 refreshes the token, which ends
-		// the old one, and block 7 revokes it.
-		outputs := paste(verifier+with(blocks[2], "CODE", to.Query().Get("code")), blocks[3], read, blocks[5], "OLD=$ACCESS_TOKEN\n"+blocks[6], read, readOld, blocks[7], read)[1:]
-		require.Contains(t, outputs[0], `"access_token":"loc_at_`)
-		require.Contains(t, outputs[1], `"pagination"`)
-		require.Contains(t, outputs[2], `"job_id":"`+job)
-		require.Contains(t, outputs[3], `"access_token":"loc_at_`)
-		require.Contains(t, outputs[4], `"pagination"`)
-		require.Contains(t, outputs[5], `"status":401`, "it ended with the refresh")
-		require.Contains(t, outputs[7], `"status":401`, "it was revoked")
+		// The other blocks in the order of the guide, and requests with ended tokens between them.
+		readWithOldToken := strings.ReplaceAll(read, "$ACCESS_TOKEN", "$OLD")
+		outputs := run(
+			"VERIFIER="+verifier+assign(codeOf, "CODE", location.Query().Get("code")),
+			exchange,
+			read,
+			apply,
+			"OLD=$ACCESS_TOKEN\n"+refresh,
+			read,
+			readWithOldToken,
+			revoke,
+			read,
+		)
+		require.Contains(t, outputs[1], `"access_token":"loc_at_`)
+		require.Contains(t, outputs[2], `"pagination"`)
+		require.Contains(t, outputs[3], `"job_id":"`+job)
+		require.Contains(t, outputs[4], `"access_token":"loc_at_`)
+		require.Contains(t, outputs[5], `"pagination"`)
+		require.Contains(t, outputs[6], `"status":401`, "the refresh ended the old token")
+		require.Contains(t, outputs[8], `"status":401`, "the token was revoked")
 	})
 }
 
@@ -169,37 +201,40 @@ func TestGuides_LinkToEachOther(t *testing.T) {
 			return response, string(body)
 		}
 
+		// Follow every link from guide to guide, beginning with the list of guides.
 		links := regexp.MustCompile(`href="(/docs/guides/[a-z-]+)"`)
 
-		seen, waiting := map[string]bool{}, []string{"/docs/guides"}
-		for len(waiting) > 0 {
-			path := waiting[0]
-			waiting = waiting[1:]
+		visited, unvisited := map[string]bool{}, []string{"/docs/guides"}
+		for len(unvisited) > 0 {
+			path := unvisited[0]
+			unvisited = unvisited[1:]
 
-			if seen[path] {
+			if visited[path] {
 				continue
 			}
 
-			seen[path] = true
+			visited[path] = true
 			response, body := get(path)
 			require.Equal(t, 200, response.StatusCode, path)
 			require.Contains(t, response.Header.Get("Content-Security-Policy"), "default-src 'none'")
 			require.Contains(t, body, "<h1>", path)
 
 			for _, link := range links.FindAllStringSubmatch(body, -1) {
-				waiting = append(waiting, link[1])
+				unvisited = append(unvisited, link[1])
 			}
 		}
 
-		require.Greater(t, len(seen), 5)
+		require.Greater(t, len(visited), 5)
 
-		_, start := get("/docs/guides/quick-start")
-		script, text := get("/assets/script.js")
+		// The script of the guides copies their commands.
+		script, scriptText := get("/assets/script.js")
 		require.Equal(t, 200, script.StatusCode)
-		require.Contains(t, text, "clipboard")
-		require.Contains(t, start, `src="/assets/script.js?v=`)
+		require.Contains(t, scriptText, "clipboard")
 
-		response, _ := get("/docs/guides/nothing")
-		require.Equal(t, 404, response.StatusCode)
+		_, quickStart := get("/docs/guides/quick-start")
+		require.Contains(t, quickStart, `src="/assets/script.js?v=`)
+
+		unknown, _ := get("/docs/guides/nothing")
+		require.Equal(t, 404, unknown.StatusCode)
 	})
 }

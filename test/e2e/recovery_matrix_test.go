@@ -193,7 +193,7 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 func table(t *testing.T, guide string) (header []string, rows [][]string) {
 	t.Helper()
 
-	text, err := os.ReadFile(filepath.Join(guides, guide+".md"))
+	text, err := os.ReadFile(filepath.Join(guidesDir, guide+".md"))
 	require.NoError(t, err)
 
 	for line := range strings.Lines(string(text)) {
