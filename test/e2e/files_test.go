@@ -22,23 +22,23 @@ type uploads struct {
 	refused   int // with 503, when the file store is unavailable
 }
 
-// upload uploads a document and records the result.
-func (u *uploads) upload(t testing.TB, a *account, content string) (status int) {
+// upload uploads a document of the owner and records the result.
+func (u *uploads) upload(t testing.TB, owner *account, content string) (status int) {
 	t.Helper()
 
-	answer := a.fromNewAddress().
-		try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "content": content})
+	document := object{"intent": "upload-document", "type": "cv", "title": "CV", "content": content}
+	answer := owner.fromNewAddress().try("POST", "/api/jobseekers/documents", document)
 
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
 	switch answer.status {
 	case http.StatusOK:
-		if u.contents[a] == nil {
-			u.contents[a] = map[string]string{}
+		if u.contents[owner] == nil {
+			u.contents[owner] = map[string]string{}
 		}
 
-		u.contents[a][answer.text("data.document.id")] = content
+		u.contents[owner][answer.text("data.document.id")] = content
 		u.succeeded++
 	case http.StatusServiceUnavailable:
 		u.refused++
@@ -60,9 +60,10 @@ func (u *uploads) count() (succeeded, refused int) {
 func (u *uploads) requireStored(t testing.TB) {
 	t.Helper()
 
-	for a, documents := range u.contents {
+	for owner, documents := range u.contents {
 		for id, content := range documents {
-			require.Equal(t, content, a.fromNewAddress().get("/api/jobseekers/documents/"+id).ok(200).text("data.document.content"))
+			document := owner.fromNewAddress().get("/api/jobseekers/documents/" + id).ok(200)
+			require.Equal(t, content, document.text("data.document.content"))
 		}
 	}
 }
@@ -80,12 +81,14 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 	u := &uploads{contents: map[*account]map[string]string{}}
 	require.Equal(t, 200, u.upload(t, seeker, "before"))
 
+	restart := func() { require.NoError(t, s3.Start()) }
 	for _, outage := range []outage{
-		{"refusing", s3.Kill, func() { require.NoError(t, s3.Start()) }, 15 * time.Second},
-		{"hanging", s3.Pause, s3.Resume, time.Minute},
+		{name: "refusing", begin: s3.Kill, end: restart, bound: 15 * time.Second},
+		{name: "hanging", begin: s3.Pause, end: s3.Resume, bound: time.Minute},
 	} {
 		outage.begin()
 
+		// An upload fails, and the server stays ready.
 		began := time.Now()
 
 		require.Equal(t, 503, u.upload(t, seeker, "during "+outage.name), outage.name)
@@ -95,6 +98,7 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 			return readiness.status == 200 && readiness.text("adapters.files") == "degraded"
 		}, waitTimeout, 50*time.Millisecond, "the server is ready without the file store")
 
+		// An export that is requested now is completed after the outage.
 		export := employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 
 		outage.end()
@@ -104,7 +108,7 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 		require.Equal(t, 200, u.upload(t, seeker, "after "+outage.name))
 		require.Eventually(t, func() bool {
 			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
-		}, 3*time.Minute, 200*time.Millisecond, "the export was not tried again")
+		}, 3*time.Minute, 200*time.Millisecond, "the export was not retried")
 		u.requireStored(t)
 	}
 }
@@ -118,36 +122,47 @@ func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 	server := start(t, t.TempDir(), "LOCUM_FILES_URL="+s3.URL, "AWS_ACCESS_KEY_ID="+services.S3AccessKey,
 		"AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
 	u := &uploads{contents: map[*account]map[string]string{}}
+
+	// Four clients upload documents until stop is closed. Each user uploads ten, since their number
+	// is limited.
 	stop := make(chan struct{})
 
 	var load sync.WaitGroup
 	for range 4 {
 		load.Go(func() {
-			for n := 0; ; n++ {
+			for user := 0; ; user++ {
 				seeker := server.seeker(t)
 
-				// Each user can have a limited number of documents.
-				for i := range 10 {
+				for document := range 10 {
 					select {
 					case <-stop:
 						return
 					default:
-						u.upload(t, seeker, fmt.Sprintf("%d.%d %s", n, i, strings.Repeat("I am a nurse. ", 5000)))
+						u.upload(t, seeker, fmt.Sprintf("%d.%d %s", user, document, strings.Repeat("I am a nurse. ", 5000)))
 					}
 				}
 			}
 		})
 	}
 
-	for range 3 {
+	waitForUploads := func(more int) {
+		t.Helper()
+
 		before, _ := u.count()
-		require.Eventually(t, func() bool { now, _ := u.count(); return now >= before+5 }, waitTimeout, 10*time.Millisecond)
+		require.Eventually(t, func() bool {
+			now, _ := u.count()
+			return now >= before+more
+		}, waitTimeout, 10*time.Millisecond)
+	}
+
+	// Kill the object storage three times while uploads succeed.
+	for range 3 {
+		waitForUploads(5)
 		s3.Kill()
 		require.NoError(t, s3.Start())
 	}
 
-	before, _ := u.count()
-	require.Eventually(t, func() bool { now, _ := u.count(); return now > before }, waitTimeout, 10*time.Millisecond)
+	waitForUploads(1)
 	close(stop)
 	load.Wait()
 

@@ -59,6 +59,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 
 		commands := guideBlocks(t, "webhooks", "sh")
 		require.Len(t, commands, 3)
+
 		create, sendTest, replay := commands[0], commands[1], commands[2]
 
 		run := func(script string, additionalEnv ...string) string {
