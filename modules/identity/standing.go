@@ -450,6 +450,7 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 		var action audit.Action
 		if in.Action == "suspend" {
 			action = audit.AccountLocked
+
 			user.Lock(now)
 
 			if err := s.Sessions.EndByUsers(ctx, []string{user.ID}, noSession, now); err != nil {

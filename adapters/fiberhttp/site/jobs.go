@@ -371,8 +371,8 @@ func (s *Site) findSimilar(ctx context.Context, listing listings.Listing) ([]res
 // Radii returns the choices of the filter for the distance.
 func (*jobsView) Radii() []pages.Choice {
 	return []pages.Choice{
-		{Value: "", Text: "Within 10 miles"},
 		{Value: "5", Text: "Within 5 miles"},
+		{Value: "", Text: "Within 10 miles"}, // the default
 		{Value: "25", Text: "Within 25 miles"},
 		{Value: "50", Text: "Within 50 miles"},
 		{Value: "100", Text: "Within 100 miles"},
