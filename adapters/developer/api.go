@@ -27,7 +27,7 @@ const Version = "1.2.0"
 
 // API returns the developer API with all of its routes.
 func API(s adapters.Services, publicURL string) web.API {
-	words := problems{publicURL}
+	faults := problems{publicURL}
 
 	return web.API{
 		Name:    "developer",
@@ -44,7 +44,7 @@ func API(s adapters.Services, publicURL string) web.API {
 		Routes:        slices.Concat(jobRoutes(s, publicURL), applicationRoutes(s, publicURL)),
 		Headers:       limitHeaders,
 		Webhooks:      webhooks(publicURL),
-		Fault:         words.fault,
+		Fault:         faults.fault,
 		FaultBody:     Problem{},
 		Example:       example,
 		Problems:      Explained,
@@ -81,8 +81,9 @@ const quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exc
 // problems renders faults as problems, whose types are URLs of pages of the service.
 type problems struct{ publicURL string }
 
-// fault returns the status and the body of a fault. Its detail names the first invalid field or
-// the exceeded window.
+// fault returns the status and the body of a fault. The title is the same for all faults with the
+// code, and the detail describes this one: it names the first invalid field, or the exceeded
+// windows of the quota, which are a minute and a day.
 func (p problems) fault(f *fault.Error) (int, any) {
 	status := web.StatusOf(f)
 
@@ -98,41 +99,46 @@ func (p problems) fault(f *fault.Error) (int, any) {
 		problem.Type, problem.Title = p.publicURL+"/problems/"+f.Code, explained.Title
 	}
 
+	// The faults of invalid credentials have the same code as fault.ErrUnauthorized, but messages of their
+	// own, which say what is wrong. Only the general message is replaced by instructions.
+	lacksCredential := f.Code == fault.ErrUnauthorized.Code && f.Message == fault.ErrUnauthorized.Message
+
 	switch {
 	case f.Code == fault.ErrRateLimit.Code:
 		problem.Type, problem.Errors = quotaExceeded, []fault.Field{}
 
-		var used []string
-		for _, window := range f.Fields { // see overQuota
+		var usedQuotas []string
+		for _, window := range f.Fields { // overQuota stores the exceeded windows as fields
 			problem.ViolatedPolicies = append(problem.ViolatedPolicies, window.Name)
-			used = append(used, window.Message)
+			usedQuotas = append(usedQuotas, window.Message)
 		}
 
 		problem.Detail = fmt.Sprintf("%s are used up; the next is let through in %d s",
-			strings.Join(used, " and "), seconds(f.RetryAfter))
+			strings.Join(usedQuotas, " and "), wholeSeconds(f.RetryAfter))
 	case len(f.Fields) > 0:
 		problem.Detail = f.Fields[0].Name + " " + f.Fields[0].Message
-	case f.Message == fault.ErrUnauthorized.Message:
+	case lacksCredential:
 		problem.Detail = "Send an API key as X-API-Key, or an access token as Authorization: Bearer"
 	}
 
 	return status, problem
 }
 
-// example returns an example fault of the operation with the status.
+// example returns an example fault of the operation with the status, for the documentation. It returns nil
+// if the general example of the status is suitable.
 func example(r web.Route, status int) *fault.Error {
-	canApply := r.Scope == integrations.ApplicationsWrite
+	appliesForJob := r.Scope == integrations.ApplicationsWrite
 	switch {
 	case status == http.StatusForbidden:
 		return web.ErrScope
-	case status == http.StatusNotFound && (canApply || r.Scope == integrations.JobsRead):
+	case status == http.StatusNotFound && (appliesForJob || r.Scope == integrations.JobsRead):
 		return errJobNotFound
 	case status == http.StatusNotFound:
 		return hiring.ErrNotFound
-	case status == http.StatusConflict && canApply:
+	case status == http.StatusConflict && appliesForJob:
 		return hiring.ErrAlreadyApplied
 	case status == http.StatusTooManyRequests:
-		plan := integrations.Plans()[0]
+		plan := integrations.Plans()[0] // the free plan
 
 		return overQuota(
 			limit.Quota{PerMinute: plan.PerMinute, PerDay: plan.PerDay},
@@ -143,8 +149,8 @@ func example(r web.Route, status int) *fault.Error {
 	return nil
 }
 
-// overQuota returns the fault of a call over the quota. Its fields name the exceeded
-// windows.
+// overQuota returns the fault of a call over the quota. Its fields are the exceeded windows: the name
+// is that of the window, and the message its maximum number of calls.
 func overQuota(q limit.Quota, s limit.QuotaStatus) *fault.Error {
 	calls := map[string]string{
 		limit.MinuteWindow: fmt.Sprintf("%d calls a minute", q.PerMinute),
@@ -161,7 +167,7 @@ func overQuota(q limit.Quota, s limit.QuotaStatus) *fault.Error {
 
 // webhooks describes the webhooks that applications receive.
 func webhooks(publicURL string) (out []web.Webhook) {
-	seconds := int(integrations.AnswerWithin.Seconds())
+	answerSeconds := int(integrations.AnswerWithin.Seconds())
 	for _, a := range integrations.Catalogue() {
 		var samples map[string]string
 		if a.Type == (event.JobClosed{}).Type() {
@@ -173,12 +179,12 @@ func webhooks(publicURL string) (out []web.Webhook) {
 			Description: "Sent to each webhook of an application that subscribes to it and has access to its subject. " +
 				"Verify the signature over the bytes of the body as they come; [the guide](" + publicURL + "/docs/guides/webhooks) shows how.",
 			Answers: map[string]string{
-				"2XX": fmt.Sprintf("It has arrived. The answer has to come within %d seconds; what is in it does not matter.", seconds),
+				"2XX": fmt.Sprintf("It has arrived. The answer has to come within %d seconds; what is in it does not matter.", answerSeconds),
 				"410": "The webhook is not wanted any more: it is disabled at once.",
 				"default": fmt.Sprintf(
 					"Everything else is a failure, as is no answer within %d seconds; redirects are not followed. It is sent again, up to %d times. "+
 						"With 429 and 503 a longer Retry-After is kept to, up to 24 hours.",
-					seconds,
+					answerSeconds,
 					len(integrations.Retries()),
 				),
 			},
@@ -261,7 +267,8 @@ type List[T any] struct {
 	TotalIsEstimate bool `json:"total_is_estimate" sample:"false"`
 	// NextCursor is the parameter cursor of the next page, null on the last one.
 	NextCursor *string `json:"next_cursor" sample:"null"`
-	links      string
+
+	links string // the header Link
 }
 
 // Headers returns the header Link with the other pages (RFC 8288).
@@ -275,13 +282,13 @@ type Pagination struct {
 	TotalPages int `json:"total_pages" sample:"1"`
 }
 
-// newList returns a page of a list, with links to other pages of the same request. items are those of r, as
-// the API represents them, and requested is the URL of the request.
-func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, requested string) List[T] {
+// newList returns a page of a list, with links to other pages of the same list. items are the items of r, in
+// the form in which the API represents them. requestURL is the path and query of the request.
+func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, requestURL string) List[T] {
 	l := List[T]{
 		Data:            items,
 		TotalIsEstimate: r.TotalIsEstimate,
-		NextCursor:      known(r.NextCursor),
+		NextCursor:      nullIfEmpty(r.NextCursor),
 		Pagination: Pagination{
 			Page:       p.Page,
 			Limit:      p.Limit,
@@ -289,15 +296,18 @@ func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, req
 			TotalPages: (r.Total + p.Limit - 1) / p.Limit, // rounded up
 		},
 	}
-	l.links = links(l.Pagination, l.TotalIsEstimate, r.NextCursor, p.Cursor != "", publicURL, requested)
+	byCursor := p.Cursor != ""
+	l.links = links(l.Pagination, l.TotalIsEstimate, r.NextCursor, byCursor, publicURL, requestURL)
 
 	return l
 }
 
 // links returns the header Link with the links to other pages. They contain a page number up to
-// page.MaxExact items, and a cursor beyond that, or if the request itself has a cursor.
-func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, requested string) string {
-	u, err := url.ParseRequestURI(requested)
+// page.MaxExact items, and a cursor beyond that, or if the request itself has a cursor. nextCursor is
+// empty on the last page. byCursor is true if the request has a cursor: the number of its page is then
+// not known.
+func links(p Pagination, isEstimate bool, nextCursor string, byCursor bool, publicURL, requestURL string) string {
+	u, err := url.ParseRequestURI(requestURL)
 	if err != nil {
 		return ""
 	}
@@ -328,10 +338,10 @@ func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, 
 	byNumber := func(number int) map[string]string { return map[string]string{"page": strconv.Itoa(number)} }
 	last := max(1, p.TotalPages)
 
-	add("first", nil)
+	add("first", nil) // a page without a position is the first one
 
 	if previous := p.Page - 1; !byCursor && previous > 0 {
-		if !estimated { // from a page beyond the end, back to the last page
+		if !isEstimate { // from a page beyond the end, back to the last page
 			previous = min(previous, last)
 		}
 
@@ -339,23 +349,27 @@ func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, 
 	}
 
 	switch {
-	case next == "": // the last page
+	case nextCursor == "": // this is the last page
 	case !byCursor && isReachable(p.Page+1):
 		add("next", byNumber(p.Page+1))
 	default:
-		add("next", map[string]string{"cursor": next})
+		add("next", map[string]string{"cursor": nextCursor})
 	}
 
-	if !estimated && isReachable(last) {
+	// With an estimated total, the number of the last page is not known.
+	if !isEstimate && isReachable(last) {
 		add("last", byNumber(last))
 	}
 
 	return strings.Join(list, ", ")
 }
 
+// errTooDeep is the fault of a page number beyond page.MaxExact items, for which this API has a code of its own.
 var errTooDeep = fault.New(fault.Invalid, "page_too_deep", "Pages reach 10000 items")
 
-// renameFields returns a function that renames the fields of a fault to those of this API.
+// renameFields returns a function that translates the fault of an invalid input into the words of this API.
+// Its fields get the names of the parameters here (names maps a field of the module to such a name), its messages name
+// the member next_cursor, and a page number that is too high becomes errTooDeep.
 func renameFields(names map[string]string) func(*fault.Error) *fault.Error {
 	return func(f *fault.Error) *fault.Error {
 		if f.Kind != fault.Invalid || len(f.Fields) == 0 {
@@ -368,7 +382,10 @@ func renameFields(names map[string]string) func(*fault.Error) *fault.Error {
 				Message: strings.ReplaceAll(field.Message, "nextCursor", "next_cursor"),
 			}
 		})
-		if len(fields) == 1 && fields[0].Name == "page" && strings.HasPrefix(fields[0].Message, "reaches beyond") {
+
+		// The fault of a page that is too deep has no code. Its message is "reaches beyond … items; …".
+		isTooDeep := len(fields) == 1 && fields[0].Name == "page" && strings.HasPrefix(fields[0].Message, "reaches beyond")
+		if isTooDeep {
 			return errTooDeep.WithFields(fields...)
 		}
 

@@ -33,10 +33,11 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 			Summary:      "Apply for a job in the name of the user",
 			Op: userOp(s,
 				func(ctx context.Context, c web.Call, actor auth.Actor, in NewApplication) (One[Application], error) {
-					candidateID, isValid := id.Canonical(in.CandidateID)
+					candidateID, isID := id.Canonical(in.CandidateID)
+					isUser := isID && candidateID == c.Caller.UserID
 
-					isUser := isValid && candidateID == c.Caller.UserID
-					if in.CandidateID != "" && !isUser {
+					isForAnother := in.CandidateID != "" && !isUser // without candidate_id, it is the user
+					if isForAnother {
 						return One[Application]{}, errAnotherCandidate
 					}
 
@@ -77,8 +78,8 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 	}
 }
 
-// userOp returns an operation that calls fn with the user for whom the app acts, with
-// current permissions.
+// userOp returns an operation that calls fn with the user for whom the program acts. The actor has those of the
+// user's current permissions that the access token allows.
 func userOp[I, O any](s adapters.Services, fn func(ctx context.Context, c web.Call, actor auth.Actor, in I) (O, error)) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in I) (out O, err error) {
 		actor, err := s.Identity.ActorFor(ctx, c.Caller.UserID)
@@ -94,7 +95,7 @@ func userOp[I, O any](s adapters.Services, fn func(ctx context.Context, c web.Ca
 // authorized it.
 var errAnotherCandidate = fault.New(fault.Forbidden, "forbidden", "candidate_id must be the user who authorized the application")
 
-// mapApplyFault returns a fault of an application with the codes and fields of this API.
+// mapApplyFault translates a fault of hiring.Service.Apply into the codes and field names of this API.
 func mapApplyFault(f *fault.Error) *fault.Error {
 	if f.Code == hiring.ErrListingNotFound.Code {
 		return errJobNotFound
@@ -108,7 +109,8 @@ type ApplicationPath struct {
 	ID string `path:"id"`
 }
 
-// NewApplication is the input of an application.
+// NewApplication is the input of an application for a job. CandidateID may be empty, or must be the
+// id of the user for whom the program acts.
 type NewApplication struct {
 	JobID       string          `json:"job_id" validate:"required"`
 	CandidateID string          `json:"candidate_id"`
@@ -117,7 +119,8 @@ type NewApplication struct {
 	Answers     []hiring.Answer `json:"answers" validate:"max=100"`
 }
 
-// Problems reports an invalid address together with the other errors.
+// Problems reports an invalid address of the CV, so that the response contains it together with the errors that the
+// tags find. Otherwise the module would report it alone.
 func (in NewApplication) Problems() []fault.Field {
 	if err := hiring.CheckResumeURL(in.ResumeURL); err != nil {
 		return mapApplyFault(fault.Of(err)).Fields
@@ -126,7 +129,7 @@ func (in NewApplication) Problems() []fault.Field {
 	return nil
 }
 
-// ApplicationsInput selects a page of applications.
+// ApplicationsInput selects a page of applications. Status is one status, or several separated by commas.
 type ApplicationsInput struct {
 	web.Paging
 	JobID           string `query:"job_id"`
@@ -138,33 +141,35 @@ type ApplicationsInput struct {
 
 // Problems returns the violations of rules that tags cannot express.
 func (in ApplicationsInput) Problems() []fault.Field {
-	var out []fault.Field
-	if slices.ContainsFunc(in.statuses(), func(s hiring.Status) bool { return !slices.Contains(hiring.Statuses, s) }) {
-		out = append(
-			out,
+	var problems []fault.Field
+
+	isUnknown := func(s hiring.Status) bool { return !slices.Contains(hiring.Statuses, s) }
+	if slices.ContainsFunc(in.statuses(), isUnknown) {
+		problems = append(
+			problems,
 			fault.Field{Name: "status", Message: "must be one or more of: pending, review, interview, accepted, rejected, withdrawn"},
 		)
 	}
 
 	for name, text := range map[string]string{"submitted_after": in.SubmittedAfter, "submitted_before": in.SubmittedBefore} {
 		if _, err := parseTimestamp(text); err != nil {
-			out = append(out, fault.Field{Name: name, Message: err.Error()})
+			problems = append(problems, fault.Field{Name: name, Message: err.Error()})
 		}
 	}
 
-	return out
+	return problems
 }
 
 // statuses returns the statuses in the comma-separated parameter.
-func (in ApplicationsInput) statuses() (out []hiring.Status) {
-	for s := range strings.SplitSeq(in.Status, ",") {
-		s = strings.TrimSpace(s)
-		if s != "" {
-			out = append(out, hiring.Status(s))
+func (in ApplicationsInput) statuses() (statuses []hiring.Status) {
+	for name := range strings.SplitSeq(in.Status, ",") {
+		name = strings.TrimSpace(name)
+		if name != "" {
+			statuses = append(statuses, hiring.Status(name))
 		}
 	}
 
-	return out
+	return statuses
 }
 
 // filter returns the filter that the parameters describe.
@@ -180,13 +185,15 @@ func (in ApplicationsInput) filter() hiring.ApplicationFilter {
 	return f
 }
 
-// parseTimestamp parses a timestamp parameter. It is zero for an empty text.
+// parseTimestamp parses a timestamp parameter. It returns the zero time for an empty text.
 func parseTimestamp(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 
-	return listings.ParseMoment(text, false)
+	const atEndOfDay = false // a date without a time is the start of that day
+
+	return listings.ParseMoment(text, atEndOfDay)
 }
 
 // Application is an application, for both applicants and employers.
@@ -210,8 +217,8 @@ func viewApplication(a hiring.Application) Application {
 		JobID:       a.ListingID,
 		CandidateID: a.ApplicantID,
 		Status:      a.Status,
-		CoverLetter: known(a.CoverLetter),
-		ResumeURL:   known(a.ResumeURL),
+		CoverLetter: nullIfEmpty(a.CoverLetter),
+		ResumeURL:   nullIfEmpty(a.ResumeURL),
 		Answers:     append([]hiring.Answer{}, a.Answers...),
 		SubmittedAt: a.AppliedAt,
 		UpdatedAt:   a.ChangedAt,

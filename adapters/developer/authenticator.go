@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,45 +20,50 @@ import (
 // credential.
 var anonymousQuota = limit.Quota{PerMinute: 60}
 
-// statusTimeout is the time to read the remaining quota after authentication has failed on
-// the server's side.
+// statusTimeout is the time to read the remaining quota after authentication has failed because of
+// this server, for example of its database.
 const statusTimeout = 250 * time.Millisecond
 
-// authenticator authenticates the client, then counts the request for its quota.
+// authenticator authenticates the client, then counts the request towards its quota: that of the
+// application, or without a valid credential that of the client's address.
 type authenticator struct {
 	integrations *integrations.Service
 	limiter      limit.Limiter
 }
 
-// Authenticate implements web.Authenticator.
+// Authenticate implements web.Authenticator. It also returns the headers of the response, for errors as well: those
+// of CORS, the remaining quota, and after a refusal the accepted credentials.
 func (a authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	headers := map[string]string{
 		"Access-Control-Allow-Origin":   "*",
 		"Access-Control-Expose-Headers": "ETag, Link, Location, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-ID, Idempotency-Replayed, WWW-Authenticate",
 	}
-	if e.Preflight {
+	if e.Preflight { // browsers send it without credentials; it is not counted
 		status, err := a.limiter.Status(ctx, anonymousQuota, "address:"+e.Address)
 		a.setLimitHeaders(headers, anonymousQuota, status)
 		return integrations.Caller{}, headers, err
 	}
 
-	caller, refused := a.authenticate(ctx, e)
+	caller, authErr := a.authenticate(ctx, e)
+	isRefused := fault.KindOf(authErr) == fault.Unauthenticated
+	isServerFailure := authErr != nil && !isRefused
 
 	quota, key := anonymousQuota, "address:"+e.Address
-	if refused == nil {
+	if authErr == nil {
 		quota, key = caller.App.Limits().Quota, caller.App.QuotaKey()
 	}
 
-	spend := a.limiter.Spend
-	if refused != nil && fault.KindOf(refused) != fault.Unauthenticated {
-		spend = a.limiter.Status // a failure of this server: the request is not counted
+	// After a failure of this server, read the quota for the headers, but do not count the request.
+	readQuota := a.limiter.Spend
+	if isServerFailure {
+		readQuota = a.limiter.Status
 		var cancel context.CancelFunc
 
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), statusTimeout) // the time of the request may be used up
 		defer cancel()
 	}
 
-	status, err := spend(ctx, quota, key)
+	status, err := readQuota(ctx, quota, key)
 	if err != nil {
 		return integrations.Caller{}, headers, err
 	}
@@ -65,18 +71,20 @@ func (a authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (int
 	a.setLimitHeaders(headers, quota, status)
 
 	switch {
-	case !status.Allowed && (refused == nil || fault.KindOf(refused) == fault.Unauthenticated):
+	case !status.Allowed && !isServerFailure:
 		return caller, headers, overQuota(quota, status)
-	case fault.KindOf(refused) == fault.Unauthenticated:
+	case isRefused:
 		headers["WWW-Authenticate"] = challenge(e)
 	}
 
-	return caller, headers, refused
+	return caller, headers, authErr
 }
 
-// Done implements web.Authenticator.
+// Done implements web.Authenticator. It counts the request, and whether it failed, in the usage of the
+// application.
 func (a authenticator) Done(caller integrations.Caller, status int) {
-	a.integrations.Count(caller, status >= 400)
+	isError := status >= http.StatusBadRequest
+	a.integrations.Count(caller, isError)
 }
 
 // challenge returns the WWW-Authenticate header for the credentials (RFC 6750 §3).
@@ -118,7 +126,8 @@ var (
 	)
 )
 
-// replaceUnauthorized returns invalid in place of an Unauthenticated error.
+// replaceUnauthorized returns invalid, which says what is wrong with the credential, in place of an
+// Unauthenticated error. It returns other errors, such as failures of the database, unchanged.
 func replaceUnauthorized(err error, invalid *fault.Error) error {
 	if fault.KindOf(err) == fault.Unauthenticated {
 		return invalid
@@ -133,8 +142,9 @@ func isBearer(authorization string) bool {
 	return strings.EqualFold(scheme, "Bearer")
 }
 
-// authenticate returns the caller. With both a key and a token it is the user of the
-// token, and both must belong to one application.
+// authenticate returns the caller: an application with an API key, or an application that acts for
+// a user with an access token. With both credentials the caller is that of the token, and both must
+// belong to one application.
 func (a authenticator) authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, error) {
 	var none integrations.Caller
 	if len(e.APIKey)+len(e.Authorization) == 0 {
@@ -145,7 +155,7 @@ func (a authenticator) authenticate(ctx context.Context, e web.AuthRequest) (int
 		return none, errRepeatedCredential
 	}
 
-	var byKey, byToken integrations.Caller
+	var byKey, byToken integrations.Caller // byKey stays zero without a key
 
 	var err error
 	if len(e.APIKey) > 0 {
@@ -199,27 +209,35 @@ var limitHeaders = []web.Header{
 	{Name: "X-RateLimit-Reset", Description: "When that window resets, in seconds since 1970-01-01 UTC.", Example: "1795296473"},
 }
 
-// setLimitHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers, and the older
-// X-RateLimit headers for the window with fewer remaining calls.
+// setLimitHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers for both windows of the quota, a
+// minute and a day, and the older X-RateLimit headers for the window with fewer remaining calls. If
+// both have the same number, it is the one that resets later.
 func (a authenticator) setLimitHeaders(headers map[string]string, q limit.Quota, s limit.QuotaStatus) {
 	policy := fmt.Sprintf(`"%s";q=%d;w=60`, limit.MinuteWindow, q.PerMinute)
-	remaining := fmt.Sprintf(`"%s";r=%d;t=%d`, limit.MinuteWindow, s.Minute.Remaining, seconds(s.Minute.Reset))
+	remaining := fmt.Sprintf(`"%s";r=%d;t=%d`, limit.MinuteWindow, s.Minute.Remaining, wholeSeconds(s.Minute.Reset))
 
-	tight, maxRequests := s.Minute, q.PerMinute
-	if q.PerDay > 0 {
+	tightest, maxRequests := s.Minute, q.PerMinute
+	if q.PerDay > 0 { // zero is no limit
 		policy += fmt.Sprintf(`,"%s";q=%d;w=86400`, limit.DayWindow, q.PerDay)
 
-		remaining += fmt.Sprintf(`,"%s";r=%d;t=%d`, limit.DayWindow, s.Day.Remaining, seconds(s.Day.Reset))
-		if s.Day.Remaining < tight.Remaining || s.Day.Remaining == tight.Remaining && s.Day.Reset > tight.Reset {
-			tight, maxRequests = s.Day, q.PerDay
+		remaining += fmt.Sprintf(`,"%s";r=%d;t=%d`, limit.DayWindow, s.Day.Remaining, wholeSeconds(s.Day.Reset))
+
+		hasFewer := s.Day.Remaining < s.Minute.Remaining
+
+		resetsLater := s.Day.Remaining == s.Minute.Remaining && s.Day.Reset > s.Minute.Reset
+		if hasFewer || resetsLater {
+			tightest, maxRequests = s.Day, q.PerDay
 		}
 	}
 
 	headers["RateLimit-Policy"], headers["RateLimit"] = policy, remaining
 	headers["X-RateLimit-Limit"] = strconv.Itoa(maxRequests)
-	headers["X-RateLimit-Remaining"] = strconv.Itoa(tight.Remaining)
-	resetAfter := a.integrations.Clock.Now().Add(tight.Reset)
-	headers["X-RateLimit-Reset"] = strconv.FormatInt(int64(math.Ceil(float64(resetAfter.UnixMilli())/1000)), 10)
+	headers["X-RateLimit-Remaining"] = strconv.Itoa(tightest.Remaining)
+
+	resetsAt := a.integrations.Clock.Now().Add(tightest.Reset)
+	unixSeconds := math.Ceil(float64(resetsAt.UnixMilli()) / 1000) // rounded up: the window has reset by then
+	headers["X-RateLimit-Reset"] = strconv.FormatInt(int64(unixSeconds), 10)
 }
 
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+// wholeSeconds returns the duration in seconds, rounded up.
+func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

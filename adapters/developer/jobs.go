@@ -68,7 +68,8 @@ type jobHandlers struct {
 	publicURL string
 }
 
-// search answers a search for jobs. The organizations of all hits are read with one query.
+// search answers a search for jobs. A hit is a job that the search has found. The organizations of all
+// hits are read with one query.
 func (h jobHandlers) search(ctx context.Context, c web.Call, in JobsInput) (JobList, error) {
 	// Caller.Actor has no role and no permissions, so that the results do not depend on them.
 	r, err := h.services.Listings.Find(ctx, c.Caller.Actor(), in.find())
@@ -88,10 +89,13 @@ func (h jobHandlers) search(ctx context.Context, c web.Call, in JobsInput) (JobL
 		organization := organizationsByID[hit.Listing.OrganizationID]
 
 		jobs[i] = Job{JobView: ViewJob(hit.Listing, organization, h.publicURL), Match: hit.Match}
-		if strings.TrimSpace(in.Location) != "" || hit.Miles != nil {
-			jobs[i].DistanceMiles.asked = true
+
+		// A place can also be a part of the keywords. Then only the distance shows that the search has one.
+		hasPlace := strings.TrimSpace(in.Location) != "" || hit.Miles != nil
+		if hasPlace {
+			jobs[i].DistanceMiles.isPresent = true
 			if !hit.Listing.Remote { // remote jobs have no distance
-				jobs[i].DistanceMiles.known = hit.Miles
+				jobs[i].DistanceMiles.miles = hit.Miles
 			}
 		}
 	}
@@ -104,13 +108,13 @@ func (h jobHandlers) search(ctx context.Context, c web.Call, in JobsInput) (JobL
 	}, nil
 }
 
-// suggest completes what is typed.
+// suggest returns completions of the text that a user has typed into a search field.
 func (h jobHandlers) suggest(ctx context.Context, c web.Call, in listings.SuggestInput) (One[[]listings.Completion], error) {
 	completions, err := h.services.Listings.Complete(ctx, c.Caller.Actor(), in.Query)
 	return One[[]listings.Completion]{completions}, err
 }
 
-// get answers one job. Jobs that the public does not see do not exist for a program.
+// get returns a public job. Any other job is an errJobNotFound, as if it did not exist.
 func (h jobHandlers) get(ctx context.Context, c web.Call, in JobPath) (One[integrations.JobView], error) {
 	l, err := h.services.Listings.Detail(ctx, c.Caller.Actor(), in.ID)
 	if fault.KindOf(err) == fault.NotFound {
@@ -166,8 +170,8 @@ func (in JobsInput) Problems() (out []fault.Field) {
 	return out
 }
 
-// find converts the parameters of this interface into those of the search, which the site has
-// too.
+// find converts the parameters of this API into those of the search, which the website also uses. Full
+// requests all fields of the listings. Exact leaves out relaxed results, which satisfy the query only in part.
 func (in JobsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text:   in.Keywords,
@@ -200,28 +204,30 @@ type Job struct {
 	listings.Match
 }
 
-// Miles is a distance that may be unknown.
+// Miles is the distance between the place of a search and a job.
 type Miles struct {
-	asked bool // the search has a place
-	known *float64
+	isPresent bool     // the search has a place, so that the response has the member
+	miles     *float64 // nil for an unknown distance
 }
 
-// IsZero reports whether the search has no place.
-func (m Miles) IsZero() bool { return !m.asked }
+// IsZero reports whether the search has no place. The tag omitzero then leaves out the member.
+func (m Miles) IsZero() bool { return !m.isPresent }
 
 // MarshalJSON writes tenths of a mile, or null.
 func (m Miles) MarshalJSON() ([]byte, error) {
-	if m.known == nil {
+	if m.miles == nil {
 		return []byte("null"), nil
 	}
 
-	return json.Marshal(math.Round(*m.known*10) / 10)
+	return json.Marshal(math.Round(*m.miles*10) / 10)
 }
 
 // JSONTypes returns the types that MarshalJSON writes.
 func (Miles) JSONTypes() []string { return []string{"number", "null"} }
 
-// JobList is a page of jobs with a description of the search.
+// JobList is a page of jobs. Report describes how the text of the search was interpreted. RelaxedCount is
+// the number of jobs on the page that satisfy the search only in part. Facets are the numbers of
+// other results by the values of a property, such as the region.
 type JobList struct {
 	List[Job]
 	listings.Report
@@ -232,7 +238,7 @@ type JobList struct {
 // facetNames are the names of facets that differ in this API.
 var facetNames = map[string]string{"contract_type": "contractType", "employment_type": "employmentType"}
 
-// viewFacets renames the facets, and returns the map.
+// viewFacets renames the facets in the map to the names of this API, and returns the same map.
 func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.FacetValue {
 	for snake, camel := range facetNames {
 		if values, ok := facets[camel]; ok {
@@ -255,13 +261,13 @@ func ViewJob(listing listings.Listing, organization identity.Organization, publi
 		Company: integrations.CompanyView{
 			ID:      listing.OrganizationID,
 			Name:    listing.Company,
-			Website: known(organization.Website),
-			Logo:    known(organization.Logo),
+			Website: nullIfEmpty(organization.Website),
+			Logo:    nullIfEmpty(organization.Logo),
 		},
 		Remote:         listing.Remote,
-		Specialty:      known(listing.Specialty),
-		EmploymentType: known(listing.EmploymentType),
-		ContractType:   known(listing.ContractType),
+		Specialty:      nullIfEmpty(listing.Specialty),
+		EmploymentType: nullIfEmpty(listing.EmploymentType),
+		ContractType:   nullIfEmpty(listing.ContractType),
 		Salary:         (*integrations.PayView)(listing.Salary.InMajorUnits()),
 		Requirements:   append([]string{}, listing.Requirements...),
 		Benefits:       append([]string{}, listing.Benefits...),
@@ -278,21 +284,21 @@ func ViewJob(listing listings.Listing, organization identity.Organization, publi
 		v.Status = string(listings.Closed)
 	}
 
-	v.Location.Text = known(listing.Location)
+	v.Location.Text = nullIfEmpty(listing.Location)
 	if p := listing.Place; p != nil {
 		if p.Kind == listings.Town {
-			v.Location.City = known(p.Name)
+			v.Location.City = nullIfEmpty(p.Name)
 		}
 
-		v.Location.Region, v.Location.Country = known(p.Region), known(p.Country)
+		v.Location.Region, v.Location.Country = nullIfEmpty(p.Region), nullIfEmpty(p.Country)
 		v.Location.Latitude, v.Location.Longitude = &p.Lat, &p.Lon
 	}
 
 	return v
 }
 
-// known returns a pointer to s, or nil if it is empty.
-func known(s string) *string {
+// nullIfEmpty returns a pointer to s, or nil, which is rendered as null, if s is empty.
+func nullIfEmpty(s string) *string {
 	if s == "" {
 		return nil
 	}

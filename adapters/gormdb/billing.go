@@ -32,7 +32,7 @@ func ofOwner(q *gorm.DB, o billing.Owner) *gorm.DB {
 
 // Get implements billing.Subscriptions.
 func (d subscriptions) Get(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
-	r, err := takeRow[subscriptionRow](ofOwner(d.conn(ctx), o), nil)
+	r, err := takeRowIfAny[subscriptionRow](ofOwner(d.conn(ctx), o))
 	if err == nil && r.Owner != o { // there is no row
 		return billing.NewSubscription(o), nil
 	}
@@ -57,12 +57,9 @@ func (d subscriptions) Update(ctx context.Context, s billing.Subscription) error
 	r := subscriptionRow(s)
 	r.Version++
 
-	return updateVersion(
-		ofOwner(d.conn(ctx).Model(&subscriptionRow{}), s.Owner).Where("version = ?", s.Version),
-		&r,
-		"owner_kind",
-		"owner_id",
-	)
+	previous := ofOwner(d.conn(ctx).Model(&subscriptionRow{}), s.Owner).Where("version = ?", s.Version)
+
+	return updateVersion(previous, &r, except{"owner_kind", "owner_id"})
 }
 
 // ListDue implements billing.Subscriptions.

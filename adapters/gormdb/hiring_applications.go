@@ -140,7 +140,7 @@ func (d applications) selectFiltered(p visiblePart, f hiring.ApplicationFilter) 
 // Get implements hiring.Applications.
 func (d applications) Get(ctx context.Context, v hiring.Visibility, id string) (hiring.Application, error) {
 	for _, part := range visibleParts(v, hiring.ApplicationFilter{}) {
-		row, err := takeRow[applicationRow](part.visible(d.locked(ctx)).Where("id = ?", id), nil)
+		row, err := takeRowIfAny[applicationRow](part.visible(d.locked(ctx)).Where("id = ?", id))
 		if err != nil || row.ID != "" {
 			return row.application(), err
 		}

@@ -33,7 +33,7 @@ type emailUndoRow struct {
 func (d emailChanges) Get(ctx context.Context, userID string) (identity.EmailHistory, error) {
 	h := identity.EmailHistory{UserID: userID}
 
-	requested, err := takeRow[emailChangeRow](d.conn(ctx).Where("user_id = ?", userID), nil)
+	requested, err := takeRowIfAny[emailChangeRow](d.conn(ctx).Where("user_id = ?", userID))
 	if err != nil {
 		return h, err
 	}
@@ -94,7 +94,7 @@ type employerSettingsRow struct {
 
 // Get implements identity.EmployerSettingsStore.
 func (d employerSettings) Get(ctx context.Context, userID string) (identity.EmployerSettings, error) {
-	r, err := takeRow[employerSettingsRow](d.conn(ctx).Where("user_id = ?", userID), nil)
+	r, err := takeRowIfAny[employerSettingsRow](d.conn(ctx).Where("user_id = ?", userID))
 	if r.UserID == "" {
 		return identity.DefaultSettings(userID), err
 	}
@@ -111,7 +111,7 @@ func (d employerSettings) Upsert(ctx context.Context, s *identity.EmployerSettin
 		err = requireRow(createIfAbsent(d.conn(ctx), &row, "user_id"), errStale)
 	} else {
 		previous := d.conn(ctx).Model(&employerSettingsRow{}).Where("user_id = ? AND version = ?", s.UserID, s.Version)
-		err = updateVersion(previous, &row, "user_id")
+		err = updateVersion(previous, &row, except{"user_id"})
 	}
 
 	if err == nil {

@@ -16,9 +16,13 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// members implements identity.Members.
+// members implements identity.Members. A member is a user in the team of an organization. An
+// invitation is a membership with the status invited. Its user has an account already, or is a row of
+// users that also has the status invited, for a person who has not registered yet.
 type members struct{ *DB }
 
+// membershipRow is a row of memberships. It has no SecondFactorMissing: GetByUser computes that field
+// from the settings of the organization and of the user.
 type membershipRow struct {
 	ID                  string
 	OrganizationID      string
@@ -67,22 +71,25 @@ func (d members) Get(ctx context.Context, organizationID, userID string) (identi
 		return identity.Member{}, err
 	}
 
-	found, err := d.members(ctx, []membershipRow{r})
+	team, err := d.members(ctx, []membershipRow{r}) // empty if the user was deleted
 
-	return list.First(found, err, identity.ErrNotInTeam)
+	return list.First(team, err, identity.ErrNotInTeam)
 }
 
-// members returns the memberships with the names and e-mail addresses of their users. It leaves
-// out deleted users.
+// members returns the memberships with the names and e-mail addresses of their users, for invitations
+// those in the invitation. It leaves out deleted users.
 func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.Member, error) {
 	team := make([]identity.Member, 0, len(rows))
 	if len(rows) == 0 {
 		return team, nil
 	}
 
-	found, err := users(d).GetByIDs(ctx, list.Map(rows, func(r membershipRow) string { return r.UserID }))
+	usersOfTeam, err := users(d).GetByIDs(ctx, list.Map(rows, func(r membershipRow) string { return r.UserID }))
+	if err != nil {
+		return team, err
+	}
 
-	userByID := list.ToMap(found, func(u identity.User) (string, identity.User) { return u.ID, u })
+	userByID := list.ToMap(usersOfTeam, func(u identity.User) (string, identity.User) { return u.ID, u })
 	for _, row := range rows {
 		user, exists := userByID[row.UserID]
 		if !exists { // the account was deleted between the two queries
@@ -97,22 +104,24 @@ func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.
 		team = append(team, member)
 	}
 
-	return team, err
+	return team, nil
 }
 
-// GetByUser implements identity.Members.
+// GetByUser implements identity.Members. It returns the active membership of the user, or nil if
+// there is none. SecondFactorMissing is true if the organization requires two-step sign-in and the
+// user has not confirmed a second factor.
 func (d members) GetByUser(ctx context.Context, userID string) (*identity.Membership, error) {
-	r, err := takeRow[membershipRow](d.conn(ctx).Where("user_id = ? AND status = 'active'", userID), nil)
+	r, err := takeRowIfAny[membershipRow](d.conn(ctx).Where("user_id = ? AND status = 'active'", userID))
 	if err != nil || r.ID == "" {
 		return nil, err //nolint:nilnil // the contract of the port: most users have no membership
 	}
 
 	m := identity.Membership(r)
-	confirmed := d.conn(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)
+	confirmedFactor := d.conn(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)
 	m.SecondFactorMissing, err = exists(d.conn(ctx).
 		Model(&organizationRow{}).
 		Where("id = ? AND require_second_factor", m.OrganizationID).
-		Where("NOT EXISTS (?)", confirmed))
+		Where("NOT EXISTS (?)", confirmedFactor))
 
 	return &m, err
 }
@@ -142,7 +151,8 @@ func (d members) List(
 	return result, err
 }
 
-// Upsert implements identity.Members.
+// Upsert implements identity.Members. It increments the version of the membership, which is 0 for a new
+// one. It returns errStale if another transaction has changed or created the membership in the meantime.
 func (d members) Upsert(ctx context.Context, m *identity.Membership) error {
 	row := membershipRow(*m)
 
@@ -162,22 +172,23 @@ func (d members) createOrUpdate(ctx context.Context, row *membershipRow, previou
 	if previousVersion > 0 {
 		previous := d.conn(ctx).Model(&membershipRow{}).
 			Where("organization_id = ? AND user_id = ? AND version = ?", row.OrganizationID, row.UserID, previousVersion)
-		return updateVersion(previous, row, "organization_id", "user_id", "founder")
+		return updateVersion(previous, row, except{"organization_id", "user_id", "founder"})
 	}
 
-	res := createIfAbsent(d.conn(ctx), row, "organization_id", "user_id")
-	if errors.Is(res.Error, gorm.ErrForeignKeyViolated) {
+	created := createIfAbsent(d.conn(ctx), row, "organization_id", "user_id")
+	if errors.Is(created.Error, gorm.ErrForeignKeyViolated) {
 		return errStale // the invited user was deleted concurrently
 	}
 
-	return requireRow(res, errStale)
+	return requireRow(created, errStale)
 }
 
-// Delete implements identity.Members.
+// Delete implements identity.Members. It deletes active members as well as invitations, with the links
+// of their e-mails. Users who were only invited are deleted with their last invitation.
 func (d members) Delete(ctx context.Context, organizationID string, userIDs []string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		invited := whereIn(d.conn(ctx).Where("organization_id = ?", organizationID), "user_id", userIDs)
-		if err := deleteFrom(invited, membershipRow{}, mailTokenRow{}); err != nil {
+		ofMembers := whereIn(d.conn(ctx).Where("organization_id = ?", organizationID), "user_id", userIDs)
+		if err := deleteFrom(ofMembers, membershipRow{}, mailTokenRow{}); err != nil {
 			return err
 		}
 
@@ -185,50 +196,52 @@ func (d members) Delete(ctx context.Context, organizationID string, userIDs []st
 	})
 }
 
-// deleteUninvited deletes those of the users who have the status invited but no invitation.
+// deleteUninvited deletes those of the users who have the status invited but no invitation any more.
+// Users with an account have another status and remain.
 func (db *DB) deleteUninvited(ctx context.Context, ids []string) error {
 	return wrap(db.conn(ctx).Where("? AND status = 'invited'", db.dialect.In("id", ids)).
 		Where("NOT EXISTS (SELECT 1 FROM memberships WHERE memberships.user_id = users.id)").Delete(&userRow{}).Error)
 }
 
-// MergeInvited implements identity.Members. It gives the invitations of an invited user to another user
-// with an account, and deletes the invited one.
+// MergeInvited implements identity.Members. It gives the invitations of a user with the status invited
+// to another user, who has an account, and deletes the invited one. It does nothing if the
+// first user does not exist or has an account.
 func (d members) MergeInvited(ctx context.Context, invitedID, userID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		invited, err := takeRow[userRow](d.locked(ctx).Select("id", "status").Where("id = ?", invitedID), nil)
-		if err != nil || invited.Status != identity.UserInvited {
+		invitedUser, err := takeRowIfAny[userRow](d.locked(ctx).Select("id", "status").Where("id = ?", invitedID))
+		if err != nil || invitedUser.Status != identity.UserInvited {
 			return err
 		}
 
 		memberships := func() *gorm.DB { return d.conn(ctx).Model(&membershipRow{}) }
 
 		// Move the invitations to teams of which the user is not a member yet.
-		var own, moved, open []string // ids of organizations
-		if err := memberships().Where("user_id = ?", userID).Pluck("organization_id", &own).Error; err != nil {
+		var ownOrganizations, newOrganizations, invitingOrganizations []string // their ids
+		if err := memberships().Where("user_id = ?", userID).Pluck("organization_id", &ownOrganizations).Error; err != nil {
 			return wrap(err)
 		}
 
-		toOthers := memberships().Where("user_id = ?", invitedID)
-		if len(own) > 0 {
-			toOthers = toOthers.Where("NOT ?", d.dialect.In("organization_id", own))
+		toOtherTeams := memberships().Where("user_id = ?", invitedID)
+		if len(ownOrganizations) > 0 {
+			toOtherTeams = toOtherTeams.Where("NOT ?", d.dialect.In("organization_id", ownOrganizations))
 		}
 
-		if err := toOthers.Pluck("organization_id", &moved).Error; err != nil {
+		if err := toOtherTeams.Pluck("organization_id", &newOrganizations).Error; err != nil {
 			return wrap(err)
 		}
 
-		moving := whereIn(memberships().Where("user_id = ?", invitedID), "organization_id", moved)
-		if err := moving.Update("user_id", userID).Error; err != nil {
+		moved := whereIn(memberships().Where("user_id = ?", invitedID), "organization_id", newOrganizations)
+		if err := moved.Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}
 
-		// Move the links in the mails of all invitations that the user can now accept.
-		err = memberships().Where("user_id = ? AND status = 'invited'", userID).Pluck("organization_id", &open).Error
-		if err != nil {
+		// Move the links in the e-mails of all invitations that the user can now accept.
+		openInvitations := memberships().Where("user_id = ? AND status = 'invited'", userID)
+		if err := openInvitations.Pluck("organization_id", &invitingOrganizations).Error; err != nil {
 			return wrap(err)
 		}
 
-		tokens := whereIn(d.conn(ctx).Model(&mailTokenRow{}).Where("user_id = ?", invitedID), "organization_id", open)
+		tokens := whereIn(d.conn(ctx).Model(&mailTokenRow{}).Where("user_id = ?", invitedID), "organization_id", invitingOrganizations)
 		if err := tokens.Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}

@@ -70,7 +70,7 @@ func (d users) Create(ctx context.Context, user *identity.User) error {
 		r.ID, r.Version = existing.ID, existing.Version+1
 		user.ID, user.Version = r.ID, r.Version
 
-		return updateVersion(d.conn(ctx).Model(&userRow{}).Where("id = ?", r.ID), &r, "id")
+		return updateVersion(d.conn(ctx).Model(&userRow{}).Where("id = ?", r.ID), &r, except{"id"})
 	})
 }
 
@@ -98,7 +98,7 @@ func (d users) Update(ctx context.Context, u *identity.User) error {
 
 	previous := d.conn(ctx).Model(&userRow{}).Where("id = ? AND version = ?", u.ID, u.Version)
 
-	err := updateVersion(previous, &r, "id", "created_at")
+	err := updateVersion(previous, &r, except{"id", "created_at"})
 	if errors.Is(err, errDuplicate) {
 		return identity.ErrEmailTaken
 	}
@@ -168,7 +168,7 @@ func (d organizations) Upsert(ctx context.Context, o *identity.Organization) (er
 		err = wrap(d.conn(ctx).Create(&r).Error)
 	} else {
 		previous := d.conn(ctx).Model(&organizationRow{}).Where("id = ? AND version = ?", o.ID, o.Version)
-		err = updateVersion(previous, &r, "id", "created_at")
+		err = updateVersion(previous, &r, except{"id", "created_at"})
 	}
 
 	if err == nil {

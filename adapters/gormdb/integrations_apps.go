@@ -84,7 +84,7 @@ func (d apps) Update(ctx context.Context, a integrations.App) error {
 	r.Version++
 	q := d.conn(ctx).Model(&appRow{}).Where("id = ? AND owner_id = ? AND version = ?", a.ID, a.OwnerID, a.Version)
 
-	return updateVersion(q, &r, "id", "owner_id", "created_at")
+	return updateVersion(q, &r, except{"id", "owner_id", "created_at"})
 }
 
 // Delete implements integrations.Apps.

@@ -12,9 +12,11 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// documents implements jobseeker.Documents.
+// documents implements jobseeker.Documents. A document describes a file that a jobseeker has
+// uploaded. The file itself is in a file store; its id and extension are the key in that store.
 type documents struct{ *DB }
 
+// documentRow is a row of documents.
 type documentRow struct {
 	ID        string
 	UserID    string
@@ -71,15 +73,19 @@ func (r documentRow) document() jobseeker.Document {
 
 var errFileNotReserved = errors.New("the file of the document is not reserved")
 
-// Upsert implements jobseeker.Documents.
+// Upsert implements jobseeker.Documents. A new file of the document must have been reserved for the
+// user, else Upsert returns errFileNotReserved. The previous file is released, so that it is deleted.
 func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		stored := func() *gorm.DB { return d.conn(ctx).Where("id = ? AND user_id = ?", doc.ID, doc.UserID) }
 
-		before, err := takeRow[documentRow](stored(), nil)
+		before, err := takeRowIfAny[documentRow](stored()) // a zero row for a new document
 		if err != nil {
 			return err
 		}
+
+		isNew := before.ID == ""
+		hasNewFile := before.File.ID != doc.File.ID
 
 		// There is one default document of each type.
 		if doc.IsDefault {
@@ -91,7 +97,8 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 			}
 		}
 
-		if before.File.ID != doc.File.ID {
+		// Take the file out of its reservation: a file with free_at NULL belongs to a document.
+		if hasNewFile {
 			reserved := d.conn(ctx).
 				Model(&documentFileRow{}).
 				Where("id = ? AND user_id = ? AND free_at > ?", doc.File.ID, doc.UserID, doc.UpdatedAt)
@@ -101,17 +108,21 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 		}
 
 		r := newDocumentRow(doc)
-		if before.ID == "" {
+		if isNew {
 			return wrap(d.conn(ctx).Create(&r).Error)
 		}
 
-		if before.File.ID != doc.File.ID {
+		if hasNewFile {
 			if err := releaseFile(d.conn(ctx), before.File.ID, doc.UserID, doc.UpdatedAt); err != nil {
 				return err
 			}
 		}
 
-		return wrap(stored().Select("*").Omit("id", "user_id", "type", "uploaded_at").Updates(&r).Error)
+		// A document never changes its type, nor the time of its first upload. Without Select("*"),
+		// GORM would not store zero values, such as IsDefault false.
+		unchanged := []string{"id", "user_id", "type", "uploaded_at"}
+
+		return wrap(stored().Select("*").Omit(unchanged...).Updates(&r).Error)
 	})
 }
 
@@ -127,7 +138,7 @@ func (d documents) List(
 		documentRow.document)
 }
 
-// Delete implements jobseeker.Documents.
+// Delete implements jobseeker.Documents. It also releases the file of the document.
 func (d documents) Delete(ctx context.Context, userID, id string, now time.Time) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		stored := func() *gorm.DB { return d.conn(ctx).Where("id = ? AND user_id = ?", id, userID) }
@@ -145,7 +156,8 @@ func (d documents) Delete(ctx context.Context, userID, id string, now time.Time)
 	})
 }
 
-// documentFiles implements jobseeker.DocumentFiles.
+// documentFiles implements jobseeker.DocumentFiles. Each file in the file store has a row, so that
+// files that no document uses can be found and deleted.
 type documentFiles struct{ *DB }
 
 // documentFileRow is a row of document_files. If FreeAt is nil, the file belongs to a document.
@@ -156,16 +168,18 @@ type documentFileRow struct {
 	FreeAt *time.Time
 }
 
-// releaseFile releases a file of the user at the given time.
+// releaseFile marks a file of the user as unused since the given time. Claim then returns it for
+// deletion.
 func releaseFile(q *gorm.DB, id, userID string, at time.Time) error {
 	return wrap(q.Model(&documentFileRow{}).Where("id = ? AND user_id = ?", id, userID).Update("free_at", at).Error)
 }
 
-// Reserve implements jobseeker.DocumentFiles.
+// Reserve implements jobseeker.DocumentFiles. If the file has a row already, it extends the reservation,
+// unless a document uses the file.
 func (d documentFiles) Reserve(ctx context.Context, userID string, f jobseeker.DocumentFile, until time.Time) error {
-	res := createIfAbsent(d.conn(ctx), &documentFileRow{DocumentFile: f, UserID: userID, FreeAt: &until}, "id")
-	if res.Error != nil || res.RowsAffected > 0 {
-		return wrap(res.Error)
+	created := createIfAbsent(d.conn(ctx), &documentFileRow{DocumentFile: f, UserID: userID, FreeAt: &until}, "id")
+	if created.Error != nil || created.RowsAffected > 0 {
+		return wrap(created.Error)
 	}
 
 	return wrap(
@@ -177,7 +191,8 @@ func (d documentFiles) Reserve(ctx context.Context, userID string, f jobseeker.D
 	)
 }
 
-// Claim implements jobseeker.DocumentFiles.
+// Claim implements jobseeker.DocumentFiles. It returns up to n files that no document uses, and sets
+// their free_at to until, so that other calls do not return them before that time.
 func (d documentFiles) Claim(ctx context.Context, n int, now, until time.Time) (claimed []jobseeker.DocumentFile, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		q := d.skipLocked(ctx).Select("id", "extension").Where("free_at IS NOT NULL AND free_at <= ?", now).Order("free_at, id").Limit(n)
@@ -195,7 +210,7 @@ func (d documentFiles) Claim(ctx context.Context, n int, now, until time.Time) (
 	return claimed, err
 }
 
-// Delete implements jobseeker.DocumentFiles.
+// Delete implements jobseeker.DocumentFiles. It deletes the rows of the files that no document uses.
 func (d documentFiles) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil

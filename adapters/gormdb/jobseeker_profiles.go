@@ -57,7 +57,7 @@ func (d profiles) Get(ctx context.Context, userID string) (jobseeker.Profile, er
 		}
 	}
 
-	r, err := takeRow[profileRow](d.locked(ctx).Where("user_id = ?", userID), nil)
+	r, err := takeRowIfAny[profileRow](d.locked(ctx).Where("user_id = ?", userID))
 	if err == nil && r.UserID == "" {
 		return jobseeker.NewProfile(userID), nil
 	}
@@ -75,7 +75,7 @@ func (d profiles) Update(ctx context.Context, p jobseeker.Profile) error {
 			}
 		}
 
-		return updateVersion(d.conn(ctx).Model(&profileRow{}).Where("user_id = ?", p.UserID), &r, "user_id")
+		return updateVersion(d.conn(ctx).Model(&profileRow{}).Where("user_id = ?", p.UserID), &r, except{"user_id"})
 	})
 }
 
@@ -136,7 +136,7 @@ func visitorKey(v jobseeker.Visitor) (kind, visitor string) {
 // Get implements jobseeker.Onboardings.
 func (d onboardings) Get(ctx context.Context, v jobseeker.Visitor) (jobseeker.Onboarding, error) {
 	kind, visitor := visitorKey(v)
-	r, err := takeRow[onboardingRow](d.locked(ctx).Where("visitor_kind = ? AND visitor = ?", kind, visitor), nil)
+	r, err := takeRowIfAny[onboardingRow](d.locked(ctx).Where("visitor_kind = ? AND visitor = ?", kind, visitor))
 
 	return jobseeker.Onboarding{
 		Visitor:     v,
@@ -175,5 +175,5 @@ func (d onboardings) Upsert(ctx context.Context, o jobseeker.Onboarding) error {
 		return requireRow(createIfAbsent(d.conn(ctx), &r, "visitor_kind", "visitor"), errStale)
 	}
 
-	return updateVersion(stored(), &r, "visitor_kind", "visitor")
+	return updateVersion(stored(), &r, except{"visitor_kind", "visitor"})
 }

@@ -63,7 +63,7 @@ func (d cases) EraseReporter(ctx context.Context, userID string) error {
 
 // Get implements listings.Cases.
 func (d cases) Get(ctx context.Context, listingID string) (listings.Case, error) {
-	r, err := takeRow[listingCaseRow](d.conn(ctx).Where("listing_id = ?", listingID), nil)
+	r, err := takeRowIfAny[listingCaseRow](d.conn(ctx).Where("listing_id = ?", listingID))
 	return listings.Case(r), err
 }
 

@@ -136,6 +136,10 @@ func takeRow[R any](q *gorm.DB, errAbsent error) (r R, err error) {
 	return r, err
 }
 
+// takeRowIfAny returns the row that q selects, or a zero row if there is none. Callers recognize a
+// zero row by an empty key column.
+func takeRowIfAny[R any](q *gorm.DB) (R, error) { return takeRow[R](q, nil) }
+
 // findRows returns the rows that q selects, converted by a function.
 func findRows[R, T any](q *gorm.DB, item func(R) T) ([]T, error) {
 	var rows []R
@@ -162,10 +166,16 @@ func createRows[R any](q *gorm.DB, rows []R) error {
 	return wrap(q.Create(&rows).Error)
 }
 
-// updateVersion updates all columns of the row but the omitted ones. q selects the row with its
-// previous version. If there is no such row, because it has changed, the error is errStale.
-func updateVersion(q *gorm.DB, row any, omitted ...string) error {
-	return requireRow(q.Select("*").Omit(omitted...).Updates(row), errStale)
+// except lists the columns of a row that an update leaves unchanged: its key, and values that
+// are set once, when the row is created.
+type except []string
+
+// updateVersion updates all columns of the row but the unchanged ones. previous selects the row with
+// the version that the caller has read. If there is no such row, because another transaction has
+// changed it since, the error is errStale.
+func updateVersion(previous *gorm.DB, row any, unchanged except) error {
+	// Without Select("*"), GORM does not store zero values.
+	return requireRow(previous.Select("*").Omit(unchanged...).Updates(row), errStale)
 }
 
 // requireRow returns the error of a statement that changes one row, or errAbsent if the

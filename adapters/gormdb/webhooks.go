@@ -71,7 +71,7 @@ func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) er
 
 	update := func(q *gorm.DB) error {
 		q = q.Where("id = ? AND owner_id = ? AND version = ?", endpoint.ID, endpoint.OwnerID, endpoint.Version)
-		return updateVersion(q, &row, "id", "app_id", "owner_id", "created_at")
+		return updateVersion(q, &row, except{"id", "app_id", "owner_id", "created_at"})
 	}
 
 	// Usually the event types do not change. Then the endpoint is updated by this statement alone.

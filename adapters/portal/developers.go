@@ -13,6 +13,10 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// developerRoutes returns the routes with which developers manage their apps. An app is a program that
+// uses the developer API; its plan sets the quota of requests. Remote is set for routes that check a
+// password or call the payment provider. Errors lists only the error statuses that the documentation
+// doesn't derive from the other fields of a route, such as 404 from an id in the path.
 func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const tag = "Developers"
 
@@ -142,56 +146,59 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in PlanInput) (web.Pending[appPlanView], error) {
 					a, err := s.ChoosePlan(ctx, c.Actor, in.ID, in.Plan, in.PaymentMethodID)
+					// If the payer still has to confirm the payment, err becomes an action, and the status 202.
 					action, err := actionOf(err)
+
 					return pendingReply(appPlanView{a.Plan, action}, action, "Plan updated successfully"), err
 				}).MapFaults(renamePlanField),
 		},
 	}
 }
 
-// renamePlanField renames the field of a fault about a plan to that of this API.
+// renamePlanField renames the field planId of a fault to plan, its name in PlanInput.
 func renamePlanField(f *fault.Error) *fault.Error {
 	return f.WithFields(renameFields(f.Fields, map[string]string{"planId": "plan"})...)
 }
 
-// KeyPath identifies a key of an application.
+// KeyPath identifies an API key of an app.
 type KeyPath struct {
 	IDPath
 	KeyID string `path:"keyId"`
 }
 
-// AppChange changes an application.
+// AppChange changes an app.
 type AppChange struct {
 	IDPath
 	integrations.AppChange
 }
 
-// NewAppInput creates an application.
+// NewAppInput creates an app.
 type NewAppInput struct {
 	integrations.AppInput
 	Confirmation
 }
 
-// NewSecretInput replaces the secret of an application.
+// NewSecretInput replaces the secret of an app.
 type NewSecretInput struct {
 	IDPath
 	Confirmation
 }
 
-// NewKeyInput creates a key.
+// NewKeyInput creates an API key.
 type NewKeyInput struct {
 	IDPath
 	Confirmation
 	integrations.KeyInput
 }
 
-// UsageInput selects the days of the usage.
+// UsageInput selects the days for which the requests of an app are counted.
 type UsageInput struct {
 	IDPath
 	integrations.UsageInput
 }
 
-// PlanInput changes the plan.
+// PlanInput changes the plan of an app. PaymentMethodID is the id that the payment provider has given to
+// a method, never the number of a card.
 type PlanInput struct {
 	IDPath
 	Plan            string `json:"plan" validate:"required,oneof=free professional enterprise" sample:"professional"`
@@ -203,6 +210,8 @@ type PlanInput struct {
 // Problems reports an invalid payment method together with the other errors.
 func (in *PlanInput) Problems() []fault.Field { return in.problemsWith(in.PaymentMethodID) }
 
+// appView is an app as its developer sees it. ClientID is the OAuth name of its id. Public marks an
+// OAuth client that cannot keep a secret, such as a mobile app.
 type appView struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
@@ -233,7 +242,7 @@ type oneAppView struct {
 
 type newAppView struct {
 	App appView `json:"app"`
-	// ClientSecret is returned only once; a public application has none.
+	// ClientSecret is returned only once; a public app has none.
 	ClientSecret *string `json:"clientSecret"`
 }
 
@@ -246,6 +255,7 @@ type secretView struct {
 	ClientSecret string `json:"clientSecret"`
 }
 
+// keyView is an API key without its secret part. Prefix is its beginning, by which a developer recognizes it.
 type keyView struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
@@ -270,10 +280,12 @@ type keysView struct {
 
 type appPlanView struct {
 	Plan string `json:"plan"`
-	// Action is present with status 202.
+	// Action is what the payer has to do before the plan changes, with status 202.
 	Action *actionView `json:"action,omitempty"`
 }
 
+// usageView is the usage of an app: what remains of the quotas of this minute and this day, and in Series the
+// number of requests for each day.
 type usageView struct {
 	Plan   string         `json:"plan"`
 	Minute windowView     `json:"minute"`
@@ -308,7 +320,7 @@ func viewUsage(u integrations.UsageReport) usageView {
 		Series: web.Each(u.Days, viewUsageDay),
 		Minute: windowView{u.Quota.Minute.Limit, u.Quota.Minute.Remaining},
 	}
-	if day := u.Quota.Day; day.Limit > 0 {
+	if day := u.Quota.Day; day.Limit > 0 { // zero is no limit
 		v.Day = dayView{&day.Limit, &day.Remaining}
 	}
 

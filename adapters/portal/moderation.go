@@ -39,8 +39,12 @@ type ReportInput struct {
 
 const moderation = "Moderation"
 
-// moderationRoutes returns the routes for moderators.
+// moderationRoutes returns the routes with which moderators decide about jobs. The API calls a listing
+// a job. The case of a job collects what moderators have to know about it: reports, suspicions, and
+// earlier decisions. A case is open until a moderator decides to keep the job, so that it is public again,
+// or to take it down. Either decision can be reversed later.
 func moderationRoutes(s *listings.Service) []web.Route {
+	// decide returns the operation for one of the two decisions, which do carries out.
 	type decideFunc func(ctx context.Context, by auth.Actor, listingID string, in listings.DecisionInput) (listings.Listing, error)
 	decide := func(do decideFunc, message string) web.Operation {
 		return answerWith(func(ctx context.Context, actor auth.Actor, in DecisionInput) (listings.Listing, error) {
@@ -84,7 +88,7 @@ func moderationRoutes(s *listings.Service) []web.Route {
 	})
 }
 
-// ListCasesInput selects cases.
+// ListCasesInput selects cases. An empty State selects cases of all states.
 type ListCasesInput struct {
 	PageInput
 	State          string `query:"state" validate:"oneof='' open kept taken-down"`
@@ -107,9 +111,11 @@ type moderatedJob struct {
 	Location       string          `json:"location"`
 	Salary         *salaryView     `json:"salary"`
 	Status         listings.Status `json:"status"`
-	Hidden         bool            `json:"hidden"`
-	Public         bool            `json:"public"`
-	CreatedAt      time.Time       `json:"createdAt"`
+	// Hidden is true for a job that a moderator has taken down, or that is held.
+	Hidden bool `json:"hidden"`
+	// Public is true if everybody can see the job: it is active, not expired, and not hidden.
+	Public    bool      `json:"public"`
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 func viewModeratedJob(listing listings.Listing) moderatedJob {
@@ -128,12 +134,14 @@ func viewModeratedJob(listing listings.Listing) moderatedJob {
 	}
 }
 
+// caseView is the case of a job in the list of cases.
 type caseView struct {
 	Job   moderatedJob       `json:"job"`
 	State listings.CaseState `json:"state" sample:"open"`
 	// Reports is the number of reports since the last decision.
 	Reports int `json:"reports"`
-	// Held is true for a job that is hidden because of its organization.
+	// Held is true for a job that is hidden because its organization is held or suspended, and
+	// not because a moderator has taken the job down.
 	Held bool `json:"held"`
 	// Score is how suspicious the job is, from 0 to 100, for Reasons.
 	Score    int       `json:"score"`
@@ -185,7 +193,9 @@ func viewCaseDetail(c listings.CaseDetail) caseDetailView {
 	})}
 }
 
-// organizationModerationRoutes returns the routes with which moderators handle organizations and accounts.
+// organizationModerationRoutes returns the routes with which moderators decide about organizations and
+// accounts. The standing of an organization is whether it is verified, held or suspended. While an
+// organization is held, its jobs are hidden until a moderator releases it.
 func organizationModerationRoutes(s *identity.Service) []web.Route {
 	return routesFor(web.Moderator, moderation, []web.Route{
 		{
@@ -207,7 +217,7 @@ func organizationModerationRoutes(s *identity.Service) []web.Route {
 						return identity.ModeratedOrganization{}, err
 					}
 
-					return s.OrganizationFor(ctx, actor, o.ID)
+					return s.OrganizationFor(ctx, actor, o.ID) // with its members, which Moderate does not return
 				}, viewModeratedOrganization, "Organization changed"),
 		},
 		{
@@ -252,17 +262,19 @@ type moderatedOrganization struct {
 	VerifiedAt *time.Time `json:"verifiedAt"`
 	// VerifiedBy is moderator or domain, empty for an organization that is not verified.
 	VerifiedBy string `json:"verifiedBy" sample:"domain"`
-	// HeldAt is null unless the jobs wait until a moderator decides.
+	// HeldAt is the time since which the organization is held: its jobs wait until a moderator decides about it.
 	HeldAt *time.Time `json:"heldAt"`
-	// SuspendedAt is null unless the organization is suspended.
+	// SuspendedAt is the time since which the organization is suspended, which hides all its jobs. It is
+	// null for an organization that is not suspended.
 	SuspendedAt *time.Time `json:"suspendedAt"`
 	CreatedAt   time.Time  `json:"createdAt"`
 	// Members are at most 100.
 	Members []moderatedMember `json:"members"`
 }
 
+// viewModeratedOrganization returns the organization as moderators see it. Zero times become null.
 func viewModeratedOrganization(o identity.ModeratedOrganization) moderatedOrganization {
-	verifiedBy := ""
+	verifiedBy := "" // without a verification, o.VerifiedBy can say that it was removed
 	if o.IsVerified() {
 		verifiedBy = o.VerifiedBy
 	}

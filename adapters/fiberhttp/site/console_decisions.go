@@ -30,8 +30,8 @@ var interviewTexts = map[hiring.InterviewStatus]string{
 
 var outcomeTexts = map[hiring.Outcome]string{hiring.Pass: "Passed", hiring.Fail: "Not passed", hiring.Undecided: "Not decided"}
 
-// messageDrafts maps a status to the message that the decision form suggests. draftMessage
-// replaces NAME, JOB and COMPANY.
+// messageDrafts maps a status to the message that the decision form suggests. Other statuses have no
+// suggestion. draftMessage replaces NAME, JOB and COMPANY.
 var messageDrafts = map[hiring.Status]struct{ subject, text string }{
 	hiring.Review: {
 		"Your application is being reviewed",
@@ -51,16 +51,17 @@ var messageDrafts = map[hiring.Status]struct{ subject, text string }{
 	},
 }
 
-// draftMessage returns the initial values of the decision form for the new status.
+// draftMessage returns the initial values of the decision form for the new status. With a suggested message,
+// the box that sends it is checked.
 func draftMessage(to hiring.Status, d hiring.Detail) url.Values {
-	m := messageDrafts[to]
-	if m.subject == "" {
+	draft, exists := messageDrafts[to]
+	if !exists {
 		return url.Values{}
 	}
 
-	text := strings.NewReplacer("NAME", d.Applicant.Name, "JOB", d.JobTitle, "COMPANY", d.Company).Replace(m.text)
+	text := strings.NewReplacer("NAME", d.Applicant.Name, "JOB", d.JobTitle, "COMPANY", d.Company).Replace(draft.text)
 
-	return url.Values{"subject": {m.subject}, "message": {text}, "send": {"yes"}}
+	return url.Values{"subject": {draft.subject}, "message": {text}, "send": {"yes"}}
 }
 
 // dateTimeField is the format of the value of an HTML field of the type datetime-local.
@@ -97,15 +98,17 @@ func dateTimeFromField(value string) string {
 	return value
 }
 
-// changeApplication handles the forms on the page of an application.
+// changeApplication handles the forms on the page of an application. The button that was pressed is
+// the value of the field action. After an error it shows the page again, with the error in the form that was sent.
 func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor := viewer.Actor()
 	form := pages.FormOf(c)
 	id := c.Params("id")
-	var formName, notice string
+	var formName string // the form that was sent, in which an error is shown
+	var notice string   // the key of the notice about the result (see EmployerNotices)
 	var err error
 
-	targetStatus := ""
+	targetStatus := "" // the status of the decision form, to show the form for it again
 	switch form.Value("action") {
 	case "decide":
 		formName, targetStatus = decisionForm, form.Value("status")
@@ -116,7 +119,7 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 	case "contact":
 		formName, notice = contactForm, "message-sent"
 		_, err = s.services.Hiring.Contact(ctx, actor, id, contactInput(form))
-	default:
+	default: // write-note, delete-note, rate, remove-rating, or no known action
 		formName, notice, err = s.discuss(ctx, actor, id, form)
 	}
 
@@ -136,7 +139,8 @@ func contactInput(form pages.Form) hiring.ContactInput {
 }
 
 // decide sets the status of an application, and sends a message to the applicant if the box for it
-// is checked. It returns the notice for the user.
+// is checked. It returns the key of the notice for the user. The API has a rate limit for changes of a status, because
+// each one sends an e-mail; decisions on this page count towards the same limit.
 func (s *Site) decide(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string, form pages.Form) (notice string, err error) {
 	if err := s.renderer.TakeLimit(ctx, c, decisionOperation); err != nil {
 		return "", err
@@ -151,7 +155,7 @@ func (s *Site) decide(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id st
 }
 
 // changeInterview schedules, changes, cancels or completes the interview of an application. It
-// returns the notice for the user.
+// returns the key of the notice for the user.
 func (s *Site) changeInterview(
 	ctx context.Context,
 	c *fiber.Ctx,
@@ -160,7 +164,7 @@ func (s *Site) changeInterview(
 	form pages.Form,
 ) (notice string, err error) {
 	text := func(name string) *string { return new(form.Value(name)) }
-	in := hiring.AppointmentInput{
+	appointment := hiring.AppointmentInput{
 		ScheduledAt:   new(dateTimeFromField(form.Value("scheduledAt"))),
 		Location:      text("location"),
 		Interviewer:   text("interviewer"),
@@ -168,27 +172,28 @@ func (s *Site) changeInterview(
 		RequireFuture: true,
 	}
 
-	notice = "interview-saved"
 	switch form.Value("action") {
 	case "schedule":
-		if form.Values.Has("move") {
+		if form.Values.Has("move") { // also a change of the status, with its rate limit
 			if err := s.renderer.TakeLimit(ctx, c, decisionOperation); err != nil {
 				return "", err
 			}
 
-			return "interview-moved", s.services.Hiring.ScheduleAndMove(ctx, actor, id, in)
+			return "interview-moved", s.services.Hiring.ScheduleAndMove(ctx, actor, id, appointment)
 		}
 
 		notice = "interview-set"
-		_, err = s.services.Hiring.Schedule(ctx, actor, id, in)
+		_, err = s.services.Hiring.Schedule(ctx, actor, id, appointment)
 	case "reschedule":
-		_, err = s.services.Hiring.Reschedule(ctx, actor, id, in)
+		notice = "interview-saved"
+		_, err = s.services.Hiring.Reschedule(ctx, actor, id, appointment)
 	case "cancel":
 		notice = "interview-off"
 		_, err = s.services.Hiring.Reschedule(ctx, actor, id, hiring.AppointmentInput{Status: new(hiring.Cancelled)})
 	case "complete":
-		in := hiring.AppointmentInput{Status: new(hiring.Completed), Outcome: new(hiring.Outcome(form.Value("outcome")))}
-		_, err = s.services.Hiring.Reschedule(ctx, actor, id, in)
+		notice = "interview-saved"
+		result := hiring.AppointmentInput{Status: new(hiring.Completed), Outcome: new(hiring.Outcome(form.Value("outcome")))}
+		_, err = s.services.Hiring.Reschedule(ctx, actor, id, result)
 	}
 
 	return notice, err
