@@ -14,6 +14,8 @@ import (
 // savedSearches implements jobseeker.Searches.
 type savedSearches struct{ *DB }
 
+// savedSearchRow is a search that a jobseeker, or a subscriber without an account, has saved. Resolved is the query
+// in the form in which new listings are compared with it; it is empty until it has been computed.
 type savedSearchRow struct {
 	ID     string
 	UserID string
@@ -114,7 +116,7 @@ func (d savedSearches) disableAlerts(ctx context.Context, userID string, ids []s
 	return wrap(whereIn(pending, "search_id", ids).Update("email", false).Error)
 }
 
-// List implements jobseeker.Searches.
+// List implements jobseeker.Searches. It lists the searches of all users.
 func (d savedSearches) List(ctx context.Context, f jobseeker.SearchFilter, n int) ([]jobseeker.Search, error) {
 	q := whereIfSet(d.conn(ctx), "id > ?", f.AfterID)
 	if f.Unresolved {
@@ -139,6 +141,8 @@ func (d savedSearches) UpdateResolved(ctx context.Context, resolved map[string]s
 // subscribers implements jobseeker.Subscribers.
 type subscribers struct{ *DB }
 
+// alertSubscriberRow is a person without an account who gets e-mails about new jobs. Mailbox is the address in a
+// form in which different spellings of it are equal; it is unique.
 type alertSubscriberRow struct {
 	ID        string
 	Email     string
@@ -195,6 +199,7 @@ func (d subscribers) Delete(ctx context.Context, id string) error {
 // alertQueue implements jobseeker.AlertQueue.
 type alertQueue struct{ *DB }
 
+// alertListingRow is a listing that has still to be compared with the saved searches.
 type alertListingRow struct{ ListingID string }
 
 // Add implements jobseeker.AlertQueue.
@@ -221,6 +226,8 @@ func (d alertQueue) Delete(ctx context.Context, listingIDs []string) error {
 // matches implements jobseeker.Matches.
 type matches struct{ *DB }
 
+// searchMatchRow is a match: a listing that satisfies a saved search. Email is true if the user gets it in a digest,
+// an e-mail with the new matches of the user's searches.
 type searchMatchRow struct {
 	SearchID   string
 	ListingID  string
@@ -296,9 +303,10 @@ func (d matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[st
 
 // markPending records that the users of matches with Email have a pending digest.
 func (d matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
-	users := map[string]seekerRow{}
+	users := map[string]seekerRow{} // by id
 	for _, m := range ms {
 		if m.Email {
+			// The values are those of a new row. An existing row gets only DigestWaiting.
 			users[m.UserID] = seekerRow{UserID: m.UserID, EmploymentTypes: "[]", DigestAfter: m.At, DigestWaiting: true}
 		}
 	}
@@ -322,7 +330,9 @@ func (d matches) AssignDigests(
 	now, next time.Time,
 ) (digests []jobseeker.Digest, n int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		digests, n = nil, 0
+		digests, n = nil, 0 // the transaction may run again
+
+		// Claim users whose digest is due. Users that another process has claimed are locked.
 		var users []string
 		err := d.skipLocked(ctx).
 			Model(&seekerRow{}).

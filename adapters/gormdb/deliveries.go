@@ -13,9 +13,11 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// deliveries implements integrations.Deliveries.
+// deliveries implements integrations.Deliveries. A message is the body that describes an event. A delivery is
+// the task to send a message to one endpoint, the URL of a webhook, in one or more attempts.
 type deliveries struct{ *DB }
 
+// webhookMessageRow is a message. It is stored once for all of its deliveries.
 type webhookMessageRow struct {
 	EventID        string
 	Type           string
@@ -25,6 +27,9 @@ type webhookMessageRow struct {
 	CreatedAt      time.Time
 }
 
+// webhookDeliveryRow is a delivery. Attempt counts all attempts and postponements, and Tries the
+// attempts since the delivery was created or last replayed. Attempts describes the last attempts. NextAt
+// is when a pending delivery is due.
 type webhookDeliveryRow struct {
 	ID         string
 	EndpointID string
@@ -115,7 +120,8 @@ func (d deliveries) List(
 	return listPage(ctx, d.DB, r, listQuery{where: selected}, webhookDeliveryRow.delivery)
 }
 
-// ListMessages implements integrations.Deliveries.
+// ListMessages implements integrations.Deliveries. It returns one delivery, or the pending ones in the order
+// in which they are due, with their messages.
 func (d deliveries) ListMessages(
 	ctx context.Context,
 	ownerID, endpointID string,
@@ -131,12 +137,12 @@ func (d deliveries) ListMessages(
 
 	q = whereIfSet(q, "next_at <= ?", f.DueBy).Limit(n)
 
-	found, err := findRows(q, webhookDeliveryRow.delivery)
-	if err != nil || len(found) == 0 {
+	selected, err := findRows(q, webhookDeliveryRow.delivery)
+	if err != nil || len(selected) == 0 {
 		return nil, err
 	}
 
-	events := list.Map(found, func(d integrations.Delivery) string { return d.EventID })
+	events := list.Map(selected, func(d integrations.Delivery) string { return d.EventID })
 	messages, err := findRows(
 		whereIn(d.conn(ctx), "event_id", events),
 		func(r webhookMessageRow) integrations.Message { return integrations.Message(r) },
@@ -145,7 +151,7 @@ func (d deliveries) ListMessages(
 	byID := list.ToMap(messages, func(m integrations.Message) (string, integrations.Message) { return m.EventID, m })
 
 	var outgoing []integrations.Outgoing
-	for _, delivery := range found {
+	for _, delivery := range selected {
 		message, exists := byID[delivery.EventID]
 		if exists { // the message was not deleted between the two queries
 			outgoing = append(outgoing, integrations.Outgoing{Delivery: delivery, Message: message})
@@ -155,7 +161,8 @@ func (d deliveries) ListMessages(
 	return outgoing, err
 }
 
-// Replay implements integrations.Deliveries.
+// Replay implements integrations.Deliveries. It makes one delivery, or the failed deliveries since a
+// time, pending again and due at the given time.
 func (d deliveries) Replay(
 	ctx context.Context,
 	ownerID, endpointID string,
@@ -186,7 +193,8 @@ func (d deliveries) Replay(
 	return replayed, err
 }
 
-// RecordResults implements integrations.Deliveries.
+// RecordResults implements integrations.Deliveries. It stores the results of attempts, and returns the ids of
+// the deliveries that it has changed. It leaves out results of which a later one is stored already.
 func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []integrations.Delivery) (changed []string, err error) {
 	results := list.ToMap(ds, func(d integrations.Delivery) (string, integrations.Delivery) { return d.ID, d })
 	ids := list.Map(ds, func(d integrations.Delivery) string { return d.ID })
@@ -204,8 +212,8 @@ func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 		for _, row := range stored {
 			result := results[row.ID]
 
-			isNextAttempt := row.Attempt == result.Attempt-1
-			if row.EndpointID != endpointID || !isNextAttempt { // another process has sent the delivery since
+			isNextAttempt := row.Attempt == result.Attempt-1 // else another process has sent the delivery since
+			if row.EndpointID != endpointID || !isNextAttempt {
 				continue
 			}
 
@@ -231,12 +239,12 @@ func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 	return changed, err
 }
 
-// DeleteByApplicant implements integrations.Deliveries.
+// DeleteByApplicant implements integrations.Deliveries. The database deletes the deliveries with their messages.
 func (d deliveries) DeleteByApplicant(ctx context.Context, userID string) error {
 	return wrap(d.conn(ctx).Where("applicant_id = ?", userID).Delete(&webhookMessageRow{}).Error)
 }
 
-// NextDue implements integrations.Deliveries.
+// NextDue implements integrations.Deliveries. It returns nil if the endpoint has no pending delivery.
 func (d deliveries) NextDue(ctx context.Context, endpointID string) (*time.Time, error) {
 	var rows []webhookDeliveryRow
 

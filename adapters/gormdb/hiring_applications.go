@@ -16,6 +16,8 @@ import (
 // applications implements hiring.Applications and hiring.ApplicationCounts.
 type applications struct{ *DB }
 
+// applicationRow is an application for a job. Tracker and TrackerColor are what applicants set in their
+// own list of applications; the employer sees Status only.
 type applicationRow struct {
 	ID             string
 	ListingID      string
@@ -38,6 +40,7 @@ func (r applicationRow) application() hiring.Application { return hiring.Applica
 var applicationListColumns = []string{"id", "listing_id", "organization_id", "applicant_id", "status", "tracker", "tracker_color",
 	"applied_at", "changed_at", "withdrawn_at"}
 
+// applicationChangeRow is one change of the status in the timeline of an application.
 type applicationChangeRow struct {
 	ID            string
 	ApplicationID string
@@ -137,7 +140,7 @@ func (d applications) selectFiltered(p visiblePart, f hiring.ApplicationFilter) 
 	}
 }
 
-// Get implements hiring.Applications.
+// Get implements hiring.Applications. Inside a transaction, it locks the row until the end.
 func (d applications) Get(ctx context.Context, v hiring.Visibility, id string) (hiring.Application, error) {
 	for _, part := range visibleParts(v, hiring.ApplicationFilter{}) {
 		row, err := takeRowIfAny[applicationRow](part.visible(d.locked(ctx)).Where("id = ?", id))
@@ -192,14 +195,14 @@ func (d applications) listParts(
 	for _, part := range parts {
 		rows := func() *gorm.DB { return d.selectFiltered(part, f)(d.conn(ctx).Model(&applicationRow{})) }
 
-		var found []string
+		var idsOfPart []string
 
 		first := whereIfSet(rows(), "id < ?", r.Cursor).Order("id DESC").Limit(offset + r.Size + 1)
-		if err := first.Pluck("id", &found).Error; err != nil {
+		if err := first.Pluck("id", &idsOfPart).Error; err != nil {
 			return result, wrap(err)
 		}
 
-		ids = append(ids, found...)
+		ids = append(ids, idsOfPart...)
 
 		// Counting reads many rows. Callers that show no total do without.
 		if r.WithoutTotal {
@@ -219,7 +222,7 @@ func (d applications) listParts(
 	}
 
 	// Merge the ids, and reduce them to those of the page.
-	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) }) // newest first
 
 	ids = ids[min(offset, len(ids)):]
 	if len(ids) > r.Size {
@@ -243,9 +246,9 @@ func (d applications) listParts(
 	return result, err
 }
 
-// CountByStatus implements hiring.Applications.
+// CountByStatus implements hiring.Applications. It adds up the counts of all parts that the user can see.
 func (d applications) CountByStatus(ctx context.Context, v hiring.Visibility, f hiring.ApplicationFilter) (map[hiring.Status]int, error) {
-	total := map[hiring.Status]int{}
+	totals := map[hiring.Status]int{}
 	for _, part := range visibleParts(v, f) {
 		rows := d.selectFiltered(part, f)(d.conn(ctx).Model(&applicationRow{}))
 
@@ -255,11 +258,11 @@ func (d applications) CountByStatus(ctx context.Context, v hiring.Visibility, f 
 		}
 
 		for status, n := range counts {
-			total[status] += n
+			totals[status] += n
 		}
 	}
 
-	return total, nil
+	return totals, nil
 }
 
 // CountByListing implements hiring.ApplicationCounts.
@@ -272,8 +275,9 @@ func (d applications) CountByListing(ctx context.Context, organizationID string,
 		Group("listing_id"))
 }
 
-// UpdateStatuses implements hiring.Applications, with a statement for each new status
-// and one for the timelines.
+// UpdateStatuses implements hiring.Applications. It executes one statement for each new status, and one
+// that adds the changes to the timelines. A change by the employer resets the applicant's own
+// status, which is in the column tracker.
 func (d applications) UpdateStatuses(ctx context.Context, organizationID string, as []hiring.Application, changes []hiring.Change) error {
 	byStatus := map[hiring.Status][]hiring.Application{}
 	for _, a := range as {
@@ -291,7 +295,7 @@ func (d applications) UpdateStatuses(ctx context.Context, organizationID string,
 		res := d.conn(ctx).
 			Model(&applicationRow{}).
 			Where("organization_id = ? AND id IN ? AND withdrawn_at IS NULL", organizationID, ids).
-			Updates(map[string]any{"status": status, "changed_at": changed[0].ChangedAt, "tracker": ""})
+			Updates(map[string]any{"status": status, "changed_at": changed[0].ChangedAt, "tracker": ""}) // all have the same time
 		if res.Error != nil {
 			return wrap(res.Error)
 		}
@@ -304,7 +308,8 @@ func (d applications) UpdateStatuses(ctx context.Context, organizationID string,
 	return d.createChanges(ctx, changes)
 }
 
-// Update implements hiring.Applications.
+// Update implements hiring.Applications. It returns errStale for an application that was withdrawn
+// in the meantime.
 func (d applications) Update(ctx context.Context, applicantID string, a hiring.Application, changes ...hiring.Change) error {
 	res := d.conn(ctx).
 		Select("status", "changed_at", "tracker", "tracker_color", "withdrawn_at").
@@ -378,16 +383,16 @@ type appointments struct{ *DB }
 
 type interviewRow hiring.Appointment
 
-// Upsert implements hiring.Appointments.
+// Upsert implements hiring.Appointments. It updates the row of the appointment, and creates it if there is none.
 func (d appointments) Upsert(ctx context.Context, a hiring.Appointment) error {
 	row := (*interviewRow)(&a)
 
-	res := d.conn(ctx).
+	updated := d.conn(ctx).
 		Select("scheduled_at", "location", "interviewer", "notes", "status", "outcome", "sequence", "changed_at").
 		Where("id = ? AND organization_id = ?", a.ID, a.OrganizationID).
 		Updates(row)
-	if res.Error != nil || res.RowsAffected > 0 {
-		return wrap(res.Error)
+	if updated.Error != nil || updated.RowsAffected > 0 {
+		return wrap(updated.Error)
 	}
 
 	return wrap(d.conn(ctx).Create(row).Error)

@@ -13,14 +13,18 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// emailChanges implements identity.EmailChanges.
+// emailChanges implements identity.EmailChanges. The history of a user's e-mail address consists of a
+// requested change, which has to be confirmed at the new address, and of undos, with which the
+// owner of a previous address can restore it for some time.
 type emailChanges struct{ *DB }
 
+// emailChangeRow is the requested change of a user.
 type emailChangeRow struct {
 	UserID string
 	identity.EmailChange
 }
 
+// emailUndoRow is the undo of a change. Email is the previous address, and EmailKey its unique form.
 type emailUndoRow struct {
 	UserID    string
 	ChangedAt time.Time
@@ -38,7 +42,7 @@ func (d emailChanges) Get(ctx context.Context, userID string) (identity.EmailHis
 		return h, err
 	}
 
-	if requested.UserID != "" {
+	if requested.UserID != "" { // there is a row
 		h.Requested = &requested.EmailChange
 	}
 
@@ -50,7 +54,7 @@ func (d emailChanges) Get(ctx context.Context, userID string) (identity.EmailHis
 	return h, err
 }
 
-// Upsert implements identity.EmailChanges.
+// Upsert implements identity.EmailChanges. It replaces all rows of the user.
 func (d emailChanges) Upsert(ctx context.Context, h identity.EmailHistory) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if err := deleteFrom(d.conn(ctx).Where("user_id = ?", h.UserID), emailChangeRow{}, emailUndoRow{}); err != nil {
@@ -71,7 +75,7 @@ func (d emailChanges) Upsert(ctx context.Context, h identity.EmailHistory) error
 	})
 }
 
-// IsReserved implements identity.EmailChanges.
+// IsReserved implements identity.EmailChanges. An address is reserved for the user who can still restore it.
 func (d emailChanges) IsReserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error) {
 	ofOthers := d.conn(ctx).
 		Model(&emailUndoRow{}).
@@ -95,14 +99,14 @@ type employerSettingsRow struct {
 // Get implements identity.EmployerSettingsStore.
 func (d employerSettings) Get(ctx context.Context, userID string) (identity.EmployerSettings, error) {
 	r, err := takeRowIfAny[employerSettingsRow](d.conn(ctx).Where("user_id = ?", userID))
-	if r.UserID == "" {
+	if r.UserID == "" { // there is no row
 		return identity.DefaultSettings(userID), err
 	}
 
 	return identity.EmployerSettings(r), err
 }
 
-// Upsert implements identity.EmployerSettingsStore.
+// Upsert implements identity.EmployerSettingsStore. Settings with the version 0 have no row yet.
 func (d employerSettings) Upsert(ctx context.Context, s *identity.EmployerSettings) (err error) {
 	row := employerSettingsRow(*s)
 
@@ -124,6 +128,7 @@ func (d employerSettings) Upsert(ctx context.Context, s *identity.EmployerSettin
 // optOuts implements identity.OptOuts.
 type optOuts struct{ *DB }
 
+// invitationOptOutRow is a mailbox that must not get invitations any more.
 type invitationOptOutRow struct {
 	Mailbox   string
 	CreatedAt time.Time
@@ -206,6 +211,8 @@ func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (to
 // auditLog implements audit.Recorder and audit.Log.
 type auditLog struct{ *DB }
 
+// auditEntryRow is an entry of the audit log: Actor has done Action with Object. Network is the part of the
+// actor's IP address that is stored.
 type auditEntryRow struct {
 	ID             string
 	At             time.Time

@@ -15,6 +15,8 @@ import (
 // sessions implements identity.Sessions.
 type sessions struct{ *DB }
 
+// sessionRow is the session of a user, from sign-in to sign-out. CookieHash and Browser are not columns: a session
+// in a browser has a row in browser_sessions.
 type sessionRow struct {
 	ID         string
 	UserID     string
@@ -28,6 +30,7 @@ type sessionRow struct {
 	Browser    bool      `gorm:"-"`
 }
 
+// refreshTokenRow is a token that a client of the API exchanges once for new tokens. It is stored as a hash.
 type refreshTokenRow struct {
 	Hash      string
 	SessionID string
@@ -36,6 +39,7 @@ type refreshTokenRow struct {
 	UsedAt    time.Time `gorm:"serializer:nullable_time"`
 }
 
+// browserSessionRow maps the hash of a session cookie to its session.
 type browserSessionRow struct {
 	Hash      string
 	SessionID string
@@ -77,18 +81,19 @@ const principalColumns = `s.id, s.user_id, s.address, s.user_agent, s.created_at
 	m.organization_id AS member_organization_id, m.role AS member_role, m.permissions AS member_permissions, m.founder AS member_founder,
 	(o.id IS NOT NULL AND f.user_id IS NULL) AS unenrolled`
 
-// GetPrincipal implements identity.Sessions.
+// GetPrincipal implements identity.Sessions. A principal is a session with its user and the user's active
+// membership. The key is the id of the session, or the hash of its cookie.
 func (d sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (identity.Principal, error) {
 	if k.CookieHash == "" {
-		found, err := d.GetPrincipals(ctx, []string{k.ID})
-		return list.First(found, err, identity.ErrSessionNotFound)
+		principals, err := d.GetPrincipals(ctx, []string{k.ID})
+		return list.First(principals, err, identity.ErrSessionNotFound)
 	}
 
-	found, err := d.listPrincipals(ctx, func(q *gorm.DB) *gorm.DB {
+	principals, err := d.listPrincipals(ctx, func(q *gorm.DB) *gorm.DB {
 		return q.Where("s.id = (SELECT session_id FROM browser_sessions WHERE hash = ?)", k.CookieHash)
 	})
 
-	return list.First(found, err, identity.ErrSessionNotFound)
+	return list.First(principals, err, identity.ErrSessionNotFound)
 }
 
 // GetPrincipals implements identity.Sessions.
@@ -114,7 +119,8 @@ func (d sessions) listPrincipals(ctx context.Context, selected func(*gorm.DB) *g
 	return list.Map(rows, principalRow.principal), nil
 }
 
-// principalRow is a row with the principalColumns.
+// principalRow is a row with the principalColumns. Unenrolled is true if the organization requires two-step
+// sign-in and the user has not set it up.
 type principalRow struct {
 	Session    sessionRow    `gorm:"embedded"`
 	User       userRow       `gorm:"embedded;embeddedPrefix:account_"`
@@ -138,14 +144,15 @@ func (r principalRow) principal() identity.Principal {
 	return p
 }
 
-// List implements identity.Sessions.
+// List implements identity.Sessions. It lists the sessions that can still be used: sessions in browsers end sooner
+// without use than those of API clients.
 func (d sessions) List(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[identity.Session], error) {
 	const isBrowser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
-	api, browser := identity.LiveCutoffs(now)
+	apiCutoff, browserCutoff := identity.LiveCutoffs(now) // sessions last used before have ended
 
 	live := func(q *gorm.DB) *gorm.DB {
 		return q.Where("user_id = ? AND ended_at IS NULL AND expires_at > ?", userID, now).
-			Where("(last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")", browser, api)
+			Where("(last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")", browserCutoff, apiCutoff)
 	}
 
 	result, err := listPage(ctx, d.DB, r, listQuery{where: live},
@@ -195,6 +202,7 @@ func (d sessions) GetRefreshToken(ctx context.Context, hash string) (identity.Re
 // mailTokens implements identity.MailTokens.
 type mailTokens struct{ *DB }
 
+// mailTokenRow is the token of a link in an e-mail, stored as a hash. OrganizationID is set for invitations.
 type mailTokenRow struct {
 	Hash           string
 	UserID         string
@@ -227,7 +235,7 @@ func (d mailTokens) Get(ctx context.Context, hash string, p identity.Purpose) (i
 	return identity.MailToken(r), err
 }
 
-// MarkUsed implements identity.MailTokens.
+// MarkUsed implements identity.MailTokens. It returns the number of tokens that were not used before.
 func (d mailTokens) MarkUsed(ctx context.Context, userID string, f identity.MailTokenFilter, at time.Time) (int, error) {
 	q := d.conn(ctx).Model(&mailTokenRow{}).Where("user_id = ? AND used_at IS NULL", userID)
 	q = whereEqual(q, "hash", f.Hash)
@@ -241,6 +249,8 @@ func (d mailTokens) MarkUsed(ctx context.Context, userID string, f identity.Mail
 // secondFactors implements identity.SecondFactors.
 type secondFactors struct{ *DB }
 
+// secondFactorRow is the authenticator app of a user. LastStep is the time step of the last code, so that no code is
+// accepted twice.
 type secondFactorRow struct {
 	UserID        string
 	Secret        string
@@ -273,7 +283,8 @@ func (d secondFactors) recoveryCodes(ctx context.Context, userID string) (hashes
 	return hashes, wrap(err)
 }
 
-// Upsert implements identity.SecondFactors.
+// Upsert implements identity.SecondFactors. Stored recovery codes that are missing in the factor are
+// deleted.
 func (d secondFactors) Upsert(ctx context.Context, factor identity.SecondFactor) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		replace := updateOnConflict([]string{"user_id"}, "secret", "created_at", "confirmed_at", "last_step")

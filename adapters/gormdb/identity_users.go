@@ -11,6 +11,8 @@ import (
 // users implements identity.Users.
 type users struct{ *DB }
 
+// userRow is a user. Key is the e-mail address in a form in which different spellings of the same address
+// are equal; it is unique. Status is invited for a person who has not registered yet.
 type userRow struct {
 	ID              string
 	Email           string
@@ -43,14 +45,15 @@ func (r userRow) user() identity.User {
 	return identity.User(r)
 }
 
-// Create implements identity.Users.
+// Create implements identity.Users. If the address belongs to an invited user, that user gets the data of the
+// new one. Create sets the id and the version of user accordingly.
 func (d users) Create(ctx context.Context, user *identity.User) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		r := newUserRow(*user)
 
-		res := createIfAbsent(d.conn(ctx), &r, "email_key")
-		if res.Error != nil || res.RowsAffected == 1 {
-			return wrap(res.Error)
+		created := createIfAbsent(d.conn(ctx), &r, "email_key")
+		if created.Error != nil || created.RowsAffected == 1 {
+			return wrap(created.Error)
 		}
 
 		// The address belongs to a user already. If that user was deleted since the insert, errStale
@@ -91,7 +94,8 @@ func (d users) GetByIDs(ctx context.Context, ids []string) ([]identity.User, err
 	return findRows(whereIn(d.conn(ctx).Where("status <> 'deleted'"), "id", ids), userRow.user)
 }
 
-// Update implements identity.Users.
+// Update implements identity.Users. It increments the version, and returns errStale if another transaction
+// has changed the user in the meantime.
 func (d users) Update(ctx context.Context, u *identity.User) error {
 	r := newUserRow(*u)
 	r.Version++
@@ -110,7 +114,9 @@ func (d users) Update(ctx context.Context, u *identity.User) error {
 	return err
 }
 
-// RecordSignIn implements identity.Users.
+// RecordSignIn implements identity.Users. It also stores the new verifier, a hash of the same password. It
+// reports whether the user could sign in: the password was not changed since it was checked, and
+// the user is active and not locked.
 func (d users) RecordSignIn(ctx context.Context, id, oldVerifier, newVerifier string, at time.Time) (bool, error) {
 	res := d.conn(ctx).
 		Model(&userRow{}).
@@ -128,6 +134,7 @@ func (d users) Exists(ctx context.Context) (bool, error) {
 // organizations implements identity.Organizations.
 type organizations struct{ *DB }
 
+// organizationRow is an organization of an employer. While HeldAt or SuspendedAt is set, its jobs are hidden.
 type organizationRow struct {
 	ID                  string
 	Name                string
@@ -159,7 +166,8 @@ func (d organizations) GetByIDs(ctx context.Context, ids []string) ([]identity.O
 	return findRows(whereIn(d.conn(ctx), "id", ids), organizationRow.organization)
 }
 
-// Upsert implements identity.Organizations.
+// Upsert implements identity.Organizations. It creates an organization with the version 0, and otherwise
+// updates the row with the version.
 func (d organizations) Upsert(ctx context.Context, o *identity.Organization) (err error) {
 	r := organizationRow(*o)
 

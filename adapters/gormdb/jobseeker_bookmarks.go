@@ -14,6 +14,7 @@ import (
 // bookmarks implements jobseeker.Bookmarks.
 type bookmarks struct{ *DB }
 
+// bookmarkRow is a listing that a jobseeker has saved.
 type bookmarkRow struct {
 	jobseeker.Bookmark
 	// DeadlineTold is true if the user has been reminded of the deadline.
@@ -22,11 +23,11 @@ type bookmarkRow struct {
 
 func (r bookmarkRow) bookmark() jobseeker.Bookmark { return r.Bookmark }
 
-// Upsert implements jobseeker.Bookmarks.
+// Upsert implements jobseeker.Bookmarks. Of an existing bookmark, only the notes change.
 func (d bookmarks) Upsert(ctx context.Context, b jobseeker.Bookmark) error {
-	res := d.conn(ctx).Model(&bookmarkRow{}).Where("id = ? AND user_id = ?", b.ID, b.UserID).Update("notes", b.Notes)
-	if res.Error != nil || res.RowsAffected > 0 {
-		return wrap(res.Error)
+	updated := d.conn(ctx).Model(&bookmarkRow{}).Where("id = ? AND user_id = ?", b.ID, b.UserID).Update("notes", b.Notes)
+	if updated.Error != nil || updated.RowsAffected > 0 {
+		return wrap(updated.Error)
 	}
 
 	return wrap(d.conn(ctx).Create(&bookmarkRow{Bookmark: b}).Error)
@@ -49,7 +50,8 @@ func (d bookmarks) Delete(ctx context.Context, userID, id string) error {
 	return requireRow(d.conn(ctx).Where("id = ? AND user_id = ?", id, userID).Delete(&bookmarkRow{}), jobseeker.ErrBookmarkNotFound)
 }
 
-// ClaimReminders implements jobseeker.Bookmarks.
+// ClaimReminders implements jobseeker.Bookmarks. It returns at most n bookmarks of the listings whose users have not
+// been reminded of the deadline, and records that they have.
 func (d bookmarks) ClaimReminders(ctx context.Context, listingIDs []string, n int) (claimed []jobseeker.Bookmark, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		// A fixed order avoids deadlocks between two callers.
@@ -72,13 +74,14 @@ func (d bookmarks) ClaimReminders(ctx context.Context, listingIDs []string, n in
 // dismissals implements jobseeker.Dismissals.
 type dismissals struct{ *DB }
 
+// dismissalRow is a recommended listing that a jobseeker does not want to see again.
 type dismissalRow struct {
 	UserID      string
 	ListingID   string
 	DismissedAt time.Time
 }
 
-// Create implements jobseeker.Dismissals.
+// Create implements jobseeker.Dismissals. It keeps the newest dismissals of the user, up to the limit.
 func (d dismissals) Create(ctx context.Context, userID, listingID string, at time.Time, limit int) error {
 	err := d.conn(ctx).
 		Clauses(ignoreOnConflict([]string{"user_id", "listing_id"})).
@@ -88,7 +91,7 @@ func (d dismissals) Create(ctx context.Context, userID, listingID string, at tim
 		return wrap(err)
 	}
 
-	var excess []string
+	var excess []string // the ids of the listings beyond the limit, usually at most one
 
 	err = d.conn(ctx).
 		Model(&dismissalRow{}).

@@ -27,9 +27,11 @@ var jobseekerExpiry = map[retention.Kind]expiry{
 // notifications implements jobseeker.Notifications.
 type notifications struct{ *DB }
 
+// notificationRow is a notification of a user. Cause identifies the event that has led to it.
 type notificationRow jobseeker.Notification
 
-// Create implements jobseeker.Notifications.
+// Create implements jobseeker.Notifications. It stores one notification of an event for each user, also if the event is
+// delivered twice.
 func (d notifications) Create(ctx context.Context, ns ...jobseeker.Notification) error {
 	q := d.conn(ctx)
 	if len(ns) > 1 { // the statement depends on the number of rows
@@ -74,16 +76,17 @@ func (d notifications) Update(ctx context.Context, userID, id string, u jobseeke
 // activities implements jobseeker.Activities.
 type activities struct{ *DB }
 
+// activityRow is an entry in the list of what a jobseeker has done.
 type activityRow jobseeker.Activity
 
-// Create implements jobseeker.Activities.
+// Create implements jobseeker.Activities. It keeps the newest jobseeker.MaxActivities of the user.
 func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"user_id", "event_id"})).Create((*activityRow)(&a)).Error; err != nil {
 			return wrap(err)
 		}
 
-		var excess []string
+		var excess []string // the newest activity to delete
 
 		err := d.conn(ctx).
 			Model(&activityRow{}).
@@ -111,7 +114,8 @@ func (d activities) List(ctx context.Context, userID string, r page.Request) (pa
 // seekerData implements jobseeker.PersonalData.
 type seekerData struct{ *DB }
 
-// DeleteByUser implements jobseeker.PersonalData.
+// DeleteByUser implements jobseeker.PersonalData. It does not delete the files of documents, but releases them, so
+// that they are deleted from the file store. Notifications that the user has deleted contain no text and remain.
 func (d seekerData) DeleteByUser(ctx context.Context, userID string, now time.Time) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		byUser := func() *gorm.DB { return d.conn(ctx).Where("user_id = ?", userID) }

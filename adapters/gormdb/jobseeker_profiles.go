@@ -107,6 +107,7 @@ func (d profiles) nextNumber(ctx context.Context) (int64, error) {
 // onboardings implements jobseeker.Onboardings.
 type onboardings struct{ *DB }
 
+// onboardingRow is the progress of a visitor, a user or a guest, through the first steps on the site.
 type onboardingRow struct {
 	VisitorKind string
 	Visitor     string
@@ -167,7 +168,7 @@ func (d onboardings) Upsert(ctx context.Context, o jobseeker.Onboarding) error {
 		Version:     o.Version + 1,
 	}
 	switch {
-	case o.IsEmpty() && o.Version == 0:
+	case o.IsEmpty() && o.Version == 0: // there is no row
 		return nil
 	case o.IsEmpty():
 		return requireRow(stored().Delete(&onboardingRow{}), errStale)

@@ -10,9 +10,12 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// cases implements listings.Cases.
+// cases implements listings.Cases. The case of a listing collects what moderators have to know about
+// it: reports by visitors, how suspicious it is, and the last decision.
 type cases struct{ *DB }
 
+// listingReportRow is a report of a visitor about a listing. ReporterID is empty for visitors without
+// an account, and after the account was deleted.
 type listingReportRow struct {
 	ID         string
 	ListingID  string
@@ -23,6 +26,8 @@ type listingReportRow struct {
 	CreatedAt  time.Time
 }
 
+// listingCaseRow is the case of a listing; each listing has at most one. Held is true while the listing is
+// hidden because of its organization. DecidedBy is empty for an operator.
 type listingCaseRow struct {
 	ID             string
 	ListingID      string
@@ -50,7 +55,7 @@ func (d cases) ListReports(ctx context.Context, listingID string, n int) ([]list
 	)
 }
 
-// EraseReporter implements listings.Cases.
+// EraseReporter implements listings.Cases. The reports remain, without the reporter's id and address.
 func (d cases) EraseReporter(ctx context.Context, userID string) error {
 	return wrap(
 		d.conn(ctx).
@@ -61,16 +66,18 @@ func (d cases) EraseReporter(ctx context.Context, userID string) error {
 	)
 }
 
-// Get implements listings.Cases.
+// Get implements listings.Cases. It returns a zero case for a listing without one.
 func (d cases) Get(ctx context.Context, listingID string) (listings.Case, error) {
 	r, err := takeRowIfAny[listingCaseRow](d.conn(ctx).Where("listing_id = ?", listingID))
 	return listings.Case(r), err
 }
 
-// Upsert implements listings.Cases.
+// Upsert implements listings.Cases. The id is updated too: a case that is opened again gets a new one,
+// which puts it at the end of the queue.
 func (d cases) Upsert(ctx context.Context, c listings.Case) error {
+	key := []string{"listing_id"}
 	update := updateOnConflict(
-		[]string{"listing_id"},
+		key,
 		"id",
 		"state",
 		"reports",
@@ -87,10 +94,12 @@ func (d cases) Upsert(ctx context.Context, c listings.Case) error {
 	return wrap(d.conn(ctx).Clauses(update).Create(&row).Error)
 }
 
-// List implements listings.Cases.
+// List implements listings.Cases. The ids have the order in which the cases were opened, so that the cases
+// that wait longest are first.
 func (d cases) List(ctx context.Context, f listings.CaseFilter, r page.Request) (page.Result[listings.Case], error) {
-	return listPage(ctx, d.DB, r, listQuery{orderedBy: "id", oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
-		q = whereEqual(whereEqual(q, "state", f.State), "organization_id", f.OrganizationID)
+	selected := func(q *gorm.DB) *gorm.DB {
+		q = whereEqual(q, "state", f.State)
+		q = whereEqual(q, "organization_id", f.OrganizationID)
 
 		q = whereInIfSet(q, "listing_id", f.ListingIDs)
 		if f.Held {
@@ -98,5 +107,8 @@ func (d cases) List(ctx context.Context, f listings.CaseFilter, r page.Request) 
 		}
 
 		return q
-	}}, func(r listingCaseRow) listings.Case { return listings.Case(r) })
+	}
+
+	return listPage(ctx, d.DB, r, listQuery{orderedBy: "id", oldestFirst: true, where: selected},
+		func(r listingCaseRow) listings.Case { return listings.Case(r) })
 }

@@ -110,7 +110,8 @@ func (d listingRepository) wherePublic(ctx context.Context, ids []string, now ti
 	return whereIn(d.conn(ctx), "id", ids).Where(publicCondition, now)
 }
 
-// ClaimExpired implements listings.Repository.
+// ClaimExpired implements listings.Repository. It locks the listings, and skips those that another transaction has
+// locked.
 func (d listingRepository) ClaimExpired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
 	return findFull(d.skipLocked(ctx).
 		Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
@@ -118,7 +119,7 @@ func (d listingRepository) ClaimExpired(ctx context.Context, now time.Time, n in
 		Limit(n))
 }
 
-// ListBySelection implements listings.Repository.
+// ListBySelection implements listings.Repository. It returns at most n listings, and locks them.
 func (d listingRepository) ListBySelection(
 	ctx context.Context,
 	organizationID string,
@@ -211,18 +212,18 @@ func (d listingRepository) listOwn(selected func() *gorm.DB, r page.Request) (pa
 		q = q.Offset(r.Offset())
 	}
 
-	var found []listingRow
-	if err := q.Find(&found).Error; err != nil {
+	var rows []listingRow
+	if err := q.Find(&rows).Error; err != nil {
 		return result, wrap(err)
 	}
 
-	if len(found) > r.Size {
-		found = found[:r.Size]
-		last := found[r.Size-1]
+	if len(rows) > r.Size {
+		rows = rows[:r.Size]
+		last := rows[r.Size-1]
 		result.NextCursor = listingCursor{CreatedAt: last.CreatedAt, ID: last.ID}.encode()
 	}
 
-	result.Items = list.Map(found, listingRow.listing)
+	result.Items = list.Map(rows, listingRow.listing)
 
 	return result, nil
 }
@@ -340,7 +341,8 @@ func (d listingRepository) ownListings(ctx context.Context, organizationID strin
 	return whereEqual(d.conn(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID), "status", status)
 }
 
-// briefRow contains the columns of a listings.Brief.
+// briefRow contains the columns of a listings.Brief. Public is first the column open, which says whether the listing was
+// public when it was last stored; findBriefs then considers the deadline.
 type briefRow struct {
 	ID             string
 	OrganizationID string
@@ -367,7 +369,8 @@ func (d listingRepository) ListBriefs(ctx context.Context, ids []string, now tim
 	return findBriefs(whereIn(d.conn(ctx), "id", ids), now)
 }
 
-// ListClosing implements listings.PublicRepository.
+// ListClosing implements listings.PublicRepository. It lists the public listings whose deadline is after from, or is from
+// with an id after fromID, and not after until.
 func (d listingRepository) ListClosing(
 	ctx context.Context,
 	from time.Time,
@@ -385,7 +388,7 @@ func (d listingRepository) ListClosing(
 	return findBriefs(q.Order("application_deadline, id").Limit(n), from)
 }
 
-// GetPosted implements listings.PublicRepository.
+// GetPosted implements listings.PublicRepository. A posted listing is or was public.
 func (d listingRepository) GetPosted(ctx context.Context, id string) (listings.Listing, error) {
 	found, err := findFull(d.conn(ctx).Where("id = ? AND posted_at IS NOT NULL", id).Limit(1))
 	return list.First(found, err, listings.ErrNotFound)
@@ -402,7 +405,8 @@ type openRow struct {
 // TableName implements schema.Tabler.
 func (openRow) TableName() string { return "listings" }
 
-// ListOpen implements listings.PublicRepository.
+// ListOpen implements listings.PublicRepository. It lists the listings after the position in the order of their
+// publication.
 func (d listingRepository) ListOpen(ctx context.Context, after listings.OpenPosition, skip, n int) ([]listings.OpenListing, error) {
 	q := d.conn(ctx).Where(isTrue("open"))
 	if after.ID != "" {

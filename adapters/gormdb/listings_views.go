@@ -10,10 +10,11 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// views implements listings.Views.
+// views implements listings.Views. A visit is a request for the page of a listing. A view is the first visit of a visitor
+// to a listing on a day; views are counted.
 type views struct{ *DB }
 
-// Add implements listings.Views.
+// Add implements listings.Views. It stores the visitors of the day, and adds the new ones to the counts of views.
 func (d views) Add(ctx context.Context, visits []listings.Visit) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		counted, err := d.withoutOwnVisits(ctx, visits)
@@ -80,6 +81,7 @@ func (d views) withoutOwnVisits(ctx context.Context, visits []listings.Visit) ([
 // listingVisitRow is a visitor of a listing on a day. Visitor and Network are hashes.
 type listingVisitRow struct{ Day, ListingID, Visitor, Network string }
 
+// listingViewRow is the number of views of a listing.
 type listingViewRow struct {
 	ListingID string
 	Views     int
@@ -96,13 +98,13 @@ func (d views) limitPerNetwork(ctx context.Context, visits []listings.Visit) ([]
 		return visits, nil
 	}
 
-	var known []struct{ Network, Visitor string }
+	var stored []struct{ Network, Visitor string }
 
 	err := d.unprepared(ctx).
 		Table("listing_visits").
 		Select("network", "visitor").
 		Where("?", d.dialect.In("network", networks)).
-		Scan(&known).
+		Scan(&stored).
 		Error
 	if err != nil {
 		return nil, wrap(err)
@@ -124,12 +126,13 @@ func (d views) limitPerNetwork(ctx context.Context, visits []listings.Visit) ([]
 		return visitorsOf[network][visitor]
 	}
 
-	for _, k := range known {
-		addVisitor(k.Network, k.Visitor)
+	for _, visit := range stored {
+		addVisitor(visit.Network, visit.Visitor)
 	}
 
 	return slices.DeleteFunc(visits, func(v listings.Visit) bool {
-		return v.Network != "" && !addVisitor(v.Network, v.Visitor)
+		isLimited := v.Network != "" // an empty network has no limit
+		return isLimited && !addVisitor(v.Network, v.Visitor)
 	}), nil
 }
 

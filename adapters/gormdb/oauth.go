@@ -16,6 +16,8 @@ import (
 // grants implements integrations.Grants.
 type grants struct{ *DB }
 
+// oauthGrantRow is a grant (RFC 6749): the access to an account that its user has given to an app. The tokens
+// of an app belong to a grant and end with it.
 type oauthGrantRow struct {
 	ID        string
 	AppID     string
@@ -26,6 +28,8 @@ type oauthGrantRow struct {
 	EndedAt   *time.Time
 }
 
+// oauthTokenRow is an authorization code, an access token or a refresh token, stored as a hash. RedirectURI and
+// Challenge (RFC 7636) are those of the request for an authorization code.
 type oauthTokenRow struct {
 	Hash        string
 	GrantID     string
@@ -48,7 +52,7 @@ func orAppDeleted(err error) error {
 	return wrap(err)
 }
 
-// Create implements integrations.Grants.
+// Create implements integrations.Grants. g is a new grant, or nil if the token belongs to an existing one.
 func (d grants) Create(ctx context.Context, t integrations.Token, g *integrations.Grant) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if g != nil {
@@ -70,17 +74,17 @@ func (d grants) Get(ctx context.Context, kind integrations.TokenKind, hash strin
 		Grant oauthGrantRow `gorm:"embedded;embeddedPrefix:grant_of_"`
 		App   appRow        `gorm:"embedded;embeddedPrefix:app_of_"`
 	}
-	locks := d.currentTx(ctx) != nil
+	locksRows := d.currentTx(ctx) != nil
 	columns := columnsAs[oauthTokenRow](d.DB, "t", "token_of_") + ", " + columnsAs[oauthGrantRow](d.DB, "g", "grant_of_")
 
 	q := d.locked(ctx).Table("oauth_grants AS g").Joins("JOIN oauth_tokens AS t ON t.grant_id = g.id")
-	if !locks {
+	if !locksRows {
 		q = q.Joins("JOIN apps AS a ON a.id = g.app_id")
 		columns += ", " + columnsAs[appRow](d.DB, "a", "app_of_")
 	}
 
 	r, err := takeRow[issued](q.Select(columns).Where("t.hash = ? AND t.kind = ?", hash, kind), integrations.ErrTokenNotFound)
-	if err == nil && locks {
+	if err == nil && locksRows {
 		r.App, err = takeRow[appRow](d.conn(ctx).Where("id = ?", r.Grant.AppID), integrations.ErrTokenNotFound)
 	}
 
@@ -123,6 +127,7 @@ func (d grants) End(ctx context.Context, grantID string, at time.Time) error {
 // consents implements integrations.Consents.
 type consents struct{ *DB }
 
+// oauthConsentRow is the consent of a user: the scopes for which the app does not ask again.
 type oauthConsentRow struct {
 	UserID  string
 	AppID   string
@@ -166,7 +171,7 @@ func (d consents) List(
 	return out, err
 }
 
-// Delete implements integrations.Consents.
+// Delete implements integrations.Consents. It also deletes the grants, so that the tokens end at once.
 func (d consents) Delete(ctx context.Context, userID string, f integrations.ConsentFilter) (n int, err error) {
 	selected := func(ctx context.Context, timeColumn string) *gorm.DB {
 		q := whereEqual(d.conn(ctx).Where("user_id = ?", userID), "app_id", f.AppID)

@@ -19,6 +19,8 @@ import (
 // the changes that they describe.
 type outbox struct{ *DB }
 
+// outboxRow is an event that waits to be relayed to its subscribers. Subject is the object that the event is
+// about, such as a job. Trace is the trace context of the request that has recorded it.
 type outboxRow struct {
 	ID         string
 	Type       string
@@ -32,7 +34,7 @@ type outboxRow struct {
 // TableName implements schema.Tabler.
 func (outboxRow) TableName() string { return "outbox" }
 
-// Record implements event.Recorder.
+// Record implements event.Recorder. It fails outside of a transaction.
 func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 	t := o.currentTx(ctx)
 	if t == nil {
@@ -53,7 +55,7 @@ func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 
 	o.markRecorded(ctx)
 
-	if len(rows) == 1 {
+	if len(rows) == 1 { // the statement for one row is cached, see preparedInsert
 		return o.insert(ctx, insert{rows: &rows[0]})
 	}
 
@@ -86,7 +88,8 @@ func (o outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
 }
 
 // Claim implements event.Outbox. It leaves out events about a subject of which another event is being
-// relayed, so that the events of a subject keep their order.
+// relayed, so that the events of a subject keep their order. A lease reserves the claimed events for the
+// caller until it ends.
 func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.Envelope, error) {
 	now := o.clock.Now()
 	var rows []outboxRow
@@ -117,7 +120,7 @@ func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 			Subject:    r.Subject,
 			Payload:    json.RawMessage(r.Payload),
 			RecordedAt: r.RecordedAt,
-			Attempt:    r.Attempts + 1,
+			Attempt:    r.Attempts + 1, // the row was read before the update
 			Trace:      r.Trace,
 		}
 	}), err
@@ -135,7 +138,8 @@ func (o outbox) Notifications(ctx context.Context) <-chan struct{} { return o.no
 // maxBacklogCount is the number up to which a backlog is counted, which limits the cost.
 const maxBacklogCount = 100_000
 
-// Lag implements event.Outbox.
+// Lag implements event.Outbox. It returns the number of events that are not relayed yet, up to maxBacklogCount, and
+// the time at which the oldest was recorded.
 func (o outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
 	var lag struct {
 		N      int

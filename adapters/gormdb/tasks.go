@@ -15,7 +15,9 @@ import (
 	"github.com/locumhq/locum/core/trace"
 )
 
-// tasks stores background work. It implements task.Store.
+// tasks stores background work. It implements task.Store. A waiting task is enqueued when it is due: its reference
+// is handed to a worker through a queue, which may lose it. A worker that starts a task gets a lease. When
+// the lease ends before the worker has finished, the task waits again. Tasks of the same group run one at a time.
 type tasks struct{ *DB }
 
 // taskRow is a row of the table tasks.
@@ -182,7 +184,7 @@ func (d tasks) dropAlreadyWaiting(ctx context.Context, rows []taskRow) ([]taskRo
 	return slices.DeleteFunc(rows, func(r taskRow) bool { return r.Group != "" && !addEarliest(r) }), err
 }
 
-// Due implements task.Store.
+// Due implements task.Store. It returns the references of at most n tasks that are due, and marks them as enqueued.
 func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 	now, err := d.nowAndRepair(ctx)
 	if err != nil {
@@ -261,7 +263,7 @@ func (d tasks) markEnqueued(q *gorm.DB, due []taskRow, now time.Time) error {
 	return d.endGroups(q, lostInGroup)
 }
 
-// Postpone implements task.Store.
+// Postpone implements task.Store. The tasks are not enqueued before the given time.
 func (d tasks) Postpone(ctx context.Context, refs []task.Reference, until time.Time) error {
 	ids := list.Map(refs, func(t task.Reference) string { return t.ID })
 
@@ -273,7 +275,7 @@ func (d tasks) Postpone(ctx context.Context, refs []task.Reference, until time.T
 	})
 }
 
-// Start implements task.Store.
+// Start implements task.Store. It returns those of the tasks that are still waiting and can start now.
 func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]task.Task, error) {
 	now := d.clock.Now()
 

@@ -12,9 +12,12 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// webhooks implements integrations.Webhooks.
+// webhooks implements integrations.Webhooks. An endpoint is the URL of an app that receives webhooks, with the types
+// of the events that it subscribes to.
 type webhooks struct{ *DB }
 
+// webhookEndpointRow is an endpoint. Signatures with PreviousSecret are sent until PreviousUntil. ListeningUntil
+// is set for an endpoint that exists only while a program listens to its events.
 type webhookEndpointRow struct {
 	ID             string
 	AppID          string
@@ -106,7 +109,7 @@ func (d webhooks) Get(ctx context.Context, ownerID, id string) (integrations.End
 	return row.endpoint(), err
 }
 
-// List implements integrations.Webhooks.
+// List implements integrations.Webhooks. It returns at most n endpoints with an id after the given one.
 func (d webhooks) List(
 	ctx context.Context,
 	ownerID string,

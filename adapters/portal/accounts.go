@@ -91,6 +91,7 @@ func accountRoutes(s *identity.Service) []web.Route {
 			Summary:  "Change the caller's notifications or, as an admin, the organization's name and industry",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in EmployerSettingsInput) (web.Reply[employerSettingsView], error) {
+					// The intent update-profile changes the organization, despite its name.
 					change := identity.EmployerInput{CompanyName: in.CompanyName, Industry: in.Industry}
 					if in.Intent == "update-notifications" {
 						if in.EmailAlerts == nil {
@@ -160,7 +161,8 @@ type EmployerProfileInput struct {
 	Confirmation
 }
 
-// EmployerSettingsInput is the input of all intents.
+// EmployerSettingsInput changes the settings of an employer. Intent is what the operation does; the tag intents
+// names the intent to which a field belongs.
 type EmployerSettingsInput struct {
 	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications"`
 
@@ -228,6 +230,8 @@ func viewEmployerSettings(a identity.EmployerAccount) employerSettingsView {
 	return v
 }
 
+// resetSettingsView has the settings after a reset. Its members differ from those of employerSettingsView,
+// which clients of the two operations expect.
 type resetSettingsView struct {
 	Settings settingsView `json:"settings"`
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// billingRoutes returns the routes of paid plans. A payer is a jobseeker or an app. If the payment provider asks the
+// payer to confirm a payment, such as with 3-D Secure, the response is a 202 with the action to take.
 func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 	const tag, path = "Billing", "/api/jobseekers/billing"
 
@@ -47,7 +49,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 					switch in.Intent {
 					case "create-subscription":
 						message = "Subscription created successfully"
-						if in.PlanID == billing.Basic {
+						if in.PlanID == billing.Basic { // the free plan
 							message = "Subscription cancelled successfully"
 						}
 
@@ -63,6 +65,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 						sub, err = s.Cancel(ctx, c.Actor)
 					}
 
+					// If the payer has to confirm the payment first, the response has the current subscription.
 					action, err := actionOf(err)
 					if action != nil && err == nil {
 						sub, err = s.Current(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
@@ -110,7 +113,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 // paymentTimeout leaves time to store the result of a request to the payment provider.
 const paymentTimeout = 9500 * time.Millisecond
 
-// maxProviderWebhook is the largest body of a webhook, in bytes.
+// maxProviderWebhook is the largest body of a webhook of the payment provider, in bytes.
 const maxProviderWebhook = 256 << 10
 
 // NoticeInput is a webhook request of the payment provider.
@@ -183,7 +186,8 @@ type setupIntentView struct {
 	Action actionView `json:"action"`
 }
 
-// BillingIntentInput is the input of all intents.
+// BillingIntentInput is the input of the operation that changes a plan. Intent is what the operation does; the tag
+// intents names the intents to which a field belongs.
 type BillingIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=create-subscription upgrade-plan update-payment-method cancel-subscription"`
 	PlanID string `json:"planId" validate:"max=64" intents:"create-subscription upgrade-plan"`
@@ -206,7 +210,8 @@ func (in *BillingIntentInput) Problems() []fault.Field {
 	return in.rejectCardNumbers.Problems()
 }
 
-// rejectCardNumbers rejects bodies with card numbers.
+// rejectCardNumbers is embedded in inputs whose bodies must not contain card numbers: those belong only to
+// the payment provider.
 type rejectCardNumbers struct {
 	Raw []byte `json:"-" body:"raw"`
 }
@@ -318,7 +323,7 @@ func viewBilling(o billing.Overview) billingView {
 		Plans:          web.Each(o.Plans, viewPlan),
 		PaymentMethods: []methodView{},
 	}
-	if m := o.Subscription.Method; m.ID != "" {
+	if m := o.Subscription.Method; m.ID != "" { // one payment method is stored, or none
 		v.PaymentMethods = append(
 			v.PaymentMethods,
 			methodView{ID: m.ID, Brand: m.Brand, Last4: m.Last4, ExpiryMonth: m.ExpiryMonth, ExpiryYear: m.ExpiryYear, IsDefault: true},

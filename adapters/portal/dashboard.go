@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
+// dashboardRoutes returns the routes of a jobseeker's recommendations and dashboard.
 func dashboardRoutes(s *jobseeker.Service) []web.Route {
 	const tag = "Dashboard"
 
@@ -71,7 +72,8 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 	})
 }
 
-// DashboardIntentInput is the input of all intents.
+// DashboardIntentInput is the input of the operation on the dashboard. Intent is what the operation does; the tag
+// intents names the intent to which a field belongs.
 type DashboardIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=generate-personalized-content track-dashboard-action"`
 
@@ -148,6 +150,7 @@ type dashboardOf struct {
 	Stats              dashboardStats `json:"stats"`
 }
 
+// planStanding is the plan of the jobseeker, and whether it is paid for.
 type planStanding struct {
 	Tier     string `json:"tier"`
 	IsActive bool   `json:"isActive"`

@@ -18,6 +18,7 @@ import (
 // that files can have up to 7 MiB.
 const documentBody = 10 << 20
 
+// documentRoutes returns the routes of the documents, such as a CV, that jobseekers send with applications.
 func documentRoutes(s *jobseeker.Service) []web.Route {
 	return routesFor(web.Seeker, "Documents", []web.Route{
 		{
@@ -97,7 +98,8 @@ type ChangeDocumentInput struct {
 	jobseeker.ChangeDocumentInput
 }
 
-// DocumentIntentInput is the input of all intents.
+// DocumentIntentInput is the input of the operation that changes documents. Intent is what the operation does; the
+// tag intents names the intents to which a field belongs.
 type DocumentIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=upload-document update-document delete-document set-default"`
 	Type   string `json:"type" validate:"omitempty,oneof=cv cover-letter certification other" intents:"upload-document"`
@@ -109,9 +111,10 @@ type DocumentIntentInput struct {
 	jobseeker.ChangeDocumentInput `intents:"upload-document update-document set-default"`
 }
 
-// run does what the intent says, and returns the message for the user.
+// run uploads, changes or deletes a document, or makes it the default of its type, as the intent says. It
+// returns the document and the message for the user.
 func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (document jobseeker.Document, message string, err error) {
-	if in.File != nil {
+	if in.File != nil { // the request is a form, whose file has a name of its own
 		in.ChangeDocumentInput.File = in.File.Content
 		in.FileName = cmp.Or(in.FileName, &in.File.Name)
 	}
@@ -142,11 +145,12 @@ func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.
 		document, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, in.ChangeDocumentInput)
 		return document, "Document updated successfully", err
 	case "set-default":
-		chosen := in.IsDefault == nil || *in.IsDefault
-		document, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, jobseeker.ChangeDocumentInput{IsDefault: &chosen})
+		isDefault := in.IsDefault == nil || *in.IsDefault // without isDefault, the document becomes the default
+		document, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, jobseeker.ChangeDocumentInput{IsDefault: &isDefault})
 		return document, "Default document updated successfully", err
 	}
 
+	// The only other intent is delete-document.
 	document, err = s.DeleteDocument(ctx, c.Actor, in.DocumentID)
 
 	return document, "Document deleted successfully", err

@@ -13,6 +13,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
+// exportRoutes returns the routes with which employers export their jobs and applications as CSV, either in
+// the response or to a file that is written in the background.
 func exportRoutes(s *hiring.Service) []web.Route {
 	const tag = "Exports"
 
@@ -78,6 +80,7 @@ func exportRoutes(s *hiring.Service) []web.Route {
 			Tag:        tag,
 			Summary:    "Export the organization's jobs or applications to a file in the background",
 			Op: answerWith(s.StartExport,
+				// An export that has just started has no link to its file yet.
 				func(e hiring.Export) exportView { return viewExport(hiring.ExportView{Export: e}) },
 				"Export started"),
 		},
@@ -120,7 +123,8 @@ type ApplicationsExportInput struct {
 	hiring.StatsInput
 }
 
-// renameParameters renames the fields of a fault to the query parameters.
+// renameParameters renames the fields of a fault to the query parameters: the fields of
+// hiring.ExportFilters begin with "filters.", the parameters do not.
 func renameParameters(f *fault.Error) *fault.Error {
 	return f.WithFields(web.Each(f.Fields, func(field fault.Field) fault.Field {
 		field.Name = strings.TrimPrefix(field.Name, "filters.")
@@ -128,12 +132,13 @@ func renameParameters(f *fault.Error) *fault.Error {
 	})...)
 }
 
-// FormatInput selects JSON or CSV.
+// FormatInput selects the format of the response, JSON or CSV.
 type FormatInput struct {
 	Format string `query:"format" default:"json" validate:"oneof=json csv"`
 }
 
-func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
+// ownExportRoutes returns the routes with which jobseekers export their own data.
+func ownExportRoutes(applications *hiring.Service, seekers *jobseeker.Service) []web.Route {
 	return routesFor(web.Seeker, "Exports", []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -143,13 +148,14 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[ownExportView], error) {
 					if in.Format == "csv" {
-						d, err := s.ExportOwnTable(ctx, c.Actor)
+						d, err := applications.ExportOwnTable(ctx, c.Actor)
 						return web.AsTable[ownExportView](web.CSV(d)), err
 					}
 
-					all, err := s.ExportOwn(ctx, c.Actor)
+					exported, err := applications.ExportOwn(ctx, c.Actor)
+					v := ownExportView{web.Each(exported, viewExported)}
 
-					return web.MultiFormat[ownExportView]{Reply: web.OK(ownExportView{web.Each(all, viewExported)}, "")}, err
+					return web.MultiFormat[ownExportView]{Reply: web.OK(v, "")}, err
 				}),
 		},
 		{
@@ -159,16 +165,16 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[profileExportView], error) {
 					if in.Format == "csv" {
-						d, err := k.ExportProfile(ctx, c.Actor)
+						d, err := seekers.ExportProfile(ctx, c.Actor)
 						return web.AsTable[profileExportView](web.CSV(d)), err
 					}
 
-					a, err := k.MyProfile(ctx, c.Actor)
-					p := viewProfile(a)
+					account, err := seekers.MyProfile(ctx, c.Actor)
+					profile := viewProfile(account)
 					var v profileExportView
-					v.Profile.UUID = p.ID
-					v.Profile.Email = p.Email
-					v.Profile.Profile = p
+					v.Profile.UUID = profile.ID
+					v.Profile.Email = profile.Email
+					v.Profile.Profile = profile
 
 					return web.MultiFormat[profileExportView]{Reply: web.OK(v, "")}, err
 				}),
@@ -197,12 +203,14 @@ type profileExportView struct {
 	} `json:"profile"`
 }
 
-// ExportLink is the download link of an export.
+// ExportLink is the download link of an export. The token takes the place of a sign-in, so that browsers can
+// open the link.
 type ExportLink struct {
 	IDPath
 	Token string `query:"token" validate:"max=4096"`
 }
 
+// exportView is the progress of an export to a file. Kind is the exported table, jobs or applications.
 type exportView struct {
 	ID        string             `json:"id"`
 	Kind      string             `json:"kind"`

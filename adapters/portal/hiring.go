@@ -136,12 +136,15 @@ func receivedRoutes(h hiringHandlers) []web.Route {
 	})
 }
 
+// apply sends an application for a job.
 func (h hiringHandlers) apply(ctx context.Context, c web.Call, in hiring.ApplyInput) (web.Reply[appliedView], error) {
 	a, err := h.Apply(ctx, c.Actor, in)
 	v := appliedView{ID: a.ID, ListingID: a.ListingID, Status: a.Status, AppliedAt: a.AppliedAt}
 	return web.OK(v, "Application submitted successfully"), err
 }
 
+// track sets the applicant's own status of an application, which takes the place of the employer's in the
+// applicant's views.
 func (h hiringHandlers) track(ctx context.Context, c web.Call, in TrackInput) (web.Reply[trackedView], error) {
 	a, err := h.Track(ctx, c.Actor, in.ID, in.TrackInput)
 	var v trackedView
@@ -152,10 +155,12 @@ func (h hiringHandlers) track(ctx context.Context, c web.Call, in TrackInput) (w
 	return web.OK(v, "Application updated successfully"), err
 }
 
+// withdraw withdraws an application for its applicant.
 func (h hiringHandlers) withdraw(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
 	return web.OK(applicationID(in), "Application withdrawn successfully"), h.Withdraw(ctx, c.Actor, in.ID)
 }
 
+// decideBatch sets the statuses of several applications. An item that cannot be decoded fails alone.
 func (h hiringHandlers) decideBatch(ctx context.Context, c web.Call, in DecisionsInput) (web.Reply[decisionsView], error) {
 	if len(in.Applications) > hiring.MaxBatch {
 		return web.Reply[decisionsView]{}, hiring.ErrBatchTooLarge
@@ -172,29 +177,32 @@ func (h hiringHandlers) decideBatch(ctx context.Context, c web.Call, in Decision
 	v := decisionsView{
 		Updated: append([]hiring.Decision{}, updated...),
 		Failed: web.Each(failed, func(f hiring.Refusal) failedDecision {
-			return viewRefusal(f, in.Applications[f.At])
+			return viewRefusal(f, in.Applications[f.At]) // the item of the request that failed
 		}),
 	}
 
 	return web.OK(v, fmt.Sprintf("%d applications updated, %d failed", len(updated), len(failed))), err
 }
 
+// openDocument sends the file of a document of an application.
 func (h hiringHandlers) openDocument(ctx context.Context, c web.Call, in SentDocumentPath) (web.File, error) {
 	d, body, err := h.OpenReceivedDocument(ctx, c.Actor, in.ID, in.DocumentID)
 	return web.File{Name: d.FileName, MediaType: d.MediaType, Size: d.Size, Body: body}, err
 }
 
+// decide sets the status of an application for its employer.
 func (h hiringHandlers) decide(ctx context.Context, c web.Call, in DecideInput) (web.Reply[hiring.Decision], error) {
 	d := hiring.Decision{ID: in.ID, Status: in.Status}
 	return web.OK(d, "Application status updated successfully"), h.Decide(ctx, c.Actor, d)
 }
 
+// dismiss marks an application as withdrawn for its employer.
 func (h hiringHandlers) dismiss(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
 	return web.OK(applicationID(in), "Application withdrawn successfully"), h.Dismiss(ctx, c.Actor, in.ID)
 }
 
-// hasDocuments reports whether the body of an application names documents, whose files are
-// copied.
+// hasDocuments reports whether the body of an application names documents. Their files are then copied in the
+// file store, which makes the operation Remote.
 func hasDocuments(body []byte) bool {
 	var in struct {
 		DocumentIDs []json.RawMessage `json:"documentIds"`
@@ -222,7 +230,8 @@ type DecideInput struct {
 	Status string `json:"status" sample:"review"`
 }
 
-// mapStatusFault returns the fault of an unknown status for one that is not a string.
+// mapStatusFault returns hiring.ErrInvalidStatus for a status that is not a string, as the module does for a string
+// that is not a status.
 func mapStatusFault(f *fault.Error) *fault.Error {
 	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 && f.Fields[0].Name == "status" {
 		return hiring.ErrInvalidStatus

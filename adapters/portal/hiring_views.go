@@ -8,10 +8,11 @@ import (
 	"github.com/locumhq/locum/modules/hiring"
 )
 
-// shownStatus is the status that an applicant sees: the newer of the employer's status
-// and their own.
+// shownStatus is the status that an applicant sees: the newer one of the status that the employer has set,
+// and of the applicant's own.
 type shownStatus string
 
+// ownApplicationRow is an application in the list of its applicant.
 type ownApplicationRow struct {
 	ID          string      `json:"id"`
 	ListingID   string      `json:"listingId"`
@@ -52,6 +53,7 @@ type trackedView struct {
 	} `json:"application"`
 }
 
+// changeView is a change of the status in the timeline of an application. Actor is the applicant or the employer.
 type changeView struct {
 	Actor   hiring.ActorKind `json:"actor"`
 	ActorID string           `json:"actorId"`
@@ -121,6 +123,7 @@ type sentDocumentsView struct {
 	Documents []sentDocumentView `json:"documents"`
 }
 
+// receivedRow is an application in the list of the employer who has received it.
 type receivedRow struct {
 	ID             string        `json:"id"`
 	JobID          string        `json:"jobId"`
@@ -185,6 +188,7 @@ type decisionsView struct {
 	Failed  []failedDecision  `json:"failed"`
 }
 
+// failedDecision is an item of a batch whose status could not be set, with the reason.
 type failedDecision struct {
 	// AppUpdate is the item of the request, or the main fields of a long one.
 	AppUpdate any    `json:"appUpdate"`
@@ -195,6 +199,7 @@ type failedDecision struct {
 // be stored for a day (Idempotency-Key), so they must stay small.
 const maxEchoBytes = 1_000
 
+// viewRefusal returns the view of an item that was refused. sent is the item as it is in the request.
 func viewRefusal(f hiring.Refusal, sent json.RawMessage) failedDecision {
 	if len(sent) > maxEchoBytes {
 		return failedDecision{AppUpdate: f.Decision, Error: f.Error}

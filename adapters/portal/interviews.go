@@ -10,6 +10,8 @@ import (
 	"github.com/locumhq/locum/modules/hiring"
 )
 
+// interviewRoutes returns the routes with which employers schedule interviews and write to applicants. An application
+// has at most one interview.
 func interviewRoutes(s *hiring.Service) []web.Route {
 	return routesFor(web.Employer, "Interviews", []web.Route{
 		{
@@ -55,8 +57,8 @@ func interviewRoutes(s *hiring.Service) []web.Route {
 			Summary:    "Send a message to the applicant",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in ContactInput) (web.Reply[contactedView], error) {
-					to, err := s.Contact(ctx, c.Actor, in.ID, in.ContactInput)
-					return web.OK(contactedView{To: to, Subject: in.Subject}, "queued"), err
+					address, err := s.Contact(ctx, c.Actor, in.ID, in.ContactInput)
+					return web.OK(contactedView{To: address, Subject: in.Subject}, "queued"), err
 				}),
 		},
 		{
@@ -145,6 +147,7 @@ type contactedView struct {
 	Subject string `json:"subject"`
 }
 
+// interviewRow is an interview in the list of the organization. Status repeats that of Interview.
 type interviewRow struct {
 	ApplicationID  string                 `json:"applicationId"`
 	JobID          string                 `json:"jobId"`
@@ -160,6 +163,7 @@ func viewInterviewRow(a hiring.View) interviewRow {
 		ApplicantEmail: a.Applicant.Email, Status: a.Interview.Status, Interview: viewInterview(*a.Interview)}
 }
 
+// interviewsView is a page of interviews. Total repeats that of the pagination.
 type interviewsView struct {
 	Interviews []interviewRow `json:"interviews"`
 	Total      int            `json:"total"`

@@ -16,10 +16,13 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// listingRoutes returns the routes of listings, the jobs of employers: those of the public, and those of the
+// employers below /api/listings and /api/employers.
 func listingRoutes(s adapters.Services) []web.Route {
 	return slices.Concat(publicListingRoutes(s.Listings), ownedListingRoutes(s.Listings, s), employerJobRoutes(s.Listings))
 }
 
+// publicListingRoutes returns the routes with which everybody searches and reads listings.
 func publicListingRoutes(s *listings.Service) []web.Route {
 	const tag = "Public job listings"
 
@@ -57,8 +60,8 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in SearchListingsInput) (web.Reply[searchView], error) {
 					find := in.find()
-					if deep := web.ValidatePage(find.Page); deep != nil {
-						return web.Reply[searchView]{}, fault.ErrInvalid.WithFields(deep...)
+					if problems := web.ValidatePage(find.Page); problems != nil {
+						return web.Reply[searchView]{}, fault.ErrInvalid.WithFields(problems...)
 					}
 
 					r, err := s.Find(ctx, c.Actor, find)
@@ -106,14 +109,14 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 //
 // Archive and restore change the state of a listing and need jobs.update, like setting its
 // status; jobs.delete is needed for DELETE only.
-func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route {
+func ownedListingRoutes(s *listings.Service, services adapters.Services) []web.Route {
 	return routesFor(web.Employer, "Public job listings", []web.Route{
 		{
 			Method:     http.MethodPut,
 			Path:       "/api/listings/batch",
 			Permission: auth.JobsUpdate,
 			Summary:    "Merge into the metadata of up to 100 listings (RFC 7396)",
-			Op: keyedOp(keys,
+			Op: keyedOp(services,
 				func(ctx context.Context, actor auth.Actor, in MetaBatchInput) (web.Reply[[]metaResult], error) {
 					return patchMetaBatch(ctx, s, actor, in.Body)
 				}),
@@ -124,7 +127,7 @@ func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route
 			Permission: auth.JobsUpdate,
 			Errors:     []int{404},
 			Summary:    "Merge into a listing's metadata (RFC 7396)",
-			Op: keyedOp(keys,
+			Op: keyedOp(services,
 				func(ctx context.Context, actor auth.Actor, in MetaInput) (web.Reply[metaView], error) {
 					patch, err := json.Marshal(in.Meta)
 					if err != nil {
@@ -142,7 +145,7 @@ func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route
 			Permission: auth.JobsUpdate,
 			Errors:     []int{404},
 			Summary:    "Restore a deleted listing",
-			Op: keyedOp(keys,
+			Op: keyedOp(services,
 				func(ctx context.Context, actor auth.Actor, in KeyedListingPath) (web.Done, error) {
 					return web.Message("Listing restored successfully"), s.Restore(ctx, actor, in.ID)
 				}),
@@ -153,7 +156,7 @@ func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route
 			Permission: auth.JobsUpdate,
 			Errors:     []int{404},
 			Summary:    "Delete a listing; it can be restored",
-			Op: keyedOp(keys,
+			Op: keyedOp(services,
 				func(ctx context.Context, actor auth.Actor, in KeyedListingPath) (web.Done, error) {
 					return web.Message("Listing archived successfully"), s.Archive(ctx, actor, in.ID)
 				}),
@@ -173,18 +176,19 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, actor auth.Actor, 
 		return web.Reply[[]metaResult]{}, errTooManyListings
 	}
 
+	// Decode the items. An item with an error stays in the list, so that the positions are those of the request.
 	items := make([]listings.BatchItem[[]byte], len(raw))
 
-	out := make([]metaResult, len(raw))
-	for i, r := range raw {
-		in, err := web.Item[MetaItem](r)
+	views := make([]metaResult, len(raw))
+	for i, rawItem := range raw {
+		in, err := web.Item[MetaItem](rawItem)
 
 		items[i].ID, items[i].Err = in.UUID, err
 		if err == nil {
 			items[i].Input, items[i].Err = json.Marshal(in.Meta)
 		}
 
-		out[i] = metaResult{UUID: in.UUID, Index: i}
+		views[i] = metaResult{UUID: in.UUID, Index: i}
 	}
 
 	results, err := s.PatchMetaBatch(ctx, actor, items)
@@ -192,23 +196,24 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, actor auth.Actor, 
 		return web.Reply[[]metaResult]{}, err
 	}
 
-	done := 0
+	updatedCount := 0
 	for i, r := range results {
 		if items[i].Err != nil {
 			r.Err = items[i].Err // takes precedence over a missing listing
 		}
 
-		out[i].Success = r.Err == nil
-		if out[i].Success {
-			done++
+		views[i].Success = r.Err == nil
+		if views[i].Success {
+			updatedCount++
 		} else {
-			out[i].Error = itemError(r.Err)
+			views[i].Error = itemError(r.Err)
 		}
 	}
 
-	return web.OK(out, fmt.Sprintf("%d of %d listings updated successfully", done, len(out))), nil
+	return web.OK(views, fmt.Sprintf("%d of %d listings updated successfully", updatedCount, len(views))), nil
 }
 
+// employerJobRoutes returns the routes with which employers post and change their listings.
 func employerJobRoutes(s *listings.Service) []web.Route {
 	return routesFor(web.Employer, "Employer job listings", []web.Route{
 		{
@@ -312,7 +317,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 			Summary:    "Extend a listing's active period by some days",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in RenewInput) (web.Reply[renewedView], error) {
-					days := 30
+					days := 30 // the default
 					if in.DurationDays != nil {
 						days = *in.DurationDays
 					}
@@ -328,8 +333,9 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 	})
 }
 
-// jobsBatch returns the operation that applies do to the items of a batch. An item that
-// fails does not fail the others.
+// jobsBatch returns the operation that decodes the items of a batch and applies do to them. An item that
+// fails does not fail the others. view returns the response for the listings of the items that succeeded, and
+// for the items that failed.
 func jobsBatch[I, V any](decode func(raw json.RawMessage) listings.BatchItem[I],
 	do func(ctx context.Context, actor auth.Actor, items []listings.BatchItem[I]) ([]listings.BatchResult, error),
 	view func(done []listings.Listing, failed []failedJob) web.Reply[V],
@@ -350,7 +356,8 @@ func jobsBatch[I, V any](decode func(raw json.RawMessage) listings.BatchItem[I],
 
 		failed := []failedJob{}
 		for i, r := range results {
-			if items[i].ID == "" && items[i].Err != nil {
+			hasNoID := items[i].ID == "" // the module finds no listing for it
+			if hasNoID && items[i].Err != nil {
 				r.Err = items[i].Err // takes precedence over a missing listing
 			}
 

@@ -14,7 +14,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// MetaInput is a merge patch for a listing's meta.
+// MetaInput is a merge patch (RFC 7396) for a listing's meta: JSON that employers store with a listing for their own
+// programs.
 type MetaInput struct {
 	IDPath
 	APIKey
@@ -90,23 +91,26 @@ func (in ListListingsInput) Problems() []fault.Field {
 	return filterProblems("", "salary_max", in.SalaryMin, in.SalaryMax, in.PostedAfter)
 }
 
-// filterProblems finds what the rules of single fields do not: a range whose ends are swapped,
-// and an invalid time. The names of the fields begin with at.
-func filterProblems(at, name string, low, high *float64, postedAfter string) []fault.Field {
-	var out []fault.Field
+// filterProblems finds what the rules of single fields do not: a range of pay whose ends are swapped,
+// and an invalid time. The names of the fields in the problems begin with the prefix. maxField is
+// the name of the field with the upper end of the range.
+func filterProblems(prefix, maxField string, low, high *float64, postedAfter string) []fault.Field {
+	var problems []fault.Field
 	if low != nil && high != nil && *low > *high {
-		out = append(out, fault.Field{Name: at + name, Message: "must not be less than the minimum"})
+		problems = append(problems, fault.Field{Name: prefix + maxField, Message: "must not be less than the minimum"})
 	}
 
 	if postedAfter != "" {
-		if _, err := listings.ParseMoment(postedAfter, false); err != nil {
-			out = append(out, fault.Field{Name: at + "postedAfter", Message: err.Error()})
+		const atEndOfDay = false // a date without a time is the start of that day
+		if _, err := listings.ParseMoment(postedAfter, atEndOfDay); err != nil {
+			problems = append(problems, fault.Field{Name: prefix + "postedAfter", Message: err.Error()})
 		}
 	}
 
-	return out
+	return problems
 }
 
+// find converts the parameters into those of the search.
 func (in ListListingsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text: in.Search, Sort: in.Sort, Page: in.Request(), Exact: !in.Relaxed, Facets: in.Facets,
@@ -125,15 +129,17 @@ func (in ListListingsInput) find() listings.FindInput {
 	}
 }
 
-// mapFilterFault returns the fault of the list for invalid filters. A fault of the page alone
-// is unchanged.
+// mapFilterFault returns listings.ErrFilters for invalid filters, with the names of the query parameters. It returns a
+// fault that concerns only the page, and faults of another kind, unchanged.
 func mapFilterFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
 	}
 
 	isFilter := func(field fault.Field) bool { return !slices.Contains([]string{"page", "limit", "cursor"}, field.Name) }
-	if !slices.ContainsFunc(f.Fields, isFilter) {
+
+	concernsPageOnly := !slices.ContainsFunc(f.Fields, isFilter)
+	if concernsPageOnly {
 		return f
 	}
 
@@ -153,8 +159,8 @@ type SearchListingsInput struct {
 	Cursor  string        `json:"cursor" validate:"max=512"`
 }
 
-// SearchFilters restrict a search. A list of values means any of them. Pay is
-// accepted in both spellings.
+// SearchFilters restrict a search. A list of values means any of them. The limits of pay are accepted in
+// two spellings, salaryMin and salary_min, of which the first one has precedence.
 type SearchFilters struct {
 	Location       string        `json:"location" validate:"max=200"`
 	Radius         *float64      `json:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
@@ -176,14 +182,20 @@ type SearchFilters struct {
 
 // Problems returns the violations of rules that tags cannot express.
 func (in SearchListingsInput) Problems() []fault.Field {
-	f, name := in.Filters, "salaryMax"
-	if f.SalaryMax == nil {
-		name = "salary_max"
+	f := in.Filters
+
+	maxField := "salaryMax"
+	if f.SalaryMax == nil { // the other spelling was sent, or none
+		maxField = "salary_max"
 	}
 
-	return filterProblems("filters.", name, cmp.Or(f.SalaryMin, f.SalaryMinSnake), cmp.Or(f.SalaryMax, f.SalaryMaxSnake), f.PostedAfter)
+	low, high := cmp.Or(f.SalaryMin, f.SalaryMinSnake), cmp.Or(f.SalaryMax, f.SalaryMaxSnake)
+
+	return filterProblems("filters.", maxField, low, high, f.PostedAfter)
 }
 
+// find converts the body into the input of the search. The defaults are those of the tags of
+// SearchListingsInput.
 func (in SearchListingsInput) find() listings.FindInput {
 	f := in.Filters
 
@@ -217,8 +229,8 @@ func (in SearchListingsInput) find() listings.FindInput {
 	}
 }
 
-// mapQueryFault returns one fault for all errors of a search, and renames filters to their paths
-// in the body.
+// mapQueryFault returns listings.ErrQuery for an invalid search, with all invalid fields. The names of filters become
+// their paths in the body.
 func mapQueryFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid {
 		return f
@@ -251,8 +263,8 @@ func mapQueryFault(f *fault.Error) *fault.Error {
 	return listings.ErrQuery.WithFields(fields...)
 }
 
-// APIKey is the optional header of the employers' routes below /api/listings, in addition
-// to the token.
+// APIKey is the optional API key of an app, in a header of the employers' routes below /api/listings. Requests need
+// the token of a signed-in user in any case.
 type APIKey struct {
 	Key string `header:"X-API-Key"`
 }
@@ -264,12 +276,12 @@ func (k APIKey) check(ctx context.Context, s adapters.Services, actor auth.Actor
 		return nil
 	}
 
-	c, err := s.Integrations.AuthenticateKey(ctx, k.Key)
+	caller, err := s.Integrations.AuthenticateKey(ctx, k.Key)
 	if err != nil {
 		return err
 	}
 
-	owner, err := s.Identity.ActorFor(ctx, c.UserID)
+	owner, err := s.Identity.ActorFor(ctx, caller.UserID)
 	if err != nil {
 		return err
 	}
@@ -284,9 +296,9 @@ func (k APIKey) check(ctx context.Context, s adapters.Services, actor auth.Actor
 // keyedOp returns an operation that calls fn for the caller unless the key is invalid.
 func keyedOp[I interface {
 	check(ctx context.Context, s adapters.Services, actor auth.Actor) error
-}, O any](keys adapters.Services, fn func(ctx context.Context, actor auth.Actor, in I) (O, error)) web.Operation {
+}, O any](s adapters.Services, fn func(ctx context.Context, actor auth.Actor, in I) (O, error)) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in I) (out O, err error) {
-		if err := in.check(ctx, keys, c.Actor); err != nil {
+		if err := in.check(ctx, s, c.Actor); err != nil {
 			return out, err
 		}
 

@@ -32,6 +32,7 @@ type listingSummary struct {
 	DistanceMiles *float64 `json:"distanceMiles,omitempty"`
 }
 
+// viewSummary returns the view of a hit, which is a listing that a search has found.
 func viewSummary(h listings.Hit) listingSummary {
 	listing := h.Listing
 
@@ -50,8 +51,8 @@ func viewSummary(h listings.Hit) listingSummary {
 		PostedAt:            listing.PostedAt,
 	}
 	if h.Miles != nil {
-		tenth := float64(int64(*h.Miles*10+0.5)) / 10
-		v.DistanceMiles = &tenth
+		roundedToTenths := float64(int64(*h.Miles*10+0.5)) / 10
+		v.DistanceMiles = &roundedToTenths
 	}
 
 	return v
@@ -127,8 +128,8 @@ type jobSummary struct {
 	PostedAt            *time.Time      `json:"postedAt"`
 	ArchivedAt          *time.Time      `json:"archivedAt"`
 	DeletedAt           *time.Time      `json:"deletedAt"`
-	// Hidden is true for a listing that the operator of the service has hidden: it
-	// is not public in any status.
+	// Hidden is true for a listing that a moderator or the operator of the service has hidden, or that is hidden
+	// because of its organization. It is not public in any status.
 	Hidden    bool      `json:"hidden"`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
@@ -218,6 +219,7 @@ type jobTitle struct {
 
 func viewJobTitle(l listings.Listing) jobTitle { return jobTitle{ID: l.ID, Title: l.Title} }
 
+// failedJob is an item of a batch as it was sent, with the reason why it failed.
 type failedJob struct {
 	Job   json.RawMessage `json:"job"`
 	Error string          `json:"error"`
@@ -244,6 +246,7 @@ type metaView struct {
 	Meta json.RawMessage `json:"meta" sample:"{\"listing\":{\"title\":\"RN\"}}"`
 }
 
+// metaResult is the result for one item of a batch. Index is its position in the request.
 type metaResult struct {
 	Success bool   `json:"success"`
 	UUID    string `json:"uuid"`
@@ -251,13 +254,16 @@ type metaResult struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// SearchOptions are common to all searches by query parameters.
+// SearchOptions are common to all searches by query parameters. Relaxed also returns listings that satisfy the search
+// only in part. Facets are properties by whose values the results are counted.
 type SearchOptions struct {
 	Relaxed bool     `query:"relaxed" default:"true"`
 	Facets  []string `query:"facets" validate:"dive,oneof=role specialty band contractType employmentType shift region"`
 }
 
-// foundView describes how a search was interpreted and what it found.
+// foundView describes how a search was interpreted and what it found. RelaxedCount is the number of results on
+// the page that satisfy the search only in part. Facets are the numbers of the others by the values of a
+// property, such as the role.
 type foundView struct {
 	listings.Report
 	RelaxedCount int                              `json:"relaxedCount"`

@@ -12,7 +12,9 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
+// searchRoutes returns the search of jobseekers, which differs from GET /api/listings in its parameters and in that
+// it shows saved jobs.
+func searchRoutes(s *listings.Service, seekers *jobseeker.Service) []web.Route {
 	return []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -29,7 +31,9 @@ func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 						return web.Reply[seekerSearchView]{}, err
 					}
 
-					saved, err := k.SavedAmong(ctx, c.Actor.UserID, web.Each(r.Items, func(h listings.Hit) string { return h.Listing.ID }))
+					foundIDs := web.Each(r.Items, func(h listings.Hit) string { return h.Listing.ID })
+					saved, err := seekers.SavedAmong(ctx, c.Actor.UserID, foundIDs)
+
 					var v seekerSearchView
 					v.Search.Jobs = web.Each(r.Items, func(h listings.Hit) foundJob { return viewFound(h, saved[h.Listing.ID]) })
 					v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
@@ -59,12 +63,15 @@ type SeekerSearchInput struct {
 
 // Problems returns the violations of rules that tags cannot express.
 func (in SeekerSearchInput) Problems() []fault.Field {
-	out := filterProblems("", "salaryMax", in.SalaryMin, in.SalaryMax, "")
-	if in.Page > 0 && in.Limit > 0 {
-		out = append(out, web.ValidatePage(page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor})...)
+	const noPrefix, noPostedAfter = "", ""
+	problems := filterProblems(noPrefix, "salaryMax", in.SalaryMin, in.SalaryMax, noPostedAfter)
+
+	isPageValid := in.Page > 0 && in.Limit > 0 // else the tags have found the problem
+	if isPageValid {
+		problems = append(problems, web.ValidatePage(page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor})...)
 	}
 
-	return out
+	return problems
 }
 
 // seekerSorts maps the values of the parameter sort.
@@ -75,6 +82,7 @@ var seekerSorts = map[string]listings.Sort{
 	"location": listings.ByLocation,
 }
 
+// find converts the parameters into those of the search. The parameter order alone orders by date.
 func (in SeekerSearchInput) find() listings.FindInput {
 	sort := seekerSorts[in.Sort]
 	if sort == "" && in.Order != "" {
@@ -97,7 +105,7 @@ func (in SeekerSearchInput) find() listings.FindInput {
 	}
 }
 
-// mapSeekerSearchFault returns a fault with the messages of this search.
+// mapSeekerSearchFault returns fault.ErrInvalid for an invalid search, with the names of the query parameters.
 func mapSeekerSearchFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
@@ -135,6 +143,7 @@ type placeView struct {
 	Region string `json:"region"`
 }
 
+// viewPlace returns the place of a listing: a town with its region, or a region alone.
 func viewPlace(l listings.Listing) placeView {
 	switch {
 	case l.Place == nil:
@@ -145,7 +154,7 @@ func viewPlace(l listings.Listing) placeView {
 		return placeView{Region: l.Place.Region}
 	}
 
-	return placeView{Region: l.Place.Name}
+	return placeView{Region: l.Place.Name} // the place itself is a region or a country
 }
 
 func viewFound(h listings.Hit, saved bool) foundJob {

@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
+// seekerRoutes returns the routes of a jobseeker's notifications, activity and saved searches.
 func seekerRoutes(s *jobseeker.Service) []web.Route {
 	return slices.Concat(routesFor(web.Seeker, "Notifications", []web.Route{
 		{
@@ -67,14 +68,14 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 			Summary: "Save or delete a search, or set the search preferences",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in SearchIntentInput) (web.Reply[savedSearchesView], error) {
-					var all []jobseeker.Search
+					var searches []jobseeker.Search // all saved searches of the caller after the change
 					var err error
 
 					var message string
 					switch in.Intent {
 					case "save-search":
 						message = "Search saved successfully"
-						all, err = s.SaveSearch(
+						searches, err = s.SaveSearch(
 							ctx,
 							c.Actor,
 							jobseeker.SaveSearchInput{
@@ -87,20 +88,21 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 						)
 					case "update-search-preferences":
 						message = "Search preferences updated successfully"
-						all, err = s.Prefer(ctx, c.Actor,
+						searches, err = s.Prefer(ctx, c.Actor,
 							jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
 					case "delete-search":
 						message = "Search deleted successfully"
-						all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
+						searches, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
 					}
 
-					return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: web.Each(all, viewSearch)}, message), err
+					return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: web.Each(searches, viewSearch)}, message), err
 				}),
 		},
 	}))
 }
 
-// SearchIntentInput is the input of all intents.
+// SearchIntentInput is the input of the operation that changes saved searches. Intent is what the operation does;
+// the tag intents names the intents to which a field belongs.
 type SearchIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=save-search update-search-preferences delete-search"`
 
@@ -177,6 +179,7 @@ func viewActivity(a jobseeker.Activity) activityView {
 	return activityView{Type: a.Type, Action: a.Action, Description: a.Description, Timestamp: a.At}
 }
 
+// seekerAnalyticsView has figures about a jobseeker. Completion is how complete the profile is, in percent.
 type seekerAnalyticsView struct {
 	Analytics struct {
 		Applications struct {
@@ -198,6 +201,7 @@ type activitiesView struct {
 	Beyond
 }
 
+// bookmarkRoutes returns the routes of saved jobs, which the API also calls bookmarks.
 func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 	return routesFor(web.Seeker, "Saved jobs", []web.Route{
 		{
@@ -303,6 +307,7 @@ type removedBookmarkView struct {
 	Type string `json:"type"`
 }
 
+// profileRoutes returns the routes of a jobseeker's profile.
 func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
 	const tag = "Profile"
 
@@ -334,7 +339,7 @@ func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
 	}
 }
 
-// ProfileIntentInput changes a profile.
+// ProfileIntentInput changes a profile. A new e-mail address needs the Confirmation.
 type ProfileIntentInput struct {
 	Intent  string                  `json:"intent" validate:"required,oneof=update-profile"`
 	Profile *jobseeker.ProfileInput `json:"profile" validate:"required"`

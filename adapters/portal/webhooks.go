@@ -14,9 +14,12 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// sends documents the limit of operations that send deliveries.
-var sends = fmt.Sprintf(". An account has %d test events and replays a minute", integrations.SendsAMinute)
+// sendsLimit is the documentation of the limit of operations that send deliveries.
+var sendsLimit = fmt.Sprintf(". An account has %d test events and replays a minute", integrations.SendsAMinute)
 
+// webhookRoutes returns the routes of the webhooks of an app. A webhook is a URL to which events are sent. A delivery
+// sends one event to one webhook, in one or more attempts; a replay sends it again. The deliveries of
+// a webhook are its log.
 func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const (
 		tag  = "Developers"
@@ -94,7 +97,7 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			Status:  202,
 			Errors:  []int{404, 409, 429},
 			Tag:     tag,
-			Summary: "Send a test event, whose data has the member test" + sends,
+			Summary: "Send a test event, whose data has the member test" + sendsLimit,
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in TestWebhookInput) (web.Reply[oneDeliveryView], error) {
 					d, err := s.TestWebhook(ctx, c.Actor, in.WebhookPath, in.TestInput)
@@ -120,7 +123,7 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			Status:  202,
 			Errors:  []int{404, 409, 429},
 			Tag:     tag,
-			Summary: "Replay a delivery. The event keeps its id, and the delivery its earlier attempts" + sends,
+			Summary: "Replay a delivery. The event keeps its id, and the delivery its earlier attempts" + sendsLimit,
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in DeliveryPath) (web.Reply[oneDeliveryView], error) {
 					d, err := s.ReplayDelivery(ctx, c.Actor, in.WebhookPath, in.DeliveryID)
@@ -134,10 +137,12 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			Status:  202,
 			Errors:  []int{404, 409, 429},
 			Tag:     tag,
-			Summary: "Replay the deliveries that have failed permanently since a time, at most the first 1,000" + sends,
+			Summary: "Replay the deliveries that have failed permanently since a time, at most the first 1,000" + sendsLimit,
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in ReplayInput) (web.Reply[replayedView], error) {
-					since, err := listings.ParseMoment(in.Since, false)
+					const atEndOfDay = false // a date without a time is the start of that day
+
+					since, err := listings.ParseMoment(in.Since, atEndOfDay)
 					if err != nil {
 						return web.Reply[replayedView]{}, fault.InvalidField("since", err.Error())
 					}
@@ -228,6 +233,7 @@ type webhookSecretView struct {
 	Secret string `json:"secret"`
 }
 
+// deliveryView is a delivery in the log of a webhook. NextAttemptAt is null unless it is pending.
 type deliveryView struct {
 	ID            string        `json:"id"`
 	EventID       string        `json:"eventId"`

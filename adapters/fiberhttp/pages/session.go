@@ -78,8 +78,8 @@ func (r *Renderer) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
 	return &Viewer{p}, nil
 }
 
-// setSessionCookie sets the cookie of a session, which browsers delete when they are closed. An
-// empty secret deletes the cookie. SameSite is Lax, because links from e-mails must open pages
+// setSessionCookie sets the cookie of a session, whose value is the secret of the session. Browsers delete it when they
+// are closed. An empty secret deletes the cookie. SameSite is Lax, because links from e-mails must open pages
 // of the session.
 func (r *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
 	cookie := &fiber.Cookie{
@@ -92,7 +92,7 @@ func (r *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
 		SessionOnly: true,
 	}
 	if secret == "" {
-		cookie.SessionOnly, cookie.Expires = false, time.Unix(1, 0)
+		cookie.SessionOnly, cookie.Expires = false, time.Unix(1, 0) // in the past
 	}
 
 	c.Cookie(cookie)
@@ -178,7 +178,7 @@ func (r *Renderer) showSignIn(c *fiber.Ctx) error {
 	})
 }
 
-// redirectIfSignedIn redirects a signed-in user to the next page, and calls show for guests.
+// redirectIfSignedIn redirects a signed-in user to the next page, and calls show with the path of that page for guests.
 func (r *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error) error {
 	ctx, cancel := r.requestContext(c)
 	defer cancel()

@@ -19,9 +19,9 @@ var (
 	myNotificationsPage = pages.Parse(files, "html/my-notifications.html", "html/account-parts.html")
 )
 
-// viewerState tells the page of a job whether the viewer has saved it or applied.
+// viewerState tells the page of a job whether the viewer has saved it or applied. It is zero for a viewer who is not a
+// clinician.
 type viewerState struct {
-	// IsClinician is set for clinicians.
 	IsClinician, IsSaved, HasApplied bool
 }
 
@@ -133,12 +133,13 @@ var contractChoices = []pages.Choice{
 
 // searchesView collects what the page shows. Each search has the path of its results.
 func (s *Site) searchesView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (mySearchesView, error) {
-	all, err := s.services.Seekers.MySearches(ctx, viewer.Actor())
+	stored, err := s.services.Seekers.MySearches(ctx, viewer.Actor())
+	searches := web.Each(stored, func(search jobseeker.Search) mySearch {
+		path := newSearchForm(nil).Path("/jobs", "q", search.Query, "where", search.Location, "contract", search.ContractType)
+		return mySearch{Search: search, Path: path, Contract: valueTexts[search.ContractType]}
+	})
 
-	return mySearchesView{Searches: web.Each(all, func(k jobseeker.Search) mySearch {
-		path := newSearchForm(nil).Path("/jobs", "q", k.Query, "where", k.Location, "contract", k.ContractType)
-		return mySearch{Search: k, Path: path, Contract: valueTexts[k.ContractType]}
-	}), Form: form, Contracts: contractChoices}, err
+	return mySearchesView{Searches: searches, Form: form, Contracts: contractChoices}, err
 }
 
 func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -201,7 +202,7 @@ func newNotificationRow(n jobseeker.Notification) notificationRow { return notif
 func (n notificationRow) Path() string {
 	switch n.Type {
 	case jobseeker.AboutApplication, jobseeker.AboutInterview, jobseeker.AboutMessage:
-		return strings.TrimSuffix("/account/applications/"+n.SubjectID, "/")
+		return strings.TrimSuffix("/account/applications/"+n.SubjectID, "/") // the list, if the id is empty
 	case jobseeker.AboutJobs:
 		return "/account/searches"
 	case jobseeker.AboutDeadline:

@@ -30,7 +30,7 @@ func (s *Site) addAlerts(app *fiber.App) {
 	s.renderer.PublicPost(app, confirmAlertPath, s.confirmAlert)
 }
 
-// alertView is the form for a job alert.
+// alertView is the form for a job alert: e-mails about new jobs that satisfy a search.
 type alertView struct {
 	Form      pages.Form
 	Contracts []pages.Choice
@@ -40,7 +40,8 @@ type alertView struct {
 	JobsPath string
 }
 
-// newAlertView keeps what was typed, and links back to the results of the same search.
+// newAlertView returns the view of the form with the values that were sent, and with a link to the results of the same
+// search.
 func newAlertView(form pages.Form) alertView {
 	path := newSearchForm(nil).Path("/jobs", "q", form.Value("query"), "where", form.Value("location"), "contract", form.Value("contractType"))
 	return alertView{Form: form, Contracts: contractChoices, JobsPath: path}
@@ -59,9 +60,10 @@ func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	v := newAlertView(pages.FormOf(c))
 
 	in := jobseeker.AlertInput{
-		Email: v.Form.Value(
-			"email",
-		), Query: v.Form.Value("query"), Location: v.Form.Value("location"), ContractType: v.Form.Value("contractType"),
+		Email:        v.Form.Value("email"),
+		Query:        v.Form.Value("query"),
+		Location:     v.Form.Value("location"),
+		ContractType: v.Form.Value("contractType"),
 	}
 	if err := s.services.Seekers.RequestAlert(ctx, in, s.renderer.Client(c).Address); err != nil {
 		v.Form.Problem = pages.FormProblem(err, "")
@@ -108,7 +110,7 @@ func (s *Site) confirmAlert(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) 
 
 	search, err := s.services.Seekers.ConfirmAlert(ctx, token)
 	switch {
-	case errors.Is(err, fault.ErrUnauthorized):
+	case errors.Is(err, fault.ErrUnauthorized): // the token is not valid any more
 		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, invalidAlertLink)
 	case errors.Is(err, jobseeker.ErrTooManyAlerts):
 		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, pages.Message{

@@ -54,7 +54,8 @@ func employerLinks(viewer *pages.Viewer) (out []pages.Link) {
 		pages.Link{Path: "/employer/settings", Text: "Settings"})
 }
 
-// EmployerNotices are the messages after the forms of the employer's console.
+// EmployerNotices are the messages after the forms of the employer's console, by the keys that redirect passes to
+// the next page.
 var EmployerNotices = map[string]string{
 	"joined":           "You have joined the team.",
 	"job-published":    "The job is published.",
@@ -160,17 +161,17 @@ func (s *Site) requireActor(require func(auth.Actor) error, handle pages.Handler
 
 // renderAccessDenied renders a page that explains why the user may not open it.
 func (s *Site) renderAccessDenied(c *fiber.Ctx, viewer *pages.Viewer, err error) error {
-	a := viewer.Actor()
+	actor := viewer.Actor()
 
 	text := "You do not have the permission that this needs. Ask an admin of your organization for it."
 	switch {
 	case errors.Is(err, auth.ErrEnrollmentRequired):
 		text = "Your organization requires two-step sign-in. Set it up for your account first."
-	case a.OrganizationID == "" && a.Seeker:
+	case actor.OrganizationID == "" && actor.Seeker:
 		text = "This page is for employers. You are signed in as a clinician."
-	case a.OrganizationID == "":
+	case actor.OrganizationID == "":
 		text = "You are not a member of an organization. Ask for an invitation, or register with another e-mail address."
-	case !a.May(auth.AnyPermission):
+	case !actor.May(auth.AnyPermission):
 		text = "You do not have any permissions in your organization yet. Ask an admin for them."
 	}
 
@@ -188,7 +189,8 @@ type overviewView struct {
 	MayView      bool
 }
 
-// countLink is a count with its label and a link to the list of what was counted.
+// countLink is a count with its label and a link to the list of what was counted. Value is the status that was
+// counted, empty for all. Current marks the list that the page shows.
 type countLink struct {
 	Value, Label, Path string
 	N                  int
@@ -202,8 +204,8 @@ const (
 	noStatus = "none"
 )
 
-// employerHome is the same address for two pages: of what employers are offered, and of what a
-// signed-in one has.
+// employerHome shows guests what the service offers to employers, and members of an organization the overview of their
+// console.
 func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	if viewer == nil {
 		return s.renderer.Render(c, fiber.StatusOK, employersPage, viewer, nil)
@@ -258,7 +260,7 @@ func (s *Site) applicationCounts(ctx context.Context, actor auth.Actor, jobID, c
 
 	const path = "/employer/applications"
 
-	out := []countLink{{"", "All", withQuery(path, "job", jobID), counts.Total(), current == ""}}
+	out := []countLink{{Value: "", Label: "All", Path: withQuery(path, "job", jobID), N: counts.Total(), Current: current == ""}}
 	for _, status := range hiring.Statuses {
 		out = append(
 			out,
@@ -279,9 +281,9 @@ func (s *Site) applicationCounts(ctx context.Context, actor auth.Actor, jobID, c
 // with an empty value are left out.
 func withQuery(path string, pairs ...string) string {
 	values := url.Values{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			values.Set(pairs[i], pairs[i+1])
+	for pair := range slices.Chunk(pairs, 2) {
+		if name, value := pair[0], pair[1]; value != "" {
+			values.Set(name, value)
 		}
 	}
 

@@ -82,7 +82,7 @@ func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 }
 
 // changeJobs closes, archives or renews the selected jobs. It skips jobs that do not exist any
-// more and does not renew jobs that are taken down, and reports that to the user.
+// more, does not renew jobs that the moderators have taken down, and tells the user if it has skipped some.
 func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	ids := form.Values["id"]
@@ -111,7 +111,7 @@ func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	return s.showOwnJobs(ctx, c, viewer, ownJobsView{Problem: problem, Selected: selected})
 }
 
-// changeSelected applies the action to the jobs. It returns the notice for the user and the
+// changeSelected applies the action to the jobs. It returns the key of the notice for the user and the
 // number of jobs that it skipped.
 func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action string, ids []string) (notice string, skipped int, err error) {
 	if len(ids) == 0 || len(ids) > listings.MaxBatch {
@@ -227,7 +227,6 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 					Label:   stageTexts[status],
 					Path:    withQuery("/employer/applications", "job", listing.ID, "status", string(status)),
 					N:       numbers.Applications[status],
-					Current: false,
 				},
 			)
 		}
@@ -252,12 +251,12 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 }
 
 // applyJobAction applies the action of the form to the job in the path of the request. It returns
-// the id of the job whose page is shown next, and the notice for the user.
+// the id of the job whose page is shown next, and the key of the notice for the user.
 func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Actor) (target, notice string, err error) {
 	form, id := pages.FormOf(c), c.Params("id")
 
 	action := form.Value("action")
-	switch action {
+	switch action { // these actions publish or copy a job
 	case "duplicate", "renew", "restore", "publish", "pause":
 		if err := s.requireNotTakenDown(ctx, actor, id); err != nil {
 			return "", "", err

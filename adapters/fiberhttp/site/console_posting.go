@@ -196,7 +196,10 @@ func parsePosting(form pages.Form) jobInput {
 	p.Requirements, p.Benefits = new(nonEmptyLines(form.Values.Get("requirements"))), new(nonEmptyLines(form.Values.Get("benefits")))
 
 	p.Salary = &listings.SalaryInput{Min: p.parseAmount(form, "salary.min"), Max: p.parseAmount(form, "salary.max")}
-	if form.Value("salary.min")+form.Value("salary.max") != "" {
+
+	// Without an amount, the currency and the period are only the defaults of the form.
+	hasAmount := form.Value("salary.min")+form.Value("salary.max") != ""
+	if hasAmount {
 		p.Salary.Currency, p.Salary.Period = text("salary.currency"), text("salary.period")
 	}
 
@@ -236,12 +239,12 @@ func (p *jobInput) parseAmount(form pages.Form, name string) *float64 {
 }
 
 // questions returns the questions for showPosting.
-func (p *jobInput) questions() (out []listings.Question) {
+func (p *jobInput) questions() (questions []listings.Question) {
 	for _, q := range *p.Questions {
-		out = append(out, listings.Question(q))
+		questions = append(questions, listings.Question(q))
 	}
 
-	return out
+	return questions
 }
 
 // updateInput returns the changes of the stored job l. An empty status is not changed. The
@@ -265,7 +268,8 @@ func (p *jobInput) keepsDeadline(l listings.Listing) bool {
 }
 
 // formError translates the fields of a validation error to those of the form, and adds the
-// problems of the input. It returns other errors unchanged.
+// problems of the input, of which the first one of each field counts. It returns other errors unchanged,
+// and nil if there is neither an error nor a problem.
 func (p *jobInput) formError(err error) error {
 	if err != nil && fault.KindOf(err) != fault.Invalid {
 		return err
@@ -275,8 +279,10 @@ func (p *jobInput) formError(err error) error {
 	if err != nil {
 		for _, f := range fault.Of(err).Fields {
 			for _, name := range []string{"requirements", "benefits"} {
-				if number, isItem := strings.CutPrefix(f.Name, name+"."); isItem {
-					f.Name, f.Message = name, fmt.Sprintf("in line %d %s", parseInt(number)+1, f.Message)
+				// The module counts the items from 0. The form has one text field with a line for each.
+				if index, isItem := strings.CutPrefix(f.Name, name+"."); isItem {
+					line := parseInt(index) + 1
+					f.Name, f.Message = name, fmt.Sprintf("in line %d %s", line, f.Message)
 				}
 			}
 
@@ -316,13 +322,15 @@ func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 	in := parsePosting(form)
 	v.Form = form
 
-	action := form.Value("action")
-	if action == "edit" || action == "more" {
+	action := form.Value("action")            // the button that was pressed
+	if action == "edit" || action == "more" { // back from the preview, or more rows for questions
 		return s.showPosting(c, viewer, v, in.questions())
 	}
 
+	// The deadline of a stored job that has expired may stay, unless the job is published again.
 	in.RequireFutureDeadline = action == "publish" || !in.keepsDeadline(stored)
 
+	// The preview also validates the input, whichever button was pressed.
 	preview, err := s.services.Listings.Preview(ctx, actor, in.CreateInput)
 	if err := in.formError(err); err != nil {
 		return s.showPostingProblem(c, viewer, v, in, err)
@@ -332,7 +340,9 @@ func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 		return s.showPreview(c, viewer, v, preview)
 	}
 
-	saved, notice, err := s.savePosting(ctx, c, actor, stored, in, action == "publish")
+	publishes := action == "publish"
+
+	saved, notice, err := s.savePosting(ctx, c, actor, stored, in, publishes)
 	if err != nil {
 		return s.showPostingProblem(c, viewer, v, in, in.formError(err))
 	}
@@ -341,7 +351,7 @@ func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 }
 
 // savePosting creates a job, or changes the stored one if it has an id. It returns the job and
-// the notice for the user.
+// the key of the notice for the user. A new job that is not published is a draft.
 func (s *Site) savePosting(
 	ctx context.Context,
 	c *fiber.Ctx,
@@ -379,7 +389,9 @@ func (s *Site) savePosting(
 // showPostingProblem renders the form with an error that the user can correct, and returns other
 // errors.
 func (s *Site) showPostingProblem(c *fiber.Ctx, viewer *pages.Viewer, v postingView, in jobInput, err error) error {
-	v.Form.Problem = pages.FormProblem(err, "")
+	const onlyForm = "" // the page has one form, so that it needs no name
+
+	v.Form.Problem = pages.FormProblem(err, onlyForm)
 	if v.Form.Problem == nil {
 		return err
 	}
@@ -405,18 +417,20 @@ type hiddenValue struct{ Name, Value string }
 // showPreview shows the listing as visitors will see it. The preview stores nothing: it sends
 // the values on in hidden fields.
 func (s *Site) showPreview(c *fiber.Ctx, viewer *pages.Viewer, v postingView, l listings.Listing) error {
-	out := previewView{Job: s.newJobView(l, true), ID: v.ID, Status: v.Status}
+	const isOpen = true // as if the job were published
+
+	preview := previewView{Job: s.newJobView(l, isOpen), ID: v.ID, Status: v.Status}
 	for name, values := range v.Form.Values {
 		for _, value := range values {
 			if name != "csrf" && name != "action" && value != "" {
-				out.Hidden = append(out.Hidden, hiddenValue{name, value})
+				preview.Hidden = append(preview.Hidden, hiddenValue{name, value})
 			}
 		}
 	}
 
-	slices.SortFunc(out.Hidden, func(a, b hiddenValue) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(preview.Hidden, func(a, b hiddenValue) int { return cmp.Compare(a.Name, b.Name) })
 
-	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, out)
+	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, preview)
 }
 
 // previewJob shows the public page of a stored job, which may not be published.

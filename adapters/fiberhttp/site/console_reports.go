@@ -66,7 +66,8 @@ func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		v.Next = withQuery("/employer/interviews", "status", v.Status, "page", strconv.Itoa(r.Number+1))
 	}
 
-	v.States = []countLink{{"", "All", "/employer/interviews", 0, v.Status == ""}}
+	// The links show no counts.
+	v.States = []countLink{{Value: "", Label: "All", Path: "/employer/interviews", Current: v.Status == ""}}
 	for _, status := range hiring.InterviewStatuses {
 		v.States = append(
 			v.States,
@@ -74,7 +75,6 @@ func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 				Value:   string(status),
 				Label:   interviewTexts[status],
 				Path:    withQuery("/employer/interviews", "status", string(status)),
-				N:       0,
 				Current: v.Status == string(status),
 			},
 		)
@@ -126,9 +126,9 @@ func newChart(title, column string, counts []countLink) chart {
 		c.Total += k.N
 	}
 
-	const gap = 8
+	const gap = 8 // between two bars
 
-	slot := chartWidth / max(len(counts), 1)
+	slot := chartWidth / max(len(counts), 1) // the width of a bar and its gap
 	for i, k := range counts {
 		b := bar{Label: k.Label, N: k.N, X: i*slot + gap/2, Width: slot - gap, Height: k.N * (chartHeight - chartTop) / maxCount}
 		if k.N > 0 {
@@ -166,7 +166,7 @@ func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 
 	return s.renderer.Render(c, fiber.StatusOK, analyticsPage, viewer, []chart{
 		newChart(fmt.Sprintf("Applications received in the last %d weeks", chartWeeks), "Week that begins on", weeks),
-		newChart("Applications by status", "Status", applications[1:]),
+		newChart("Applications by status", "Status", applications[1:]), // without the first count, which is that of all
 		newChart("Jobs by state", "State", jobs[1:]),
 	})
 }
@@ -174,23 +174,29 @@ func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 // weeklyApplications counts the applications of the current week and of the weeks before it.
 // Weeks begin on Monday, in UTC.
 func (s *Site) weeklyApplications(ctx context.Context, actor auth.Actor, now time.Time) ([]countLink, error) {
-	now = now.UTC()
-	monday := now.AddDate(0, 0, -int(now.Weekday()+6)%7)
+	const daysPerWeek = 7
 
-	out := make([]countLink, chartWeeks)
-	for i := range out {
-		from := monday.AddDate(0, 0, 7*(i-chartWeeks+1))
+	now = now.UTC()
+
+	// The days of time.Weekday begin with Sunday, which is 0.
+	daysSinceMonday := int(now.Weekday()+daysPerWeek-time.Monday) % daysPerWeek
+	monday := now.AddDate(0, 0, -daysSinceMonday)
+
+	weeks := make([]countLink, chartWeeks)
+	for i := range weeks {
+		weeksAgo := chartWeeks - 1 - i
+		from := monday.AddDate(0, 0, -daysPerWeek*weeksAgo)
 
 		stats, err := s.services.Hiring.Stats(ctx, actor,
-			hiring.StatsInput{StartDate: from.Format(time.DateOnly), EndDate: from.AddDate(0, 0, 6).Format(time.DateOnly)})
+			hiring.StatsInput{StartDate: from.Format(time.DateOnly), EndDate: from.AddDate(0, 0, daysPerWeek-1).Format(time.DateOnly)})
 		if err != nil {
 			return nil, err
 		}
 
-		out[i] = countLink{Label: from.Format("2 Jan"), N: stats.Total()}
+		weeks[i] = countLink{Label: from.Format("2 Jan"), N: stats.Total()}
 	}
 
-	return out, nil
+	return weeks, nil
 }
 
 // exportsView is the form for a new export and the list of recent exports.
@@ -210,6 +216,7 @@ type exportRow struct {
 // kindTexts maps the tables that can be exported to their names.
 var kindTexts = map[string]string{"jobs": "Jobs", "applications": "Applications"}
 
+// maxExports is the number of recent exports in the list.
 const maxExports = 20
 
 // exportBadge returns the state in words.

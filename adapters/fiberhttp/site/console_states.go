@@ -9,7 +9,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// jobStates are the states of jobs in the order of their links.
+// jobStates are the states of jobs in the order of their links. A state is the status that the employer has set, except
+// for a job that has expired, or that is hidden: by a decision of a moderator, or held because of its organization.
 var jobStates = []listings.State{
 	listings.State(listings.Active),
 	listings.State(listings.Draft),
@@ -39,17 +40,17 @@ func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) 
 		return nil, err
 	}
 
-	out := []countLink{{"", "All", "/employer/jobs", 0, current == ""}}
+	links := []countLink{{Value: "", Label: "All", Path: "/employer/jobs", Current: current == ""}}
 	for _, state := range jobStates {
-		out[0].N += counts[state]
+		links[0].N += counts[state] // of all states
 
 		isRare := state == listings.StateExpired || state == listings.StateHidden
 		if isRare && counts[state] == 0 && current != string(state) {
 			continue
 		}
 
-		out = append(
-			out,
+		links = append(
+			links,
 			countLink{
 				Value:   string(state),
 				Label:   jobStateTexts[state],
@@ -60,7 +61,7 @@ func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) 
 		)
 	}
 
-	return out, nil
+	return links, nil
 }
 
 // jobState is the state of a job as its organization sees it.
@@ -89,10 +90,12 @@ func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listin
 		return nil, err
 	}
 
-	now, out := s.now(), map[string]jobState{}
+	now := s.now()
+
+	states := map[string]jobState{}
 	for _, listing := range jobs {
 		if info, isHidden := hidden[listing.ID]; isHidden {
-			out[listing.ID] = jobState{badge{hiddenTexts[info.Reason], "bad"}, &info}
+			states[listing.ID] = jobState{badge{Text: hiddenTexts[info.Reason], Look: "bad"}, &info}
 			continue
 		}
 
@@ -106,14 +109,14 @@ func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listin
 			b.Look = "bad"
 		}
 
-		out[listing.ID] = jobState{badge: b}
+		states[listing.ID] = jobState{badge: b}
 	}
 
-	return out, nil
+	return states, nil
 }
 
-// publishedNotice returns the notice after a job was published: jobs of some organizations are
-// hidden until a moderator has decided.
+// publishedNotice returns the key of the notice after a job was published. Jobs of an organization that is
+// held are hidden until a moderator has decided about the organization.
 func publishedNotice(l listings.Listing) string {
 	if l.HiddenAt != nil {
 		return "job-waiting"

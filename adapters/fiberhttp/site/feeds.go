@@ -25,9 +25,9 @@ const feedSize = 100
 // feedLimit limits the feeds that a client reads, each of which renders up to 100 descriptions.
 var feedLimit = limit.Rule{Name: "feeds", Max: 60, Per: time.Minute}
 
-// feedJobs takes the limit of feeds. It returns the newest jobs that match the query
-// parameters of a feed, and the cursor of the next page.
-func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, jobs []listings.Listing, next string, err error) {
+// feedJobs counts the request towards the limit of feeds. It returns the newest jobs that match the query
+// parameters of a feed, and the cursor of the next page, empty on the last one.
+func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, jobs []listings.Listing, nextCursor string, err error) {
 	if err := limit.Take(ctx, s.services.Limiter, feedLimit, web.LimitKey(s.renderer.Client(c).Address)); err != nil {
 		return form, nil, "", err
 	}
@@ -36,8 +36,8 @@ func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, job
 	form = newSearchForm(query)
 	in := form.input(s.now())
 	in.Sort = string(listings.ByDate)
-	in.Exact = true
-	in.Full = true
+	in.Exact = true // only jobs that satisfy the whole search
+	in.Full = true  // with their descriptions
 	in.Page = page.Request{Number: 1, Size: feedSize, Cursor: query.Get("after")}
 
 	results, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
@@ -105,7 +105,7 @@ type (
 
 // atom handles GET /feeds/jobs.atom: the newest jobs of a search.
 func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
-	form, jobs, next, err := s.feedJobs(ctx, c)
+	form, jobs, nextCursor, err := s.feedJobs(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -120,16 +120,16 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 		feed.Title += ": " + text
 	}
 
-	if next != "" { // RFC 5005
+	if nextCursor != "" { // RFC 5005
 		feed.Links = append(
 			feed.Links,
-			atomLink{Rel: "next", Type: "application/atom+xml", Href: s.publicURL + form.Path("/feeds/jobs.atom", "after", next)},
+			atomLink{Rel: "next", Type: "application/atom+xml", Href: s.publicURL + form.Path("/feeds/jobs.atom", "after", nextCursor)},
 		)
 	}
 
 	for i, listing := range jobs {
 		updated := listing.UpdatedAt.UTC().Format(time.RFC3339)
-		if i == 0 || updated > feed.Updated {
+		if i == 0 || updated > feed.Updated { // the latest change of all jobs; these texts have the order of the times
 			feed.Updated = updated
 		}
 
@@ -203,14 +203,14 @@ func replaceNonXML(c rune) rune {
 
 // xml handles GET /feeds/jobs.xml: the newest jobs of a search, for job aggregators.
 func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
-	form, jobs, next, err := s.feedJobs(ctx, c)
+	form, jobs, nextCursor, err := s.feedJobs(ctx, c)
 	if err != nil {
 		return err
 	}
 
 	feed := jobFeed{Publisher: s.renderer.Brand().Name, PublisherURL: s.publicURL}
-	if next != "" {
-		feed.Next = s.publicURL + form.Path("/feeds/jobs.xml", "after", next)
+	if nextCursor != "" {
+		feed.Next = s.publicURL + form.Path("/feeds/jobs.xml", "after", nextCursor)
 	}
 
 	for _, listing := range jobs {

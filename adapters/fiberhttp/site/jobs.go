@@ -71,7 +71,8 @@ func (s *Site) home(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	return s.render(c, homePage, viewer, v)
 }
 
-// homeFilterValues returns the values of a facet with the most jobs.
+// homeFilterValues returns the values of a facet with the most jobs. A facet is a property by whose values the jobs
+// are counted, such as the role.
 func homeFilterValues(facet []listings.FacetValue) []filterValue {
 	return web.Each(facet[:min(maxHomeFilterValues, len(facet))], func(value listings.FacetValue) filterValue {
 		return filterValue{Value: value.Value, Label: capitalize(value.Label), Count: value.Count}
@@ -166,9 +167,11 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	v.Chips = v.Form.chips(results, v.Filters)
 	v.AlertQuery = v.Form.alertQuery(v.Filters)
 
-	v.CanSave = viewer != nil && viewer.Actor().Seeker && v.AlertQuery+v.Form.Get("where")+v.Form.Get("contract") != ""
+	where, contract := v.Form.Get("where"), v.Form.Get("contract")
+	isSeeker := viewer != nil && viewer.Actor().Seeker
+
+	v.CanSave = isSeeker && v.AlertQuery+where+contract != "" // a search for all jobs cannot be saved
 	if viewer == nil {
-		where, contract := v.Form.Get("where"), v.Form.Get("contract")
 		v.AlertPath = newSearchForm(nil).Path(alertsPath, "q", v.AlertQuery, "where", where, "contract", contract)
 	}
 
@@ -224,8 +227,8 @@ func (s *Site) explainUnknownPlace(ctx context.Context, viewer *pages.Viewer, v 
 }
 
 // paginate sets the links to the first and last page, and to the neighbours of the current
-// page. Results after page.MaxExact have no page numbers and are reached by the cursor next.
-func (v *jobsView) paginate(r page.Request, next string) {
+// page. Results after page.MaxExact have no page numbers: a link to the next page with the cursor leads to them.
+func (v *jobsView) paginate(r page.Request, nextCursor string) {
 	if r.Cursor == "" {
 		v.From = (r.Number-1)*r.Size + 1
 		v.To = v.From + len(v.Exact) - 1
@@ -244,8 +247,8 @@ func (v *jobsView) paginate(r page.Request, next string) {
 		}
 	}
 
-	if next != "" {
-		v.Next = v.Form.Path("/jobs", "after", next)
+	if nextCursor != "" {
+		v.Next = v.Form.Path("/jobs", "after", nextCursor)
 	}
 }
 
@@ -331,12 +334,14 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 	return s.render(c, jobPage, viewer, v)
 }
 
+// maxSimilarJobs is the number of similar jobs on the page of a job.
 const maxSimilarJobs = 4
 
 // findSimilar returns jobs with a similar title near the job. The page is shown without them
 // if the title is no valid search or the search is unavailable.
 func (s *Site) findSimilar(ctx context.Context, listing listings.Listing) ([]result, error) {
-	in := listings.FindInput{Text: listing.Title, Page: page.Request{Number: 1, Size: maxSimilarJobs + 1}}
+	const searched = maxSimilarJobs + 1 // the job itself can be among the results
+	in := listings.FindInput{Text: listing.Title, Page: page.Request{Number: 1, Size: searched}}
 
 	const maxText = 80 // runes of a title
 	if r := []rune(in.Text); len(r) > maxText {

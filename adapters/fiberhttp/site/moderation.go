@@ -23,7 +23,9 @@ var moderationNav = pages.SubNav{
 	Links: []pages.Link{{Path: "/moderation", Text: "Queue"}, {Path: "/moderation/decided", Text: "Taken down"}},
 }
 
-// addModeration registers the pages for moderators.
+// addModeration registers the pages for moderators. The case of a job collects reports and suspicions about it, until a
+// moderator decides to keep the job, so that it is public again, or to take it down. Cases without a
+// decision are in the queue.
 func (s *Site) addModeration(app *fiber.App) {
 	s.addOrganizationModeration(app)
 	s.renderer.GetModerator(app, "/moderation", s.listCases(listings.CaseOpen))
@@ -33,7 +35,7 @@ func (s *Site) addModeration(app *fiber.App) {
 	s.renderer.PostModerator(app, "/moderation/jobs/:id/restore", s.decideCase((*listings.Service).Keep, "kept"))
 }
 
-// casesView is the list of jobs that were reported or found suspicious.
+// casesView is a list of cases in the same state. Next is the path of the next page, empty on the last one.
 type casesView struct {
 	State listings.CaseState
 	Cases []listings.ModeratedCase
@@ -75,14 +77,14 @@ type caseView struct {
 // loadCase collects what the page of a case shows.
 func (s *Site) loadCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (caseView, error) {
 	detail, err := s.services.Listings.CaseOf(ctx, viewer.Actor(), c.Params("id"))
-	l := detail.Listing
+	job := detail.Listing
 
 	return caseView{
 		CaseDetail: detail,
-		Facts:      jobFacts(l),
-		Text:       markdown(l.Description),
-		JobPath:    jobPath(l),
-		IsHidden:   l.HiddenAt != nil,
+		Facts:      jobFacts(job),
+		Text:       markdown(job.Description),
+		JobPath:    jobPath(job),
+		IsHidden:   job.HiddenAt != nil,
 		Done:       c.Query("done"),
 	}, err
 }
@@ -96,7 +98,8 @@ func (s *Site) showCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 	return s.renderer.Render(c, fiber.StatusOK, casePage, viewer, v)
 }
 
-// decideCase returns the handler of a form that takes a job down or restores it with apply.
+// decideCase returns the handler of a form that takes a job down or restores it with apply. decision is passed to
+// the next page, which confirms it.
 func (s *Site) decideCase(
 	apply func(*listings.Service, context.Context, auth.Actor, string, listings.DecisionInput) (listings.Listing, error),
 	decision string,

@@ -21,7 +21,8 @@ func (s *Site) addOrganizationModeration(app *fiber.App) {
 	s.renderer.PostModerator(app, "/moderation/organizations/:id/accounts/:account", s.moderateAccount)
 }
 
-// moderatedOrganizationView is the page of an organization for moderators.
+// moderatedOrganizationView is the page of an organization for moderators, with the cases of its jobs. Done is the action
+// that led to the page, empty for none.
 type moderatedOrganizationView struct {
 	identity.ModeratedOrganization
 	Cases []listings.ModeratedCase

@@ -39,6 +39,7 @@ type filterList struct{ Param, Facet, Label string }
 // maxListValues is the largest number of values of a parameter. Further ones are ignored.
 const maxListValues = 50
 
+// pageSize is the number of jobs, or of cases, on a page of a list.
 const pageSize = 20
 
 // newSearchForm returns the search for query parameters. It ignores empty values and unknown
@@ -79,11 +80,11 @@ func (f searchForm) Path(path string, changes ...string) string {
 		values[name] = v
 	}
 
-	for i := 0; i+1 < len(changes); i += 2 {
-		if changes[i+1] == "" {
-			values.Del(changes[i])
+	for pair := range slices.Chunk(changes, 2) {
+		if name, value := pair[0], pair[1]; value == "" {
+			values.Del(name)
 		} else {
-			values.Set(changes[i], changes[i+1])
+			values.Set(name, value)
 		}
 	}
 
@@ -155,7 +156,7 @@ func pageRequest(query url.Values, size int) page.Request {
 // chip is one condition of a search, with a link that removes it.
 type chip struct{ Label, Text, Remove string }
 
-// slotLabels maps the kinds of terms that the search recognizes in its text to their names.
+// slotLabels maps the kinds of terms that the search recognizes in its text, which it calls slots, to their names.
 var slotLabels = map[string]string{
 	"role":      "Role",
 	"specialty": "Specialty",
@@ -176,9 +177,10 @@ var slotLabels = map[string]string{
 func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip {
 	var out []chip
 
+	// Removing a term removes its characters from the text.
 	text := []rune(f.Get("q"))
 	for _, u := range results.Understood {
-		slot, isExcluded := strings.CutPrefix(u.Slot, "-")
+		slot, isExcluded := strings.CutPrefix(u.Slot, "-") // such as -place, for jobs elsewhere
 
 		label := cmp.Or(slotLabels[slot], "Word")
 		if isExcluded {
@@ -226,12 +228,14 @@ func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip 
 func (f searchForm) alertQuery(filters []filterGroup) string {
 	words := []string{f.Get("q")}
 	for _, g := range filters {
-		if selected := f.values[g.Param]; g.Param == "contract" || len(selected) != 1 {
-			continue
-		}
+		hasOwnField := g.Param == "contract"
+		hasOneValue := len(f.values[g.Param]) == 1
 
-		i := slices.IndexFunc(g.Values, func(v filterValue) bool { return v.Checked })
-		words = append(words, g.Values[i].Label)
+		if hasOneValue && !hasOwnField {
+			// filters has marked the selected value, also if it has no results.
+			i := slices.IndexFunc(g.Values, func(v filterValue) bool { return v.Checked })
+			words = append(words, g.Values[i].Label)
+		}
 	}
 
 	return strings.TrimSpace(strings.Join(words, " "))
@@ -266,19 +270,19 @@ func (f searchForm) filters(facets map[string][]listings.FacetValue) []filterGro
 	for _, l := range filterLists {
 		g := filterGroup{filterList: l}
 
-		selected := slices.Clone(f.values[l.Param])
+		withoutResults := slices.Clone(f.values[l.Param]) // the selected values that are not in the facet
 		for _, v := range facets[l.Facet] {
-			i := slices.Index(selected, v.Value)
-			if i >= 0 {
-				selected = slices.Delete(selected, i, i+1)
+			isSelected := slices.Contains(f.values[l.Param], v.Value)
+			if isSelected {
+				withoutResults = slices.DeleteFunc(withoutResults, func(value string) bool { return value == v.Value })
 			}
 
-			if i >= 0 || len(g.Values) < maxFilterValues {
-				g.Values = append(g.Values, filterValue{Value: v.Value, Label: capitalize(v.Label), Count: v.Count, Checked: i >= 0})
+			if isSelected || len(g.Values) < maxFilterValues {
+				g.Values = append(g.Values, filterValue{Value: v.Value, Label: capitalize(v.Label), Count: v.Count, Checked: isSelected})
 			}
 		}
 
-		for _, v := range selected { // without results
+		for _, v := range withoutResults {
 			g.Values = append(g.Values, filterValue{Value: v, Label: capitalize(v), Count: 0, Checked: true})
 		}
 

@@ -32,7 +32,7 @@ type result struct {
 // results returns either the relaxed hits, which match only a part of the search, or the
 // exact hits.
 func (s *Site) results(hits []listings.Hit, relaxed bool) []result {
-	var out []result
+	var selected []result
 	for _, h := range hits {
 		if h.Relaxed != relaxed {
 			continue
@@ -47,10 +47,10 @@ func (s *Site) results(hits []listings.Hit, relaxed bool) []result {
 			r.Reasons = relaxedReasons(h.Matched)
 		}
 
-		out = append(out, r)
+		selected = append(selected, r)
 	}
 
-	return out
+	return selected
 }
 
 // relaxedTexts describe how a relaxed result satisfies a part of the search.
@@ -61,16 +61,18 @@ var relaxedTexts = map[string]string{
 	"text":    "the %s only in the text",
 }
 
-// relaxedReasons explains why a job is a result although it does not match exactly.
+// relaxedReasons explains why a job is a result although it does not match exactly. A slot is the kind of a term of
+// the search, such as its role.
 func relaxedReasons(matched []listings.Matched) []string {
-	var out []string
+	var reasons []string
 	for _, m := range matched {
 		if text := relaxedTexts[string(m.How)]; text != "" {
-			out = append(out, fmt.Sprintf(text, strings.ToLower(cmp.Or(slotLabels[m.Slot], m.Slot))))
+			slotLabel := strings.ToLower(cmp.Or(slotLabels[m.Slot], m.Slot))
+			reasons = append(reasons, fmt.Sprintf(text, slotLabel))
 		}
 	}
 
-	return out
+	return reasons
 }
 
 // jobPath returns the path of the public page of a job.
@@ -122,8 +124,8 @@ func formatAmount(minor int64, currency string) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 
-	if rest := minor % 100; rest != 0 {
-		digits += fmt.Sprintf(".%02d", rest)
+	if pence := minor % 100; pence != 0 {
+		digits += fmt.Sprintf(".%02d", pence)
 	}
 
 	if symbol := currencySymbols[currency]; symbol != "" {
@@ -147,14 +149,14 @@ var valueTexts = map[string]string{
 
 // formatPattern returns the working pattern in words, with the contract.
 func formatPattern(l listings.Listing) string {
-	var out []string
+	var texts []string
 	for _, v := range []string{l.EmploymentType, l.ContractType} {
 		if v != "" {
-			out = append(out, cmp.Or(valueTexts[v], v))
+			texts = append(texts, cmp.Or(valueTexts[v], v))
 		}
 	}
 
-	return strings.Join(out, ", ")
+	return strings.Join(texts, ", ")
 }
 
 // jobFacts returns the properties of a job that are known.
@@ -270,16 +272,16 @@ var listLine = regexp.MustCompile(`^([ \t]*)((?:(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]
 
 // isExpensive reports whether a text exceeds the limits of markdown.
 func isExpensive(text string) bool {
-	runs := 0
+	runs := 0 // of the paragraph
 	for line := range strings.SplitSeq(text, "\n") {
 		m := listLine.FindStringSubmatch(line)
-		indent := len(m[1]) + 3*strings.Count(m[1], "\t")
+		indent := len(m[1]) + 3*strings.Count(m[1], "\t") // a tab counts as four columns
 		markers := m[2]
 		content := strings.TrimSpace(line[len(m[0]):])
 
 		isBullet := markers != "" && strings.ContainsAny(markers[:1], "-*+") && content != "" && indent < 4
 		if isBullet || strings.Trim(line, " \t") == "" {
-			runs = 0 // the line ends the paragraph before it
+			runs = 0 // a blank line or a new item of a list ends the paragraph before it
 		}
 
 		runs += countEmphasis(line)
