@@ -223,10 +223,10 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 			v.Applications = append(
 				v.Applications,
 				countLink{
-					Value:   string(status),
-					Label:   stageTexts[status],
-					Path:    withQuery("/employer/applications", "job", listing.ID, "status", string(status)),
-					N:       numbers.Applications[status],
+					Value: string(status),
+					Label: stageTexts[status],
+					Path:  withQuery("/employer/applications", "job", listing.ID, "status", string(status)),
+					N:     numbers.Applications[status],
 				},
 			)
 		}
