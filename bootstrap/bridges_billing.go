@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// newBilling builds the module from the storage and the adapters.
+// newBilling builds module billing from the storage and the adapters.
 func newBilling(
 	cfg *config.Config,
 	storage adapters.Storage,
@@ -42,7 +42,8 @@ func newBilling(
 	return billing.New(deps), checkDeps("billing", deps)
 }
 
-// billingPlans are the plans of users and applications.
+// billingPlans returns all plans for sale: those of users, which module billing defines, and those of
+// third-party applications, which module integrations defines.
 func billingPlans() []billing.Plan {
 	return append(billing.Plans(), list.Map(integrations.Plans(), func(p integrations.Plan) billing.Plan {
 		return billing.Plan{
@@ -54,22 +55,24 @@ func billingPlans() []billing.Plan {
 	})...)
 }
 
-// billingPeople implements billing.People. It reads applications from the repository: the
-// service of module integrations depends on module billing.
+// billingPeople implements billing.People with module identity and the third-party applications. It
+// reads applications from the repository, because the service of module integrations does not exist
+// yet: it is built later, from the service of module billing.
 type billingPeople struct {
 	*identity.Service
 	apps integrations.Apps
 }
 
-// Payers returns the people who pay: a user pays for himself, the owner of an app for the app.
+// Payers returns the people who pay for the subscriptions of the owners: a user pays for their own
+// subscription, and the owner of an application for that of the application.
 func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
 	var appIDs []string
 
-	userIDs := map[string]string{} // by the id of the billing.Owner
+	userIDs := map[string]string{} // the users who pay, by the id of the billing.Owner
 	for _, o := range owners {
 		switch o.Kind {
 		case billing.Application:
-			appIDs = append(appIDs, o.ID)
+			appIDs = append(appIDs, o.ID) // the user is read below
 		case billing.User:
 			userIDs[o.ID] = o.ID
 		}
@@ -83,11 +86,12 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 			return nil, err
 		}
 
-		for _, a := range apps.Items {
-			userIDs[a.ID] = a.OwnerID
+		for _, app := range apps.Items {
+			userIDs[app.ID] = app.OwnerID
 		}
 	}
 
+	// People omits deleted users, so their subscriptions have no payer.
 	people, err := b.People(ctx, slices.Collect(maps.Values(userIDs)))
 
 	payers := make(map[billing.Owner]billing.Person, len(people))

@@ -17,7 +17,9 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// newHiring builds the module from the storage and the adapters.
+// newHiring builds module hiring from the storage and the adapters. The types below connect it
+// to the other modules: each implements a port (an interface) of hiring with the service or the
+// repositories of another module.
 func newHiring(
 	cfg *config.Config,
 	storage adapters.Storage,
@@ -67,43 +69,47 @@ func newHiring(
 	return hiringSvc, checkDeps("hiring", *hiringSvc)
 }
 
-// hiringPreferences implements hiring.Preferences. It reads profiles from the repository: the
-// service of module jobseeker depends on module hiring.
+// hiringPreferences implements hiring.Preferences with the stored profiles of jobseekers. It reads
+// them from the repository, because the service of module jobseeker does not exist yet: it is
+// built later, from the service of module hiring.
 type hiringPreferences struct{ jobseeker.Profiles }
 
 func (b hiringPreferences) WantsMail(ctx context.Context, userID string) (bool, error) {
-	p, err := b.Get(ctx, userID)
-	return p.EmailNotifications, err
+	profile, err := b.Get(ctx, userID)
+	return profile.EmailNotifications, err
 }
 
+// Introduction returns the part of the profile that employers see, or nil if the jobseeker does
+// not show it to them.
 func (b hiringPreferences) Introduction(ctx context.Context, userID string) (*hiring.Introduction, error) {
-	p, err := b.Get(ctx, userID)
-	if err != nil || !p.ShowProfile {
+	profile, err := b.Get(ctx, userID)
+	if err != nil || !profile.ShowProfile {
 		return nil, err
 	}
 
 	return &hiring.Introduction{
-		Bio:         p.Bio,
-		Location:    p.Location,
-		Specialty:   p.Specialty,
-		CurrentRole: p.CurrentRole,
-		Experience:  p.Experience,
+		Bio:         profile.Bio,
+		Location:    profile.Location,
+		Specialty:   profile.Specialty,
+		CurrentRole: profile.CurrentRole,
+		Experience:  profile.Experience,
 	}, nil
 }
 
-// hiringDocuments implements hiring.ApplicantDocuments. It uses the read-only DocumentService:
-// the full service of module jobseeker depends on module hiring.
+// hiringDocuments implements hiring.ApplicantDocuments with the documents of jobseekers. It uses the
+// read-only DocumentService, because the full service of module jobseeker does not exist yet: it is
+// built later, from the service of module hiring.
 type hiringDocuments struct{ jobseeker.DocumentService }
 
 func (b hiringDocuments) Read(ctx context.Context, userID, documentID string) (hiring.ApplicantDocument, error) {
-	d, file, err := b.DocumentService.Read(ctx, userID, documentID)
+	document, file, err := b.DocumentService.Read(ctx, userID, documentID)
 	if errors.Is(err, jobseeker.ErrDocumentNotFound) {
 		return hiring.ApplicantDocument{}, hiring.ErrDocumentNotFound
 	}
 
 	return hiring.ApplicantDocument{
-		Type:      string(d.Type),
-		Title:     d.Title,
+		Type:      string(document.Type),
+		Title:     document.Title,
 		FileName:  file.Name,
 		MediaType: file.MediaType,
 		Extension: file.Extension(),
@@ -111,7 +117,7 @@ func (b hiringDocuments) Read(ctx context.Context, userID, documentID string) (h
 	}, err
 }
 
-// hiringOrganizations implements hiring.Organizations.
+// hiringOrganizations implements hiring.Organizations with the accounts of module identity.
 type hiringOrganizations struct{ *identity.Service }
 
 func (b hiringOrganizations) Name(ctx context.Context, id string) (string, error) {
@@ -122,44 +128,48 @@ func (b hiringOrganizations) May(ctx context.Context, id, userID string, p auth.
 	return b.MemberMay(ctx, id, userID, p)
 }
 
-// hiringListings implements hiring.Listings.
+// hiringListings implements hiring.Listings with the service of module listings.
 type hiringListings struct{ *listings.Service }
 
+// ForApply returns what hiring needs to accept an application to the listing.
 func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting, error) {
-	l, err := b.Service.ForApply(ctx, id)
+	listing, err := b.Service.ForApply(ctx, id)
 	if err != nil {
 		return hiring.Posting{}, err
 	}
 
 	return hiring.Posting{
-		ID:             l.ID,
-		OrganizationID: l.OrganizationID,
-		Questions: list.Map(l.Questions, func(q listings.Question) hiring.Question {
+		ID:             listing.ID,
+		OrganizationID: listing.OrganizationID,
+		Questions: list.Map(listing.Questions, func(q listings.Question) hiring.Question {
 			return hiring.Question{ID: q.ID, Required: q.Required}
 		}),
 	}, nil
 }
 
+// Briefs returns the titles and companies of listings, by listing id.
 func (b hiringListings) Briefs(ctx context.Context, ids []string) (map[string]hiring.Brief, error) {
-	listingsByID, err := b.Service.Briefs(ctx, ids)
+	briefs, err := b.Service.Briefs(ctx, ids)
 
-	return list.ToMap(listingsByID, func(l listings.Brief) (string, hiring.Brief) {
-		return l.ID, hiring.Brief{Title: l.Title, Company: l.Company}
+	return list.ToMap(briefs, func(brief listings.Brief) (id string, hiringBrief hiring.Brief) {
+		return brief.ID, hiring.Brief{Title: brief.Title, Company: brief.Company}
 	}), err
 }
 
-func (b hiringListings) Viewed(ctx context.Context, organizationID, id string) (string, int, error) {
-	l, views, err := b.Service.Viewed(ctx, organizationID, id)
-	return l.Title, views, err
+// Viewed returns the title of the organization's listing and the number of its views.
+func (b hiringListings) Viewed(ctx context.Context, organizationID, id string) (title string, views int, err error) {
+	listing, views, err := b.Service.Viewed(ctx, organizationID, id)
+	return listing.Title, views, err
 }
 
 func (b hiringListings) CountByStatus(ctx context.Context, organizationID string) (map[string]int, error) {
 	counts, err := b.Service.CountByStatus(ctx, organizationID)
 
-	out := make(map[string]int, len(counts))
+	// Hiring does not know the type of the status.
+	countsByName := make(map[string]int, len(counts))
 	for status, n := range counts {
-		out[string(status)] = n
+		countsByName[string(status)] = n
 	}
 
-	return out, err
+	return countsByName, err
 }

@@ -21,7 +21,9 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// newIntegrations builds the module from the storage and the adapters.
+// newIntegrations builds module integrations (the developer API and webhooks) from the storage and
+// the adapters. The types below connect it to the other modules: each implements a port (an
+// interface) of integrations with the service or the repositories of another module.
 func newIntegrations(
 	cfg *config.Config,
 	storage adapters.Storage,
@@ -32,6 +34,7 @@ func newIntegrations(
 	mailer mail.Mailer,
 	ring keyRing,
 ) (*integrations.Service, error) {
+	areAccountsInSameDatabase := isSame(storage.Integrations.Tx, storage.Identity.Tx)
 	deps := integrations.Deps{
 		Tx:               storage.Integrations.Tx,
 		Events:           storage.Integrations.Events,
@@ -48,7 +51,7 @@ func newIntegrations(
 		Webhooks:         storage.Integrations.Webhooks,
 		Deliveries:       storage.Integrations.Deliveries,
 		Accounts:         integrationsAccounts{identitySvc},
-		SeparateIdentity: !isSame(storage.Integrations.Tx, storage.Identity.Tx),
+		SeparateIdentity: !areAccountsInSameDatabase,
 		Payments:         integrationsPayments{billingSvc},
 		Limiter:          counts,
 		Sender:           webhookout.New(webhookout.Options{Private: cfg.Webhooks.AllowPrivateNetworks}),
@@ -62,11 +65,12 @@ func newIntegrations(
 	return integrations.New(deps), checkDeps("integrations", deps)
 }
 
-// isSame reports whether two modules are stored in one database. Runners that cannot be
-// compared are treated as those of different databases.
+// isSame reports whether two modules have the same transaction runner, and so the same database.
+// Runners of a type that cannot be compared (with which == would panic) count as different.
 func isSame(a, b tx.Runner) bool { return reflect.ValueOf(a).Comparable() && a == b }
 
-// integrationsPayments implements integrations.Payments.
+// integrationsPayments implements integrations.Payments with module billing, in which the
+// application is the owner of the subscription.
 type integrationsPayments struct{ *billing.Service }
 
 func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMethodID string) error {
@@ -75,15 +79,20 @@ func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMe
 	return err
 }
 
-// Paid returns the plan of the application. A cancelled subscription is reported as the free
-// plan at once, and not when the paid month ends.
-func (b integrationsPayments) Paid(ctx context.Context, appID string) (string, error) {
+// Paid returns the plan of the application that is paid for and will be renewed, or else the free
+// plan. So a cancelled subscription counts as the free plan at once, and not when the paid month ends.
+func (b integrationsPayments) Paid(ctx context.Context, appID string) (plan string, err error) {
 	sub, err := b.Current(ctx, billing.Owner{Kind: billing.Application, ID: appID})
-	if !sub.AutoRenew {
+	if err != nil {
 		return integrations.Free, err
 	}
 
-	return sub.Plan, err
+	// A subscription to the free plan, a cancelled one and an ended one are not renewed.
+	if !sub.AutoRenew {
+		return integrations.Free, nil
+	}
+
+	return sub.Plan, nil
 }
 
 func (b integrationsPayments) SetUp(ctx context.Context, appID string) (integrations.PaymentSetup, error) {
@@ -96,29 +105,31 @@ func (b integrationsPayments) SetUp(ctx context.Context, appID string) (integrat
 	}, err
 }
 
-// integrationsAccounts implements integrations.Accounts.
+// integrationsAccounts implements integrations.Accounts with module identity. For it, an account
+// that is deleted or locked (for which ActorFor fails with fault.ErrUnauthorized) is not an
+// error, but an account that has no organization and sees no job applications.
 type integrationsAccounts struct{ *identity.Service }
 
 func (b integrationsAccounts) ListMembers(ctx context.Context, organizationID string) ([]string, error) {
 	return b.ListMemberIDs(ctx, organizationID)
 }
 
-func (b integrationsAccounts) Visibility(ctx context.Context, userID string) (v integrations.Visibility, err error) {
-	a, err := b.ActorFor(ctx, userID)
-	if errors.Is(err, fault.ErrUnauthorized) {
-		return v, nil
+func (b integrationsAccounts) Visibility(ctx context.Context, userID string) (integrations.Visibility, error) {
+	actor, err := b.ActorFor(ctx, userID)
+	if errors.Is(err, fault.ErrUnauthorized) { // the account is deleted or locked
+		return integrations.Visibility{}, nil
 	}
 
-	return integrations.Visibility(hiring.VisibleTo(a)), err
+	return integrations.Visibility(hiring.VisibleTo(actor)), err
 }
 
 func (b integrationsAccounts) OrganizationID(ctx context.Context, userID string) (string, error) {
-	a, err := b.ActorFor(ctx, userID)
-	if errors.Is(err, fault.ErrUnauthorized) {
+	actor, err := b.ActorFor(ctx, userID)
+	if errors.Is(err, fault.ErrUnauthorized) { // the account is deleted or locked
 		return "", nil
 	}
 
-	return a.OrganizationID, err
+	return actor.OrganizationID, err
 }
 
 func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (string, error) {
@@ -136,17 +147,19 @@ func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (str
 	return people[userID].Name, err
 }
 
-// ListByIDs implements integrations.Accounts.
+// ListByIDs returns the users, as recipients of e-mails, by id.
 func (b integrationsAccounts) ListByIDs(ctx context.Context, ids []string) (map[string]integrations.Person, error) {
 	return userReader[integrations.Person](b).ByIDs(ctx, ids)
 }
 
-// integrationsPostings implements integrations.Postings.
+// integrationsPostings implements integrations.Postings: it renders the listings of webhooks.
 type integrationsPostings struct {
 	organizations identity.Organizations
 	publicURL     string
 }
 
+// View decodes the snapshot, which is the listing at the time of an event, and adds the present data
+// of its organization.
 func (b integrationsPostings) View(ctx context.Context, snapshot json.RawMessage) (integrations.JobView, error) {
 	var listing listings.Listing
 	if err := json.Unmarshal(snapshot, &listing); err != nil { //nolint:musttag // encoded by module listings in the same way

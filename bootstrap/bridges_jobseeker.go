@@ -22,7 +22,9 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// newSeekers builds the module from the storage and the adapters.
+// newSeekers builds module jobseeker from the storage and the adapters. The types below connect it
+// to the other modules: each implements a port (an interface) of jobseeker with the service of another
+// module.
 func newSeekers(
 	cfg *config.Config,
 	storage adapters.Storage,
@@ -102,30 +104,40 @@ func newSeekers(
 	return &service, checkDeps("jobseeker", service)
 }
 
-// seekersListings implements jobseeker.Listings.
+// seekersListings implements jobseeker.Listings with the service of module listings.
 type seekersListings struct{ *listings.Service }
 
 func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.Listing, error) {
-	ls, err := b.PublicMany(ctx, ids)
-	return newSeekersListings(ls), err
+	publicListings, err := b.PublicMany(ctx, ids)
+	return newSeekersListings(publicListings), err
 }
 
+// Briefs returns the short forms of listings, by listing id.
 func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]jobseeker.Brief, error) {
-	listingsByID, err := b.Service.Briefs(ctx, ids)
+	briefs, err := b.Service.Briefs(ctx, ids)
 
-	return list.ToMap(listingsByID, func(l listings.Brief) (string, jobseeker.Brief) {
-		return l.ID, jobseeker.Brief{Title: l.Title, Company: l.Company, Location: l.Location, Public: l.Public}
+	return list.ToMap(briefs, func(brief listings.Brief) (id string, seekersBrief jobseeker.Brief) {
+		return brief.ID, jobseeker.Brief{
+			Title:    brief.Title,
+			Company:  brief.Company,
+			Location: brief.Location,
+			Public:   brief.Public,
+		}
 	}), err
 }
 
+// ClosingBetween returns at most n public listings that come after from, in the order of their
+// deadlines and ids, and whose deadline is not after until.
 func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Closing, until time.Time, n int) ([]jobseeker.Closing, error) {
 	closing, err := b.Service.ClosingBetween(ctx, from.At, from.ID, until, n)
 
-	return list.Map(closing, func(l listings.Brief) jobseeker.Closing {
-		return jobseeker.Closing{At: l.Deadline, ID: l.ID, Title: l.Title}
+	return list.Map(closing, func(brief listings.Brief) jobseeker.Closing {
+		return jobseeker.Closing{At: brief.Deadline, ID: brief.ID, Title: brief.Title}
 	}), err
 }
 
+// Suggest returns the first n results of a search for the wanted listings, as candidates for
+// recommendations. A radius of zero stands for the default of the search.
 func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int) ([]jobseeker.Candidate, error) {
 	in := listings.FindInput{
 		Text:    w.Text,
@@ -142,9 +154,14 @@ func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int)
 	return list.Map(hits, func(h listings.Hit) jobseeker.Candidate { return newCandidate(h, isSpecialty) }), err
 }
 
-// newCandidate converts a hit of the search into a candidate for the suggestions.
+// newCandidate converts a hit of the search into a candidate for the recommendations. The function
+// isSpecialty reports whether the specialty of a listing is the wanted one.
 func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobseeker.Candidate {
 	listing := h.Listing
+
+	// The search reports the best match of each part of the query. So a part that it found in
+	// the text is in no other field.
+	isInTextOnly := func(m listings.Matched) bool { return m.How == search.HowText }
 
 	c := jobseeker.Candidate{
 		ID:             listing.ID,
@@ -156,7 +173,7 @@ func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobse
 		EmploymentType: listing.EmploymentType,
 		Miles:          h.Miles,
 		Filed:          isSpecialty(listing.Specialty),
-		InTitle:        !slices.ContainsFunc(h.Matched, func(m listings.Matched) bool { return m.How == search.HowText }),
+		InTitle:        !slices.ContainsFunc(h.Matched, isInTextOnly),
 	}
 	if listing.PostedAt != nil {
 		c.PostedAt = *listing.PostedAt
@@ -171,35 +188,39 @@ func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobse
 	return c
 }
 
+// Gather reads the listings into memory, to match them with many saved searches.
 func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.ListingBatch, error) {
-	g, err := b.Service.Gather(ctx, ids)
-	return seekersListingBatch{g}, err
+	gathered, err := b.Service.Gather(ctx, ids)
+	return seekersListingBatch{gathered}, err
 }
 
-// newPostings converts listings. A listing that was never posted has the time of its creation.
-func newSeekersListings(ls []listings.Listing) []jobseeker.Listing {
-	return list.Map(ls, func(l listings.Listing) jobseeker.Listing {
-		p := jobseeker.Listing{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: l.CreatedAt}
+// newSeekersListings converts listings. A listing that was never posted has the time of its creation.
+func newSeekersListings(fullListings []listings.Listing) []jobseeker.Listing {
+	return list.Map(fullListings, func(l listings.Listing) jobseeker.Listing {
+		converted := jobseeker.Listing{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: l.CreatedAt}
 		if l.PostedAt != nil {
-			p.PostedAt = *l.PostedAt
+			converted.PostedAt = *l.PostedAt
 		}
 
-		return p
+		return converted
 	})
 }
 
-// seekersListingBatch implements jobseeker.ListingBatch.
+// seekersListingBatch implements jobseeker.ListingBatch: listings in memory that saved searches are
+// matched with.
 type seekersListingBatch struct{ *listings.Gathered }
 
 func (b seekersListingBatch) Listings() []jobseeker.Listing {
 	return newSeekersListings(b.Gathered.Listings())
 }
 
+// Matching returns the indices of the listings that a search with the terms finds.
 func (b seekersListingBatch) Matching(ctx context.Context, t jobseeker.Terms) ([]int, error) {
 	return b.Gathered.Matching(ctx, listings.FindKey{Text: t.Query, Location: t.Location, ContractType: t.ContractType})
 }
 
-// seekersPlans implements jobseeker.Plans.
+// seekersPlans implements jobseeker.Plans with the subscriptions of module billing. It uses the
+// read-only Reader instead of the service, because it needs nothing else.
 type seekersPlans struct{ billing.Reader }
 
 func (b seekersPlans) Plan(ctx context.Context, userID string) (jobseeker.Plan, error) {
@@ -207,7 +228,7 @@ func (b seekersPlans) Plan(ctx context.Context, userID string) (jobseeker.Plan, 
 	return jobseeker.Plan{Tier: sub.Plan, Active: sub.Status == billing.Active}, err
 }
 
-// seekersApplied implements jobseeker.Applied.
+// seekersApplied implements jobseeker.Applied with the applications of module hiring.
 type seekersApplied struct{ *hiring.Service }
 
 func (b seekersApplied) Lately(ctx context.Context, userID string, n int) ([]string, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// newListings builds the module from the storage and the adapters.
+// newListings builds module listings from the storage, the adapters and the search engine.
 func newListings(
 	cfg *config.Config,
 	storage adapters.Storage,
@@ -44,18 +44,20 @@ func newListings(
 	return listings.New(deps), checkDeps("listings", deps)
 }
 
-// listingsOrganizations implements listings.Organizations.
+// listingsOrganizations implements listings.Organizations with the organizations of module identity.
 type listingsOrganizations struct{ *identity.Service }
 
 func (b listingsOrganizations) CompanyName(ctx context.Context, organizationID string) (string, error) {
 	return b.OrganizationName(ctx, organizationID)
 }
 
-// listingsSeekers implements listings.Seekers. It reads profiles from the repository: the
-// service of module jobseeker depends on module listings.
+// listingsSeekers implements listings.Seekers with the stored profiles of jobseekers. It reads them
+// from the repository, because the service of module jobseeker does not exist yet: it is built
+// later, from the service of module listings.
 type listingsSeekers struct{ jobseeker.Profiles }
 
+// HomeLocation returns the place from which the jobseeker searches, or "" if the profile has none.
 func (b listingsSeekers) HomeLocation(ctx context.Context, userID string) (string, error) {
-	p, err := b.Get(ctx, userID)
-	return p.Home(), err
+	profile, err := b.Get(ctx, userID)
+	return profile.Home(), err
 }

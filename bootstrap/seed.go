@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/adapters/argonhash"
 	"github.com/locumhq/locum/adapters/gazetteer"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/listings"
@@ -24,7 +25,9 @@ import (
 
 // seed fills an empty storage with organizations, users and n listings. The data is the
 // same every time, relative to the present day. It returns the accounts to sign in with.
-// The clock of the services is set to the times at which applications arrive and are decided.
+//
+// seed sets the clock, which the hiring service uses, to the times at which applications arrive
+// and are decided. It calls done with the size of each stored batch of listings.
 func seed(
 	ctx context.Context,
 	storage adapters.Storage,
@@ -78,18 +81,19 @@ type seeder struct {
 	rng     *rand.Rand
 	places  map[town]*listings.Place
 	orgs    []employer
-	orgDraw []int // indices of orgs: an organization of weight 2 is in it twice
+	orgDraw []int // indices of orgs for random choices: an organization of weight 2 is in it twice
 
+	// The applications go to the first organization only.
 	seekers   []string           // ids of the users who apply
-	open      []listings.Listing // listings of the first organization to which they apply
-	recruiter string             // id of the user who decides
-	lead      string             // name of the interviewer
+	open      []listings.Listing // its listings to which they apply
+	recruiter string             // id of its member who decides about the applications
+	lead      string             // name of its interviewer
 }
 
 // employer is an invented organization.
 type employer struct {
 	identity.Organization
-	*market
+	*market            // the towns, posts and texts of its country
 	setting     string // kind of workplace, such as hospital or care home
 	site        string // name of the workplace, for locations
 	towns       []town
@@ -97,9 +101,13 @@ type employer struct {
 }
 
 const (
-	listingsPerEmployer = 40 // on average, with at least one employer of each kind
-	maxEmployers        = 600
+	listingsPerEmployer = 40  // on average, with at least one employer of each kind
+	maxEmployers        = 600 // each has a demo admin: below maxDemoAccounts
 )
+
+// demoTowns are the towns of the first employer, to which the demo accounts belong. They are
+// neighbours, as the sites of one hospital trust are; random towns could be far from each other.
+var demoTowns = []string{"Leeds", "Bradford", "Wakefield"}
 
 // newSeeder returns a seeder with the employers of n listings and the places of all towns.
 func newSeeder(now time.Time, n int) *seeder {
@@ -109,7 +117,7 @@ func newSeeder(now time.Time, n int) *seeder {
 		rng:    rand.New(rand.NewPCG(2026, 1120)), //nolint:gosec // a fixed seed, so that the data is the same every time
 		places: map[town]*listings.Place{},
 	}
-	homes := map[string]int{}
+	homes := map[string]int{} // the numbers of employers by country
 
 	employers := min(max(n/listingsPerEmployer, len(seeder.Employers)), maxEmployers)
 	for i := range employers {
@@ -129,26 +137,30 @@ func newSeeder(now time.Time, n int) *seeder {
 	return seeder
 }
 
-// addEmployer adds employer number i. homes counts the employers of each country, so that
-// they get different towns.
+// addEmployer adds employer number i. homes counts the employers of each country: each of them
+// begins with another town.
 func (s *seeder) addEmployer(i int, homes map[string]int) {
 	template := s.Employers[i%len(s.Employers)]
 	founded := s.now.AddDate(-1, 0, 0)
 	market := s.Markets[template.Country]
 
 	org := employer{market: market, setting: template.Setting}
-	for k := range 1 + s.rng.IntN(4) {
+
+	townCount := 1 + s.rng.IntN(4)
+	for k := range townCount {
 		org.towns = append(org.towns, market.Towns[(homes[market.code]+k)%len(market.Towns)])
 	}
 
 	homes[market.code]++
 
-	if strings.Contains(template.Name, "{town}") {
+	isNamedAfterTown := strings.Contains(template.Name, "{town}")
+	if isNamedAfterTown {
 		org.towns = org.towns[:1]
 	}
 
-	if i == 0 {
-		org.towns = []town{market.townNamed("Leeds"), market.townNamed("Bradford"), market.townNamed("Wakefield")}
+	hasDemoAccounts := i == 0
+	if hasDemoAccounts {
+		org.towns = list.Map(demoTowns, market.townNamed)
 	}
 
 	home := org.towns[0].Name
@@ -159,15 +171,14 @@ func (s *seeder) addEmployer(i int, homes map[string]int) {
 	fill := strings.NewReplacer("{name}", name, "{town}", home)
 	org.site = fill.Replace(template.Site)
 	org.boilerplate = strings.Join(s.pickSome(market.Boilerplate, 2, 2), " ")
-	org.Organization, _ = identity.NewOrganization(
-		demoID(founded, "org", i),
-		"",
-		"",
-		s.uniqueOrgName(fill.Replace(template.Name), home),
-		"Healthcare",
-		s.pick(s.Sizes),
-		founded,
-	)
+	org.Organization = identity.Organization{
+		ID:        demoID(founded, "org", i),
+		Name:      s.uniqueOrgName(fill.Replace(template.Name), home),
+		Industry:  "Healthcare",
+		Size:      s.pick(s.Sizes),
+		CreatedAt: founded,
+		UpdatedAt: founded,
+	}
 	org.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", org.Name, home)
 	org.Website = "https://" + slugify(org.Name) + ".example"
 
@@ -177,7 +188,7 @@ func (s *seeder) addEmployer(i int, homes map[string]int) {
 	}
 }
 
-// townNamed returns the town with the name.
+// townNamed returns the town with the name, which the market must have.
 func (m *market) townNamed(name string) town {
 	hasName := func(t town) bool { return t.Name == name }
 	return m.Towns[slices.IndexFunc(m.Towns, hasName)]
@@ -192,11 +203,12 @@ func (m *market) formatAddress(t town) string {
 	return t.Name + " " + t.Code
 }
 
-// demoID returns a UUIDv7 of the time. The same name has the same id every time.
+// demoID returns the UUIDv7 of item number n of a kind: 48 bits of the time, and then bits of a hash
+// in place of random ones. So it returns the same id for the same arguments.
 func demoID(at time.Time, kind string, n int) string {
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %d", kind, n))
 	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16) // 48 bits of milliseconds
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16) // the upper 48 bits are the milliseconds
 	copy(id[6:], hash[:])
 
 	id[6] = id[6]&0x0f | 0x70 // version 7 (RFC 9562)
@@ -213,9 +225,12 @@ func (s *seeder) pick(items []string) string { return items[s.rng.IntN(len(items
 func (s *seeder) pickSome(items []string, minCount, maxCount int) []string {
 	count := min(minCount+s.rng.IntN(maxCount-minCount+1), len(items))
 
+	// Selection sampling: each item is picked with the probability missing / remaining, which
+	// gives all subsets of the size count the same probability.
 	var picked []string
 	for i, item := range items {
-		if remaining := len(items) - i; s.rng.IntN(remaining) < count-len(picked) {
+		missing, remaining := count-len(picked), len(items)-i
+		if s.rng.IntN(remaining) < missing {
 			picked = append(picked, item)
 		}
 	}
@@ -240,9 +255,11 @@ func slugify(name string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(name), isSeparator), "-")
 }
 
-// postingPeriod is the period in which the listings were posted.
+// postingPeriod returns the period in which the n listings were posted: about 100 a day, over at
+// least 45 days, and over less than the year for which the employers exist.
 func postingPeriod(n int) time.Duration {
-	return time.Duration(min(max(n/100, 45), 364)) * 24 * time.Hour
+	days := min(max(n/100, 45), 364)
+	return time.Duration(days) * 24 * time.Hour
 }
 
 // listings returns n listings in the order of posting.
@@ -252,8 +269,8 @@ func (s *seeder) listings(n int) iter.Seq[listings.Listing] {
 
 		at := s.now.Add(-postingPeriod(n))
 		for i := range n {
-			org, vacancy := s.pickVacancy(i)
-			listing := s.newListing(i, at.Truncate(time.Microsecond), org, vacancy)
+			org, post := s.pickPost(i)
+			listing := s.newListing(i, at.Truncate(time.Microsecond), org, post)
 			s.remember(listing)
 
 			if !yield(listing) {
@@ -265,9 +282,10 @@ func (s *seeder) listings(n int) iter.Seq[listings.Listing] {
 	}
 }
 
-// newListing returns listing number i, in which the employer advertises the vacancy.
-func (s *seeder) newListing(i int, postedAt time.Time, org *employer, vacancy *post) listings.Listing {
-	profession := org.Families[vacancy.Family]
+// newListing returns listing number i, in which the employer advertises the post: an occupation with its
+// titles and its pay in the country of the employer.
+func (s *seeder) newListing(i int, postedAt time.Time, org *employer, post *post) listings.Listing {
+	family := org.Families[post.Family]
 	place := org.towns[s.rng.IntN(len(org.towns))]
 	listing := listings.Listing{
 		ID:             demoID(postedAt, "listing", i),
@@ -282,26 +300,26 @@ func (s *seeder) newListing(i int, postedAt time.Time, org *employer, vacancy *p
 		UpdatedAt:      postedAt,
 	}
 	listing.Location = org.site + ", " + org.formatAddress(place)
-	listing.Remote = vacancy.IsRemote
+	listing.Remote = post.IsRemote
 
-	field := profession.Label
-	if vacancy.Specialties != "" {
-		listing.Specialty = s.pick(org.Specialties[vacancy.Specialties])
+	field := family.Label // the work in the texts: the specialty, or the profession for a post without one
+	if post.Specialties != "" {
+		listing.Specialty = s.pick(org.Specialties[post.Specialties])
 		listing.Department = listing.Specialty
 		field = listing.Specialty
 	}
 
-	patterns := org.Shifts[vacancy.Shifts]
+	patterns := org.Shifts[post.Shifts]
 	pattern := patterns[s.rng.IntN(len(patterns))]
-	s.setContract(&listing, org, vacancy, profession)
+	s.setContract(&listing, org, post, family)
 
 	if pattern.Label == "Part Time" && listing.EmploymentType == "full-time" {
 		listing.EmploymentType = "part-time"
 	}
 
-	title := s.pick(vacancy.Titles)
-	listing.Title = s.composeTitle(strings.ReplaceAll(title, "{specialty}", listing.Specialty), &listing, org, vacancy, pattern)
-	listing.Salary = s.choosePay(org.market, vacancy, listing.ContractType)
+	title := s.pick(post.Titles)
+	listing.Title = s.composeTitle(strings.ReplaceAll(title, "{specialty}", listing.Specialty), &listing, org, post, pattern)
+	listing.Salary = s.choosePay(org.market, post, listing.ContractType)
 	fill := strings.NewReplacer(
 		"{org}", org.Name,
 		"{town}", place.Name,
@@ -310,8 +328,8 @@ func (s *seeder) newListing(i int, postedAt time.Time, org *employer, vacancy *p
 		"{state}", region(listing.Place),
 	)
 
-	register := fill.Replace(profession.Registers[org.code])
-	for _, requirement := range s.pickSome(profession.Requirements, 2, 3) {
+	register := fill.Replace(family.Registers[org.code])
+	for _, requirement := range s.pickSome(family.Requirements, 2, 3) {
 		listing.Requirements = append(listing.Requirements, fill.Replace(requirement))
 	}
 
@@ -319,20 +337,22 @@ func (s *seeder) newListing(i int, postedAt time.Time, org *employer, vacancy *p
 
 	listing.Benefits = s.pickSome(org.Benefits, 3, 5)
 	for k, question := range s.pickSome(s.Questions, 0, 3) {
+		questionNumber := i*10 + k // unique, because a listing has fewer than ten questions
 		listing.Questions = append(listing.Questions, listings.Question{
-			ID:       demoID(postedAt, "question", i*10+k),
+			ID:       demoID(postedAt, "question", questionNumber),
 			Text:     question,
 			Required: k == 0,
 		})
 	}
 
-	listing.Description = fill.Replace(s.composeDescription(org, vacancy, profession, pattern))
+	listing.Description = fill.Replace(s.composeDescription(org, post, family, pattern))
 	s.setState(&listing)
 
 	return listing
 }
 
-// setState makes a few listings closed, inactive or a draft, and gives most a deadline.
+// setState makes one listing in 40 each closed, inactive and a draft, and gives six in ten a
+// deadline in the next two months.
 func (s *seeder) setState(listing *listings.Listing) {
 	switch s.rng.IntN(40) {
 	case 0:
@@ -346,19 +366,22 @@ func (s *seeder) setState(listing *listings.Listing) {
 	}
 
 	if s.rng.IntN(10) < 6 {
-		deadline := s.now.AddDate(0, 0, 3+s.rng.IntN(60)).Add(24*time.Hour - time.Second)
+		lastDay := s.now.AddDate(0, 0, 3+s.rng.IntN(60))
+		deadline := lastDay.Add(24*time.Hour - time.Second)
 		listing.Deadline = &deadline
 	}
 }
 
-// pickVacancy chooses an employer and a post. The first vacancies go through the
+// pickPost chooses an employer and a post for listing number i. The first listings go through the
 // occupations, so that a small board has each of them.
-func (s *seeder) pickVacancy(i int) (*employer, *post) {
+func (s *seeder) pickPost(i int) (*employer, *post) {
 	choose := func() (*employer, []*post) {
 		org := &s.orgs[s.orgDraw[s.rng.IntN(len(s.orgDraw))]]
 		return org, org.posts[org.setting]
 	}
 
+	// Choose employers until one has a post of occupation number i. The limit ends the loop for an
+	// occupation that no employer has.
 	for tries := 0; i < len(s.Occupations) && tries < 1000; tries++ {
 		org, posts := choose()
 
@@ -373,13 +396,17 @@ func (s *seeder) pickVacancy(i int) (*employer, *post) {
 	return org, posts[s.rng.IntN(len(posts))]
 }
 
-// setContract chooses the contract and its hours.
-func (s *seeder) setContract(listing *listings.Listing, org *employer, vacancy *post, profession *family) {
+// setContract chooses the contract and its hours. Contracts are permanent, temporary (to fill a
+// gap for a short time) or "contract" (for a fixed term).
+func (s *seeder) setContract(listing *listings.Listing, org *employer, post *post, family *family) {
 	listing.ContractType = s.pick([]string{"permanent", "permanent", "permanent", "permanent", "temporary", "temporary", "contract"})
-	isTooLong := vacancy.IsFixedTerm && listing.ContractType == "permanent"
 
-	isUnusualCover := profession.Cover == "permanent" && listing.ContractType == "temporary"
-	if isTooLong || isUnusualCover {
+	// A training post ends with the training, so it cannot be permanent. Professions whose gaps
+	// employers do not fill with temporary staff have no temporary posts. Both get a fixed term.
+	isPermanentTraining := post.IsFixedTerm && listing.ContractType == "permanent"
+	isTemporaryWithoutCover := family.Cover == "permanent" && listing.ContractType == "temporary"
+
+	if isPermanentTraining || isTemporaryWithoutCover {
 		listing.ContractType = "contract"
 	}
 
@@ -388,16 +415,18 @@ func (s *seeder) setContract(listing *listings.Listing, org *employer, vacancy *
 		return
 	}
 
+	// Temporary posts of the remaining professions, which locums fill, keep the hours chosen above.
 	switch {
 	case org.code == "US":
 		listing.EmploymentType = "per-diem"
-	case profession.Cover == "bank":
+	case family.Cover == "bank":
 		listing.EmploymentType = "bank"
 	}
 }
 
-// composeTitle adds to a title the specialty, band, contract and shift.
-func (s *seeder) composeTitle(title string, listing *listings.Listing, org *employer, vacancy *post, pattern shift) string {
+// composeTitle adds the specialty, the band (the pay grade of the NHS), the contract and the shift
+// to a title. It omits some of them at random, as employers do.
+func (s *seeder) composeTitle(title string, listing *listings.Listing, org *employer, post *post, pattern shift) string {
 	separator := " – "
 	if org.code == "US" {
 		separator = ", "
@@ -407,8 +436,8 @@ func (s *seeder) composeTitle(title string, listing *listings.Listing, org *empl
 		title += separator + listing.Specialty
 	}
 
-	if strings.HasPrefix(vacancy.Grade, "Band") && s.rng.IntN(2) == 0 {
-		title += ", " + vacancy.Grade
+	if strings.HasPrefix(post.Grade, "Band") && s.rng.IntN(2) == 0 {
+		title += ", " + post.Grade
 	}
 
 	switch {
@@ -418,7 +447,7 @@ func (s *seeder) composeTitle(title string, listing *listings.Listing, org *empl
 		title += separator + "Per Diem"
 	case listing.ContractType == "temporary":
 		title = "Locum " + title
-	case org.code == "US" && listing.ContractType == "contract" && vacancy.Family == "nurse":
+	case org.code == "US" && listing.ContractType == "contract" && post.Family == "nurse":
 		title = "Travel " + title
 	}
 
@@ -429,7 +458,7 @@ func (s *seeder) composeTitle(title string, listing *listings.Listing, org *empl
 	return title
 }
 
-// The hours of a full-time year.
+// The hours of a full-time year, to convert yearly pay to hourly pay.
 const (
 	hoursInEurope  = 1950
 	hoursInAmerica = 2080
@@ -441,54 +470,57 @@ const doctorsPay = 150_000
 // choosePay returns the pay of the post: by the hour for temporary work and, in the United
 // States, for contracts and about half of the other posts below a doctor's pay. It is yearly
 // for all others.
-func (s *seeder) choosePay(m *market, vacancy *post, contract string) *listings.Salary {
+func (s *seeder) choosePay(m *market, post *post, contract string) *listings.Salary {
 	salary := listings.Salary{Currency: m.Currency, Period: "year"}
 	isHourly := contract == "temporary"
 
 	hours := float64(hoursInEurope)
 	if m.code == "US" {
 		hours = hoursInAmerica
-		isHourly = isHourly || vacancy.High < doctorsPay && (contract == "contract" || s.rng.IntN(2) == 0)
+		isHourly = isHourly || post.High < doctorsPay && (contract == "contract" || s.rng.IntN(2) == 0)
 	}
 
+	// toMinor converts yearly pay to the pay of the period in cents or pence.
 	toMinor := func(yearly float64) *int64 { return new(int64(yearly) * 100) }
 	if isHourly {
 		salary.Period = "hour"
 
-		// In steps of 5 cents: 20 in a unit of the currency, and 2 because pay by the hour is a
-		// tenth higher.
+		// Pay by the hour is a tenth higher, and rounded down to 5 cents: there are 20 steps of
+		// 5 cents in a unit of the currency, and 22 with the additional tenth.
 		toMinor = func(yearly float64) *int64 { return new(int64(yearly/hours*22) * 5) }
 	}
 
-	salary.Min, salary.Max = toMinor(vacancy.Low), toMinor(vacancy.High)
+	salary.Min, salary.Max = toMinor(post.Low), toMinor(post.High)
 
 	return &salary
 }
 
-// composeDescription returns the text of a listing, with placeholders for the names.
-func (s *seeder) composeDescription(org *employer, vacancy *post, profession *family, pattern shift) string {
+// composeDescription returns the text of a listing: an opening, the duties, the shift pattern, the
+// grade, and the required entry in the register of the profession. newListing fills its placeholders,
+// such as {org}.
+func (s *seeder) composeDescription(org *employer, post *post, family *family, pattern shift) string {
 	var text strings.Builder
 	text.WriteString(s.pick(org.Openings) + "\n\nWhat you will do:\n")
 
-	for _, duty := range s.pickSome(profession.Duties, 3, 4) {
+	for _, duty := range s.pickSome(family.Duties, 3, 4) {
 		text.WriteString("- " + duty + ".\n")
 	}
 
 	text.WriteString("\n" + pattern.Sentence)
 
 	switch {
-	case strings.HasPrefix(vacancy.Grade, "Band"):
-		text.WriteString(" This is an Agenda for Change " + vacancy.Grade + " post.")
-	case vacancy.Grade != "":
-		text.WriteString(" The post is paid on the " + vacancy.Grade + " scale.")
+	case strings.HasPrefix(post.Grade, "Band"):
+		text.WriteString(" This is an Agenda for Change " + post.Grade + " post.")
+	case post.Grade != "":
+		text.WriteString(" The post is paid on the " + post.Grade + " scale.")
 	}
 
-	text.WriteString(" You will need " + profession.Registers[org.code] + ".\n\n" + org.boilerplate + " " + s.pick(org.Closings))
+	text.WriteString(" You will need " + family.Registers[org.code] + ".\n\n" + org.boilerplate + " " + s.pick(org.Closings))
 
 	return text.String()
 }
 
-// withArticle puts a or an before a title.
+// withArticle puts "a" or "an" before a title, which begins with a capital letter.
 func withArticle(title string) string {
 	if strings.ContainsRune("AEIO", rune(title[0])) {
 		return "an " + title

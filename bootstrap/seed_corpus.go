@@ -15,7 +15,7 @@ var corpusFile string
 type corpus struct {
 	// American has words in British English, each before the American one.
 	American []string
-	// Bands are the yearly pay of grades.
+	// Bands are the lowest and the highest yearly pay of grades.
 	Bands     map[string][2]float64
 	Sizes     []string
 	Questions []string
@@ -65,26 +65,29 @@ type employerKind struct {
 	Name, Site       string
 }
 
-// family is the shared data of the occupations of a profession. Cover is how employers
-// fill temporary posts: bank, locum, or permanent for none.
+// family is the shared data of the occupations of a profession, such as nursing.
 type family struct {
-	Label, Cover         string
-	Registers            map[string]string // by country
+	Label string
+	// Cover is how employers fill a gap for a short time: "bank" (with their own pool of staff),
+	// "locum" (with a substitute), or "permanent" if they do not.
+	Cover                string
+	Registers            map[string]string // the required entry in a professional register, by country
 	Requirements, Duties []string
 }
 
-// occupation is a concept of the search vocabulary that employers advertise.
+// occupation is a concept of the search vocabulary that employers advertise. Family, Shifts and
+// Specialties are keys of the maps of texts.
 type occupation struct {
 	Concept, Family, Shifts, Specialties string
-	IsRemote                             bool `json:"remote"`
-	IsFixedTerm                          bool `json:"fixedTerm"`
-	Weight                               int
-	Settings                             []string
+	IsRemote                             bool     `json:"remote"`
+	IsFixedTerm                          bool     `json:"fixedTerm"` // a training post, which ends with the training
+	Weight                               int      // how often it is advertised, in relation to others
+	Settings                             []string // the kinds of workplaces that have it
 	Posts                                []*post
 }
 
-// post is an occupation in one country with its titles and the yearly pay, if that is not
-// the one of a band.
+// post is an occupation in one country, with its titles. Low and High are the limits of its
+// yearly pay. For a grade of corpus.Bands, loadCorpus sets them.
 type post struct {
 	*occupation `json:"-"`
 	Country     string
@@ -93,8 +96,8 @@ type post struct {
 	Low, High   float64
 }
 
-// loadCorpus reads the corpus twice: the texts of the American market have American words and
-// spellings.
+// loadCorpus reads the corpus once for the shared data, and once more for the texts of each market:
+// those of the American market have American words and spellings.
 func loadCorpus() *corpus {
 	c := &corpus{}
 	decode(corpusFile, c)
@@ -118,7 +121,7 @@ func loadCorpus() *corpus {
 	for _, o := range c.Occupations {
 		for _, p := range o.Posts {
 			p.occupation = o
-			if pay, ok := c.Bands[p.Grade]; ok {
+			if pay, hasBand := c.Bands[p.Grade]; hasBand {
 				p.Low, p.High = pay[0], pay[1]
 			}
 
@@ -134,8 +137,9 @@ func loadCorpus() *corpus {
 	return c
 }
 
+// decode parses the corpus. It panics if the file is invalid, because it is a part of the program.
 func decode(text string, into any) {
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		panic(err) // the file is a part of the program
+		panic(err)
 	}
 }

@@ -31,7 +31,7 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 
 	seeder := newSeeder(time.Now().UTC(), 5_000)
 	for i := range 5_000 {
-		o, post := seeder.pickVacancy(i)
+		o, post := seeder.pickPost(i)
 		listing := seeder.newListing(i, seeder.now, o, post)
 		text := listing.Title + "\n" + listing.Location + "\n" + listing.Description
 		wordCount := len(strings.Fields(listing.Description))
@@ -125,7 +125,7 @@ func TestDemoListings_DefaultNumber_EveryRoleAndCountry(t *testing.T) {
 	require.Greater(t, len(titles), 150)
 
 	for i := range defaultNumber {
-		o, p := seeder.pickVacancy(i)
+		o, p := seeder.pickPost(i)
 		countries[o.code]++
 		concepts[p.Concept] = true
 	}

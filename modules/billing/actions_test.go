@@ -18,15 +18,18 @@ import (
 )
 
 // confirmingProvider is a payment provider whose payments wait until the payer confirms or
-// refuses them. Its webhooks have the body "USER KEY".
+// refuses them at the bank. Module billing chooses the key of a payment: it repeats the key to
+// continue the same payment. The provider's webhooks, which billing calls notices, report that a
+// payment has a new state. They have the body "USER KEY".
 type confirmingProvider struct {
 	billing.Payments
 	mu    sync.Mutex
 	state map[string]string // by key: waits, processing, paid, declined
-	bills []billing.Bill
+	bills []billing.Bill    // the calls of Charge
 }
 
-// Charge implements billing.Payments.
+// Charge creates the payment with the bill's key, or continues it, and returns the result that
+// belongs to its state. A bill with Abandon declines the payment if it still waits.
 func (p *confirmingProvider) Charge(_ context.Context, bill billing.Bill) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +56,7 @@ func (p *confirmingProvider) Charge(_ context.Context, bill billing.Bill) (strin
 	return "", &billing.ActionRequiredError{Action: action}
 }
 
-// ParseNotice implements billing.NoticeParser.
+// ParseNotice returns the owner and the key in the body of a webhook.
 func (p *confirmingProvider) ParseNotice(header func(string) string, body []byte) (billing.Notice, error) {
 	if header("Signature") != "valid" {
 		return billing.Notice{}, billing.ErrBadNotice
@@ -64,12 +67,21 @@ func (p *confirmingProvider) ParseNotice(header func(string) string, body []byte
 	return billing.Notice{Key: key, Owner: billing.Owner{Kind: billing.User, ID: userID}}, nil
 }
 
-// setState sets the state of the owner's newest payment and returns its key.
-func (p *confirmingProvider) setState(state string) (key string) {
+// newestKey returns the key of the newest payment.
+func (p *confirmingProvider) newestKey() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	key = p.bills[len(p.bills)-1].Key
+	return p.bills[len(p.bills)-1].Key
+}
+
+// setState sets the state of the newest payment and returns its key.
+func (p *confirmingProvider) setState(state string) (key string) {
+	key = p.newestKey()
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
 	p.state[key] = state
 
 	return key
@@ -114,8 +126,9 @@ func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 		me := newSeeker()
 		action := env.beginPayment(me, "premium", "pm_one")
 		require.Equal(t, action, env.beginPayment(me, "premium", "pm_one"), "a repeated request continues the payment")
-		require.Equal(t, action, env.beginPayment(me, "premium", ""))
+		require.Equal(t, action, env.beginPayment(me, "premium", ""), "without a method as well")
 
+		// The payment is pending, and the plan has not begun.
 		o := env.overview(me)
 		require.Equal(t, "basic", o.Subscription.Plan)
 		require.Len(t, o.History, 1)
@@ -123,14 +136,17 @@ func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 		require.Equal(t, env.clock.Now(), o.History[0].ActionAt)
 		require.Empty(t, env.takeChanges())
 
-		key := provider.setState("waits")
-		require.NoError(t, env.receiveWebhook(me, key), "a pending payment")
+		// Webhooks about an incomplete payment change nothing.
+		key := provider.newestKey()
+		require.NoError(t, env.receiveWebhook(me, key), "the payment waits for the payer")
 		provider.setState("processing")
 		require.NoError(t, env.receiveWebhook(me, key))
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.ErrorIs(t, err, billing.ErrUnderWay)
+
+		// Concurrent and late webhooks about the complete payment begin the plan once.
 		provider.setState("paid")
 
 		var requests sync.WaitGroup
@@ -160,6 +176,7 @@ func TestConfirm_RepeatedRequest_ReturnsTheResult(t *testing.T) {
 		require.Equal(t, "premium", env.subscribe(me, "premium", "pm_one").Plan)
 		require.Equal(t, []string{"started"}, env.takeChanges())
 
+		// Another payer has refused the payment.
 		other := newSeeker()
 		env.beginPayment(other, "premium", "pm_one")
 		provider.setState("declined")
@@ -187,7 +204,7 @@ func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
 		}
 
 		requests.Wait()
-		require.Len(t, provider.state, 1)
+		require.Len(t, provider.state, 1, "the number of payments")
 	})
 }
 
@@ -220,6 +237,8 @@ func TestConfirm_Unconfirmed_IsDeclinedAfterADay(t *testing.T) {
 
 		require.Equal(t, billing.Pending, env.overview(me).History[0].Status)
 		require.Empty(t, env.takeChanges())
+
+		// Abandon the payment when it is 25 hours old.
 		env.advance(2 * time.Hour)
 		require.Equal(t, billing.Declined, env.overview(me).History[0].Status)
 		require.Equal(t, []string{"payment-refused"}, env.takeChanges())
@@ -227,7 +246,7 @@ func TestConfirm_Unconfirmed_IsDeclinedAfterADay(t *testing.T) {
 		calls := len(provider.bills)
 		require.Less(t, calls, 40, "few calls in 25 hours")
 		env.advance(day)
-		require.Len(t, provider.bills, calls)
+		require.Len(t, provider.bills, calls, "no calls after the payment was abandoned")
 	})
 }
 
@@ -238,31 +257,33 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
+		first := provider.newestKey()
 
-		first := provider.setState("waits")
-
+		// A purchase with another method.
 		env.beginPayment(me, "premium", "pm_two")
 		require.Equal(t, "declined", provider.state[first])
+		second := provider.newestKey()
 
-		second := provider.setState("waits")
-
+		// A purchase of another plan.
 		env.beginPayment(me, "gold", "pm_two")
 		require.Equal(t, "declined", provider.state[second])
+		third := provider.newestKey()
 
-		third := provider.setState("waits")
+		// A change of the method.
 		sub, err := env.UseMethod(t.Context(), me, "pm_three")
 		require.NoError(t, err)
 		require.Equal(t, "pm_three", sub.Method.ID)
 		require.Equal(t, "declined", provider.state[third])
-		env.beginPayment(me, "gold", "")
 
-		fourth := provider.setState("waits")
+		// A cancellation.
+		env.beginPayment(me, "gold", "")
+		fourth := provider.newestKey()
 		_, err = env.Cancel(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, "declined", provider.state[fourth])
 		require.Equal(t, []string{"payment-method-changed"}, env.takeChanges())
 
-		// A payment that was confirmed in the meantime counts.
+		// A payment that the payer has confirmed before the next purchase counts.
 		env.beginPayment(me, "premium", "")
 		provider.setState("paid")
 		env.clock.Advance(time.Minute)
@@ -276,14 +297,17 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 // confirmed: the plan stays, and an e-mail requests the confirmation within 24 hours.
 func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
+		// Pay for the first month.
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
 		provider.setState("paid")
 
 		sub := env.subscribe(me, "premium", "")
 		env.takeChanges()
+
+		// The renewal has to be confirmed.
 		env.advanceTo(sub.ExpiresAt)
-		require.True(t, provider.bills[len(provider.bills)-1].Unattended)
+		require.True(t, provider.bills[len(provider.bills)-1].Unattended, "the payer is absent")
 
 		o := env.overview(me)
 		require.Equal(t, billing.PastDue, o.Subscription.Status)
@@ -292,6 +316,7 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 		require.Equal(t, []string{"payment-unconfirmed"}, env.takeChanges())
 		require.Contains(t, env.sent[len(env.sent)-1].Text, "confirm the payment for the Premium plan")
 
+		// The payer continues the payment and confirms it.
 		env.beginPayment(me, "premium", "")
 		require.False(t, provider.bills[len(provider.bills)-1].Unattended, "the payer is present")
 		require.NoError(t, env.receiveWebhook(me, provider.setState("paid")))
@@ -301,7 +326,8 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 		require.True(t, o.Subscription.ExpiresAt.After(sub.ExpiresAt))
 		require.Equal(t, []string{"renewed"}, env.takeChanges())
 
-		// Unconfirmed, it counts as declined, and a later one is charged.
+		// Without a confirmation, the next renewal counts as declined after a day. The day after, it
+		// is tried again with a new payment, which the payer confirms.
 		env.advanceTo(o.Subscription.ExpiresAt)
 
 		for range 25 {
@@ -320,13 +346,14 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 // abandons an unconfirmed renewal and is charged instead.
 func TestConfirm_PastDueWithAnotherMethod_ReplacesTheRenewal(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
+		// The first month is paid, and the renewal has to be confirmed.
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
 		provider.setState("paid")
 		env.advanceTo(env.subscribe(me, "premium", "").ExpiresAt)
 		env.takeChanges()
 
-		renewal := provider.setState("waits")
+		renewal := provider.newestKey()
 		_, err := env.UseMethod(t.Context(), me, "pm_two")
 		require.ErrorIs(t, err, billing.ErrActionRequired)
 		require.Equal(t, "declined", provider.state[renewal])
@@ -379,28 +406,27 @@ func TestConfirm_DeletedAccount_AbandonsThePayment(t *testing.T) {
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
 
-		key := provider.setState("waits")
-
+		key := provider.newestKey()
 		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		require.NoError(t, env.receiveWebhook(me, key), "a payment of a deleted owner")
 		env.advance(time.Hour)
 		require.Equal(t, "declined", provider.state[key])
 
 		calls := len(provider.bills)
-
 		env.advance(2 * day)
-		require.Len(t, provider.bills, calls)
+		require.Len(t, provider.bills, calls, "no more calls")
 	})
 }
 
 // TestReceiveNotice_Refused checks that webhooks without a valid signature are refused, that
-// valid ones about unknown owners and payments are ignored, and that a provider without
-// webhooks is reported.
+// valid ones about unknown owners and payments are ignored, and that a provider that
+// sends no webhooks and does not collect payment methods is reported.
 func TestReceiveNotice_Refused(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
 
+		// A webhook about a paid payment would begin the plan, if its signature were valid.
 		key := provider.setState("paid")
 		unsigned := func(string) string { return "" }
 		require.ErrorIs(t, env.ReceiveNotice(t.Context(), unsigned, []byte(me.UserID+" "+key)), billing.ErrBadNotice)
@@ -412,20 +438,22 @@ func TestReceiveNotice_Refused(t *testing.T) {
 		require.NoError(t, env.receiveBody("malformed-owner "+key))
 		require.Len(t, provider.bills, calls, "none of these webhooks causes a call to the provider")
 
-		// The sandbox has no webhooks.
+		// The provider of testEnv sends no webhooks, and it does not collect payment methods.
 		env.Payments = provider.Payments
 		require.ErrorIs(t, env.receiveWebhook(me, key), billing.ErrNoNotices)
 
 		_, err := env.SetUpMethod(t.Context(), me)
 		require.ErrorIs(t, err, billing.ErrNoCollector)
 
-		_, err = env.SetUpMethod(t.Context(), auth.Actor{UserID: me.UserID})
+		hasNoRole := auth.Actor{UserID: me.UserID}
+		_, err = env.SetUpMethod(t.Context(), hasNoRole)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }
 
 // TestConfirm_Sandbox_IsConfirmedByItself checks that a payment of the sandbox that needs a
-// confirmation is confirmed after a while, so that developers can try it without a bank.
+// confirmation is confirmed after a while, so that developers can try it without a bank. It also
+// checks that the sandbox itself accepts the collection of a payment method.
 func TestConfirm_Sandbox_IsConfirmedByItself(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()

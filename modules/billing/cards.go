@@ -40,16 +40,14 @@ func HoldsCardNumber(body []byte) bool {
 }
 
 // containsCardNumber reports whether the text contains a number that isCardNumber recognizes.
-// Spaces and dashes do not end a number.
+// Spaces and dashes inside of a number are ignored.
 func containsCardNumber(text string) bool {
 	var digits []byte
 	for i := range len(text) {
 		switch c := text[i]; {
 		case c >= '0' && c <= '9':
 			digits = append(digits, c-'0')
-		case (c == ' ' || c == '-') && len(digits) > 0:
-
-			// A separator does not end the number.
+		case (c == ' ' || c == '-') && len(digits) > 0: // a separator does not end the number
 		default:
 			if isCardNumber(digits) {
 				return true
@@ -70,13 +68,13 @@ func isCardNumber(digits []byte) bool {
 		return false
 	}
 
-	sum, double := 0, false
+	sum, double := 0, false // the last digit is not doubled
 	for i := len(digits) - 1; i >= 0; i-- {
 		d := int(digits[i])
 		if double {
 			d *= 2
 			if d > 9 {
-				d -= 9
+				d -= 9 // the sum of the two digits of the doubled number
 			}
 		}
 
@@ -108,8 +106,9 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		return sub, err
 	}
 
-	if sub.Status == PastDue {
-		return s.choose(ctx, o, ChooseInput{PlanID: sub.Plan, PaymentMethodID: methodID}, false)
+	if sub.Status == PastDue { // choosing the same plan charges the new method
+		const allowCheaper = false
+		return s.choose(ctx, o, ChooseInput{PlanID: sub.Plan, PaymentMethodID: methodID}, allowCheaper)
 	}
 
 	method, err := s.attach(ctx, o, methodID)
@@ -117,7 +116,8 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		return Subscription{}, err
 	}
 
-	if err := s.abandonOther(ctx, o, "", ""); err != nil {
+	const noPlan, anyMethod = "", "" // so that every payment which awaits the payer is abandoned
+	if err := s.abandonOther(ctx, o, noPlan, anyMethod); err != nil {
 		return Subscription{}, err
 	}
 

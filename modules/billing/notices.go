@@ -7,8 +7,8 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// ReceiveNotice handles a webhook of the payment provider: it reads the result of the charge
-// from the provider and stores it. It returns ErrNoNotices or ErrBadNotice for a webhook that
+// ReceiveNotice handles a notice (a webhook of the payment provider, which reports that a payment may
+// have changed): it reads the result of the charge from the provider and stores it. It returns ErrNoNotices or ErrBadNotice for a webhook that
 // it cannot handle. After another error, the provider should send the webhook again.
 func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) string, body []byte) error {
 	parser, ok := s.Payments.(NoticeParser)
@@ -21,11 +21,13 @@ func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) st
 		return err
 	}
 
-	ownerID, ok := id.Canonical(n.Owner.ID)
-	if !ok || n.Owner.Kind != User && n.Owner.Kind != Application {
-		return nil // a payment of another service with the same provider
+	ownerID, isID := id.Canonical(n.Owner.ID)
+	isOurs := isID && (n.Owner.Kind == User || n.Owner.Kind == Application)
+	if !isOurs { // a payment of another service with the same provider
+		return nil
 	}
 
+	// A notice about another charge than the pending one is late: the result is stored already.
 	c, err := s.pendingCharge(ctx, Owner{n.Owner.Kind, ownerID})
 	if err != nil || c == nil || c.ID != n.Key || s.isFirstCall(*c) {
 		return err

@@ -15,8 +15,8 @@ import (
 // renewBatch is the number of due subscriptions, or charges, that are read at once.
 const renewBatch = 100
 
-// Renew ends and renews due subscriptions, and continues pending charges whose result is not
-// known. Errors of one owner do not affect other owners.
+// Renew ends and renews due subscriptions, and continues pending charges (payments without a
+// result) that are due. Errors of one owner do not affect other owners.
 func (s *Service) Renew(ctx context.Context) error {
 	var errs []error
 
@@ -25,8 +25,10 @@ func (s *Service) Renew(ctx context.Context) error {
 		return err
 	}
 
+	const attended = false // no payer waits for the results
+
 	for _, c := range pending {
-		if _, err := s.claimAndCollect(ctx, c, false); ignoreExpected(err) != nil {
+		if _, err := s.claimAndCollect(ctx, c, attended); ignoreExpected(err) != nil {
 			errs = append(errs, fmt.Errorf("charge %s: %w", c.ID, err))
 		}
 	}
@@ -56,7 +58,8 @@ func (s *Service) Renew(ctx context.Context) error {
 	}
 }
 
-// renewOne ends or renews a due subscription. A declined payment is not an error.
+// renewOne ends or renews a due subscription. The owner exists unless their account was deleted. A
+// declined payment is not an error.
 func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 	if !exists { // the owner was deleted during a payment
 		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.erase(ctx, o) })
@@ -93,6 +96,7 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 			return s.updateAndRecord(ctx, sub, change)
 		}
 
+		// If this process crashes, Renew looks at the subscription again at NextAt.
 		sub.NextAt = now.Add(retryDelay(0))
 		if pending != nil { // Renew continues the charge at its own NextAt
 			sub.NextAt = latest(pending.NextAt, sub.NextAt)
@@ -108,6 +112,8 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 			return nil
 		}
 
+		// The new period begins where the paid one ends, and ends in the future even if the
+		// renewal is late.
 		charge = &Charge{
 			ID:          s.NewID(),
 			Owner:       o,
@@ -128,7 +134,9 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 		return cmp.Or(err, unpayableErr)
 	}
 
-	_, err = s.claimAndCollect(ctx, *charge, false)
+	const attended = false
+
+	_, err = s.claimAndCollect(ctx, *charge, attended)
 
 	return ignoreExpected(err)
 }
@@ -181,22 +189,25 @@ func (s *Service) getResult(ctx context.Context, charge Charge) (Subscription, e
 	return s.Subscriptions.Get(ctx, charge.Owner)
 }
 
-// claimAndCollect claims a pending charge and collects it. It fails with errInProgress if
-// another caller has claimed the charge. The payer waits for the result if attended is true.
+// claimAndCollect claims a pending charge and collects it. A claim increments the stored number of
+// attempts, which only one of several concurrent callers can do, and sets the time of the next
+// attempt. claimAndCollect fails with errInProgress if another caller has claimed the charge. The
+// payer waits for the result if attended is true.
 func (s *Service) claimAndCollect(ctx context.Context, charge Charge, attended bool) (sub Subscription, err error) {
-	// The account was deleted before the first call.
+	// If the account was deleted before the first call, the provider does not know the payment: it
+	// is declined without a call.
 	if charge.Owner.Kind == DeletedOwner && charge.Attempts == 0 {
 		charge.Status, charge.Method = Declined, Method{}
 		return sub, s.updateCharge(ctx, charge)
 	}
 
-	claim := charge
-	claim.NextAt = s.Clock.Now().Add(retryDelay(charge.Attempts))
-	claim.Attempts++
+	claimed := charge
+	claimed.NextAt = s.Clock.Now().Add(retryDelay(charge.Attempts))
+	claimed.Attempts++
 	var isClaimed bool
 
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		isClaimed, err = s.Charges.Update(ctx, claim)
+		isClaimed, err = s.Charges.Update(ctx, claimed)
 		return err
 	})
 	if err != nil {
@@ -207,7 +218,7 @@ func (s *Service) claimAndCollect(ctx context.Context, charge Charge, attended b
 		return s.getResult(ctx, charge)
 	}
 
-	return s.collect(ctx, claim, attempt{attended: attended})
+	return s.collect(ctx, claimed, attempt{attended: attended})
 }
 
 // callTimeout is the time limit for a call to the provider. Banks take seconds to answer. It
@@ -233,8 +244,9 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 	defer cancel()
 
 	receipt, err := s.Payments.Charge(callCtx, s.bill(charge, a))
-	outcome := err
+	outcome := err // returned after the result is stored
 
+	// Only a payment and a refusal are results. After any other outcome, the charge stays pending.
 	_, isAction := errors.AsType[*ActionRequiredError](err)
 	switch {
 	case err == nil:
@@ -253,11 +265,22 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 
 	// The result is stored even if the request was cancelled.
 	ctx = context.WithoutCancel(ctx)
-	if charge.Owner.Kind == DeletedOwner {
+	if charge.Owner.Kind == DeletedOwner { // there is no subscription to change
 		charge.Method = Method{}
 		return sub, cmp.Or(s.updateCharge(ctx, charge), outcome)
 	}
 
+	sub, err = s.storeResult(ctx, charge, a)
+	if err != nil && !errors.Is(err, errHasResult) {
+		return sub, err
+	}
+
+	return sub.At(s.Clock.Now()), outcome
+}
+
+// storeResult stores a charge that is paid or declined together with its consequences for the
+// subscription. It fails with errHasResult if a result is stored already.
+func (s *Service) storeResult(ctx context.Context, charge Charge, a attempt) (sub Subscription, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.Subscriptions.Lock(ctx, charge.Owner); err != nil {
 			return err
@@ -274,13 +297,16 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 		now, change := s.Clock.Now(), ""
 		switch {
 		case charge.Status == Paid:
+			// A purchase begins a new plan if the previous one has expired. A renewal continues
+			// the plan even if it is late.
 			if !charge.Renewal {
 				sub = sub.At(now)
 			}
 
 			change = sub.applyPaid(charge)
 		case a.abandon && charge.Renewal:
-			// An abandoned renewal counts as declined, because it must not extend the plan.
+			// An abandoned renewal counts as declined, because it must not extend the plan. The
+			// payer is not notified of it, unless the plan has ended.
 			change = sub.applyDeclined(now)
 			if change == event.SubscriptionPaymentFailed {
 				return s.Subscriptions.Update(ctx, sub)
@@ -290,6 +316,8 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 		case charge.Renewal:
 			change = sub.applyDeclined(now)
 		case !a.attended:
+			// The payer of a purchase has left before the result. The event names the plan of
+			// the purchase; the subscription does not change.
 			refused := sub.At(now)
 			refused.Plan = charge.Plan
 			return s.recordChange(ctx, refused, event.SubscriptionRefused)
@@ -301,17 +329,16 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 
 		return s.updateAndRecord(ctx, sub, change)
 	})
-	if err != nil && !errors.Is(err, errHasResult) {
-		return sub, err
-	}
 
-	return sub.At(s.Clock.Now()), outcome
+	return sub, err
 }
 
 // bill returns the request to the provider. A renewal is unattended, unless the payer is
-// confirming it.
+// confirming it. A payment is abandoned if the payer has decided against it, has not confirmed it in
+// time, or is deleted.
 func (s *Service) bill(c Charge, a attempt) Bill {
 	isExpired := c.awaitsPayer() && s.Clock.Now().Sub(c.ActionAt) >= confirmTimeout
+	cannotBeConfirmed := c.awaitsPayer() && c.Owner.Kind == DeletedOwner
 
 	return Bill{
 		Key:         c.ID,
@@ -321,7 +348,7 @@ func (s *Service) bill(c Charge, a attempt) Bill {
 		Description: s.describe(c),
 		CreatedAt:   c.CreatedAt,
 		Unattended:  c.Renewal && (!a.attended || !c.awaitsPayer()),
-		Abandon:     a.abandon || isExpired || c.awaitsPayer() && c.Owner.Kind == DeletedOwner,
+		Abandon:     a.abandon || isExpired || cannotBeConfirmed,
 	}
 }
 
@@ -332,9 +359,9 @@ func (s *Service) storeAction(ctx context.Context, charge Charge) error {
 		return nil
 	}
 
-	charge.Attempts++
-
 	charge.ActionAt = s.Clock.Now()
+	charge.Attempts++ // Charges.Update stores a pending charge only with one attempt more
+
 	if !charge.Renewal || charge.Owner.Kind == DeletedOwner {
 		return s.updateCharge(ctx, charge)
 	}
@@ -358,12 +385,17 @@ func (s *Service) storeAction(ctx context.Context, charge Charge) error {
 // plan and method. An empty method matches every method.
 func (s *Service) abandonOther(ctx context.Context, o Owner, planID, methodID string) error {
 	c, err := s.pendingCharge(ctx, o)
-	if err != nil || c == nil || !c.awaitsPayer() || c.Plan == planID && (methodID == "" || methodID == c.Method.ID) {
+	if err != nil || c == nil || !c.awaitsPayer() {
 		return err
 	}
 
+	isSamePayment := c.Plan == planID && (methodID == "" || methodID == c.Method.ID)
+	if isSamePayment {
+		return nil
+	}
+
 	_, err = s.collect(ctx, *c, attempt{attended: true, abandon: true})
-	if errors.Is(err, ErrDeclined) {
+	if errors.Is(err, ErrDeclined) { // the payment is abandoned
 		return nil
 	}
 

@@ -105,16 +105,21 @@ type ChooseInput struct {
 // confirmation, the same call returns the result. A call with another plan or method abandons
 // the payment.
 func (s *Service) Create(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
-	return s.chooseOwn(ctx, by, in, true)
+	const allowCheaper = true
+
+	return s.chooseOwn(ctx, by, in, allowCheaper)
 }
 
 // Upgrade moves the caller to a more expensive plan and credits the rest of the
 // present period. Cheaper plans are rejected.
 func (s *Service) Upgrade(ctx context.Context, by auth.Actor, in ChooseInput) (Subscription, error) {
-	return s.chooseOwn(ctx, by, in, false)
+	const allowCheaper = false
+
+	return s.chooseOwn(ctx, by, in, allowCheaper)
 }
 
-// chooseOwn is choose for the caller.
+// chooseOwn puts the caller on a plan. It calls choose after it has checked that the caller is a
+// jobseeker.
 func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, allowCheaper bool) (Subscription, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Subscription{}, err
@@ -127,7 +132,9 @@ func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, 
 // current period is credited; a cheaper plan is not charged but lasts longer. The free plan
 // ends the paid plan with its period.
 func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subscription, error) {
-	return s.choose(ctx, o, in, true)
+	const allowCheaper = true
+
+	return s.choose(ctx, o, in, allowCheaper)
 }
 
 // choose puts the owner on a plan, and collects the payment if one is needed. If allowCheaper
@@ -142,7 +149,7 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, allowChea
 		return Subscription{}, fault.InvalidField("planId", "is no upgrade; cancel the subscription to return to it")
 	}
 
-	var method Method
+	var method Method // zero for the stored method
 	if in.PaymentMethodID != "" {
 		if method, err = s.attach(ctx, o, in.PaymentMethodID); err != nil {
 			return Subscription{}, err
@@ -153,12 +160,13 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, allowChea
 		return s.cancel(ctx, o, method)
 	}
 
+	// A payment for another plan or method must not be confirmed after this choice.
 	if err := s.abandonOther(ctx, o, plan.ID, method.ID); err != nil {
 		return Subscription{}, err
 	}
 
 	var sub Subscription
-	var charge *Charge
+	var charge *Charge // nil if nothing has to be paid
 
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		sub, charge, err = s.openCharge(ctx, o, plan, method, allowCheaper)
@@ -171,32 +179,39 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, allowChea
 	return s.completeCharge(ctx, *charge)
 }
 
-// completeCharge collects a pending charge while the payer waits. If another caller is
-// collecting the charge, it waits for the result of that call. If that call gets no result, it
-// collects the charge itself.
+// completeCharge collects a pending charge (a stored payment without a result) while the payer waits.
+// To collect a charge, a caller first claims it: only one of several concurrent callers can, until
+// NextAt of the charge. If another caller has claimed the charge, completeCharge waits for its
+// result. If that caller gets no result, completeCharge collects the charge itself.
 func (s *Service) completeCharge(ctx context.Context, charge Charge) (Subscription, error) {
 	if charge.awaitsPayer() {
 		return s.collect(ctx, charge, attempt{attended: true})
 	}
 
-	if charge.Attempts == 0 || !charge.NextAt.After(s.Clock.Now()) {
+	// Collect the charge, unless the claim of another caller is still valid.
+	isFirstAttempt := charge.Attempts == 0
+	isDue := !charge.NextAt.After(s.Clock.Now())
+
+	if isFirstAttempt || isDue {
 		sub, err := s.claimAndCollect(ctx, charge, true)
 		if !errors.Is(err, errInProgress) {
 			return sub, err
 		}
 	}
 
+	// Otherwise wait for the result of the other caller.
 	sub, err := s.awaitResult(ctx, charge)
 	if !errors.Is(err, errInProgress) {
 		return sub, err
 	}
 
+	// The other caller has no result yet: continue with the charge as it is stored now.
 	pending, err := s.pendingCharge(ctx, charge.Owner)
 	if err != nil {
 		return sub, err
 	}
 
-	if pending == nil || pending.ID != charge.ID {
+	if pending == nil || pending.ID != charge.ID { // the result has been stored since the last poll
 		return s.getResult(ctx, charge)
 	}
 
@@ -212,13 +227,14 @@ func (s *Service) completeCharge(ctx context.Context, charge Charge) (Subscripti
 	return sub, err
 }
 
-// awaitResult polls for 3 s, because most payments take less.
+// awaitResult polls every 50 ms for 3 s, because most payments take less.
 const (
 	pollEvery = 50 * time.Millisecond
 	maxPolls  = 60
 )
 
-// awaitResult polls for the result of a concurrent call of the provider.
+// awaitResult polls for the result of a concurrent call of the provider. It fails with
+// errInProgress if there is none in time, or if the payer has to confirm the payment.
 func (s *Service) awaitResult(ctx context.Context, c Charge) (Subscription, error) {
 	for range maxPolls {
 		sub, err := s.getResult(ctx, c)
@@ -269,7 +285,8 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 
 	// The owner has the plan already: the request can only change the payment method and undo a
 	// cancellation.
-	if sub.Plan == plan.ID && sub.ExpiresAt.After(now) {
+	hasPlan := sub.Plan == plan.ID && sub.ExpiresAt.After(now)
+	if hasPlan {
 		changed, resumed := sub.setMethod(method), sub.resume()
 		return sub, nil, s.updateAndRecord(ctx, sub, changed, resumed)
 	}
@@ -290,6 +307,8 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 		CreatedAt:   now,
 		NextAt:      now.Add(retryDelay(0)),
 	}
+
+	// Credit the rest of another paid plan.
 	if sub.Plan != o.Free() && sub.Plan != plan.ID {
 		// A plan that the settings do not contain any more costs nothing, so there is no credit
 		// for it.
@@ -342,7 +361,8 @@ func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, erro
 // cancel ends the owner's plan with its paid period. It stores the payment method unless the
 // method is zero.
 func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subscription, err error) {
-	if err := s.abandonOther(ctx, o, "", ""); err != nil {
+	const noPlan, anyMethod = "", "" // so that every payment which awaits the payer is abandoned
+	if err := s.abandonOther(ctx, o, noPlan, anyMethod); err != nil {
 		return sub, err
 	}
 
@@ -354,7 +374,7 @@ func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subsc
 		now := s.Clock.Now()
 		sub = sub.At(now)
 
-		var changed string
+		var changed string // the change for the event, "" for none
 		if method.ID != "" {
 			changed = sub.setMethod(method)
 		}
@@ -400,7 +420,8 @@ func (s *Service) lockUnlessPurchasing(ctx context.Context, o Owner) (Subscripti
 	return sub, nil
 }
 
-// errUnderWay returns ErrUnderWay with the time after which a client may try again.
+// errUnderWay returns ErrUnderWay with the time after which a client may try again: the delay after
+// which Renew makes the next call for a new charge.
 func errUnderWay() error { return ErrUnderWay.WithRetryAfter(retryDelay(0)) }
 
 // updateAndRecord stores the subscription and records the changes. It ignores empty changes.
@@ -464,7 +485,7 @@ func (s *Service) Periodic() []task.Periodic {
 
 // describe returns the text of the charge on the payer's statement.
 func (s *Service) describe(c Charge) string {
-	plan, _ := s.plan(c.Plan)
+	plan, _ := s.plan(c.Plan) // a plan that is not sold any more has an empty name
 	return fmt.Sprintf("%s, %s to %s", plan.Name, formatDate(c.PeriodStart), formatDate(c.PeriodEnd))
 }
 

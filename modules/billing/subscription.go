@@ -55,7 +55,8 @@ type Subscription struct {
 	AnchorAt time.Time
 	// ExpiresAt is the end of the paid period. It is zero on a free plan.
 	ExpiresAt time.Time
-	// NextAt is the time at which Renew processes the subscription, or zero.
+	// NextAt is the time at which Renew (the periodic task that ends and renews subscriptions)
+	// processes the subscription, or zero.
 	NextAt time.Time
 	// Failures counts the declined charges since the last successful one.
 	Failures int
@@ -155,8 +156,9 @@ func (s *Subscription) resume() (change string) {
 // length depends on it.
 func (s *Subscription) switchTo(plan Plan, credit int64, now time.Time) {
 	month := addMonths(now, 1).Sub(now)
+	paidTime := time.Duration(float64(month) * float64(credit) / float64(plan.Price.Minor))
 	s.Plan, s.AutoRenew = plan.ID, true
-	s.ExpiresAt = now.Add(time.Duration(float64(month) * float64(credit) / float64(plan.Price.Minor))).Truncate(time.Microsecond)
+	s.ExpiresAt = now.Add(paidTime).Truncate(time.Microsecond) // stored times have microseconds
 	s.AnchorAt, s.NextAt = s.ExpiresAt, s.ExpiresAt
 }
 
@@ -166,7 +168,7 @@ func (s *Subscription) applyDeclined(now time.Time) (change string) {
 	switch {
 	case s.Plan == s.Owner.Free():
 		return ""
-	case !s.AutoRenew || s.Failures >= len(renewalRetryDelays):
+	case !s.AutoRenew || s.Failures >= len(renewalRetryDelays): // cancelled, or tried often enough
 		s.end()
 		return event.SubscriptionLapsed
 	}

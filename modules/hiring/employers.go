@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
@@ -22,7 +21,7 @@ func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (
 	return s.FindReceived(ctx, by, StatsInput{}, r)
 }
 
-// FindReceived lists the applications to the organization's listings that match the input,
+// FindReceived lists the applications to the organization's listings that the input selects,
 // newest first.
 func (s *Service) FindReceived(ctx context.Context, by auth.Actor, in StatsInput, r page.Request) (page.Result[View], error) {
 	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID()); err != nil {
@@ -87,8 +86,10 @@ type Refusal struct {
 
 const (
 	// MaxBatch is the maximum number of decisions of a batch.
-	MaxBatch  = 100
-	maxEchoed = 200 // characters of invalid input that are returned
+	MaxBatch = 100
+	// maxEchoed is the number of characters of refused input that a response repeats. It
+	// keeps the response small.
+	maxEchoed = 200
 )
 
 // truncate returns the first maxEchoed characters of the text.
@@ -166,7 +167,8 @@ func (s *Service) DecideBatch(
 	return updated, refused, nil
 }
 
-// refusalMessage returns the message of a refused decision, which names the field if there is one.
+// refusalMessage returns the message of a refused decision. If a field of the decision is invalid, the
+// message consists of the name of the (first) field and what is wrong with it.
 func refusalMessage(f *fault.Error) string {
 	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 {
 		return f.Fields[0].Name + " " + f.Fields[0].Message
@@ -183,17 +185,18 @@ func (s *Service) decide(
 	by auth.Actor,
 	decisions []Decision,
 ) (updated []Decision, failed map[int]*fault.Error, err error) {
-	// A malformed id has an empty canonical form. No application has it, so that it is left out
-	// of the query.
-	ids := list.Distinct(decisions, func(d Decision) string { canonicalID, _ := id.Canonical(d.ID); return canonicalID })
-	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+	// Applications are stored under the canonical form of their id. A malformed id has an empty
+	// canonical form. No application has it, so that it is left out of the query.
+	canonicalID := func(d Decision) string { canonical, _ := id.Canonical(d.ID); return canonical }
+	isMalformed := func(id string) bool { return id == "" }
+	ids := slices.DeleteFunc(list.Distinct(decisions, canonicalID), isMalformed)
 
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		// A transaction that conflicts with another one is executed again.
 		updated = nil
 		failed = map[int]*fault.Error{}
 
-		// Lock the applications.
+		// Read the applications. In a transaction, listReceived also locks them.
 		applications, err := s.listReceived(ctx, by.OrganizationID, ids)
 		if err != nil {
 			return err
@@ -216,8 +219,8 @@ func (s *Service) decide(
 				continue
 			}
 
-			application := byID[strings.ToLower(d.ID)]
-			if application == nil {
+			application := byID[canonicalID(d)]
+			if application == nil { // unknown, of another organization, or a malformed id
 				failed[i] = ErrNotFound
 				continue
 			}
@@ -268,8 +271,9 @@ func (c Counts) Total() int {
 	return total
 }
 
-// StatsInput selects applications. StartDate and EndDate are dates or date-times; an EndDate
-// that is a date includes the whole day.
+// StatsInput selects the applications that Stats counts and FindReceived lists. An empty field
+// selects all. StartDate and EndDate are dates or date-times; an EndDate that is a date
+// includes the whole day.
 type StatsInput struct {
 	Status    string `query:"status"`
 	StartDate string `query:"startDate"`
@@ -333,6 +337,7 @@ func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string)
 		return JobAnalytics{}, err
 	}
 
+	// Check that the listing belongs to the organization, and read its numbers.
 	title, views, err := s.Listings.Viewed(ctx, by.OrganizationID, jobID)
 	if err != nil {
 		return JobAnalytics{}, err
