@@ -13,12 +13,13 @@ import (
 // does not block all callers.
 const timeout = 10 * time.Second
 
-// Batcher combines items into batches. It is safe for concurrent use.
+// Batcher combines items (of type I) into batches, and returns a result (of type O) for each. It is
+// safe for concurrent use.
 type Batcher[I, O any] struct {
 	do        func(ctx context.Context, in []I) ([]O, error)
 	maxWeight int
-	weight    func(I) int
-	slots     chan struct{}
+	weight    func(I) int   // of an item, such as its size
+	slots     chan struct{} // has a value for each call in progress
 
 	mu   sync.Mutex
 	next *batch[I, O] // collects items until it gets a slot or is full
@@ -62,6 +63,7 @@ func (b *Batcher[I, O]) Do(ctx context.Context, in I) (out O, err error) {
 		return out, err
 	}
 
+	// Wait until another caller has made the call of the batch, or a slot is free for this one.
 	joined, i := b.join(in)
 	select {
 	case <-joined.done:
@@ -71,7 +73,7 @@ func (b *Batcher[I, O]) Do(ctx context.Context, in I) (out O, err error) {
 		}
 
 		<-b.slots
-		<-joined.done
+		<-joined.done // another caller may have begun the call
 	}
 
 	return joined.result(i)
@@ -90,6 +92,7 @@ func (b *Batcher[I, O]) Read(ctx context.Context, in I) (out O, err error) {
 		return out, ctx.Err()
 	case <-joined.done:
 	case b.slots <- struct{}{}:
+		// The call is made in a goroutine, because this caller may leave before it ends.
 		go func() {
 			if b.begin(joined) {
 				b.call(ctx, joined)
@@ -128,7 +131,7 @@ func (b *Batcher[I, O]) begin(items *batch[I, O]) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if b.next == items {
+	if b.next == items { // it was not full yet
 		b.next = nil
 	}
 

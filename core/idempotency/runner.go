@@ -8,7 +8,9 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Runner carries out requests at most once.
+// Runner carries out requests at most once. A request has a key, which the client repeats when it
+// retries. Before the work, the runner claims the key: until the claim is released or its lease
+// ends, a retry is not carried out.
 type Runner struct {
 	tx          tx.Runner
 	store       Store
@@ -46,6 +48,7 @@ const recordTimeout = 2 * time.Second
 // Do carries out the operation, or returns the answer of an earlier call with the same
 // key. The returned answer is nil if this call has carried out the operation.
 func (r *Runner) Do(ctx context.Context, request Request, o Operation) (*Answer, error) {
+	// Claim the key of the request, unless an answer is stored under it.
 	claim, storedAnswer, err := r.store.Begin(ctx, request)
 	if err != nil || storedAnswer != nil {
 		return storedAnswer, err
@@ -68,6 +71,7 @@ func (r *Runner) Do(ctx context.Context, request Request, o Operation) (*Answer,
 		err = r.runInTransaction(ctx, request, o, claim)
 	}
 
+	// A final refusal is an answer as well. After another error, the claim is released.
 	if err != nil {
 		if a, keep := o.Refusal(err); keep {
 			isAnswerStored = true
@@ -121,6 +125,8 @@ func (r *Runner) runInterruptible(ctx context.Context, request Request, o Operat
 // release gives up the claim, so that a retry is carried out. A retry of work that has
 // committed a transaction gets the fallback.
 func (r *Runner) release(ctx context.Context, work *interruptible) {
+	// The fallback was stored before the first transaction, which did not commit: nothing was done.
+	// SetFallback deletes the fallback if the answer is empty.
 	if work.hasFallback && !work.hasCommitted {
 		r.record(ctx, func(ctx context.Context) error { return r.store.SetFallback(ctx, work.claim, Answer{}) })
 	}
@@ -171,6 +177,7 @@ func (t transactions) Read(ctx context.Context, fn func(context.Context) error) 
 
 // Do implements tx.Runner.
 func (t transactions) Do(ctx context.Context, fn func(context.Context) error) error {
+	// Work in one transaction needs no fallback, nor does an inner call of Do (nil, see below).
 	work, ok := ctx.Value(interruptibleKey{}).(*interruptible)
 	if !ok || work == nil {
 		return t.tx.Do(ctx, fn)

@@ -68,9 +68,10 @@ func joinLines(text string) string {
 func isSpaceOrControl(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 var (
-	// linkable matches text that e-mail programs may turn into a link.
+	// linkable matches text that e-mail programs may turn into a link: a slash, colon or @, or a
+	// dot with two letters after it, as in evil.com. Initials ("J. R. R.") do not match.
 	linkable = regexp.MustCompile(`[/:@]|\.\pL{2}`)
-	// urlWord matches a word with a URL or an e-mail address.
+	// urlWord matches a word with a URL (http://…, www.…, evil.com/…) or an e-mail address.
 	urlWord = regexp.MustCompile(`(?i)://|^\W*www\.|@|\.\pL{2,}[/?#:]`)
 	// innerDot matches a dot that makes a word look like a domain, as in St.Mary or
 	// evil.com.

@@ -24,21 +24,44 @@ func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 		Home:     "https://jobs.example.org",
 		Body: []Block{
 			{Text: "There is news."},
-			{Link: &Link{"Read it", "https://jobs.example.org/a?b=1&c=2"}},
+			{Link: &Link{Label: "Read it", URL: "https://jobs.example.org/a?b=1&c=2"}},
 			{Code: "abc"},
-			{Facts: []Fact{{"Place", "Ward 3"}, {"Time", "noon"}, {"Floor", ""}}},
+			{Facts: []Fact{{Name: "Place", Value: "Ward 3"}, {Name: "Time", Value: "noon"}, {Name: "Floor", Value: ""}}},
 			{Items: []Entry{{Title: "Nurse", URL: "https://jobs.example.org/1", Detail: "Leeds"}, {Title: "Porter"}}},
 			{Quote: "one\r\ntwo"},
 		},
 		Unsubscribe: "https://jobs.example.org/unsubscribe?token=x",
 	})
 	require.NoError(t, err)
-	require.Equal(t, strings.Join([]string{
-		"Hello Zoë,", "", "There is news.", "", "Read it:", "", "https://jobs.example.org/a?b=1&c=2", "", "abc", "",
-		"Place: Ward 3", "Time: noon", "", "- Nurse", "  Leeds", "  https://jobs.example.org/1", "", "- Porter", "",
-		"> one", "> two", "", "locum", "https://jobs.example.org", "",
-		"You get these messages because you asked for them. To end them:", "", "https://jobs.example.org/unsubscribe?token=x", "",
-	}, "\n"), message.Text)
+	require.Equal(t, `Hello Zoë,
+
+There is news.
+
+Read it:
+
+https://jobs.example.org/a?b=1&c=2
+
+abc
+
+Place: Ward 3
+Time: noon
+
+- Nurse
+  Leeds
+  https://jobs.example.org/1
+
+- Porter
+
+> one
+> two
+
+locum
+https://jobs.example.org
+
+You get these messages because you asked for them. To end them:
+
+https://jobs.example.org/unsubscribe?token=x
+`, message.Text)
 	require.NotContains(t, message.HTML, "Floor", "empty facts are omitted")
 
 	for _, part := range []string{
@@ -55,18 +78,27 @@ func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 func TestLetter_UserInput_IsEscaped(t *testing.T) {
 	t.Parallel()
 	const evil = `"><script>alert(1)</script>`
-	message, err := defaultTemplates.Render(Letter{Subject: evil, Greeting: evil, Body: []Block{
-		{Text: evil}, {Quote: evil}, {Code: evil}, {Link: &Link{evil, "javascript:alert(1)"}},
-		{Facts: []Fact{{evil, evil}}}, {Items: []Entry{{evil, "javascript:alert(1)", evil}}},
-	}})
+	const scriptURL = "javascript:alert(1)"
+	message, err := defaultTemplates.Render(Letter{
+		Subject:  evil,
+		Greeting: evil,
+		Body: []Block{
+			{Text: evil},
+			{Quote: evil},
+			{Code: evil},
+			{Link: &Link{Label: evil, URL: scriptURL}},
+			{Facts: []Fact{{Name: evil, Value: evil}}},
+			{Items: []Entry{{Title: evil, URL: scriptURL, Detail: evil}}},
+		},
+	})
 	require.NoError(t, err)
 	require.NotContains(t, message.HTML, "<script")
 	require.NotContains(t, message.HTML, `href="javascript:`)
 }
 
-// TestLetter_LineSeparators_Removed checks that a text of a user remains on one line, so that it cannot
-// look like a paragraph of the service ("Dear customer, pay here"). Only a quote, which is marked as one,
-// has several lines.
+// TestLetter_LineSeparators_Removed checks that a text of a user remains on one line, whichever line
+// separators it has, so that it cannot look like a paragraph of the service ("Dear customer, pay here").
+// Only a quote, in which each line begins with "> ", has several lines.
 func TestLetter_LineSeparators_Removed(t *testing.T) {
 	t.Parallel()
 	const manyLines = "Asha\r\n\r\nDear customer,\u2028pay\u0085here\x0b"
@@ -77,17 +109,32 @@ func TestLetter_LineSeparators_Removed(t *testing.T) {
 		Home:     "https://jobs.example.org",
 		Body: []Block{
 			{Text: manyLines},
-			{Link: &Link{manyLines, "https://jobs.example.org/a"}},
-			{Facts: []Fact{{"Name", manyLines}}},
-			{Items: []Entry{{manyLines, "", manyLines}}},
+			{Link: &Link{Label: manyLines, URL: "https://jobs.example.org/a"}},
+			{Facts: []Fact{{Name: "Name", Value: manyLines}}},
+			{Items: []Entry{{Title: manyLines, Detail: manyLines}}},
 			{Quote: manyLines},
 		},
 	})
 	require.NoError(t, err)
-	require.Equal(t, strings.Join([]string{
-		"Hello " + oneLine + ",", "", oneLine, "", oneLine + ":", "", "https://jobs.example.org/a", "", "Name: " + oneLine, "", "- " + oneLine, "  " + oneLine, "",
-		"> Asha", "> ", "> Dear customer,", "> pay", "> here", "", "locum", "https://jobs.example.org", "",
-	}, "\n"), message.Text)
+	expected := strings.NewReplacer("ONE LINE", oneLine, "QUOTE", "> Asha\n> \n> Dear customer,\n> pay\n> here").Replace(`Hello ONE LINE,
+
+ONE LINE
+
+ONE LINE:
+
+https://jobs.example.org/a
+
+Name: ONE LINE
+
+- ONE LINE
+  ONE LINE
+
+QUOTE
+
+locum
+https://jobs.example.org
+`)
+	require.Equal(t, expected, message.Text)
 }
 
 // TestLetter_GreetingWithURL_Omitted checks that a user cannot advertise a site with their name in e-mails
@@ -96,13 +143,19 @@ func TestLetter_GreetingWithURL_Omitted(t *testing.T) {
 	t.Parallel()
 
 	for name, isGreeted := range map[string]bool{
-		"Asha": true, "Dr. Niamh Ní Bhroin": true, "J. R. R.": true, "Zoë-Anne O’Neil": true,
-		"https://evil.example": false, "evil.example": false, "a@evil.example": false, "Win evil.example/now": false,
+		"Asha":                 true,
+		"Dr. Niamh Ní Bhroin":  true,
+		"J. R. R.":             true,
+		"Zoë-Anne O’Neil":      true,
+		"https://evil.example": false,
+		"evil.example":         false,
+		"a@evil.example":       false,
+		"Win evil.example/now": false,
 	} {
-		m, err := defaultTemplates.Render(Letter{Greeting: name})
+		message, err := defaultTemplates.Render(Letter{Greeting: name})
 		require.NoError(t, err)
-		require.Equal(t, isGreeted, strings.Contains(m.Text, "Hello"), name)
-		require.Equal(t, isGreeted, strings.Contains(m.HTML, "Hello"), name)
+		require.Equal(t, isGreeted, strings.Contains(message.Text, "Hello"), name)
+		require.Equal(t, isGreeted, strings.Contains(message.HTML, "Hello"), name)
 	}
 }
 
@@ -126,9 +179,10 @@ func TestSafeName_HoldsURLs_RemovesThem(t *testing.T) {
 		require.Equal(t, want, SafeName(name, "the employer"), name)
 	}
 
-	m, err := defaultTemplates.Render(Letter{To: Address{Name: "Jo https://evil.example", Email: "jo@example.org"}})
+	// Render treats the name of the recipient in the same way.
+	message, err := defaultTemplates.Render(Letter{To: Address{Name: "Jo https://evil.example", Email: "jo@example.org"}})
 	require.NoError(t, err)
-	require.Equal(t, "Jo", m.To.Name)
+	require.Equal(t, "Jo", message.To.Name)
 }
 
 // stubMailer is a Mailer that returns err.
@@ -140,11 +194,13 @@ func (m stubMailer) Send(context.Context, Message) error { return m.err }
 // after any other error.
 func TestDeliver_Refused_IsPermanent(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, Deliver(t.Context(), stubMailer{}, Letter{}))
-	require.True(t, task.IsPermanent(Deliver(t.Context(), stubMailer{ErrRefused}, Letter{})))
+	require.NoError(t, Deliver(t.Context(), stubMailer{err: nil}, Letter{}))
+
+	err := Deliver(t.Context(), stubMailer{err: ErrRefused}, Letter{})
+	require.True(t, task.IsPermanent(err))
 
 	busy := errors.New("busy")
-	err := Deliver(t.Context(), stubMailer{busy}, Letter{})
+	err = Deliver(t.Context(), stubMailer{err: busy}, Letter{})
 	require.ErrorIs(t, err, busy)
 	require.False(t, task.IsPermanent(err))
 }

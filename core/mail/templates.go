@@ -81,7 +81,7 @@ type letterData struct {
 	Brand string
 }
 
-// sampleLetter has all parts of a letter.
+// sampleLetter has all parts of a letter, so that its rendering executes every branch of the templates.
 var sampleLetter = Letter{
 	Subject:     "Subject",
 	Greeting:    "Name",
@@ -89,11 +89,11 @@ var sampleLetter = Letter{
 	Unsubscribe: "https://example.org/unsubscribe",
 	Body: []Block{
 		{Text: "Text"},
-		{Link: &Link{"Label", "https://example.org"}},
+		{Link: &Link{Label: "Label", URL: "https://example.org"}},
 		{Code: "Code"},
 		{Quote: "Quote"},
-		{Facts: []Fact{{"Name", "Value"}}},
-		{Items: []Entry{{"Title", "https://example.org", "Detail"}}},
+		{Facts: []Fact{{Name: "Name", Value: "Value"}}},
+		{Items: []Entry{{Title: "Title", URL: "https://example.org", Detail: "Detail"}}},
 	},
 }
 
@@ -103,7 +103,9 @@ func (t *Templates) Render(l Letter) (Message, error) {
 		l.Greeting = "" // a name that mail programs would show as a link can be used for phishing
 	}
 
-	l.To.Name = SafeName(l.To.Name, "")
+	const noFallback = "" // an address needs no name
+
+	l.To.Name = SafeName(l.To.Name, noFallback)
 	var text, html strings.Builder
 
 	data := letterData{l, t.brand}

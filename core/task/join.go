@@ -29,8 +29,9 @@ func Join(stores ...Store) Store {
 }
 
 const (
-	// joinTimeout is well below lease, so that a call that waits for one store does not
-	// cost the running tasks of the other stores their leases.
+	// joinTimeout is well below lease (the time for which a process may work on a task that it
+	// has started, unless it extends the lease), so that a call that waits for one store does
+	// not cost the running tasks of the other stores their leases.
 	joinTimeout = 3 * time.Second
 	suspendFor  = 5 * time.Second
 )
@@ -111,12 +112,12 @@ func callAllErr(ctx context.Context, j *joinedStore, fn func(ctx context.Context
 	return errs
 }
 
-// Add implements Adder.
+// Add adds the tasks to the first store.
 func (j *joinedStore) Add(ctx context.Context, tasks ...Task) error {
 	return j.members[0].Add(ctx, tasks...)
 }
 
-// AddAndReserve implements Store.
+// AddAndReserve adds the tasks to the first store and reserves them for this process.
 func (j *joinedStore) AddAndReserve(ctx context.Context, tasks ...Task) ([]Reference, error) {
 	return j.members[0].AddAndReserve(ctx, tasks...)
 }
@@ -126,12 +127,14 @@ func (j *joinedStore) AddAndReserve(ctx context.Context, tasks ...Task) ([]Refer
 func gather[T any](ctx context.Context, j *joinedStore, call func(ctx context.Context, m *member) ([]T, error)) ([]T, error) {
 	results, errs := callAll(ctx, j, call)
 
-	out, err := slices.Concat(results...), errors.Join(errs...)
-	if len(out) == 0 || !slices.Contains(errs, nil) {
-		return out, err
+	all, err := slices.Concat(results...), errors.Join(errs...)
+	haveAllFailed := !slices.Contains(errs, nil)
+
+	if len(all) == 0 || haveAllFailed {
+		return all, err
 	}
 
-	return out, nil
+	return all, nil
 }
 
 // sumCounts returns the sum of the numbers that the stores return. It calls them without a
@@ -176,12 +179,12 @@ type partlyRecordedError struct {
 // Unwrap returns the error of the stores.
 func (e partlyRecordedError) Unwrap() error { return e.error }
 
-// Due implements Store.
+// Due returns references to at most n due tasks of each store.
 func (j *joinedStore) Due(ctx context.Context, n int) ([]Reference, error) {
 	return gather(ctx, j, func(ctx context.Context, m *member) ([]Reference, error) { return m.Due(ctx, n) })
 }
 
-// Postpone implements Store.
+// Postpone postpones the tasks in every store, because a reference does not show its store.
 func (j *joinedStore) Postpone(ctx context.Context, refs []Reference, until time.Time) error {
 	return errors.Join(callAllErr(ctx, j, func(ctx context.Context, m *member) error { return m.Postpone(ctx, refs, until) })...)
 }
@@ -199,12 +202,14 @@ func (j *joinedStore) Start(ctx context.Context, ids []string, lease time.Durati
 		}
 	}
 
-	out := slices.Concat(results...)
-	if len(out) == 0 && !slices.Contains(errs, nil) {
+	started := slices.Concat(results...)
+	haveAllFailed := !slices.Contains(errs, nil)
+
+	if len(started) == 0 && haveAllFailed {
 		return nil, errors.Join(errs...)
 	}
 
-	return out, nil
+	return started, nil
 }
 
 // updateStarted notes that the leases of the runs are renewed, and forgets tasks whose
@@ -238,18 +243,18 @@ func (j *joinedStore) Extend(ctx context.Context, runs []Run, lease time.Duratio
 		return m.Extend(ctx, runsByStore[m], lease)
 	})
 
-	isLost := func(r Run) bool {
+	mayBeExtended := func(r Run) bool {
 		for i, m := range j.members {
-			mayContain := errs[i] != nil || !slices.Contains(lostByStore[i], r)
-			if slices.Contains(runsByStore[m], r) && mayContain {
-				return false
+			isReportedLost := errs[i] == nil && slices.Contains(lostByStore[i], r)
+			if slices.Contains(runsByStore[m], r) && !isReportedLost {
+				return true
 			}
 		}
 
-		return true
+		return false
 	}
 
-	lost = slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !isLost(r) })
+	lost = slices.DeleteFunc(slices.Clone(runs), mayBeExtended)
 
 	return lost, errors.Join(errs...)
 }
@@ -290,7 +295,7 @@ func (j *joinedStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) e
 	return partlyRecordedError{fmt.Errorf("outcomes of %d tasks: %w", len(failedIDs), errors.Join(errs...)), failedIDs}
 }
 
-// Backlog implements Store.
+// Backlog adds up the numbers of tasks of the stores, by queue and state.
 func (j *joinedStore) Backlog(ctx context.Context) ([]Backlog, error) {
 	counts, err := gather(ctx, j, func(ctx context.Context, m *member) ([]Backlog, error) { return m.Backlog(ctx) })
 
@@ -316,12 +321,12 @@ func (j *joinedStore) List(ctx context.Context, f Filter) ([]Record, error) {
 	return records[:min(len(records), f.Limit)], err
 }
 
-// Retry implements Store.
+// Retry calls every store: the ids do not show the store of a task.
 func (j *joinedStore) Retry(ctx context.Context, ids []string) (int, error) {
 	return j.sumCounts(func(s Store) (int, error) { return s.Retry(ctx, ids) })
 }
 
-// Drop implements Store.
+// Drop calls every store: the ids do not show the store of a task.
 func (j *joinedStore) Drop(ctx context.Context, ids []string) (int, error) {
 	return j.sumCounts(func(s Store) (int, error) { return s.Drop(ctx, ids) })
 }
