@@ -34,7 +34,7 @@ const (
 func (o *Organization) IsVerified() bool { return !o.VerifiedAt.IsZero() }
 
 // HoldsJobs reports whether no job of the organization is public, because the organization is
-// held or suspended.
+// held (its jobs wait until a moderator has checked the organization) or suspended by a moderator.
 func (o *Organization) HoldsJobs() bool { return !o.HeldAt.IsZero() || !o.SuspendedAt.IsZero() }
 
 // VerifiedDomain returns the domain by which the organization is verified, or an empty string.
@@ -74,7 +74,8 @@ func (s *Service) resemblesVerified(ctx context.Context, organizationID, name st
 }
 
 // holdIfSuspicious holds the jobs of an organization whose new name resembles the name of a
-// verified organization.
+// verified organization: it may pretend to be that organization. The caller stores the
+// organization.
 func (s *Service) holdIfSuspicious(ctx context.Context, o *Organization, now time.Time) error {
 	resembles, err := s.resemblesVerified(ctx, o.ID, o.Name)
 	if err != nil {
@@ -104,13 +105,14 @@ func (s *Service) reviewChange(ctx context.Context, o *Organization, before Orga
 	if o.IsVerified() && (isRenamed || hasLostDomain) {
 		o.unverify()
 
+		// New names are compared with those of verified organizations only: remove the keys.
 		if err := s.VerifiedNames.Replace(ctx, o.ID, nil); err != nil {
 			return err
 		}
 	}
 
-	wasHeldNow := !o.HeldAt.Equal(before.HeldAt)
-	if !wasHeldNow {
+	isNewlyHeld := !o.HeldAt.Equal(before.HeldAt)
+	if !isNewlyHeld {
 		return nil
 	}
 
@@ -132,7 +134,8 @@ func domainOf(website string) string {
 	return strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.")
 }
 
-// mailboxProviders are domains at which everyone can get an e-mail address.
+// mailboxProviders are domains at which everyone can get an e-mail address. The second group are
+// providers of addresses that exist for a short time only.
 var mailboxProviders = strings.Fields(`
 	gmail.com googlemail.com yahoo.com yahoo.co.uk ymail.com hotmail.com hotmail.co.uk outlook.com live.com live.co.uk
 	msn.com aol.com icloud.com me.com mac.com proton.me protonmail.com pm.me gmx.com gmx.net gmx.de web.de mail.com
@@ -186,8 +189,8 @@ func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, 
 	})
 }
 
-// verifyOrganizationOf calls verifyByDomain for the organization of a user who has just
-// confirmed an address, if the user is an admin.
+// verifyOrganizationOf verifies the organization of a user who has just confirmed an address by the
+// domain of the address (see verifyByDomain), if the user is an admin. It stores the organization.
 func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Time) error {
 	m, err := s.Members.GetByUser(ctx, u.ID)
 	if err != nil || m == nil || m.Role != Admin {
@@ -263,7 +266,8 @@ func (a OrganizationAction) apply(o *Organization, now time.Time) {
 	o.UpdatedAt = now
 }
 
-// Moderate changes the standing of an organization. Its admins are notified. Moderators only.
+// Moderate changes the standing of an organization: whether it is verified, held or suspended. Its
+// admins are notified. Only moderators can call it.
 func (s *Service) Moderate(
 	ctx context.Context,
 	by auth.Actor,
@@ -321,7 +325,7 @@ func (s *Service) Moderate(
 		})
 	})
 
-	return organization, s.countOrganizationChange(err)
+	return organization, s.countOrganizationChange(err) // so that cached pages are rendered again
 }
 
 // ModeratedMember is a member of an organization as moderators see it.
@@ -374,8 +378,8 @@ func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizati
 }
 
 // HoldsJobs reports whether no job of the organization is public because the organization is
-// held or suspended. If awaitsDecision is true, a moderator still has to decide about a held
-// organization.
+// held or suspended. A held organization awaits the decision of a moderator. A suspension is a
+// decision already, so awaitsDecision is false for an organization that is held and suspended.
 func (s *Service) HoldsJobs(ctx context.Context, organizationID string) (holds, awaitsDecision bool, err error) {
 	o, err := s.getOrganization(ctx, organizationID)
 	isHeld, isSuspended := !o.HeldAt.IsZero(), !o.SuspendedAt.IsZero()

@@ -68,6 +68,7 @@ func (s *Service) Invite(ctx context.Context, actor auth.Actor, in InviteInput) 
 			return err
 		}
 
+		// A repeated invitation renews the first one.
 		isInTeam := err == nil
 		if isInTeam {
 			if !existing.Renew(m, now) {
@@ -85,6 +86,8 @@ func (s *Service) Invite(ctx context.Context, actor auth.Actor, in InviteInput) 
 			return err
 		}
 
+		// No e-mail is sent to an address whose owner does not want invitations. The caller does
+		// not learn of that.
 		if isOptedOut {
 			return nil
 		}
@@ -229,13 +232,14 @@ func (s *Service) ChangePermissions(
 		return Member{}, errRole
 	}
 
-	var out Member
+	var changed Member
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		member, err := s.lockMember(ctx, actor.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
 
+		// Determine the next role and permissions, and check them.
 		nextRole, permissions := member.Role, member.Permissions
 		if in.Role != "" && role != member.Role {
 			nextRole, permissions = role, role.Defaults()
@@ -252,17 +256,18 @@ func (s *Service) ChangePermissions(
 			}
 		}
 
+		// Store and record the change.
 		member.Change(nextRole, permissions, s.Clock.Now())
 
-		out = member
-		if err := s.Members.Upsert(ctx, &out.Membership); err != nil {
+		changed = member
+		if err := s.Members.Upsert(ctx, &changed.Membership); err != nil {
 			return err
 		}
 
 		return s.Audit.Record(ctx, audit.By(actor, audit.PermissionsChanged, member.UserID).With(string(nextRole)))
 	})
 
-	return out, err
+	return changed, err
 }
 
 // RemoveMember removes a member from the caller's organization and ends the member's sessions,
@@ -313,12 +318,15 @@ func (s *Service) requireOtherAdmin(ctx context.Context, m Membership) error {
 		return nil
 	}
 
-	admins, err := s.Admins(ctx, m.OrganizationID, 2)
+	const firstAdmins = 2 // at most one of two admins is m
+
+	admins, err := s.Admins(ctx, m.OrganizationID, firstAdmins)
 	if err != nil {
 		return err
 	}
 
-	if !slices.ContainsFunc(admins, func(id string) bool { return id != m.UserID }) {
+	hasOtherAdmin := slices.ContainsFunc(admins, func(id string) bool { return id != m.UserID })
+	if !hasOtherAdmin {
 		return ErrLastAdmin
 	}
 
@@ -529,7 +537,8 @@ func (s *Service) proveAddress(ctx context.Context, user *User, email string, no
 		return err
 	}
 
-	if err := s.removeSecondFactor(ctx, user.ID, time.Time{}, now); err != nil {
+	anyTime := time.Time{} // the second factor is removed whenever it was enabled
+	if err := s.removeSecondFactor(ctx, user.ID, anyTime, now); err != nil {
 		return err
 	}
 

@@ -39,13 +39,15 @@ var ipv6Rules = []networkRule{
 	{bits: 48, rule: limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}, refusesAll: true},
 }
 
+// ipv4Rules have two limits for the same /24. Above the lower one, accounts with a recent failure are
+// refused, and above the higher one, every account.
 var ipv4Rules = []networkRule{
 	{bits: 24, rule: limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}},
 	{bits: 24, rule: limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}, refusesAll: true},
 }
 
-// networkRules returns the rules for the network of an address. An address that is not valid
-// has those of IPv6.
+// networkRules returns the rules for the networks of an address. Those of IPv6 also apply to text
+// that is not an address.
 func networkRules(address string) []networkRule {
 	if isIPv4(address) {
 		return ipv4Rules
@@ -66,7 +68,7 @@ type limitKey struct {
 	key  string
 }
 
-// networkLimit is the limit of a network, as its networkRule says.
+// networkLimit is a limit with the key of one network, from a networkRule.
 type networkLimit struct {
 	limitKey
 	refusesAll bool
@@ -80,16 +82,19 @@ type failureLimits struct {
 
 // failuresOf returns the limits of sign-ins to the account from the client.
 func (s *Service) failuresOf(email string, from Client) failureLimits {
-	key := s.Mailboxes.Key(email) + " " + audit.Network(from.Address)
+	accountInNetwork := s.Mailboxes.Key(email) + " " + audit.Network(from.Address)
 
-	f := failureLimits{account: limitKey{failuresPerAccount, key}}
+	f := failureLimits{account: limitKey{rule: failuresPerAccount, key: accountInNetwork}}
 	if s.isKnownDevice(email, from) {
 		return f
 	}
 
 	for _, n := range networkRules(from.Address) {
-		prefix := audit.Prefix(from.Address, n.bits, n.bits)
-		f.networks = append(f.networks, networkLimit{limitKey{n.rule, prefix}, n.refusesAll})
+		prefix := audit.Prefix(from.Address, n.bits, n.bits) // the rules are those of the address's family
+		f.networks = append(f.networks, networkLimit{
+			limitKey:   limitKey{rule: n.rule, key: prefix},
+			refusesAll: n.refusesAll,
+		})
 	}
 
 	return f
@@ -102,15 +107,17 @@ func (s *Service) checkFailures(ctx context.Context, f failureLimits) error {
 		return err
 	}
 
+	// Users of a network above its limit can still sign in, unless there was a failure with their
+	// account or the limit refuses every sign-in.
 	hasFailed := account.Remaining < f.account.rule.Max
 	for _, n := range f.networks {
-		d, err := s.Limiter.Peek(ctx, n.rule, n.key)
+		network, err := s.Limiter.Peek(ctx, n.rule, n.key)
 		if err != nil {
 			return err
 		}
 
-		if !d.Allowed && (hasFailed || n.refusesAll) {
-			return d.Err()
+		if !network.Allowed && (hasFailed || n.refusesAll) {
+			return network.Err()
 		}
 	}
 

@@ -22,7 +22,7 @@ const undoLife = 24 * time.Hour
 // EmailUndo is a former address of an account, which can be restored until ExpiresAt.
 type EmailUndo struct {
 	Email     string
-	Key       string // the unique form of the address
+	Key       string // the form of the address that is the same for all of its spellings
 	ChangedAt time.Time
 	ExpiresAt time.Time
 }

@@ -40,12 +40,14 @@ type attemptResult struct {
 // workers are running already, it adds a task for later instead.
 func (s *Service) deliver(ctx context.Context, t task.Task) error {
 	e, err := s.Webhooks.Get(ctx, AnyOwner, t.Group)
-	if err != nil || e.ListeningUntil != nil {
+
+	isOfListener := err == nil && e.ListeningUntil != nil // the process of the listener sends its deliveries
+	if err != nil || isOfListener {
 		return fault.IfNotFound(err, nil)
 	}
 
-	release, ok := s.acquireWorker(ctx, e)
-	if !ok {
+	release, isAcquired := s.acquireWorker(ctx, e)
+	if !isAcquired {
 		return s.Tasks.Add(ctx, s.newDeliverTask(e.ID, s.Clock.Now().Add(busyDelay)))
 	}
 
@@ -71,13 +73,13 @@ func (s *Service) attempt(ctx context.Context, endpoint Endpoint, out Outgoing) 
 	r = attemptResult{Outgoing: out, postponed: true}
 	if out.Message.OrganizationID != "" {
 		// The attempt may be made days after the event, so permissions may have changed.
-		ok, err := s.mayReceive(ctx, endpoint, out.Message.OrganizationID, out.Message.ApplicantID)
+		mayReceive, err := s.mayReceive(ctx, endpoint, out.Message.OrganizationID, out.Message.ApplicantID)
 		if err != nil {
 			return r, err
 		}
 
-		if !ok {
-			return attemptResult{Outgoing: out}, nil
+		if !mayReceive {
+			return attemptResult{Outgoing: out}, nil // without an attempt, the delivery has failed for good
 		}
 	}
 
@@ -90,14 +92,15 @@ func (s *Service) attempt(ctx context.Context, endpoint Endpoint, out Outgoing) 
 	}
 
 	next := out
-	next.Attempt++
+	next.Attempt++ // the number of this attempt, for the headers; recordResults stores it
 
 	a := s.Sender.Post(ctx, Post{URL: endpoint.URL, Body: out.Message.Body, Headers: requestHeaders(next, now, signature)})
 	if ctx.Err() != nil && a.Status == 0 {
 		return attemptResult{}, ctx.Err() // cancelled by the worker
 	}
 
-	if (a.Status < 200 || a.Status >= 300) && a.Error == "" {
+	isAccepted := a.Status >= 200 && a.Status < 300
+	if !isAccepted && a.Error == "" {
 		a.Error = "status"
 	}
 
@@ -149,7 +152,10 @@ func (s *Service) recordResults(
 	before := *endpoint
 	for _, r := range results {
 		isRecorded := len(recordedIDs) == len(results) || slices.Contains(recordedIDs, r.ID)
-		if r.attempt != nil && r.url == endpoint.URL && isRecorded {
+
+		// An attempt says nothing about an endpoint whose URL was changed after it.
+		isToCurrentURL := r.attempt != nil && r.url == endpoint.URL
+		if isToCurrentURL && isRecorded {
 			endpoint.updateHealth(*r.attempt, now)
 		}
 	}
@@ -159,7 +165,8 @@ func (s *Service) recordResults(
 	return tasks, endpoint.healthChanged(before), nil
 }
 
-// updatedDelivery returns the delivery after the result.
+// updatedDelivery returns the delivery after the result: succeeded, failed for good, or pending with
+// the time of the next attempt. Only an active endpoint gets a next attempt.
 func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Delivery {
 	d := r.Delivery
 	d.Attempt++
@@ -184,7 +191,7 @@ func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Deliver
 
 	if r.attempt.Error == "" {
 		d.Status, d.FailedAt = Succeeded, nil
-	} else if delay, ok := retryDelay(d.Tries, r.retryAfter); ok && endpoint.Status == EndpointActive {
+	} else if delay, hasNext := retryDelay(d.Tries, r.retryAfter); hasNext && endpoint.Status == EndpointActive {
 		at := now.Add(delay)
 		d.Status = Pending
 		d.NextAt = &at

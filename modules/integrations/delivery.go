@@ -83,7 +83,9 @@ func (d *Delivery) addAttempt(a Attempt) {
 	// The answer may be binary or cut within a character; databases cannot store such text.
 	a.Answer = strings.ReplaceAll(strings.ToValidUTF8(a.Answer, ""), "\x00", "")
 	d.Attempts = append(d.Attempts, a)
-	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxStoredAttempts):]
+
+	excess := max(0, len(d.Attempts)-maxStoredAttempts)
+	d.Attempts = d.Attempts[excess:]
 }
 
 // retries are the delays after failed attempts (Standard Webhooks).
@@ -100,18 +102,19 @@ func Retries() []time.Duration { return slices.Clone(retries) }
 const maxRetryAfter = 24 * time.Hour
 
 // retryDelay returns the delay after the given number of tries: the delay of the schedule
-// with a jitter of a fifth, or retryAfter if that is longer. It returns false if the
-// schedule has no further attempt.
-func retryDelay(tries int, retryAfter time.Duration) (time.Duration, bool) {
+// with a jitter of a fifth, or retryAfter if that is longer. The jitter spreads the retries of
+// deliveries that failed at the same time. It returns false if the schedule has no further attempt.
+func retryDelay(tries int, retryAfter time.Duration) (delay time.Duration, hasNext bool) {
 	if tries > len(retries) {
 		return 0, false
 	}
 
-	wait := retries[tries-1]
-	fifth := int64(wait / 5)
-	wait += time.Duration(mathrand.Int64N(2*fifth+1) - fifth) //nolint:gosec // jitter needs no secrecy
+	delay = retries[tries-1]
+	fifth := int64(delay / 5)
+	jitter := mathrand.Int64N(2*fifth+1) - fifth //nolint:gosec // jitter needs no secrecy
+	delay += time.Duration(jitter)
 
-	return max(wait, min(retryAfter, maxRetryAfter)), true
+	return max(delay, min(retryAfter, maxRetryAfter)), true
 }
 
 const (

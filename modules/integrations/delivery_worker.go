@@ -44,7 +44,7 @@ const (
 	storeFor = 10 * time.Second
 )
 
-// deliveryWorker sends the due deliveries of one endpoint. The endpoint is the concurrency
+// deliveryWorker sends the due deliveries (messages to one receiver) of one endpoint. The endpoint is the concurrency
 // group of the worker's task, so no other worker sends to the endpoint. A worker can
 // therefore read deliveries without claiming them, and write each only once, after the
 // attempt.
@@ -58,8 +58,9 @@ type deliveryWorker struct {
 	running  map[string]time.Time
 	finished chan finishedAttempt
 
-	// A listener sets url, to which deliveries are sent instead of the URL of the endpoint,
-	// and onResult, which is called with each stored result.
+	// A listener (a process of a developer that forwards events to a local receiver) sets url, to
+	// which deliveries are sent instead of the URL of the endpoint, and onResult, which is called
+	// with each stored result.
 	url      string
 	onResult func(attemptResult)
 }
@@ -150,8 +151,12 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 
 // isTimeUp reports whether the worker should end to make room for other endpoints.
 func (w *deliveryWorker) isTimeUp(elapsed time.Duration) bool {
-	if elapsed < runFor || elapsed > maxRunFor {
-		return elapsed > maxRunFor
+	if elapsed < runFor {
+		return false
+	}
+
+	if elapsed > maxRunFor {
+		return true
 	}
 
 	for _, startedAt := range w.running {
@@ -311,7 +316,7 @@ func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult,
 		case err != nil:
 			return err
 		case next == nil: // no pending delivery
-		case !isStopping && !next.After(w.dueBy()):
+		case !isStopping && !next.After(w.dueBy()): // run sends the delivery now
 			hasEnded = false
 		case w.url == "": // a listener needs no task, because it polls
 			tasks = append(tasks, w.newDeliverTask(endpoint.ID, *next))

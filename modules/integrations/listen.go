@@ -34,7 +34,8 @@ type ListenInput struct {
 // and then EndListening. Listen returns the secret of the endpoint, which is stored
 // encrypted.
 func (s *Service) Listen(ctx context.Context, app App, in ListenInput) (endpoint Endpoint, secret string, err error) {
-	if err := checkReceiver(in.URL, true); err != nil {
+	const allowPrivate = true // the receiver is usually on the machine of the developer
+	if err := checkReceiver(in.URL, allowPrivate); err != nil {
 		return endpoint, "", err
 	}
 
@@ -73,7 +74,8 @@ func (s *Service) Listen(ctx context.Context, app App, in ListenInput) (endpoint
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		// Endpoints of listeners that have ended would count towards the limit of the
 		// application.
-		if err := s.expire(0, ListenersKind)(ctx); err != nil {
+		const age = 0 // of ended listeners: all of them are deleted
+		if err := s.expire(age, ListenersKind)(ctx); err != nil {
 			return err
 		}
 
@@ -169,14 +171,15 @@ func (r attemptResult) report(onAttempt func(Forwarded), now time.Time) {
 		forwarded.Answer = Answer{Status: a.ResponseStatus, Error: a.Error, Took: took}
 	case r.postponed:
 		forwarded.Answer = Answer{Error: "not_sent"}
-	default:
+	default: // failed for good without an attempt
 		return
 	}
 
 	onAttempt(forwarded)
 }
 
-// isTransient reports whether a listener can continue after the error.
+// isTransient reports whether a listener can continue after the error: the database is unavailable,
+// or ctx is done, which ends Forward without an error.
 func isTransient(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || fault.KindOf(err) == fault.Unavailable
 }

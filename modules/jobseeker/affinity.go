@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// A listing gets points for every signal below. Only signals for which the user has data
+// A signal is a property of the user by which listings are found and rated, such as the role. A
+// listing gets points for every signal below. Only signals for which the user has data
 // count: the score is the percentage of their points that the listing gets. For a user whose
 // profile only has a role, a listing that was posted today with this role in its title
 // scores 100.
@@ -87,17 +88,19 @@ func newAffinity(p Profile, searches []Search, likedTitles []string) affinity {
 		searches:    searches,
 		likedTitles: likedTitles,
 	}
-	t.roleWord = t.role[strings.LastIndexByte(t.role, ' ')+1:]
+	lastWordAt := strings.LastIndexByte(t.role, ' ') + 1 // 0 if there is one word
+	t.roleWord = t.role[lastWordAt:]
 
 	return t
 }
 
-// candidateQuery is a query for listings that match signals.
+// candidateQuery is a query for candidates (listings that may be recommended) that match signals.
 type candidateQuery struct {
 	about  []signal
 	wanted Wanted
 	isNear bool // restricted to the area of the profile
-	// unless is a query that makes this one unnecessary if it is filled.
+	// unless is a query that makes this one unnecessary if it is filled: if it found as many
+	// candidates as a query may return.
 	unless   *candidateQuery
 	isFilled bool
 }
@@ -245,15 +248,33 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 
 	place, placeReason := f.placeShare(profile)
 	employment, employmentReason := f.employmentShare(profile.EmploymentTypes)
-	parts := slices.DeleteFunc([]scorePart{
-		{t.role != "", max(f.relevance[roleSignal], roleWordShare*f.relevance[roleWordSignal]), rolePoints, "Fits your role"},
-		{t.specialty != "", specialty, specialtyPoints, "In your specialty"},
-		{profile.Home() != "", place, placePoints, placeReason},
-		{len(t.searches)+len(t.likedTitles) > 0, max(interest, f.relevance[likedSignal]), interestPoints, interestReason},
-		{len(profile.EmploymentTypes) > 0, employment, employmentPoints, employmentReason},
-		{profile.SalaryMin != nil || profile.SalaryMax != nil, f.payShare(profile), payPoints, "Pays what you expect"},
-		{true, max(0, 1-float64(now.Sub(f.PostedAt))/float64(newnessPeriod)), newnessPoints, "New"},
-	}, func(p scorePart) bool { return !p.isKnown })
+	age := float64(now.Sub(f.PostedAt)) / float64(newnessPeriod)
+	parts := []scorePart{
+		{
+			isKnown:   t.role != "",
+			share:     max(f.relevance[roleSignal], roleWordShare*f.relevance[roleWordSignal]),
+			maxPoints: rolePoints,
+			reason:    "Fits your role",
+		},
+		{isKnown: t.specialty != "", share: specialty, maxPoints: specialtyPoints, reason: "In your specialty"},
+		{isKnown: profile.Home() != "", share: place, maxPoints: placePoints, reason: placeReason},
+		{
+			isKnown:   len(t.searches)+len(t.likedTitles) > 0,
+			share:     max(interest, f.relevance[likedSignal]),
+			maxPoints: interestPoints,
+			reason:    interestReason,
+		},
+		{isKnown: len(profile.EmploymentTypes) > 0, share: employment, maxPoints: employmentPoints, reason: employmentReason},
+		{
+			isKnown:   profile.SalaryMin != nil || profile.SalaryMax != nil,
+			share:     f.payShare(profile),
+			maxPoints: payPoints,
+			reason:    "Pays what you expect",
+		},
+		{isKnown: true, share: max(0, 1-age), maxPoints: newnessPoints, reason: "New"},
+	}
+	isUnknown := func(p scorePart) bool { return !p.isKnown }
+	parts = slices.DeleteFunc(parts, isUnknown)
 
 	var points, maxPoints float64
 	for _, part := range parts {
@@ -261,6 +282,7 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 		maxPoints += part.maxPoints
 	}
 
+	// The reasons begin with the part that has the most points.
 	slices.SortStableFunc(parts, func(a, b scorePart) int {
 		return int(math.Round(b.share*b.maxPoints) - math.Round(a.share*a.maxPoints))
 	})
@@ -282,14 +304,15 @@ func (f *scoredCandidate) placeShare(profile Profile) (share float64, reason str
 		radius = defaultRadius
 	}
 
-	switch share = 1; {
+	share = 1
+	switch {
 	case f.Remote:
 		return share, "Remote"
 	case f.Miles == nil && f.isNear:
 		return share, "In " + oneLine(profile.Home())
-	case f.Miles == nil:
+	case f.Miles == nil: // the place of the listing or of the user is unknown
 		return 0, ""
-	case !f.isNear && *f.Miles > radius:
+	case !f.isNear && *f.Miles > radius: // from 1 at the radius down to 0 at maxRadii
 		share = max(0, 1-(*f.Miles-radius)/((maxRadii-1)*radius))
 	}
 

@@ -328,11 +328,11 @@ func (s *DashboardService) suggestions(ctx context.Context, profile Profile) ([]
 		isMissing bool
 		text      string
 	}{
-		{profile.CurrentRole == "" && profile.Specialty == "", "Add your role and specialty to your profile"},
-		{profile.Home() == "", "Say where you would like to work"},
-		{len(profile.EmploymentTypes) == 0, "Say which kinds of employment suit you"},
-		{len(searches) == 0, "Save a search to hear of new jobs at once"},
-		{counts.Total == 0, "Apply for a job that suits you"},
+		{isMissing: profile.CurrentRole == "" && profile.Specialty == "", text: "Add your role and specialty to your profile"},
+		{isMissing: profile.Home() == "", text: "Say where you would like to work"},
+		{isMissing: len(profile.EmploymentTypes) == 0, text: "Say which kinds of employment suit you"},
+		{isMissing: len(searches) == 0, text: "Save a search to hear of new jobs at once"},
+		{isMissing: counts.Total == 0, text: "Apply for a job that suits you"},
 	} {
 		if step.isMissing {
 			out = append(out, step.text)

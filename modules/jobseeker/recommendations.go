@@ -73,6 +73,7 @@ func (s *DashboardService) Recommend(ctx context.Context, by auth.Actor, r page.
 
 // recommend returns all recommendations for the user, best first.
 func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Recommendation, error) {
+	// Read the data of the user.
 	p, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return nil, err
@@ -88,6 +89,7 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 		return nil, err
 	}
 
+	// Collect the candidates of all queries, each candidate once.
 	profile := newAffinity(p, searches, likedTitles)
 	var found []*scoredCandidate
 
@@ -120,19 +122,20 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 		return nil, err
 	}
 
+	// Rate the candidates, and return the best ones.
 	now := s.Clock.Now()
-	out := list.Map(found, func(f *scoredCandidate) Recommendation { return profile.score(f, now) })
-	slices.SortFunc(out, func(a, b Recommendation) int {
+	recommendations := list.Map(found, func(f *scoredCandidate) Recommendation { return profile.score(f, now) })
+	slices.SortFunc(recommendations, func(a, b Recommendation) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), b.PostedAt.Compare(a.PostedAt), cmp.Compare(b.ID, a.ID))
 	})
 
-	return out[:min(len(out), MaxRecommendations)], nil
+	return recommendations[:min(len(recommendations), MaxRecommendations)], nil
 }
 
 // excludeKnown removes the listings that the user has saved, dismissed or applied for,
 // including withdrawn applications.
 func (s *DashboardService) excludeKnown(ctx context.Context, userID string, found []*scoredCandidate) ([]*scoredCandidate, error) {
-	type findKnown func(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
+	type findKnown func(ctx context.Context, userID string, listingIDs []string) (known map[string]bool, err error)
 	for _, knownAmong := range []findKnown{s.Applied.Among, s.Saved.SavedAmong, s.dismissedAmong} {
 		ids := list.Map(found, func(f *scoredCandidate) string { return f.ID })
 		for chunk := range slices.Chunk(ids, listingBatchSize) {

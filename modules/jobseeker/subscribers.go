@@ -94,13 +94,16 @@ func (s *SearchService) RequestAlert(ctx context.Context, in AlertInput, clientI
 // mailbox has reached its rate limit.
 func (s *SearchService) checkAlertLimits(ctx context.Context, email, clientIP string) error {
 	mailbox := s.Mailboxes.Key(withoutTag(email))
+
+	// An internet subscriber has one IPv4 address, and may have an IPv6 network of the size /56.
+	client := audit.Prefix(clientIP, 32, 56)
 	for _, taken := range []struct {
 		rule limit.Rule
 		key  string
 	}{
-		{alertsPerClient, audit.Prefix(clientIP, 32, 56)}, // an internet subscriber may have a /56
-		{alertsPerMailbox, mailbox},
-		{alertsPerMailboxWeek, mailbox},
+		{rule: alertsPerClient, key: client},
+		{rule: alertsPerMailbox, key: mailbox},
+		{rule: alertsPerMailboxWeek, key: mailbox},
 	} {
 		decision, err := s.Limiter.Take(ctx, taken.rule, taken.key)
 		if err = cmp.Or(err, decision.Err()); err != nil {
@@ -184,8 +187,13 @@ func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search 
 		}
 
 		existing, err := s.Searches.ListByUser(ctx, subscriber.ID, MaxSearches)
-		if err != nil || slices.ContainsFunc(existing, func(h Search) bool { return h.Terms == search.Terms }) {
+		if err != nil {
 			return err
+		}
+
+		isConfirmed := slices.ContainsFunc(existing, func(saved Search) bool { return saved.Terms == search.Terms })
+		if isConfirmed { // the link was used before
+			return nil
 		}
 
 		if len(existing) >= maxAlertsPerSubscriber {
@@ -228,7 +236,7 @@ func (s *SearchService) EndAlerts(ctx context.Context, token string) error {
 	return s.Subscribers.Delete(ctx, subscriberID)
 }
 
-// digestRecipient is the person who gets a digest.
+// digestRecipient is the person who gets a digest, an e-mail about new matches of saved searches.
 type digestRecipient struct {
 	Person
 	// purpose and parameter are those of the token in the unsubscribe link.

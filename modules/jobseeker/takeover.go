@@ -54,7 +54,7 @@ func (s *OnboardingService) moveProgress(ctx context.Context, userID, secret str
 		guestVisitor := Visitor{GuestKey: auth.HashSecret(secret)}
 
 		guest, err = s.Onboardings.Get(ctx, guestVisitor)
-		if err != nil || guest.Version == 0 {
+		if err != nil || guest.Version == 0 { // nothing is stored for the guest
 			return err
 		}
 
@@ -69,6 +69,7 @@ func (s *OnboardingService) moveProgress(ctx context.Context, userID, secret str
 			return err
 		}
 
+		// An empty onboarding deletes that of the guest.
 		return s.Onboardings.Upsert(ctx, Onboarding{Visitor: guestVisitor, Version: guest.Version})
 	})
 }
@@ -88,9 +89,11 @@ func (o *Onboarding) merge(other Onboarding, now time.Time) {
 		}
 
 		mine := &o.Steps[i]
-		mine.ViewedAt, mine.CompletedAt = earlier(mine.ViewedAt, theirs.ViewedAt), earlier(mine.CompletedAt, theirs.CompletedAt)
-
+		mine.ViewedAt = earlier(mine.ViewedAt, theirs.ViewedAt)
+		mine.CompletedAt = earlier(mine.CompletedAt, theirs.CompletedAt)
 		mine.SkippedAt = earlier(mine.SkippedAt, theirs.SkippedAt)
+
+		// A step that was completed in one of them is not skipped.
 		if !mine.CompletedAt.IsZero() {
 			mine.SkippedAt = time.Time{}
 		}
@@ -128,20 +131,28 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 		return err
 	}
 
-	// These preferences have the same name as a property of the profile.
+	// These preferences have the same name as a property of the profile. The order matters, because
+	// the salaries are checked against each other.
 	for _, property := range []struct {
 		name    string
-		isEmpty bool
+		isEmpty bool // in the profile
 	}{
-		{"currentRole", profile.CurrentRole == ""}, {"specialty", profile.Specialty == ""}, {"experience", profile.Experience == ""},
-		{"location", profile.Location == ""}, {"preferredLocation", profile.PreferredLocation == ""}, {"locationRadius", profile.LocationRadius == 0},
-		{"employmentTypes", len(profile.EmploymentTypes) == 0}, {"salaryMin", profile.SalaryMin == nil}, {"salaryMax", profile.SalaryMax == nil},
+		{name: "currentRole", isEmpty: profile.CurrentRole == ""},
+		{name: "specialty", isEmpty: profile.Specialty == ""},
+		{name: "experience", isEmpty: profile.Experience == ""},
+		{name: "location", isEmpty: profile.Location == ""},
+		{name: "preferredLocation", isEmpty: profile.PreferredLocation == ""},
+		{name: "locationRadius", isEmpty: profile.LocationRadius == 0},
+		{name: "employmentTypes", isEmpty: len(profile.EmploymentTypes) == 0},
+		{name: "salaryMin", isEmpty: profile.SalaryMin == nil},
+		{name: "salaryMax", isEmpty: profile.SalaryMax == nil},
 	} {
 		value, exists := values[property.name]
 		if !exists || !property.isEmpty {
 			continue
 		}
 
+		// Apply the value as the only change of a request.
 		object, err := json.Marshal(map[string]json.RawMessage{property.name: value})
 		if err != nil {
 			return err
@@ -150,7 +161,9 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 		var in ProfileInput
 
 		changed := Account{Profile: profile}
-		if json.Unmarshal(object, &in) == nil && valid.Check("", in) == nil && in.apply(&changed, "") == nil {
+
+		isValid := json.Unmarshal(object, &in) == nil && valid.Check("", in) == nil && in.apply(&changed, "") == nil
+		if isValid {
 			profile = changed.Profile
 		}
 	}
