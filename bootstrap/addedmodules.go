@@ -106,9 +106,12 @@ func WithModule(m Module) Option {
 // names of migrations.
 func hasOnlyMigrations(files fs.FS) bool {
 	names, err := fs.Glob(files, "*.sql")
-	return err == nil && len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !migrationName.MatchString(name) })
+	isOther := func(name string) bool { return !migrationName.MatchString(name) }
+
+	return err == nil && len(names) > 0 && !slices.ContainsFunc(names, isOther)
 }
 
+// migrationName matches NNNN_name.sql and NNNN_name.DIALECT.sql.
 var migrationName = regexp.MustCompile(`^[0-9]+_[A-Za-z0-9_-]+(\.[a-z]+)?\.sql$`)
 
 // moduleName matches a name that can be part of the name of a table.
@@ -138,7 +141,8 @@ func (r *registry) checkMigrations(ctx context.Context, cfg *config.Config, db *
 		return nil
 	}
 
-	var steps []adapters.SchemaStep
+	// An adapter that applies the migrations lists them, with the name of the module before a slash.
+	var steps []adapters.SchemaStep // none without a schema
 	if db.Schema != nil {
 		var err error
 		if steps, err = db.Schema.Status(ctx); err != nil {
@@ -147,7 +151,8 @@ func (r *registry) checkMigrations(ctx context.Context, cfg *config.Config, db *
 	}
 
 	for name := range added {
-		if !slices.ContainsFunc(steps, func(s adapters.SchemaStep) bool { return strings.HasPrefix(s.Name, name+"/") }) {
+		isOfModule := func(s adapters.SchemaStep) bool { return strings.HasPrefix(s.Name, name+"/") }
+		if !slices.ContainsFunc(steps, isOfModule) {
 			return cfg.Err(
 				db.setting,
 				fmt.Sprintf(
@@ -269,7 +274,8 @@ func (m addedModule) checkWork(name string, q task.QueueName, hasFunction bool) 
 	return nil
 }
 
-// describeModules returns the modules with only their routes and pages, for the documentation.
+// describeModules returns the modules with their routes and pages only, for commands that describe
+// the program without services.
 func (r *registry) describeModules() (all addedModules) {
 	for _, m := range r.modules {
 		all = append(all, describeModule(m, ModuleDeps{}))
@@ -278,6 +284,7 @@ func (r *registry) describeModules() (all addedModules) {
 	return all
 }
 
+// describeModule returns the module with its routes and pages only.
 func describeModule(m Module, d ModuleDeps) addedModule {
 	return addedModule{name: m.Name, routes: callIfSet(m.Routes, d), pages: callIfSet(m.Pages, d)}
 }
@@ -291,7 +298,8 @@ func callIfSet[Part any](fn func(ModuleDeps) []Part, d ModuleDeps) []Part {
 	return fn(d)
 }
 
-// mounts returns the pages of all modules as mounts of the server.
+// mounts returns the pages of all modules as mounts of the server. A mount is a handler for a path
+// and everything below it.
 func (all addedModules) mounts() (mounts []fiberhttp.Mount) {
 	for _, m := range all {
 		for _, p := range m.pages {
@@ -325,6 +333,7 @@ func addRoute(apis []web.API, r web.Route) error {
 		return errors.New("want a path like /api/pins/:id")
 	}
 
+	// The portal, the last of the APIs, covers every path below /api that no other one covers.
 	at := slices.IndexFunc(apis, func(s web.API) bool { return s.Covers(r.Path) })
 	if err := checkAddedRoute(apis[at], r); err != nil {
 		return err
@@ -370,15 +379,19 @@ func checkAddedRoute(s web.API, route web.Route) error {
 	return nil
 }
 
-// overlap reports whether there is a path that both patterns match.
+// overlap reports whether there is a path that both patterns match. A segment that begins with a
+// colon is a parameter, which matches every segment.
 func overlap(a, b string) bool {
-	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
-	if len(as) != len(bs) {
+	segmentsA, segmentsB := strings.Split(a, "/"), strings.Split(b, "/")
+	if len(segmentsA) != len(segmentsB) {
 		return false
 	}
 
-	for i := range as {
-		if as[i] != bs[i] && !strings.HasPrefix(as[i], ":") && !strings.HasPrefix(bs[i], ":") {
+	isParameter := func(segment string) bool { return strings.HasPrefix(segment, ":") }
+
+	for i := range segmentsA {
+		segmentA, segmentB := segmentsA[i], segmentsB[i]
+		if segmentA != segmentB && !isParameter(segmentA) && !isParameter(segmentB) {
 			return false
 		}
 	}

@@ -159,7 +159,7 @@ func provideDeps(
 	deps := newDeps(cfg, log)
 
 	deps.Metrics = adapterMetrics{numbers, log}
-	if r.clock != nil {
+	if r.clock != nil { // a command that creates data of the past
 		deps.Clock, deps.NewID = r.clock, r.newID
 	}
 
@@ -194,14 +194,16 @@ func provideStorage(lc fx.Lifecycle, ctx startContext, cfg *config.Config, r rol
 
 		opened.logModules(deps.Log)
 
+		// Claim the databases that only one process may serve from, such as SQLite files.
 		if r.serves {
-			if err := opened.each(cfg, func(db *database) error {
+			claim := func(db *database) error {
 				if db.Claim == nil {
 					return nil
 				}
 
 				return db.Claim(ctx)
-			}); err != nil {
+			}
+			if err := opened.each(cfg, claim); err != nil {
 				return err
 			}
 		}
@@ -216,6 +218,7 @@ func provideStorage(lc fx.Lifecycle, ctx startContext, cfg *config.Config, r rol
 	return opened, nil
 }
 
+// portsOfStorage returns the repositories of the modules.
 func portsOfStorage(store *storage) adapters.Storage { return store.Storage }
 
 // provide returns a constructor that opens the adapter of a port.
@@ -292,6 +295,7 @@ func (m processMailer) Send(ctx context.Context, message mail.Message) (err erro
 // Ping calls the mailer's Ping if it has one.
 func (m processMailer) Ping(ctx context.Context) error { return pingOf(m.Mailer)(ctx) }
 
+// provideTracer returns the tracer, which provideDeps has opened.
 func provideTracer(deps adapters.Deps) trace.Tracer { return deps.Tracer }
 
 // closeAtStop closes the adapter when the process stops, if the adapter can be closed.
@@ -301,7 +305,7 @@ func closeAtStop(lc fx.Lifecycle, adapter any) {
 	}
 }
 
-// runServer makes the server of a process that serves, and registers its start and its stop.
+// runServer creates the server of a process that serves, and registers its start and its stop.
 func runServer(
 	lc fx.Lifecycle,
 	ctx startContext,

@@ -31,11 +31,12 @@ const (
 	resolveInterval = 10 * time.Second
 )
 
-// newEngine returns the search engine. It has an index only in processes that serve.
+// newEngine returns the search engine: the vocabulary (the terms that a search understands) and the
+// index of the public listings. It has an index only in processes that serve.
 func newEngine(lc fx.Lifecycle, o opening, r role, storage adapters.Storage) (*listings.Engine, error) {
 	file := vocabularyFile(o.config.Search.Vocabulary)
 
-	v, text, err := file.load()
+	vocabulary, text, err := file.load()
 	if err != nil {
 		return nil, o.config.Err("search.vocabulary", err.Error())
 	}
@@ -47,7 +48,7 @@ func newEngine(lc fx.Lifecycle, o opening, r role, storage adapters.Storage) (*l
 		Changes:       storage.Listings.Changes,
 		Places:        gazetteer.New(),
 		Log:           o.deps.Log,
-	}, v)
+	}, vocabulary)
 	runInBackground(lc, func(ctx context.Context) { file.watch(ctx, text, engine, o.deps) })
 
 	if !r.serves { // saved searches need only the vocabulary
@@ -65,10 +66,12 @@ func newEngine(lc fx.Lifecycle, o opening, r role, storage adapters.Storage) (*l
 func runInBackground(lc fx.Lifecycle, fn func(ctx context.Context)) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	lc.Append(fx.StartStopHook(func() { running.Go(func() { fn(ctx) }) }, func() {
+	onStart := func() { running.Go(func() { fn(ctx) }) }
+	onStop := func() {
 		stop()
 		running.Wait()
-	}))
+	}
+	lc.Append(fx.StartStopHook(onStart, onStop))
 }
 
 // waitForSearch waits until the search answers, for at most searchStartTimeout.
@@ -76,15 +79,16 @@ func waitForSearch(ctx context.Context, engine *listings.Engine) {
 	ctx, cancel := context.WithTimeout(ctx, searchStartTimeout)
 	defer cancel()
 
-	runEvery(ctx, 5*time.Millisecond, func() {
+	const pingInterval = 5 * time.Millisecond
+	runEvery(ctx, pingInterval, func() {
 		if engine.Ping(ctx) == nil {
-			cancel()
+			cancel() // ends runEvery
 		}
 	})
 }
 
 // resolveSearches periodically resolves saved searches that were stored while no search index
-// was available. It runs in processes that have an index.
+// was available: it determines the query with which they find listings. It runs in processes that have an index.
 func resolveSearches(lc fx.Lifecycle, r role, seekersSvc *jobseeker.Service, deps adapters.Deps) {
 	if !r.serves {
 		return
@@ -151,25 +155,25 @@ func (f vocabularyFile) watch(ctx context.Context, text []byte, engine *listings
 	}
 
 	runEvery(ctx, vocabularyInterval, func() {
-		now, err := f.read()
-		if err != nil || bytes.Equal(now, text) {
+		newText, err := f.read()
+		if err != nil || bytes.Equal(newText, text) {
 			return // the file may be missing while it is replaced; the next run reads it
 		}
 
-		text = now
+		text = newText
 
-		v, err := f.parse(text)
+		vocabulary, err := f.parse(text)
 		if err != nil {
 			deps.Log.Error("vocabulary file is not valid; the previous one stays in use", "file", string(f), "error", err)
 			return
 		}
 
-		engine.SetVocabulary(v)
+		engine.SetVocabulary(vocabulary)
 	})
 }
 
 // embeddedSearch opens the search index for a URL embedded:FOLDER. Without a folder the index
-// is in memory.
+// is in memory. If empty is set, it opens a new index, which replaces the newest one of the folder.
 func embeddedSearch(_ context.Context, url string, empty bool, deps adapters.Deps) (search.Index, error) {
 	o := searchindex.Options{
 		Folder:    strings.TrimPrefix(url, "embedded:"),
@@ -195,7 +199,7 @@ func embeddedSearch(_ context.Context, url string, empty bool, deps adapters.Dep
 	return index, nil
 }
 
-// newBatch returns a matcher for new listings.
+// newBatch returns a matcher, which finds the new listings that match a saved search.
 func newBatch(docs []*search.Document) (search.Matcher, error) {
 	return searchindex.NewBatch(docs, search.Normalize)
 }

@@ -50,30 +50,32 @@ func newHealthChecks(
 // counts in the process, tasks and e-mails are kept in the database until they can be
 // processed, and files or payments are unavailable while the rest of the service works.
 func (all healthChecks) run(ctx context.Context, transports []transport) map[string]adapters.Health {
-	type answer struct {
+	type result struct {
 		name string
 		err  error
 	}
 
-	asked := maps.Clone(all)
+	checks := maps.Clone(all)
 	for _, t := range transports {
-		if pinger, ok := t.Transport.(adapters.Pinger); ok {
-			asked["transport."+t.name] = pinger.Ping
+		if pinger, canPing := t.Transport.(adapters.Pinger); canPing {
+			checks["transport."+t.name] = pinger.Ping
 		}
 	}
 
-	answers := make(chan answer, len(asked))
+	// Start all checks. A check without a result counts as timed out.
+	results := make(chan result, len(checks))
 
 	states := map[string]adapters.Health{}
-	for name, ask := range asked {
+	for name, check := range checks {
 		states[name] = healthOf(name, context.DeadlineExceeded)
-		go func() { answers <- answer{name, ask(ctx)} }()
+		go func() { results <- result{name: name, err: check(ctx)} }()
 	}
 
-	for range asked {
+	// Collect their results.
+	for range checks {
 		select {
-		case a := <-answers:
-			states[a.name] = healthOf(a.name, a.err)
+		case r := <-results:
+			states[r.name] = healthOf(r.name, r.err)
 		case <-ctx.Done(): // an adapter may ignore the context of its check
 			return states
 		}
@@ -111,6 +113,7 @@ const (
 	clockAccepted = time.Hour
 )
 
+// newClockCheck returns a check whose reference is the present time.
 func newClockCheck(c clock.Clock) *clockCheck {
 	return &clockCheck{clock: c, from: c.Now(), reference: time.Now()}
 }
@@ -128,6 +131,7 @@ func (c *clockCheck) Ping(context.Context) error {
 		return nil
 	}
 
+	// Report the difference for a while, and then take the new time as the reference.
 	if c.wrongFrom.IsZero() {
 		c.wrongFrom = time.Now()
 	} else if time.Since(c.wrongFrom) > clockAccepted {
@@ -166,7 +170,7 @@ func pingOf(adapter any) func(context.Context) error {
 // limiterPing returns the Ping of the limiter. It also fails while the limiter is degraded.
 func limiterPing(limiter limit.Limiter) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if degraded(limiter) {
+		if degraded(limiter) { // its server did not respond in time
 			return context.DeadlineExceeded
 		}
 

@@ -86,6 +86,7 @@ type operator struct {
 	file     string
 }
 
+// load reads the configuration.
 func (o *operator) load() (*config.Config, error) {
 	return config.Load(o.file)
 }
@@ -172,11 +173,13 @@ func (o *operator) runProcess(cmd *cobra.Command, cfg *config.Config, r role) er
 
 	a := newApp(start, cfg, o.registry, r, log)
 	if err := a.Start(start); err != nil {
+		// Close the adapters that were opened before the error.
 		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		return errors.Join(err, a.Stop(stop))
 	}
 
+	// Print how the process is reached.
 	if r.serves {
 		if a.works {
 			waitIdle(cmd.Context(), a.storage)
@@ -205,6 +208,7 @@ func (o *operator) runProcess(cmd *cobra.Command, cfg *config.Config, r role) er
 		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")
 	}
 
+	// Serve until the signal to stop.
 	<-cmd.Context().Done()
 	log.Info("stopping", "drain", cfg.HTTP.Drain.String(), "within", stopTimeout.String())
 	a.drain(cfg.HTTP.Drain)
@@ -291,7 +295,7 @@ func (o *operator) withServices(cmd *cobra.Command, r role, run func(ctx context
 // storageCommand is the function of a command that uses the storage.
 type storageCommand func(ctx context.Context, cfg *config.Config, store *storage) error
 
-// withNewStorage is withStorage for commands that may create the storage.
+// withNewStorage runs an operator's command on the storage, which it creates if it does not exist.
 func (o *operator) withNewStorage(cmd *cobra.Command, run storageCommand) (err error) {
 	cfg, err := o.load()
 	if err != nil {
@@ -334,6 +338,7 @@ func newTable(out io.Writer, header ...any) table {
 	return t
 }
 
+// add adds a line. The writer aligns columns that are separated by tabs.
 func (t table) add(columns ...any) {
 	fmt.Fprintf(t, strings.TrimSuffix(strings.Repeat("%v\t", len(columns)), "\t")+"\n", columns...)
 }

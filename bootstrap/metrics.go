@@ -82,6 +82,7 @@ func (m adapterMetrics) register(name string, c prometheus.Collector) {
 // setting.
 type diskSpace map[string]string
 
+// diskFree is the metric of diskSpace.
 var diskFree = prometheus.NewDesc("locum_disk_free_bytes", "Free space of the file system that a setting names.", []string{"setting"}, nil)
 
 // newDiskSpace finds the folders that the configured adapters write to.
@@ -109,7 +110,8 @@ func newDiskSpace(cfg *config.Config, databases []*database) diskSpace {
 // Describe implements prometheus.Collector.
 func (d diskSpace) Describe(out chan<- *prometheus.Desc) { out <- diskFree }
 
-// Collect implements prometheus.Collector. A path that cannot be read is left out.
+// Collect implements prometheus.Collector: it sends the free space of each folder. A path that cannot be
+// read is left out.
 func (d diskSpace) Collect(out chan<- prometheus.Metric) {
 	for setting, path := range d {
 		if free, err := freeSpace(path); err == nil {
@@ -162,8 +164,11 @@ type backlog struct {
 	metrics []prometheus.Metric
 }
 
+// backlogTTL is how long the numbers of a backlog are used, so that frequent requests for the metrics do
+// not burden the database.
 const backlogTTL = 5 * time.Second
 
+// The metrics of a backlog. The outbox is the table of recorded events, which a relay passes on.
 var (
 	outboxUnsent = prometheus.NewDesc("locum_outbox_unsent", "Events that no relay has passed on yet, up to 100000.", nil, nil)
 	outboxLag    = prometheus.NewDesc("locum_outbox_lag_seconds", "Age of the oldest of them.", nil, nil)
@@ -185,8 +190,8 @@ func (b *backlog) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. It collects nothing while the storage is unavailable,
-// so that the other metrics are still served.
+// Collect implements prometheus.Collector: it sends the numbers of the backlog. It sends nothing while
+// the storage is unavailable, so that the other metrics are still served.
 func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -200,8 +205,8 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// read asks the storage for the numbers. What fails to be read is left out, because a zero would
-// look as if nothing waited.
+// read reads the numbers from the storage. It leaves out numbers that cannot be read, because a zero
+// would look as if nothing waited.
 func (b *backlog) read() []prometheus.Metric {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

@@ -72,7 +72,7 @@ func (o *operator) migrateDown() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
 				// If the query fails, the table of users does not exist and there is no data to lose.
-				if exist, err := store.Identity.Users.Exists(ctx); err == nil && exist && !yes {
+				if hasUsers, err := store.Identity.Users.Exists(ctx); err == nil && hasUsers && !yes {
 					return errors.New("the database holds data, and the migration may delete some; --yes reverts it")
 				}
 

@@ -60,7 +60,8 @@ func missingFields(prefix string, deps reflect.Value) (missing []string) {
 			missing = append(missing, prefix+field.Name)
 		}
 
-		if isEmbedded := field.Anonymous && v.Kind() == reflect.Pointer; isEmbedded && !v.IsNil() {
+		isEmbedded := field.Anonymous && v.Kind() == reflect.Pointer
+		if isEmbedded && !v.IsNil() {
 			missing = append(missing, missingFields(prefix+field.Name+".", v.Elem())...)
 		}
 	}
@@ -118,7 +119,8 @@ func (k unavailableKeys) Encrypt(string, string) (string, error)               {
 func (k unavailableKeys) Decrypt(string, string) (string, error)               { return "", k.err }
 func (k unavailableKeys) JWKS() []byte                                         { return nil }
 
-// newIdentity builds the module from the storage and the adapters.
+// newIdentity builds module identity (accounts, sessions and organizations) from the storage and the
+// adapters.
 func newIdentity(
 	cfg *config.Config,
 	storage adapters.Storage,
@@ -172,22 +174,28 @@ func newIdentity(
 	return identity.New(deps), checkDeps("identity", deps)
 }
 
-// identitySubscriptions implements identity.Subscriptions with the stored subscriptions.
+// identitySubscriptions implements identity.Subscriptions with the stored subscriptions of module
+// billing. It reads them with billing.Reader, because the service of module billing does not exist
+// yet: it is built later, from the service of module identity.
 type identitySubscriptions struct{ billing.Reader }
 
+// Status returns the status of the user's plan.
 func (b identitySubscriptions) Status(ctx context.Context, userID string) (string, error) {
 	sub, err := b.Current(ctx, billing.Owner{Kind: billing.User, ID: userID})
 	return string(sub.Status), err
 }
 
-// identityPrograms implements identity.Programs.
+// identityPrograms implements identity.Programs: the programs that act for a user with API keys,
+// webhooks or consents, which module integrations stores.
 type identityPrograms struct{ integrations.Programs }
 
+// List returns the programs of the user.
 func (b identityPrograms) List(ctx context.Context, userID string) ([]identity.Program, error) {
 	programs, err := b.Programs.List(ctx, userID)
 	return identityProgramsOf(programs), err
 }
 
+// SignOut ends the access of the user's programs, and returns them.
 func (b identityPrograms) SignOut(ctx context.Context, userID string, now time.Time) ([]identity.Program, error) {
 	ended, err := b.Programs.SignOut(ctx, userID, now)
 	return identityProgramsOf(ended), err

@@ -37,7 +37,9 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// An opener opens an adapter for a URL with its scheme. The context ends when the start is
+// An adapter connects the program to a database, a mail server or another system. The interface of
+// the program that it implements is its port. An opener opens an adapter for a URL (a setting)
+// with its scheme. The context ends when the start is
 // complete, at a signal or at a timeout: it bounds the opening, not the life of the adapter.
 // An error for an invalid URL should state what is expected; the name of the setting, and where
 // its value was read, are added.
@@ -81,7 +83,7 @@ type registry struct {
 	transport     map[string]TransportOpener // by name
 	modules       []Module
 
-	overriding bool
+	overriding bool // adapters may be replaced (see Override)
 	// err contains the invalid registrations. The first opening reports them.
 	err error
 }
@@ -182,7 +184,8 @@ func (r *registry) refusef(format string, args ...any) {
 // register adds an opener for the scheme, and refuses a scheme or opener that cannot work. The
 // port is its name in messages.
 func register[Opener any](r *registry, openers *map[string]Opener, port, scheme string, open Opener) {
-	switch _, exists := (*openers)[scheme]; {
+	_, exists := (*openers)[scheme]
+	switch {
 	case !schemePattern.MatchString(scheme):
 		r.refusef("the %s adapter has the scheme %q; want letters, digits, plus, minus and dots", port, scheme)
 	case reflect.ValueOf(open).IsNil():
@@ -266,10 +269,12 @@ func builtIn() []Option {
 	return options
 }
 
+// openSMTP opens a mailer that sends from the address with a mail server.
 func openSMTP(_ context.Context, url string, fromAddress mail.Address, deps adapters.Deps) (mail.Mailer, error) {
 	return gomail.NewSMTP(url, fromAddress, deps.Clock)
 }
 
+// openOTLP opens a tracer that sends spans to an OpenTelemetry collector.
 func openOTLP(_ context.Context, url string, deps adapters.Deps) (trace.Tracer, error) {
 	return oteltrace.Open(url, deps.Log)
 }
@@ -281,7 +286,8 @@ type opening struct {
 	deps     adapters.Deps
 }
 
-// open opens the adapter for a URL with the opener of its scheme.
+// open opens the adapter for a URL with the opener of its scheme. The key is the name of the setting
+// with the URL, for errors.
 func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Port any](
 	ctx context.Context,
 	o opening,
@@ -291,7 +297,8 @@ func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Po
 	return openWith(ctx, o, key, url, openers, func(open Opener) (Port, error) { return open(ctx, url, o.deps) })
 }
 
-// openWith is open for openers with additional parameters, which run passes.
+// openWith opens the adapter for a URL as open does, for openers with additional parameters, which
+// run passes.
 func openWith[Opener, Port any](
 	ctx context.Context,
 	o opening,
@@ -299,18 +306,16 @@ func openWith[Opener, Port any](
 	openers map[string]Opener,
 	run func(Opener) (Port, error),
 ) (port Port, err error) {
-	if o.registry.err != nil {
+	if o.registry.err != nil { // an option of the program was refused
 		return port, o.registry.err
 	}
 
 	scheme := schemeOf(url)
 
-	opener, ok := openers[scheme]
-	if !ok {
-		return port, o.config.Err(
-			key,
-			fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"),
-		)
+	opener, isRegistered := openers[scheme]
+	if !isRegistered {
+		schemes := strings.Join(slices.Sorted(maps.Keys(openers)), ":, ") + ":"
+		return port, o.config.Err(key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", schemes))
 	}
 
 	port, err = runUntilDone(ctx, "the adapter was not opened", func() (Port, error) { return run(opener) })
@@ -330,10 +335,15 @@ func schemeOf(url string) string {
 	return scheme
 }
 
-// isNil reports whether a port is nil, or a nil pointer.
+// isNil reports whether a port is nil, or an interface that contains a nil pointer. A port that is a
+// struct, such as the storage, is not nil.
 func isNil[Port any](port *Port) bool {
 	v := reflect.ValueOf(port).Elem()
-	return v.Kind() == reflect.Interface && (v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil())
+	if v.Kind() != reflect.Interface {
+		return false
+	}
+
+	return v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil()
 }
 
 // runUntilDone returns the result of run. If ctx ends first, it returns the error of ctx with the
@@ -344,7 +354,7 @@ func runUntilDone[T any](ctx context.Context, failure string, run func() (T, err
 		err   error
 	}
 
-	done := make(chan result, 1)
+	done := make(chan result, 1) // buffered, so that the goroutine ends without a receiver
 	go func() {
 		value, err := run()
 		done <- result{value, err}

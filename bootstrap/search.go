@@ -74,35 +74,39 @@ func (o *operator) search() *cobra.Command {
 	return group
 }
 
-// emptyLexicon is the lexicon of an empty search index.
+// emptyLexicon is the lexicon (the words of all listings, from which misspelled words are corrected)
+// of an empty search index. With it, only words of the vocabulary are corrected.
 type emptyLexicon struct{}
 
+// Frequency returns the number of listings with the word.
 func (emptyLexicon) Frequency(string) int { return 0 }
 
+// Words returns the words with the prefix, with their frequencies.
 func (emptyLexicon) Words(string) iter.Seq2[string, int] { return func(func(string, int) bool) {} }
 
-// explain prints how a query is interpreted.
+// explain prints how a query is interpreted: the slot of each term (the kind of its meaning, such as
+// the role or the place), its values, and the text of the query that it comes from.
 func explain(cmd *cobra.Command, v *search.Vocabulary, query string) error {
-	p := search.Parser{Vocabulary: v, Places: gazetteer.New(), Words: search.NewSpelling(v, emptyLexicon{})}
+	parser := search.Parser{Vocabulary: v, Places: gazetteer.New(), Words: search.NewSpelling(v, emptyLexicon{})}
 
-	u := p.Parse(query)
-	if u.Empty {
+	parsed := parser.Parse(query)
+	if parsed.Empty {
 		return errors.New("the query has no words")
 	}
 
-	out := newTable(cmd.OutOrStdout(), "SLOT", "VALUE", "TEXT")
-	for _, t := range u.Terms {
-		slot := t.Slot
-		if t.Excluded {
+	rows := newTable(cmd.OutOrStdout(), "SLOT", "VALUE", "TEXT")
+	for _, term := range parsed.Terms {
+		slot := term.Slot
+		if term.Excluded {
 			slot = "not " + slot
 		}
 
-		out.add(slot, strings.Join(t.Values(), " or "), query[t.Start:t.End])
+		rows.add(slot, strings.Join(term.Values(), " or "), query[term.Start:term.End])
 	}
 
-	for _, c := range u.Corrections {
-		out.add("correction", c.To, c.From)
+	for _, correction := range parsed.Corrections {
+		rows.add("correction", correction.To, correction.From)
 	}
 
-	return out.Flush()
+	return rows.Flush()
 }

@@ -140,15 +140,15 @@ func isLoopbackURL(address string) bool {
 
 // showProgress seeds n listings with a progress bar, prints the accounts and writes them
 // to a file.
-func showProgress(cmd *cobra.Command, n int, seed func(isDone func(int)) ([]demoAccount, error)) error {
+func showProgress(cmd *cobra.Command, n int, seed func(done func(int)) ([]demoAccount, error)) error {
 	out, progress := cmd.OutOrStdout(), cmd.ErrOrStderr()
 
-	visible := false
-	if f, ok := progress.(*os.File); ok {
-		visible = term.IsTerminal(int(f.Fd()))
+	isTerminal := false // in a file, the bar would be many lines
+	if f, isFile := progress.(*os.File); isFile {
+		isTerminal = term.IsTerminal(int(f.Fd()))
 	}
 
-	bar := progressbar.NewOptions(n, progressbar.OptionSetWriter(progress), progressbar.OptionSetVisibility(visible),
+	bar := progressbar.NewOptions(n, progressbar.OptionSetWriter(progress), progressbar.OptionSetVisibility(isTerminal),
 		progressbar.OptionSetDescription("listings"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	began := time.Now()

@@ -25,7 +25,9 @@ func (s *seeder) createPeople(ctx context.Context, storage adapters.Storage, n i
 		}
 
 		for k, role := range []identity.OrgRole{identity.Recruiter, identity.Viewer} {
-			u, err := s.createMember(ctx, storage, i, demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k), role, hashes)
+			memberID := demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k) // later than the admin
+
+			u, err := s.createMember(ctx, storage, i, memberID, role, hashes)
 			if err != nil {
 				return err
 			}
@@ -36,7 +38,8 @@ func (s *seeder) createPeople(ctx context.Context, storage adapters.Storage, n i
 		}
 	}
 
-	for i := range min(max(n/10, 20), maxDemoAccounts) {
+	jobseekers := min(max(n/10, 20), maxDemoAccounts) // one for ten listings, and enough for demoApplications
+	for i := range jobseekers {
 		u := s.newUser(demoEmail("jobseeker", i), identity.KindJobseeker, i, hashes)
 
 		u.Registered = true
@@ -83,6 +86,7 @@ func (s *seeder) createOrganization(
 		return err
 	}
 
+	// The organization exists already: only the membership of its admin is new.
 	_, founder := identity.NewOrganization(o.ID, demoID(o.CreatedAt, "membership", i), admin.ID, o.Name,
 		o.Industry, o.Size, o.CreatedAt)
 	if err := storage.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
@@ -123,6 +127,7 @@ func demoEmail(role string, i int) string {
 	return fmt.Sprintf("%s%d@%s", role, i, identity.DemoDomain)
 }
 
+// pickPersonName returns the name of an invented person.
 func (s *seeder) pickPersonName() string {
 	return s.pick(s.FirstNames) + " " + s.pick(s.LastNames)
 }

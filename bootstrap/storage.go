@@ -38,7 +38,8 @@ type database struct {
 	modules []string
 }
 
-// portsOf returns the struct of a module in a storage: Identity for "identity".
+// portsOf returns the struct with the ports (the repositories) of a module in a storage: the field
+// Identity for "identity".
 func portsOf(s *adapters.Storage, module string) reflect.Value {
 	return reflect.ValueOf(s).Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, module) })
 }
@@ -66,7 +67,11 @@ func openStorage(ctx context.Context, cfg *config.Config, r *registry, deps adap
 		}
 	}
 
-	store.requests = idempotency.NewRunner(store.Identity.Tx, store.Identity.Idempotency, len(databases) > 1, deps.Log)
+	// Wrap the transactions of every database, and give each an audit log: a database without one
+	// of its own sends entries to that of identity, as events.
+	isDistributed := len(databases) > 1
+
+	store.requests = idempotency.NewRunner(store.Identity.Tx, store.Identity.Idempotency, isDistributed, deps.Log)
 	for _, db := range databases {
 		db.Tx = store.requests.Transactions(db.Tx)
 		if db.Audit == nil {
@@ -94,8 +99,8 @@ func databasesOf(cfg *config.Config, r *registry) []*database {
 			setting, address = "database."+module+"_url", own
 		}
 
-		_, alone := r.moduleStorage[module][schemeOf(address)]
-		if db := shared[address]; db != nil && !alone {
+		_, hasOwnAdapter := r.moduleStorage[module][schemeOf(address)]
+		if db := shared[address]; db != nil && !hasOwnAdapter {
 			db.modules = append(db.modules, module)
 			continue
 		}
@@ -103,7 +108,7 @@ func databasesOf(cfg *config.Config, r *registry) []*database {
 		db := &database{setting: setting, url: address, modules: []string{module}}
 
 		all = append(all, db)
-		if !alone {
+		if !hasOwnAdapter {
 			shared[address] = db
 		}
 	}
@@ -116,6 +121,7 @@ func databasesOf(cfg *config.Config, r *registry) []*database {
 func checkDistinct(cfg *config.Config, databases []*database) error {
 	settings := map[string]string{}
 	for _, db := range databases {
+		// The name of the database is the URL without the parameters and the user.
 		name, _, _ := strings.Cut(db.url, "?")
 		if u, err := url.Parse(db.url); err == nil && u.Host != "" {
 			name = u.Scheme + "://" + u.Host + u.Path
@@ -143,9 +149,10 @@ func (s *storage) open(ctx context.Context, cfg *config.Config, r *registry, db 
 		deps.Database.Migrations = r.migrations()
 	}
 
+	// An adapter for the storage of one module takes precedence.
 	openers, scheme := r.storage, schemeOf(db.url)
-	if handled := r.moduleStorage[db.modules[0]]; handled[scheme] != nil {
-		openers = handled
+	if ofModule := r.moduleStorage[db.modules[0]]; ofModule[scheme] != nil {
+		openers = ofModule
 	}
 
 	opened, err := open(ctx, opening{config: cfg, registry: r, deps: deps}, db.setting, db.url, openers)
@@ -155,8 +162,10 @@ func (s *storage) open(ctx context.Context, cfg *config.Config, r *registry, db 
 
 	opened.SetDefaults()
 
+	// All modules of a database have the same Database: take that of the first one.
 	db.Database = *databaseOf(portsOf(&opened, db.modules[0]))
 
+	// Take the ports of the modules, and collect the names of those that the adapter lacks.
 	var missing []string
 	for _, m := range db.modules {
 		ports := portsOf(&opened, m)
@@ -284,17 +293,18 @@ func (db *database) stores(kind retention.Kind) bool {
 	return slices.Contains(db.modules, owner)
 }
 
-// lag returns the number of unsent events of all databases and the time of the oldest.
+// lag returns the number of unsent events in the outboxes of all databases (the tables of recorded
+// events), and the time of the oldest.
 func (s *storage) lag(ctx context.Context) (total int, oldest time.Time, err error) {
 	for _, db := range s.databases {
-		n, first, err := db.Outbox.Lag(ctx)
+		n, oldestOfDB, err := db.Outbox.Lag(ctx)
 		if err != nil {
 			return total, oldest, err
 		}
 
 		total += n
-		if n > 0 && (oldest.IsZero() || first.Before(oldest)) {
-			oldest = first
+		if n > 0 && (oldest.IsZero() || oldestOfDB.Before(oldest)) {
+			oldest = oldestOfDB
 		}
 	}
 

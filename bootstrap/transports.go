@@ -16,7 +16,8 @@ import (
 	"github.com/locumhq/locum/config"
 )
 
-// transport is an opened transport.
+// transport is an opened transport: an adapter through which clients call the services in addition to
+// the HTTP server, such as one for MCP.
 type transport struct {
 	name string
 	adapters.Transport

@@ -40,7 +40,8 @@ func newRunner(
 	})
 }
 
-// newRelay returns the relay of the outboxes of all databases. The tasks of an
+// newRelay returns the relay, which creates tasks for the subscribers of the events that the
+// modules have recorded in the outboxes of their databases. The tasks of an
 // event are stored in the database of the event, or with identity if it stores none.
 func newRelay(store *storage, r *task.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
 	sources := make([]event.Source, len(store.databases))
@@ -57,11 +58,11 @@ func newRelay(store *storage, r *task.Runner, table []event.Subscription, log *s
 const (
 	// expiredAtOnce is the maximum number of rows that one call deletes.
 	expiredAtOnce = 5_000
-	// keepFeedChanges is how long changes of listings are stored. A search index
-	// that was not updated for longer is rebuilt.
+	// keepFeedChanges is how long changes of listings, from which search indexes are
+	// updated, are stored. A search index that was not updated for longer is rebuilt.
 	keepFeedChanges = 7 * 24 * time.Hour
-	// keepDeadTasks is how much longer dead tasks are stored than those that are
-	// done.
+	// keepDeadTasks is how much longer dead tasks, of which all attempts have failed, are
+	// stored than those that are done: an operator may retry them.
 	keepDeadTasks = 90 * 24 * time.Hour
 )
 
@@ -120,8 +121,8 @@ func newWork() *work {
 	return &work{ctx, end}
 }
 
-// endWork is the last in the list, so that it stops first: no new work begins while the
-// last requests complete.
+// endWork is the last in the list of functions that newApp invokes. The process stops in the reverse
+// order, so no new work begins while the last requests complete.
 func endWork(lc fx.Lifecycle, w *work) {
 	lc.Append(fx.StopHook(w.end))
 }
@@ -141,18 +142,21 @@ func waitIdle(ctx context.Context, store *storage) {
 
 	runEvery(ctx, idlePoll, func() {
 		unsent, _, err := store.lag(ctx)
-		open, wrong := store.tasks().Backlog(ctx)
+		backlog, backlogErr := store.tasks().Backlog(ctx)
 		now := time.Now()
 
-		due := slices.ContainsFunc(open, func(b task.Backlog) bool { return b.State == task.Running || !b.Oldest.After(now) })
-		if err != nil || wrong != nil || unsent == 0 && !due {
+		isDue := func(b task.Backlog) bool { return b.State == task.Running || !b.Oldest.After(now) }
+		isIdle := unsent == 0 && !slices.ContainsFunc(backlog, isDue)
+
+		// After an error, the start does not wait either.
+		if err != nil || backlogErr != nil || isIdle {
 			cancel()
 		}
 	})
 }
 
 // assignWork determines whether the process executes tasks. It is the first in the
-// list, so that a worker that has nothing to execute opens no database.
+// list of functions that newApp invokes, so that a worker that has nothing to execute opens no database.
 func assignWork(a *app, cfg *config.Config, r role, queue task.Queue) error {
 	if !r.serves && queue.Embedded() {
 		return cfg.Err(
@@ -173,6 +177,8 @@ func runWork(lc fx.Lifecycle, a *app, w *work, store *storage, relay *event.Rela
 		return
 	}
 
+	// run runs fn until endWork ends the work. If the process stops without endWork, because its
+	// start has failed, the end of the background context ends the work.
 	run := func(fn func(ctx context.Context)) {
 		runInBackground(lc, func(ctx context.Context) {
 			defer context.AfterFunc(ctx, w.end)()

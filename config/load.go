@@ -41,7 +41,8 @@ func Load(path string) (*Config, error) {
 
 	c.sources = map[string]string{}
 	for _, l := range leaves(reflect.ValueOf(c), "") {
-		switch env := envName(l.key); {
+		env := envName(l.key)
+		switch {
 		case os.Getenv(env) != "":
 			c.sources[l.key] = env
 		case v.InConfig(l.key):
@@ -83,7 +84,7 @@ func readFile(v *viper.Viper, path string) (string, error) {
 	}
 
 	if err != nil {
-		// The parser quotes invalid values.
+		// The parser quotes invalid values in backquotes. They may be secrets, so they are removed.
 		text := quotedValue.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", " "), "a value")
 		return "", fmt.Errorf("%s: cannot be read as a configuration: %s", path, text)
 	}
@@ -120,7 +121,7 @@ var wrongTypeError = regexp.MustCompile(
 // userMessage returns a decoder's error in one line, with the key and the expected value.
 func (c *Config) userMessage(err error, source string) error {
 	text := err.Error()
-	if _, keys, ok := strings.Cut(text, "invalid keys: "); ok {
+	if _, keys, hasInvalidKeys := strings.Cut(text, "invalid keys: "); hasInvalidKeys {
 		keys, _, _ = strings.Cut(keys, "\n")
 		return fmt.Errorf("%s: unknown key %s; `locum config` lists the keys there are", source, keys)
 	}
@@ -142,7 +143,8 @@ func (c *Config) userMessage(err error, source string) error {
 	return fmt.Errorf("%s: %s", source, strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
 }
 
-// leaf is a setting: its key, such as http.addr, and its value.
+// leaf is a setting, which is a leaf of the tree of structs in Config: its key, such as http.addr, and
+// its value.
 type leaf struct {
 	key   string
 	value reflect.Value
@@ -153,8 +155,7 @@ func leaves(v reflect.Value, prefix string) (out []leaf) {
 	for field, value := range v.Fields() {
 		name, tagged := field.Tag.Lookup("mapstructure")
 		switch {
-		// A field without a tag is no setting, but keeps something for the program.
-		case !tagged:
+		case !tagged: // not a setting, but a value for the program, such as Config.sources
 		case field.Type.Kind() == reflect.Struct:
 			out = append(out, leaves(value, prefix+name+".")...)
 		default:

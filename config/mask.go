@@ -27,6 +27,8 @@ func (c *Config) Settings() []Setting {
 // displayValue formats a value with its secrets masked.
 func displayValue(l leaf) string {
 	list, isList := l.value.Interface().([]string)
+
+	// Lists.
 	switch {
 	case strings.HasSuffix(l.key, "_secrets") && len(list) > 0:
 		return mask
@@ -41,6 +43,7 @@ func displayValue(l leaf) string {
 		return strings.Join(list, ",")
 	}
 
+	// Single values.
 	value := fmt.Sprint(l.value.Interface())
 	switch {
 	case value == "":
@@ -57,8 +60,8 @@ func displayValue(l leaf) string {
 // mask replaces a secret.
 const mask = "***"
 
-// joinAddresses joins the parts of a URL that contains a comma: between two hosts, or in a
-// password.
+// joinAddresses joins the parts of a URL that contains a comma, between two hosts or in a
+// password: such a URL was split like a list.
 func joinAddresses(list []string) []string {
 	var out []string
 	for _, part := range list {
@@ -78,8 +81,10 @@ func joinAddresses(list []string) []string {
 // cannot be parsed is masked as a whole, because operators read this output when a URL is
 // wrong.
 func maskURL(s string) string {
-	scheme, remainder, ok := strings.Cut(s, ":")
-	if !ok || strings.ContainsAny(scheme, " =/@") {
+	scheme, remainder, hasColon := strings.Cut(s, ":")
+
+	isURL := hasColon && !strings.ContainsAny(scheme, " =/@")
+	if !isURL {
 		return mask
 	}
 
@@ -87,8 +92,9 @@ func maskURL(s string) string {
 	switch {
 	case remainder == "":
 		return s
-	case !strings.HasPrefix(remainder, "//"):
-		if scheme != "file" && scheme != "sqlite" {
+	case !strings.HasPrefix(remainder, "//"): // without a host
+		isPath := scheme == "file" || scheme == "sqlite"
+		if !isPath {
 			return scheme + ":" + mask
 		}
 	default:
@@ -165,7 +171,10 @@ func Hosts(address string) string {
 		rest = rest[:end]
 	}
 
-	return rest[strings.LastIndexByte(rest, '@')+1:]
+	// Remove the user information. Without an @, the hosts begin at 0.
+	hostsAt := strings.LastIndexByte(rest, '@') + 1
+
+	return rest[hostsAt:]
 }
 
 // checkPorts returns an error message for invalid ports of a URL. The message does not quote the

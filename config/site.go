@@ -37,13 +37,14 @@ type Site struct {
 type SiteLink struct{ Text, Address string }
 
 const (
-	maxSiteName = 60
-	maxLogo     = 256 << 10
+	maxSiteName = 60        // characters
+	maxLogo     = 256 << 10 // bytes
 	// minContrast is the contrast that WCAG 2.2 (1.4.3) requires for normal text. The
 	// colour is used for links and behind white text.
 	minContrast = 4.5
 )
 
+// logoTypes are the extensions of image files that browsers show.
 var logoTypes = []string{".png", ".jpg", ".jpeg", ".webp", ".svg"}
 
 // validateSite checks the name, the appearance and the links of the site.
@@ -100,23 +101,28 @@ func (c *Config) validateSite() error {
 func (s Site) FooterLinks() ([]SiteLink, error) {
 	var out []SiteLink
 	for _, link := range s.Links {
-		text, address, ok := strings.Cut(link, "=")
+		text, address, hasAddress := strings.Cut(link, "=")
 		text, address = strings.TrimSpace(text), strings.TrimSpace(address)
 
 		u, err := url.Parse(address)
-		if !ok || text == "" || err != nil || u.Scheme != "https" && u.Scheme != "http" && !strings.HasPrefix(address, "/") {
+		isWebURL := err == nil && (u.Scheme == "https" || u.Scheme == "http")
+		isPathOfSite := err == nil && strings.HasPrefix(address, "/")
+
+		if !hasAddress || text == "" || !isWebURL && !isPathOfSite {
 			return nil, fmt.Errorf("want TEXT=ADDRESS, not %q", link)
 		}
 
-		out = append(out, SiteLink{text, address})
+		out = append(out, SiteLink{Text: text, Address: address})
 	}
 
 	return out, nil
 }
 
+// hexColour matches a colour such as #0b5f66.
 var hexColour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-// contrastWithWhite returns the contrast ratio of a colour with white (WCAG 2.2).
+// contrastWithWhite returns the contrast ratio of a colour with white (WCAG 2.2). The numbers are those
+// of its definitions of contrast ratio and relative luminance, for red, green and blue in sRGB.
 func contrastWithWhite(colour string) (float64, error) {
 	if !hexColour.MatchString(colour) {
 		return 0, fmt.Errorf("%q is not a colour", colour)
@@ -124,19 +130,21 @@ func contrastWithWhite(colour string) (float64, error) {
 
 	luminance := 0.0
 	for i, weight := range []float64{.2126, .7152, .0722} {
-		n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
+		digits := colour[1+2*i : 3+2*i] // two for each of the three components, after the #
+
+		n, err := strconv.ParseUint(digits, 16, 8)
 		if err != nil {
 			return 0, err
 		}
 
-		c := float64(n) / math.MaxUint8
-		if c <= .04045 {
-			c /= 12.92
+		component := float64(n) / math.MaxUint8
+		if component <= .04045 {
+			component /= 12.92
 		} else {
-			c = math.Pow((c+.055)/1.055, 2.4)
+			component = math.Pow((component+.055)/1.055, 2.4)
 		}
 
-		luminance += weight * c
+		luminance += weight * component
 	}
 
 	return 1.05 / (luminance + .05), nil

@@ -41,9 +41,10 @@ func (c *Config) validate() error {
 		// All settings whose names end in url select adapters, except for the service's own
 		// address. The other addresses of the database may be empty.
 		isAddress := strings.HasSuffix(l.key, "url") && l.key != "http.public_url"
-
 		isOptional := strings.HasPrefix(l.key, "database.") && l.key != "database.url"
-		if !isAddress || isOptional && l.value.IsZero() {
+		isOmitted := isOptional && l.value.IsZero()
+
+		if !isAddress || isOmitted {
 			continue
 		}
 
@@ -52,27 +53,36 @@ func (c *Config) validate() error {
 		}
 	}
 
+	const minRetention = 24 * time.Hour // with less, an event that is relayed late could be handled twice
+
+	hasMetricsAddr := c.HTTP.MetricsAddr != ""
+	isCPUValid := c.Limits.SearchCPU >= 0 // false for NaN, too
+	levels := []string{"debug", "info", "warn", "error"}
+
 	for _, rule := range []struct {
-		isInvalid bool
+		isValid   bool
 		key, want string
 	}{
-		{!strings.Contains(c.HTTP.Addr, ":"), "http.addr", "want HOST:PORT or :PORT"},
-		{c.HTTP.Drain < 0 || c.HTTP.Drain > 10*time.Minute, "http.drain", "want a duration from 0s to 10m, such as 5s"},
-		{c.HTTP.MetricsAddr != "" && !strings.Contains(c.HTTP.MetricsAddr, ":"), "http.metrics_addr", "want HOST:PORT or :PORT"},
-		{c.Limits.BodyMemory < 1, "limits.body_memory", "want a number of MiB of at least 1"},
-		{!(c.Limits.SearchCPU >= 0), "limits.search_cpu", "want seconds of at least 0"}, // also for NaN
+		{isValid: strings.Contains(c.HTTP.Addr, ":"), key: "http.addr", want: "want HOST:PORT or :PORT"},
+		{isValid: isWithin(c.HTTP.Drain, 0, 10*time.Minute), key: "http.drain", want: "want a duration from 0s to 10m, such as 5s"},
 		{
-			c.Limits.SearchTimeout < 10*time.Millisecond || c.Limits.SearchTimeout > time.Minute,
-			"limits.search_timeout",
-			"want a duration from 10ms to 1m, such as 1s",
+			isValid: !hasMetricsAddr || strings.Contains(c.HTTP.MetricsAddr, ":"),
+			key:     "http.metrics_addr",
+			want:    "want HOST:PORT or :PORT",
 		},
-		{len(c.Auth.Keys) == 0, "auth.keys", "want at least one key file or folder"},
-		// With a shorter time an event that is relayed late could be handled twice.
-		{c.Retention.Events < 24*time.Hour, "retention.events", "want at least 24h"},
-		{c.Retention.Tasks < 24*time.Hour, "retention.tasks", "want at least 24h"},
-		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level", "want debug, info, warn or error"},
+		{isValid: c.Limits.BodyMemory >= 1, key: "limits.body_memory", want: "want a number of MiB of at least 1"},
+		{isValid: isCPUValid, key: "limits.search_cpu", want: "want seconds of at least 0"},
+		{
+			isValid: isWithin(c.Limits.SearchTimeout, 10*time.Millisecond, time.Minute),
+			key:     "limits.search_timeout",
+			want:    "want a duration from 10ms to 1m, such as 1s",
+		},
+		{isValid: len(c.Auth.Keys) > 0, key: "auth.keys", want: "want at least one key file or folder"},
+		{isValid: c.Retention.Events >= minRetention, key: "retention.events", want: "want at least 24h"},
+		{isValid: c.Retention.Tasks >= minRetention, key: "retention.tasks", want: "want at least 24h"},
+		{isValid: slices.Contains(levels, c.Log.Level), key: "log.level", want: "want debug, info, warn or error"},
 	} {
-		if rule.isInvalid {
+		if !rule.isValid {
 			return c.Err(rule.key, rule.want)
 		}
 	}
@@ -87,6 +97,9 @@ func (c *Config) validate() error {
 
 	return c.validateDatabase()
 }
+
+// isWithin reports whether the duration is at least shortest and at most longest.
+func isWithin(d, shortest, longest time.Duration) bool { return d >= shortest && d <= longest }
 
 // isPublicURL reports whether the text is an HTTP URL of a host, without a user and a path.
 func isPublicURL(text string) bool {
@@ -144,7 +157,7 @@ func (c *Config) validateDatabase() error {
 
 // checkAddress returns an error for a value without a scheme or with an invalid port.
 func (c *Config) checkAddress(key, value string) error {
-	if scheme, _, ok := strings.Cut(value, ":"); !ok || scheme == "" {
+	if scheme, _, hasColon := strings.Cut(value, ":"); !hasColon || scheme == "" {
 		return c.Err(key, "want an address that begins with a scheme and a colon")
 	}
 
@@ -157,15 +170,22 @@ func (c *Config) checkAddress(key, value string) error {
 
 // minConnections returns the smallest valid value of MaxConnections.
 func (d Database) minConnections() int {
-	if n := len(d.ReplicaURLs); n > 0 {
-		// Three for the primary, one that measures the lag of replicas, and two for each replica.
-		minimum := 3 + 1 + 2*n
-		if d.DirectURL != "" {
-			minimum += 2
-		}
+	const (
+		primary    = 3
+		lag        = 1 // measures the lag of the replicas
+		perReplica = 2
+		direct     = 2 // to the database of DirectURL, without the pooler
+	)
 
-		return minimum
+	replicas := len(d.ReplicaURLs)
+	if replicas == 0 {
+		return primary
 	}
 
-	return 3
+	minimum := primary + lag + perReplica*replicas
+	if d.DirectURL != "" {
+		minimum += direct
+	}
+
+	return minimum
 }

@@ -111,11 +111,12 @@ func (r *Relay) wait(ctx context.Context, notifications <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// drain relays all events of a source. Two goroutines take turns: one claims a batch while
-// the other writes the tasks of its batch.
+// drain relays all events of a source, batch by batch. Two goroutines take turns: one claims a batch
+// while the other writes the tasks of its batch.
 func (r *Relay) drain(ctx context.Context, source int) {
 	var draining sync.WaitGroup
-	for range 2 {
+	const drainers = 2
+	for range drainers {
 		draining.Go(func() {
 			for ctx.Err() == nil {
 				n, err := r.drainBatch(ctx, source)
@@ -123,7 +124,8 @@ func (r *Relay) drain(ctx context.Context, source int) {
 					r.Log.Warn("outbox relay failed; will retry", "error", err)
 				}
 
-				if err != nil || n < relayBatch {
+				isLastBatch := n < relayBatch
+				if err != nil || isLastBatch {
 					return
 				}
 			}
@@ -147,7 +149,7 @@ func (r *Relay) Drain(ctx context.Context) (total int, err error) {
 // drainBatch relays one batch of a source and enqueues the added tasks. It returns the
 // number of relayed events.
 func (r *Relay) drainBatch(ctx context.Context, i int) (int, error) {
-	// The timeout ends before the lease of the batch does.
+	// The timeout ends before the lease of the batch does, so that no other relay has the events.
 	ctx, cancel := context.WithTimeout(ctx, relayLease/2)
 	defer cancel()
 
@@ -160,7 +162,8 @@ func (r *Relay) drainBatch(ctx context.Context, i int) (int, error) {
 		return 0, err
 	}
 
-	// An event without subscriptions gets no task, but is marked as sent like the others.
+	// Create a task for each subscription to an event. An event without subscriptions gets no task,
+	// but is marked as sent like the others.
 	var tasks []task.Task
 
 	ids := make([]string, len(batch))

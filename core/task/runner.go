@@ -67,7 +67,9 @@ type Deps struct {
 	Trace    trace.Tracer // may be nil
 }
 
-// Runner executes the tasks of a store. A store may have any number of runners.
+// Runner executes the tasks of a store. A store may have any number of runners. The store has the
+// tasks, and the queue has references (ids) to those that are due: a worker receives a reference and
+// then claims the task in the store.
 type Runner struct {
 	Deps
 	handlersByKind map[string]Handler
@@ -81,7 +83,9 @@ type Runner struct {
 }
 
 var (
-	errLost     = errors.New("another worker has taken the task over")
+	// errLost is the cause with which a task is cancelled whose lease has ended.
+	errLost = errors.New("another worker has taken the task over")
+	// errStopping is the cause with which a long task is cancelled when the worker stops.
 	errStopping = errors.New("the worker is stopping")
 )
 
@@ -226,14 +230,16 @@ func (r *Runner) attempt(ctx, until context.Context, t Task) Outcome {
 // backoff returns the pause after a failed attempt: 5 s, 15 s, 45 s, … up to 4 h, with
 // a jitter of a fifth.
 func backoff(attempt int) time.Duration {
-	d := 5 * time.Second
-	for range min(attempt, 9) - 1 {
-		d *= 3
+	const longest = 4 * time.Hour
+
+	pause := 5 * time.Second
+	for range attempt - 1 {
+		pause = min(3*pause, longest)
 	}
 
-	d = min(d, 4*time.Hour)
+	jitter := 0.8 + 0.4*rand.Float64() //nolint:gosec // jitter needs no secrecy
 
-	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // jitter needs no secrecy
+	return time.Duration(float64(pause) * jitter)
 }
 
 // runHandler runs the handler with its time limit. A handler that ignores its deadline is
@@ -250,10 +256,11 @@ func (r *Runner) runHandler(ctx, until context.Context, h Handler, t Task) (err 
 
 	run := Run{ID: t.ID, Attempt: t.Attempt}
 
+	// extendLeases cancels the attempt if the task is lost.
 	r.mu.Lock()
 	r.running[run] = cancelWithCause
-
 	r.mu.Unlock()
+
 	defer func() {
 		r.mu.Lock()
 		delete(r.running, run)
@@ -268,7 +275,7 @@ func (r *Runner) runHandler(ctx, until context.Context, h Handler, t Task) (err 
 	ctx, finish := r.Trace.Start(ctx, "task "+t.Kind, t.Trace)
 	defer func() { finish(err) }()
 
-	result := make(chan error, 1)
+	result := make(chan error, 1) // buffered, so that an abandoned handler can end
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
@@ -285,6 +292,7 @@ func (r *Runner) runHandler(ctx, until context.Context, h Handler, t Task) (err 
 	case <-ctx.Done():
 	}
 
+	// The deadline has passed: wait a little longer for the result.
 	select {
 	case err = <-result:
 		return withCause(ctx, err)
@@ -443,7 +451,10 @@ func (r *Runner) addPeriodic(ctx context.Context) error {
 
 	var tasks []Task
 	for _, p := range r.Periodic {
-		if start := now.Truncate(p.Every); !start.Equal(r.periodByKind[p.Kind]) {
+		start := now.Truncate(p.Every)
+
+		isAdded := start.Equal(r.periodByKind[p.Kind]) // by this process
+		if !isAdded {
 			tasks = append(tasks, New(p.Kind, Maintenance, p.Kind+":"+start.Format(time.RFC3339), struct{}{}))
 		}
 	}

@@ -61,9 +61,10 @@ func (s *Service) requestLink(
 ) error {
 	email, _ := text.ParseEmail(address)
 	response := time.After(resetResponseTime)
+	client := audit.Prefix(from.Address, 32, 64) // one IPv4 address, or an IPv6 network of the size /64
 	limits := []limitKey{
-		{perClient, audit.Prefix(from.Address, 32, 64)},
-		{perMailbox, s.Mailboxes.Key(email)},
+		{rule: perClient, key: client},
+		{rule: perMailbox, key: s.Mailboxes.Key(email)},
 	}
 
 	err := s.recordRequest(ctx, email, limits, newEvent)

@@ -28,8 +28,8 @@ type SecondFactor struct {
 	// ConfirmedAt is the time at which the user entered a first code, or zero. Before, the
 	// second factor is not required.
 	ConfirmedAt time.Time
-	// LastStep is the time step of the newest code that was used. Codes of this step and
-	// earlier steps are refused.
+	// LastStep is the time step of the newest code that was used: the app shows another code in
+	// each step of 30 s (RFC 6238). Codes of this step and earlier steps are refused.
 	LastStep int64
 	// RecoveryCodes are the hashes of the unused recovery codes, in any order.
 	RecoveryCodes []string
@@ -104,7 +104,7 @@ type Enrollment struct {
 
 // EnrollSecondFactor returns a new secret for the caller's authenticator app, which
 // ConfirmSecondFactor enables. A second call before the confirmation replaces the secret. The
-// caller must be confirmed.
+// caller must be confirmed: they must have entered their password a short time ago.
 func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollment, error) {
 	if err := cmp.Or(a.RequireUser(), a.RequireConfirmed(s.Clock.Now())); err != nil {
 		return Enrollment{}, err
@@ -163,12 +163,12 @@ func (s *Service) ConfirmSecondFactor(ctx context.Context, actor auth.Actor, in 
 			return ErrSecondFactorEnabled
 		}
 
-		step, ok, err := s.matchCode(ctx, factor, in.Code, now)
+		step, isCorrect, err := s.matchCode(ctx, factor, in.Code, now)
 		if err != nil {
 			return err
 		}
 
-		if !ok {
+		if !isCorrect {
 			return ErrSecondFactorInvalid
 		}
 
@@ -267,10 +267,16 @@ func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
 // wait.
 func (s *Service) removeSecondFactor(ctx context.Context, userID string, since, now time.Time) error {
 	f, err := s.getSecondFactor(ctx, userID)
-	if err != nil || f.UserID == "" || f.Enabled() && f.ConfirmedAt.Before(since) {
+	if err != nil || f.UserID == "" { // the account has none
 		return err
 	}
 
+	isOfOwner := f.Enabled() && f.ConfirmedAt.Before(since)
+	if isOfOwner {
+		return nil
+	}
+
+	// An enrollment without a confirmation had no effect, so its deletion is not recorded.
 	if err := s.SecondFactors.Delete(ctx, userID); err != nil || !f.Enabled() {
 		return err
 	}
@@ -295,19 +301,28 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 		return ErrSecondFactorRequired
 	}
 
-	step, ok, err := s.matchCode(ctx, factor, code, now)
+	step, isCodeOfApp, err := s.matchCode(ctx, factor, code, now)
 	if err != nil {
 		return err
 	}
 
-	switch {
-	case ok && step > factor.LastStep:
+	if isCodeOfApp {
+		wasUsed := step <= factor.LastStep
+		if wasUsed {
+			return ErrSecondFactorInvalid
+		}
+
 		factor.LastStep = step
-	case ok || !factor.useRecoveryCode(hashRecoveryCode(code)):
+
+		return s.SecondFactors.Upsert(ctx, factor)
+	}
+
+	isRecoveryCode := factor.useRecoveryCode(hashRecoveryCode(code)) // removes the code
+	if !isRecoveryCode {
 		return ErrSecondFactorInvalid
 	}
 
-	if err := s.SecondFactors.Upsert(ctx, factor); err != nil || ok {
+	if err := s.SecondFactors.Upsert(ctx, factor); err != nil {
 		return err
 	}
 
@@ -317,7 +332,12 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 // matchCode returns the time step of a code of the authenticator app, and whether the code is
 // correct. It returns fault.ErrRateLimit after too many wrong codes for the account. The caller
 // has locked f, so that concurrent codes are checked one after another.
-func (s *Service) matchCode(ctx context.Context, f SecondFactor, code string, now time.Time) (step int64, ok bool, err error) {
+func (s *Service) matchCode(
+	ctx context.Context,
+	f SecondFactor,
+	code string,
+	now time.Time,
+) (step int64, isCorrect bool, err error) {
 	d, err := s.Limiter.Peek(ctx, failedCodes, f.UserID)
 	if err := cmp.Or(err, d.Err()); err != nil {
 		return 0, false, err
@@ -328,9 +348,9 @@ func (s *Service) matchCode(ctx context.Context, f SecondFactor, code string, no
 		return 0, false, err
 	}
 
-	step, ok = s.OneTimeCodes.Match(secret, strings.ReplaceAll(code, " ", ""), now)
+	step, isCorrect = s.OneTimeCodes.Match(secret, strings.ReplaceAll(code, " ", ""), now)
 
-	return step, ok, nil
+	return step, isCorrect, nil
 }
 
 // secondFactorFailed counts and records a wrong code like a failed sign-in. It returns
@@ -354,7 +374,7 @@ func (s *Service) secondFactorFailed(ctx context.Context, u User, from Client) e
 // newRecoveryCodes returns new recovery codes of 80 random bits, and their hashes.
 func newRecoveryCodes() (codes, hashes []string) {
 	for range recoveryCodes {
-		text := rand.Text()
+		text := rand.Text() // in base 32: 5 bits per character, of which 16 are used
 		code := text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:16]
 		codes, hashes = append(codes, code), append(hashes, hashRecoveryCode(code))
 	}
