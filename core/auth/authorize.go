@@ -103,9 +103,14 @@ func (a Actor) RequireScope(s Scope) error { return a.requireScope([]Scope{s}) }
 
 // requireScope returns ErrScope for an app that has none of the permitted scopes.
 func (a Actor) requireScope(permitted []Scope) error {
-	if a.AppID == "" || slices.ContainsFunc(permitted, func(s Scope) bool { return slices.Contains(a.Scopes, s) }) {
+	if a.AppID == "" { // a user or guest without an app
 		return nil
 	}
 
-	return ErrScope
+	hasScope := func(s Scope) bool { return slices.Contains(a.Scopes, s) }
+	if !slices.ContainsFunc(permitted, hasScope) {
+		return ErrScope
+	}
+
+	return nil
 }

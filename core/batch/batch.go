@@ -79,7 +79,7 @@ func (b *Batcher[I, O]) Do(ctx context.Context, in I) (out O, err error) {
 	return joined.result(i)
 }
 
-// Read is Do for calls that change nothing. It fails with the error of ctx as soon as ctx is
+// Read returns the result for one item as Do does, for calls that change nothing. It fails with the error of ctx as soon as ctx is
 // cancelled; the call continues for the other items of the batch.
 func (b *Batcher[I, O]) Read(ctx context.Context, in I) (out O, err error) {
 	if err := ctx.Err(); err != nil {

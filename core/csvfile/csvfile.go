@@ -104,7 +104,7 @@ func (p *Page) appendQuoted(cell string) {
 			p.text = append(p.text, `""`...)
 		case '\n': // every line of the file ends with CR LF
 			p.text = append(p.text, "\r\n"...)
-		case '\r':
+		case '\r': // belongs to a line feed, or is not a line end of CSV
 		default:
 			p.text = append(p.text, c)
 		}
@@ -117,12 +117,13 @@ func (p *Page) appendQuoted(cell string) {
 // return false for other cells that do not need them.
 func isPlain(cell string) bool {
 	for i := range len(cell) {
+		// The comparison with the comma, the greatest of these characters, is true for few characters.
 		if c := cell[i]; c <= ',' && (c < ' ' || c == '"' || c == ',') {
 			return false
 		}
 	}
 
-	return cell == "" || isAlphanumeric(cell[0])
+	return cell == "" || isAlphanumeric(cell[0]) // no formula begins with a letter or digit
 }
 
 // triggers are the characters with which a formula can begin, including the full-width
@@ -143,19 +144,23 @@ func EscapeFormula(cell string) string {
 	visible := strings.TrimLeftFunc(cell, func(r rune) bool {
 		return !strings.ContainsRune(triggers, r) && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
 	})
-	if first := strings.IndexAny(visible, triggers); first != 0 {
-		return cell
-	}
 
-	isNegativeNumber := cell[0] == '-' && len(cell) > 1 && strings.Trim(cell[1:], "0123456789.") == "" && strings.Count(cell, ".") <= 1
-	if isNegativeNumber {
+	canBeginFormula := strings.IndexAny(visible, triggers) == 0
+	if !canBeginFormula || isNegativeNumber(cell) {
 		return cell
 	}
 
 	return "'" + cell
 }
 
+// isNegativeNumber reports whether the cell is a minus sign with digits and at most one point.
+func isNegativeNumber(cell string) bool {
+	digits, hasMinus := strings.CutPrefix(cell, "-")
+	return hasMinus && digits != "" && strings.Trim(digits, "0123456789.") == "" && strings.Count(digits, ".") <= 1
+}
+
 // isAlphanumeric reports whether c is an ASCII letter or digit.
 func isAlphanumeric(c byte) bool {
-	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
+	lower := c | 0x20 // the bit in which the cases of ASCII letters differ
+	return 'a' <= lower && lower <= 'z' || '0' <= c && c <= '9'
 }

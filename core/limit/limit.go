@@ -97,7 +97,7 @@ func (s QuotaStatus) Evaluate() QuotaStatus {
 type Limiter interface {
 	// Take records a call if the rule allows it. A refused call is not recorded.
 	Take(ctx context.Context, rule Rule, key string) (Decision, error)
-	// Peek is Take without recording.
+	// Peek returns the decision that Take would return, and records nothing.
 	Peek(ctx context.Context, rule Rule, key string) (Decision, error)
 	// Clear deletes the calls of the rule and key.
 	Clear(ctx context.Context, rule Rule, key string) error
@@ -105,7 +105,7 @@ type Limiter interface {
 	// status after it. If nothing remains in one window, it takes the call from neither.
 	// Calls are counted by key alone, so a key that gets another quota keeps its count.
 	Spend(ctx context.Context, quota Quota, key string) (QuotaStatus, error)
-	// Status is Spend without spending.
+	// Status returns the status of the quota, and takes no call from it.
 	Status(ctx context.Context, quota Quota, key string) (QuotaStatus, error)
 }
 

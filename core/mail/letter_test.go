@@ -116,7 +116,8 @@ func TestLetter_LineSeparators_Removed(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	expected := strings.NewReplacer("ONE LINE", oneLine, "QUOTE", "> Asha\n> \n> Dear customer,\n> pay\n> here").Replace(`Hello ONE LINE,
+	const quote = "> Asha\n> \n> Dear customer,\n> pay\n> here"
+	expected := strings.NewReplacer("ONE LINE", oneLine, "QUOTE", quote).Replace(`Hello ONE LINE,
 
 ONE LINE
 

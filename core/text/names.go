@@ -48,7 +48,7 @@ var lookalikes = func() *strings.Replacer {
 	return strings.NewReplacer(append(pairs, "ß", "ss", "æ", "ae", "œ", "oe", "&", " ", "'", "", "’", "", ".", "")...)
 }()
 
-// foldName returns the letters and digits of a name without case, accents, punctuation,
+// foldName returns the folded name: its letters and digits without case, accents, punctuation,
 // plurals and fillers. Names with the same result are treated as the same name.
 func foldName(name string) string {
 	words := strings.FieldsFunc(
@@ -62,7 +62,7 @@ func foldName(name string) string {
 		case "st":
 			word = "saint"
 		case "hosp":
-			word = "hospitai" // lookalikes replaces the l of hospital
+			word = "hospitai" // the word hospital after lookalikes has replaced its l
 		}
 
 		if !slices.Contains(foldedFillers, word) {
@@ -112,10 +112,12 @@ func NameKeys(name string) []string {
 		return keys
 	}
 
+	// Two names that differ by one letter have the same text without that letter.
 	for i := range folded {
 		keys = append(keys, string(folded[:i])+string(folded[i+1:]))
 	}
 
+	// Remove duplicates: a name with a double letter lacks either of them.
 	slices.Sort(keys[1:])
 
 	return slices.Compact(keys)

@@ -77,10 +77,11 @@ func Problems(in any) []fault.Field {
 	var c checker
 	c.checkStruct("", reflect.Indirect(reflect.ValueOf(in)))
 
-	if custom, ok := in.(interface{ Problems() []fault.Field }); ok {
-		for _, f := range custom.Problems() {
-			if !slices.ContainsFunc(c.problems, func(g fault.Field) bool { return g.Name == f.Name }) {
-				c.problems = append(c.problems, f)
+	if custom, isCustom := in.(interface{ Problems() []fault.Field }); isCustom {
+		for _, problem := range custom.Problems() {
+			isOfSameField := func(other fault.Field) bool { return other.Name == problem.Name }
+			if !slices.ContainsFunc(c.problems, isOfSameField) {
+				c.problems = append(c.problems, problem)
 			}
 		}
 	}
@@ -203,14 +204,14 @@ func (c *checker) checkValue(path string, v reflect.Value, rules []Rule) {
 	for i, r := range rules {
 		switch r.Name {
 		case "omitempty":
-			// A non-nil pointer is a present value, even if it points to "" or 0.
-			if v.IsZero() && (!isPointer || v.Kind() == reflect.Pointer) {
+			if isAbsent(v, isPointer) {
 				return
 			}
 
 			continue
 		case "omitzero":
-			if v.IsZero() || v.Kind() == reflect.String && strings.TrimSpace(v.String()) == "" {
+			isBlank := v.Kind() == reflect.String && strings.TrimSpace(v.String()) == ""
+			if v.IsZero() || isBlank {
 				return
 			}
 
@@ -232,10 +233,19 @@ func (c *checker) checkValue(path string, v reflect.Value, rules []Rule) {
 	c.checkStruct(path, v)
 }
 
-// violation returns the message for a value that violates the rule, or "".
+// isAbsent reports whether the value is absent: a nil pointer, or "", 0 or nil in a field without a
+// pointer. If isPointer is true, v is what the pointer of a field points to, or the nil pointer. A
+// pointer to "" or 0 is a present value.
+func isAbsent(v reflect.Value, isPointer bool) bool {
+	isNilPointer := v.Kind() == reflect.Pointer
+	return v.IsZero() && (!isPointer || isNilPointer)
+}
+
+// violation returns the message for a value that violates the rule, or "". The parameters are those of
+// isAbsent.
 func (r Rule) violation(v reflect.Value, isPointer bool) string {
 	if r.Name == "required" {
-		if v.IsZero() && (!isPointer || v.Kind() == reflect.Pointer) {
+		if isAbsent(v, isPointer) {
 			return "is required"
 		}
 
@@ -243,8 +253,8 @@ func (r Rule) violation(v reflect.Value, isPointer bool) string {
 	}
 
 	switch v.Kind() {
-	case reflect.Pointer:
-		return "" // nil
+	case reflect.Pointer: // nil, to which only the rule required applies
+		return ""
 	case reflect.String:
 		return r.textViolation(v.String())
 	case reflect.Slice, reflect.Map:
@@ -323,10 +333,12 @@ func (r Rule) textViolation(s string) string {
 		}
 	case "oneof":
 		if values := r.Values(); !slices.Contains(values, s) {
-			return "must be one of: " + strings.Join(slices.DeleteFunc(values, func(v string) bool { return v == "" }), ", ")
+			isEmpty := func(value string) bool { return value == "" }
+			return "must be one of: " + strings.Join(slices.DeleteFunc(values, isEmpty), ", ")
 		}
 	case "line":
-		if strings.ContainsFunc(strings.TrimSpace(s), func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) }) {
+		isSeparatorOrControl := func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp) }
+		if strings.ContainsFunc(strings.TrimSpace(s), isSeparatorOrControl) {
 			return "must be one line, without control characters"
 		}
 	case "email":
@@ -341,7 +353,7 @@ func (r Rule) textViolation(s string) string {
 		if !isLink(s) {
 			return "must be an https address without user and password"
 		}
-	default:
+	default: // min and max
 		return r.boundViolation(float64(utf8.RuneCountInString(s)), "must have", " characters")
 	}
 
@@ -364,7 +376,11 @@ func hasMixedCharacters(s string) bool {
 // that change the direction of text or are invisible could make it look like another URL. The
 // service itself never requests such a URL.
 func isLink(s string) bool {
-	if text.Name(s) != s || strings.ContainsFunc(s, unicode.IsControl) || strings.ContainsAny(s, " \"<>\\^`{|}") {
+	// text.Name removes invisible characters. Those of isUnescaped have to be escaped in a URL.
+	hasInvisible := text.Name(s) != s || strings.ContainsFunc(s, unicode.IsControl)
+	isUnescaped := strings.ContainsAny(s, " \"<>\\^`{|}")
+
+	if hasInvisible || isUnescaped {
 		return false
 	}
 

@@ -8,8 +8,9 @@ import (
 )
 
 // ReceiveNotice handles a notice (a webhook of the payment provider, which reports that a payment may
-// have changed): it reads the result of the charge from the provider and stores it. It returns ErrNoNotices or ErrBadNotice for a webhook that
-// it cannot handle. After another error, the provider should send the webhook again.
+// have changed): it reads the result of the charge from the provider and stores it. It returns
+// ErrNoNotices or ErrBadNotice for a webhook that it cannot handle. After another error, the
+// provider should send the webhook again.
 func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) string, body []byte) error {
 	parser, ok := s.Payments.(NoticeParser)
 	if !ok {

@@ -51,7 +51,7 @@ func (s *Service) Table() Table { return applicationTable{s} }
 // applicationTable is the table of the applications to an organization's listings.
 type applicationTable struct{ *Service }
 
-// Columns implements Table.
+// Columns returns the names of the columns, in the order in which AppendRows writes the cells.
 func (applicationTable) Columns() []string {
 	return []string{
 		"id",
@@ -68,7 +68,7 @@ func (applicationTable) Columns() []string {
 	}
 }
 
-// Check implements Table.
+// Check returns a fault about the first invalid filter.
 func (applicationTable) Check(filters map[string]string) error {
 	_, err := applicationFilter(filters, "filters.")
 	return err
@@ -86,8 +86,8 @@ func applicationFilter(filters map[string]string, prefix string) (f ApplicationF
 				return f, ErrInvalidStatus
 			}
 		case "jobId":
-			listingID, ok := id.Canonical(value)
-			if !ok {
+			listingID, isID := id.Canonical(value)
+			if !isID {
 				return f, invalid(name, "is not the id of a job")
 			}
 
@@ -130,7 +130,7 @@ func parseTime(text string) (at time.Time, isDate bool, err error) {
 	return at.UTC(), false, nil
 }
 
-// Count implements Table.
+// Count returns the number of applications that the filters select.
 func (t applicationTable) Count(ctx context.Context, organizationID string, filters map[string]string) (int, error) {
 	f, err := applicationFilter(filters, "filters.")
 	if err != nil {
@@ -142,7 +142,7 @@ func (t applicationTable) Count(ctx context.Context, organizationID string, filt
 	return Counts(counts).Total(), err
 }
 
-// AppendRows implements Table.
+// AppendRows appends a row for each application on the page after the cursor, newest first.
 func (t applicationTable) AppendRows(
 	ctx context.Context,
 	organizationID string,
@@ -250,12 +250,13 @@ func (s *Service) listOwn(ctx context.Context, applicantID, cursor string, n int
 // ownTable is the table of an applicant's applications.
 type ownTable struct{ *Service }
 
-// Columns implements CSVTable.
+// Columns returns the names of the columns, in the order in which AppendRows writes the cells.
 func (ownTable) Columns() []string {
 	return []string{"id", "listing_id", "job_title", "company", "status", "applied_at"}
 }
 
-// AppendRows implements CSVTable.
+// AppendRows appends a row for each application on the page after the cursor, newest first. The table
+// has no filters.
 func (t ownTable) AppendRows(
 	ctx context.Context,
 	applicantID string,
@@ -290,7 +291,7 @@ func (t *tablePages) next(ctx context.Context, out *csvfile.Page) (bool, error) 
 		out.Row(t.table.Columns())
 	}
 
-	headerRows := out.Rows()
+	headerRows := out.Rows() // not counted
 	cursor, err := t.table.AppendRows(ctx, t.ownerID, t.filters, t.cursor, rowsPerPage, out)
 	t.cursor = cursor
 	t.rows += out.Rows() - headerRows
@@ -474,7 +475,7 @@ func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csv
 	}
 }
 
-// Read implements io.Reader.
+// Read reads from the current page. At its end, it waits for the next page.
 func (f *tableFile) Read(b []byte) (int, error) {
 	for len(f.unread) == 0 {
 		p, isOpen := <-f.pages
@@ -495,7 +496,7 @@ func (f *tableFile) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements io.Closer.
+// Close ends the preparation of pages. A second call does nothing.
 func (f *tableFile) Close() error {
 	f.onClose()
 	return nil
