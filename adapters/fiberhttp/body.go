@@ -33,8 +33,8 @@ const (
 	maxTrailer = 4 << 10
 )
 
-// framing describes how the body of a request is delimited (RFC 9112 §6), whether it has been
-// read, and the memory that it uses.
+// framing describes how the body of a request is delimited (RFC 9112 §6): by its length, or by chunks. It also says
+// whether the body has been read, and which memory it uses.
 type framing struct {
 	length   int64 // value of Content-Length
 	chunked  bool  // the body has chunks, and ends with one of length 0
@@ -139,7 +139,7 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	}
 
 	peer, ok := c.Context().Conn().(*conn)
-	if !ok {
+	if !ok { // all connections are of the listener that wraps them
 		return fault.ErrInternal
 	}
 
@@ -244,16 +244,17 @@ func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 	var body []byte
 	for {
 		if len(body) == cap(body) {
-			grown := min(max(initialBuffer, 2*cap(body)), limit+1)
+			// Double the buffer. One byte over the limit shows that a chunked body is too large.
+			capacity := min(max(initialBuffer, 2*cap(body)), limit+1)
 			if !f.chunked {
-				grown = min(grown, int(f.length))
+				capacity = min(capacity, int(f.length))
 			}
 
-			if !s.bodyMemory.acquire(&f.usage, grown-cap(body)) {
+			if !s.bodyMemory.acquire(&f.usage, capacity-cap(body)) {
 				return nil, fault.ErrUnavailable.WithReason("request bodies: memory limit").WithRetryAfter(time.Second)
 			}
 
-			body = append(make([]byte, 0, grown), body...)
+			body = append(make([]byte, 0, capacity), body...)
 		}
 
 		n, err := r.Read(body[len(body):cap(body)])

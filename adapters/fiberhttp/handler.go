@@ -38,7 +38,8 @@ func (s *Server) handler(api web.API, route web.Route) fiber.Handler {
 	}
 }
 
-// execute executes the operation of a route and sends the response.
+// execute executes the operation of a route and sends the response. The body is read only when the admission of the
+// request, such as its rate limit, calls ReadBody.
 func (s *Server) execute(c *fiber.Ctx, api web.API, r web.Route) (web.Call, error) {
 	in := s.incoming(c)
 	in.ReadBody = func(client string, limit int) ([]byte, error) {

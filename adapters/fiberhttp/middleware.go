@@ -32,8 +32,9 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 
 	state := newState(c)
 	c.Set(fiber.HeaderXRequestID, requestID)
-
 	s.setSecurityHeaders(c)
+
+	// These steps follow every response, also after a panic.
 	defer func() {
 		if p := recover(); p != nil {
 			err = web.PanicError(p)
@@ -48,8 +49,8 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 		s.observe(c, requestID, time.Since(start))
 	}()
 
-	framing, ok := parseFraming(c.Request().Header.RawHeaders())
-	if !ok {
+	framing, isClear := parseFraming(c.Request().Header.RawHeaders())
+	if !isClear {
 		c.Response().SetConnectionClose() // the end of the body is unknown, so the next request is, too
 		return web.ErrMalformed
 	}

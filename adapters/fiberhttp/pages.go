@@ -84,17 +84,19 @@ var clientFailures = limit.Rule{Name: "oauth.clients", Max: 60, Per: time.Minute
 // limitClientFailures counts a failed authentication of an OAuth client from the request's
 // address. Over the limit it returns fault.ErrRateLimit even if the secret is correct, so
 // that secrets cannot be guessed. Other clients at the same address are not affected.
-func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, client string, failed bool) error {
-	take := s.services.Limiter.Peek
-	if failed {
-		take = s.services.Limiter.Take
+//
+// hasFailed is false for a request with the correct secret, which is not counted.
+func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, client string, hasFailed bool) error {
+	decide := s.services.Limiter.Peek
+	if hasFailed {
+		decide = s.services.Limiter.Take
 	}
 
 	// The id of the client is sent by the requester, so that its length in the key is bounded.
 	const maxClientID = 64
 	key := web.LimitKey(s.clientIP(c)) + " " + client[:min(len(client), maxClientID)]
 
-	decision, err := take(ctx, clientFailures, key)
+	decision, err := decide(ctx, clientFailures, key)
 
 	return limitError(decision, err)
 }

@@ -12,6 +12,9 @@ import (
 // subscriptions implements billing.Subscriptions.
 type subscriptions struct{ *DB }
 
+// subscriptionRow is the plan of an owner, a user or an app. Owners without a row have the free plan. AnchorAt
+// determines the day of the month on which paid periods begin. NextAt is when the subscription is processed next,
+// and Failures counts the declined charges since the last successful one.
 type subscriptionRow struct {
 	Owner     billing.Owner `gorm:"embedded;embeddedPrefix:owner_"`
 	Plan      string
@@ -40,7 +43,7 @@ func (d subscriptions) Get(ctx context.Context, o billing.Owner) (billing.Subscr
 	return billing.Subscription(r), err
 }
 
-// Lock implements billing.Subscriptions.
+// Lock implements billing.Subscriptions. It creates the row if there is none, because only a row can be locked.
 func (d subscriptions) Lock(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
 	r := subscriptionRow(billing.NewSubscription(o))
 	if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"owner_kind", "owner_id"})).Create(&r).Error; err != nil {
@@ -70,7 +73,7 @@ func (d subscriptions) ListDue(ctx context.Context, now time.Time, n int) ([]bil
 	)
 }
 
-// Erase implements billing.Subscriptions.
+// Erase implements billing.Subscriptions. The charges remain for accounting, with the anonymous owner.
 func (d subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if err := ofOwner(d.conn(ctx), o).Delete(&subscriptionRow{}).Error; err != nil {
@@ -93,6 +96,8 @@ func (d subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) er
 // charges implements billing.Charges.
 type charges struct{ *DB }
 
+// chargeRow is a payment for a plan. Receipt is the payment provider's id of it, Attempts counts the calls to the
+// provider, and NextAt is the time of the next call while the charge is pending.
 type chargeRow struct {
 	ID          string
 	Owner       billing.Owner `gorm:"embedded;embeddedPrefix:owner_"`
@@ -158,7 +163,7 @@ func (d charges) Create(ctx context.Context, c billing.Charge) error {
 	return wrap(d.conn(ctx).Create(&r).Error)
 }
 
-// Update implements billing.Charges.
+// Update implements billing.Charges. It reports whether it has changed the charge, which must be pending.
 func (d charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
 	q := ofOwner(d.conn(ctx), c.Owner).Where("id = ? AND status = 'pending'", c.ID)
 

@@ -11,7 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/hiring"
 )
 
-// applicationDocuments implements hiring.Documents.
+// applicationDocuments implements hiring.Documents. A document of an application is a copy of the applicant's document,
+// with a file of its own in the file store. The row outlives its application, until the file is deleted.
 type applicationDocuments struct{ *DB }
 
 // applicationDocumentRow is a row of application_documents. If FreeAt is nil, the document is
@@ -36,15 +37,15 @@ func (d applicationDocuments) ofApplication(ctx context.Context, applicantID, ap
 	return d.conn(ctx).Model(&applicationDocumentRow{}).Where("application_id = ? AND applicant_id = ?", applicationID, applicantID)
 }
 
-// Attach implements hiring.Documents.
+// Attach implements hiring.Documents. It attaches the n documents that were reserved for the application.
 func (d applicationDocuments) Attach(ctx context.Context, applicantID, applicationID string, n int, now time.Time) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		res := d.ofApplication(ctx, applicantID, applicationID).Where("free_at > ?", now).Update("free_at", nil)
-		if res.Error == nil && res.RowsAffected != int64(n) {
+		attached := d.ofApplication(ctx, applicantID, applicationID).Where("free_at > ?", now).Update("free_at", nil)
+		if attached.Error == nil && attached.RowsAffected != int64(n) {
 			return errDocumentsNotReserved
 		}
 
-		return wrap(res.Error)
+		return wrap(attached.Error)
 	})
 }
 
@@ -65,13 +66,15 @@ func (d applicationDocuments) List(ctx context.Context, v hiring.Visibility, app
 	return findRows(visible.Order("id"), func(r applicationDocumentRow) hiring.Document { return r.Document })
 }
 
-// Release implements hiring.Documents.
+// Release implements hiring.Documents. It erases the names of the documents at once. Claim then returns their files for
+// deletion.
 func (d applicationDocuments) Release(ctx context.Context, applicantID, applicationID string, now time.Time) (int, error) {
 	res := d.ofApplication(ctx, applicantID, applicationID).Updates(map[string]any{"free_at": now, "title": "", "file_name": ""})
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
-// Claim implements hiring.Documents.
+// Claim implements hiring.Documents. It returns up to n documents that no application has, and sets their free_at to
+// until, so that other calls do not return them before that time.
 func (d applicationDocuments) Claim(ctx context.Context, n int, now, until time.Time) (claimed []hiring.Document, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		q := d.skipLocked(ctx).Select("id", "extension").Where("free_at IS NOT NULL AND free_at <= ?", now).Order("free_at, id").Limit(n)
@@ -89,7 +92,7 @@ func (d applicationDocuments) Claim(ctx context.Context, n int, now, until time.
 	return claimed, err
 }
 
-// Delete implements hiring.Documents.
+// Delete implements hiring.Documents. It deletes the rows of documents whose files were deleted.
 func (d applicationDocuments) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil

@@ -12,6 +12,7 @@ import (
 // applicationNotes implements hiring.Notes.
 type applicationNotes struct{ *DB }
 
+// applicationNoteRow is a note about an application, for the team of the organization.
 type applicationNoteRow hiring.Note
 
 // Create implements hiring.Notes.
@@ -43,6 +44,7 @@ func (d applicationNotes) Delete(ctx context.Context, organizationID, applicatio
 // applicationRatings implements hiring.Ratings.
 type applicationRatings struct{ *DB }
 
+// applicationRatingRow is the rating of an application by one member of the team, in stars.
 type applicationRatingRow hiring.Rating
 
 // Upsert implements hiring.Ratings.
@@ -77,7 +79,7 @@ func (d applicationRatings) List(ctx context.Context, organizationID, applicatio
 	)
 }
 
-// Summarize implements hiring.Ratings.
+// Summarize implements hiring.Ratings. The result has no entry for an application without ratings.
 func (d applicationRatings) Summarize(
 	ctx context.Context,
 	organizationID string,
@@ -96,10 +98,10 @@ func (d applicationRatings) Summarize(
 		return nil, wrap(err)
 	}
 
-	out := make(map[string]hiring.RatingSummary, len(rows))
+	summaries := make(map[string]hiring.RatingSummary, len(rows))
 	for _, r := range rows {
-		out[r.ApplicationID] = hiring.RatingSummary{Count: r.Count, Sum: r.Sum}
+		summaries[r.ApplicationID] = hiring.RatingSummary{Count: r.Count, Sum: r.Sum}
 	}
 
-	return out, nil
+	return summaries, nil
 }

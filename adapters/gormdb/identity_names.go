@@ -9,6 +9,8 @@ import (
 // verifiedNames implements identity.VerifiedNames.
 type verifiedNames struct{ *DB }
 
+// verifiedNameRow is a form of the name of a verified organization. A new organization whose name has the same form
+// resembles it, and may be an impostor.
 type verifiedNameRow struct {
 	NameKey        string
 	OrganizationID string

@@ -11,7 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// listingRow is a row of listings without the columns of long texts.
+// listingRow is a row of listings without the columns of long texts. The columns from PlaceKind to Lon are the place of
+// Location in the gazetteer, and empty if it is not known. Open says whether the listing was public when it was stored.
 type listingRow struct {
 	ID                  string
 	OrganizationID      string
@@ -143,15 +144,15 @@ func findFull(q *gorm.DB) ([]listings.Listing, error) {
 		return nil, wrap(err)
 	}
 
-	out := make([]listings.Listing, len(rows))
+	found := make([]listings.Listing, len(rows))
 	for i, r := range rows {
 		var err error
-		if out[i], err = r.listing(); err != nil {
+		if found[i], err = r.listing(); err != nil {
 			return nil, err
 		}
 	}
 
-	return out, nil
+	return found, nil
 }
 
 // newListingRow returns the row that stores the listing.
@@ -189,7 +190,7 @@ func newListingRow(listing listings.Listing) fullListingRow {
 		short.Nation = p.Nation
 
 		short.Country = p.Country
-		if p.Kind == listings.Town {
+		if p.Kind == listings.Town { // larger places have no position
 			short.Lat, short.Lon = &p.Lat, &p.Lon
 		}
 	}

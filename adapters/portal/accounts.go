@@ -146,7 +146,7 @@ func accountRoutes(s *identity.Service) []web.Route {
 			Errors:     []int{429},
 			Tag:        employer,
 			Summary:    "Change the organization. Listings show a new name within seconds",
-			Op:         respond(s.UpdateOrganization, viewOrganization, "Organization updated successfully"),
+			Op:         answerWith(s.UpdateOrganization, viewOrganization, "Organization updated successfully"),
 		},
 	}
 }

@@ -60,12 +60,15 @@ func (in AuditInput) Problems() []fault.Field {
 	return problems
 }
 
-// parseRange returns the range, and what is wrong with it. A day as its end includes that day.
-func (in AuditInput) parseRange() (from, to time.Time, entries []fault.Field) {
+// parseRange returns the times of the parameters from and to, and the problems of invalid ones. A parameter that is
+// empty is the zero time. A day as the end of the range includes that day.
+func (in AuditInput) parseRange() (from, to time.Time, problems []fault.Field) {
 	parse := func(name, text string) time.Time {
-		at, err := listings.ParseMoment(text, name == "to")
+		isEndOfRange := name == "to"
+
+		at, err := listings.ParseMoment(text, isEndOfRange)
 		if err != nil && text != "" {
-			entries = append(entries, fault.Field{Name: name, Message: err.Error()})
+			problems = append(problems, fault.Field{Name: name, Message: err.Error()})
 		}
 
 		return at
@@ -73,7 +76,7 @@ func (in AuditInput) parseRange() (from, to time.Time, entries []fault.Field) {
 
 	from, to = parse("from", in.From), parse("to", in.To)
 
-	return from, to, entries
+	return from, to, problems
 }
 
 type auditActor struct {

@@ -44,7 +44,8 @@ func routesFor(audience web.Audience, tag string, routes []web.Route) []web.Rout
 	return routes
 }
 
-// answerWith returns an operation that responds with a view of the result of do.
+// answerWith returns an operation that calls do for the caller, and responds with the message and a view of the result.
+// A view is the form in which the API represents a value.
 func answerWith[I, T, V any](
 	do func(ctx context.Context, actor auth.Actor, in I) (T, error),
 	view func(T) V,
@@ -114,7 +115,7 @@ func (in Confirmation) confirm(ctx context.Context, s *identity.Service, c web.C
 	return s.Confirm(ctx, c.Actor, in.CurrentPassword, clientOf(c))
 }
 
-// confirmedOp returns an operation that calls fn for the confirmed caller.
+// confirmedOp returns an operation that calls fn for the confirmed caller. The input embeds a Confirmation.
 func confirmedOp[I interface {
 	confirm(ctx context.Context, s *identity.Service, c web.Call) (auth.Actor, error)
 }, O any](s *identity.Service, fn func(ctx context.Context, actor auth.Actor, in I) (O, error)) web.Operation {
@@ -165,7 +166,8 @@ type Beyond struct {
 	Next
 }
 
-// Paged is the part of a list's view that describes its page.
+// Paged is the part of a list's view that describes its page: its number and size, the total of the list, and the cursor
+// of the next page.
 type Paged struct {
 	Pagination Pagination `json:"pagination"`
 	Beyond
@@ -178,7 +180,8 @@ type SeekerPaged struct {
 }
 
 func paginate[T any](r page.Result[T], p web.Paging) Pagination {
-	return Pagination{Total: r.Total, Page: p.Page, Limit: p.Limit, TotalPages: (r.Total + p.Limit - 1) / p.Limit}
+	totalPages := (r.Total + p.Limit - 1) / p.Limit // rounded up
+	return Pagination{Total: r.Total, Page: p.Page, Limit: p.Limit, TotalPages: totalPages}
 }
 
 func seekerPagination[T any](r page.Result[T], p web.Paging) SeekerPagination {

@@ -14,7 +14,9 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
+// identityRoutes returns the routes with which users register, sign in and recover their accounts, and those of an
+// organization's team. What a guest has stored before is moved to the account.
+func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route {
 	const tag, team = "Authentication and user", "Team"
 
 	return []web.Route{
@@ -30,7 +32,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 				func(ctx context.Context, c web.Call, in RegisterInput) (signedInReply, error) {
 					out, err := s.Register(ctx, in.RegisterInput, clientOf(c))
 					if err == nil {
-						claimGuestData(ctx, k.TakeOverOnboarding, out, in.GuestCookie)
+						claimGuestData(ctx, seekers.TakeOverOnboarding, out, in.GuestCookie)
 					}
 
 					return signedIn(s, out, withName, "Registration successful", err)
@@ -60,7 +62,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 				func(ctx context.Context, c web.Call, in LoginInput) (signedInReply, error) {
 					out, err := s.Login(ctx, in.LoginInput, clientOf(c))
 					if err == nil {
-						claimGuestData(ctx, k.TakeOverProgress, out, in.GuestCookie)
+						claimGuestData(ctx, seekers.TakeOverProgress, out, in.GuestCookie)
 					}
 
 					return signedIn(s, out, withSubscription, "Login successful", err)
@@ -231,6 +233,7 @@ func keyRoutes(keys func() []byte) []web.Route {
 	}
 }
 
+// keySet is a JSON Web Key Set (RFC 7517). Its members have the names of the RFC.
 type keySet struct {
 	Keys []struct {
 		Type      string `json:"kty"`
@@ -259,7 +262,7 @@ type LoginInput struct {
 	GuestCookie
 }
 
-// claimGuestData moves the data of a guest to the account of a jobseeker after sign-in. An
+// claimGuestData moves the data of a guest to the account of a jobseeker after sign-in, with the function take. An
 // error does not fail the sign-in: the next request for the onboarding repeats it.
 func claimGuestData(ctx context.Context, take func(ctx context.Context, userID, secret string) error, s identity.SignedIn, c GuestCookie) {
 	if s.Account.Role == auth.Jobseeker && c.Guest != "" {
@@ -271,30 +274,31 @@ func clientOf(c web.Call) identity.Client {
 	return identity.Client{Address: c.IP, UserAgent: c.UserAgent, Device: c.Device}
 }
 
-// signedInReply is the response to a sign-in, with the cookie of the device.
+// signedInReply is the response to a sign-in. Its cookie marks the device as one from which the user has signed in.
 type signedInReply struct {
 	web.Reply[signedInView]
-	device string
+	deviceCookie string
 }
 
 // Headers sets the cookie.
 func (r signedInReply) Headers() map[string]string {
-	if r.device == "" {
+	if r.deviceCookie == "" {
 		return nil
 	}
 
-	return map[string]string{"Set-Cookie": r.device}
+	return map[string]string{"Set-Cookie": r.deviceCookie}
 }
 
-// signedIn returns the response to a sign-in, or its error.
-func signedIn(s *identity.Service, out identity.SignedIn, detail int, message string, err error) (signedInReply, error) {
+// signedIn returns the response to a sign-in, or its error. detail is one of bare, withName and withSubscription.
+func signedIn(s *identity.Service, result identity.SignedIn, detail int, message string, err error) (signedInReply, error) {
 	if err != nil {
 		return signedInReply{}, err
 	}
 
-	device, err := s.DeviceToken(out.Account.Email)
+	deviceToken, err := s.DeviceToken(result.Account.Email)
+	cookie := web.DeviceCookie(deviceToken, s.PublicURL)
 
-	return signedInReply{web.OK(viewSignedIn(out, detail), message), web.DeviceCookie(device, s.PublicURL)}, err
+	return signedInReply{web.OK(viewSignedIn(result, detail), message), cookie}, err
 }
 
 type tokensView struct {
@@ -315,7 +319,7 @@ type signedInUser struct {
 	SubscriptionStatus string    `json:"subscriptionStatus,omitempty"`
 }
 
-// The details of the user in the responses of the sign-in operations.
+// The details of the user in the responses of the sign-in operations, each with those before it.
 const (
 	bare = iota
 	withName

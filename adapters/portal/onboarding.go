@@ -11,7 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// onboardingRoutes returns the routes of the onboarding steps, which guests can take too.
+// onboardingRoutes returns the routes of the onboarding, the guide through the first steps on the site. Guests can take
+// them too: a secret in a cookie identifies the browser of a guest.
 func onboardingRoutes(s *jobseeker.Service) []web.Route {
 	const tag, path = "Onboarding", "/api/jobseekers/onboarding"
 	h := onboardingHandlers{s}
@@ -44,6 +45,7 @@ type onboardingHandlers struct{ *jobseeker.Service }
 
 // get returns the steps, and deletes a cookie that no longer leads to any.
 func (h onboardingHandlers) get(ctx context.Context, c web.Call, in GuestCookie) (onboardingReply, error) {
+	// secret is that of the guest, and empty if no steps are stored for it.
 	guide, secret, err := h.MyOnboarding(ctx, c.Actor, in.Guest)
 	if err != nil {
 		return onboardingReply{}, err
@@ -91,7 +93,7 @@ type GuestCookie struct {
 	Guest string `cookie:"locum_guest"`
 }
 
-// OnboardingForm is the input of all actions.
+// OnboardingForm is the input of the operation that stores a part of the onboarding, which its action names.
 type OnboardingForm struct {
 	GuestCookie
 	jobseeker.OnboardingInput
@@ -178,7 +180,7 @@ func deleteGuestCookie(publicURL string) guestHeaders {
 	return guestHeaders{"locum_guest=; Max-Age=0" + guestCookieAttributes(publicURL)}
 }
 
-// guestCookieAttributes restricts the cookie to the interfaces, and to HTTPS if the service has
+// guestCookieAttributes restricts the cookie to the paths of the APIs, and to HTTPS if the service has
 // it.
 func guestCookieAttributes(publicURL string) string {
 	attributes := "; Path=/api; HttpOnly; SameSite=Lax"

@@ -15,7 +15,7 @@ func perform[I any](fn func(ctx context.Context, actor auth.Actor, in I) error, 
 	})
 }
 
-// performFrom is perform for a function that also takes the origin of the request.
+// performFrom is perform for a function that also takes the client that has sent the request.
 func performFrom[I any](fn func(ctx context.Context, actor auth.Actor, in I, from identity.Client) error, message string) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in I) (web.Done, error) {
 		return web.Message(message), fn(ctx, c.Actor, in, clientOf(c))
@@ -31,14 +31,5 @@ func performAsGuest[I any](fn func(ctx context.Context, in I) error, message str
 func performConfirmed(s *identity.Service, fn func(ctx context.Context, actor auth.Actor) error, message string) web.Operation {
 	return confirmedOp(s, func(ctx context.Context, actor auth.Actor, _ Confirmation) (web.Done, error) {
 		return web.Message(message), fn(ctx, actor)
-	})
-}
-
-// respond returns an operation that calls fn for the caller and responds with a view of
-// the result.
-func respond[I, T, V any](fn func(ctx context.Context, actor auth.Actor, in I) (T, error), view func(T) V, message string) web.Operation {
-	return web.Op(func(ctx context.Context, c web.Call, in I) (web.Reply[V], error) {
-		result, err := fn(ctx, c.Actor, in)
-		return web.OK(view(result), message), err
 	})
 }

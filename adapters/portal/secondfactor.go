@@ -42,7 +42,7 @@ func secondFactorRoutes(s *identity.Service) []web.Route {
 			Errors:  []int{409, 429},
 			Tag:     tag,
 			Summary: "Enable the second factor with a first code. The response shows the recovery codes, only once; all other sessions end",
-			Op: respond(
+			Op: answerWith(
 				s.ConfirmSecondFactor,
 				func(codes []string) recoveryCodesView { return recoveryCodesView{codes} },
 				"Second factor enabled",

@@ -24,16 +24,16 @@ func sessionRoutes(s *identity.Service) []web.Route {
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in PageInput) (web.Reply[sessionsView], error) {
 					r, err := s.MySessions(ctx, c.Actor, in.Request())
-					views := web.Each(r.Items, func(one identity.Session) sessionView {
+					views := web.Each(r.Items, func(session identity.Session) sessionView {
 						return sessionView{
-							ID:         one.ID,
-							CreatedAt:  one.CreatedAt,
-							LastUsedAt: one.LastUsedAt,
-							ExpiresAt:  one.UnusedUntil(),
-							Network:    one.Address,
-							UserAgent:  one.UserAgent,
-							Browser:    one.Browser,
-							Current:    one.ID == c.Actor.SessionID,
+							ID:         session.ID,
+							CreatedAt:  session.CreatedAt,
+							LastUsedAt: session.LastUsedAt,
+							ExpiresAt:  session.UnusedUntil(),
+							Network:    session.Address, // only the network of an address is stored
+							UserAgent:  session.UserAgent,
+							Browser:    session.Browser,
+							Current:    session.ID == c.Actor.SessionID,
 						}
 					})
 
@@ -79,6 +79,7 @@ type sessionsView struct {
 	Paged
 }
 
+// consentRoutes returns the routes of consents: a user has authorized an app to act for them, with some scopes.
 func consentRoutes(s *integrations.Service) []web.Route {
 	const tag = "Developers"
 
@@ -107,7 +108,7 @@ func consentRoutes(s *integrations.Service) []web.Route {
 	}
 }
 
-// ConsentPath identifies a consent by its application.
+// ConsentPath identifies a consent by the client id of its app.
 type ConsentPath struct {
 	ClientID string `path:"clientId"`
 }

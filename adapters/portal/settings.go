@@ -15,9 +15,9 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// settingsRoutes serves both audiences: jobseekers, also as members of an organization, get
-// the settings of a jobseeker, all others those of an employer.
-func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
+// settingsRoutes returns the routes of settings, which serve two audiences. Jobseekers, also as members of an
+// organization, get the settings of a jobseeker. All other users get those of an employer.
+func settingsRoutes(i *identity.Service, seekers *jobseeker.Service) []web.Route {
 	const tag = "Settings"
 
 	return []web.Route{
@@ -31,7 +31,7 @@ func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[settingsReply], error) {
 					if c.Actor.Seeker {
-						s, err := k.MySettings(ctx, c.Actor)
+						s, err := seekers.MySettings(ctx, c.Actor)
 						return web.OK(settingsReply{settingsOf{viewSeekerSettings(s)}}, ""), err
 					}
 
@@ -55,11 +55,11 @@ func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 
 					actor, err := in.confirm(ctx, i, c)
 					switch {
-					case err != nil:
+					case err != nil: // returned below
 					case in.asEmployer(actor):
-						_, err = i.UpdateEmployer(ctx, actor, in.employer())
+						_, err = i.UpdateEmployer(ctx, actor, in.employerChange())
 					default:
-						err = in.seeker(ctx, k, actor)
+						err = in.applyAsSeeker(ctx, seekers, actor)
 					}
 
 					return web.OK(changedSettingsView{in.Intent}, "Settings updated successfully"), err
@@ -74,7 +74,8 @@ var (
 	employerIntents = []string{"update-profile", "update-notifications", "update-contact", "update-employer-profile"}
 )
 
-// SettingsInput is the input of all intents, for jobseekers and employers.
+// SettingsInput changes the settings of a jobseeker or an employer. Intent is what the operation does; the tag intents
+// names the intents to which a field belongs.
 type SettingsInput struct {
 	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications update-privacy update-job-preferences update-contact update-employer-profile"`
 
@@ -126,7 +127,7 @@ func (in SettingsInput) check(a auth.Actor) error {
 
 	switch {
 	case slices.Contains(allowed, in.Intent) && in.asEmployer(a):
-		return in.employerLacks()
+		return in.checkEmployerFields()
 	case slices.Contains(allowed, in.Intent):
 		return nil
 	}
@@ -136,10 +137,11 @@ func (in SettingsInput) check(a auth.Actor) error {
 	return fault.InvalidField("intent", "must be one of: "+strings.Join(slices.Compact(allowed), ", "))
 }
 
-// employerLacks fails if what the intent changes is missing.
-func (in SettingsInput) employerLacks() error {
+// checkEmployerFields returns an error if an intent of an employer has none of the fields that it changes.
+func (in SettingsInput) checkEmployerFields() error {
+	hasNotifications := in.Email != nil || in.EmailAlerts != nil || in.JobAlerts != nil
 	switch {
-	case in.Intent == "update-notifications" && in.Email == nil && in.EmailAlerts == nil && in.JobAlerts == nil:
+	case in.Intent == "update-notifications" && !hasNotifications:
 		return fault.InvalidField("email", "is required")
 	case in.Intent == "update-contact" && in.Contact == nil:
 		return fault.InvalidField("contact", "is required")
@@ -148,8 +150,8 @@ func (in SettingsInput) employerLacks() error {
 	return nil
 }
 
-// seeker executes an intent of a jobseeker.
-func (in SettingsInput) seeker(ctx context.Context, k *jobseeker.Service, actor auth.Actor) error {
+// applyAsSeeker executes an intent of a jobseeker.
+func (in SettingsInput) applyAsSeeker(ctx context.Context, seekers *jobseeker.Service, actor auth.Actor) error {
 	var err error
 	switch in.Intent {
 	case "update-profile":
@@ -157,20 +159,21 @@ func (in SettingsInput) seeker(ctx context.Context, k *jobseeker.Service, actor 
 			return fault.InvalidField("profile", "is required")
 		}
 
-		_, err = k.UpdateProfile(ctx, actor, in.Profile.ProfileInput)
+		_, err = seekers.UpdateProfile(ctx, actor, in.Profile.ProfileInput)
 	case "update-notifications":
-		err = k.Notify(ctx, actor, jobseeker.NotifyInput{Email: in.Email, JobAlerts: in.JobAlerts})
+		err = seekers.Notify(ctx, actor, jobseeker.NotifyInput{Email: in.Email, JobAlerts: in.JobAlerts})
 	case "update-privacy":
-		err = k.Show(ctx, actor, in.ShowProfile)
+		err = seekers.Show(ctx, actor, in.ShowProfile)
 	case "update-job-preferences":
-		_, err = k.Prefer(ctx, actor, jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
+		change := jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes}
+		_, err = seekers.Prefer(ctx, actor, change)
 	}
 
 	return err
 }
 
-// employer returns the change of an employer's intent.
-func (in SettingsInput) employer() (change identity.EmployerInput) {
+// employerChange returns the change that an intent of an employer makes.
+func (in SettingsInput) employerChange() (change identity.EmployerInput) {
 	switch in.Intent {
 	case "update-profile", "update-employer-profile":
 		if p := in.Profile; p != nil {
@@ -181,7 +184,7 @@ func (in SettingsInput) employer() (change identity.EmployerInput) {
 		change.Industry = in.Industry
 		change.CompanySize = in.CompanySize
 	case "update-notifications":
-		change.EmailAlerts = cmp.Or(in.EmailAlerts, in.Email)
+		change.EmailAlerts = cmp.Or(in.EmailAlerts, in.Email) // nil if neither was sent
 	case "update-contact":
 		change.Contact = in.Contact
 	}

@@ -55,7 +55,7 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			),
 		},
 		{Method: http.MethodGet, Path: one, Auth: web.Required, Tag: tag, Summary: "Get one of the webhooks of an app",
-			Op: respond(s.MyWebhook, viewOneWebhook, "")},
+			Op: answerWith(s.MyWebhook, viewOneWebhook, "")},
 		{
 			Method:  http.MethodPut,
 			Path:    one,

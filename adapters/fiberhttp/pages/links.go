@@ -137,7 +137,7 @@ func (r *Renderer) addLinkPages(app *fiber.App) {
 // showLinkProblem shows the form with its problem. It returns errors that the user cannot
 // correct.
 func (r *Renderer) showLinkProblem(ctx context.Context, c *fiber.Ctx, v linkView, err error) error {
-	problem := FormProblem(err, "")
+	problem := FormProblem(err, noFormName)
 	if problem == nil || errors.Is(err, auth.ErrReauthenticate) {
 		return err
 	}
@@ -227,7 +227,7 @@ func (r *Renderer) showInvitationProblem(
 		return r.showInvitation(ctx, c, viewer, token, form) // the page itself explains these
 	}
 
-	form.Problem = FormProblem(err, "")
+	form.Problem = FormProblem(err, noFormName)
 	if form.Problem == nil {
 		return err
 	}

@@ -61,6 +61,10 @@ func fieldLabel(path string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
+// noFormName is the form of a problem on a page that need not tell its forms apart: it has one form, or one place for the
+// problems of all forms.
+const noFormName = ""
+
 // FormProblem returns the problem for an error that the user can correct in the form: an invalid
 // value, a conflict, a missing password, or a limit, after which the user can try again later. It
 // returns nil for all other errors.

@@ -52,7 +52,7 @@ func (r *Renderer) addSecondFactorPages(app *fiber.App) {
 // err is one that the user can correct.
 func (r *Renderer) showSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer, v secondFactorView, err error) error {
 	if err != nil {
-		v.Form.Problem = FormProblem(err, "")
+		v.Form.Problem = FormProblem(err, noFormName)
 		if v.Form.Problem == nil {
 			return err
 		}

@@ -325,11 +325,11 @@ func (r *Renderer) signUp(c *fiber.Ctx) error {
 	case err == nil:
 		return r.redirectAfterLogin(ctx, c, secret, in.Email, v.Next)
 	case errors.Is(err, identity.ErrEmailTaken):
-		v.Form.Problem = FormProblem(fault.InvalidField("email", "has an account already; sign in with it, or set a new password"), "")
+		v.Form.Problem = FormProblem(fault.InvalidField("email", "has an account already; sign in with it, or set a new password"), noFormName)
 	case fault.KindOf(err) == fault.TooMany:
 		status, v.Error = fiber.StatusTooManyRequests, tooManyAttempts(c, err)
 	default:
-		v.Form.Problem = FormProblem(err, "")
+		v.Form.Problem = FormProblem(err, noFormName)
 		if v.Form.Problem == nil {
 			return err
 		}

@@ -167,7 +167,7 @@ func sendFile(c *fiber.Ctx, f web.File) error {
 	return c.SendStream(f.Body, int(f.Size))
 }
 
-// myStep is a step of the onboarding with a link to the page where the user completes it.
+// myStep is a step of the onboarding, the guide through the first steps on the site, with a link to the page where the user completes it.
 type myStep struct {
 	jobseeker.Step
 	Text, Path string
@@ -199,6 +199,7 @@ type myOverview struct {
 	Latest        []myApplicationRow
 }
 
+// The numbers of notifications and applications on the overview.
 const (
 	overviewNotifications = 5
 	overviewApplications  = 3
@@ -210,15 +211,17 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 	actor, seekers := viewer.Actor(), s.services.Seekers
 	v := myOverview{Name: viewer.User.Name}
 
-	onboarding, _, err := seekers.MyOnboarding(ctx, actor, "")
+	const noGuest = "" // the viewer is signed in, and needs no secret of a guest
+
+	onboarding, _, err := seekers.MyOnboarding(ctx, actor, noGuest)
 	if err != nil {
 		return err
 	}
 
 	v.IsComplete = onboarding.Complete
 	for _, step := range onboarding.Steps {
-		text, known := stepTexts[step.Step]
-		if !known {
+		text, isKnown := stepTexts[step.Step]
+		if !isKnown { // a step that another client has added
 			continue
 		}
 

@@ -23,9 +23,11 @@ var (
 	mySentPage         = pages.Parse(files, "html/my-application-sent.html", "html/account-parts.html")
 )
 
+// accountPageSize is the number of rows of each list of a clinician's account.
 const accountPageSize = 20
 
-// statusTexts maps the statuses that applicants see to the words on pages.
+// statusTexts maps the statuses that applicants see to the words on pages. The last two are statuses that only
+// applicants set, for their own overview.
 var statusTexts = map[hiring.Status]string{
 	hiring.Pending:      "Sent",
 	hiring.Review:       "In review",

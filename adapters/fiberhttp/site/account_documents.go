@@ -59,7 +59,7 @@ func sizeText(bytes int64) string {
 	case bytes < 1_000:
 		return "1 KB"
 	case bytes < 1_000_000:
-		return fmt.Sprintf("%d KB", (bytes+500)/1_000)
+		return fmt.Sprintf("%d KB", (bytes+500)/1_000) // rounded
 	}
 
 	return fmt.Sprintf("%.1f MB", float64(bytes)/1_000_000)
@@ -90,10 +90,10 @@ type myDocumentsView struct {
 
 // loadDocuments collects what the page shows. All documents fit on one page.
 func (s *Site) loadDocuments(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
-	all, err := s.services.Seekers.MyDocuments(ctx, viewer.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
+	documents, err := s.services.Seekers.MyDocuments(ctx, viewer.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
 
 	return myDocumentsView{
-		Documents: web.Each(all.Items, newMyDocumentRow),
+		Documents: web.Each(documents.Items, newMyDocumentRow),
 		Form:      form,
 		Types:     documentTypes,
 		Maximum:   jobseeker.MaxDocuments,

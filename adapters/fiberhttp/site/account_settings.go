@@ -137,7 +137,7 @@ func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 	return in, err
 }
 
-// updateProfile stores the profile in the form. It counts for the rate limit of the API
+// updateProfile stores the profile in the form. It counts towards the rate limit of the API
 // operation.
 func (s *Site) updateProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	in, err := profileInput(form)
@@ -210,7 +210,7 @@ func (s *Site) saveSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return redirect(c, path, notice)
 }
 
-// saveSection saves the section that the path names. It returns the next page and its notice.
+// saveSection saves the section that the path names. It returns the path of the next page, and the key of its notice.
 func (s *Site) saveSection(
 	ctx context.Context,
 	c *fiber.Ctx,
@@ -262,19 +262,19 @@ func (s *Site) myExport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 	var table web.CSV
 	switch c.Params("kind") {
 	case "profile":
-		t, err := s.services.Seekers.ExportProfile(ctx, viewer.Actor())
+		profile, err := s.services.Seekers.ExportProfile(ctx, viewer.Actor())
 		if err != nil {
 			return err
 		}
 
-		table = web.CSV(t)
+		table = web.CSV(profile)
 	case "applications":
-		d, err := s.services.Hiring.ExportOwnTable(ctx, viewer.Actor())
+		applications, err := s.services.Hiring.ExportOwnTable(ctx, viewer.Actor())
 		if err != nil {
 			return err
 		}
 
-		table = web.CSV(d)
+		table = web.CSV(applications)
 	default:
 		return web.ErrNoRoute
 	}

@@ -66,7 +66,7 @@ func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 		ContractType: v.Form.Value("contractType"),
 	}
 	if err := s.services.Seekers.RequestAlert(ctx, in, s.renderer.Client(c).Address); err != nil {
-		v.Form.Problem = pages.FormProblem(err, "")
+		v.Form.Problem = pages.FormProblem(err, noFormName)
 		if v.Form.Problem == nil {
 			return err
 		}

@@ -89,14 +89,14 @@ func (s *Site) loadApply(ctx context.Context, viewer *pages.Viewer, id string, f
 		v.Questions = append(v.Questions, applyQuestion{Question: q, Name: name, Answer: form.Values.Get(name)})
 	}
 
-	all, err := s.loadDocuments(ctx, viewer, form)
+	stored, err := s.loadDocuments(ctx, viewer, form)
 	if err != nil {
 		return v, err
 	}
 
-	for _, d := range all.Documents {
+	for _, d := range stored.Documents {
 		isSelected := slices.Contains(form.Values["documentIds"], d.ID)
-		if form.Values == nil {
+		if form.Values == nil { // the form was not sent yet
 			isSelected = d.IsDefault && d.Type == jobseeker.CV
 		}
 
@@ -127,7 +127,7 @@ func (s *Site) newApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	return s.renderer.Render(c, fiber.StatusOK, applyPage, viewer, v)
 }
 
-// submitApplication handles the form and the review. The step "edit" shows the form again,
+// submitApplication handles the form, and the page on which the applicant reviews the application. The step "edit" shows the form again,
 // "send" sends the application, and any other step shows the review. A file that was sent
 // with the form becomes a document of the clinician and is selected.
 func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -181,7 +181,9 @@ func (s *Site) sendApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 		return s.renderApplyProblem(c, viewer, v, err)
 	}
 
-	return redirect(c, "/account/applications/"+sent.ID+"/sent", "")
+	const noNotice = "" // the page itself confirms it
+
+	return redirect(c, "/account/applications/"+sent.ID+"/sent", noNotice)
 }
 
 // renderApplyProblem renders the form with the error, in the words of the page.

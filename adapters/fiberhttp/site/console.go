@@ -336,10 +336,14 @@ func redirect(c *fiber.Ctx, path, notice string, pairs ...string) error {
 	return c.Redirect(withQuery(path, append(slices.Clone(pairs), "done", notice)...), fiber.StatusSeeOther)
 }
 
+// noFormName is the form of a problem on a page that need not tell its forms apart: it has one form, or one place for the
+// problems of all forms.
+const noFormName = ""
+
 // formProblem returns the problem for an error that the user can correct, and err itself for
 // all other errors.
-func formProblem(err error, form string) (*pages.Problem, error) {
-	if problem := pages.FormProblem(err, form); problem != nil {
+func formProblem(err error, formName string) (*pages.Problem, error) {
+	if problem := pages.FormProblem(err, formName); problem != nil {
 		return problem, nil
 	}
 
@@ -347,8 +351,8 @@ func formProblem(err error, form string) (*pages.Problem, error) {
 }
 
 // newFormProblem returns a problem of a form as a whole rather than of a field.
-func newFormProblem(message, form string) *pages.Problem {
-	return pages.FormProblem(fault.New(fault.Invalid, "invalid_form", message), form)
+func newFormProblem(message, formName string) *pages.Problem {
+	return pages.FormProblem(fault.New(fault.Invalid, "invalid_form", message), formName)
 }
 
 // nonEmptyLines returns the trimmed lines of a text field that are not empty.

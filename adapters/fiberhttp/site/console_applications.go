@@ -30,15 +30,16 @@ type applicationRow struct {
 }
 
 func applicationRows(views []hiring.View) []applicationRow {
-	out := make([]applicationRow, len(views))
+	rows := make([]applicationRow, len(views))
 	for i, v := range views {
-		out[i] = applicationRow{View: v, Path: "/employer/applications/" + v.ID, State: applicationBadge(v.Status)}
+		rows[i] = applicationRow{View: v, Path: "/employer/applications/" + v.ID, State: applicationBadge(v.Status)}
 	}
 
-	return out
+	return rows
 }
 
-// applicationsView holds the applications to an organization's jobs, as a list or as a board.
+// applicationsView holds the applications to an organization's jobs, as a list, or as a board with a column for each
+// status. Employers know the statuses as stages.
 type applicationsView struct {
 	Status, JobID string
 	Jobs          []pages.Choice // the newest jobs, for the filter
@@ -83,7 +84,9 @@ func (s *Site) setFilters(ctx context.Context, c *fiber.Ctx, actor auth.Actor, v
 		v.Jobs = append(v.Jobs, pages.Choice{Value: l.ID, Text: l.Title})
 	}
 
-	if v.JobID != "" && !slices.ContainsFunc(v.Jobs, func(o pages.Choice) bool { return o.Value == v.JobID }) {
+	// The selected job must be among the choices, also if it is older.
+	isOffered := slices.ContainsFunc(v.Jobs, func(choice pages.Choice) bool { return choice.Value == v.JobID })
+	if v.JobID != "" && !isOffered {
 		l, err := s.services.Listings.Get(ctx, actor, v.JobID)
 		if err != nil {
 			return err
@@ -183,7 +186,7 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 			return redirect(c, c.Path(), "statuses-changed", "job", c.Query("job"), "status", c.Query("status"))
 		}
 
-		v.Problem = pages.FormProblem(err, "")
+		v.Problem = pages.FormProblem(err, noFormName)
 		if v.Problem == nil {
 			return err
 		}
@@ -196,6 +199,7 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 // decisions, or if some of them were refused. DecideBatch comes first, because a user without the
 // permission must get its error.
 func (s *Site) decideAll(ctx context.Context, actor auth.Actor, decisions []hiring.Decision) error {
+	// The ids of the changed applications do not matter: the page is shown again.
 	_, refused, err := s.services.Hiring.DecideBatch(ctx, actor, decisions)
 	switch {
 	case err != nil:
@@ -291,7 +295,7 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 			continue
 		}
 
-		v.Moves = append(
+		v.Moves = append( // links to the decision form, without counts
 			v.Moves,
 			countLink{Label: moveLabels[status], Path: withQuery("/employer/applications/"+d.ID, "to", string(status)) + "#decision"},
 		)
@@ -303,6 +307,7 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	v.Decision.Values = draftMessage(hiring.Status(v.To), d)
 	v.Schedule.Values, v.Contact.Values = interviewValues(d), url.Values{}
 
+	// An interview that is scheduled already is changed, without the box that moves the application.
 	v.OffersMove = d.Status != hiring.Interviewing && (d.Interview == nil || d.Interview.Status != hiring.Scheduled)
 	if d.Interview != nil {
 		v.InterviewState, v.OutcomeState = interviewTexts[d.Interview.Status], outcomeTexts[d.Interview.Outcome]

@@ -98,12 +98,13 @@ func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		return err
 	})
 
-	problem, err := formProblem(err, "")
+	problem, err := formProblem(err, noFormName)
 	switch {
 	case err != nil:
 		return err
 	case problem == nil && skipped > 0:
-		problem = newFormProblem("Some of the jobs were not changed: they do not exist any more, or the moderators have taken them down", "")
+		const text = "Some of the jobs were not changed: they do not exist any more, or the moderators have taken them down"
+		problem = newFormProblem(text, noFormName)
 	case problem == nil:
 		return redirect(c, "/employer/jobs", notice, "status", c.Query("status"))
 	}
@@ -239,7 +240,7 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	target, notice, err := s.applyJobAction(ctx, c, viewer.Actor())
 
-	problem, err := formProblem(err, "")
+	problem, err := formProblem(err, noFormName)
 	switch {
 	case err != nil:
 		return err
@@ -288,8 +289,8 @@ func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Acto
 	return "", "", fault.New(fault.Invalid, "no_action_selected", "Select what to do with the job")
 }
 
-// duplicateJob makes a draft with the content of a job. It counts for the rate limit of the API operation that creates a
-// job.
+// duplicateJob makes a draft with the content of a job. It counts towards the rate limit of the API operation that
+// creates a job.
 func (s *Site) duplicateJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string) (listings.Listing, error) {
 	if err := s.renderer.TakeLimit(ctx, c, createJobOperation); err != nil {
 		return listings.Listing{}, err
@@ -303,7 +304,7 @@ var errDeadlinePassed = fault.New(fault.Invalid, "deadline_passed",
 	"The closing date has passed: renew the job, or edit it and choose a later date")
 
 // setJobStatus changes the status of a job. A job whose closing date has passed cannot be
-// published. It counts for the rate limit of the API operation that updates a job.
+// published. It counts towards the rate limit of the API operation that updates a job.
 func (s *Site) setJobStatus(
 	ctx context.Context,
 	c *fiber.Ctx,

@@ -389,9 +389,7 @@ func (s *Site) savePosting(
 // showPostingProblem renders the form with an error that the user can correct, and returns other
 // errors.
 func (s *Site) showPostingProblem(c *fiber.Ctx, viewer *pages.Viewer, v postingView, in jobInput, err error) error {
-	const onlyForm = "" // the page has one form, so that it needs no name
-
-	v.Form.Problem = pages.FormProblem(err, onlyForm)
+	v.Form.Problem = pages.FormProblem(err, noFormName)
 	if v.Form.Problem == nil {
 		return err
 	}

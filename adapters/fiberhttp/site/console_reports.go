@@ -276,7 +276,7 @@ func (s *Site) startExport(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 		return c.Redirect("/employer/exports/"+e.ID, fiber.StatusSeeOther)
 	}
 
-	if form.Problem, err = formProblem(err, ""); err != nil {
+	if form.Problem, err = formProblem(err, noFormName); err != nil {
 		return err
 	}
 

@@ -77,11 +77,11 @@ func (s *Site) showTeam(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer,
 	return s.renderer.Render(c, form.Problem.Status(), teamPage, viewer, v)
 }
 
-// invite invites a user to the team. It counts for the rate limit of the API operation.
+// invite invites a user to the team. It counts towards the rate limit of the API operation.
 func (s *Site) invite(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 
-	problem, err := formProblem(s.inviteMember(ctx, c, viewer, form), "")
+	problem, err := formProblem(s.inviteMember(ctx, c, viewer, form), noFormName)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 		return redirect(c, path, notice)
 	}
 
-	problem, err := formProblem(hideOutsider(err), "")
+	problem, err := formProblem(hideOutsider(err), noFormName)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return s.showMember(ctx, c, viewer, problem)
 }
 
-// applyMemberAction changes or removes a member. It returns the next page and its notice.
+// applyMemberAction changes or removes a member. It returns the path of the next page, and the key of its notice.
 func (s *Site) applyMemberAction(
 	ctx context.Context,
 	actor auth.Actor,
@@ -207,17 +207,17 @@ func (s *Site) applyMemberAction(
 		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, in)
 		return memberPath, "member-saved", err
 	case "permissions":
-		held := func(name string) *bool { return new(form.Values.Has(name)) }
+		isChecked := func(name string) *bool { return new(form.Values.Has(name)) }
 		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, identity.ChangePermissionsInput{
 			Permissions: &identity.PermissionsInput{
 				Jobs: &identity.JobPermissionsInput{
-					Create: held("jobs.create"),
-					Update: held("jobs.update"),
-					Delete: held("jobs.delete"),
+					Create: isChecked("jobs.create"),
+					Update: isChecked("jobs.update"),
+					Delete: isChecked("jobs.delete"),
 				},
 				Applications: &identity.ApplicationPermissionsInput{
-					View:   held("applications.view"),
-					Update: held("applications.update"),
+					View:   isChecked("applications.view"),
+					Update: isChecked("applications.update"),
 				},
 			},
 		})
@@ -303,7 +303,7 @@ func (s *Site) changeOrganization(ctx context.Context, c *fiber.Ctx, viewer *pag
 		return redirect(c, "/employer/organization", "organization")
 	}
 
-	if form.Problem, err = formProblem(err, ""); err != nil {
+	if form.Problem, err = formProblem(err, noFormName); err != nil {
 		return err
 	}
 

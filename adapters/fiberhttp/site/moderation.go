@@ -112,7 +112,7 @@ func (s *Site) decideCase(
 			return c.Redirect("/moderation/jobs/"+c.Params("id")+"?done="+decision, fiber.StatusSeeOther)
 		}
 
-		form.Problem = pages.FormProblem(err, "")
+		form.Problem = pages.FormProblem(err, noFormName)
 		if form.Problem == nil {
 			return s.renderMissing(c, viewer, err, "Job not found")
 		}

@@ -86,7 +86,7 @@ func (s *Site) answerModeration(ctx context.Context, c *fiber.Ctx, viewer *pages
 		return c.Redirect("/moderation/organizations/"+c.Params("id")+"?done="+form.Value("action"), fiber.StatusSeeOther)
 	}
 
-	form.Problem = pages.FormProblem(err, "")
+	form.Problem = pages.FormProblem(err, noFormName)
 	if form.Problem == nil {
 		return s.renderMissing(c, viewer, err, "Organization not found")
 	}

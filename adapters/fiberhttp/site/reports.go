@@ -54,7 +54,7 @@ func (s *Site) report(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
 
-	v.Form.Problem, err = formProblem(err, "")
+	v.Form.Problem, err = formProblem(err, noFormName)
 	if err != nil {
 		return err
 	}
