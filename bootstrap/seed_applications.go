@@ -11,7 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// minListingAge is the least age of the listings to which demo accounts apply.
+// minListingAge is the least age of the listings to which demo accounts apply: the earliest of
+// demoApplications is 13 days old.
 const minListingAge = 15 * 24 * time.Hour
 
 // maxOpen is the number of listings to which demo accounts apply: demoApplications refers to
@@ -115,7 +116,7 @@ func (p *pastClock) newID() string {
 // createApplications creates applications to the first organization and the decisions of its
 // recruiter. It skips applications to listings that a small board does not have. The transaction may run twice.
 func (s *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Service, clock *pastClock) error {
-	clock.idCount = 0
+	clock.idCount = 0 // so that a repeated transaction creates the same ids
 	membership := identity.Membership{Role: identity.Recruiter, Permissions: identity.Recruiter.Defaults()}
 
 	recruiter := auth.Actor{
@@ -129,6 +130,7 @@ func (s *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Servi
 			continue
 		}
 
+		// Applications are submitted at different hours, from 9 o'clock.
 		clock.now = s.now.AddDate(0, 0, -a.daysAgo).Add(time.Duration(9+i) * time.Hour)
 
 		applicationID, err := s.apply(ctx, hiringSvc, a)

@@ -26,14 +26,16 @@ func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 		env.takeChanges()
 		env.advanceTo(sub.ExpiresAt)
 
-		for i, wait := range []time.Duration{day, 2 * day, 4 * day} {
+		delays := []time.Duration{day, 2 * day, 4 * day} // 1, 3 and 7 days after the end of the period
+		for i, delay := range delays {
+			charges := 2 + i // the purchase, the renewal and its retries
 			o := env.overview(me)
 			require.Equal(t, billing.PastDue, o.Subscription.Status)
 			require.Equal(t, "premium", o.Subscription.Plan)
-			require.Len(t, o.History, 2+i)
+			require.Len(t, o.History, charges)
 			require.Equal(t, []string{"payment-failed"}, env.takeChanges())
-			env.advance(wait - time.Microsecond)
-			require.Empty(t, env.takeChanges())
+			env.advance(delay - time.Microsecond)
+			require.Empty(t, env.takeChanges(), "no retry before the delay has passed")
 			env.advance(time.Microsecond)
 		}
 
@@ -43,8 +45,8 @@ func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 		require.Equal(t, []string{"lapsed"}, env.takeChanges())
 		require.Len(t, o.History, 5) // the purchase and four declined renewals
 
-		_, n := env.provider.total()
-		require.Equal(t, 1, n)
+		_, paid := env.provider.total()
+		require.Equal(t, 1, paid, "only the purchase was paid")
 	})
 }
 
@@ -96,6 +98,7 @@ func TestRenewal_ProviderFails_RetriedWithoutBlocking(t *testing.T) {
 		me := newSeeker()
 		env.subscribe(me, "premium", "pm_one")
 
+		// Remove the payment method from the stored subscription.
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
 		require.NoError(t, env.store.Billing.Tx.Do(t.Context(), func(ctx context.Context) error {
 			sub, err := env.store.Billing.Subscriptions.Lock(ctx, owner)
@@ -107,6 +110,8 @@ func TestRenewal_ProviderFails_RetriedWithoutBlocking(t *testing.T) {
 
 			return env.store.Billing.Subscriptions.Update(ctx, sub)
 		}))
+
+		// The renewal cannot be charged, and is postponed.
 		env.clock.Advance(40 * day)
 		require.ErrorContains(t, env.Renew(t.Context()), "no way to charge")
 
@@ -143,8 +148,8 @@ func TestRenewal_ManyWorkers_OneCharge(t *testing.T) {
 		requests.Wait()
 		env.advance(time.Hour)
 
-		_, n := env.provider.total()
-		require.Equal(t, 6, n) // a purchase and a renewal of each
+		_, paid := env.provider.total()
+		require.Equal(t, 6, paid, "a purchase and a renewal of each subscription")
 		require.Equal(t, []string{"renewed", "renewed", "renewed"}, env.takeChanges())
 	})
 }
@@ -184,8 +189,8 @@ func TestRenewal_AccountDeleted_NotCharged(t *testing.T) {
 		env.deletedUsers[me.UserID] = true
 		env.advance(40 * day)
 
-		_, n := env.provider.total()
-		require.Equal(t, 1, n)
+		_, paid := env.provider.total()
+		require.Equal(t, 1, paid, "only the purchase")
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 		require.Empty(t, env.takeChanges())
 	})
@@ -200,6 +205,7 @@ func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 		env.subscribe(me, "premium", "pm_one")
 		env.subscribe(other, "premium", "pm_one")
 
+		// The event may be delivered twice.
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
 		for range 2 {
 			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
@@ -212,7 +218,7 @@ func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 		require.Empty(t, o.History)
 		require.Len(t, env.overview(other).History, 1)
 
-		// With a payment on its way, whose answer comes later.
+		// The account is deleted while the result of a payment is unknown.
 		late := newSeeker()
 		env.provider.errAfter = errors.New("the line went dead")
 		_, err := env.Create(t.Context(), late, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
@@ -230,10 +236,10 @@ func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 			10,
 		)
 		require.NoError(t, err)
-		require.Empty(t, waiting, "a settled charge is not due again")
+		require.Empty(t, waiting, "a charge with a result is not due again")
 		env.advance(20 * day)
 
-		_, n := env.provider.total()
-		require.Equal(t, 3, n)
+		_, paid := env.provider.total()
+		require.Equal(t, 3, paid, "one purchase of each of the three users")
 	})
 }

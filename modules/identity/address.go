@@ -38,7 +38,7 @@ type EmailHistory struct {
 }
 
 // findUndo returns the address that was replaced at the given time.
-func (h *EmailHistory) findUndo(changedAt time.Time) (EmailUndo, bool) {
+func (h *EmailHistory) findUndo(changedAt time.Time) (undo EmailUndo, exists bool) {
 	for _, u := range h.Undos {
 		if u.ChangedAt.Equal(changedAt) {
 			return u, true
@@ -54,7 +54,8 @@ func (h *EmailHistory) findUndo(changedAt time.Time) (EmailUndo, bool) {
 func (h *EmailHistory) recordChange(former EmailUndo, nextKey string) {
 	h.Requested = nil
 	for _, u := range h.Undos {
-		if u.Key == nextKey && former.ChangedAt.Before(u.ExpiresAt) {
+		canBeRestored := former.ChangedAt.Before(u.ExpiresAt)
+		if u.Key == nextKey && canBeRestored {
 			h.revert(u.ChangedAt)
 			return
 		}
@@ -216,10 +217,17 @@ func (s *Service) confirmChange(ctx context.Context, user *User, email string, n
 	}
 
 	c := h.Requested
-	if c == nil || LowerCaseKey(c.Email) != LowerCaseKey(email) || !c.isOpen(now) {
+	if c == nil || !c.isOpen(now) {
 		return errBadToken
 	}
 
+	// A link for an address that was requested before the last one is not valid any more.
+	isLastRequested := LowerCaseKey(c.Email) == LowerCaseKey(email)
+	if !isLastRequested {
+		return errBadToken
+	}
+
+	// Replace the address, which can be undone from the old mailbox.
 	if err := s.claimAddress(ctx, user, email); err != nil {
 		return err
 	}

@@ -247,7 +247,9 @@ func (s *Service) removeMembers(ctx context.Context, organizationID string, memb
 	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) })
 
 	for _, u := range users {
-		if u.Kind != KindEmployer || u.Registered {
+		// An account that was registered as one of an employer stays one.
+		wasCreatedByInvitation := u.Kind == KindEmployer && !u.Registered
+		if !wasCreatedByInvitation {
 			continue
 		}
 

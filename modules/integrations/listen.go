@@ -74,8 +74,8 @@ func (s *Service) Listen(ctx context.Context, app App, in ListenInput) (endpoint
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		// Endpoints of listeners that have ended would count towards the limit of the
 		// application.
-		const age = 0 // of ended listeners: all of them are deleted
-		if err := s.expire(age, ListenersKind)(ctx); err != nil {
+		deleteEnded := s.expire(endedListenerAge, ListenersKind)
+		if err := deleteEnded(ctx); err != nil {
 			return err
 		}
 

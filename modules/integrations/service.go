@@ -106,8 +106,8 @@ func (s *Service) requireConfirmed(by auth.Actor) error {
 	return cmp.Or(by.RequireUser(), by.RequireConfirmed(s.Clock.Now()))
 }
 
-// createCredential calls store, which stores a new credential with the id, in a transaction
-// with an entry of the audit log. The caller must be confirmed, and the caller's session
+// createCredential calls store, which stores a new credential (an application with its secret, or an API
+// key) with the id, in a transaction with an entry of the audit log. The caller must be confirmed, and the caller's session
 // does not end before the transaction does.
 func (s *Service) createCredential(
 	ctx context.Context,
@@ -225,7 +225,8 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 	})
 }
 
-// changeOwnApp is changeApp for one of the caller's applications.
+// changeOwnApp applies change to one of the caller's applications and stores the result. The caller's
+// session does not end before that.
 func (s *Service) changeOwnApp(
 	ctx context.Context,
 	by auth.Actor,
@@ -353,11 +354,14 @@ func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{
 		{Kind: "integrations.forget-usage", Every: time.Hour, Do: s.expire(usageRetention, UsageKind)},
 		{Kind: "integrations.forget-grants", Every: time.Hour, Do: s.expire(grantRetention, GrantsKind, TokensKind)},
-		{Kind: "integrations.end-listeners", Every: extendEvery, Do: s.expire(0, ListenersKind)},
+		{Kind: "integrations.end-listeners", Every: extendEvery, Do: s.expire(endedListenerAge, ListenersKind)},
 		{Kind: "integrations.sweep-deliveries", Every: time.Minute, Do: s.sweepDeliveries},
 		{Kind: "integrations.forget-messages", Every: time.Hour, Do: s.expire(logRetention, MessagesKind), Timeout: 5 * time.Minute},
 	}
 }
+
+// endedListenerAge is the age at which the endpoints of listeners that have ended are deleted: at once.
+const endedListenerAge = 0
 
 // expire returns a function that deletes the rows of the kinds that are older than age.
 func (s *Service) expire(age time.Duration, kinds ...retention.Kind) func(ctx context.Context) error {

@@ -168,11 +168,12 @@ func (r *matchRun) addMatches(ctx context.Context, search Search) error {
 	matching, err := r.batch.Matching(ctx, terms)
 	for _, i := range matching {
 		listing := r.listings[i]
-		wasPublicBeforeSearch := listing.PostedAt.Before(search.CreatedAt)
 
-		// The event is so late that an earlier match may already have expired, and
-		// would be created and sent again.
+		// The user could already find a listing that is older than the search. If the event about a
+		// listing is very late, an earlier match may have expired, and would be sent again.
+		wasPublicBeforeSearch := listing.PostedAt.Before(search.CreatedAt)
 		isTooOld := now.Sub(listing.PostedAt) > matchLifetime/2
+
 		if wasPublicBeforeSearch || isTooOld {
 			continue
 		}
@@ -338,7 +339,7 @@ func (s *SearchService) sendDigest(ctx context.Context, digest digestPayload) er
 		return err
 	}
 
-	n := len(entries)
+	n := len(entries) // of listings
 
 	subject := fmt.Sprintf("%d new jobs match your %s", n, recipient.searches)
 	if n == 1 {

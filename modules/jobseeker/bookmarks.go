@@ -67,6 +67,7 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 		return SavedJob{}, err
 	}
 
+	// The error is returned later, because a bookmark that exists already takes precedence.
 	brief, errNotPublic := s.publicBrief(ctx, listingID)
 	b := Bookmark{UserID: by.UserID, ListingID: listingID}
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
@@ -100,7 +101,7 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 		return s.addActivity(ctx, by, "bookmark", "saved", "Saved "+titleOrPlaceholder(brief))
 	})
 
-	return SavedJob{b, brief}, err
+	return SavedJob{Bookmark: b, Brief: brief}, err
 }
 
 // MyBookmarks lists the caller's bookmarks, newest first.
@@ -123,13 +124,15 @@ func (s *BookmarkService) MyBookmarks(ctx context.Context, by auth.Actor, r page
 func listingOf(b Bookmark) string { return b.ListingID }
 
 // withListings returns the bookmarks with the properties of their listings.
-func (s *BookmarkService) withListings(ctx context.Context, bs []Bookmark) ([]SavedJob, error) {
-	briefs, err := s.Listings.Briefs(ctx, list.Map(bs, listingOf))
+func (s *BookmarkService) withListings(ctx context.Context, bookmarks []Bookmark) ([]SavedJob, error) {
+	briefs, err := s.Listings.Briefs(ctx, list.Map(bookmarks, listingOf))
 	if err != nil {
 		return nil, err
 	}
 
-	return list.Map(bs, func(b Bookmark) SavedJob { return SavedJob{b, briefs[b.ListingID]} }), nil
+	return list.Map(bookmarks, func(b Bookmark) SavedJob {
+		return SavedJob{Bookmark: b, Brief: briefs[b.ListingID]}
+	}), nil
 }
 
 // MyBookmark returns one of the caller's bookmarks.
@@ -218,7 +221,9 @@ func (s *BookmarkService) SavedAmong(ctx context.Context, userID string, listing
 
 // SavedCount returns the number of listings that the user has saved.
 func (s *BookmarkService) SavedCount(ctx context.Context, userID string) (int, error) {
-	found, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{}, page.Request{Number: 1, Size: 1})
+	firstPage := page.Request{Number: 1, Size: 1} // only the total is used
+	found, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{}, firstPage)
+
 	return found.Total, err
 }
 
@@ -247,7 +252,8 @@ func (s *BookmarkService) remindOfDeadlines(ctx context.Context) error {
 			return err
 		}
 
-		if len(closing) < listingBatchSize {
+		isLastBatch := len(closing) < listingBatchSize
+		if isLastBatch {
 			return nil
 		}
 
@@ -256,7 +262,7 @@ func (s *BookmarkService) remindOfDeadlines(ctx context.Context) error {
 }
 
 // remindBatch notifies at most reminderBatchSize users, and returns the number of notified
-// users.
+// users. It claims the reminders: no later call of ClaimReminders returns them again.
 func (s *BookmarkService) remindBatch(ctx context.Context, closing []Closing) (int, error) {
 	closingByID := list.ToMap(closing, func(c Closing) (string, Closing) { return c.ID, c })
 
