@@ -77,7 +77,7 @@ type DB struct {
 	notifier   *notifier
 	// preparedInserts caches a preparedInsert for each type of row.
 	preparedInserts sync.Map
-	// release releases the claim that Claim has made. It is nil without a claim.
+	// release ends the reservation of the database for this process, which Claim has made. It is nil without one.
 	release func() error
 	reading clockReading // of the clock of the server
 	// listingChanges counts the committed transactions that wrote listings.
@@ -348,7 +348,7 @@ func (db *DB) skipLockedRows(q *gorm.DB) *gorm.DB {
 	return q
 }
 
-// withAdvisoryLock locks a name until the end of the transaction. It is for rows that cannot
+// withAdvisoryLock locks a name, which has no row, until the end of the transaction. It is for rows that cannot
 // be locked because they do not exist yet. It does nothing outside of a transaction, and with databases
 // that run one writing transaction at a time.
 func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {

@@ -381,15 +381,16 @@ func (r *replicas) problems(context.Context) error {
 var errNoReplica = errors.New("the replica is not used")
 
 // execute calls fn with a context that ends when the replica becomes unavailable. It returns
-// errNoReplica if the replica may lack commits from before asOf, or if all its connections
-// are in use.
+// errNoReplica if the replica lags too much, if it may lack commits from before asOf, or if all its
+// connections are in use.
 func (rep *replica) execute(ctx context.Context, asOf time.Time, fn func(context.Context) error) error {
 	rep.mu.Lock()
 	available := rep.available
-	isCurrent := rep.isVerified && time.Since(rep.currentAsOf) <= maxReplicaLag && !rep.currentAsOf.Before(asOf)
+	isRecent := rep.isVerified && time.Since(rep.currentAsOf) <= maxReplicaLag
+	containsAsOf := !rep.currentAsOf.Before(asOf)
 	rep.mu.Unlock()
 
-	if !isCurrent {
+	if !isRecent || !containsAsOf {
 		return errNoReplica
 	}
 
@@ -459,8 +460,9 @@ func (db *DB) useReplicas() error {
 			return
 		}
 
-		if _, inTransaction := q.Statement.ConnPool.(gorm.TxCommitter); !inTransaction && db.queryReplica(q) {
-			return
+		_, isInTransaction := q.Statement.ConnPool.(gorm.TxCommitter)
+		if !isInTransaction && db.queryReplica(q) {
+			return // a replica has executed the query
 		}
 
 		callbacks.Query(q)

@@ -79,7 +79,7 @@ func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *p
 }
 
 // changeEmployer changes the notifications, the profile or the address of the viewer. It returns
-// the notice for the user.
+// the key of the notice for the user. It counts towards the rate limit of the API operation that makes the same change.
 func (s *Site) changeEmployer(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) (notice string, err error) {
 	actor, operation := viewer.Actor(), changeEmployerOperation
 
@@ -113,7 +113,7 @@ func (s *Site) changeEmployer(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	return notice, err
 }
 
-// changeSignIn changes the password of the actor or ends sessions. It returns the notice for the
+// changeSignIn changes the password of the actor or ends sessions. It returns the key of the notice for the
 // user.
 func (s *Site) changeSignIn(ctx context.Context, c *fiber.Ctx, actor auth.Actor, form pages.Form) (notice string, err error) {
 	switch c.Params("section") {
@@ -123,6 +123,7 @@ func (s *Site) changeSignIn(ctx context.Context, c *fiber.Ctx, actor auth.Actor,
 		return "sessions-ended", s.services.Identity.EndOtherSessions(ctx, actor)
 	}
 
+	// The only other section is password. Passwords are not trimmed.
 	in := identity.ChangePasswordInput{
 		CurrentPassword: form.Values.Get("currentPassword"),
 		NewPassword:     form.Values.Get("newPassword"),

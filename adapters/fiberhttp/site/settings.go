@@ -54,12 +54,12 @@ func (s *Site) loadSignInSettings(ctx context.Context, viewer *pages.Viewer, for
 	return v, err
 }
 
-// token is a part of a User-Agent header and the name that is shown for it.
-type token struct{ text, name string }
+// userAgentToken is a part of a User-Agent header and the name that is shown for it.
+type userAgentToken struct{ text, name string }
 
 // browserTokens are in the order in which they are searched: most browsers also contain the
 // token of Chrome or Safari.
-var browserTokens = []token{
+var browserTokens = []userAgentToken{
 	{"Edg", "Edge"},
 	{"OPR/", "Opera"},
 	{"SamsungBrowser/", "Samsung Internet"},
@@ -70,8 +70,8 @@ var browserTokens = []token{
 	{"Safari/", "Safari"},
 }
 
-// systemTokens are in the order in which they are searched.
-var systemTokens = []token{
+// systemTokens are in the order in which they are searched: the headers of Android devices also contain Linux.
+var systemTokens = []userAgentToken{
 	{"iPhone", "iPhone"},
 	{"iPad", "iPad"},
 	{"Android", "Android"},
@@ -89,7 +89,8 @@ func deviceName(userAgent string) string {
 	}
 
 	browser, system := findToken(userAgent, browserTokens), findToken(userAgent, systemTokens)
-	if !strings.HasPrefix(userAgent, "Mozilla/") || browser == "" {
+	isBrowser := strings.HasPrefix(userAgent, "Mozilla/") && browser != "" // all browsers send this prefix
+	if !isBrowser {
 		return userAgent
 	}
 
@@ -101,7 +102,7 @@ func deviceName(userAgent string) string {
 }
 
 // findToken returns the name of the first token that the text contains, empty for none.
-func findToken(text string, tokens []token) string {
+func findToken(text string, tokens []userAgentToken) string {
 	for _, t := range tokens {
 		if strings.Contains(text, t.text) {
 			return t.name
