@@ -185,7 +185,7 @@ func writeImage(w io.Writer, c content, normalize func(string) string) error {
 		return err
 	}
 
-	return b.w.close(b.s)
+	return b.w.finish(b.s)
 }
 
 // builder writes one image: the large sections at once, the others from s at the end.

@@ -7,10 +7,12 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// compiler resolves expressions against a segment.
+// compiler resolves the expressions of a query against one segment: it looks up their words and keys, and
+// returns nodes, which can be evaluated. Terms, places and currencies have numbers: their positions in the
+// sorted lists of the segment.
 type compiler struct {
 	s         *segment
-	normalize func(string) string
+	normalize func(string) string // see Options.Normalize
 }
 
 // all resolves each of the expressions.
@@ -47,7 +49,7 @@ func (c compiler) node(e *search.Expr) node {
 	case search.OpPay:
 		return c.pay(*e.Pay)
 	case search.OpPosted:
-		// Ordinals have the order of the dates, the newest first.
+		// Ordinals, the positions of documents in a segment, have the order of the dates, the newest first.
 		after := e.After.UnixMicro()
 		end := sort.Search(c.s.docs(), func(i int) bool { return c.s.posted[i] < after })
 
@@ -77,9 +79,9 @@ func (c compiler) members(word string) []uint32 {
 	return c.s.members[c.s.starts[n]:c.s.starts[n+1]]
 }
 
-// union matches the documents with one of the words, anywhere or in the title.
-func (c compiler) union(words []uint32, title bool) node {
-	if title {
+// union matches the documents with one of the words, in the title or else anywhere.
+func (c compiler) union(words []uint32, inTitle bool) node {
+	if inTitle {
 		return newUnion(c.s.titlePostings(), words)
 	}
 
@@ -87,7 +89,7 @@ func (c compiler) union(words []uint32, title bool) node {
 }
 
 // prefix matches the documents with one of the words that begin with the prefix.
-func (c compiler) prefix(prefix string, title bool) node {
+func (c compiler) prefix(prefix string, inTitle bool) node {
 	from, to := c.s.words.prefixed(prefix)
 
 	words := make([]uint32, 0, to-from)
@@ -95,13 +97,17 @@ func (c compiler) prefix(prefix string, title bool) node {
 		words = append(words, uint32(i))
 	}
 
-	return c.union(words, title)
+	return c.union(words, inTitle)
 }
 
-// phrase matches the documents with the words side by side. The documents that have all words, and
-// all pairs of frequent words, are candidates whose texts are read.
+// phrase matches the documents with the words side by side. The texts of candidates have to be read to find out:
+// these are the documents that have all words, and all pairs of neighbouring words for which the segment stores
+// the documents.
+//
+// In texts, words are represented by their codes. A literal phrase accepts only the code of the word itself at
+// each position, and other phrases those of all words with the same normalized form.
 func (c compiler) phrase(e *search.Expr) node {
-	var candidates []node // the conditions for candidates
+	var candidates []node // a candidate meets all these conditions
 
 	var positions [][]uint32 // the codes that are allowed at each position of the phrase
 	for _, word := range e.Words {
@@ -114,7 +120,7 @@ func (c compiler) phrase(e *search.Expr) node {
 		}
 
 		if len(words) == 0 {
-			return none
+			return none // no document has the word
 		}
 
 		codes := make([]uint32, len(words))
@@ -135,7 +141,7 @@ func (c compiler) phrase(e *search.Expr) node {
 
 		isEntirePhrase := len(positions) == 2 && !e.Title
 		if complete && isEntirePhrase {
-			return pairs // no text has to be read
+			return pairs // no text has to be read; pairs do not tell titles from other texts
 		}
 
 		if complete {
@@ -149,7 +155,7 @@ func (c compiler) phrase(e *search.Expr) node {
 // pairs matches the documents in which a code of first is followed by one of second. It reports complete
 // as false, and returns no node, if the index lacks a pair because one of the words is not frequent.
 func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
-	// The table of pairs has as many rows as columns.
+	// The table of pairs has a row and a column for each frequent word.
 	words := int(math.Sqrt(float64(len(c.s.pairReferences))))
 
 	var list []uint32
@@ -180,8 +186,10 @@ func (c compiler) pay(r search.PayRange) node {
 
 	n, found := c.s.currencies.find(r.Currency)
 	if !found {
-		return none
+		return none // no document has pay in this currency
 	}
 
-	return newAnd([]node{newUnion(c.s.currencyPostings(), []uint32{uint32(n)}), pay})
+	hasCurrency := newUnion(c.s.currencyPostings(), []uint32{uint32(n)})
+
+	return newAnd([]node{hasCurrency, pay})
 }

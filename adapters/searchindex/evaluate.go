@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// node is an expression that is resolved against one segment.
+// node is a condition of a query, resolved against one segment. A vector is a set of documents of one block, and
+// a block is a range of 65,536 documents of the segment.
 type node interface {
-	// eval sets out to the documents of the block that are in mask and match.
+	// eval sets out to the documents of the block of e that are in mask and match.
 	eval(e *evaluation, mask, out vector)
 	// has reports whether one document matches.
 	has(doc uint32) bool
@@ -16,13 +17,14 @@ type node interface {
 	weight() int
 }
 
-// evaluation is the state of a query in one block.
+// evaluation is the state of a query in one block, with the memory for its vectors. It hands out scratch vectors
+// like a stack: a function takes a mark, uses vectors, and releases those after the mark.
 type evaluation struct {
-	block int
-	words int                   // the length of the vectors of this block
-	free  []*[blockWords]uint64 // all scratch vectors
-	used  []*[blockWords]uint64 // the scratch vectors in use, the first ones of free
-	wide  [classRelaxed]vector  // the vectors of wideVector
+	block        int
+	words        int                   // the length of the vectors of this block
+	scratch      []*[blockWords]uint64 // all scratch vectors
+	inUse        []*[blockWords]uint64 // the scratch vectors in use, the first ones of scratch
+	classVectors [classRelaxed]vector  // the vectors of classVector
 	// touched is a sum of the bytes that touchRecords has read. It exists only so that the
 	// compiler does not remove the reads.
 	touched byte
@@ -39,14 +41,14 @@ func (e *evaluation) begin(s *segment, block int) {
 // vector returns a scratch vector with undefined content. The caller frees it by
 // calling release with the mark that it got before.
 func (e *evaluation) vector() vector {
-	n := len(e.used)
-	if n == len(e.free) {
-		e.free = append(e.free, new([blockWords]uint64))
+	n := len(e.inUse)
+	if n == len(e.scratch) {
+		e.scratch = append(e.scratch, new([blockWords]uint64))
 	}
 
-	e.used = append(e.used, e.free[n])
+	e.inUse = append(e.inUse, e.scratch[n])
 
-	return e.free[n][:e.words]
+	return e.scratch[n][:e.words]
 }
 
 // counters returns scratch counters of 0.
@@ -60,26 +62,27 @@ func (e *evaluation) counters(bits int) counters {
 	return c
 }
 
-// wideVector returns an empty scratch vector for all documents of the segment.
-func (e *evaluation) wideVector(number, docs int) vector {
+// classVector returns an empty vector for all documents of a segment, whose number is docs. There is one for each
+// class of exact hits.
+func (e *evaluation) classVector(class, docs int) vector {
 	n := (docs + 63) / 64
-	if cap(e.wide[number]) < n {
-		e.wide[number] = make(vector, n)
+	if cap(e.classVectors[class]) < n {
+		e.classVectors[class] = make(vector, n)
 	}
 
-	v := e.wide[number][:n]
+	v := e.classVectors[class][:n]
 	v.clear()
 
 	return v
 }
 
 // mark returns the number of scratch vectors in use, for release.
-func (e *evaluation) mark() int { return len(e.used) }
+func (e *evaluation) mark() int { return len(e.inUse) }
 
 // release frees the scratch vectors that were taken after the mark.
-func (e *evaluation) release(mark int) { e.used = e.used[:mark] }
+func (e *evaluation) release(mark int) { e.inUse = e.inUse[:mark] }
 
-// block returns the part of a vector of the segment that is about the block.
+// block returns the part of a vector of the entire segment that is about the block of e.
 func (v vector) block(e *evaluation) vector {
 	from := e.block * blockWords
 	return v[from : from+e.words]
@@ -92,14 +95,15 @@ func (n allNode) eval(_ *evaluation, mask, out vector) { copy(out, mask) }
 func (n allNode) has(uint32) bool                      { return true }
 func (n allNode) weight() int                          { return n.docs }
 
-// unionNode matches the documents of any of the numbered postings.
+// unionNode matches the documents of any of the numbered postings. A posting is the set of the documents with
+// one term.
 type unionNode struct {
 	postings postings
 	numbers  []uint32
-	total    int
+	total    int // the number of their documents, of which some may be counted repeatedly
 }
 
-// newUnion returns a node for the numbered postings. Its weight is the number of their documents.
+// newUnion returns a node for the numbered postings.
 func newUnion(p postings, numbers []uint32) *unionNode {
 	n := &unionNode{postings: p, numbers: numbers}
 	for _, number := range numbers {
@@ -133,8 +137,8 @@ func (n *unionNode) weight() int { return n.total }
 // andNode matches the documents that match all of args, which are sorted by weight.
 type andNode struct{ args []node }
 
-// newAnd returns a node that matches what all args match. The rarest is evaluated first, since each one only
-// looks at the documents that the ones before it have left.
+// newAnd returns a node that matches what all args match. The argument with the lowest weight is evaluated first,
+// since each one only looks at the documents that the ones before it have left.
 func newAnd(args []node) node {
 	if len(args) == 1 {
 		return args[0]
@@ -150,14 +154,14 @@ func (n *andNode) eval(e *evaluation, mask, out vector) {
 
 	n.args[0].eval(e, mask, out)
 
-	next := e.vector()
+	matches := e.vector()
 	for _, arg := range n.args[1:] {
 		if out.isEmpty() {
 			return
 		}
 
-		arg.eval(e, out, next)
-		copy(out, next)
+		arg.eval(e, out, matches)
+		copy(out, matches)
 	}
 }
 
@@ -196,14 +200,14 @@ func newOr(args []node) node {
 func (n *orNode) eval(e *evaluation, mask, out vector) {
 	defer e.release(e.mark())
 
-	rest, next := e.vector(), e.vector()
-	copy(rest, mask)
+	rest, matches := e.vector(), e.vector()
+	copy(rest, mask) // the documents that no argument has matched yet
 	out.clear()
 
 	for _, arg := range n.args {
-		arg.eval(e, rest, next)
-		out.or(next)
-		rest.andNot(next)
+		arg.eval(e, rest, matches)
+		out.or(matches)
+		rest.andNot(matches)
 	}
 }
 
@@ -231,7 +235,8 @@ func (n notNode) eval(e *evaluation, mask, out vector) {
 func (n notNode) has(doc uint32) bool { return !n.arg.has(doc) }
 func (n notNode) weight() int         { return n.docs }
 
-// rangeNode matches the ordinals below end.
+// rangeNode matches the documents with an ordinal below end. An ordinal is the position of a document in its
+// segment, where the newest document is the first.
 type rangeNode struct{ end uint32 }
 
 func (n rangeNode) eval(e *evaluation, mask, out vector) {
@@ -255,12 +260,13 @@ func keepBelow(out, mask vector, end int) {
 	}
 }
 
-// phraseNode reads the texts of the documents that contain all words.
+// phraseNode matches the documents whose text contains a phrase. It reads the texts of the candidates, which are
+// the documents that contain all words of the phrase.
 type phraseNode struct {
 	segment    *segment
 	candidates node
 	phrase     phrase
-	title      bool
+	title      bool // whether the phrase has to be in the title
 }
 
 // minParallelTexts is the number of texts in a block from which on half of them are
@@ -270,9 +276,9 @@ const minParallelTexts = 1024
 func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 	n.candidates.eval(e, mask, out)
 
-	first := uint32(e.block * blockDocs)
+	firstDoc := uint32(e.block * blockDocs)
 	if out.count() < minParallelTexts {
-		e.touched += n.filter(first, out)
+		e.touched += n.filter(firstDoc, out)
 		return
 	}
 
@@ -288,10 +294,10 @@ func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 		var touched byte
 		defer func() { secondHalf <- result{touched: touched, failure: recover()} }()
 
-		touched = n.filter(first+uint32(half)<<6, out[half:])
+		touched = n.filter(firstDoc+uint32(half)*64, out[half:]) // a word of a vector has 64 documents
 	}()
 
-	e.touched += n.filter(first, out[:half])
+	e.touched += n.filter(firstDoc, out[:half])
 
 	second := <-secondHalf
 	if second.failure != nil {
@@ -301,18 +307,20 @@ func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 	e.touched += second.touched
 }
 
-// filter removes the documents without the phrase from a vector that begins at the
-// document first. It returns what touchRecords does.
-func (n *phraseNode) filter(first uint32, v vector) (touched byte) {
-	for i, w := range v {
-		if w == 0 {
+// filter removes the documents without the phrase from a vector that begins at firstDoc. It returns the
+// sum of what touchRecords returns.
+func (n *phraseNode) filter(firstDoc uint32, v vector) (touched byte) {
+	for i, word := range v {
+		if word == 0 {
 			continue
 		}
 
-		touched += n.segment.touchRecords(first+uint32(i)<<6, w)
-		for ; w != 0; w &= w - 1 {
-			bit := bits.TrailingZeros64(w)
-			if !n.contains(first + uint32(i<<6+bit)) {
+		first := firstDoc + uint32(i)*64 // the document of the lowest bit of the word
+
+		touched += n.segment.touchRecords(first, word)
+		for ; word != 0; word &= word - 1 { // removes the lowest bit
+			bit := bits.TrailingZeros64(word)
+			if !n.contains(first + uint32(bit)) {
 				v[i] &^= 1 << bit
 			}
 		}
@@ -333,13 +341,13 @@ func (n *phraseNode) contains(doc uint32) bool {
 
 func (n *phraseNode) has(doc uint32) bool { return n.candidates.has(doc) && n.contains(doc) }
 
-// weight lets conditions without texts go first.
+// weight adds the number of all documents, so that conditions that read no texts are usually evaluated first.
 func (n *phraseNode) weight() int { return n.segment.docs() + n.candidates.weight() }
 
-// payNode matches the documents whose pay range overlaps from low to high. It
+// payNode matches the documents whose pay range overlaps the range from low to high. It
 // tests them without a branch, which would be mispredicted half of the time.
 type payNode struct {
-	min, max  []int64 // -1 without pay
+	min, max  []int64 // the pay of each document, -1 if it is not stated
 	low, high int64
 }
 

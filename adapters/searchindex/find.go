@@ -8,7 +8,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Find implements search.Index.
+// Find implements search.Index. It collects the exact hits of all parts. If they do not fill the page, it
+// evaluates the query again for relaxed hits, which satisfy a part of the query only approximately.
 func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error) {
 	if err := q.Validate(); err != nil {
 		return search.Result{}, err
@@ -29,7 +30,7 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 	}
 	defer st.release()
 
-	// Bound the memory for hits by the size of the index.
+	// A client can request any page: bound the memory for hits by the size of the index.
 	docs := st.docs()
 	q.Offset, q.Limit = min(q.Offset, docs), min(q.Limit, docs)
 
@@ -41,7 +42,7 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 	}
 
 	// Fill the rest of the page with relaxed hits.
-	f.relaxing = f.freePlaces() > 0 && canRelax(&q)
+	f.relaxing = f.relaxedLimit() > 0 && canRelax(&q)
 	if f.relaxing {
 		if err := f.findAll(ctx, st.parts); err != nil {
 			return search.Result{}, err
@@ -58,14 +59,16 @@ func (f *finder) findAll(ctx context.Context, parts []*part) error {
 			return err
 		}
 
-		f.find(p)
+		f.addHits(p)
 	}
 
 	return nil
 }
 
-// finder evaluates one query over the segments: first the exact levels of its slots and then, if the
-// page has free places, all levels.
+// finder evaluates one query over the parts of the index, which are segments with their deleted documents. A
+// query has slots, such as the role and the place. A slot has levels, which are alternative ways to satisfy
+// it, each with a cost. The finder first evaluates the levels that are marked as exact and then, if the page
+// is not full, all levels for relaxed hits.
 type finder struct {
 	*evaluation
 	q         *search.Query
@@ -74,11 +77,11 @@ type finder struct {
 	costBits  int  // the number of bits of the highest cost
 	relaxing  bool // whether relaxed hits are searched, after the exact ones
 
-	slots   map[*part][]slotPlan
-	exact   []ranked // the best exact hits so far, in order
-	relaxed []ranked // the best relaxed hits so far, in order
-	total   int      // the number of exact hits so far
-	facets  map[string]facetCounts
+	slotsByPart map[*part][]slotPlan   // as the last plan for the part resolved them
+	exact       []ranked               // the best exact hits so far, in order
+	relaxed     []ranked               // the best relaxed hits so far, in order
+	total       int                    // the number of exact hits so far
+	facets      map[string]facetCounts // by the prefix of the keys that are counted
 }
 
 // facetCounts are counts by key. The values are pointers, since an assignment to
@@ -89,13 +92,13 @@ type facetCounts map[string]*int
 // to return it.
 func newFinder(q *search.Query, after *cursor, normalize func(string) string) *finder {
 	f := &finder{
-		evaluation: evaluations.Get().(*evaluation), //nolint:forcetypeassert // the pool makes no other
-		q:          q,
-		after:      after,
-		normalize:  normalize,
-		costBits:   q.CostBits(),
-		slots:      map[*part][]slotPlan{},
-		facets:     map[string]facetCounts{},
+		evaluation:  evaluations.Get().(*evaluation), //nolint:forcetypeassert // the pool makes no other
+		q:           q,
+		after:       after,
+		normalize:   normalize,
+		costBits:    q.CostBits(),
+		slotsByPart: map[*part][]slotPlan{},
+		facets:      map[string]facetCounts{},
 	}
 	for _, prefix := range q.Facets {
 		f.facets[prefix] = facetCounts{}
@@ -104,9 +107,9 @@ func newFinder(q *search.Query, after *cursor, normalize func(string) string) *f
 	return f
 }
 
-// wanted returns the number of exact hits to collect. It is one more than the page shows, in
-// order to detect whether there is another page.
-func (f *finder) wanted() int {
+// exactLimit returns the number of exact hits to collect. It is one more than the page shows, in order to
+// detect whether there is another page, and 0 for a query that only counts its hits.
+func (f *finder) exactLimit() int {
 	if f.q.Limit == 0 {
 		return 0
 	}
@@ -114,8 +117,8 @@ func (f *finder) wanted() int {
 	return f.q.Offset + f.q.Limit + 1
 }
 
-// find adds the hits of a segment.
-func (f *finder) find(p *part) {
+// addHits adds the hits of a part.
+func (f *finder) addHits(p *part) {
 	pl := f.newPlan(p)
 	if pl.isEmpty() {
 		return
@@ -128,41 +131,45 @@ func (f *finder) find(p *part) {
 	}
 
 	if f.relaxing {
-		f.relaxed = f.merge(f.relaxed, f.freePlaces(), f.ranked(pl, classRelaxed))
+		f.relaxed = f.merge(f.relaxed, f.bestHits(pl, classRelaxed), f.relaxedLimit())
 		return
 	}
 
 	if pl.order != nil {
-		f.sort(pl)
+		f.selectInOrder(pl)
 	}
 
-	f.exact = f.merge(f.exact, f.wanted(), f.ranked(pl, classFirst, classExact))
+	f.exact = f.merge(f.exact, f.bestHits(pl, classPreferred, classExact), f.exactLimit())
 	if len(f.facets) > 0 {
-		pl.found[classExact].or(pl.found[classFirst])
+		// Facets count the exact hits of both classes.
+		pl.exactHits[classExact].or(pl.exactHits[classPreferred])
 	}
 
 	for prefix, counts := range f.facets {
-		counts.add(p.segment, prefix, pl.found[classExact])
+		counts.add(p.segment, prefix, pl.exactHits[classExact])
 	}
 }
 
-// minOrdered is the number of hits up to which they are sorted at once.
-const minOrdered = 1024
+// maxSorted is the number of hits up to which the sort keys of all of them are read.
+const maxSorted = 1024
 
-// sort selects the first hits of each class in the order of the query. It reads the keys of few hits.
-// For many hits, it goes through the documents of the segment in their order until it has found enough.
-func (f *finder) sort(pl *plan) {
-	for class, set := range pl.found {
+// selectInOrder selects the first hits of each exact class in the order pl.order. It reads the sort keys of all
+// hits if they are few. For many hits, it goes through the documents of the segment in their order until it
+// has found enough.
+func (f *finder) selectInOrder(pl *plan) {
+	for class, set := range pl.exactHits {
 		b, mayFollow := pl.boundOf(class)
 		best := &pl.best[class]
 
 		hits := set.count()
-		if !mayFollow || hits == 0 || best.n == 0 {
+		if !mayFollow || hits == 0 || best.limit == 0 {
 			continue
 		}
 
-		if hits > max(minOrdered, 4*best.n) {
-			if items, complete := pl.order.first(set, b, best.n, hits); complete {
+		// The search in order is worthwhile while it visits fewer documents than there are hits.
+		isMany := hits > max(maxSorted, 4*best.limit)
+		if isMany {
+			if items, complete := pl.order.firstHits(set, b, best.limit, hits); complete {
 				best.items = items
 				continue
 			}
@@ -176,18 +183,15 @@ func (f *finder) sort(pl *plan) {
 	}
 }
 
-// ranked returns the best hits of the given classes in a segment, in order.
-func (f *finder) ranked(pl *plan, classes ...int) []ranked {
-	n := 0
+// bestHits returns the best hits of the given classes in a part, in order.
+func (f *finder) bestHits(pl *plan, classes ...int) []ranked {
+	var hits []ranked
 	for _, class := range classes {
-		pl.best[class].cut()
+		best := &pl.best[class]
+		best.cut()
 
-		n += len(pl.best[class].items)
-	}
-
-	hits := make([]ranked, 0, n)
-	for _, class := range classes {
-		for _, it := range pl.best[class].items {
+		hits = slices.Grow(hits, len(best.items))
+		for _, it := range best.items {
 			hits = append(hits, newRanked(pl.part, class, it, f.q.Sort.By))
 		}
 	}
@@ -196,7 +200,7 @@ func (f *finder) ranked(pl *plan, classes ...int) []ranked {
 }
 
 // merge returns the first n hits of two lists that are in order.
-func (f *finder) merge(a []ranked, n int, b []ranked) []ranked {
+func (f *finder) merge(a, b []ranked, n int) []ranked {
 	if len(a) == 0 || len(b) == 0 {
 		a = append(a, b...)
 		return a[:min(n, len(a))]
@@ -204,8 +208,8 @@ func (f *finder) merge(a []ranked, n int, b []ranked) []ranked {
 
 	merged := make([]ranked, 0, min(n, len(a)+len(b)))
 	for len(merged) < cap(merged) {
-		isFromA := len(b) == 0 || len(a) > 0 && compareRanked(&a[0], &b[0], f.q.Sort.Descending) < 0
-		if isFromA {
+		takesA := len(b) == 0 || len(a) > 0 && compareRanked(&a[0], &b[0], f.q.Sort.Descending) < 0
+		if takesA {
 			merged = append(merged, a[0])
 			a = a[1:]
 		} else {
@@ -221,11 +225,12 @@ func (f *finder) merge(a []ranked, n int, b []ranked) []ranked {
 // meet (must) and the slots.
 func (f *finder) evaluate(pl *plan) {
 	hits := f.live(pl)
-	if !pl.slotsFirst {
+	if !pl.slotsBeforeMust {
 		f.evaluateMust(pl, hits)
 	}
 
-	// exact are the hits for which all levels are exact. Only relaxing needs both sets.
+	// exact are the hits for which all levels are exact. A search for exact hits needs no
+	// others, so that both are one vector then.
 	exact := hits
 	if f.relaxing {
 		exact = f.vector()
@@ -233,7 +238,7 @@ func (f *finder) evaluate(pl *plan) {
 	}
 
 	costs := f.evaluateSlots(pl, hits, exact)
-	if pl.slotsFirst {
+	if pl.slotsBeforeMust {
 		f.evaluateMust(pl, hits)
 		exact.and(hits)
 	}
@@ -242,7 +247,7 @@ func (f *finder) evaluate(pl *plan) {
 		return
 	}
 
-	if f.relaxing {
+	if f.relaxing { // the exact hits were collected before
 		hits.andNot(exact)
 		f.collectRelaxed(pl, hits, costs)
 		return
@@ -251,11 +256,11 @@ func (f *finder) evaluate(pl *plan) {
 	f.total += exact.count()
 
 	// Divide the hits into those that match Query.First and the others.
-	if pl.first != nil {
-		first := f.vector()
-		pl.first.eval(f.evaluation, exact, first)
-		exact.andNot(first)
-		f.collect(pl, classFirst, first, costs)
+	if pl.preferred != nil {
+		preferred := f.vector()
+		pl.preferred.eval(f.evaluation, exact, preferred)
+		exact.andNot(preferred)
+		f.collect(pl, classPreferred, preferred, costs)
 	}
 
 	f.collect(pl, classExact, exact, costs)
@@ -285,9 +290,9 @@ func (f *finder) evaluateMust(pl *plan, hits vector) {
 
 	defer f.release(f.mark())
 
-	found := f.vector()
-	pl.must.eval(f.evaluation, hits, found)
-	copy(hits, found)
+	matches := f.vector()
+	pl.must.eval(f.evaluation, hits, matches)
+	copy(hits, matches)
 }
 
 // evaluateSlots removes from hits the documents that match no level of a slot, and from exact
@@ -295,11 +300,13 @@ func (f *finder) evaluateMust(pl *plan, hits vector) {
 // documents, if the query uses costs.
 func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 	var costs counters
-	if pl.useCosts {
+	if pl.needsCosts {
 		costs = f.counters(f.costBits)
 	}
 
-	rest, found, carry := f.vector(), f.vector(), f.vector() // carry is scratch for adding costs
+	rest, found := f.vector(), f.vector()
+	carry := f.vector() // scratch memory of costs.add
+
 	for _, slot := range pl.slots {
 		if hits.isEmpty() {
 			return costs
@@ -317,7 +324,7 @@ func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 
 			rest.andNot(found)
 
-			if pl.useCosts {
+			if pl.needsCosts {
 				costs.add(found, levels[i].Cost, carry)
 			}
 
@@ -326,6 +333,7 @@ func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 			}
 		}
 
+		// What is left matches no level of the slot.
 		hits.andNot(rest)
 		exact.andNot(rest)
 	}
@@ -337,7 +345,8 @@ func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 func (f *finder) collectRelaxed(pl *plan, hits vector, costs counters) {
 	defer f.release(f.mark())
 
-	if f.q.MaxCost > 0 {
+	hasMaximum := f.q.MaxCost > 0
+	if hasMaximum {
 		equal, greater := f.vector(), f.vector()
 		copy(equal, hits)
 		costs.compare(uint64(f.q.MaxCost), equal, greater)
@@ -349,13 +358,13 @@ func (f *finder) collectRelaxed(pl *plan, hits vector, costs counters) {
 
 // collect adds the documents of one class that follow the cursor.
 func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
-	if found := pl.found[class]; found != nil {
-		copy(found.block(f.evaluation), set)
+	if all := pl.exactHits[class]; all != nil {
+		copy(all.block(f.evaluation), set)
 	}
 
 	b, mayFollow := pl.boundOf(class)
 	if pl.order != nil || !mayFollow {
-		return // hits of another order are selected by sort, after all blocks
+		return // the hits of a pl.order are selected by selectInOrder, after all blocks
 	}
 
 	defer f.release(f.mark())
@@ -366,7 +375,8 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 		equal, greater, before := f.vector(), f.vector(), f.vector()
 		copy(equal, set)
 		costs.compare(b.key, equal, greater)
-		keepBelow(before, equal, int(b.doc)-f.block*blockDocs)
+		firstInBlock := int(b.doc) - f.block*blockDocs
+		keepBelow(before, equal, firstInBlock)
 		equal.andNot(before)
 		equal.or(greater)
 
@@ -386,13 +396,13 @@ func (f *finder) page() (page []ranked, more bool) {
 	return page, false
 }
 
-// freePlaces returns the number of relaxed hits that the page can show. Only the last page of
+// relaxedLimit returns the number of relaxed hits that the page can show. Only the last page of
 // exact hits, or the first page if there are none, has space for relaxed hits.
-func (f *finder) freePlaces() int {
+func (f *finder) relaxedLimit() int {
 	page, more := f.page()
-	isFirst := f.q.Offset == 0 && f.after == nil
+	isFirstPage := f.q.Offset == 0 && f.after == nil
 
-	isBeyondExact := len(page) == 0 && (f.total > 0 || !isFirst)
+	isBeyondExact := len(page) == 0 && (f.total > 0 || !isFirstPage)
 	if more || isBeyondExact {
 		return 0
 	}
@@ -423,7 +433,8 @@ func (f *finder) result() search.Result {
 	return result
 }
 
-// hit converts a ranked document to a search.Hit. It copies the id, whose memory belongs to the segment.
+// hit converts a ranked document to a search.Hit. It copies the id, whose memory belongs to the segment, and
+// looks up the level at which the document satisfies each slot.
 func (f *finder) hit(r *ranked) search.Hit {
 	s := r.part.segment
 
@@ -433,7 +444,7 @@ func (f *finder) hit(r *ranked) search.Hit {
 		Exact:   r.class != classRelaxed,
 		Levels:  make([]int, len(f.q.Slots)),
 	}
-	for _, slot := range f.slots[r.part] {
+	for _, slot := range f.slotsByPart[r.part] {
 		hit.Levels[slot.number] = slices.IndexFunc(slot.levels, func(n node) bool { return n.has(r.doc) })
 	}
 

@@ -10,7 +10,8 @@ import (
 	"unsafe"
 )
 
-// An image holds one segment:
+// An image is the bytes of one segment, which is an immutable part of the index. It is the same in memory and in
+// a file. Each slice of the segment is stored as a section:
 //
 //	magic [8]byte
 //	sections, each aligned to 8 bytes
@@ -18,12 +19,13 @@ import (
 //	table checksum uint32, byte order uint32, format uint32, sections uint32
 //	magic [8]byte
 //
-// Numbers are in native byte order. Checksums are CRC-32C, of a section with its
-// padding.
+// Numbers are in native byte order, so that a segment uses the memory of its image without decoding it.
+// Checksums are CRC-32C. The checksum of a section includes the padding that aligns the next one.
 const (
 	imageMagic  = "locumseg"
-	imageFormat = 2
-	byteOrder   = 0x01020304
+	imageFormat = 2          // is increased when the sections change
+	byteOrder   = 0x01020304 // reads as another number on a machine with another byte order
+	alignment   = 8
 	footerSize  = 4*4 + len(imageMagic)
 )
 
@@ -58,8 +60,8 @@ type imageWriter struct {
 	w        io.Writer
 	offset   uint64
 	table    [sectionCount]sectionEntry
-	open     int    // the number of the open section
-	checksum uint32 // of the open section so far
+	current  int    // the number of the section that is being written
+	checksum uint32 // of this section so far
 	err      error  // of the first write that failed
 }
 
@@ -72,14 +74,14 @@ func newImageWriter(w io.Writer) *imageWriter {
 
 // begin starts a section.
 func (w *imageWriter) begin(section int) {
-	w.open, w.checksum = section, 0
+	w.current, w.checksum = section, 0
 	w.table[section].Offset = w.offset
 }
 
-// length returns the number of bytes in the open section.
-func (w *imageWriter) length() uint64 { return w.offset - w.table[w.open].Offset }
+// length returns the number of bytes in the current section.
+func (w *imageWriter) length() uint64 { return w.offset - w.table[w.current].Offset }
 
-// write appends to the open section. After the first error it only counts the bytes; close returns that
+// write appends to the current section. After the first error it only counts the bytes; finish returns that
 // error.
 func (w *imageWriter) write(b []byte) {
 	w.checksum = crc32.Update(w.checksum, castagnoli, b)
@@ -90,18 +92,21 @@ func (w *imageWriter) write(b []byte) {
 	}
 }
 
-// end completes the open section with its padding and checksum.
+// end completes the current section with its padding and checksum.
 func (w *imageWriter) end() {
-	e := &w.table[w.open]
-	e.Length = w.length()
-	w.write(make([]byte, padding(int(e.Length))))
+	entry := &w.table[w.current]
+	entry.Length = w.length()
+	w.write(make([]byte, padding(int(entry.Length))))
 
-	e.Checksum = uint64(w.checksum)
+	entry.Checksum = uint64(w.checksum)
 }
 
-// close writes the small sections, those of s, and the table.
-func (w *imageWriter) close(s *segment) error {
-	for i, section := range s.sections()[:postingSection] {
+// finish writes the sections that the builder has collected in the slices of s, the table and the end of the
+// image. The builder has already written the large sections, those from postingSection on, piece by piece, so
+// that s does not contain them.
+func (w *imageWriter) finish(s *segment) error {
+	smallSections := s.sections()[:postingSection]
+	for i, section := range smallSections {
 		w.begin(i)
 		w.write(section.bytes())
 		w.end()
@@ -120,17 +125,17 @@ func (w *imageWriter) close(s *segment) error {
 	return w.err
 }
 
-// bytesOf returns the memory of a slice of numbers.
+// bytesOf returns the memory of a slice of numbers, without copying it.
 func bytesOf[T any](s []T) []byte {
-	var t T
-	size := len(s) * int(unsafe.Sizeof(t))
+	var element T
+	size := len(s) * int(unsafe.Sizeof(element))
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), size) //nolint:gosec // exactly the memory of s
 }
 
 // section is a slice of a segment that is stored in its image.
 type section interface {
 	bytes() []byte
-	// set points the slice at b. It reports whether b has complete elements only.
+	// set makes the slice a view of b. It returns false if the last element in b is incomplete.
 	set(b []byte) bool
 }
 
@@ -143,8 +148,8 @@ func of[T any](slice *[]T) section { return sliceSection[T]{slice} }
 func (s sliceSection[T]) bytes() []byte { return bytesOf(*s.slice) }
 
 func (s sliceSection[T]) set(b []byte) bool {
-	var t T
-	size := int(unsafe.Sizeof(t))
+	var element T
+	size := int(unsafe.Sizeof(element))
 	*s.slice = view[T](b, len(b)/size)
 
 	return len(b)%size == 0
@@ -161,20 +166,23 @@ func openSegment(im *image) (*segment, error) {
 	size := uint64(len(im.bytes))
 
 	for i, section := range s.sections() {
-		e := table[i]
-		end := e.Offset + e.Length + uint64(padding(int(e.Length)))
-		isAligned := e.Offset%8 == 0
+		entry := table[i]
+		isAligned := entry.Offset%alignment == 0
 
-		isInFile := e.Length <= size && e.Offset <= end && end <= size // the sum for end may have overflowed
-		if !isAligned || !isInFile {
+		// A damaged table can contain numbers so large that a sum overflows, and is less than its parts.
+		end := entry.Offset + entry.Length
+		paddedEnd := end + uint64(padding(int(entry.Length)))
+		hasOverflowed := entry.Length > size || entry.Offset > paddedEnd
+
+		if !isAligned || hasOverflowed || paddedEnd > size {
 			return nil, fmt.Errorf("%w: section %d exceeds the file", ErrDamaged, i)
 		}
 
-		if crc32.Checksum(im.bytes[e.Offset:end], castagnoli) != uint32(e.Checksum) {
+		if crc32.Checksum(im.bytes[entry.Offset:paddedEnd], castagnoli) != uint32(entry.Checksum) {
 			return nil, fmt.Errorf("%w: checksum of section %d differs", ErrDamaged, i)
 		}
 
-		if !section.set(im.bytes[e.Offset : e.Offset+e.Length : e.Offset+e.Length]) {
+		if !section.set(im.bytes[entry.Offset:end:end]) {
 			return nil, fmt.Errorf("%w: section %d has a partial element", ErrDamaged, i)
 		}
 	}
@@ -192,11 +200,13 @@ func readTable(im *image) ([]sectionEntry, error) {
 		return nil, fmt.Errorf("%w: no image of a segment", ErrForeign)
 	}
 
-	if len(b)%8 != 0 || len(b) < len(imageMagic)+tableSize+footerSize || !bytes.HasSuffix(b, []byte(imageMagic)) {
+	minSize := len(imageMagic) + tableSize + footerSize
+	if len(b)%alignment != 0 || len(b) < minSize || !bytes.HasSuffix(b, []byte(imageMagic)) {
 		return nil, fmt.Errorf("%w: image is incomplete", ErrDamaged)
 	}
 
-	footer := view[uint32](b[len(b)-footerSize:], 4)
+	footerStart := len(b) - footerSize
+	footer := view[uint32](b[footerStart:], 4)
 
 	tableChecksum, order, format, sections := footer[0], footer[1], footer[2], footer[3]
 	switch {
@@ -206,7 +216,7 @@ func readTable(im *image) ([]sectionEntry, error) {
 		return nil, fmt.Errorf("%w: image has format %d, expected %d", ErrOutdated, format, imageFormat)
 	}
 
-	table := b[len(b)-footerSize-tableSize : len(b)-footerSize]
+	table := b[footerStart-tableSize : footerStart]
 
 	im.checksum = crc32.Checksum(table, castagnoli)
 	if im.checksum != tableChecksum {
@@ -216,16 +226,19 @@ func readTable(im *image) ([]sectionEntry, error) {
 	return view[sectionEntry](table, sectionCount), nil
 }
 
-// alignedBuffer collects an image in memory that is aligned to 8 bytes.
+// alignedBuffer collects an image in memory that is aligned to 8 bytes, as mapped files are.
 type alignedBuffer struct {
-	words []uint64
-	n     int
+	words []uint64 // the memory, of which the end is not used yet
+	n     int      // the number of bytes that have been written
 }
 
 // Write implements io.Writer. It never fails.
 func (a *alignedBuffer) Write(b []byte) (int, error) {
-	for need := (a.n + len(b) + 7) / 8; need > len(a.words); {
-		a.words = append(a.words, make([]uint64, max(need-len(a.words), len(a.words)))...)
+	neededWords := (a.n + len(b) + alignment - 1) / alignment // rounded up
+	if missing := neededWords - len(a.words); missing > 0 {
+		// Growing at least to the double size spreads the cost of copying over many writes.
+		growth := max(missing, len(a.words))
+		a.words = append(a.words, make([]uint64, growth)...)
 	}
 
 	copy(bytesOf(a.words)[a.n:], b)

@@ -12,37 +12,37 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Hits are ordered by class first.
+// The classes of hits, in the order of the result: all hits of a class come before those of the next one,
+// whatever their sort keys. A hit is exact if it satisfies every part of the query in an exact way.
 const (
-	classFirst   = iota // exact, matches Query.First
-	classExact          // the other exact hits
-	classRelaxed        // sorted by cost
-	classes
+	classPreferred = iota // exact hits that match Query.First
+	classExact            // the other exact hits; all exact hits if the query has no First
+	classRelaxed          // hits that satisfy a part of the query only approximately, sorted by cost
+	classCount
 )
 
-// last is the sort key of documents that lack the value by which hits are sorted.
-const last = math.MaxUint64
+// keyWithoutValue is the sort key of documents that lack the value by which hits are sorted.
+const keyWithoutValue = math.MaxUint64
 
-// sortedByCost reports whether exact hits are sorted by cost and then by ordinal, or by ordinal alone
-// if useCosts is false. Ordinals have the order of the dates, the newest first.
-func sortedByCost(s search.Sort) (isSortedByOrdinal, useCosts bool) {
-	useCosts = s.By == search.SortRelevance
-	isNewestFirst := s.By == search.SortDate && s.Descending
-	return useCosts || isNewestFirst, useCosts
-}
+// isByCost reports whether exact hits are sorted by cost: the sum of the costs of the levels at which they
+// satisfy the slots of the query.
+func isByCost(s search.Sort) bool { return s.By == search.SortRelevance }
 
-// sortOrder is the order of the documents of a segment for a sort that is not by
-// cost.
+// isNewestFirst reports whether exact hits are sorted by date, the newest first. This is the order of the
+// ordinals, the positions of documents in a segment, so that no sort keys are needed.
+func isNewestFirst(s search.Sort) bool { return s.By == search.SortDate && s.Descending }
+
+// sortOrder is the order of the documents of a segment for a sort that is neither by cost nor by ordinal.
 type sortOrder struct {
-	// key returns the sort key of a document, or last if it has no value. Lower keys come first. The
+	// key returns the sort key of a document, or keyWithoutValue if it has none. Lower keys come first. The
 	// keys of titles and locations are only comparable within one segment.
 	key func(doc uint32) uint64
 	// docs iterates over the documents with a value whose key is at least from, in the order of their
-	// keys and ordinals. It includes documents with pay in another currency, whose key is last.
+	// keys and ordinals. It includes documents with pay in another currency, whose key is keyWithoutValue.
 	docs func(from uint64) iter.Seq[uint32]
 }
 
-// ordered encodes a signed number as an unsigned key with the same order.
+// ordered encodes a signed number as an unsigned key with the same order: it inverts the sign bit.
 func ordered(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
 // newSortOrder returns the order of the query. In a descending order, flip inverts all bits of the keys.
@@ -76,14 +76,16 @@ func newSortOrder(s *segment, q *search.Query) *sortOrder {
 	}
 }
 
-// textOrder is the order by a column with the numbers of texts, 0 for none.
+// textOrder is the order by a column that has, for each document, the number of its text, or 0 if it has none.
+// The numbers have the alphabetical order of the texts. docs are the documents with a text, sorted by it.
 func textOrder(numbers, docs []uint32, flip uint64) *sortOrder {
 	value := func(doc uint32) uint64 { return uint64(numbers[doc]) }
 	hasValue := func(doc uint32) bool { return numbers[doc] > 0 }
 	return listOrder(docs, value, hasValue, flip)
 }
 
-// payOrder is the order by the pay in the currency, or in any currency if that is empty.
+// payOrder is the order by the pay in the currency, or in any currency if that is empty. docs are the documents
+// with pay, sorted by it.
 func payOrder(s *segment, pay []int64, docs []uint32, currency string, flip uint64) *sortOrder {
 	value := func(doc uint32) uint64 { return ordered(pay[doc]) }
 	if currency == "" {
@@ -92,7 +94,7 @@ func payOrder(s *segment, pay []int64, docs []uint32, currency string, flip uint
 	}
 
 	n, exists := s.currencies.find(currency)
-	number := uint32(n + 1)
+	number := uint32(n + 1) // as in the column, where 0 means no pay
 	hasCurrency := func(doc uint32) bool { return exists && s.currency[doc] == number }
 
 	return listOrder(docs, value, hasCurrency, flip)
@@ -110,7 +112,7 @@ func listOrder(docs []uint32, value func(uint32) uint64, hasValue func(uint32) b
 
 	o.key = func(doc uint32) uint64 {
 		if !hasValue(doc) {
-			return last
+			return keyWithoutValue
 		}
 
 		return value(doc) ^ flip
@@ -149,7 +151,7 @@ func (l sortedList) descending(from uint64) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		end := l.n
 		if from > 0 {
-			end = l.find(l.n, ^from+1)
+			end = l.find(l.n, ^from+1) // after the documents with the value ^from
 		}
 
 		for end > 0 {
@@ -166,26 +168,30 @@ func (l sortedList) descending(from uint64) iter.Seq[uint32] {
 	}
 }
 
-// first returns the first n documents of the set that follow b, which may be nil. It goes through all
-// documents of the segment in their order. If it has not found n of them after limit documents, it
+// firstHits returns the first n documents of the set hits that follow b, which may be nil. It goes through all
+// documents of the segment in their order. If it has not found n of them after maxVisited documents, it
 // returns complete as false.
-func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, complete bool) {
+func (o *sortOrder) firstHits(hits vector, b *bound, n, maxVisited int) (items []item, complete bool) {
 	from := uint64(0)
 	if b != nil {
 		from = b.key
 	}
 
+	visited := 0
 	for doc := range o.docs(from) {
-		if limit--; limit < 0 {
+		if visited == maxVisited {
 			return nil, false
 		}
 
-		if !set.has(doc) {
+		visited++
+		if !hits.has(doc) {
 			continue
 		}
 
 		key := o.key(doc)
-		if key == last || b != nil && !b.admits(key, doc) {
+		isBeforePage := b != nil && !b.admits(key, doc)
+
+		if key == keyWithoutValue || isBeforePage {
 			continue
 		}
 
@@ -196,9 +202,9 @@ func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, com
 	}
 
 	// Documents without a value come last.
-	for doc := range set.each {
-		if o.key(doc) == last && (b == nil || b.admits(last, doc)) {
-			items = append(items, item{key: last, doc: doc})
+	for doc := range hits.each {
+		if o.key(doc) == keyWithoutValue && (b == nil || b.admits(keyWithoutValue, doc)) {
+			items = append(items, item{key: keyWithoutValue, doc: doc})
 			if len(items) == n {
 				break
 			}
@@ -208,8 +214,8 @@ func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, com
 	return items, true
 }
 
-// sortedTexts returns the texts of a sort by text, and the column with their numbers plus one.
-// It returns nil for other sorts.
+// sortedTexts returns the sorted texts of a sort by title or location, and the column that has, for each
+// document, the position of its text plus one. It returns nil for other sorts.
 func sortedTexts(s *segment, by search.SortKey) (*texts, []uint32) {
 	switch by {
 	case search.SortTitle:
@@ -224,7 +230,7 @@ func sortedTexts(s *segment, by search.SortKey) (*texts, []uint32) {
 // ranked is a hit with a sort key that is comparable across segments.
 type ranked struct {
 	part  *part
-	doc   uint32
+	doc   uint32 // the ordinal in the segment of the part
 	class int
 	key   uint64 // 0 if the hit is sorted by text
 	text  string // the title or location by which the hit is sorted, or empty
@@ -239,14 +245,15 @@ func newRanked(p *part, class int, it item, by search.SortKey) ranked {
 	r := ranked{part: p, doc: it.doc, class: class, key: it.key}
 
 	list, column := sortedTexts(p.segment, by)
-	if list != nil && class != classRelaxed && it.key != last {
+	if list != nil && class != classRelaxed && it.key != keyWithoutValue {
 		r.key, r.text = 0, list.at(int(column[it.doc]-1))
 	}
 
 	return r
 }
 
-// compareRanked orders hits of different segments: by class, key or text, and at last the newest first.
+// compareRanked orders hits of different segments: by class, key or text, and finally the newest first.
+// descending inverts the texts alone, because keys are already inverted for a descending order.
 func compareRanked(a, b *ranked, descending bool) int {
 	byText := strings.Compare(a.text, b.text)
 	if descending {
@@ -289,8 +296,8 @@ func newCursor(r *ranked, by search.Sort) string {
 }
 
 // parseCursor decodes a cursor of newCursor. It returns nil for the empty text, which stands for the
-// beginning. A cursor of another sort is invalid, and so is one of a relaxed hit, after which there is
-// no page.
+// beginning. A cursor of another sort is invalid. A cursor of a relaxed hit is invalid too, because no page
+// follows relaxed hits.
 func parseCursor(text string, by search.Sort) (*cursor, error) {
 	if text == "" {
 		return nil, nil
@@ -314,8 +321,9 @@ func parseCursor(text string, by search.Sort) (*cursor, error) {
 	return c, nil
 }
 
-// bound is the position of a cursor in one segment. The hits after it have a greater class, or the same
-// class and a greater key, or the same class and key and an ordinal of at least doc.
+// bound is the position of a cursor in one segment: the place after which the page begins. The hits after it
+// have a greater class, or the same class and a greater key, or the same class and key and an ordinal of at
+// least doc.
 type bound struct {
 	class int
 	key   uint64
@@ -332,7 +340,7 @@ func (c *cursor) bound(s *segment) *bound {
 	b := &bound{class: c.Class, key: c.Key, doc: s.firstAfter(c.Posted, c.ID)}
 
 	list, _ := sortedTexts(s, c.By)
-	if list == nil || c.Key == last {
+	if list == nil || c.Key == keyWithoutValue {
 		return b
 	}
 

@@ -72,14 +72,14 @@ func TestSortOrder_First_EqualsSorting(t *testing.T) {
 		}
 
 		n := 1 + random.IntN(100)
-		got, complete := order.first(set, b, n, segment.docs())
+		got, complete := order.firstHits(set, b, n, segment.docs())
 		require.True(t, complete)
 		require.Equal(t, want[:min(n, len(want))], got, "%+v after %+v", query.Sort, b)
 
 		if len(want) > n {
 			// n hits cannot be found among n-1 documents, unless some have no value: these need no search.
-			_, complete = order.first(set, b, n, n-1)
-			require.False(t, complete && want[n-1].key != last, "limit")
+			_, complete = order.firstHits(set, b, n, n-1)
+			require.False(t, complete && want[n-1].key != keyWithoutValue, "limit")
 		}
 	}
 }

@@ -152,7 +152,7 @@ type distances struct {
 // distanceOrder is the order of the documents by distance.
 func distanceOrder(s *segment, from search.Point, flip uint64) *sortOrder {
 	d := &distances{s: s, from: from, flip: flip, keys: make([]uint64, len(s.places)+1)}
-	d.keys[0] = last
+	d.keys[0] = keyWithoutValue
 	return &sortOrder{key: func(doc uint32) uint64 { return d.key(s.place[doc]) }, docs: d.docs}
 }
 
@@ -166,7 +166,7 @@ func (d *distances) key(place uint32) uint64 {
 }
 
 // distanceKey returns the sort key of a distance. It rounds to a thousandth of a mile, so that
-// processors that round differently agree. The key is never 0, whose complement is last.
+// processors that round differently agree. The key is never 0, whose complement is keyWithoutValue.
 func distanceKey(miles float64) uint64 { return uint64(math.Round(miles*1000)) + 1 }
 
 // candidate is an area, a cell or a place. key is the lowest key that a place in it can have.

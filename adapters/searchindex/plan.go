@@ -7,34 +7,42 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// canRelax reports whether the query has levels that are not exact.
+// A query has conditions that every hit must meet (Query.Must) and slots, for example one for the role and
+// one for the place. Each slot has levels: alternative ways to satisfy it, from the best to the worst, each
+// with a cost. A hit is exact if every level that it matches is marked as exact, and else relaxed.
+
+// canRelax reports whether the query has levels that are not exact, so that it can have relaxed hits.
 func canRelax(q *search.Query) bool {
 	return slices.ContainsFunc(q.Slots, func(s search.Slot) bool {
 		return slices.ContainsFunc(s.Levels, func(l search.SlotLevel) bool { return !l.Exact })
 	})
 }
 
-// plan is a query that is resolved against one segment.
+// plan is a query that is resolved against one part of the index, with the hits that are found there. A part
+// is a segment with its deleted documents. The hits are divided into three classes, which follow each other in
+// the result: see classPreferred.
 type plan struct {
 	*part
-	must  node       // nil without conditions
-	slots []slotPlan // sorted by weight
-	// slotsFirst is set if the first slot has a lower weight than must.
-	slotsFirst bool
-	first      node       // Query.First, or nil
-	now        int64      // in microseconds
-	bound      *bound     // nil for the first page
-	order      *sortOrder // nil if hits are sorted by cost
-	useCosts   bool
-	best       [classes]top // the best hits by class
-	// found contains the exact hits by class. It is only used for facets and orders.
-	found [classRelaxed]vector
+	must  node       // the conditions that all hits meet, nil if there are none
+	slots []slotPlan // the one with the lowest weight first
+	// slotsBeforeMust is set if the first slot has a lower weight than must, and is evaluated before it.
+	slotsBeforeMust bool
+	preferred       node       // Query.First, which divides exact hits into two classes, or nil
+	now             int64      // in microseconds
+	bound           *bound     // the position after which the page begins, nil for the first page
+	order           *sortOrder // how exact hits are sorted, nil if that is by cost or by ordinal
+	needsCosts      bool       // whether the cost of each hit is computed
+	// best contains, for each class, the hits that the page may need, at most as many as its limit.
+	best [classCount]top
+	// exactHits contains all hits of the two exact classes. It is nil unless facets count the hits, or a
+	// sortOrder has to see them all before it can choose the best.
+	exactHits [classRelaxed]vector
 }
 
 // slotPlan is a slot that is resolved against one segment.
 type slotPlan struct {
-	number int // the index of the slot in the query
-	levels []node
+	number int    // the index of the slot in the query
+	levels []node // a document has the first level that it matches
 }
 
 // weight estimates the work of all levels. It is 0 only if no document satisfies the slot.
@@ -47,7 +55,7 @@ func (s *slotPlan) weight() int {
 	return sum
 }
 
-// newPlan resolves the query against a segment, for exact hits or, if f.relaxing is set, for relaxed ones.
+// newPlan resolves the query against a part, for exact hits or, if f.relaxing is set, for relaxed ones.
 func (f *finder) newPlan(p *part) *plan {
 	c := compiler{s: p.segment, normalize: f.normalize}
 
@@ -56,38 +64,43 @@ func (f *finder) newPlan(p *part) *plan {
 		pl.must = newAnd(c.all(f.q.Must))
 	}
 
+	// The levels of the hits on the page are looked up in the same slots: see finder.hit.
 	pl.slots = f.slotPlans(c)
-	f.slots[p] = pl.slots
-	slices.SortStableFunc(pl.slots, func(a, b slotPlan) int { return cmp.Compare(a.weight(), b.weight()) })
+	f.slotsByPart[p] = pl.slots
 
-	pl.slotsFirst = pl.must != nil && len(pl.slots) > 0 && pl.slots[0].weight() < pl.must.weight()
+	pl.slotsBeforeMust = pl.must != nil && len(pl.slots) > 0 && pl.slots[0].weight() < pl.must.weight()
 	if f.q.First != nil {
-		pl.first = c.node(f.q.First)
+		pl.preferred = c.node(f.q.First)
 	}
 
-	isSortedByOrdinal, useCosts := sortedByCost(f.q.Sort)
+	// Relaxed hits are always sorted by cost. A query with the limit 0 only counts its hits.
+	sortsByCost := f.relaxing || isByCost(f.q.Sort)
+	pl.needsCosts = sortsByCost && f.q.Limit > 0
 
-	pl.useCosts = (useCosts || f.relaxing) && f.q.Limit > 0
 	if f.relaxing {
-		pl.best[classRelaxed].n = f.freePlaces()
+		pl.best[classRelaxed].limit = f.relaxedLimit()
 		return pl
 	}
 
-	if !isSortedByOrdinal {
+	// Both classes of exact hits may have to fill the page alone.
+	pl.best[classPreferred].limit = f.exactLimit()
+	pl.best[classExact].limit = f.exactLimit()
+
+	needsOrder := !sortsByCost && !isNewestFirst(f.q.Sort)
+	if needsOrder {
 		pl.order = newSortOrder(p.segment, f.q)
 	}
 
-	pl.best[classFirst].n, pl.best[classExact].n = f.wanted(), f.wanted()
-	if !isSortedByOrdinal || len(f.q.Facets) > 0 {
-		for class := range pl.found {
-			pl.found[class] = f.wideVector(class, p.docs())
+	if needsOrder || len(f.q.Facets) > 0 {
+		for class := range pl.exactHits {
+			pl.exactHits[class] = f.classVector(class, p.docs())
 		}
 	}
 
 	return pl
 }
 
-// isEmpty reports whether the segment certainly has no hit.
+// isEmpty reports whether the weights, which are 0 if nothing matches, show that the part has no hit.
 func (pl *plan) isEmpty() bool {
 	noneMeetsMust := pl.must != nil && pl.must.weight() == 0
 	noneFillsSlot := len(pl.slots) > 0 && pl.slots[0].weight() == 0
@@ -95,8 +108,9 @@ func (pl *plan) isEmpty() bool {
 	return noneMeetsMust || noneFillsSlot
 }
 
-// slotPlans resolves the slots in the order of the query. For exact hits, the levels after the last
-// exact one are left out.
+// slotPlans resolves the slots and sorts them by weight, the lowest first, because each slot only looks at the
+// documents that the ones before it have left. For exact hits, it leaves out the levels after the last exact
+// one.
 func (f *finder) slotPlans(c compiler) []slotPlan {
 	plans := make([]slotPlan, len(f.q.Slots))
 	for i := range f.q.Slots {
@@ -112,17 +126,19 @@ func (f *finder) slotPlans(c compiler) []slotPlan {
 		}
 	}
 
+	slices.SortStableFunc(plans, func(a, b slotPlan) int { return cmp.Compare(a.weight(), b.weight()) })
+
 	return plans
 }
 
 // trimRelaxed returns the levels up to the last exact one.
 func trimRelaxed(levels []search.SlotLevel) []search.SlotLevel {
-	n := len(levels)
-	for n > 0 && !levels[n-1].Exact {
-		n--
+	end := len(levels)
+	for end > 0 && !levels[end-1].Exact {
+		end--
 	}
 
-	return levels[:n]
+	return levels[:end]
 }
 
 // boundOf returns the bound after which the hits of a class begin, or nil if all hits of the class
@@ -132,5 +148,6 @@ func (pl *plan) boundOf(class int) (b *bound, mayFollow bool) {
 		return nil, true
 	}
 
+	// The hits of a class before that of the cursor were on earlier pages.
 	return pl.bound, class == pl.bound.class
 }

@@ -8,9 +8,10 @@ import (
 	"unsafe"
 )
 
-// A posting is the set of the documents of one term, in the layout of Roaring
-// bitmaps: one container for each block that has any, either a sorted array of
-// 16-bit numbers or, above 4,096 documents, a bitmap. Its bytes are
+// A posting is the set of the documents of one term, such as a word, in the layout of
+// Roaring bitmaps. A block is a range of 65,536 documents of a segment. A posting has a
+// container for each block in which there are documents of the term: either a sorted
+// array of 16-bit numbers or, above 4,096 documents, a bitmap. Its bytes are
 //
 //	documents uint32, containers uint32
 //	containers × {block uint16, documents-1 uint16, offset uint32}
@@ -28,20 +29,22 @@ type posting struct {
 	data       []byte      // the bytes of the posting
 }
 
-// container describes the documents of a posting in one block. last is their number minus one, offset
-// the position of their array or bitmap in the posting, in units of 8 bytes.
+// container describes the documents of a posting in one block. The fields have the layout of the image.
 type container struct {
-	block, last uint16
-	offset      uint32
+	block  uint16
+	last   uint16 // the number of the documents minus one, so that 65,536 fit into 16 bits
+	offset uint32 // the position of the array or bitmap in the posting, in units of 8 bytes
 }
 
 const (
 	singleReference = 1 << 63 // marks a reference that is the document itself
 	maxArray        = 4096    // documents in the largest array; a bitmap is smaller than a larger one
 	headerSize      = 8       // bytes before the containers
+	containerSize   = 8       // bytes of a container
 )
 
-// postings is a list of references with the bytes that they refer to.
+// postings is a list of references with the bytes that they refer to. The number of a posting is its position in
+// the list.
 type postings struct {
 	references []uint64
 	data       []byte
@@ -57,7 +60,7 @@ func (p postings) get(i int) posting {
 		return posting{count: 1, single: uint32(reference)}
 	}
 
-	return readPosting(p.data[reference-1:])
+	return readPosting(p.data[reference-1:]) // references count from 1
 }
 
 // count returns the number of documents without reading the containers.
@@ -74,11 +77,12 @@ func (p postings) count(i int) int {
 
 // readPosting returns the posting at the beginning of data, without copying it.
 func readPosting(data []byte) posting {
-	n := binary.NativeEndian.Uint32(data[4:])
+	documents := binary.NativeEndian.Uint32(data)
+	containers := binary.NativeEndian.Uint32(data[4:])
 
 	return posting{
-		count:      int(binary.NativeEndian.Uint32(data)),
-		containers: view[container](data[headerSize:], int(n)),
+		count:      int(documents),
+		containers: view[container](data[headerSize:], int(containers)),
 		data:       data,
 	}
 }
@@ -105,19 +109,19 @@ func (p *posting) bitmap(c container) vector {
 	return view[uint64](p.data[int(c.offset)*8:], blockWords)
 }
 
+// isSingle reports whether the posting has one document, which its reference contains.
+func (p *posting) isSingle() bool { return p.count == 1 && p.containers == nil }
+
 func (c container) isArray() bool { return c.last < maxArray }
 
 // find returns the container of the block.
 func (p *posting) find(block int) (container, bool) {
-	i := 0
-	if len(p.containers) > block { // usual for common terms: every block has one
-		i = block
+	// Common terms have a container for every block, which is then at the position of its number.
+	if block < len(p.containers) && int(p.containers[block].block) == block {
+		return p.containers[block], true
 	}
 
-	if i >= len(p.containers) || int(p.containers[i].block) != block {
-		i = sort.Search(len(p.containers), func(i int) bool { return int(p.containers[i].block) >= block })
-	}
-
+	i := sort.Search(len(p.containers), func(i int) bool { return int(p.containers[i].block) >= block })
 	if i < len(p.containers) && int(p.containers[i].block) == block {
 		return p.containers[i], true
 	}
@@ -127,7 +131,7 @@ func (p *posting) find(block int) (container, bool) {
 
 // addTo adds the documents of the block that are in mask to out.
 func (p *posting) addTo(block int, mask, out vector) {
-	if p.count == 1 && p.containers == nil {
+	if p.isSingle() {
 		if doc := p.single & (blockDocs - 1); int(p.single/blockDocs) == block && mask.has(doc) {
 			out.set(doc)
 		}
@@ -142,8 +146,8 @@ func (p *posting) addTo(block int, mask, out vector) {
 
 	if c.isArray() {
 		for _, doc := range p.array(c) {
-			i := doc >> 6
-			out[i] |= mask[i] & (1 << (doc & 63))
+			word, bit := doc>>6, doc&63 // doc/64 and doc%64
+			out[word] |= mask[word] & (1 << bit)
 		}
 
 		return
@@ -160,7 +164,7 @@ func (p *posting) addTo(block int, mask, out vector) {
 // countIn returns the number of documents that are in v, a vector of all documents of
 // the segment.
 func (p *posting) countIn(v vector) int {
-	if p.count == 1 && p.containers == nil {
+	if p.isSingle() {
 		return int(v.bit(p.single))
 	}
 
@@ -186,7 +190,7 @@ func (p *posting) countIn(v vector) int {
 
 // has reports whether the document is in the set.
 func (p *posting) has(doc uint32) bool {
-	if p.count == 1 && p.containers == nil {
+	if p.isSingle() {
 		return doc == p.single
 	}
 
@@ -206,7 +210,7 @@ func (p *posting) has(doc uint32) bool {
 
 // appendTo appends the documents in ascending order.
 func (p *posting) appendTo(docs []uint32) []uint32 {
-	if p.count == 1 && p.containers == nil {
+	if p.isSingle() {
 		return append(docs, p.single)
 	}
 
@@ -233,14 +237,14 @@ func (p *posting) appendTo(docs []uint32) []uint32 {
 func appendPosting(dst []byte, docs []uint32) []byte {
 	start := len(dst)
 	dst = binary.NativeEndian.AppendUint32(dst, uint32(len(docs)))
-	dst = append(dst, 0, 0, 0, 0)
+	dst = append(dst, 0, 0, 0, 0) // the number of containers, which is set below
 
 	containers := 0
 	for rest := docs; len(rest) > 0; containers++ {
 		n := blockLength(rest)
 		dst = binary.NativeEndian.AppendUint16(dst, uint16(rest[0]/blockDocs))
 		dst = binary.NativeEndian.AppendUint16(dst, uint16(n-1))
-		dst = append(dst, 0, 0, 0, 0)
+		dst = append(dst, 0, 0, 0, 0) // the offset, which is set below
 		rest = rest[n:]
 	}
 
@@ -249,7 +253,9 @@ func appendPosting(dst []byte, docs []uint32) []byte {
 	for i := range containers {
 		n := blockLength(docs)
 
-		binary.NativeEndian.PutUint32(dst[start+headerSize+8*i+4:], uint32(len(dst)-start)/8)
+		const offsetField = 4 // the position of container.offset
+		offset := dst[start+headerSize+containerSize*i+offsetField:]
+		binary.NativeEndian.PutUint32(offset, uint32(len(dst)-start)/8)
 
 		dst = appendContainer(dst, docs[:n])
 		docs = docs[n:]
@@ -283,7 +289,7 @@ func appendContainer(dst []byte, docs []uint32) []byte {
 // padding returns the number of bytes that have to follow n bytes so that their sum is a multiple of 8.
 func padding(n int) int { return -n & 7 }
 
-// blockLength returns the number of documents in the block of the first one.
+// blockLength returns how many of the documents, which are sorted, are in the block of the first one.
 func blockLength(docs []uint32) int {
 	end := (docs[0]/blockDocs + 1) * blockDocs
 

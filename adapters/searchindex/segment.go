@@ -11,15 +11,18 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// segment is an immutable part of the index. Its slices are views of one image.
-// Documents have ordinals, newest first; equal times are sorted by id, largest
-// first.
+// segment is an immutable part of the index. Its slices are views of one image, the bytes of the segment in memory
+// or in a mapped file.
+//
+// A document of a segment has an ordinal: its position, counted from 0. The newest document is the first, and
+// documents with the same time are sorted by id, the largest first. Columns are slices with one value for each
+// document, by ordinal. A list of ordinals that is sorted by a value of the documents is called byValue.
 type segment struct {
 	ids       texts
 	byID      []uint32 // ordinals sorted by id
 	versions  []int64
 	posted    []int64 // microseconds
-	deadlines []int64 // microseconds; never without one
+	deadlines []int64 // microseconds; the constant never for a document without one
 	// byDeadline has the ordinals with a deadline, earliest first.
 	byDeadline []uint32
 
@@ -40,6 +43,7 @@ type segment struct {
 	// The ordinals of the documents with a value, sorted by it.
 	byPayMin, byPayMax, byTitle, byLocation []uint32
 
+	// keys and words are the terms, sorted. The number of a term is its position.
 	keys  texts
 	words texts
 	// norms are the normalized forms of the words. The numbers of the words with the form i are
@@ -49,6 +53,8 @@ type segment struct {
 	// codes has, for each word, its number in the forward index. Frequent words have small numbers.
 	codes []uint32
 
+	// The sets of the documents of all terms, currencies, places and cells are stored as postings in postingData.
+	// The references, one for each number, lead to them; see the type posting. titleReferences are for words in titles.
 	keyReferences, wordReferences, titleReferences, currencyReferences []uint64
 	placeReferences                                                    []uint64 // of the places, then of the cells
 	postingData                                                        []byte
@@ -64,7 +70,7 @@ type segment struct {
 	pairData       []byte
 
 	image    *image
-	holders  atomic.Int64 // states that contain the segment
+	holders  atomic.Int64 // the number of states that contain the segment, whose memory is released after the last
 	expiries atomic.Pointer[expiry]
 }
 
@@ -89,7 +95,7 @@ func (s *segment) sections() []section {
 	}
 }
 
-// The last sections are large and are written before the others.
+// The last sections are large. They are written before the others, piece by piece, while an image is built.
 const (
 	postingSection = 42
 	forwardSection = 43
@@ -134,49 +140,50 @@ func (s *segment) firstAfter(posted int64, id string) uint32 {
 type expiry struct {
 	from, until int64
 	docs        vector // nil for none
-	count       int
+	count       int    // the number of documents in docs
 }
 
 // expired returns the documents whose deadline is not after now, or nil if there are none. It computes the
 // set once for each deadline, from the previous set.
 func (s *segment) expired(now int64) vector {
-	last := s.expiries.Load()
-	if last != nil && last.from <= now && now < last.until {
-		return last.docs
+	previous := s.expiries.Load()
+	if previous != nil && previous.from <= now && now < previous.until {
+		return previous.docs
 	}
 
-	e := &expiry{from: math.MinInt64, until: never}
+	next := &expiry{from: math.MinInt64, until: never}
 
-	e.count = sort.Search(len(s.byDeadline), func(i int) bool { return s.deadlines[s.byDeadline[i]] > now })
-	if e.count < len(s.byDeadline) {
-		e.until = s.deadlines[s.byDeadline[e.count]]
+	// The expired documents are the first ones in byDeadline. The set is valid until the deadline after them.
+	next.count = sort.Search(len(s.byDeadline), func(i int) bool { return s.deadlines[s.byDeadline[i]] > now })
+	if next.count < len(s.byDeadline) {
+		next.until = s.deadlines[s.byDeadline[next.count]]
 	}
 
-	if e.count > 0 {
-		e.from = s.deadlines[s.byDeadline[e.count-1]]
-		e.docs = newVector(s.docs())
+	if next.count > 0 {
+		next.from = s.deadlines[s.byDeadline[next.count-1]]
+		next.docs = newVector(s.docs())
 
 		// Begin with the previous set, unless time went back.
-		known := 0
-		if last != nil && last.docs != nil && last.count <= e.count {
-			copy(e.docs, last.docs)
+		copied := 0
+		if previous != nil && previous.docs != nil && previous.count <= next.count {
+			copy(next.docs, previous.docs)
 
-			known = last.count
+			copied = previous.count
 		}
 
-		for _, doc := range s.byDeadline[known:e.count] {
-			e.docs.set(doc)
+		for _, doc := range s.byDeadline[copied:next.count] {
+			next.docs.set(doc)
 		}
 	}
 
-	s.expiries.Store(e)
+	s.expiries.Store(next)
 
-	return e.docs
+	return next.docs
 }
 
 // texts is a list of strings in one piece of memory.
 type texts struct {
-	starts []uint32 // one more than strings
+	starts []uint32 // where each string begins in bytes, and at last where the last one ends
 	bytes  []byte
 }
 
@@ -198,8 +205,9 @@ func (t *texts) add(s string) {
 	t.starts = append(t.starts, uint32(len(t.bytes)))
 }
 
-// find returns the number of s in a sorted list, or where it would be inserted.
-func (t *texts) find(s string) (int, bool) {
+// find returns the number of s in a sorted list, which is its position, or the number with which it would be
+// inserted.
+func (t *texts) find(s string) (number int, found bool) {
 	return sort.Find(t.len(), func(i int) int { return strings.Compare(s, t.at(i)) })
 }
 

@@ -11,15 +11,16 @@ type item struct {
 	doc uint32
 }
 
-// top keeps the first n of the items that are added to it.
+// top keeps the first of the items that are added to it, at most limit.
 type top struct {
-	n     int
-	items []item // at least the first n items, which cut sorts and reduces to n
-	full  bool   // whether n items were known at the last cut
-	worst item   // the last of these n items, if full is set
+	limit int
+	items []item // the first items and perhaps others, which cut removes
+	full  bool   // whether there were as many items as limit at the last cut
+	worst item   // the last item that this cut has kept, if full is set
 }
 
-// compareItems orders items by key and then by ordinal, because ordinals follow the date.
+// compareItems orders items by key and then by ordinal. Ordinals are the positions of documents in a segment,
+// where the newest document is the first.
 func compareItems(a, b item) int {
 	if a.key != b.key {
 		return cmp.Compare(a.key, b.key)
@@ -28,8 +29,8 @@ func compareItems(a, b item) int {
 	return cmp.Compare(a.doc, b.doc)
 }
 
-// add adds an item unless n better ones are known. It sorts only after about n more items were
-// added, so that the cost of sorting is spread over them.
+// add adds an item unless it is known to be beyond the limit. It sorts the items only when they are about twice
+// as many as the limit, so that the cost of sorting is spread over them.
 func (t *top) add(key uint64, doc uint32) {
 	it := item{key, doc}
 	if t.full && compareItems(it, t.worst) > 0 {
@@ -38,40 +39,41 @@ func (t *top) add(key uint64, doc uint32) {
 
 	t.items = append(t.items, it)
 
-	const slack = 16 // avoids sorting after each item when n is small
-	if len(t.items) >= 2*t.n+slack {
+	const slack = 16 // avoids sorting after each item when the limit is small
+	if len(t.items) >= 2*t.limit+slack {
 		t.cut()
 	}
 }
 
-// cut sorts the items and removes those beyond n.
+// cut sorts the items and removes those beyond the limit.
 func (t *top) cut() {
 	if !slices.IsSortedFunc(t.items, compareItems) {
 		slices.SortFunc(t.items, compareItems)
 	}
 
-	if len(t.items) < t.n {
+	if len(t.items) < t.limit {
 		return
 	}
 
-	t.items = t.items[:t.n]
-	if t.n > 0 {
-		t.full, t.worst = true, t.items[t.n-1]
+	t.items = t.items[:t.limit]
+	if t.limit > 0 {
+		t.full, t.worst = true, t.items[t.limit-1]
 	}
 }
 
-// addByCost adds the documents of the set, which are in the block of e, with their cost as the key. It
-// changes the set. costs has a set of documents for each bit of the cost, the lowest bit first. Splitting
-// the set by these bits finds the cheapest documents without reading the cost of each.
+// addByCost adds the documents of the set, which are in the block of e, with their cost as the key. The cost of
+// a document is higher the less it fits the query. addByCost changes the set. costs has a set of documents for
+// each bit of the cost, the lowest bit first, and is empty if all costs are 0. Splitting the set by these bits
+// finds the cheapest documents without reading the cost of each.
 //
 // The blocks of a segment have to be added in ascending order.
 func (t *top) addByCost(e *evaluation, set vector, costs counters) {
-	if len(t.items) >= t.n {
+	if len(t.items) >= t.limit {
 		t.cut()
 	}
 
-	// Without costs, the documents of this block follow the n documents of earlier blocks.
-	if t.n == 0 || t.full && len(costs) == 0 {
+	// Without costs, the documents of this block follow those of earlier blocks, which fill the limit.
+	if t.limit == 0 || t.full && len(costs) == 0 {
 		return
 	}
 
@@ -88,7 +90,7 @@ func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 	}
 
 	// Reading the costs of a few documents is faster than splitting the set.
-	few := 4 * t.n
+	few := 4 * t.limit
 	if len(costs) > 0 && set.count() <= few {
 		for doc := range set.each {
 			t.add(costs.get(doc), uint32(e.block*blockDocs)+doc)
@@ -97,14 +99,14 @@ func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 		return
 	}
 
-	t.descend(e, set, costs, 0, t.n)
+	t.addCheapest(e, set, costs, 0, t.limit)
 }
 
-// descend adds at most n documents of the set, lowest cost first, and returns their number. It
-// splits the set by the highest bit in costs: documents without the bit cost less. key has the
-// higher bits, which are equal for all documents of the set.
-func (t *top) descend(e *evaluation, set vector, costs counters, key uint64, n int) (added int) {
-	if len(costs) == 0 {
+// addCheapest adds at most n documents of the set, lowest cost first, and returns their number. It
+// splits the set by the highest bit in costs: documents without the bit cost less. It then does the same with
+// each half and the next bit. key has the higher bits, which are equal for all documents of the set.
+func (t *top) addCheapest(e *evaluation, set vector, costs counters, key uint64, n int) (added int) {
+	if len(costs) == 0 { // all bits are known: the documents have the same cost
 		for doc := range set.each {
 			if added == n {
 				break
@@ -119,13 +121,15 @@ func (t *top) descend(e *evaluation, set vector, costs counters, key uint64, n i
 
 	defer e.release(e.mark())
 
-	half, plane := e.vector(), costs[len(costs)-1]
-	copy(half, set)
-	half.andNot(plane)
+	highest := len(costs) - 1
+	hasBit, lowerBits := costs[highest], costs[:highest]
 
-	costs = costs[:len(costs)-1]
+	half := e.vector()
+	copy(half, set)
+	half.andNot(hasBit)
+
 	if !half.isEmpty() {
-		added = t.descend(e, half, costs, key<<1, n)
+		added = t.addCheapest(e, half, lowerBits, key<<1, n)
 	}
 
 	if added == n {
@@ -133,10 +137,10 @@ func (t *top) descend(e *evaluation, set vector, costs counters, key uint64, n i
 	}
 
 	copy(half, set)
-	half.and(plane)
+	half.and(hasBit)
 
 	if !half.isEmpty() {
-		added += t.descend(e, half, costs, key<<1|1, n-added)
+		added += t.addCheapest(e, half, lowerBits, key<<1|1, n-added)
 	}
 
 	return added

@@ -6,10 +6,11 @@ import "math/bits"
 // stay in the processor's cache.
 const (
 	blockDocs  = 1 << 16
-	blockWords = blockDocs / 64
+	blockWords = blockDocs / 64 // the length of the vector of a block
 )
 
-// vector is a set of documents as one bit each.
+// vector is a set of documents, one bit for each document: word doc/64 has it as bit doc%64. The documents are
+// those of a block, counted from its first one, or those of an entire segment.
 type vector []uint64
 
 func newVector(docs int) vector { return make(vector, (docs+63)/64) }
@@ -20,14 +21,14 @@ func (v vector) set(doc uint32)        { v[doc>>6] |= 1 << (doc & 63) }
 
 func (v vector) clear() { clear(v) }
 
-// fill sets the first docs bits and clears the others.
+// fill sets the first docs bits and clears the others, which must all be in the last word.
 func (v vector) fill(docs int) {
 	for i := range v {
 		v[i] = ^uint64(0)
 	}
 
-	if rest := len(v)*64 - docs; rest > 0 {
-		v[len(v)-1] >>= rest
+	if surplus := len(v)*64 - docs; surplus > 0 {
+		v[len(v)-1] >>= surplus
 	}
 }
 
@@ -78,7 +79,7 @@ func (v vector) count() int {
 // false.
 func (v vector) each(yield func(doc uint32) bool) {
 	for i, w := range v {
-		for ; w != 0; w &= w - 1 {
+		for ; w != 0; w &= w - 1 { // removes the lowest bit
 			if !yield(uint32(i<<6 + bits.TrailingZeros64(w))) {
 				return
 			}
@@ -86,17 +87,19 @@ func (v vector) each(yield func(doc uint32) bool) {
 	}
 }
 
-// counters hold a number for each document of a block, bit by bit: planes[b]
-// has bit b of the numbers.
+// counters hold a number, the cost, for each document of a block. The numbers are stored bit by bit: the vector
+// c[b], a plane, has bit b of the numbers of all documents. So one operation changes the numbers of 64 documents.
 type counters []vector
 
-// add adds n to the documents of v. It uses carry as scratch.
+// add adds n to the numbers of the documents of v. It uses carry as scratch memory.
 func (c counters) add(v vector, n int, carry vector) {
 	for b := 0; n>>b != 0; b++ {
-		if n>>b&1 == 0 {
+		isBitSet := n>>b&1 == 1
+		if !isBitSet {
 			continue
 		}
 
+		// Add bit b to the plane, and what is carried to the planes of the higher bits.
 		copy(carry, v)
 
 		for p := b; p < len(c) && !carry.isEmpty(); p++ {
@@ -124,6 +127,7 @@ func (c counters) get(doc uint32) uint64 {
 func (c counters) compare(n uint64, equal, greater vector) {
 	greater.clear()
 
+	// From the highest bit to the lowest, equal has the documents that agree with n so far.
 	for b := len(c) - 1; b >= 0; b-- {
 		plane := c[b][:len(equal)]
 		if n>>b&1 != 0 {
@@ -137,7 +141,8 @@ func (c counters) compare(n uint64, equal, greater vector) {
 		}
 	}
 
-	if n>>len(c) != 0 {
+	hasMoreBits := n>>len(c) != 0 // n is above every number
+	if hasMoreBits {
 		greater.clear()
 		equal.clear()
 	}
