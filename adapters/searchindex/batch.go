@@ -1,6 +1,7 @@
 package searchindex
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -11,12 +12,13 @@ import (
 // evaluated on new listings. A Batch has no background work and needs not be closed. It is safe for
 // concurrent use.
 type Batch struct {
-	parts []compiler // of at most batchDocs documents
+	parts []compiler // each for a segment of at most batchDocs documents
 }
 
 var _ search.Matcher = (*Batch)(nil)
 
-// batchDocs is the number of documents whose set is one word.
+// batchDocs is the maximum number of documents of a segment of a batch. A set of these documents is one number of 64
+// bits: bit i stands for the document with the ordinal i, its position in the segment.
 const batchDocs = 64
 
 // NewBatch returns a batch of the documents. See Options for normalize.
@@ -34,10 +36,10 @@ func NewBatch(docs []*search.Document, normalize func(word string) string) (*Bat
 	return b, nil
 }
 
-// AppendMatches implements search.Matcher.
+// AppendMatches implements search.Matcher. It evaluates the query on one segment after the other.
 func (b *Batch) AppendMatches(ids []string, q *search.Query) []string {
 	for _, c := range b.parts {
-		for found := c.exact(q); found != 0; found &= found - 1 {
+		for found := c.exact(q); found != 0; found &= found - 1 { // removes the lowest bit
 			ids = append(ids, c.s.ids.at(bits.TrailingZeros64(found)))
 		}
 	}
@@ -45,8 +47,9 @@ func (b *Batch) AppendMatches(ids []string, q *search.Query) []string {
 	return ids
 }
 
-// exact returns the documents that match the query exactly. The compiler's
-// segment has at most batchDocs documents.
+// exact returns the set of the documents that match the query exactly: they meet the conditions in Must, and of
+// each slot the first level that they match is marked as exact. A slot is a part of the query such as the role,
+// and its levels are alternative ways to satisfy it, the best first.
 func (c compiler) exact(q *search.Query) uint64 {
 	found := ^uint64(0) >> (batchDocs - c.s.docs()) // all documents
 	now := q.Now.UnixMicro()
@@ -61,7 +64,7 @@ func (c compiler) exact(q *search.Query) uint64 {
 	}
 
 	for i := range q.Slots {
-		rest, exact := found, uint64(0)
+		rest, exact := found, uint64(0) // rest has matched no level yet
 		for _, level := range trimRelaxed(q.Slots[i].Levels) {
 			if rest == 0 {
 				break
@@ -84,8 +87,8 @@ func (c compiler) exact(q *search.Query) uint64 {
 	return found
 }
 
-// match returns the documents of mask that match the expression. It evaluates
-// frequent operations without compiling them.
+// match returns the documents of the set mask that match the expression. It evaluates
+// frequent operations without compiling them to nodes first.
 func (c compiler) match(e *search.Expr, mask uint64) uint64 {
 	if mask == 0 {
 		return 0
@@ -101,12 +104,12 @@ func (c compiler) match(e *search.Expr, mask uint64) uint64 {
 
 		return mask
 	case search.OpOr:
-		rest := mask
+		unmatched := mask
 		for i := range e.Args {
-			rest &^= c.match(&e.Args[i], rest)
+			unmatched &^= c.match(&e.Args[i], unmatched)
 		}
 
-		return mask &^ rest
+		return mask &^ unmatched
 	case search.OpNot:
 		return mask &^ c.match(&e.Args[0], mask)
 	case search.OpKey:
@@ -142,13 +145,14 @@ func (c compiler) matchWithin(e *search.Expr, mask uint64) uint64 {
 	found := uint64(0)
 	for i, p := range c.s.places {
 		// A place too far north or south needs no distance, which takes longer to compute.
-		height := p.Lat - e.Point.Lat
-		if max(height, -height) > e.Miles*mileDegrees {
+		degreesNorth := p.Lat - e.Point.Lat
+		if math.Abs(degreesNorth) > e.Miles*mileDegrees {
 			continue
 		}
 
-		if docs := list.word(i) & mask; docs != 0 && p.Miles(*e.Point) <= e.Miles {
-			found |= docs
+		docsAtPlace := list.word(i) & mask
+		if docsAtPlace != 0 && p.Miles(*e.Point) <= e.Miles {
+			found |= docsAtPlace
 		}
 	}
 
@@ -159,9 +163,9 @@ func (c compiler) matchWithin(e *search.Expr, mask uint64) uint64 {
 func (c compiler) matchNode(e *search.Expr, mask uint64) uint64 {
 	ev := evaluations.Get().(*evaluation) //nolint:forcetypeassert // the pool makes no other
 	defer evaluations.Put(ev)
-	defer ev.release(0)
+	defer ev.release(0) // all vectors
 
-	ev.begin(c.s, 0)
+	ev.begin(c.s, 0) // the segment has only one block of documents
 
 	all, found := ev.vector(), ev.vector()
 	all[0] = mask
@@ -170,11 +174,11 @@ func (c compiler) matchNode(e *search.Expr, mask uint64) uint64 {
 	return found[0]
 }
 
-// word returns the documents of a posting as the bits of a number. The segment has at most batchDocs
-// documents, which are always stored as arrays.
+// word returns the documents of the posting with the number i as the bits of a number. The segment has at most
+// batchDocs documents, so few that postings always store them as arrays.
 func (p postings) word(i int) uint64 {
 	docs := p.get(i)
-	if docs.count == 1 {
+	if docs.count == 1 { // the reference to the posting contains the document
 		return 1 << docs.single
 	}
 

@@ -11,18 +11,19 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// content provides the documents for an image, which come from new documents or from existing
-// segments.
+// content provides the documents for an image, the bytes of a segment. They are new documents or come from
+// existing segments. Each has an ordinal, its position in the segment: the newest document is the first. Words
+// have numbers: their positions in the alphabetical order, plus one, so that 0 can separate fields.
 type content struct {
-	docs int
+	docs int // the number of documents
 	// row returns the columns of a document. Its keys and words are not used.
 	row func(doc int) search.Document
 	// keys and words iterate over all terms in alphabetical order with their
 	// documents, which are valid until the next term.
 	keys  iter.Seq2[string, []uint32]
 	words iter.Seq2[string, wordDocs]
-	// text appends the words of a document: their position in words plus one, or
-	// 0 between fields. It is called after words has ended.
+	// text appends the numbers of the words of a document, with 0 between fields, and returns how many of them
+	// belong to the title. It is called after words has ended.
 	text func(doc int, words []uint32) (all []uint32, title int)
 	// stop, if set, returns an error after the build has been cancelled.
 	stop func() error
@@ -40,7 +41,8 @@ func (c *content) stopped() error {
 // wordDocs are the documents that contain a word anywhere and in the title.
 type wordDocs struct{ anywhere, title []uint32 }
 
-// newContent returns the content of new documents. It sorts the slice.
+// newContent returns the content of new documents. It sorts the slice: the position of a document becomes its
+// ordinal.
 func newContent(docs []*search.Document) content {
 	slices.SortFunc(docs, func(a, b *search.Document) int {
 		return cmp.Or(cmp.Compare(b.PostedAt.UnixMicro(), a.PostedAt.UnixMicro()), strings.Compare(b.ID, a.ID))
@@ -84,26 +86,26 @@ func appendNew(docs []uint32, doc uint32) []uint32 {
 
 // dictionary collects the words of new documents.
 type dictionary struct {
-	// numbers has the position of each word in docs, in the order in which the words were found. The
-	// method all replaces it by the number of the word for content.text.
+	// numbers has the position of each word in docs. The method all, which is called at last, replaces it by the
+	// number of the word for content.text.
 	numbers map[string]uint32
-	docs    []wordDocs
+	docs    []wordDocs // by word, in the order in which the words were found
 }
 
 func newDictionary() *dictionary { return &dictionary{numbers: map[string]uint32{}} }
 
-// add adds the words of the document with the ordinal number.
-func (d *dictionary) add(number uint32, doc *search.Document) {
+// add adds the words of the document with the ordinal.
+func (d *dictionary) add(ordinal uint32, doc *search.Document) {
 	for _, word := range doc.Title {
 		if docs := d.get(word); docs != nil {
-			docs.title = appendNew(docs.title, number)
-			docs.anywhere = appendNew(docs.anywhere, number)
+			docs.title = appendNew(docs.title, ordinal)
+			docs.anywhere = appendNew(docs.anywhere, ordinal)
 		}
 	}
 
 	for _, word := range doc.Body {
 		if docs := d.get(word); docs != nil {
-			docs.anywhere = appendNew(docs.anywhere, number)
+			docs.anywhere = appendNew(docs.anywhere, ordinal)
 		}
 	}
 }
@@ -146,7 +148,7 @@ func (d *dictionary) text(doc *search.Document, words []uint32) (all []uint32, t
 
 	title = len(words)
 
-	words = append(words, 0)
+	words = append(words, 0) // separates the title from the body
 	for _, word := range doc.Body {
 		words = append(words, d.numbers[word])
 	}
@@ -170,7 +172,7 @@ func buildInMemory(c content, normalize func(string) string) (*segment, error) {
 }
 
 // writeImage writes an image. The memory that it needs grows with the size of the columns, not
-// with the size of the texts.
+// with the size of the texts. normalize returns the form by which words are compared.
 func writeImage(w io.Writer, c content, normalize func(string) string) error {
 	b := builder{w: newImageWriter(w), s: &segment{}}
 	b.columns(c)
@@ -188,16 +190,17 @@ func writeImage(w io.Writer, c content, normalize func(string) string) error {
 	return b.w.finish(b.s)
 }
 
-// builder writes one image: the large sections at once, the others from s at the end.
+// builder writes one image, which consists of sections. It writes the large sections (postings, texts and pairs)
+// while it produces them, and collects the others in s, from which imageWriter.finish writes them at the end.
 type builder struct {
 	w          *imageWriter
 	s          *segment
-	buffer     []byte
-	wordCounts []int
+	buffer     []byte // is reused
+	wordCounts []int  // the number of documents of each word
 }
 
-// columns fills the columns of the segment, whose length is the number of documents, and the lists of
-// the documents sorted by them.
+// columns fills the columns of the segment, which have one value for each document, and the lists of the
+// documents sorted by them.
 func (b *builder) columns(c content) {
 	s := b.s
 	for i := range c.docs {
@@ -246,7 +249,7 @@ func (s *segment) addRow(doc uint32, d search.Document) {
 
 	pay, isStated := valueOf(d.Pay)
 	if !isStated {
-		pay.Min, pay.Max = -1, -1
+		pay.Min, pay.Max = -1, -1 // below every range of a query
 	}
 
 	s.payMin = append(s.payMin, pay.Min)
@@ -262,8 +265,8 @@ func valueOf[T any](p *T) (value T, exists bool) {
 	return *p, true
 }
 
-// sortedBy returns the ordinals of the documents with a value, sorted by the value. A document has one
-// if its number in the column numbers is not 0.
+// sortedBy returns the ordinals of the documents with a value, sorted by the value. A document has a value if its
+// entry in the column numbers is not 0.
 func sortedBy[T cmp.Ordered](values []T, numbers []uint32) []uint32 {
 	var docs []uint32
 	for i, n := range numbers {
@@ -300,15 +303,15 @@ func newTexts(list []string) texts {
 	return t
 }
 
-// column returns the sorted distinct values of the rows and, for each row, the
-// position of its value plus one, or 0 without a value.
+// column returns the sorted distinct values of the rows and, for each row, the number of its value: its position
+// in values plus one, or 0 without a value.
 func column[T comparable](
 	c content,
 	compare func(a, b T) int,
 	value func(search.Document) (v T, exists bool),
 ) (values []T, numbers []uint32) {
-	// Number the values in the order in which they are found, from 1.
-	firstNumber := map[T]uint32{}
+	// Number the values in the order in which they are found, from 1. The final numbers are known at the end.
+	provisional := map[T]uint32{}
 
 	numbers = make([]uint32, c.docs)
 	for i := range c.docs {
@@ -317,11 +320,11 @@ func column[T comparable](
 			continue
 		}
 
-		n, found := firstNumber[v]
+		n, found := provisional[v]
 		if !found {
 			values = append(values, v)
 			n = uint32(len(values))
-			firstNumber[v] = n
+			provisional[v] = n
 		}
 
 		numbers[i] = n
@@ -329,20 +332,21 @@ func column[T comparable](
 
 	slices.SortFunc(values, compare)
 
-	// Replace these numbers by those of the sorted values.
-	sortedNumber := make([]uint32, len(values)+1)
+	// Replace these numbers by those of the sorted values. The number 0 stays 0.
+	final := make([]uint32, len(values)+1) // by the provisional number
 	for i, v := range values {
-		sortedNumber[firstNumber[v]] = uint32(i + 1)
+		final[provisional[v]] = uint32(i + 1)
 	}
 
 	for i, n := range numbers {
-		numbers[i] = sortedNumber[n]
+		numbers[i] = final[n]
 	}
 
 	return values, numbers
 }
 
-// postings writes the sets of documents of all terms, currencies, places and cells.
+// postings writes the postings of all terms, currencies, places and cells: the sets of their documents. The
+// segment gets a reference to each posting.
 func (b *builder) postings(c content) error {
 	s := b.s
 	b.w.begin(postingSection)
@@ -392,7 +396,7 @@ func (b *builder) posting(docs []uint32) (reference uint64) {
 		return singleReference | uint64(docs[0])
 	}
 
-	reference = b.w.length() + 1
+	reference = b.w.length() + 1 // 0 stands for the empty set
 	b.buffer = appendPosting(b.buffer[:0], docs)
 	b.w.write(b.buffer)
 
@@ -420,8 +424,8 @@ func (b *builder) normalize(normalize func(string) string) {
 	s.starts = append(s.starts, uint32(len(s.members)))
 }
 
-// forward writes the words of each document in their order, then the pairs of frequent words, which it
-// collects at the same time.
+// forward writes the words of each document in their order, represented by their codes, and then the pairs of
+// frequent words, which it collects at the same time. Phrases are found by both.
 func (b *builder) forward(c content) error {
 	s := b.s
 	b.assignCodes()
@@ -469,8 +473,8 @@ func (b *builder) forward(c content) error {
 // pairs collects the documents in which two frequent words are side by side.
 // Phrases of such words would else have to be looked for in most texts.
 type pairs struct {
-	words int
-	docs  [][]uint32 // first word × words + second word
+	words int        // the number of frequent words; their codes are 1 to words
+	docs  [][]uint32 // a table with one row for each first word and one column for each second word
 }
 
 const (
@@ -501,11 +505,11 @@ func newPairs(counts []int, docs int) pairs {
 	return p
 }
 
-// add adds the text of a document. The codes of the frequent words are those from 1 to p.words.
+// add adds the text of a document, whose words are given by their codes.
 func (p *pairs) add(doc uint32, codes []uint32) {
 	for i := 1; i < len(codes); i++ {
-		if at, frequent := pairNumber(p.words, codes[i-1], codes[i]); frequent {
-			p.docs[at] = appendNew(p.docs[at], doc)
+		if pair, frequent := pairNumber(p.words, codes[i-1], codes[i]); frequent {
+			p.docs[pair] = appendNew(p.docs[pair], doc)
 		}
 	}
 }
@@ -513,14 +517,18 @@ func (p *pairs) add(doc uint32, codes []uint32) {
 // pairNumber returns the position of a pair of codes in a table of that number of words. It reports
 // frequent as false if one of the words is not frequent, or is a separator of fields.
 func pairNumber(words int, first, second uint32) (at int, frequent bool) {
-	if first == 0 || second == 0 || int(max(first, second)) > words {
+	isAtSeparator := first == 0 || second == 0
+	if isAtSeparator || int(max(first, second)) > words {
 		return 0, false
 	}
 
-	return int(first-1)*words + int(second-1), true
+	row, column := int(first-1), int(second-1)
+
+	return row*words + column, true
 }
 
-// assignCodes numbers the words from 1, the most frequent one first.
+// assignCodes numbers the words from 1, the most frequent one first, so that frequent words take the fewest bytes
+// in texts.
 func (b *builder) assignCodes() {
 	order := make([]uint32, len(b.wordCounts))
 	for i := range order {

@@ -18,9 +18,10 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// A folder has one file for each segment, and a manifest that names these files. Each file is written under
-// a temporary name, synced to the disk and renamed. A checkpoint writes the manifest last. Files that the
-// manifest does not name are removed.
+// A folder stores an index. It has one file for each segment, an immutable part of the index, and a manifest that
+// names these files. Each file is written under a temporary name, synced to the disk and renamed. A checkpoint,
+// which stores the present state of the index, writes the manifest last. Files that the manifest does not name are
+// removed.
 type folder struct {
 	root *os.Root
 	next int // the number in the name of the last segment file
@@ -33,7 +34,8 @@ const (
 	partialSuffix = ".partial"
 	// manifestFormat is changed together with imageFormat.
 	manifestFormat = 2
-	// minFileDocs is the usual value of Index.fileDocs.
+	// minFileDocs is the number of documents from which a merged segment is written to a file at once, not at the
+	// next checkpoint.
 	minFileDocs = 10_000
 )
 
@@ -42,11 +44,11 @@ var ErrLocked = errors.New("search index is used by another process")
 
 // manifest is the content of the index at a checkpoint.
 type manifest struct {
-	Analyzer string            `json:"analyzer"`
-	Position string            `json:"position"`
-	NextFile int               `json:"nextFile"`
+	Analyzer string            `json:"analyzer"` // see Options.Analyzer
+	Position string            `json:"position"` // in the feed of changes, up to which the index contains them
+	NextFile int               `json:"nextFile"` // folder.next
 	Segments []manifestSegment `json:"segments"`
-	Deleted  []tombstone       `json:"deleted"`
+	Deleted  []tombstone       `json:"deleted"` // the documents that were deleted last
 }
 
 // manifestSegment describes the file of a segment. Size and Checksum reveal a file of another state.
@@ -54,10 +56,10 @@ type manifestSegment struct {
 	File     string `json:"file"`
 	Size     int    `json:"size"`
 	Checksum uint32 `json:"checksum"`
-	Dead     []byte `json:"dead,omitempty"` // posting of the deleted documents
+	Dead     []byte `json:"dead,omitempty"` // the set of the deleted documents, as a posting
 }
 
-// openFolder locks the folder and returns the parts that it stores.
+// openFolder locks the folder and returns the parts that it stores: the segments with their deleted documents.
 func (x *Index) openFolder() (parts []*part, err error) {
 	if err := os.MkdirAll(x.options.Folder, 0o700); err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func (x *Index) readFolder() (parts []*part, err error) {
 		return nil, err
 	}
 
-	if m != nil {
+	if m != nil { // nil for a new folder
 		parts, err = x.load(m)
 		if err != nil {
 			return nil, err
@@ -136,7 +138,7 @@ func (x *Index) load(m *manifest) ([]*part, error) {
 	for _, ms := range m.Segments {
 		p, err := x.folder.openPart(ms)
 		if err != nil {
-			newState(parts).release()
+			newState(parts).release() // unmaps the segments that were opened
 			return nil, fmt.Errorf("%s: %w", filepath.Join(x.options.Folder, ms.File), err)
 		}
 
@@ -153,8 +155,9 @@ func (f *folder) openPart(ms manifestSegment) (*part, error) {
 		return nil, err
 	}
 
-	if len(s.image.bytes) != ms.Size || s.image.checksum != ms.Checksum {
-		_ = s.image.release()
+	isOther := len(s.image.bytes) != ms.Size || s.image.checksum != ms.Checksum
+	if isOther {
+		_ = s.image.release() // the file cannot be used anyway
 		return nil, fmt.Errorf("%w: not the file of the manifest", ErrDamaged)
 	}
 
@@ -190,7 +193,7 @@ func (f *folder) openSegment(name string) (*segment, error) {
 	}
 
 	im := &image{file: name}
-	if info.Size() > 0 {
+	if info.Size() > 0 { // an empty file cannot be mapped; openSegment reports it
 		if im.bytes, im.release, err = mapFile(file, int(info.Size())); err != nil {
 			return nil, err
 		}
@@ -198,13 +201,13 @@ func (f *folder) openSegment(name string) (*segment, error) {
 
 	s, err := openSegment(im)
 	if err != nil && im.release != nil {
-		_ = im.release()
+		_ = im.release() // the first error is returned
 	}
 
 	return s, err
 }
 
-// writeSegment writes a segment to a new file and maps it.
+// writeSegment writes a segment to a new file and maps it. normalize returns the form by which words are compared.
 func (f *folder) writeSegment(c content, normalize func(string) string) (*segment, error) {
 	name := f.newName()
 	if err := f.write(name, func(w io.Writer) error { return writeImage(w, c, normalize) }); err != nil {
@@ -225,7 +228,7 @@ func (f *folder) write(name string, content func(io.Writer) error) (err error) {
 	partial := name + partialSuffix
 	defer func() {
 		if err != nil {
-			_ = f.root.Remove(partial)
+			_ = f.root.Remove(partial) // else removeExcept does it later
 		}
 	}()
 
@@ -298,6 +301,8 @@ func (f *folder) readManifest() (*manifest, error) {
 	var format int
 	var checksum uint32
 
+	// The error is ignored: a header of another format may differ after the format, and a checksum that is missing
+	// differs from that of the text.
 	parsed, _ := fmt.Sscanf(string(header)+"\n", manifestHeader, &format, &checksum)
 	if parsed == 0 { // the header has no format
 		return nil, fmt.Errorf("%w: manifest of something else in %s", ErrForeign, f.root.Name())
@@ -317,7 +322,8 @@ func (f *folder) readManifest() (*manifest, error) {
 	return m, nil
 }
 
-// removeExcept removes the files that the manifest does not name.
+// removeExcept removes the segment files that the manifest does not name, and incomplete files. A nil manifest
+// names none.
 func (f *folder) removeExcept(m *manifest) error {
 	named := map[string]bool{}
 	if m != nil {
@@ -344,11 +350,11 @@ func (f *folder) removeExcept(m *manifest) error {
 	return nil
 }
 
-// checkpoint writes what has changed since the last one. The caller holds
-// maintaining.
+// checkpoint stores the present state in the folder, if it has changed since the last checkpoint. The caller
+// holds the mutex maintaining.
 func (x *Index) checkpoint() error {
 	if x.folder == nil {
-		return nil
+		return nil // the index is in memory only
 	}
 
 	// Take the state and its position together. Changes may follow while the files are written.
@@ -386,7 +392,9 @@ func (x *Index) writeState(st *state, m *manifest) error {
 	f := x.folder
 	for _, p := range st.parts {
 		im := p.image
-		if im.file == "" {
+
+		isInMemory := im.file == ""
+		if isInMemory {
 			name := f.newName()
 
 			err := f.write(name, func(w io.Writer) error {

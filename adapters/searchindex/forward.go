@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// The forward index has one record for each document: the length in bytes of the title as a varint, the
-// words of the title, a separator, and the words of the body. A word is stored as its code in a varint.
-// The separator between fields is 0.
+// The forward index of a segment stores the texts of its documents, in which phrases are looked for. It has one
+// record for each document: the length in bytes of the title as a varint, the words of the title, a separator,
+// and the words of the body. A word is stored as its code, a number that is smaller the more frequent the word
+// is, in a varint. The separator between fields is 0.
 //
 // Phrases are searched with bytes.Index. Only the last byte of a varint is below varintEnd. A match
 // therefore begins at the beginning of a word if the byte before it is below varintEnd.
@@ -36,8 +37,8 @@ func appendRecord(dst []byte, words []uint32, title int) []byte {
 // record returns the title and the entire text of a document.
 func (s *segment) record(doc uint32) (title, text []byte) {
 	record := s.forward[s.forwardStarts[doc]:s.forwardStarts[doc+1]]
-	titleSize, n := binary.Uvarint(record)
-	text = record[n:]
+	titleSize, sizeLength := binary.Uvarint(record)
+	text = record[sizeLength:]
 
 	return text[:titleSize], text
 }
@@ -46,7 +47,7 @@ func (s *segment) record(doc uint32) (title, text []byte) {
 // stands for the document first+i. The processor loads these records at the same time, so that they are in
 // its cache when they are searched one after the other. The sum has no meaning; see evaluation.touched.
 func (s *segment) touchRecords(first uint32, set uint64) (sum byte) {
-	const stride = 128
+	const stride = 128 // the bytes of two cache lines
 	for ; set != 0; set &= set - 1 {
 		doc := first + uint32(bits.TrailingZeros64(set))
 		for at := s.forwardStarts[doc]; at < s.forwardStarts[doc+1]; at += stride {
@@ -77,13 +78,16 @@ type phrase struct {
 // maxFirst limits the number of beginnings, each of which is searched separately.
 const maxFirst = 8
 
-// newPhrase returns a phrase with the codes that are allowed at each position. It encodes as many
-// positions as maxFirst permits, but at least one, because longer byte sequences are found faster.
+// newPhrase returns a phrase with the codes that are allowed at each position. It encodes all combinations of the
+// codes at the first positions. It does so for as many positions as maxFirst permits, but at least one, because
+// longer byte sequences are found faster.
 func newPhrase(positions [][]uint32) phrase {
 	p := phrase{first: [][]byte{nil}, rest: positions}
 	for len(p.rest) > 0 {
-		isEmpty := p.first[0] == nil
-		if !isEmpty && len(p.first)*len(p.rest[0]) > maxFirst {
+		hasPosition := p.first[0] != nil
+		combinations := len(p.first) * len(p.rest[0])
+
+		if hasPosition && combinations > maxFirst {
 			break
 		}
 
@@ -110,7 +114,7 @@ func (p *phrase) matches(text []byte) bool {
 			}
 
 			at += from
-			from = at + 1
+			from = at + 1 // where to look for the next match
 
 			beginsWord := at == 0 || text[at-1] < varintEnd
 			if beginsWord && p.continues(text[at+len(first):]) {

@@ -9,12 +9,15 @@ import (
 	"strconv"
 )
 
+// A generation is an index in a numbered subfolder. A new generation is built beside the present one, in the subfolder
+// with the next number. It is complete when it has a position in the feed of changes.
+
 // OpenNewest opens the newest complete index in the subfolders of o.Folder, which
 // are numbered, and deletes the others. An index without a position is not
 // complete. If there is none, OpenNewest creates an empty one.
 func OpenNewest(o Options) (*Index, error) {
 	if o.Folder == "" {
-		return Open(o)
+		return Open(o) // in memory
 	}
 
 	numbers, err := generations(o.Folder)
@@ -58,12 +61,12 @@ func OpenNext(o Options) (*Index, error) {
 		return nil, err
 	}
 
-	next := 1
+	highest := 0
 	if len(numbers) > 0 {
-		next = numbers[len(numbers)-1] + 1
+		highest = numbers[len(numbers)-1]
 	}
 
-	o.Folder = subfolder(o.Folder, next)
+	o.Folder = subfolder(o.Folder, highest+1)
 
 	return Open(o)
 }
@@ -77,7 +80,7 @@ func openComplete(o Options, n int) (*Index, error) {
 	switch {
 	case err == nil && x.Position() != "":
 		return x, nil
-	case err == nil:
+	case err == nil: // the build was interrupted
 		return nil, x.Discard()
 	case errors.Is(err, ErrDamaged) || errors.Is(err, ErrOutdated):
 		if o.Log != nil {
@@ -85,14 +88,14 @@ func openComplete(o Options, n int) (*Index, error) {
 		}
 
 		return nil, os.RemoveAll(o.Folder)
-	case errors.Is(err, ErrForeign):
+	case errors.Is(err, ErrForeign): // not ours to delete
 		return nil, nil
 	}
 
 	return nil, err
 }
 
-// Discard implements search.Index.
+// Discard implements search.Index. It closes the index without a checkpoint and deletes its folder.
 func (x *Index) Discard() error {
 	x.writing.Lock()
 	x.changed = false // so that Close writes nothing

@@ -86,27 +86,31 @@ type Options struct {
 }
 
 const (
-	// mergeCount segments of about the same size are merged into one.
+	// mergeCount segments of about the same size are merged into one. It is a power of 2, see selectParts.
 	mergeCount = 8
 	// maxParts is the number of segments above which Apply merges the small ones
 	// before it returns.
 	maxParts = 80
-	// maxTombstones is the number of deleted documents whose version is kept.
+	// maxTombstones is the number of deleted documents whose version is kept, so that an older change, which
+	// arrives late, does not create them again.
 	maxTombstones = 16_384
 )
 
-// Index is an embedded search index.
+// Index is an embedded search index. It is a list of parts, each an immutable segment with the set of its documents
+// that were deleted later. Readers use the state, which is replaced by each change.
 type Index struct {
 	options Options
-	state   atomic.Pointer[state]
+	state   atomic.Pointer[state] // nil after Close
 
 	writing    sync.Mutex        // serializes changes of the state, and guards the next fields
 	position   string            // in the feed of changes, up to which they have been applied
 	tombstones tombstones        // the versions of deleted documents
 	changed    bool              // whether there are changes since the last checkpoint
-	claimed    map[*segment]bool // the segments that a merge reads
+	claimed    map[*segment]bool // the segments that a running merge reads, which no other may replace
 
-	maintaining sync.Mutex   // serializes checkpoints and merges to files, and guards the next fields
+	// maintaining serializes checkpoints, which write changes to the folder, and merges to files. It guards the next
+	// fields, and is locked before writing.
+	maintaining sync.Mutex
 	folder      *folder      // nil in memory
 	lock        *flock.Flock // of the folder
 
@@ -152,7 +156,7 @@ func Open(o Options) (*Index, error) {
 	return x, nil
 }
 
-// Close implements search.Index. It writes a checkpoint first.
+// Close implements search.Index. It first writes the changes since the last checkpoint to the folder.
 func (x *Index) Close() error {
 	x.cancel()
 	x.done.Wait()
@@ -160,7 +164,7 @@ func (x *Index) Close() error {
 	defer x.maintaining.Unlock()
 
 	if x.state.Load() == nil {
-		return nil
+		return nil // closed already
 	}
 
 	err := x.checkpoint()
@@ -182,7 +186,8 @@ func (x *Index) Position() string {
 	return x.position
 }
 
-// Apply implements search.Index.
+// Apply implements search.Index. It adds the new documents as a segment and marks their previous versions as
+// deleted. An error of the merge that follows is only logged, because the changes are stored.
 func (x *Index) Apply(ctx context.Context, changes []search.Change, position string) error {
 	if err := x.apply(changes, position); err != nil {
 		return err
@@ -209,13 +214,14 @@ func (x *Index) apply(changes []search.Change, position string) error {
 	}
 
 	// Mark the previous versions of the changed documents as deleted. Changes that are older than what
-	// the index contains are ignored.
+	// the index contains, or than a deletion that it has applied, are ignored.
 	b := batch{parts: slices.Clone(st.parts), unseen: map[int]bool{}}
 	var docs []*search.Document
 
 	deleted := map[string]int64{} // versions by id
 	for _, c := range newest(changes) {
-		if x.tombstones.covers(c.ID, c.Version) || !b.remove(c.ID, c.Version) {
+		isOutdated := x.tombstones.covers(c.ID, c.Version) || !b.replace(c.ID, c.Version)
+		if isOutdated {
 			continue
 		}
 
@@ -239,6 +245,7 @@ func (x *Index) apply(changes []search.Change, position string) error {
 		b.parts = append(b.parts, &part{segment: s})
 	}
 
+	// Change the tombstones last, because build may fail.
 	for _, doc := range docs {
 		x.tombstones.remove(doc.ID)
 	}
@@ -256,14 +263,14 @@ func (x *Index) apply(changes []search.Change, position string) error {
 
 // newest returns, for each document, the change with the highest version.
 func newest(changes []search.Change) []search.Change {
-	position := map[string]int{} // in latest, by id
+	indexByID := map[string]int{} // in latest
 
 	var latest []search.Change
 	for _, c := range changes {
-		i, exists := position[c.ID]
+		i, exists := indexByID[c.ID]
 		switch {
 		case !exists:
-			position[c.ID] = len(latest)
+			indexByID[c.ID] = len(latest)
 			latest = append(latest, c)
 		case c.Version > latest[i].Version:
 			latest[i] = c
@@ -273,15 +280,15 @@ func newest(changes []search.Change) []search.Change {
 	return latest
 }
 
-// batch removes documents from the parts of a state.
+// batch deletes documents from the parts of a state, to replace them by new versions.
 type batch struct {
 	parts  []*part
-	unseen map[int]bool // the parts that were created by this batch, so that no reader has seen them
+	unseen map[int]bool // the indexes of the parts that this batch has created, so that no reader uses them yet
 }
 
-// remove marks the stored document as deleted if its version is lower. It returns false if the stored version
-// is not lower. It returns true if there is no such document.
-func (b *batch) remove(id string, version int64) bool {
+// replace marks the stored document as deleted if its version is lower than the new one, and then returns true, as
+// it does if no document is stored. It returns false if the stored version is not lower.
+func (b *batch) replace(id string, version int64) bool {
 	for i, p := range b.parts {
 		doc, found := p.ordinal(id)
 		if !found || p.isDead(doc) {
@@ -301,7 +308,7 @@ func (b *batch) remove(id string, version int64) bool {
 	return true
 }
 
-// Frequency implements search.Index.
+// Frequency implements search.Index. It adds the counts of all parts, which include their deleted documents.
 func (x *Index) Frequency(word string) int {
 	st, err := x.acquire()
 	if err != nil {
@@ -319,12 +326,12 @@ func (x *Index) Frequency(word string) int {
 	return n
 }
 
-// Words implements search.Index.
+// Words implements search.Index. Like Frequency, it counts deleted documents.
 func (x *Index) Words(prefix string) iter.Seq2[string, int] {
 	return x.terms(prefix, wordsOf, func(p *part, i int) int { return p.wordPostings().count(i) })
 }
 
-// Keys implements search.Index.
+// Keys implements search.Index. It does not count deleted documents.
 func (x *Index) Keys(prefix string) iter.Seq2[string, int] {
 	return x.terms(prefix, keysOf, func(p *part, i int) int {
 		docs := p.keyPostings().get(i)
@@ -362,7 +369,8 @@ func (x *Index) terms(prefix string, list func(*segment) *texts, count func(p *p
 	}
 }
 
-// tombstones are the versions of the documents deleted last.
+// tombstones are the versions of the documents that were deleted last. A change with such a version or a lower one
+// arrives late and is ignored.
 type tombstones struct {
 	versions map[string]int64 // by id
 	// order contains all deletions, oldest first. An entry whose version differs from that in versions is
@@ -394,8 +402,8 @@ func (t *tombstones) add(id string, version int64) {
 
 	t.order = append(t.order, tombstone{id, version})
 	if len(t.order) > maxTombstones {
-		if first := t.order[0]; t.isValid(first) {
-			delete(t.versions, first.ID)
+		if oldest := t.order[0]; t.isValid(oldest) {
+			delete(t.versions, oldest.ID)
 		}
 
 		t.order = t.order[1:]

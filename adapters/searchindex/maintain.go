@@ -17,6 +17,10 @@ const (
 	maxMergePause = time.Minute
 )
 
+// The index consists of parts: immutable segments, each with the set of its documents that were deleted later.
+// Maintenance merges segments, because each of them makes every query slower, and writes checkpoints, which store
+// the state of the index in its folder.
+
 // maintain merges segments and writes checkpoints until ctx ends.
 func (x *Index) maintain(ctx context.Context) {
 	checkpoints := time.NewTicker(x.options.CheckpointInterval)
@@ -24,8 +28,8 @@ func (x *Index) maintain(ctx context.Context) {
 
 	wake, pause := x.wake, minMergePause
 
-	// After a merge has failed, retry replaces wake: the next attempt is after the pause, and not after
-	// the next change.
+	// After a merge has failed, retry replaces wake, which is nil then: the next attempt is after the pause, and
+	// not after the next change.
 	var retry <-chan time.Time
 	for {
 		select {
@@ -58,7 +62,7 @@ func (x *Index) report(ctx context.Context, err error) {
 	}
 }
 
-// mergeAll merges until no more segments of about the same size are left.
+// mergeAll merges until selectParts finds no more segments that are worth it.
 func (x *Index) mergeAll(ctx context.Context) error {
 	x.maintaining.Lock()
 	defer x.maintaining.Unlock()
@@ -73,8 +77,8 @@ func (x *Index) mergeAll(ctx context.Context) error {
 	return nil
 }
 
-// limitParts merges small segments if maintain is behind, since each segment
-// makes every query slower. It does not wait for maintain.
+// limitParts merges small segments, in memory, if there are too many because maintain is
+// behind. It does not wait for maintain.
 func (x *Index) limitParts(ctx context.Context) error {
 	if st := x.state.Load(); st == nil || len(st.parts) <= maxParts {
 		return nil
@@ -91,7 +95,8 @@ func (x *Index) Compact(ctx context.Context) error {
 	defer x.maintaining.Unlock()
 
 	_, err := x.merge(ctx, func(parts []*part) []*part {
-		if len(parts) == 1 && parts[0].deadCount == 0 {
+		isCompact := len(parts) == 1 && parts[0].deadCount == 0
+		if isCompact {
 			return nil
 		}
 
@@ -104,13 +109,14 @@ func (x *Index) Compact(ctx context.Context) error {
 // selectParts returns the segments to merge next: several of about the same
 // size, the smallest first, or one of which more than half is deleted.
 func selectParts(parts []*part) []*part {
-	var bySize [32][]*part
+	var bySize [32][]*part // by the logarithm of the size
 	for _, p := range parts {
-		if p.live() == 0 || p.deadCount > p.docs()/2 {
+		isMostlyDeleted := p.live() == 0 || p.deadCount > p.docs()/2
+		if isMostlyDeleted {
 			return []*part{p}
 		}
 
-		// The logarithm of the size to the base mergeCount, which is a power of 2.
+		// The logarithm to the base mergeCount, which is a power of 2, is a quotient of binary logarithms.
 		size := (bits.Len(uint(p.live())) - 1) / bits.Len(mergeCount-1)
 		bySize[size] = append(bySize[size], p)
 	}
@@ -124,25 +130,26 @@ func selectParts(parts []*part) []*part {
 	return nil
 }
 
-// selectSmall returns the smallest segments, at least half of maxParts, that can
-// be merged in memory. It leaves those that are larger than the others together.
+// selectSmall returns the smallest segments whose documents are together few enough to
+// be merged in memory. After half of maxParts it leaves out a segment that is larger than
+// all smaller ones together, since merging it would take most of the time.
 func selectSmall(parts []*part) []*part {
-	parts = slices.Clone(parts)
-	slices.SortFunc(parts, func(a, b *part) int { return a.live() - b.live() })
+	ascending := slices.Clone(parts)
+	slices.SortFunc(ascending, func(a, b *part) int { return a.live() - b.live() })
 
-	docs := 0
-	for i, p := range parts {
-		needsFile := docs+p.live() >= minFileDocs
+	selectedDocs := 0
+	for i, p := range ascending {
+		needsFile := selectedDocs+p.live() >= minFileDocs
 
-		isLarge := i >= maxParts/2 && p.live() > docs
+		isLarge := i >= maxParts/2 && p.live() > selectedDocs
 		if needsFile || isLarge {
-			return parts[:i]
+			return ascending[:i]
 		}
 
-		docs += p.live()
+		selectedDocs += p.live()
 	}
 
-	return parts
+	return ascending
 }
 
 // merge replaces the segments that choose returns by one. It reports whether there were any.
@@ -160,7 +167,7 @@ func (x *Index) merge(ctx context.Context, choose func([]*part) []*part) (merged
 
 	m := newMerger(sources)
 
-	var result *segment
+	var result *segment // nil if all documents are deleted
 	if len(m.order) > 0 {
 		if result, err = x.writeMerged(ctx, m); err != nil {
 			return false, err
@@ -172,20 +179,20 @@ func (x *Index) merge(ctx context.Context, choose func([]*part) []*part) (merged
 	return true, nil
 }
 
-// claim chooses segments among those that no other merge reads. The caller has to release the
-// returned state.
-func (x *Index) claim(choose func([]*part) []*part) (*state, []*part, error) {
+// claim calls choose with the segments that no other merge reads, and reserves the segments that choose returns
+// until unclaim. The caller has to release the returned state, which contains them.
+func (x *Index) claim(choose func([]*part) []*part) (st *state, sources []*part, err error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 
-	st, err := x.acquire()
+	st, err = x.acquire()
 	if err != nil {
 		return nil, nil, err
 	}
 
-	free := slices.DeleteFunc(slices.Clone(st.parts), func(p *part) bool { return x.claimed[p.segment] })
+	unclaimed := slices.DeleteFunc(slices.Clone(st.parts), func(p *part) bool { return x.claimed[p.segment] })
 
-	sources := choose(free)
+	sources = choose(unclaimed)
 	for _, p := range sources {
 		x.claimed[p.segment] = true
 	}
@@ -203,8 +210,9 @@ func (x *Index) unclaim(sources []*part) {
 	}
 }
 
-// replace publishes a state in which result takes the place of the segments of
-// m, without the documents deleted since m was made.
+// replace publishes a state in which result, a segment or nil for none, takes the place
+// of the segments of m. Documents that were deleted since m was made are marked as deleted
+// in result.
 func (x *Index) replace(m *merger, result *segment) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -216,10 +224,12 @@ func (x *Index) replace(m *merger, result *segment) {
 
 	var parts []*part
 
+	const unseen = true // no reader uses the part yet
+
 	merged := &part{segment: result}
 	for _, p := range st.parts {
-		i := slices.IndexFunc(m.sources, func(s *part) bool { return s.segment == p.segment })
-		if i < 0 {
+		source := slices.IndexFunc(m.sources, func(s *part) bool { return s.segment == p.segment })
+		if source < 0 { // not merged
 			parts = append(parts, p)
 			continue
 		}
@@ -229,8 +239,11 @@ func (x *Index) replace(m *merger, result *segment) {
 		}
 
 		for doc := range p.dead.each {
-			if now := m.ordinals[i][doc]; now != dropped {
-				merged = merged.without(now, true)
+			newOrdinal := m.ordinals[source][doc]
+
+			// m has dropped the documents that were deleted before.
+			if newOrdinal != dropped {
+				merged = merged.without(newOrdinal, unseen)
 			}
 		}
 	}
@@ -244,13 +257,15 @@ func (x *Index) replace(m *merger, result *segment) {
 	x.changed = true
 }
 
-// writeMerged writes to a file if the index has a folder and the segment is
-// large enough to be worth it. The caller then holds maintaining.
+// writeMerged builds the merged segment. It writes the segment to a file if the index has a
+// folder and the segment is large enough; the caller then holds the mutex maintaining. It
+// builds other segments in memory, and the next checkpoint writes them.
 func (x *Index) writeMerged(ctx context.Context, m *merger) (*segment, error) {
 	c := m.content()
-
 	c.stop = ctx.Err
-	if x.folder == nil || c.docs < x.fileDocs {
+
+	isSmall := c.docs < x.fileDocs
+	if x.folder == nil || isSmall {
 		return buildInMemory(c, x.options.Normalize)
 	}
 

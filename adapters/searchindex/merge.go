@@ -11,22 +11,24 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// dropped is the new ordinal of a deleted document.
+// dropped stands for the new ordinal of a deleted document, which has none.
 const dropped = math.MaxUint32
 
-// merger combines several segments into one, without their deleted documents. It does not analyze
-// any text again.
+// merger combines several segments into one, without their deleted documents. It does not analyze any text again:
+// it translates the numbers that the segments use. An ordinal is the position of a document in its segment, and
+// the number of a word is its position in the sorted words of the segment, counted from 1. In stored texts, a
+// word has a code instead, which is smaller the more frequent the word is.
 type merger struct {
 	sources []*part
-	order   []mergedDoc // the documents of the new segment
+	order   []mergedDoc // the documents of the new segment, by their new ordinals
 	// ordinals contains, for each source, the new ordinals of its documents.
 	ordinals [][]uint32
-	// numbers contains, for each source, the new numbers of its words: their positions plus one in the
-	// new segment. The method words sets them.
+	// numbers contains, for each source, the new numbers of its words, by their positions in the source. The
+	// method words sets them.
 	numbers [][]uint32
-	// codes contains, for each source, the words of its codes.
-	codes   [][]uint32
-	scratch vector // of sortDocs
+	// wordOfCode contains, for each source, the positions of its words by their codes.
+	wordOfCode [][]uint32
+	scratch    vector // of sortDocs
 }
 
 // mergedDoc is a document of the new segment: the index of its source, and its ordinal there.
@@ -39,12 +41,12 @@ func newMerger(sources []*part) *merger {
 		m.ordinals = append(m.ordinals, make([]uint32, p.docs()))
 		m.numbers = append(m.numbers, make([]uint32, p.words.len()))
 
-		codes := make([]uint32, len(p.codes)+1)
+		wordOfCode := make([]uint32, len(p.codes)+1) // codes count from 1
 		for word, code := range p.codes {
-			codes[code] = uint32(word)
+			wordOfCode[code] = uint32(word)
 		}
 
-		m.codes = append(m.codes, codes)
+		m.wordOfCode = append(m.wordOfCode, wordOfCode)
 	}
 
 	m.sort()
@@ -86,7 +88,7 @@ func (m *merger) sort() {
 }
 
 // precedes reports whether document i of segment a comes before document j of segment b in a
-// merged segment.
+// merged segment, because it is newer or, at the same time, has a larger id.
 func precedes(a *segment, i int, b *segment, j int) bool {
 	return cmp.Or(cmp.Compare(b.posted[j], a.posted[i]), strings.Compare(b.ids.at(j), a.ids.at(i))) < 0
 }
@@ -96,12 +98,13 @@ func (m *merger) content() content {
 	return content{docs: len(m.order), row: m.row, keys: m.keys, words: m.words, text: m.text}
 }
 
+// row implements content.row.
 func (m *merger) row(doc int) search.Document {
 	d := m.order[doc]
 	return m.sources[d.source].row(int(d.doc))
 }
 
-// row returns the columns of a document, without its keys and words.
+// row returns the columns of a document, without its keys and words. In columns of numbers, 0 means no value.
 func (s *segment) row(doc int) search.Document {
 	d := search.Document{ID: s.ids.at(doc), Version: s.versions[doc], PostedAt: time.UnixMicro(s.posted[doc])}
 	if s.deadlines[doc] != never {
@@ -131,7 +134,8 @@ func keysOf(s *segment) *texts  { return &s.keys }
 func wordsOf(s *segment) *texts { return &s.words }
 
 // unionTerms iterates over the terms with the prefix in the sorted lists of all
-// parts. It yields the position of the term in each list, -1 where it is missing.
+// parts, in alphabetical order. With each term it yields the positions of the term
+// in the list of each part, -1 where it is missing.
 func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.Seq2[string, []int] {
 	return func(yield func(string, []int) bool) {
 		// For each part, next is the position of its next term, and end that after its last one.
@@ -214,13 +218,13 @@ func (m *merger) words(yield func(string, wordDocs) bool) {
 // collect appends the new ordinals of the documents of one term in ascending order. at has the position
 // of the term in each source, or -1. list returns the postings of a source.
 func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) []uint32 {
-	sources := 0
+	sourcesWithTerm := 0
 	for i, n := range at {
 		if n < 0 {
 			continue
 		}
 
-		sources++
+		sourcesWithTerm++
 		start := len(docs)
 		old := list(m.sources[i].segment).get(n)
 		docs = old.appendTo(docs)
@@ -237,7 +241,7 @@ func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) 
 		docs = kept
 	}
 
-	if sources > 1 {
+	if sourcesWithTerm > 1 { // the new ordinals of one source are in order already
 		m.sortDocs(docs)
 	}
 
@@ -266,17 +270,19 @@ func (m *merger) sortDocs(docs []uint32) {
 	m.scratch.clear()
 }
 
-// text implements content.text. It translates the codes of the source to the words of the new segment.
+// text implements content.text. It translates the codes in the text of the source to the numbers of the words in
+// the new segment. The separator between fields, 0, stays as it is.
 func (m *merger) text(doc int, words []uint32) (all []uint32, title int) {
 	d := m.order[doc]
 	titleText, text := m.sources[d.source].record(d.doc)
 	words = appendCodes(words, titleText)
 	title = len(words)
 
-	words = appendCodes(words, text[len(titleText):])
+	words = appendCodes(words, text[len(titleText):]) // the separator and the body
 	for i, code := range words {
 		if code > 0 {
-			words[i] = m.numbers[d.source][m.codes[d.source][code]]
+			word := m.wordOfCode[d.source][code]
+			words[i] = m.numbers[d.source][word]
 		}
 	}
 

@@ -10,10 +10,9 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// The places of a segment are grouped by cells of a grid, and these by areas of
-// 16 x 16 cells, so that most places are known to be inside or outside of a circle
-// without computing their distance. The number of an area is that of its first
-// cell divided by areaCells.
+// The places of a segment, an immutable part of the index, are grouped by cells: the squares of a grid over the
+// Earth. Cells are grouped by areas of 16 x 16 cells. So most places are known to be inside or outside of a circle
+// without computing their distance. The number of an area is that of its first cell divided by areaCells.
 const (
 	cellDegrees = 0.25
 	areaSide    = 16
@@ -36,18 +35,19 @@ func cellOf(p search.Point) uint32 {
 	row := uint32((lat + 90) / cellDegrees)
 	column := min(uint32((lon+180)/cellDegrees), areaColumns*areaSide-1)
 	area := row/areaSide*areaColumns + column/areaSide
+	cellInArea := row%areaSide*areaSide + column%areaSide
 
-	return area*areaCells + row%areaSide*areaSide + column%areaSide
+	return area*areaCells + cellInArea
 }
 
 // cellCenter returns the center of a cell.
 func cellCenter(cell uint32) search.Point {
-	corner := areaCenter(cell / areaCells)
-	row, column := cell%areaCells/areaSide, cell%areaSide
+	area := areaCenter(cell / areaCells)
+	row, column := cell%areaCells/areaSide, cell%areaSide // in the area
 
 	return search.Point{
-		Lat: corner.Lat - areaDegrees/2 + (float64(row)+.5)*cellDegrees,
-		Lon: corner.Lon - areaDegrees/2 + (float64(column)+.5)*cellDegrees,
+		Lat: area.Lat - areaDegrees/2 + (float64(row)+.5)*cellDegrees,
+		Lon: area.Lon - areaDegrees/2 + (float64(column)+.5)*cellDegrees,
 	}
 }
 
@@ -62,7 +62,7 @@ func comparePlaces(a, b search.Point) int {
 	return cmp.Or(cmp.Compare(cellOf(a), cellOf(b)), cmp.Compare(a.Lat, b.Lat), cmp.Compare(a.Lon, b.Lon))
 }
 
-// cellPlaces returns the range of the places in a cell.
+// cellPlaces returns the range of the places in the cell at position i of s.cells.
 func (s *segment) cellPlaces(i int) (from, to int) {
 	return int(s.cellStarts[i]), int(s.cellStarts[i+1])
 }
@@ -70,7 +70,9 @@ func (s *segment) cellPlaces(i int) (from, to int) {
 // areas iterates over the ranges of cells that are in the same area.
 func (s *segment) areas(yield func(from, to int) bool) {
 	for from := 0; from < len(s.cells); {
-		n, _ := slices.BinarySearch(s.cells[from:], (s.cells[from]/areaCells+1)*areaCells)
+		nextArea := s.cells[from]/areaCells + 1
+		n, _ := slices.BinarySearch(s.cells[from:], nextArea*areaCells)
+
 		if !yield(from, from+n) {
 			return
 		}
@@ -79,10 +81,10 @@ func (s *segment) areas(yield func(from, to int) bool) {
 	}
 }
 
-// cellsNear iterates over the numbers of the cells that may have a place in the circle. The second value
-// is true if all places of the cell are in the circle.
+// cellsNear iterates over the positions in s.cells of the cells that may have a place in the circle. The second
+// value is true if all places of the cell are in the circle.
 func (s *segment) cellsNear(center search.Point, miles float64) iter.Seq2[int, bool] {
-	height := (miles + cellReach) * mileDegrees
+	maxHeight := (miles + cellReach) * mileDegrees // in degrees of latitude
 
 	return func(yield func(int, bool) bool) {
 		for from, to := range s.areas {
@@ -93,12 +95,14 @@ func (s *segment) cellsNear(center search.Point, miles float64) iter.Seq2[int, b
 			for i := from; i < to; i++ {
 				// A cell too far north or south needs no distance, which takes longer to compute.
 				cell := cellCenter(s.cells[i])
-				if math.Abs(cell.Lat-center.Lat) > height {
+				if math.Abs(cell.Lat-center.Lat) > maxHeight {
 					continue
 				}
 
 				distance := cell.Miles(center)
-				if distance <= miles+cellReach && !yield(i, distance+cellReach <= miles) {
+				mayBeInside, isInside := distance <= miles+cellReach, distance+cellReach <= miles
+
+				if mayBeInside && !yield(i, isInside) {
 					return
 				}
 			}
@@ -107,8 +111,8 @@ func (s *segment) cellsNear(center search.Point, miles float64) iter.Seq2[int, b
 }
 
 // withinNode matches the documents at most the given number of miles from the
-// center. It reads the postings of the cells inside of the circle, and those of
-// the places in the cells at its edge.
+// center. A posting is a set of documents. The node reads the postings of the cells
+// inside of the circle, and those of the places in the cells at its edge.
 type withinNode struct {
 	unionNode
 	s      *segment
@@ -135,18 +139,19 @@ func newWithin(s *segment, center search.Point, miles float64) node {
 	return &withinNode{unionNode: *newUnion(s.placePostings(), numbers), s: s, center: center, miles: miles}
 }
 
+// has computes the distance of one document, which is faster than to look for it in all postings.
 func (n *withinNode) has(doc uint32) bool {
-	place := n.s.place[doc]
+	place := n.s.place[doc] // numbered from 1, 0 for none
 	return place > 0 && n.s.places[place-1].Miles(n.center) <= n.miles
 }
 
-// distances are the distances of the places of a segment from a point, as keys
+// distances are the distances of the places of a segment from a point, as sort keys
 // that are computed when they are needed.
 type distances struct {
 	s    *segment
-	from search.Point
-	flip uint64   // inverts the keys for a descending order, see newSortOrder
-	keys []uint64 // by the position of the place plus one; 0 if not computed yet
+	from search.Point // the point
+	flip uint64       // inverts the keys for a descending order, see newSortOrder
+	keys []uint64     // by the position of the place plus one; 0 if not computed yet
 }
 
 // distanceOrder is the order of the documents by distance.
@@ -169,11 +174,13 @@ func (d *distances) key(place uint32) uint64 {
 // processors that round differently agree. The key is never 0, whose complement is keyWithoutValue.
 func distanceKey(miles float64) uint64 { return uint64(math.Round(miles*1000)) + 1 }
 
-// candidate is an area, a cell or a place. key is the lowest key that a place in it can have.
+// candidate is an area, a cell or a place in the queue of distances.docs.
 type candidate struct {
-	key             uint64
-	isArea, isPlace bool // neither for a cell
-	from, to        int  // the range of the cells of an area or of the places of a cell, or from is the place
+	key             uint64 // the lowest sort key that a place in it can have, or the key of the place
+	isArea, isPlace bool   // neither for a cell
+	// from and to are the range of the cells of an area, or of the places of a cell. Of a place, from is the position
+	// and to is not used.
+	from, to int
 }
 
 // candidates is a heap (see container/heap) with the lowest key first. Of candidates with equal keys, places
@@ -206,8 +213,10 @@ func (d *distances) lowestKey(center search.Point, reach float64) uint64 {
 	return distanceKey(max(0, distance-reach))
 }
 
-// docs implements sortOrder.docs. It opens the areas and cells with the lowest keys first, so that it
-// computes few distances if the caller stops early.
+// docs implements sortOrder.docs: it iterates over the documents of places whose key is at least from, in the order
+// of their keys and ordinals. It takes the area, cell or place with the lowest possible key from a queue. It
+// replaces an area by its cells and a cell by its places, so that it computes few distances if the caller stops
+// early.
 func (d *distances) docs(from uint64) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var queue candidates
@@ -218,7 +227,7 @@ func (d *distances) docs(from uint64) iter.Seq[uint32] {
 
 		heap.Init(&queue)
 
-		var places []uint32 // with the same key
+		var places []uint32 // the last places, which have the same key, numbered from 1
 		for len(queue) > 0 {
 			next := heap.Pop(&queue).(candidate)
 			if !next.isPlace {
@@ -226,7 +235,8 @@ func (d *distances) docs(from uint64) iter.Seq[uint32] {
 				continue
 			}
 
-			if len(places) > 0 && next.key > d.keys[places[0]] {
+			isFarther := len(places) > 0 && next.key > d.keys[places[0]]
+			if isFarther {
 				if !d.yieldDocs(places, yield) {
 					return
 				}
@@ -244,10 +254,15 @@ func (d *distances) docs(from uint64) iter.Seq[uint32] {
 // open adds to the queue the cells of an area, or those places of a cell whose key is at least from.
 func (d *distances) open(queue *candidates, c candidate, from uint64) {
 	for i := c.from; i < c.to; i++ {
-		if c.isArea {
+		if c.isArea { // i is a cell
 			first, end := d.s.cellPlaces(i)
-			heap.Push(queue, candidate{key: d.lowestKey(cellCenter(d.s.cells[i]), cellReach), from: first, to: end})
-		} else if key := d.key(uint32(i + 1)); key >= from {
+			key := d.lowestKey(cellCenter(d.s.cells[i]), cellReach)
+			heap.Push(queue, candidate{key: key, from: first, to: end})
+
+			continue
+		}
+
+		if key := d.key(uint32(i + 1)); key >= from { // i is a place
 			heap.Push(queue, candidate{key: key, isPlace: true, from: i})
 		}
 	}
@@ -264,7 +279,7 @@ func (d *distances) yieldDocs(places []uint32, yield func(uint32) bool) bool {
 		docs = p.appendTo(docs)
 	}
 
-	if len(places) > 1 {
+	if len(places) > 1 { // the documents of one place are sorted already
 		slices.Sort(docs)
 	}
 
@@ -292,7 +307,7 @@ func (s *segment) groupPlaces() {
 // cellNumbers returns, for each document, the number of the cell of its place
 // plus one, or 0 without a place.
 func (s *segment) cellNumbers() []uint32 {
-	cells := make([]uint32, len(s.places)+1)
+	cells := make([]uint32, len(s.places)+1) // by the number of the place, which counts from 1
 	for i := range s.cells {
 		for place, to := s.cellPlaces(i); place < to; place++ {
 			cells[place+1] = uint32(i + 1)

@@ -7,21 +7,24 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// part is a segment with the set of its documents that were deleted after it was written.
+// part is a segment, an immutable set of documents, with those of them that were deleted after it was written. A
+// document that is replaced counts as deleted, because its new version is in another segment.
 type part struct {
 	*segment
-	dead      vector // nil for none
-	deadCount int
+	dead      vector // the deleted documents, nil for none
+	deadCount int    // the number of documents in dead
 }
 
 func (p *part) isDead(doc uint32) bool { return p.dead != nil && p.dead.has(doc) }
 func (p *part) live() int              { return p.docs() - p.deadCount }
 
-// without returns the part with one more document deleted. It reuses the vector
-// of a part that no reader has seen.
+// without returns the part with one more document deleted. Readers may be using the vector of a part that was
+// published, so that it is copied. The vector of a part that is still unseen by readers is changed.
 func (p *part) without(doc uint32, unseen bool) *part {
 	next := &part{segment: p.segment, dead: p.dead, deadCount: p.deadCount + 1}
-	if !unseen || next.dead == nil {
+
+	canReuse := unseen && p.dead != nil
+	if !canReuse {
 		next.dead = newVector(p.docs())
 		copy(next.dead, p.dead)
 	}
@@ -31,14 +34,15 @@ func (p *part) without(doc uint32, unseen bool) *part {
 	return next
 }
 
-// state is the index as readers see it. It is immutable. Its segments stay mapped until
-// the last holder has released it.
+// state is the index as readers see it. It is immutable: a change publishes another state. Each reader, and the
+// index for its current state, holds a state while using it. The memory of a segment is released when no state
+// that contains it has a holder.
 type state struct {
 	parts   []*part
-	holders atomic.Int64
+	holders atomic.Int64 // their number
 }
 
-// newState returns a state with one holder.
+// newState returns a state with one holder, the caller.
 func newState(parts []*part) *state {
 	s := &state{parts: parts}
 	s.holders.Store(1)
@@ -81,8 +85,9 @@ func (s *state) release() {
 	}
 
 	for _, p := range s.parts {
-		if p.holders.Add(-1) == 0 && p.image.release != nil {
-			_ = p.image.release() // nothing reads the memory any more
+		isLast := p.holders.Add(-1) == 0
+		if isLast && p.image.release != nil { // an image that is not mapped from a file needs no release
+			_ = p.image.release() // an error has no effect on readers, since none is left
 		}
 	}
 }
@@ -103,7 +108,7 @@ func (x *Index) acquire() (*state, error) {
 	}
 }
 
-// publish replaces the state; nil closes the index.
+// publish makes the state the current one and releases the previous state. nil closes the index.
 func (x *Index) publish(s *state) {
 	if old := x.state.Swap(s); old != nil {
 		old.release()
