@@ -184,6 +184,7 @@ func (o *sortOrder) firstHits(hits vector, b *bound, n, maxVisited int) (items [
 		}
 
 		visited++
+
 		if !hits.has(doc) {
 			continue
 		}

@@ -6,14 +6,23 @@ import (
 )
 
 // completion reads the words from token i to the end of the text as the beginning
-// of a form.
+// of a form, a name in the vocabulary: "nuclear med" begins nuclear medicine. The
+// candidate, this reading, has all concepts with such a name as alternatives.
 func (r *run) completion(i int) (candidate, bool) {
 	n := len(r.tokens)
 	final := r.tokens[n-1].Word
 
-	// The text must end with the word, which is long enough and has no meaning yet, unless it continues a name.
-	if !r.last || len(final) < minUnfinished && i == n-1 || n-i > maxUnfinished || r.overlapsReserved(i, n) ||
-		(r.isForm(n-1) || stopWords[final]) && !r.isBegun(i, n-1) {
+	isOneWord := i == n-1
+	isTooShort := isOneWord && len(final) < minUnfinished
+	isTooLong := n-i > maxUnfinished
+
+	if !r.last || isTooShort || isTooLong || r.overlapsReserved(i, n) {
+		return candidate{}, false
+	}
+
+	// A word with a meaning is finished, unless it continues a name.
+	hasMeaning := r.isForm(n-1) || stopWords[final]
+	if hasMeaning && !r.isBegun(i, n-1) {
 		return candidate{}, false
 	}
 
@@ -26,33 +35,36 @@ func (r *run) completion(i int) (candidate, bool) {
 	concepts, longer := r.Vocabulary.completions(words, r.isComplete, r.hasRole(i))
 
 	// One word that begins the names of many concepts says too little.
-	if len(concepts) == 0 || longer && n-i == 1 && len(concepts) > maxPhrasesBegun {
+	isVague := longer && isOneWord && len(concepts) > maxPhrasesBegun
+	if len(concepts) == 0 || isVague {
 		return candidate{}, false
 	}
 
 	// It costs more than a form: a finished form never begins another.
-	s := candidate{start: i, end: n, cost: costGeneric, term: Term{Slot: slots[concepts[0].Kind], Unfinished: true}}
+	completed := candidate{start: i, end: n, cost: costGeneric, term: Term{Slot: slots[concepts[0].Kind], Unfinished: true}}
 	if longer {
-		s.cost += costForm // as much as the form and the next word
+		completed.cost += costForm // as much as the form and the next word
 	}
 
 	if len(concepts) == 1 {
-		s.concept = concepts[0]
+		completed.concept = concepts[0]
 	}
 
-	plain := slices.ContainsFunc(concepts, func(c *Concept) bool { return len(c.Means()) == 1 })
+	// A role such as radiologist means several concepts: a doctor, and in radiology. The term can only have one of
+	// them, so that such roles are left out if there are others.
+	hasSimple := slices.ContainsFunc(concepts, func(c *Concept) bool { return len(c.Means()) == 1 })
 	for _, c := range concepts {
-		if plain && len(c.Means()) > 1 {
-			continue // the specialty of a radiologist would be lost
+		if hasSimple && len(c.Means()) > 1 {
+			continue
 		}
 
 		c = c.Means()[0]
-		if !slices.Contains(s.term.Concepts, c) {
-			s.term.Concepts = append(s.term.Concepts, c)
+		if !slices.Contains(completed.term.Concepts, c) {
+			completed.term.Concepts = append(completed.term.Concepts, c)
 		}
 	}
 
-	return s, true
+	return completed, true
 }
 
 // isBegun reports whether tokens i to end, exclusive, are no form, so that a word
@@ -87,17 +99,17 @@ const maxCompletions = 12
 // identify. A word such as "mobile" begins the names of more.
 const maxPhrasesBegun = 4
 
-// completions returns the concepts, all of one kind, with a form that continues
-// the words, of which the last one may be incomplete: first those that complete
-// the last word alone. A complete word, which adverts contain, begins longer words
-// but no phrases. Roles may be left out. It reports whether words are missing too.
-func (v *Vocabulary) completions(words []string, isComplete, noRoles bool) (out []*Concept, longer bool) {
+// completions returns the concepts, all of one kind, with a form that begins with the words, of which the last one
+// may be incomplete. It returns the concepts whose form only completes the last word. If there are none, it returns
+// those whose form has more words, and longer as true. isComplete is true if adverts contain the last word: alone, it
+// then begins longer words, but no forms of several words. noRoles leaves out roles.
+func (v *Vocabulary) completions(words []string, isComplete, noRoles bool) (concepts []*Concept, longer bool) {
 	prefix := strings.Join(words, " ")
 
 	from, _ := slices.BinarySearchFunc(v.sorted, prefix, func(f sortedForm, prefix string) int { return strings.Compare(f.text, prefix) })
 	for _, longer = range []bool{false, true} {
-		if longer && len(out) > 0 {
-			return out, false
+		if longer && len(concepts) > 0 {
+			return concepts, false
 		}
 
 		if longer && isComplete && len(words) == 1 {
@@ -110,20 +122,22 @@ func (v *Vocabulary) completions(words []string, isComplete, noRoles bool) (out 
 			}
 
 			c := f.form.likeliest()
-			if f.text == prefix || longer != strings.Contains(f.text[len(prefix):], " ") || c.Kind == Filler || noRoles && c.Kind == Role ||
-				slices.Contains(out, c) ||
-				len(out) > 0 && c.Kind != out[0].Kind {
+			hasMoreWords := strings.Contains(f.text[len(prefix):], " ")
+			isFinished := f.text == prefix
+			isExcludedKind := c.Kind == Filler || noRoles && c.Kind == Role || len(concepts) > 0 && c.Kind != concepts[0].Kind
+
+			if isFinished || hasMoreWords != longer || isExcludedKind || slices.Contains(concepts, c) {
 				continue
 			}
 
-			out = append(out, c)
-			if len(out) == maxCompletions {
-				return out, longer
+			concepts = append(concepts, c)
+			if len(concepts) == maxCompletions {
+				return concepts, longer
 			}
 		}
 	}
 
-	return out, longer
+	return concepts, longer
 }
 
 // sortedForm is a form under its normalized words.

@@ -4,36 +4,38 @@ import "strings"
 
 // correctPlaces replaces the misspelt and unfinished names of places, once, and
 // reports whether it has replaced any. Other places may then have another meaning: with
-// Lincolnshire, Boston is the one in England.
+// Lincolnshire, Boston is the one in England. parts are the readings of the words of the run.
 func (r *run) correctPlaces(parts []candidate) bool {
 	var tokens []Token
 
-	next := 0
-	for _, s := range parts {
-		if s.corrected == "" {
+	next := 0 // the first token that is not in tokens yet
+	for _, place := range parts {
+		if place.corrected == "" {
 			continue
 		}
 
-		last := r.tokens[s.end-1]
-		r.addCorrection(last.Word, s.corrected)
-		r.recordCorrection(r.base, last, s.corrected)
+		// The name is the last token of the candidate, after a word such as "in".
+		misspelt := r.tokens[place.end-1]
+		r.addCorrection(misspelt.Word, place.corrected)
+		r.recordCorrection(r.base, misspelt, place.corrected)
 
-		tokens = append(tokens, r.tokens[next:s.end-1]...)
-		for i, t := range Tokens(s.corrected) {
+		tokens = append(tokens, r.tokens[next:place.end-1]...)
+		for i, t := range Tokens(place.corrected) {
 			if i == 0 {
-				t.Gap = last.Gap
+				t.Gap = misspelt.Gap
 			}
 
-			t.Start = last.Start
-			t.End = last.End
-			t.Capitals = last.Capitals
+			t.Start = misspelt.Start
+			t.End = misspelt.End
+			t.Capitals = misspelt.Capitals
 			tokens = append(tokens, t)
 		}
 
-		next = s.end
+		next = place.end
 	}
 
-	if next == 0 {
+	hasCorrected := next > 0
+	if !hasCorrected {
 		return false
 	}
 
@@ -59,24 +61,27 @@ func (q *query) correct(tokens []Token, base int) []Token {
 			continue
 		}
 
-		to := q.Words.Correct(token, i == len(tokens)-1)
-		if len(to) == 0 || q.isPlace(token) || q.isInPlace(tokens, i) {
+		mayBeUnfinished := i == len(tokens)-1
+		corrections := q.Words.Correct(token, mayBeUnfinished)
+
+		if len(corrections) == 0 || q.isPlace(token) || q.isInPlace(tokens, i) {
 			out = append(out, token)
 			continue
 		}
 
-		q.addCorrection(token.Word, to...)
-		q.recordCorrection(base, token, strings.Join(to, " "))
+		q.addCorrection(token.Word, corrections...)
+		q.recordCorrection(base, token, strings.Join(corrections, " "))
 
-		for k, word := range to {
-			c := token
+		// A token may be divided into two words.
+		for k, word := range corrections {
+			corrected := token
 
-			c.Word, c.Surface = word, word
+			corrected.Word, corrected.Surface = word, word
 			if k > 0 {
-				c.Gap = " "
+				corrected.Gap = " "
 			}
 
-			out = append(out, c)
+			out = append(out, corrected)
 		}
 	}
 
@@ -92,29 +97,35 @@ func (q *query) addCorrection(from string, to ...string) {
 // not if both belong to the same form as separate words, or if each of them has a meaning and
 // the joined word has none.
 func (v *Vocabulary) isDivided(tokens []Token, i int) bool {
-	a, b := tokens[i], tokens[i+1]
+	first, second := tokens[i], tokens[i+1]
+	areAdjacent := second.Gap == " " || second.Gap == "-"
 
-	joined := a.Word + b.Word
-	if b.Gap != " " && b.Gap != "-" || len(joined) < minDivided || !v.isKnown(joined) {
+	joined := first.Word + second.Word
+	if !areAdjacent || len(joined) < minDivided || !v.isKnown(joined) {
 		return false
 	}
 
+	// Look up the forms among the neighbours of the two words.
 	from := max(0, i-maxPhrase)
 	words := v.Words(tokens[from:min(len(tokens), i+1+maxPhrase)])
+	firstWord, secondWord := i-from, i-from+1 // the indexes of the two in words
 
-	var meanings [2]bool // of the parts
-	for j := range i - from + 2 {
+	var firstHasMeaning, secondHasMeaning bool
+	for j := range secondWord + 1 {
 		for _, m := range v.Matches(nil, words, j) {
+			hasBoth := m.Start <= firstWord && m.End > secondWord
 			switch {
-			case m.Start <= i-from && m.End > i-from+1:
+			case hasBoth:
 				return false
-			case m.Start >= i-from:
-				meanings[m.Start-(i-from)] = true
+			case m.Start == firstWord:
+				firstHasMeaning = true
+			case m.Start == secondWord:
+				secondHasMeaning = true
 			}
 		}
 	}
 
-	return !meanings[0] || !meanings[1] || v.Form(joined) != nil
+	return !firstHasMeaning || !secondHasMeaning || v.Form(joined) != nil
 }
 
 // minDivided is the minimum length of a word that is joined from two.
@@ -132,7 +143,8 @@ func (q *query) correctPhrases(tokens []Token, base int) []Token {
 			continue
 		}
 
-		if i > 0 && markers[tokens[i-1].Word] {
+		followsMarker := i > 0 && markers[tokens[i-1].Word] // such as "in", before a place
+		if followsMarker {
 			continue
 		}
 
@@ -149,7 +161,7 @@ func (q *query) correctPhrases(tokens []Token, base int) []Token {
 				break
 			}
 
-			tokens[i] = token
+			tokens[i] = token // not this word
 		}
 	}
 
@@ -166,11 +178,13 @@ const rareInPhrase = 10
 // isInPhrase reports whether token i is in a form of several words.
 func (v *Vocabulary) isInPhrase(tokens []Token, i int) bool {
 	from := max(0, i-maxPhrase)
+	word := i - from // the index of the token in words
 
 	words := v.Words(tokens[from:min(len(tokens), i+maxPhrase)])
-	for j := range i - from + 1 {
-		for _, m := range v.Matches(nil, words, j) {
-			if m.End > i-from && m.End-m.Start > 1 {
+	for start := range word + 1 {
+		for _, m := range v.Matches(nil, words, start) {
+			contains, hasSeveralWords := m.End > word, m.End-m.Start > 1
+			if contains && hasSeveralWords {
 				return true
 			}
 		}

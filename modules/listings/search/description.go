@@ -2,7 +2,7 @@ package search
 
 import "strings"
 
-// parseText finds the words of description and requirements.
+// parseText divides the description and the requirements into words.
 func (a *annotator) parseText() {
 	text := a.advert.Description
 	if len(a.advert.Requirements) > 0 {
@@ -21,6 +21,7 @@ func (a *annotator) parseText() {
 func (a *annotator) tagText() {
 	p := &a.text
 
+	// accepted has the kinds of concepts that are tagged.
 	accepted := [Filler + 1]bool{
 		Role: !a.has(Role), Specialty: true, Setting: true, Shift: !a.has(Shift), Experience: true,
 		Grade: !a.has(Grade), Contract: !a.has(Contract), Hours: !a.has(Hours),
@@ -35,6 +36,7 @@ func (a *annotator) tagText() {
 
 			p.found = append(p.found[:0], phrase{Match: m})
 			if c := a.meaning(p); c != nil && accepted[c.Kind] && a.tagPhrase(c, m) {
+				// Only the first role and the first grade count.
 				accepted[Role] = accepted[Role] && c.Kind != Role
 				accepted[Grade] = accepted[Grade] && c.Kind != Grade
 			}
@@ -75,13 +77,14 @@ func (a *annotator) tagPhrase(concept *Concept, m Match) bool {
 		return true
 	case Filler:
 		return false
-	case Specialty, Setting:
+	case Specialty, Setting: // are always tagged
 	case Grade:
 		if !isNumbered(concept, m.Form) && (m.End-m.Start < 2 || !a.isWanted(m.Start)) {
 			return false // doctors in training may be colleagues
 		}
 	default:
-		if m.End-m.Start < 2 || concept.Kind == Experience && a.isTaught(m.Start) {
+		isOneWord := m.End-m.Start == 1
+		if isOneWord || concept.Kind == Experience && a.isTaught(m.Start) {
 			return false
 		}
 	}

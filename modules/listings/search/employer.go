@@ -19,7 +19,9 @@ func EmployerKeys(company string) []string {
 	words := employerWords(Tokens(company))
 
 	var keys []string
-	for n := min(2, len(words)); n > 0 && n <= min(len(words), maxEmployerWords); n++ {
+
+	shortest, longest := min(2, len(words)), min(len(words), maxEmployerWords)
+	for n := max(1, shortest); n <= longest; n++ { // no keys if there are no words
 		keys = append(keys, keyEmployer+strings.Join(words[:n], " "))
 	}
 
@@ -51,6 +53,7 @@ type indexEmployers struct{ index Index }
 
 // HasEmployer implements Employers. Adverts past their deadline count too.
 func (e indexEmployers) HasEmployer(name string) bool {
+	// Keys returns the keys that begin with the text. The text itself is the first of them, if it is a key.
 	for key := range e.index.Keys(keyEmployer + name) {
 		return key == keyEmployer+name
 	}
@@ -58,21 +61,25 @@ func (e indexEmployers) HasEmployer(name string) bool {
 	return false
 }
 
-// employers returns the names of employers that begin at token i.
+// employers returns the readings of tokens as names of employers that begin at token i.
 func (r *run) employers(i int) (out []candidate) {
 	if r.Employers == nil || stopWords[r.tokens[i].Word] {
 		return nil
 	}
 
 	for end := i + 1; end <= min(len(r.tokens), i+maxEmployerWords); end++ {
-		if r.overlapsReserved(i, end) || end == i+1 && r.isForm(i) {
-			continue // pay, a distance, or one word with another meaning
+		isOneWord := end == i+1
+		hasOtherMeaning := r.overlapsReserved(i, end) || isOneWord && r.isForm(i) // pay, a distance, or a form
+
+		if hasOtherMeaning {
+			continue
 		}
 
 		name := strings.Join(employerWords(r.tokens[i:end]), " ")
 		if name == "" || !r.Employers.HasEmployer(name) {
-			if end > i+1 {
-				break // no longer name has this beginning either
+			// The index has the beginnings of names from two words on. So no longer name begins with these words.
+			if !isOneWord {
+				break
 			}
 
 			continue

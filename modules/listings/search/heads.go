@@ -5,8 +5,14 @@ import (
 	"strings"
 )
 
+// The head of a part of a title is the name of the job that it is about. The heads of the first part that has one
+// are the main roles: they get the level Head, or SecondChoice if the job is to become one or only close to it.
+// Other roles of the title get the level InTitle. Two roles are kin if they are of one family, such as two kinds of
+// nurses. A title is divided into alternatives, for example at slashes, and each of them has a head.
+
 // tagHeads tags the heads of a title and reports whether there is a main role.
 func (a *annotator) tagHeads(p *phrases) bool {
+	// A job in sales is the main role, whatever is sold to whom.
 	if i := slices.IndexFunc(p.found, p.isSales); i >= 0 {
 		a.add(p.found[i].concept, Head)
 		return true
@@ -19,7 +25,12 @@ func (a *annotator) tagHeads(p *phrases) bool {
 	skipQuestions := p.hasAnswer()
 	for _, alt := range p.alternatives() {
 		head := p.head(alt)
-		if head < 0 || skipQuestions && p.isQuestion(p.found[head].part) {
+		if head < 0 {
+			continue
+		}
+
+		isSkipped := skipQuestions && p.isQuestion(p.found[head].part)
+		if isSkipped {
 			continue
 		}
 
@@ -44,7 +55,8 @@ func (a *annotator) tagHeads(p *phrases) bool {
 			level = Head
 		}
 
-		if level < InTitle {
+		isMainRole := level < InTitle // the strongest levels come first
+		if isMainRole {
 			level = a.addLed(p, head, level)
 			a.addKin(p, alt.from, head, level)
 
@@ -76,10 +88,10 @@ func (p *phrases) isSales(f phrase) bool {
 	return f.isRole() && f.concept.ID == "commercial-role" && p.tokens[f.Start].Word == "sales" && p.isPart(f.Match)
 }
 
-// addLed tags the role before a head that leads: a health visitor team leader
-// is a health visitor, and the clinical lead of a physiotherapy team perhaps a
-// physiotherapist. It returns the level of the head. A profession before a word
-// such as team lead is the main role itself.
+// addLed tags the role that a head such as "team leader" leads. A health visitor team leader
+// is a health visitor, and the clinical lead of a physiotherapy team is perhaps a
+// physiotherapist. It returns the level of the head: level, unless a profession precedes a
+// mere word such as team lead. That profession is the main role then.
 func (a *annotator) addLed(p *phrases, head int, level Level) Level {
 	h := p.found[head].concept
 	if !h.Leads {
@@ -95,7 +107,9 @@ func (a *annotator) addLed(p *phrases, head int, level Level) Level {
 	}
 
 	led := p.found[head-1]
-	if h.Generic && a.isProfession(led.concept) {
+
+	isMereWord := h.Generic
+	if isMereWord && a.isProfession(led.concept) {
 		a.add(led.concept, level)
 		return SecondChoice
 	}
@@ -123,16 +137,17 @@ func (a *annotator) addLearned(p *phrases, f phrase) {
 		return
 	}
 
-	i := f.Start
-	for i < f.End && isLearning(p.tokens[i].Word, f.concept) {
-		i++
+	// The name of the profession begins after the words such as trainee.
+	start := f.Start
+	for start < f.End && isLearning(p.tokens[start].Word, f.concept) {
+		start++
 	}
 
-	if i == f.Start || i == f.End {
-		return
+	if start == f.Start || start == f.End {
+		return // one of the two is missing
 	}
 
-	if c := a.roleAt(p, i, f.End); c != nil && c.isNamed() && !a.isA(c, "student-role") {
+	if c := a.roleAt(p, start, f.End); c != nil && c.isNamed() && !a.isA(c, "student-role") {
 		a.add(c, SecondChoice)
 		a.tagGrade(learningGrade(p.tokens[f.Start].Word), InTitle)
 	}
@@ -161,7 +176,7 @@ func isLearning(word string, role *Concept) bool {
 }
 
 // addKin tags the roles that precede a head of the same family: an "LPN Wound Care Nurse"
-// is both.
+// is both. After a head that says little, such as nurse, they count as much as the head.
 func (a *annotator) addKin(p *phrases, from, head int, level Level) {
 	h := p.found[head].concept
 	for _, f := range p.found[from:head] {
@@ -205,8 +220,7 @@ const support = "healthcare-support"
 // isList reports whether a part of the title is in brackets or names nothing
 // but roles.
 func (p *phrases) isList(part int) bool {
-	first := -1
-	last := -1
+	first, last := -1, -1 // the first and the last phrase of the part
 
 	hasRolesOnly := true
 	for i, f := range p.found {
@@ -244,7 +258,7 @@ func (a *annotator) completed(p *phrases, head int) *Concept {
 
 	noun := p.tokens[h.Start:h.End]
 	switch {
-	case a.isClerical(h.concept):
+	case a.isClerical(h.concept): // such as the clerk of "admin clerk"
 		noun = noun[len(noun)-1:]
 	case !h.concept.isUnspecific():
 		return h.concept
@@ -378,12 +392,18 @@ func (a *annotator) readGrades(p *phrases) {
 func (a *annotator) professionOf(p *phrases) *Concept {
 	i := slices.IndexFunc(p.found, func(f phrase) bool { return f.concept != nil && f.concept.Kind == Specialty })
 
-	doctor := a.v.byID["doctor"]
-	if i < 0 || doctor == nil || a.v.hasComposite(doctor, p.found[i].concept) {
+	doctor := a.v.byID["doctor"] // nil if an operator has replaced the vocabulary
+	if i < 0 || doctor == nil {
 		return nil
 	}
 
 	specialty := p.found[i].concept
+
+	// If there is a name for a doctor in the specialty, such as urologist, it is one of doctors.
+	if a.v.hasComposite(doctor, specialty) {
+		return nil
+	}
+
 	if c := a.ownProfession(specialty, doctor); c != nil {
 		return c
 	}
@@ -402,7 +422,8 @@ func (a *annotator) professionOf(p *phrases) *Concept {
 const sameProfession = .9
 
 // ownProfession returns the profession of a specialty in which no doctors
-// specialize, or nil.
+// specialize, or nil. A composite is a role that stands for a doctor in a specialty,
+// such as urologist.
 func (a *annotator) ownProfession(specialty, doctor *Concept) *Concept {
 	i := slices.IndexFunc(specialty.Related, func(l Link) bool { return l.To.Kind == Role && l.Strength >= sameProfession })
 	if i < 0 || specialty.Related[i].To.IsA(doctor) || a.v.hasComposite(doctor, specialty) {

@@ -2,7 +2,9 @@ package search
 
 import "slices"
 
-// Keys returns the keys by which a document with the annotation is found.
+// Keys returns the keys by which a document with the annotation is found. A key consists of a prefix, for the kind of
+// concept and the level at which the advert names it, and the id of the concept. The level is the place in the advert,
+// such as the title.
 func (a *Annotation) Keys() []string {
 	keys := make([]string, 0, len(a.Tags)+4)
 	for i := range a.Tags {
@@ -41,7 +43,7 @@ func (a *Annotation) Keys() []string {
 // mainRoles returns the number of main roles that the title names.
 func (a *Annotation) mainRoles() (n int) {
 	for i := range a.Tags {
-		if t := &a.Tags[i]; t.Level == Head && t.Named {
+		if t := &a.Tags[i]; t.Level == Head && t.Named { // the roles above a main role have the level too
 			n++
 		}
 	}
@@ -80,7 +82,7 @@ func PlaceKeys(p *Place, remote bool) []string {
 		if p != nil {
 			keys = append(keys, keyRemote+p.Country)
 		} else {
-			keys = append(keys, keyRemote+"*")
+			keys = append(keys, keyRemote+"*") // in any country
 		}
 	}
 

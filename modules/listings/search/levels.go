@@ -6,6 +6,11 @@ import (
 	"strings"
 )
 
+// A slot is a part of a query, such as the role. Its levels are the ways in which an advert can satisfy it, each with
+// a condition on the keys and words of the advert and with a cost, which is higher the less the advert fits. An
+// advert has the first level whose condition it meets. It is an exact hit if this level is exact in each slot, and
+// else a relaxed hit, which is only shown after all exact ones.
+
 // level is a SlotLevel together with how a document satisfies the slot at this level.
 type level struct {
 	SlotLevel
@@ -59,16 +64,20 @@ func anyKey(prefix string, concepts []*Concept) Expr {
 // role returns the levels of a term for roles: the main role, then roles that the advert names elsewhere, and
 // then related roles.
 func (b *planner) role(term *Term) []level {
-	head := anyKey(keyRoleHead, term.Concepts)
-	if term.either != nil {
+	head := anyKey(keyRoleHead, term.Concepts) // the role is a main role of the advert
+
+	// Of alternatives such as "urologist or nurse", an advert must have all concepts of one.
+	hasComposite := term.either != nil
+	if hasComposite {
 		head = Or(each(term.either, func(all []*Concept) Expr { return And(each(all, isMain)...) })...)
 	}
 
+	// In another order than relevance, adverts for the first role of the query precede the others.
 	if b.First == nil {
 		b.First = &head
 	}
 
-	if term.either != nil {
+	if hasComposite {
 		return []level{exact(0, HowTitle, head)}
 	}
 
@@ -83,12 +92,14 @@ func (b *planner) role(term *Term) []level {
 		exact(costRoleText, HowText, anyKey(keyRoleText, term.Concepts)),
 		exact(costSecond, HowTitle, anyKey(keyRoleSecond, term.Concepts)),
 	}
-	if !hasBroad(term.Concepts) {
+	if !hasBroad(term.Concepts) { // a word such as doctor elsewhere in a title says little
 		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, term.Concepts), Not(HasKey(keyRoleHead+nonClinical)))))
 	}
 
 	out = append(out, composed(term.Concepts)...)
-	if term.Concepts[0].ID != doctor && b.specMissing() == costSpecBroad && b.has(SlotSpecialty) {
+
+	isBroadInSpecialty := b.specMissing() == costSpecBroad && b.has(SlotSpecialty)
+	if isBroadInSpecialty && term.Concepts[0].ID != doctor { // such as "radiology nurse"
 		out = append(out, relaxed(costOtherRole, HowRelated, b.othersInSpecialty()))
 	}
 
@@ -150,7 +161,8 @@ func professions(specialties []*Concept) (out []*Concept) {
 }
 
 // relatedLevels returns levels for the siblings, parents and related concepts of the given
-// concepts, and for the concepts in others. The weaker the relation, the higher is the cost.
+// concepts, and for the concepts in others. Adverts have these concepts as keys with the prefix.
+// The cost is step for no relation at all, and lower the stronger the relation is.
 func relatedLevels(concepts []*Concept, others []Link, prefix string, step float64) []level {
 	strengths := map[*Concept]float64{}
 	addStrength := func(c *Concept, strength float64) {
@@ -165,7 +177,8 @@ func relatedLevels(concepts []*Concept, others []Link, prefix string, step float
 		}
 
 		for _, p := range c.Parents {
-			if !p.To.Broad || c.Kind == Specialty {
+			isClose := !p.To.Broad || c.Kind == Specialty
+			if isClose {
 				addStrength(p.To, kinStrength*p.Strength)
 			}
 		}
@@ -210,7 +223,9 @@ func (b *planner) specialty(t *Term) []level {
 		relaxed(costSpecText, HowText, anyKey(keySpecText, t.Concepts)),
 	}
 
-	out = append(out, relatedLevels(t.Concepts, nil, keySpecTitle, .8*costStep)...)
+	const step = .8 * costStep // another specialty matters less than another role
+
+	out = append(out, relatedLevels(t.Concepts, nil, keySpecTitle, step)...)
 	if b.has(SlotRole) { // without a role the specialty is the main term
 		out = append(out, relaxed(b.specMissing(), HowMissing, All()))
 	}
@@ -246,9 +261,12 @@ func (b *planner) detail(term *Term) []level {
 		}
 	}
 
-	met := []level{exact(0, HowField, anyKey(term.Slot+":", term.Concepts))}
-	if term.Slot == SlotSetting { // a description may name others
-		met = []level{exact(0, HowField, anyKey(keySettingField, term.Concepts)), exact(costSettingText, HowText, met[0].Expr)}
+	anywhere := anyKey(term.Slot+":", term.Concepts)
+
+	met := []level{exact(0, HowField, anywhere)}
+	if term.Slot == SlotSetting { // a description may also name settings other than that of the job
+		inField := anyKey(keySettingField, term.Concepts)
+		met = []level{exact(0, HowField, inField), exact(costSettingText, HowText, anywhere)}
 	}
 
 	if !b.has(SlotRole) { // it is the main term, alone or with a specialty
@@ -270,15 +288,17 @@ func (b *planner) detail(term *Term) []level {
 // detailCost reduces the cost of a detail, so that the costs of all details together do not
 // exceed maxDetails.
 func (b *planner) detailCost(cost int) int {
-	n := len(b.terms(SlotGrade, SlotExperience, SlotContract, SlotHours, SlotShift, SlotSetting))
-	return min(cost, max(1, cost*maxDetails/(costContradicts*max(n, 1))))
+	details := len(b.terms(SlotGrade, SlotExperience, SlotContract, SlotHours, SlotShift, SlotSetting))
+	highestSum := costContradicts * max(details, 1)
+
+	return min(cost, max(1, cost*maxDetails/highestSum))
 }
 
 // place returns the levels of a term for places: at the place, remote work, and then ever larger distances.
 func (b *planner) place(term *Term) []level {
-	each := func(f func(p Place) Expr) Expr { return Or(each(term.Places, f)...) }
+	anyPlace := func(f func(p Place) Expr) Expr { return Or(each(term.Places, f)...) }
 	within := func(factor float64) Expr {
-		return each(func(p Place) Expr {
+		return anyPlace(func(p Place) Expr {
 			switch p.Kind {
 			case Town:
 				return IsWithin(Point{p.Lat, p.Lon}, factor*b.radius)
@@ -286,24 +306,24 @@ func (b *planner) place(term *Term) []level {
 				return IsWithin(Point{p.Lat, p.Lon}, factor*regionRadius)
 			}
 
-			return Or()
+			return Or() // nothing is near a country
 		})
 	}
 
 	return []level{
-		exact(0, HowField, each(func(p Place) Expr { return PlaceExpr(p, b.radius) })),
-		exact(costRemote, HowField, each(func(p Place) Expr { return Or(HasKey(keyRemote+p.Country), HasKey(keyRemote+"*")) })),
+		exact(0, HowField, anyPlace(func(p Place) Expr { return PlaceExpr(p, b.radius) })),
+		exact(costRemote, HowField, anyPlace(func(p Place) Expr { return Or(HasKey(keyRemote+p.Country), HasKey(keyRemote+"*")) })),
 		relaxed(costNearby, HowNearby, within(2.5)),
 		relaxed(costFar, HowNearby, within(5)),
 		relaxed(costNamed, HowText, HasPhrase(term.Words...)),
-		relaxed(costSameRegion, HowNearby, each(func(p Place) Expr {
+		relaxed(costSameRegion, HowNearby, anyPlace(func(p Place) Expr {
 			if p.Kind != Town || p.Region == "" {
-				return Or()
+				return Or() // matches nothing
 			}
 
 			return HasKey(keyRegion + p.Country + "/" + p.Region)
 		})),
-		relaxed(costSameCountry, HowMissing, each(func(p Place) Expr { return HasKey(keyCountry + p.Country) })),
+		relaxed(costSameCountry, HowMissing, anyPlace(func(p Place) Expr { return HasKey(keyCountry + p.Country) })),
 	}
 }
 
@@ -339,14 +359,17 @@ func (b *planner) word(t *Term) []level {
 		title, anywhere = Or(title, HasTitlePrefix(t.Words[0])), Or(anywhere, HasPrefix(t.Words[0]))
 	}
 
-	n := 0
+	freeWords := 0 // at least this one
 	for i := range b.understanding.Terms {
 		if b.understanding.Terms[i].Slot == SlotWord {
-			n++
+			freeWords++
 		}
 	}
 
-	return []level{exact(0, HowTitle, title), exact(max(1, costWordInText/n), HowText, anywhere)}
+	// All free words together cost about as much as one.
+	cost := max(1, costWordInText/freeWords)
+
+	return []level{exact(0, HowTitle, title), exact(cost, HowText, anywhere)}
 }
 
 // modifier returns the levels of a role that only describes another role, such as "nurse" in

@@ -11,8 +11,10 @@ func splitNumbers(tokens []Token) []Token {
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
 
-		before, after, ok := strings.Cut(t.Word, "/")
-		if !ok || !digit(before[0]) || t.Word == "24/7" { // F/T is one word, 24/7 a pattern of shifts
+		before, after, hasSlash := strings.Cut(t.Word, "/")
+		isSeries := hasSlash && digit(before[0]) // F/T is one word
+
+		if !isSeries || t.Word == "24/7" { // a pattern of shifts
 			continue
 		}
 
@@ -33,12 +35,16 @@ func (a *annotator) series(p *phrases, level Level) {
 
 		a.tagGrade(name+number, level)
 
-		last := number
-		if p.tokens[next-1].Word != number && strings.HasSuffix(p.tokens[next-1].Word, "+") {
-			a.tagRange(name, last, "9", level) // ST3+: every higher grade that the vocabulary has
+		// ST3+ means every higher grade that the vocabulary has.
+		numbered := p.tokens[next-1].Word
+		if numbered != number && strings.HasSuffix(numbered, "+") {
+			const highest = "9"
+			a.tagRange(name, number, highest, level)
+
 			continue
 		}
 
+		last := number
 		for next < len(p.tokens) {
 			link, end := linkAt(p.tokens, next)
 			if end == next || end > len(p.tokens) {
@@ -100,7 +106,7 @@ func linkAt(tokens []Token, i int) (string, int) {
 	return "", i
 }
 
-// tagRange tags the grades between two numbers.
+// tagRange tags the grades whose numbers, of one digit, are above from and at most to.
 func (a *annotator) tagRange(name, from, to string, level Level) {
 	if from == "" || to == "" {
 		return

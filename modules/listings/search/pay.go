@@ -18,9 +18,20 @@ const (
 )
 
 // payPattern matches an amount of money, or two, and the period: "£20 an hour",
-// "35k-40k", "$90,000 per year", "60ph".
+// "35k-40k", "$90,000 per year", "60ph". Its groups are numbered below.
 var payPattern = regexp.MustCompile(
 	`(?i)([£$€])?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?(?:p([hdwa])\b|\b)(?:\s?(?:-|–|to)\s?[£$€]?\s?(\d[\d,]*(?:\.\d+)?)\s?(k)?\b)?(?:\s?\+)?(?:(?:\s*/\s?|\s*\bper\s+|\s*\ban?\s+|\s*p[./]?)(hour|hr|h|day|d|week|wk|w|month|year|annum|yr|a)\b)?`,
+)
+
+// The groups of payPattern. Groups that are not in a text are empty.
+const (
+	groupCurrency      = iota + 1 // the sign
+	groupLow                      // the first amount
+	groupLowThousands             // k
+	groupShortPeriod              // the h of 60ph
+	groupHigh                     // the second amount
+	groupHighThousands            // k
+	groupPeriod                   // such as hour
 )
 
 // payMarker matches the words before an amount. Its group matches if the amount is a maximum.
@@ -31,7 +42,7 @@ var payMarker = regexp.MustCompile(
 // currencies maps the signs of currencies to their codes.
 var currencies = map[string]string{"£": "GBP", "$": "USD", "€": "EUR"}
 
-// findPay reads the amounts of money in the run.
+// findPay reads the amounts of money in the run, whose words are reserved: they have no other meaning.
 func (r *run) findPay(text string) {
 	for _, m := range payPattern.FindAllStringSubmatchIndex(text, -1) {
 		group := func(i int) string {
@@ -42,26 +53,31 @@ func (r *run) findPay(text string) {
 			return text[m[2*i]:m[2*i+1]]
 		}
 
-		if m[4] > 0 && isAlphanumeric(text[m[4]-1]) {
+		if start := m[2*groupLow]; start > 0 && isAlphanumeric(text[start-1]) {
 			continue // the 2 of F2
 		}
 
-		currency := currencies[group(1)]
-		marker := payMarker.FindStringSubmatchIndex(text[:m[0]])
+		currency := currencies[group(groupCurrency)]
+		period := group(groupShortPeriod) + group(groupPeriod)
+		marker := payMarker.FindStringSubmatchIndex(text[:m[0]]) // a word such as "over" before the amount
 
-		period := group(4) + group(7)
-		if marker == nil && currency == "" && group(3)+group(6)+period == "" {
+		isMoney := marker != nil || currency != "" || period != "" || group(groupLowThousands)+group(groupHighThousands) != ""
+		if !isMoney {
 			continue // some other number
 		}
 
-		low, ok := amount(group(2), group(3))
-		if !ok || currency == "" && low < minYearly && (period == "a" || period == "year") {
-			continue // 10 PAs are programmed activities, and 1 year is experience
+		low, ok := amount(group(groupLow), group(groupLowThousands))
+		isByYear := period == "a" || period == "year"
+
+		// 10 PAs are programmed activities, and 1 year is experience.
+		isTooLow := isByYear && currency == "" && low < minYearly
+		if !ok || isTooLow {
+			continue
 		}
 
-		high := 0.0
-		if group(5) != "" {
-			high, ok = amount(group(5), group(6))
+		high := 0.0 // no maximum
+		if group(groupHigh) != "" {
+			high, ok = amount(group(groupHigh), group(groupHighThousands))
 			if !ok || high < low {
 				continue // no range
 			}
@@ -70,7 +86,9 @@ func (r *run) findPay(text string) {
 		from := m[0]
 		if marker != nil {
 			from = marker[0]
-			if marker[2] >= 0 && high == 0 {
+
+			isMaximum := marker[2] >= 0 // "up to £20"
+			if isMaximum && high == 0 {
 				low, high = 0, low
 			}
 		}

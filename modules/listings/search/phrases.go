@@ -5,23 +5,28 @@ import (
 	"strings"
 )
 
+// A form is a name of a concept of the vocabulary. A title is divided into parts at breaks, such as commas and
+// dashes. A cover of a part reads each of its words as belonging to one form or as unknown, and costs are assigned
+// to covers, so that the cheapest one is the likeliest reading. The head of a part is the name of the job that it
+// is about: usually the last one, as in "Optometry Receptionist".
+
 // phrases is a text divided into forms of the vocabulary.
 type phrases struct {
 	tokens []Token
-	words  Words
-	caps   bool   // all letters of the text are capitals
-	tail   string // the text after the last token
-	found  []phrase
+	words  Words    // the tokens with their numbers in the vocabulary
+	caps   bool     // all letters of the text are capitals
+	tail   string   // the text after the last token
+	found  []phrase // in the order of the text
 }
 
-// phrase is one form in a text.
+// phrase is one form in a text: the words from Start to End, exclusive.
 type phrase struct {
 	Match
 	concept *Concept // nil if the form has no meaning in this context
-	part    int      // of the text, counted at breaks
+	part    int      // the number of the part of the text, from 0
 }
 
-// parse divides a short text into forms.
+// parse divides a short text, such as a title, into forms.
 func (a *annotator) parse(p *phrases, text string) {
 	p.tokens = splitNumbers(AppendTokens(p.tokens[:0], text))
 	p.words = a.v.appendWords(p.words[:0], p.tokens)
@@ -50,7 +55,7 @@ func (a *annotator) parse(p *phrases, text string) {
 	p.dropConjunctions()
 }
 
-// The costs of covering a word or a phrase.
+// The costs of covering an unknown word or a form.
 const (
 	phraseCost  = 1.0
 	genericCost = 1.9 // a noun such as assistant alone
@@ -61,44 +66,52 @@ const (
 	slashCost     = .1 // of a form that reaches over a slash
 )
 
-// step is the cheapest way to cover the words before it.
+// step is the cheapest way to cover the first words of a part.
 type step struct {
 	cost  float64
-	match Match // the last phrase, or none for an unknown word
+	match Match // the last form of the cover, or none if the last word is unknown
 }
 
-// cover appends the cheapest cover of a part with forms to p.found. Among equal
-// ones the last phrase is the longest, since English compounds end in their
-// head.
+// cover appends the forms of the cheapest cover of a part to p.found. The part consists of the words from and to,
+// exclusive, and has the number part. Among equal covers, it takes the one whose last form is the longest, since
+// English compounds end in their head.
 func (a *annotator) cover(p *phrases, from, to, part int) {
+	// best has, for each number of words, the cheapest way to cover so many words. No way is known at first.
+	tooMuch := unknownCost * float64(to-from+1)
+
 	a.steps = append(a.steps[:0], step{})
-	for i := from; i < to; i++ {
-		a.steps = append(a.steps, step{cost: unknownCost * float64(to-from+1)})
+	for range to - from {
+		a.steps = append(a.steps, step{cost: tooMuch})
 	}
 
 	best := a.steps
 	for i := from; i < to; i++ {
-		here := best[i-from].cost
-		if c := here + unknownCost; c < best[i-from+1].cost {
-			best[i-from+1] = step{cost: c}
+		costBefore := best[i-from].cost
+
+		asUnknown := costBefore + unknownCost
+		if next := &best[i+1-from]; asUnknown < next.cost {
+			*next = step{cost: asUnknown}
 		}
 
 		a.matches = a.v.Matches(a.matches[:0], p.words, i)
 		for _, m := range a.matches {
-			b, c := &best[m.End-from], here+p.cost(m)
-			isLonger := m.End-m.Start > b.match.End-b.match.Start
+			known, cost := &best[m.End-from], costBefore+p.cost(m)
+			isLonger := m.End-m.Start > known.match.End-known.match.Start
 
-			isBetter := c < b.cost || c == b.cost && isLonger
+			isBetter := cost < known.cost || cost == known.cost && isLonger
 			if isBetter && p.mayMatch(m) && !a.hidesRole(p, m) {
-				*b = step{cost: c, match: m}
+				*known = step{cost: cost, match: m}
 			}
 		}
 	}
 
+	// Follow the steps back from the last word. The forms are found in reverse order.
 	first := len(p.found)
 	for i := to; i > from; {
 		m := best[i-from].match
-		if m.Form == nil {
+
+		isUnknown := m.Form == nil
+		if isUnknown {
 			i--
 			continue
 		}
@@ -110,8 +123,8 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 	slices.Reverse(p.found[first:])
 }
 
-// hidesRole reports whether a form is the name of a role with another one before
-// or after a slash, which is a role of its own in an advert: "HCA/phlebotomist".
+// hidesRole reports whether a form contains a slash between the names of two roles, of which it means only one.
+// In an advert both are meant: "HCA/phlebotomist".
 func (a *annotator) hidesRole(p *phrases, m Match) bool {
 	slash := m.Start + 1
 	for slash < m.End && p.words[slash].gap != gapSlash {
@@ -127,7 +140,8 @@ func (a *annotator) hidesRole(p *phrases, m Match) bool {
 		return false
 	}
 
-	if !before.isNamed() || !after.isNamed() || before.IsKin(after) {
+	areDifferentJobs := before.isNamed() && after.isNamed() && !before.IsKin(after)
+	if !areDifferentJobs {
 		return false
 	}
 
@@ -139,13 +153,16 @@ func (a *annotator) hidesRole(p *phrases, m Match) bool {
 // roleAt returns the role that the words from and to, exclusive, name, or nil.
 func (a *annotator) roleAt(p *phrases, from, to int) *Concept {
 	a.inner = a.v.Matches(a.inner[:0], p.words[:to], from)
-
-	n := len(a.inner)
-	if n == 0 || a.inner[n-1].End < to || !p.mayMatch(a.inner[n-1]) {
+	if len(a.inner) == 0 {
 		return nil
 	}
 
-	if c := a.inner[n-1].Form.likeliest(); c.Kind == Role {
+	longest := a.inner[len(a.inner)-1]
+	if longest.End < to || !p.mayMatch(longest) {
+		return nil
+	}
+
+	if c := longest.Form.likeliest(); c.Kind == Role {
 		return c
 	}
 
@@ -157,7 +174,7 @@ func (m Match) cost() float64 {
 	switch c := m.Form.likeliest(); {
 	case c.Generic:
 		return genericCost
-	case c.Same != nil && len(c.Implied) > 0:
+	case c.Same != nil && len(c.Implied) > 0: // a role that is another one with a specialty or grade
 		return compositeCost
 	}
 
@@ -177,7 +194,7 @@ func (p *phrases) cost(m Match) float64 {
 }
 
 // mayMatch reports whether a form counts in adverts, with the capitals that the
-// text has.
+// text has. An abbreviation such as OR or IT is another word in lower case.
 func (p *phrases) mayMatch(m Match) bool {
 	if m.Form.likeliest().Kind == Filler || p.isNegated(m) || p.isUnit(m) {
 		return false
@@ -284,23 +301,23 @@ func (p *phrases) kindsBeside(i, step int) []Kind {
 
 // isQuestion reports whether a question mark follows the part.
 func (p *phrases) isQuestion(part int) bool {
-	last := -1
+	next := -1 // the token after the last phrase of the part
 	for _, f := range p.found {
 		if f.part == part {
-			last = f.End
+			next = f.End
 		}
 	}
 
-	if last < 0 {
+	if next < 0 { // the part has no phrase
 		return false
 	}
 
-	for ; last < len(p.tokens); last++ {
-		if strings.Contains(p.tokens[last].Gap, "?") {
+	for ; next < len(p.tokens); next++ {
+		if strings.Contains(p.tokens[next].Gap, "?") {
 			return true
 		}
 
-		if p.words[last].gap == gapBreak {
+		if p.words[next].gap == gapBreak { // the part ends
 			return false
 		}
 	}
@@ -314,38 +331,39 @@ func (p *phrases) hasAnswer() bool {
 	return slices.ContainsFunc(p.found, func(f phrase) bool { return f.isRole() && !p.isQuestion(f.part) })
 }
 
-// span is a part of a title, as ranges of phrases and of words without their ends.
+// span is one of the alternatives of a title, as two ranges, whose ends do not belong to them.
 type span struct {
-	from, to   int // phrases
-	start, end int // words
+	from, to   int // of phrases, as indexes of phrases.found
+	start, end int // of words
 }
 
 // alternatives divides the parts of a title at slashes and "or", and at an
 // "and" between two job names.
 func (p *phrases) alternatives() []span {
-	var out []span
+	var alternatives []span
 
-	current := span{}
-	for i, w := 0, 0; w < len(p.words); w++ {
-		for i < len(p.found) && p.found[i].End <= w {
-			i++
+	current, next := span{}, 0 // next is the first phrase that ends after word w
+	for w := range p.words {
+		for next < len(p.found) && p.found[next].End <= w {
+			next++
 		}
 
-		isInPhrase := i < len(p.found) && p.found[i].Start < w
+		isInPhrase := next < len(p.found) && p.found[next].Start < w
 		if w == 0 || isInPhrase {
 			continue
 		}
 
-		if p.words[w].gap != gapNone || p.joins(w, i) {
-			current.to, current.end = i, w
-			out = append(out, current)
-			current = span{from: i, start: w}
+		beginsAlternative := p.words[w].gap != gapNone || p.joins(w, next)
+		if beginsAlternative {
+			current.to, current.end = next, w
+			alternatives = append(alternatives, current)
+			current = span{from: next, start: w}
 		}
 	}
 
 	current.to, current.end = len(p.found), len(p.words)
 
-	return append(out, current)
+	return append(alternatives, current)
 }
 
 // isTraining reports whether an alternative names the post of a trainee, or the next part
@@ -379,7 +397,7 @@ func (p *phrases) namesTrainee(f phrase) bool {
 // joins reports whether word w, before phrase next, joins alternatives.
 func (p *phrases) joins(w, next int) bool {
 	if next < len(p.found) && p.found[next].Start == w {
-		return false
+		return false // the word belongs to a phrase, such as the operating room
 	}
 
 	switch p.tokens[w].Word {
@@ -417,12 +435,13 @@ func (f *phrase) isRole() bool { return f.concept != nil && f.concept.Kind == Ro
 func (p *phrases) head(alt span) int {
 	head := -1
 	for i := alt.from; i < alt.to; i++ {
-		from := alt.start
+		wordsBefore := alt.start
 		if i > alt.from {
-			from = p.found[i-1].End
+			wordsBefore = p.found[i-1].End
 		}
 
-		if head >= 0 && p.hasPreposition(from, p.found[i].Start) {
+		// What follows a preposition only describes the job: "Secretary to the Medical Director".
+		if head >= 0 && p.hasPreposition(wordsBefore, p.found[i].Start) {
 			break
 		}
 

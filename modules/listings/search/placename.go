@@ -6,6 +6,10 @@ import (
 	"unicode"
 )
 
+// A candidate is a possible reading of neighbouring words of a query, here as the name of a place. A marker is a word
+// or comma before a name that makes it likely to be one: "in Reading" means the town. Names without a marker are only
+// read as places if they are those of large places and have no other meaning.
+
 // markers are the words before a place.
 var markers = map[string]bool{"in": true, "near": true, "at": true, "around": true, "by": true, "within": true, "from": true}
 
@@ -15,8 +19,11 @@ func (r *run) places(i int) (out []candidate) {
 		return nil
 	}
 
-	first, marked := i, false
-	if w := r.tokens[i].Word; markers[w] || w == "of" && i > 0 && distanceUnits[r.tokens[i-1].Word] {
+	word := r.tokens[i].Word
+	endsDistance := word == "of" && i > 0 && distanceUnits[r.tokens[i-1].Word] // 5 miles of Leeds
+
+	first, marked := i, false // the first token of the name
+	if markers[word] || endsDistance {
 		first, marked = i+1, true
 	}
 
@@ -36,22 +43,26 @@ func (r *run) places(i int) (out []candidate) {
 
 		// A month alone is no town, and neither is a village whose name is an everyday word. Other words need a
 		// marker, or must be the name of a place that is large enough.
-		if !ok || end-first == 1 && months[r.tokens[first].Word] ||
-			end-first == 1 && commonPlaces[r.tokens[first].Word] && p.Kind == Town && p.Population < minTown ||
-			!marked && !r.isPlaceName(first, end, p) {
+		name, isOneWord := r.tokens[first].Word, end-first == 1
+		isMonth := isOneWord && months[name]
+		isCommonWord := isOneWord && commonPlaces[name] && p.Kind == Town && p.Population < minTown
+
+		if !ok || isMonth || isCommonWord || !marked && !r.isPlaceName(first, end, p) {
 			continue
 		}
 
-		if corrected != "" && !marked && r.Words.beginsWord(r.tokens[first].Word) {
-			continue // cardi is not Cardiff
+		// Such as cardi, which begins cardiology and is not Cardiff.
+		isOtherBeginning := corrected != "" && !marked && r.Words.beginsWord(name)
+		if isOtherBeginning {
+			continue
 		}
 
-		s := candidate{start: i, end: end, cost: costPlace, term: Term{Slot: SlotPlace, Places: []Place{p}}, corrected: corrected}
+		c := candidate{start: i, end: end, cost: costPlace, term: Term{Slot: SlotPlace, Places: []Place{p}}, corrected: corrected}
 		if marked {
-			s.cost = costMarkedPlace
+			c.cost = costMarkedPlace
 		}
 
-		out = append(out, s)
+		out = append(out, c)
 	}
 
 	return out
@@ -59,15 +70,18 @@ func (r *run) places(i int) (out []candidate) {
 
 // resolvePlace finds the place that the tokens name. A single word that no advert
 // contains may be the beginning of a name or misspelt: "bright" is Brighton and
-// "edinburg" Edinburgh if adverts contain them.
+// "edinburg" Edinburgh if adverts contain them. In this case it also returns the
+// name that the word is corrected to.
 func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) {
 	p, ok = r.namedPlace(start, end)
 	word := r.tokens[start].Word
 
 	// Only an unknown word of some length is completed or corrected, and only once for a query.
-	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) ||
-		r.Words == nil ||
-		r.hasCorrectPlaces {
+	isTooShort := len(word) <= minUnfinished
+	hasOtherMeaning := ok && p.Kind != Town || r.Vocabulary.isKnown(word)
+	mayCorrect := r.Words != nil && !r.hasCorrectPlaces
+
+	if end-start > 1 || isTooShort || hasDigit(word) || hasOtherMeaning || !mayCorrect {
 		return p, "", ok
 	}
 
@@ -82,18 +96,25 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 		}
 	}
 
-	if other, found := r.Places.Correct(r.placeName(start, end)); found && !strings.EqualFold(other.Name, word+"s") &&
-		(!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
-		return other, other.Name, true
+	other, found := r.Places.Correct(r.placeName(start, end))
+	if !found || strings.EqualFold(other.Name, word+"s") { // a name without its s is another word
+		return p, "", ok
 	}
 
-	return p, "", ok
+	// A name that the gazetteer knows is only replaced by one that adverts contain.
+	if ok && lexicon.Frequency(lastWord(other.Name)) == 0 {
+		return p, "", ok
+	}
+
+	return other, other.Name, true
 }
 
 // namedPlace finds the place with the name that the tokens are.
 func (r *run) namedPlace(start, end int) (Place, bool) {
 	name := r.placeName(start, end)
-	if start > 0 && end == start+1 && end == len(r.tokens) && stateCodes[name] {
+
+	isLastWord := start > 0 && end == start+1 && end == len(r.tokens)
+	if isLastWord && stateCodes[name] { // the gazetteer knows codes in capitals
 		name = strings.ToUpper(name)
 	}
 
@@ -107,8 +128,12 @@ func (r *run) namedPlace(start, end int) (Place, bool) {
 	}
 
 	if _, city, qualified := strings.Cut(name, ","); ok && qualified {
-		// A suburb that is not known: here it may be any other word.
-		if in, found := r.Places.Resolve(strings.TrimSpace(city)); found && in.Kind == p.Kind && in.Lat == p.Lat && in.Lon == p.Lon {
+		in, found := r.Places.Resolve(strings.TrimSpace(city))
+
+		// For a suburb that it does not know, the gazetteer returns the city. Here the word before the city may be
+		// any other one.
+		isUnknownSuburb := found && in.Kind == p.Kind && in.Lat == p.Lat && in.Lon == p.Lon
+		if isUnknownSuburb {
 			return Place{}, false
 		}
 	}
@@ -135,25 +160,22 @@ func (r *run) atHome(start, end int, p Place) Place {
 		return p
 	}
 
-	best, home := p, isHome(p.Country)
-
-	weight := r.weightOf(p)
+	best, bestWeight, isBestHome := p, r.weightOf(p), isHome(p.Country)
 	for _, country := range homes {
 		other, ok := r.Places.Resolve(name + ", " + country)
 		if !ok || other.Kind != Town || other.Population < wellKnown {
 			continue
 		}
 
-		if w := r.weightOf(other); !home || w > weight {
-			best = other
-			weight = w
-			home = true
+		if w := r.weightOf(other); !isBestHome || w > bestWeight {
+			best, bestWeight, isBestHome = other, w, true
 		}
 	}
 
 	return best
 }
 
+// isHome reports whether the country, given by its code, is one of homes.
 func isHome(country string) bool { return country == "GB" || country == "IE" || country == "US" }
 
 // preferredAtHome is the factor by which an American town must be larger than its
@@ -219,9 +241,7 @@ func (r *run) completePlace(word string) (best Place, ok bool) {
 		}
 
 		if p, found := r.Places.Resolve(name); found && (p.Kind != Town || p.Population >= wellKnown) {
-			best = p
-			most = n
-			ok = true
+			best, most, ok = p, n, true
 		}
 	}
 
@@ -250,27 +270,32 @@ func (r *run) placeName(start, end int) string {
 // isPlaceName reports whether words without a marker before them mean the place of that name. The
 // place must be large enough, and the words must have no other meaning.
 func (r *run) isPlaceName(start, end int, p Place) bool {
-	if end-start == 1 {
+	words := end - start
+	if words == 1 {
 		word := r.tokens[start].Word
-		if p.Kind == Town && (len(word) < 3 && !shortPlaces[word] || r.isForm(start) || commonPlaces[word] && !isLargeAtHome(p)) {
-			return false
-		}
-
 		if p.Kind != Town { // short codes of regions and countries are usually other words
 			return len(word) > 3 || word == "uk" || word == "usa" || stateCodes[word]
 		}
+
+		isTooShort := len(word) < 3 && !shortPlaces[word]
+		isOtherWord := r.isForm(start) || commonPlaces[word] && !isLargeAtHome(p)
+
+		if isTooShort || isOtherWord {
+			return false
+		}
 	}
 
+	// A postcode has digits. The more words a name has, the less likely it is to mean something else.
 	switch {
 	case p.Kind != Town, hasDigit(r.tokens[start].Word):
 		return true
 	case p.Country == "GB" || p.Country == "IE":
-		return p.Population >= minTown/(end-start)
+		return p.Population >= minTown/words
 	case englishSpeaking[p.Country]:
-		return p.Population >= minTownOutsideUK/(end-start)
+		return p.Population >= minTownOutsideUK/words
 	}
 
-	return p.Population >= minTownAbroad/(end-start)
+	return p.Population >= minTownAbroad/words
 }
 
 // englishSpeaking are the countries whose smaller towns users name as well.

@@ -2,15 +2,16 @@ package search
 
 import "slices"
 
-// The prefixes of the keys by which adverts are found. A level is part of the
-// prefix: "role.head:nurse".
+// The prefixes of the keys by which adverts are found. A prefix has the kind of a concept and where the advert names
+// it: the key "role.head:nurse" is that of an advert whose main role is nurse. An advert has the keys of the
+// concepts above those that it names, too.
 const (
-	keyRoleHead     = "role.head:"
-	keyRoleSecond   = "role.second:"
-	keyRoleTitle    = "role.title:"
-	keyRoleShared   = "role.shared:" // of a title that names several main roles
-	keyRoleText     = "role.text:"
-	keySpecNamed    = "specialty.named:" // named itself, in the title or a field
+	keyRoleHead     = "role.head:"       // the main role
+	keyRoleSecond   = "role.second:"     // close to the main role, for example what a trainee becomes
+	keyRoleTitle    = "role.title:"      // elsewhere in the title
+	keyRoleShared   = "role.shared:"     // of a title that names several main roles
+	keyRoleText     = "role.text:"       // in the description
+	keySpecNamed    = "specialty.named:" // itself, and not only a part of it, in the title or a field
 	keySpecTitle    = "specialty.title:"
 	keySpecField    = "specialty.field:"
 	keySpecText     = "specialty.text:"
@@ -36,11 +37,12 @@ const (
 	HowMissing How = "missing"
 )
 
-// Plan contains the conditions by which an index evaluates a query.
+// Plan contains the conditions by which an index evaluates a query. A slot is a part of the query, such as the role,
+// with its levels: the ways in which an advert can satisfy it, each with a cost.
 type Plan struct {
-	Must  []Expr
+	Must  []Expr // conditions that every hit meets
 	Slots []Slot
-	First *Expr
+	First *Expr // puts the hits that match before the others, in every order but relevance; nil for none
 	// Terms are the indexes of the terms to which the slots belong, -1 for slots
 	// that only order the hits.
 	Terms []int
@@ -48,35 +50,35 @@ type Plan struct {
 	How [][]How
 }
 
-// The costs of levels, in twentieths.
+// The costs of levels, in twentieths. A hit with the sum 0 fits perfectly.
 const (
-	costRoleText    = 4
-	costSettingText = 3
+	costRoleText    = 4 // the role is in the description; the title has none
+	costSettingText = 3 // the setting is in the description
 	// costShared is for a title with another main role, as in "Nurse or Midwife".
 	costShared    = 3
-	costRoleTitle = 12
-	costComposed  = 5
-	costOtherRole = 18
-	costSecond    = 7
+	costRoleTitle = 12 // the role is in the title, but not as the main role
+	costComposed  = 5  // a more general role, with the specialty that the role implies
+	costOtherRole = 18 // another profession in the requested specialty
+	costSecond    = 7  // the role is close to the main role
 	// costSpecBelow is for an advert that names a part of the specialty.
 	costSpecBelow   = 2
-	costSpecField   = 1
-	costSpecText    = 11
+	costSpecField   = 1  // the specialty is in a field
+	costSpecText    = 11 // the specialty is in the description
 	costSpecMissing = 13
 	// costSpecBroad is for the specialty of a role such as nurse or doctor, which is
 	// unspecific without it.
 	costSpecBroad       = 22
-	costSilent          = 9
-	costContradicts     = 11
-	costRemote          = 9
-	costNearby          = 6
-	costFar             = 10
-	costNamed           = 11
+	costSilent          = 9  // the advert states nothing about a detail such as the grade
+	costContradicts     = 11 // the advert states another one
+	costRemote          = 9  // work from home, for a query with a place
+	costNearby          = 6  // at most 2.5 times the radius from the place
+	costFar             = 10 // at most 5 times the radius from the place
+	costNamed           = 11 // the text names the place
 	costSameRegion      = 13
 	costSameCountry     = 22
-	costWordInText      = 6
-	costOtherWords      = 4
-	costOtherProfession = 1
+	costWordInText      = 6 // a free word is not in the title
+	costOtherWords      = 4 // the title has other names for role and specialty than the query
+	costOtherProfession = 1 // for a query without a role, see addProfession
 	costNonClinical     = 5
 	// costModifierMissing is for the first role of "nurse recruiter".
 	costModifierMissing = 12
@@ -115,6 +117,7 @@ func (u *Understanding) Plan(radius float64) Plan {
 		}
 	}
 
+	// Two more slots only order the hits: every advert satisfies them.
 	if !b.has(SlotRole) { // "physiotherapy" finds physiotherapists before their receptionists
 		b.addProfession()
 	}
@@ -131,7 +134,10 @@ type planner struct {
 	radius        float64
 }
 
-// add adds a slot. term is the index of the term to which it belongs, -1 for none.
+// noTerm takes the place of the index of a term for a slot that belongs to none.
+const noTerm = -1
+
+// add adds a slot. term is the index of the term to which it belongs, or noTerm.
 func (b *planner) add(term int, levels []level) {
 	var s Slot
 
@@ -170,7 +176,7 @@ func (b *planner) addWording() {
 	}
 
 	if len(words) > 0 {
-		b.add(-1, []level{
+		b.add(noTerm, []level{
 			exact(0, HowTitle, And(words...)),
 			exact(costOtherWords/2, HowTitle, Or(words...)),
 			exact(costOtherWords, HowMissing, All()),
@@ -193,7 +199,7 @@ func (b *planner) addProfession() {
 	}
 
 	if b.has(SlotSpecialty, SlotSetting, SlotPhrase, SlotWord) {
-		b.add(-1, []level{
+		b.add(noTerm, []level{
 			exact(0, HowTitle, Or(professions...)),
 			exact(costOtherProfession, HowTitle, Not(HasKey(keyRoleHead+nonClinical))),
 			exact(costNonClinical, HowMissing, All()),

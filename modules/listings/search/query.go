@@ -2,7 +2,7 @@ package search
 
 import "strings"
 
-// The slots of a query.
+// The slots of a query. A slot is a kind of condition: "band 5 nurse in Leeds" has a grade, a role and a place.
 const (
 	SlotRole       = "role"
 	SlotSpecialty  = "specialty"
@@ -19,7 +19,7 @@ const (
 	SlotWord       = "word"
 )
 
-// slots maps the kinds of concepts to slots.
+// slots maps the kinds of concepts, the entries of the vocabulary, to slots.
 var slots = map[Kind]string{
 	Role: SlotRole, Specialty: SlotSpecialty, Grade: SlotGrade, Experience: SlotExperience,
 	Contract: SlotContract, Hours: SlotHours, Shift: SlotShift, Setting: SlotSetting,
@@ -31,7 +31,8 @@ type Term struct {
 	// Concepts are alternatives, any of which satisfies the term. An excluded term
 	// excludes documents that have all of them.
 	Concepts []*Concept
-	// either are alternatives, each of several concepts, if one of the roles has several.
+	// either takes the place of Concepts if one of several alternative roles consists of several concepts: in
+	// "urologist or nurse", a urologist is a doctor and in urology. A document must have all concepts of one of them.
 	either [][]*Concept
 	// related are further roles whose adverts may be relaxed hits.
 	related []Link
@@ -114,13 +115,13 @@ type query struct {
 	corrected map[int]correction
 }
 
-// part is a candidate of tokens with one meaning.
+// part is one or several words of a query that have one meaning together.
 type part struct {
 	tokens  []Token
-	form    *Form // nil for terms without a form
-	term    Term
+	form    *Form // the name in the vocabulary that the words are, nil if they are none
+	term    Term  // the condition that the part becomes
 	concept *Concept
-	or      bool
+	or      bool // the part is an alternative to the previous one
 	negated bool // excluded by a word such as not
 	// composite is set for one of the several concepts of a role.
 	composite bool
@@ -129,42 +130,56 @@ type part struct {
 // split divides the text into quoted phrases, excluded words and runs of plain
 // words.
 func (q *query) split() {
-	run := 0 // where the current run starts
-	for i := 0; i < len(q.text); {
-		// A minus excludes only at the beginning of a word: full-time is a word.
-		excluded := q.text[i] == '-' && i+1 < len(q.text) && q.text[i+1] != '-' && q.text[i+1] != ' ' && (i == 0 || isSpace(q.text[i-1]))
+	const endsText = true // only the last run does
 
-		at := i
+	runStart := 0 // of the plain words that have not been parsed yet
+	for i := 0; i < len(q.text); {
+		excluded := q.isMinusAt(i)
+
+		start := i // of the phrase or word, without the minus
 		if excluded {
-			at++
+			start++
 		}
 
-		quote := quoteAt(q.text[at:])
+		quote := quoteAt(q.text[start:])
 		switch {
 		case quote > 0:
-			q.parseRun(run, i, false)
+			q.parseRun(runStart, i, !endsText)
 
-			end, next := closingQuote(q.text, at+quote)
-			q.addPhrase(at+quote, end, excluded)
+			end, next := closingQuote(q.text, start+quote)
+			q.addPhrase(start+quote, end, excluded)
 
-			i, run = next, next
+			i, runStart = next, next
 		case excluded:
-			q.parseRun(run, i, false)
+			q.parseRun(runStart, i, !endsText)
 
-			end := at
+			end := start
 			for end < len(q.text) && !isSpace(q.text[end]) && quoteAt(q.text[end:]) == 0 {
 				end++
 			}
 
-			q.addExcluded(at, end)
+			q.addExcluded(start, end)
 
-			i, run = end, end
+			i, runStart = end, end
 		default:
 			i++
 		}
 	}
 
-	q.parseRun(run, len(q.text), true)
+	q.parseRun(runStart, len(q.text), endsText)
+}
+
+// isMinusAt reports whether the byte at i is a minus that excludes what follows. It excludes only at the beginning
+// of a word, because full-time is a word, and directly before one.
+func (q *query) isMinusAt(i int) bool {
+	if q.text[i] != '-' || i+1 == len(q.text) {
+		return false
+	}
+
+	beginsWord := i == 0 || isSpace(q.text[i-1])
+	next := q.text[i+1]
+
+	return beginsWord && next != '-' && next != ' '
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
@@ -226,6 +241,8 @@ func (q *query) addExcluded(start, end int) {
 	q.hasWord = true
 
 	p := part{tokens: tokens, term: Term{Slot: SlotWord, Words: foldedWords(q.text[start:end]), Excluded: true, Start: start, End: end}}
+
+	// If all words are a name of the vocabulary, its concept is excluded as well. A filler is no concept.
 	for _, m := range q.Vocabulary.Matches(nil, q.Vocabulary.Words(tokens), 0) {
 		if m.End == len(tokens) && m.Form.likeliest().Kind != Filler {
 			p.form = m.Form

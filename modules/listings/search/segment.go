@@ -5,6 +5,11 @@ import (
 	"strings"
 )
 
+// A query is divided into quoted phrases, excluded words and runs of plain words between them. A run is divided
+// further: each of its words belongs to one candidate, a possible reading of one or several neighbouring words, for
+// example as a name of the vocabulary (a form), a place, an employer or free text. Each kind of reading has a cost.
+// A cover is a sequence of candidates that contains each word once, and the cheapest cover is how the run is read.
+
 // run is a sequence of plain words.
 type run struct {
 	*query
@@ -53,8 +58,8 @@ func (q *query) parseRun(start, end int, last bool) {
 		parts = r.segment()
 	}
 
-	for _, s := range parts {
-		r.add(s)
+	for _, c := range parts {
+		r.add(c)
 	}
 }
 
@@ -62,96 +67,108 @@ func (q *query) parseRun(start, end int, last bool) {
 type candidate struct {
 	start, end int
 	cost       float64
-	form       *Form
-	concept    *Concept // of an unfinished form
-	term       Term
-	drop       bool // it is no condition
-	or         bool // the operator OR
-	not        bool // the next thing is excluded: "not retail", "without nights"
+	form       *Form    // nil if the tokens are no name of the vocabulary
+	concept    *Concept // the only one with names that begin with an unfinished form, or nil
+	term       Term     // the condition that the candidate becomes
+	drop       bool     // the tokens are no condition, for example because they are a stop word
+	or         bool     // the tokens are the operator OR
+	not        bool     // the tokens exclude what follows: "not retail", "without nights"
 	// corrected is the name that replaces a misspelt or unfinished place.
 	corrected string
 }
 
-// The costs of spans: the cheapest cover of a run wins.
+// The costs of candidates. A reading that explains more words costs less for each of them.
 const (
-	costForm         = 1
-	costGeneric      = 1.9
-	costFiller       = 1.1
-	costPlace        = 1.2
-	costEmployer     = 1.15
-	costMarkedPlace  = .8 // after in, near, at or a comma
-	costWord         = 3
-	maxPlaceWords    = 4
-	minTownOutsideUK = 40_000
-	minTown          = 2_000
-	minTownAbroad    = 500_000
-	largeTown        = 20_000
+	costForm        = 1
+	costGeneric     = 1.9 // of a noun such as assistant
+	costFiller      = 1.1 // of each word that is no condition
+	costPlace       = 1.2
+	costEmployer    = 1.15
+	costMarkedPlace = .8 // of a place after in, near, at or a comma
+	costWord        = 3  // of a word of free text
+)
+
+// maxPlaceWords is the maximum number of words of the name of a place.
+const maxPlaceWords = 4
+
+// The population from which a name without a word such as "in" before it is read as that of a town.
+const (
+	minTown          = 2_000   // in the United Kingdom and Ireland
+	minTownOutsideUK = 40_000  // in other countries in which English is spoken
+	minTownAbroad    = 500_000 // elsewhere
+	largeTown        = 20_000  // for a name that is also an everyday word
 )
 
 // segment returns the cheapest cover of the run. Of equal ones it prefers the one
-// whose last phrase is longer, since English compounds end in their head.
+// whose last candidate is longer, since the main word of an English compound is the last.
 func (r *run) segment() []candidate {
 	n := len(r.tokens)
-	best := make([]candidate, n+1)
 
-	cost := make([]float64, n+1)
+	// For each number of tokens: the cost of the cheapest cover of the tokens before, negative if there is none,
+	// and its last candidate.
+	cost, last := make([]float64, n+1), make([]candidate, n+1)
 	for i := 1; i <= n; i++ {
 		cost[i] = -1
 	}
 
 	for i := range n {
-		if cost[i] < 0 {
-			continue // inside an amount of money
+		isCovered := cost[i] >= 0
+		if !isCovered {
+			continue // token i is inside an amount of money
 		}
 
-		for _, s := range r.candidatesAt(i) {
-			total := cost[i] + s.cost
-			if j := s.end; cost[j] < 0 || total < cost[j] || total == cost[j] && s.end-s.start > best[j].end-best[j].start {
-				cost[j], best[j] = total, s
+		for _, c := range r.candidatesAt(i) {
+			end, total := c.end, cost[i]+c.cost
+			isFirst := cost[end] < 0
+			isLonger := c.end-c.start > last[end].end-last[end].start
+
+			if isFirst || total < cost[end] || total == cost[end] && isLonger {
+				cost[end], last[end] = total, c
 			}
 		}
 	}
 
-	var out []candidate
-	for i := n; i > 0; i = best[i].start {
-		out = append(out, best[i])
+	// Follow the last candidates back to the beginning.
+	var cover []candidate
+	for i := n; i > 0; i = last[i].start {
+		cover = append(cover, last[i])
 	}
 
-	slices.Reverse(out)
+	slices.Reverse(cover)
 
-	return out
+	return cover
 }
 
-// candidatesAt returns the possible spans that begin at token i.
+// candidatesAt returns the candidates that begin at token i. There is always one: the token as free text.
 func (r *run) candidatesAt(i int) []candidate {
-	if s, ok := r.reserved[i]; ok {
-		return []candidate{s}
+	if amount, isReserved := r.reserved[i]; isReserved {
+		return []candidate{amount}
 	}
 
-	out := []candidate{r.word(i)}
+	candidates := []candidate{r.word(i)}
 	for _, m := range r.Vocabulary.Matches(nil, r.words, i) {
 		if r.overlapsReserved(m.Start, m.End) || r.isOperator(i) {
 			continue
 		}
 
-		out = append(out, r.formCandidate(m))
+		candidates = append(candidates, r.formCandidate(m))
 	}
 
-	if s, ok := r.gradeSeries(i); ok {
-		out = append(out, s)
+	if grades, ok := r.gradeSeries(i); ok {
+		candidates = append(candidates, grades)
 	}
 
-	if s, ok := r.quantity(i); ok {
-		out = append(out, s)
+	if quantity, ok := r.quantity(i); ok {
+		candidates = append(candidates, quantity)
 	}
 
-	if s, ok := r.completion(i); ok {
-		out = append(out, s)
+	if completed, ok := r.completion(i); ok {
+		candidates = append(candidates, completed)
 	}
 
-	out = append(out, r.employers(i)...)
+	candidates = append(candidates, r.employers(i)...)
 
-	return append(out, r.places(i)...)
+	return append(candidates, r.places(i)...)
 }
 
 // overlapsReserved reports whether an amount of money or a distance begins at one of the tokens.
@@ -168,35 +185,39 @@ func (r *run) overlapsReserved(start, end int) bool {
 // word reads a single token as free text.
 func (r *run) word(i int) candidate {
 	token := r.tokens[i]
+	isLast := i == len(r.tokens)-1
 
-	s := candidate{start: i, end: i + 1, cost: costWord}
-	switch {
 	// OR needs something on both sides. At the end of an unfinished text it may be the beginning of a word.
-	case token.Word == "or" && (i > 0 || len(r.parts) > 0) && (i+1 < len(r.tokens) || !r.last):
-		s.or, s.cost = true, costForm
-		return s
-	case negations[token.Word] && i+1 < len(r.tokens) && r.tokens[i+1].Gap == " " && !r.beginsFiller(i):
-		s.not, s.cost = true, costForm
-		return s
+	hasBefore := i > 0 || len(r.parts) > 0
+	hasAfter := !isLast || !r.last
+
+	c := candidate{start: i, end: i + 1, cost: costWord}
+	switch {
+	case token.Word == "or" && hasBefore && hasAfter:
+		c.or, c.cost = true, costForm
+		return c
+	case negations[token.Word] && !isLast && r.tokens[i+1].Gap == " " && !r.beginsFiller(i):
+		c.not, c.cost = true, costForm
+		return c
 	case stopWords[token.Word], isSmallNumber(token.Word), timePattern.MatchString(token.Word), r.Vocabulary.isFiller(token.Word):
-		s.drop, s.cost = true, costFiller
-		return s
+		c.drop, c.cost = true, costFiller
+		return c
 	}
 
-	s.term = Term{Slot: SlotWord, Words: []string{token.Word}, Unfinished: r.last && i == len(r.tokens)-1}
+	c.term = Term{Slot: SlotWord, Words: []string{token.Word}, Unfinished: r.last && isLast}
 
-	return s
+	return c
 }
 
-// isOperator reports whether token i is a word between two others that may join
-// alternatives: "nurse or midwife" is no operating room, and neither is "midwife OR
-// nurse", between two roles.
+// isOperator reports whether token i is the word "or" that joins alternatives, and not the abbreviation of
+// operating room. This is so in lower case, as in "nurse or midwife", and in capitals between two names of one
+// kind, as in "midwife OR nurse".
 func (r *run) isOperator(i int) bool {
 	if i == 0 || r.tokens[i].Word != "or" {
 		return false
 	}
 
-	if r.tokens[i].Surface == "or" {
+	if r.tokens[i].Surface == "or" { // as it is written
 		return true
 	}
 
@@ -232,12 +253,12 @@ func (r *run) beginsFiller(i int) bool {
 // formCandidate reads tokens as a form. A filler is no condition, and costs as much as the same number of
 // stop words.
 func (r *run) formCandidate(m Match) candidate {
-	s := candidate{start: m.Start, end: m.End, cost: m.cost(), form: m.Form}
+	c := candidate{start: m.Start, end: m.End, cost: m.cost(), form: m.Form}
 	if m.Form.likeliest().Kind == Filler {
-		s.drop, s.cost = true, costFiller*float64(m.End-m.Start)
+		c.drop, c.cost = true, costFiller*float64(m.End-m.Start)
 	}
 
-	return s
+	return c
 }
 
 // gradeSeries reads numbered grades that are alternatives: band 5/6, band 5 or 6.
@@ -252,25 +273,30 @@ func (r *run) gradeSeries(i int) (candidate, bool) {
 		return candidate{}, false
 	}
 
-	s := candidate{start: i, cost: costForm, term: Term{Slot: SlotGrade, Concepts: []*Concept{first}}}
+	grades := []*Concept{first}
 	for next < len(r.tokens) {
 		_, end := linkAt(r.tokens, next)
-		if end == next || end > len(r.tokens) {
+
+		isLinked := end > next && end <= len(r.tokens)
+		if !isLinked {
 			break
 		}
 
-		c := r.Vocabulary.grade(name + strings.TrimPrefix(r.tokens[end-1].Word, strings.TrimSpace(name)))
-		if c == nil {
+		// The next grade may repeat the name: ST3/ST4.
+		following := strings.TrimPrefix(r.tokens[end-1].Word, strings.TrimSpace(name))
+
+		grade := r.Vocabulary.grade(name + following)
+		if grade == nil {
 			break
 		}
 
-		s.term.Concepts = append(s.term.Concepts, c)
+		grades = append(grades, grade)
 		next = end
 	}
 
-	s.end = next
+	c := candidate{start: i, end: next, cost: costForm, term: Term{Slot: SlotGrade, Concepts: grades}}
 
-	return s, len(s.term.Concepts) > 1 // a single grade is a form like any other
+	return c, len(grades) > 1 // a single grade is a form like any other
 }
 
 // grade returns the grade with the name, or nil.
@@ -283,33 +309,36 @@ func (v *Vocabulary) grade(name string) *Concept {
 	return f.likeliest()
 }
 
-// add appends the part that a candidate becomes.
-func (r *run) add(s candidate) {
+// add appends the part of the query that a candidate becomes. An operator only affects the next part.
+func (r *run) add(c candidate) {
 	switch {
-	case s.or:
+	case c.or:
 		r.or = len(r.parts) > 0
 		return
-	case s.not:
+	case c.not:
 		r.not, r.skipped = true, 0
 		return
-	case s.drop:
-		r.skipped += s.end - s.start
+	case c.drop:
+		r.skipped += c.end - c.start
 		return
 	}
 
-	tokens := r.tokens[s.start:s.end]
+	tokens := r.tokens[c.start:c.end]
 
 	// What is excluded follows at once, or after a few fillers, and not after a comma.
 	if r.skipped > maxSkipped || strings.Contains(tokens[0].Gap, ",") {
 		r.not = false
 	}
 
-	p := part{tokens: tokens, form: s.form, concept: s.concept, term: s.term, or: r.or}
 	last := len(r.parts) - 1
-	p.or = p.or || last >= 0 && strings.TrimSpace(tokens[0].Gap) == "/"
-	p.term.Excluded = r.not || p.or && last >= 0 && r.parts[last].negated // no nights or weekends
-	p.negated = p.term.Excluded
-	p.or = p.or && !p.negated
+	followsSlash := last >= 0 && strings.TrimSpace(tokens[0].Gap) == "/"
+	isAlternative := r.or || followsSlash
+
+	// "no nights or weekends" excludes both. Each is a condition of its own then, not an alternative.
+	isExcluded := r.not || isAlternative && last >= 0 && r.parts[last].negated
+
+	p := part{tokens: tokens, form: c.form, concept: c.concept, term: c.term, negated: isExcluded, or: isAlternative && !isExcluded}
+	p.term.Excluded = isExcluded
 
 	p.term.Start, p.term.End = r.base+tokens[0].Start, r.base+tokens[len(tokens)-1].End
 	if len(p.term.Words) == 0 {
@@ -338,6 +367,7 @@ func (v *Vocabulary) isFiller(word string) bool {
 			continue
 		}
 
+		// Such as want, require of requiring, and plan of planning.
 		for _, filler := range [...]string{stem, stem + "e", stem[:len(stem)-1]} {
 			if f := v.Form(filler); f != nil && f.likeliest().Kind == Filler {
 				return true

@@ -19,21 +19,24 @@ type Lexicon interface {
 }
 
 // Spelling corrects misspelt words of queries towards the words of the vocabulary
-// and the titles of adverts.
+// and the titles of adverts. It compares words by their edit distance: the number of letters
+// that have to be inserted, deleted, replaced or exchanged with their neighbour.
 type Spelling struct {
 	vocabulary *Vocabulary
 	lexicon    Lexicon
 	// stop, unless it is nil, returns an error when corrections have to end.
 	stop  func() error
-	words int // that may still be corrected; used with stop
+	words int // how many words may still be corrected, if stop is set
 	*misspellings
 }
 
-// misspellings finds words of the vocabulary by misspelt forms.
+// misspellings finds words of the vocabulary by misspelt words. It is built at the first correction.
 type misspellings struct {
-	once    sync.Once
-	known   map[string]bool
-	deleted map[string][]string // words by what remains of them after deletions
+	once  sync.Once
+	known map[string]bool // the words of the vocabulary
+	// deleted has the known words by what remains of them after deletions of letters. Two words within an edit distance
+	// have a common remainder after at most as many deletions (SymSpell).
+	deleted map[string][]string
 }
 
 // NewSpelling returns a Spelling for a vocabulary. Words that adverts contain are
@@ -85,9 +88,11 @@ func (s *Spelling) Correct(token Token, unfinished bool) []string {
 	n := utf8.RuneCountInString(token.Word)
 
 	// Short words, codes and numbers have too many neighbours, and known words are correct.
-	if n < oneEditFrom || n > longestWord || hasDigit(token.Word) || strings.ContainsAny(token.Word, "&+/.") || s.vocabulary.isKnown(token.Word) ||
-		s.vocabulary.isFiller(token.Word) ||
-		!s.consume() {
+	hasUsualLength := n >= oneEditFrom && n <= longestWord
+	isCode := hasDigit(token.Word) || strings.ContainsAny(token.Word, "&+/.")
+	isKnown := s.vocabulary.isKnown(token.Word) || s.vocabulary.isFiller(token.Word)
+
+	if !hasUsualLength || isCode || isKnown || !s.consume() {
 		return nil
 	}
 
@@ -114,7 +119,7 @@ func (s *Spelling) Correct(token Token, unfinished bool) []string {
 		return []string{best}
 	}
 
-	if frequency > 0 {
+	if frequency > 0 { // adverts have the word, so that it is correct
 		return nil
 	}
 
@@ -129,7 +134,7 @@ func (s *Spelling) Correct(token Token, unfinished bool) []string {
 	return nil
 }
 
-// maxSimilar is the number of words that are compared with an unknown one.
+// maxSimilar is the maximum number of words of adverts that are compared with an unknown one.
 const maxSimilar = 2_000
 
 // sureLetters is the number of letters at the beginning of a word that are assumed to be correct
@@ -140,31 +145,32 @@ const sureLetters = 2
 // frequent one.
 func (s *Spelling) similar(word string, edits int) (best string) {
 	letters := []rune(word)
-	closest := edits + 1
-	frequency := 0
+	closest, frequency := edits+1, 0 // of best
 
-	candidates := 0
+	compared := 0
 	for candidate, n := range s.completions(word[:sureLetters]) {
-		if candidates++; candidates > maxSimilar {
+		compared++
+		if compared > maxSimilar {
 			break
 		}
 
-		if len(candidate) > len(word)+edits || len(candidate) < len(word)-edits {
+		isTooLong, isTooShort := len(candidate) > len(word)+edits, len(candidate) < len(word)-edits
+		if isTooLong || isTooShort {
 			continue
 		}
 
-		if d := EditDistance(letters, []rune(candidate), edits); d < closest || d == closest && d <= edits && n > frequency {
-			best = candidate
-			closest = d
-			frequency = n
+		d := EditDistance(letters, []rune(candidate), edits)
+		isMoreFrequent := d == closest && d <= edits && n > frequency
+
+		if d < closest || isMoreFrequent {
+			best, closest, frequency = candidate, d, n
 		}
 	}
 
 	return best
 }
 
-// build indexes the words of the vocabulary by deletions: two words within an edit
-// distance have a common remainder after at most as many deletions (SymSpell).
+// build indexes the words of the vocabulary by deletions, see misspellings.
 func (s *Spelling) build() {
 	s.known, s.deleted = map[string]bool{}, map[string][]string{}
 	for _, f := range s.vocabulary.forms {
@@ -181,6 +187,8 @@ func (s *Spelling) add(word string) {
 	}
 
 	s.known[word] = true
+
+	// The misspelt word may be one letter longer, and then be long enough for a correction or another edit.
 	if n := utf8.RuneCountInString(word); n >= oneEditFrom-1 {
 		for _, rest := range deletions(word, maxEdits(n+1)) {
 			s.deleted[rest] = append(s.deleted[rest], word)
@@ -199,21 +207,24 @@ func maxEdits(n int) int {
 
 // deletions returns the word and what remains of it after up to n deletions.
 func deletions(word string, n int) []string {
-	out := []string{word}
-	for start := 0; n > 0; n-- {
-		end := len(out)
-		for _, w := range out[start:end] {
+	remainders := []string{word}
+
+	start := 0 // of the remainders of the previous round
+
+	for range n {
+		end := len(remainders)
+		for _, w := range remainders[start:end] {
 			for i, r := range w {
-				out = append(out, w[:i]+w[i+utf8.RuneLen(r):])
+				remainders = append(remainders, w[:i]+w[i+utf8.RuneLen(r):])
 			}
 		}
 
 		start = end
 	}
 
-	slices.Sort(out)
+	slices.Sort(remainders)
 
-	return slices.Compact(out)
+	return slices.Compact(remainders)
 }
 
 // beginsWord reports whether a word of the vocabulary begins with the prefix.
@@ -249,10 +260,11 @@ func (s *Spelling) completions(prefix string) iter.Seq2[string, int] {
 	}
 }
 
-// nearest returns the closest known word, of equally close ones the most frequent
-// one. The first letter is right more often than the others, and always if two
-// others are wrong; then, and in finished words, the last one is likely to be right
-// too.
+// nearest returns the closest known word and its distance, of equally close ones the likeliest. It returns "" if
+// none has at most so many edits.
+//
+// Users mistype the first letter less often than the others. A word with two edits must therefore have the same
+// first letter. It is preferred with the same last letter, too, as is the correction of a finished word.
 func (s *Spelling) nearest(word string, edits int, unfinished bool) (best string, distance int) {
 	letters := []rune(word)
 
@@ -264,11 +276,14 @@ func (s *Spelling) nearest(word string, edits int, unfinished bool) (best string
 			}
 
 			d := EditDistance(letters, []rune(candidate), edits)
-			if d > edits || d > distance || d > 1 && candidate[0] != word[0] {
+
+			hasOtherBeginning := d > 1 && candidate[0] != word[0]
+			if d > edits || d > distance || hasOtherBeginning {
 				continue
 			}
 
-			if d < distance || s.fits(candidate, best, word, unfinished && d == 1) {
+			anyEnd := unfinished && d == 1
+			if d < distance || s.fits(candidate, best, word, anyEnd) {
 				best, distance = candidate, d
 			}
 		}
@@ -277,10 +292,12 @@ func (s *Spelling) nearest(word string, edits int, unfinished bool) (best string
 	return best, distance
 }
 
-// fits reports whether candidate a is likelier than candidate b, which has as many edits.
+// fits reports whether candidate a is likelier than candidate b, which has as many edits. Unless anyEnd is true, the
+// one with the last letter of the word is.
 func (s *Spelling) fits(a, b, word string, anyEnd bool) bool {
-	if x, y := endsAlike(a, word), endsAlike(b, word); x != y && !anyEnd {
-		return x
+	aEndsAlike, bEndsAlike := endsAlike(a, word), endsAlike(b, word)
+	if aEndsAlike != bEndsAlike && !anyEnd {
+		return aEndsAlike
 	}
 
 	return s.isLikelier(a, b, word)
@@ -319,15 +336,18 @@ func (s *Spelling) near(word string) []string {
 	return out
 }
 
-// isLikelier reports whether a is likelier than b to be meant by word: the same first letter, then the
-// frequency in adverts. The alphabet decides between equal ones, so that results do not vary.
+// isLikelier reports whether a is likelier than b to be meant by word. It compares whether they have the first letter
+// of the word, and then their frequency in adverts. The alphabet decides between equal ones, so that results do not
+// vary.
 func (s *Spelling) isLikelier(a, b, word string) bool {
-	if first := a[0] == word[0]; first != (b[0] == word[0]) {
-		return first
+	aBeginsAlike, bBeginsAlike := a[0] == word[0], b[0] == word[0]
+	if aBeginsAlike != bBeginsAlike {
+		return aBeginsAlike
 	}
 
-	if m, n := s.lexicon.Frequency(a), s.lexicon.Frequency(b); m != n {
-		return m > n
+	frequencyA, frequencyB := s.lexicon.Frequency(a), s.lexicon.Frequency(b)
+	if frequencyA != frequencyB {
+		return frequencyA > frequencyB
 	}
 
 	return a < b
@@ -339,13 +359,11 @@ func (s *Spelling) parts(word string) (first, second string, ok bool) {
 	for i := minPart; i+minPart <= len(word); i++ {
 		a, b := word[:i], word[i:]
 		switch {
-		case !s.known[a] || !s.known[b]:
+		case !s.known[a] || !s.known[b]: // no division
 		case s.vocabulary.Form(a+" "+b) != nil:
 			return a, b, true
-		case !ok && min(i, len(word)-i) > minPart:
-			first = a
-			second = b
-			ok = true
+		case !ok && min(len(a), len(b)) > minPart:
+			first, second, ok = a, b, true
 		}
 	}
 

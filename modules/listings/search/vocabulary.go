@@ -9,6 +9,10 @@ import (
 //go:embed vocabulary.txt
 var embedded string
 
+// The vocabulary consists of concepts: roles, specialties, grades and so on. Each has names, which are called forms,
+// and links to other concepts, such as the more general role. A form that several concepts have is ambiguous; its
+// readings are the meanings that it can have.
+
 // Kind is the subject of a concept.
 type Kind uint8
 
@@ -73,7 +77,7 @@ type Concept struct {
 
 	line      source
 	links     []linkLine
-	ancestors []Link // every concept above this one: strength 1 over is-a links alone
+	ancestors []Link // every concept above this one, with strength 1 if second choices are not on the way
 	children  []*Concept
 }
 
@@ -85,8 +89,8 @@ type Link struct {
 	Strength float64
 }
 
-// IsA reports whether the concept is other or below it over is-a links.
-// Second choices do not count.
+// IsA reports whether the concept is other or one below it: a staff nurse is a nurse. Parents
+// that are only a second choice do not count.
 func (c *Concept) IsA(other *Concept) bool {
 	if c == other {
 		return true
@@ -155,7 +159,8 @@ func (c *Concept) IsKin(other *Concept) bool {
 	return false
 }
 
-// base follows Same.
+// base returns the concept that this one stands for: the doctor of a urologist, which is a doctor in urology, and
+// the concept itself in most cases. See Same.
 func (c *Concept) base() *Concept {
 	for c.Same != nil {
 		c = c.Same
@@ -272,9 +277,9 @@ func (v *Vocabulary) Words(tokens []Token) Words {
 func (v *Vocabulary) appendWords(dst Words, tokens []Token) Words {
 	for i := range tokens {
 		id := v.trie.words[Normalize(tokens[i].Word)]
-		if id == 0 {
+		if id == 0 { // ST3+ contains the word st3
 			if w, plus := strings.CutSuffix(tokens[i].Word, "+"); plus {
-				id = v.trie.words[w] // ST3+
+				id = v.trie.words[w]
 			}
 		}
 
@@ -290,22 +295,22 @@ func gapOf(s string) gap {
 		return gapNone
 	}
 
-	slash := false
+	hasSlash := false
 	for _, r := range s {
 		switch r {
-		case ' ', '\t', '\u00a0', '\'', '’', '&', '+', '*', '"', '“', '”':
+		case ' ', '\t', '\u00a0', '\'', '’', '&', '+', '*', '"', '“', '”': // separate no phrases
 		case '-', '‑':
-			if len(s) > 1 {
+			if len(s) > 1 { // with spaces around it, it is a dash
 				return gapBreak
 			}
 		case '/':
-			slash = true
+			hasSlash = true
 		default:
 			return gapBreak
 		}
 	}
 
-	if slash {
+	if hasSlash {
 		return gapSlash
 	}
 
@@ -315,10 +320,12 @@ func gapOf(s string) gap {
 // Matches appends the forms that begin at word i, the shortest first. No form
 // reaches over a break between phrases.
 func (v *Vocabulary) Matches(dst []Match, words Words, i int) []Match {
-	node := int32(0)
+	node := int32(0) // the root
 	for j := i; j < len(words); j++ {
 		w := words[j]
-		if w.id == 0 || j > i && w.gap == gapBreak {
+
+		followsBreak := j > i && w.gap == gapBreak
+		if w.id == 0 || followsBreak {
 			break
 		}
 
@@ -336,7 +343,7 @@ func (v *Vocabulary) Matches(dst []Match, words Words, i int) []Match {
 	return dst
 }
 
-// trie finds forms word by word.
+// trie finds forms word by word. Each form is at the node that is reached from the root by its words.
 type trie struct {
 	words map[string]int32 // normalized words; 0 is none
 	first []int32          // the node after the root, by word
@@ -362,6 +369,7 @@ func (t *trie) step(node, word int32) (int32, bool) {
 	return n, ok
 }
 
+// edge returns the key of a node and a word in trie.edges.
 func edge(node, word int32) uint64 { return uint64(uint32(node))<<32 | uint64(uint32(word)) }
 
 // insert adds a form under normalized words. It returns the form that already has
@@ -428,12 +436,13 @@ func variants(words []string) [][]string {
 		}
 	}
 
-	if len(words) == 1 && len(words[0]) == 2 && !stems[words[0]] {
-		out = append(out, []string{words[0] + "s"}) // gps
+	isShort := len(words) == 1 && len(words[0]) == 2
+	if isShort && !wordsWithS[words[0]] { // Normalize leaves the s of words of three letters: gps
+		out = append(out, []string{words[0] + "s"})
 	}
 
 	return out
 }
 
-// stems are the words of two letters that are plain English with an s.
-var stems = wordSet("ha wa hi it ga bu ye pa mr")
+// wordsWithS are the words of two letters that are other words with an s: ha and has.
+var wordsWithS = wordSet("ha wa hi it ga bu ye pa mr")
