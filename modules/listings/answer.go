@@ -37,6 +37,7 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 		return found, err
 	}
 
+	// The index has the ids and ranks of listings only. The listings themselves are read from the database or a cache.
 	listingsByID, err := s.publicListings(ctx, q, r.Hits)
 	if err != nil {
 		return found, err
@@ -61,7 +62,8 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 	found.Corrections = append(found.Corrections, q.corrected...)
 	found.Facets = q.facets(g, r.Facets)
 
-	if r.Total == 0 && q.Page.Cursor == "" {
+	isFirstPage := q.Page.Cursor == ""
+	if r.Total == 0 && isFirstPage {
 		found.Suggestions, err = q.suggestAlternatives(ctx, g)
 	}
 
@@ -69,13 +71,14 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 }
 
 // explain returns a result: the listing with its relevance, and with how it satisfies each
-// part of the text.
+// part of the text. Each slot of the query has levels, which are ways to satisfy it with a cost.
+// The hit has the number of its level for each slot.
 func (q *searchRequest) explain(h search.Hit, l *Listing) Hit {
 	cost, matched := 0, []Matched{}
 	for i, level := range h.Levels {
 		cost += q.query.Slots[i].Levels[level].Cost
-		if i < len(q.plan.Terms) && q.plan.Terms[i] >= 0 {
-			matched = append(matched, Matched{q.understood.Terms[q.plan.Terms[i]].Slot, q.plan.How[i][level]})
+		if term := q.termOf(i); term != nil {
+			matched = append(matched, Matched{Slot: term.Slot, How: q.plan.How[i][level]})
 		}
 	}
 
@@ -86,6 +89,17 @@ func (q *searchRequest) explain(h search.Hit, l *Listing) Hit {
 	return Hit{Listing: *l, Relevance: relevance, Match: Match{Matched: matched, Relaxed: !h.Exact}, Miles: h.Miles}
 }
 
+// termOf returns the term, a part of the text, to which a slot of the query belongs. It returns nil for the slot of
+// the location filter, which follows those of the text, and for slots that only order the results.
+func (q *searchRequest) termOf(slot int) *search.Term {
+	isOfText := slot < len(q.plan.Terms) && q.plan.Terms[slot] >= 0
+	if !isOfText {
+		return nil
+	}
+
+	return &q.understood.Terms[q.plan.Terms[slot]]
+}
+
 // interpretations returns the parts of the text with their interpretations.
 func (q *searchRequest) interpretations() []Understood {
 	out := make([]Understood, 0, len(q.understood.Terms))
@@ -93,7 +107,7 @@ func (q *searchRequest) interpretations() []Understood {
 		t := &q.understood.Terms[i]
 
 		slot := t.Slot
-		if t.Excluded {
+		if t.Excluded { // clients see it as in the text: "-retail" excludes retail
 			slot = "-" + slot
 		}
 
@@ -173,20 +187,23 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 
 	tried := 0
 	for i := range q.query.Slots {
-		term := -1 // the slot of the location filter belongs to no term
-		if i < len(q.plan.Terms) {
-			term = q.plan.Terms[i]
-			if term < 0 {
-				continue
-			}
+		term := q.termOf(i)
+
+		isOfFilter := i >= len(q.plan.Terms)
+		if term == nil && !isOfFilter {
+			continue // the slot only orders the results
 		}
 
 		places := q.placesOf(term)
 		for _, radius := range suggestedRadii {
-			if len(places) == 0 || places[0].Kind != Town || radius <= max(q.radius, q.understood.Radius) {
+			isTown := len(places) > 0 && places[0].Kind == Town // only towns have a radius
+			isLarger := radius > max(q.radius, q.understood.Radius)
+
+			if !isTown || !isLarger {
 				continue
 			}
 
+			// Replace the slot by one that the larger circle satisfies.
 			slots := slices.Clone(q.query.Slots)
 
 			slots[i] = search.Slot{}
@@ -199,13 +216,14 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 			}
 		}
 
-		if tried++; term < 0 || len(q.understood.Terms) < 2 || tried > maxAlternatives {
+		tried++
+
+		hasOtherTerms := len(q.understood.Terms) > 1
+		if isOfFilter || !hasOtherTerms || tried > maxAlternatives {
 			continue
 		}
 
-		t := &q.understood.Terms[term]
-
-		without := strings.Join(strings.Fields(q.Text[:t.Start]+" "+q.Text[t.End:]), " ")
+		without := strings.Join(strings.Fields(q.Text[:term.Start]+" "+q.Text[term.End:]), " ")
 		if err := addIfFound(without, slices.Delete(slices.Clone(q.query.Slots), i, i+1)); err != nil {
 			return nil, err
 		}
@@ -214,7 +232,7 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 	return out, nil
 }
 
-// count returns the number of exact hits of the query with other slots.
+// count returns the number of exact hits of the query with other slots. It requests no page of them.
 func (q *searchRequest) count(ctx context.Context, g *generation, slots []search.Slot) (int, error) {
 	other := q.query
 	other.Slots = slots
@@ -227,10 +245,10 @@ func (q *searchRequest) count(ctx context.Context, g *generation, slots []search
 	return r.Total, err
 }
 
-// placesOf returns the places of a term, or of the location filter if term is negative.
-func (q *searchRequest) placesOf(term int) []Place {
-	if term >= 0 {
-		return q.understood.Terms[term].Places
+// placesOf returns the places of a term, or of the location filter if term is nil.
+func (q *searchRequest) placesOf(term *search.Term) []Place {
+	if term != nil {
+		return term.Places
 	}
 
 	if q.near == nil {
@@ -260,11 +278,12 @@ func (s *summaries) get(id string, version int64) *Listing {
 	if l == nil {
 		l = s.old[id]
 		if l != nil {
-			s.add(l)
+			s.add(l) // it was read, and moves to the recent half
 		}
 	}
 
-	if l == nil || l.Version != version {
+	isCached := l != nil && l.Version == version
+	if !isCached {
 		return nil
 	}
 

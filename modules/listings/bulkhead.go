@@ -80,15 +80,17 @@ func (b *bulkhead) do(ctx context.Context, fn func(ctx context.Context) error) e
 	defer release()
 
 	err = fn(ctx)
-	if err != nil && ctx.Err() != nil {
-		if fault.Of(err).Reason != "" && !errors.Is(err, ctx.Err()) {
-			return err // another failure, such as an unavailable database
-		}
-
-		return unavailable("search: timeout", ctx.Err())
+	if err == nil || ctx.Err() == nil {
+		return err
 	}
 
-	return err
+	// The time is over. An error with a reason of its own is another failure, such as an unavailable database.
+	isOtherFailure := fault.Of(err).Reason != "" && !errors.Is(err, ctx.Err())
+	if isOtherFailure {
+		return err
+	}
+
+	return unavailable("search: timeout", ctx.Err())
 }
 
 // unavailable returns a fault that asks the client to retry after a second.
@@ -111,7 +113,7 @@ func (b *bulkhead) acquire(ctx context.Context) (release func(), err error) {
 	}
 
 	if err := b.checkBudget(network); err != nil {
-		<-b.slots
+		<-b.slots // releases the slot
 		return nil, err
 	}
 
@@ -120,7 +122,7 @@ func (b *bulkhead) acquire(ctx context.Context) (release func(), err error) {
 	return func() { <-b.slots; charge() }, nil
 }
 
-// isLimited reports whether the network has a budget.
+// isLimited reports whether the network has a budget. An unknown network has none.
 func (b *bulkhead) isLimited(network string) bool { return b.budget > 0 && network != "" }
 
 // checkBudget returns fault.ErrRateLimit if the network has spent its budget, including the
@@ -150,9 +152,11 @@ func (b *bulkhead) checkBudget(network string) error {
 		return nil
 	}
 
+	// The budget drains in costWindow. Retry when the excess has drained, and a second later for rounding.
 	excess := float64(spent-b.budget) / float64(b.budget)
+	drainTime := time.Duration(excess * float64(costWindow))
 
-	return fault.ErrRateLimit.WithRetryAfter(time.Duration(excess*float64(costWindow)) + time.Second)
+	return fault.ErrRateLimit.WithRetryAfter(drainTime + time.Second)
 }
 
 // startCharging records that a search from the network is running. The returned function
@@ -176,7 +180,7 @@ func (b *bulkhead) startCharging(network string) (charge func()) {
 		b.costs[network] = c
 	}
 
-	start := &now
+	start := &now // its address identifies this search
 	c.running[start] = struct{}{}
 
 	return func() {

@@ -17,7 +17,9 @@ const closedPageLifetime = 30 * 24 * time.Hour
 // returns ErrGone if the listing was once public, and ErrNotFound if not.
 func (s *Service) Page(ctx context.Context, by auth.Actor, listingID string) (listing Listing, isPublic bool, err error) {
 	listing, err = s.Detail(ctx, by, listingID)
-	if fault.KindOf(err) != fault.NotFound {
+
+	isNotPublic := fault.KindOf(err) == fault.NotFound
+	if !isNotPublic {
 		return listing, err == nil, err
 	}
 
@@ -31,7 +33,9 @@ func (s *Service) Page(ctx context.Context, by auth.Actor, listingID string) (li
 	}
 
 	wasWithdrawn := listing.DeletedAt != nil || listing.HiddenAt != nil || listing.Status == Archived
-	if wasWithdrawn || s.Clock.Now().Sub(listing.closedAt()) > closedPageLifetime {
+	isOld := s.Clock.Now().Sub(listing.closedAt()) > closedPageLifetime
+
+	if wasWithdrawn || isOld {
 		return Listing{}, false, ErrGone
 	}
 
@@ -55,8 +59,9 @@ const sitemapPartSize = 50_000
 // OpenParts divides the open listings, in the order of their publication, into the parts of
 // the sitemap. It returns the position before each part.
 func (s *Service) OpenParts(ctx context.Context) ([]OpenPosition, error) {
-	parts := []OpenPosition{{}}
+	parts := []OpenPosition{{}} // the first part begins before all listings
 	for {
+		// Read only the last listing of a full part. Without one, the part is the last.
 		last, err := s.Public.ListOpen(ctx, parts[len(parts)-1], sitemapPartSize-1, 1)
 		if err != nil || len(last) == 0 {
 			return parts, err
@@ -68,5 +73,6 @@ func (s *Service) OpenParts(ctx context.Context) ([]OpenPosition, error) {
 
 // OpenPart returns the open listings of the part after the position.
 func (s *Service) OpenPart(ctx context.Context, after OpenPosition) ([]OpenListing, error) {
-	return s.Public.ListOpen(ctx, after, 0, sitemapPartSize)
+	const skip = 0
+	return s.Public.ListOpen(ctx, after, skip, sitemapPartSize)
 }

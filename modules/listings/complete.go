@@ -68,7 +68,8 @@ type completer struct {
 	completions []Completion
 }
 
-// complete tries the concepts of the vocabulary, places and employers.
+// complete adds the concepts of the vocabulary, places and employers whose names begin with the text, and returns
+// those with the most results.
 func (c *completer) complete(ctx context.Context, text string, places Gazetteer) ([]Completion, error) {
 	for _, concept := range c.g.parser.Vocabulary.Complete(text, maxCandidates) {
 		if err := c.add(ctx, concept.Slot(), concept.Label, search.Is(concept)); err != nil {
@@ -77,8 +78,8 @@ func (c *completer) complete(ctx context.Context, text string, places Gazetteer)
 	}
 
 	for _, name := range c.frequentNames(keyPlaceName, text) {
-		p, ok := places.Resolve(name)
-		if !ok {
+		p, isKnown := places.Resolve(name)
+		if !isKnown {
 			continue
 		}
 

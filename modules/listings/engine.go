@@ -45,7 +45,8 @@ type Engine struct {
 	outdated   chan struct{}              // receives a value when the vocabulary has changed
 }
 
-// generation is an index with its indexer, and the parser for its vocabulary.
+// generation is an index with its indexer, and the parser for its vocabulary. When an index must be built anew, for
+// example for another vocabulary, the next generation replaces it.
 type generation struct {
 	index   search.Index
 	indexer *Indexer
@@ -106,7 +107,9 @@ func (e *Engine) Ping(context.Context) error {
 // Run keeps the index current until ctx is done, and then closes it.
 func (e *Engine) Run(ctx context.Context) {
 	g := e.generation(e.opened)
-	if e.opened.Position() == "" {
+
+	isEmpty := e.opened.Position() == ""
+	if isEmpty {
 		g = e.build(ctx, e.opened)
 	}
 
@@ -140,7 +143,11 @@ func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
 	var done sync.WaitGroup
 	feedLost := make(chan struct{})
 	done.Go(func() {
-		if errors.Is(g.indexer.Follow(following, e.deps.Notifications(following), func() { e.current.Store(g) }), ErrFeedPosition) {
+		// Searches use the generation as soon as it has caught up.
+		caughtUp := func() { e.current.Store(g) }
+
+		err := g.indexer.Follow(following, e.deps.Notifications(following), caughtUp)
+		if errors.Is(err, ErrFeedPosition) {
 			close(feedLost)
 		}
 	})
@@ -216,10 +223,10 @@ func (e *Engine) build(ctx context.Context, index search.Index) *generation {
 			return nil
 		}
 
-		index = nil
+		index = nil // tryBuild has discarded it; the next attempt opens a new one
 
 		if errors.Is(err, errOutdated) {
-			continue
+			continue // with the new vocabulary, without a pause
 		}
 
 		e.deps.Log.Warn("search index could not be built; retrying", "error", err, "pause", pause)
@@ -266,7 +273,7 @@ func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation,
 		}
 	})
 	if err == nil {
-		err = g.indexer.CatchUp(ctx)
+		err = g.indexer.CatchUp(ctx) // the changes during the build
 	}
 
 	if err != nil {
@@ -311,7 +318,9 @@ func (e *Engine) use(ctx context.Context, fn func(g *generation, isCurrent bool)
 		}
 
 		err := fn(g, e.catchUp(ctx, g))
-		if !errors.Is(err, search.ErrIndexClosed) || e.current.Load() == g {
+
+		wasReplaced := errors.Is(err, search.ErrIndexClosed) && e.current.Load() != g
+		if !wasReplaced {
 			return err
 		}
 	}

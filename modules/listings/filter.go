@@ -107,9 +107,12 @@ func (f *filterBuilder) addPlace(text string) {
 	}
 
 	words := search.WordsOf(text)
-
 	words = words[:len(words)-1] // without the empty word that ends a field
-	if p, ok := f.places.Correct(text); ok && !slices.ContainsFunc(words, f.isKnown) {
+
+	p, isSimilar := f.places.Correct(text)
+	describesJobs := slices.ContainsFunc(words, f.isKnown)
+
+	if isSimilar && !describesJobs {
 		f.near = &p
 		f.corrected = append(f.corrected, search.Correction{From: text, To: p.Name})
 		return
@@ -120,7 +123,7 @@ func (f *filterBuilder) addPlace(text string) {
 		f.addCondition(search.HasKey(keyLocation + w))
 	}
 
-	f.empty = f.empty || len(words) == 0
+	f.empty = f.empty || len(words) == 0 // no location contains a text without words
 }
 
 // isKnown reports whether the word describes jobs. Such a word is not a misspelt place.
@@ -186,7 +189,7 @@ func (f *filterBuilder) addConcept(name string, values []string, kind search.Kin
 
 		if c == nil {
 			f.invalid(name, "must be a "+name+" of the vocabulary")
-			return search.Or()
+			return search.Or() // is not evaluated, since the search is refused
 		}
 
 		return search.Is(c)
@@ -204,6 +207,7 @@ func (f *filterBuilder) conceptOf(text string, kind search.Kind) *search.Concept
 		return nil
 	}
 
+	// A name may mean several concepts, called its readings.
 	for _, r := range form.Readings {
 		if r.Concept.Kind == kind {
 			return r.Concept
@@ -264,7 +268,8 @@ func (s *Service) SpecialtyTest(specialty string) func(text string) bool {
 		}
 
 		c := f.conceptOf(text, search.Specialty)
+		isSynonym := c != nil && wanted != nil && c.IsA(wanted) // or a part of the specialty
 
-		return specialtyKey(text) == key || c != nil && wanted != nil && c.IsA(wanted)
+		return specialtyKey(text) == key || isSynonym
 	}
 }

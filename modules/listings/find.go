@@ -70,6 +70,9 @@ var facets = map[string]string{
 	"contractType": keyContractType, "employmentType": keyEmploymentType, "region": "region:",
 }
 
+// A search text has parts with a meaning, called slots: "band 5 nurse in Leeds" has a grade, a role and a place. An exact
+// result satisfies every slot. A relaxed result satisfies one of them only approximately, and follows the exact ones.
+
 // FindInput is a search of the public listings.
 type FindInput struct {
 	Text    string
@@ -227,11 +230,11 @@ func (in *FindInput) validate() error {
 // searchRequest is a parsed search.
 type searchRequest struct {
 	FindInput
-	understood search.Understanding
-	plan       search.Plan
-	query      search.Query
-	near       *Place              // the place of the location filter
-	corrected  []search.Correction // the corrections of the location filter
+	understood search.Understanding // the parts of the text, called terms, with their meanings
+	plan       search.Plan          // the conditions and slots of the text
+	query      search.Query         // the plan with the filters, the order and the page, for the index
+	near       *Place               // the place of the location filter, nil for none
+	corrected  []search.Correction  // the corrections of the location filter
 	radius     float64
 	// isUnknownPlace has the meaning of Found.IsUnknownPlace.
 	isUnknownPlace bool
@@ -257,6 +260,7 @@ func (s *Service) parseRequest(ctx context.Context, p *search.Parser, by auth.Ac
 	q.query.Now = s.Clock.Now()
 	q.query.Must = append(q.query.Must, q.plan.Must...)
 
+	// The slot of the location filter follows those of the text, so that these have the same indexes as in plan.
 	q.query.Slots = slices.Clone(q.plan.Slots)
 	if q.near != nil {
 		q.query.Slots = append(q.query.Slots, search.NearSlot(*q.near, q.radius))
@@ -299,7 +303,9 @@ var sortKeys = map[Sort]search.SortKey{
 // is the home of the jobseeker. If no place is known, the results are sorted by relevance.
 func (s *Service) setOrder(ctx context.Context, q *searchRequest, by auth.Actor) error {
 	from, sortBy := q.place(), Sort(q.Sort)
-	if from == nil && sortBy == ByDistance && by.Seeker {
+
+	needsHome := from == nil && sortBy == ByDistance
+	if needsHome && by.Seeker {
 		home, err := s.Seekers.HomeLocation(ctx, by.UserID)
 		if err != nil {
 			return err
@@ -312,12 +318,19 @@ func (s *Service) setOrder(ctx context.Context, q *searchRequest, by auth.Actor)
 		q.query.From = pointOf(from)
 	}
 
-	key, ok := sortKeys[sortBy]
-	if !ok || sortBy == ByDistance && from == nil {
+	key, exists := sortKeys[sortBy]
+	isByRelevance := !exists || sortBy == ByDistance && from == nil
+
+	if isByRelevance {
 		return nil
 	}
 
-	q.query.Sort, q.query.First = search.Sort{By: key, Descending: !q.Ascending && sortBy != ByDistance}, q.plan.First
+	// In any other order, listings for the role itself precede other exact results.
+	q.query.First = q.plan.First
+
+	isDescending := !q.Ascending && sortBy != ByDistance // the nearest is always first
+
+	q.query.Sort = search.Sort{By: key, Descending: isDescending}
 	if sortBy == BySalary {
 		q.query.Sort.Currency = q.currency()
 	}
@@ -325,7 +338,7 @@ func (s *Service) setOrder(ctx context.Context, q *searchRequest, by auth.Actor)
 	return nil
 }
 
-// place returns the place of the location filter or else of the text, or nil.
+// place returns the place of the location filter or else the first place of the text, or nil.
 func (q *searchRequest) place() *Place {
 	if q.near != nil {
 		return q.near

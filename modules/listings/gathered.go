@@ -31,15 +31,15 @@ func (s *Service) PublicMany(ctx context.Context, ids []string) ([]Listing, erro
 // bitsets of its conditions.
 type Gathered struct {
 	service      *Service
-	batch        search.Matcher
-	plans        *plans
+	batch        search.Matcher // evaluates conditions on the listings
+	plans        *plans         // the conditions of saved searches, which have numbers
 	now          time.Time
 	listings     []Listing
-	positionByID map[string]int // positions by id
+	positionByID map[string]int // in listings
 	// matches contains, by the number of a condition, the listings that match it, or nil
 	// if the condition has not been evaluated.
 	matches []bitset
-	// found and ids are buffers that are reused.
+	// found and ids are buffers that each call of Matching reuses.
 	found bitset
 	ids   []string
 }
@@ -58,7 +58,8 @@ type FindKey struct{ Text, Location, ContractType string }
 // It corrects words by the index of this process, and returns an empty text while the process
 // has no index.
 func (s *Service) Resolve(ctx context.Context, text string) (resolved string, err error) {
-	if s.Engine.current.Load() == nil {
+	hasIndex := s.Engine.current.Load() != nil
+	if !hasIndex {
 		return "", nil
 	}
 
@@ -82,10 +83,14 @@ func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 
 	var docs []*search.Document
 	for i := range ls {
-		if d := ls[i].analyze(g.plans.parser.Vocabulary, s.Engine.deps.Log); d != nil {
-			g.positionByID[d.ID] = len(docs)
-			g.listings, docs = append(g.listings, ls[i]), append(docs, d)
+		d := ls[i].analyze(g.plans.parser.Vocabulary, s.Engine.deps.Log)
+		if d == nil { // it cannot be analyzed
+			continue
 		}
+
+		g.positionByID[d.ID] = len(g.listings)
+		g.listings = append(g.listings, ls[i])
+		docs = append(docs, d)
 	}
 
 	g.found = make(bitset, (len(docs)+wordBits-1)/wordBits)
@@ -100,7 +105,8 @@ func (g *Gathered) Listings() []Listing { return g.listings }
 // Matching returns the positions of the listings that are exact results of the search. It
 // returns none for a search that Find refuses as invalid.
 func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
-	if g.plans.isFull() { // the numbers of conditions begin again, so that their results are void
+	// New plans number conditions from 0 again, so that the results by the old numbers are void.
+	if g.plans.isFull() {
 		g.plans, g.matches = g.service.emptyPlans(g.plans.parser), nil
 	}
 
@@ -114,7 +120,7 @@ func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
 	}
 
 	for _, condition := range plan {
-		remaining := uint64(0)
+		remaining := uint64(0) // is 0 if no listing is left
 		for i, word := range g.matchCondition(condition) {
 			g.found[i] &= word
 			remaining |= g.found[i]
@@ -178,9 +184,12 @@ func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error
 	}
 	q, err := s.parseRequest(ctx, p.parser, auth.Actor{}, in)
 
-	// A search that Find refuses has no results. Or without arguments matches no listing.
-	if fault.KindOf(err) == fault.Invalid || err == nil && q.empty {
-		return p.add(k, []search.Query{{Must: []search.Expr{search.Or()}}})
+	isRefused := fault.KindOf(err) == fault.Invalid
+	hasNoResults := isRefused || err == nil && q.empty
+
+	if hasNoResults {
+		nothing := search.Or() // matches no listing, since it has no alternatives
+		return p.add(k, []search.Query{{Must: []search.Expr{nothing}}})
 	}
 
 	if err != nil {
@@ -191,7 +200,8 @@ func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error
 }
 
 // conditions divides a query into queries with one condition each. A listing is an exact
-// result of the query if it matches all of them.
+// result of the query if it matches all of them. A condition is one of Must, or a slot: a part
+// of the query such as the role, with its levels, which are the ways to satisfy it.
 func conditions(q *search.Query) []search.Query {
 	var out []search.Query
 	for _, e := range q.Must {
@@ -204,7 +214,7 @@ func conditions(q *search.Query) []search.Query {
 		}
 	}
 
-	if len(out) == 0 {
+	if len(out) == 0 { // the empty query matches every listing
 		out = append(out, search.Query{})
 	}
 
@@ -214,12 +224,18 @@ func conditions(q *search.Query) []search.Query {
 // exactLevels returns the slot up to its last exact level, since the levels after it do not
 // affect exact results. matchesAll is true if every listing satisfies the slot exactly.
 func exactLevels(s search.Slot) (exact search.Slot, matchesAll bool) {
-	isRelaxed := false
+	hasRelaxedBefore := false
 	for i, level := range s.Levels {
-		isRelaxed = isRelaxed || !level.Exact
-		if level.Exact {
-			exact.Levels = s.Levels[:i+1]
-			matchesAll = matchesAll || !isRelaxed && level.Expr.Op == search.OpAll
+		if !level.Exact {
+			hasRelaxedBefore = true
+			continue
+		}
+
+		exact.Levels = s.Levels[:i+1]
+
+		// A listing that matches an earlier relaxed level does not get as far as this one.
+		if level.Expr.Op == search.OpAll && !hasRelaxedBefore {
+			matchesAll = true
 		}
 	}
 
@@ -231,10 +247,10 @@ func exactLevels(s search.Slot) (exact search.Slot, matchesAll bool) {
 type plans struct {
 	parser *search.Parser
 
-	mu         sync.Mutex
-	bySearch   map[FindKey][]int32
-	conditions []search.Query
-	numbers    map[string]int32 // the numbers of conditions, by the condition as JSON
+	mu         sync.Mutex          // guards the next fields
+	bySearch   map[FindKey][]int32 // the numbers of the conditions of each search
+	conditions []search.Query      // by number
+	numbers    map[string]int32    // the numbers of conditions, by the condition as JSON
 }
 
 // The limits of plans, which need at most about 40 MB for searches and 60 MB for conditions.
@@ -251,7 +267,7 @@ func (s *Service) plansFor(parser *search.Parser) *plans {
 		return p
 	}
 
-	parser.Resolved = true
+	parser.Resolved = true // the texts of saved searches are results of Resolve
 
 	return s.emptyPlans(parser)
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // A listing is held if it is hidden because of the state of its organization, for example
-// while a moderator has still to decide about a new organization.
+// while a moderator has still to decide about a new organization. Its case, the record of its
+// moderation, says so in the field Held. A case that is open is in the queue of moderators.
 
 // createHeldCase stores the case of a listing if it is held, in the transaction of ctx. If a
 // moderator has to decide about the organization, the case is in the queue.
@@ -23,6 +24,7 @@ func (s *Service) createHeldCase(ctx context.Context, l *Listing, isHeld, awaits
 		return err
 	}
 
+	// Unless the organization awaits a review, no moderator has to decide about the listing.
 	if awaitsReview {
 		c.open(s.NewID(), s.Clock.Now())
 	}
@@ -47,38 +49,39 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 	return s.unhideAll(ctx, e.OrganizationID)
 }
 
-// hideAll hides all listings of an organization, in one transaction per batch.
+// hideAll hides all listings of an organization, in one transaction per batch, the newest first.
 func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsReview bool) error {
-	for last := (*Listing)(nil); ; {
-		var next *Listing
+	var before *Listing // the oldest listing of the previous batch; nil for the first batch
+	for {
+		var oldest *Listing // of this batch, nil if no batch follows
 		err := s.Tx.Do(ctx, func(ctx context.Context) error {
-			next = nil
+			oldest = nil // the transaction may run repeatedly
 
-			ls, err := s.Listings.ListBySelection(ctx, organizationID, Selection{Before: last}, MaxBatch)
+			ls, err := s.Listings.ListBySelection(ctx, organizationID, Selection{Before: before}, MaxBatch)
 			if err != nil || len(ls) == 0 {
 				return err
 			}
 
 			mayHaveOlder := len(ls) == MaxBatch
 			if mayHaveOlder {
-				next = &ls[len(ls)-1]
+				oldest = &ls[len(ls)-1]
 			}
 
 			now := s.Clock.Now()
 			var events []event.Event
 
 			var changed []Listing
-			for _, before := range ls {
+			for _, stored := range ls {
 				// A listing may be hidden by an earlier call, or by a decision about it, which
 				// remains when the organization is released.
-				if before.HiddenAt != nil {
+				if stored.HiddenAt != nil {
 					continue
 				}
 
-				l := before.clone()
+				l := stored.clone()
 				l.Hide(now)
 
-				events = append(events, l.finishChange(&before, now)...)
+				events = append(events, l.finishChange(&stored, now)...)
 				changed = append(changed, l)
 			}
 
@@ -101,10 +104,11 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 			return s.Events.Record(ctx, events...)
 		})
 
-		last = next
-		if err != nil || last == nil {
+		if err != nil || oldest == nil {
 			return err
 		}
+
+		before = oldest
 	}
 }
 
@@ -112,6 +116,7 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 // reported, or that are suspicious, remain in the queue.
 func (s *Service) unhideAll(ctx context.Context, organizationID string) error {
 	for {
+		// Each round ends the hold of these cases, so that the next one lists others.
 		held, err := s.Cases.List(ctx, CaseFilter{OrganizationID: organizationID, Held: true}, page.After("", MaxBatch))
 		if err != nil || len(held.Items) == 0 {
 			return err
@@ -128,6 +133,7 @@ func (s *Service) unhideAll(ctx context.Context, organizationID string) error {
 				return s.changeCase(ctx, organizationID, c.ListingID, func(c *Case) {
 					c.Held = false
 
+					// A case with another reason stays open, because a moderator has still to decide about it.
 					hasOtherReason := c.Reports > 0 || c.Score >= suspicionThreshold
 					if c.State == CaseOpen && !hasOtherReason {
 						c.State = CaseKept

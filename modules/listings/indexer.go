@@ -13,17 +13,19 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Indexer keeps a search index current with the feed of listings.
+// Indexer keeps a search index current with the feed of listings. The index stores the position in the feed up to
+// which it contains the changes, so that the indexer continues there.
 type Indexer struct {
 	feed       Feed
 	index      search.Index
 	vocabulary *search.Vocabulary
-	changes    func() uint64
+	changes    func() uint64 // how many transactions of this process have changed listings
 	log        *slog.Logger
 
-	// feedLock is a mutex for readers of the feed. Waiting for it can be cancelled.
+	// feedLock is a mutex for readers of the feed: its only place is taken by the one that reads. Unlike that for a
+	// sync.Mutex, the wait for it can be cancelled.
 	feedLock         chan struct{}
-	positionStoredAt time.Time
+	positionStoredAt time.Time // guarded by feedLock
 	// appliedChanges is how many of this process's changes, which the function changes
 	// counts, the index contains.
 	appliedChanges atomic.Uint64
@@ -41,7 +43,9 @@ func NewIndexer(feed Feed, index search.Index, vocabulary *search.Vocabulary, ch
 // another version than the given one.
 func (x *Indexer) isOutdated(version string) bool {
 	indexVersion, position := x.position()
-	isIndexOutdated := position != "" && indexVersion != version
+	isBuilt := position != ""
+	isIndexOutdated := isBuilt && indexVersion != version
+
 	return documentVersion(x.vocabulary) != version || isIndexOutdated
 }
 
@@ -120,7 +124,7 @@ func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 			return nil
 		}
 
-		return apply("")
+		return apply("") // no position until the index is complete
 	})
 	if err != nil {
 		return err
@@ -136,7 +140,7 @@ func (x *Indexer) CatchUp(ctx context.Context) error {
 }
 
 // CatchUpWith does the same as CatchUp, unless the index already contains the first n changes
-// of this process.
+// of this process. While it waits for another reader of the feed, that reader may apply them.
 func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
 	if x.appliedChanges.Load() >= n {
 		return nil
@@ -152,7 +156,7 @@ func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
 		return nil
 	}
 
-	changesBefore := x.changes()
+	changesBefore := x.changes() // are in the feed now
 
 	version, _ := x.position()
 	for more := true; more; {
@@ -173,10 +177,12 @@ func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
 		}
 
 		for _, id := range batch.Deleted {
-			changes = append(changes, search.Change{ID: id, Version: math.MaxInt64})
+			const highest = math.MaxInt64 // above every version of the listing
+			changes = append(changes, search.Change{ID: id, Version: highest})
 		}
 
-		if len(changes) > 0 || time.Since(x.positionStoredAt) > storeInterval {
+		mustStore := len(changes) > 0 || time.Since(x.positionStoredAt) > storeInterval
+		if mustStore {
 			x.positionStoredAt = time.Now()
 			if err := x.index.Apply(ctx, changes, version+" "+string(batch.Position)); err != nil {
 				return err

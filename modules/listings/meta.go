@@ -37,8 +37,10 @@ func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 	}
 
 	merged := mergeObject(target, change)
+	const topLevel = 1
+
 	var size metaSize
-	size.measure(merged, 1)
+	size.measure(merged, topLevel)
 
 	switch {
 	case size.hasReservedName:
@@ -139,8 +141,10 @@ func (m *metaSize) measure(v any, depth int) {
 
 		// Databases differ in the numbers that they can store. A number that is too small
 		// for a double becomes 0 although its mantissa is not.
+		const maxLength = 64
 		isUnderflow := x == 0 && strings.ContainsAny(mantissa(v), "123456789")
-		m.hasHugeNumber = m.hasHugeNumber || err != nil || len(v) > 64 || isUnderflow
+		isHuge := err != nil || len(v) > maxLength || isUnderflow
+		m.hasHugeNumber = m.hasHugeNumber || isHuge
 	}
 }
 

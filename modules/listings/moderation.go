@@ -106,7 +106,8 @@ func (c *Case) decide(state CaseState, by, note string, now time.Time) {
 // isHiddenByOperator reports whether the last decision of the case is that of an operator to
 // take down the listing.
 func (c *Case) isHiddenByOperator(l *Listing) bool {
-	return l.HiddenAt != nil && !c.Held && c.DecidedAt != nil && c.DecidedBy == ""
+	isHiddenByDecision := l.HiddenAt != nil && !c.Held && c.DecidedAt != nil
+	return isHiddenByDecision && c.DecidedBy == ""
 }
 
 // CaseFilter selects cases; a zero field selects all.
@@ -156,7 +157,7 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 		return err
 	}
 
-	if by.AppID != "" {
+	if by.AppID != "" { // only people report listings
 		return auth.ErrScope
 	}
 
@@ -165,7 +166,7 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 		return err
 	}
 
-	email, _ := text.ParseEmail(in.Email)
+	email, _ := text.ParseEmail(in.Email) // empty without an address; the input has been checked
 	now := s.Clock.Now()
 	report := JobReport{
 		ID:         s.NewID(),
@@ -210,7 +211,9 @@ func (s *Service) changeCase(ctx context.Context, organizationID, listingID stri
 // caseOf returns the case of the listing, or a new case that is not open if none is stored.
 func (s *Service) caseOf(ctx context.Context, organizationID, listingID string) (Case, error) {
 	c, err := s.Cases.Get(ctx, listingID)
-	if err == nil && c.ListingID == "" {
+
+	isMissing := err == nil && c.ListingID == ""
+	if isMissing {
 		c = Case{ID: s.NewID(), ListingID: listingID, OrganizationID: organizationID, State: CaseKept, OpenedAt: s.Clock.Now()}
 	}
 
@@ -291,7 +294,8 @@ func (s *Service) Keep(ctx context.Context, by auth.Actor, listingID string, in 
 var errHiddenByOperator = fault.New(fault.Conflict, "job_hidden_by_operator",
 	"An operator has hidden the job; only an operator can show it")
 
-// moderate decides the case of a listing, and hides or shows the listing.
+// moderate decides the case of a listing with state, CaseTakenDown or CaseKept, and hides or shows the listing. The
+// entry of the audit log names the actor, a moderator or an operator. note is the message to the employer.
 func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string, state CaseState, note string) (listing Listing, err error) {
 	organizationID, err := s.ownerOf(ctx, listingID)
 	if err != nil {
@@ -314,7 +318,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 
 			wasHidden = l.HiddenAt != nil
 
-			l.Unhide()
+			l.Unhide() // so that Hide sets the time of this decision
 
 			if state == CaseTakenDown {
 				l.Hide(now)
@@ -337,6 +341,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 			moderator = e.Actor
 		}
 
+		// A held listing was hidden because of its organization. A decision to hide it is a change, too.
 		isTakenDown := state == CaseTakenDown
 		wasTakenDown := wasHidden && !c.Held
 		isChange := wasHidden != isTakenDown || c.Held
@@ -487,28 +492,28 @@ func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (
 func (s *Service) duplicates(ctx context.Context, by auth.Actor, listing *Listing) ([]Listing, error) {
 	title := []rune(listing.Title)
 
-	found, err := s.Find(ctx, by,
-		FindInput{Text: string(title[:min(len(title), maxDuplicateTitle)]), Page: page.Request{Number: 1, Size: MaxBatch}})
+	searchText := string(title[:min(len(title), maxDuplicateTitle)])
+
+	found, err := s.Find(ctx, by, FindInput{Text: searchText, Page: page.Request{Number: 1, Size: MaxBatch}})
 	if err != nil {
 		return nil, nil //nolint:nilerr // only a sign of fraud is missing
 	}
 
-	ids := list.Map(
-		slices.DeleteFunc(found.Items, func(f Hit) bool { return f.Listing.OrganizationID == listing.OrganizationID }),
-		func(f Hit) string { return f.Listing.ID },
-	)
-	if len(ids) == 0 {
+	isOwn := func(h Hit) bool { return h.Listing.OrganizationID == listing.OrganizationID }
+	others := slices.DeleteFunc(found.Items, isOwn)
+
+	if len(others) == 0 {
 		return nil, nil
 	}
 
-	full, err := s.Public.ListPublic(ctx, ids, s.Clock.Now())
+	// The results of a search may lack descriptions.
+	ids := list.Map(others, func(h Hit) string { return h.Listing.ID })
+	candidates, err := s.Public.ListPublic(ctx, ids, s.Clock.Now())
 
-	return slices.DeleteFunc(
-		full,
-		func(other Listing) bool {
-			return normalizedText(other.Description) != normalizedText(listing.Description)
-		},
-	), err
+	description := normalizedText(listing.Description)
+	hasOtherText := func(other Listing) bool { return normalizedText(other.Description) != description }
+
+	return slices.DeleteFunc(candidates, hasOtherText), err
 }
 
 // OnAccountDeleted removes the personal data of a user from their reports.
@@ -518,5 +523,6 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 
 // Forget deletes reports that have expired.
 func (s *Service) Forget(ctx context.Context) error {
-	return retention.DeleteAllBefore(ctx, s.Retention, ReportKind, s.Clock.Now().Add(-reportLifetime), 1000)
+	const batchSize = 1000
+	return retention.DeleteAllBefore(ctx, s.Retention, ReportKind, s.Clock.Now().Add(-reportLifetime), batchSize)
 }

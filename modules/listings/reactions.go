@@ -18,19 +18,19 @@ func (s *Service) OnOrganizationClosed(ctx context.Context, e event.Organization
 // OnOrganizationRenamed stores the new name in all listings of the organization, in batches,
 // and records events for the public listings.
 func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.OrganizationRenamed) error {
-	for last := (*Listing)(nil); ; {
-		var n int
-		var next *Listing
+	var before *Listing // the oldest listing of the previous batch; nil for the first batch
+	for {
+		var oldest *Listing // of this batch, nil if no batch follows
 
 		err := s.Tx.Do(ctx, func(ctx context.Context) error {
-			n, next = 0, nil
+			oldest = nil // the transaction may run repeatedly
 
 			company, err := s.Organizations.CompanyName(ctx, e.OrganizationID)
 			if err != nil {
 				return err
 			}
 
-			ls, err := s.Listings.ListBySelection(ctx, e.OrganizationID, Selection{NotCompany: company, Before: last}, MaxBatch)
+			ls, err := s.Listings.ListBySelection(ctx, e.OrganizationID, Selection{NotCompany: company, Before: before}, MaxBatch)
 			if err != nil || len(ls) == 0 {
 				return err
 			}
@@ -39,9 +39,9 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 
 			var events []event.Event
 			for i := range ls {
-				before := ls[i]
+				stored := ls[i]
 				ls[i].Company = company
-				events = append(events, ls[i].finishChange(&before, now)...)
+				events = append(events, ls[i].finishChange(&stored, now)...)
 			}
 
 			if err := s.Listings.Update(ctx, e.OrganizationID, ls); err != nil {
@@ -55,7 +55,10 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 				return errors.Join(err, errRenamed)
 			}
 
-			n, next = len(ls), &ls[len(ls)-1]
+			mayHaveOlder := len(ls) == MaxBatch
+			if mayHaveOlder {
+				oldest = &ls[len(ls)-1]
+			}
 
 			return s.Events.Record(ctx, events...)
 		})
@@ -63,11 +66,11 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 			continue
 		}
 
-		if err != nil || n < MaxBatch {
+		if err != nil || oldest == nil {
 			return err
 		}
 
-		last = next
+		before = oldest
 	}
 }
 
@@ -85,7 +88,7 @@ func (s *Service) CloseExpired(ctx context.Context) (int, error) {
 	}, func(*Listing) {}) // finishChange alone clears Open: the status remains active
 }
 
-// CloseOrganization closes every public listing of an organization without
+// CloseOrganization closes every public listing of an organization. It is for organizations without
 // members.
 func (s *Service) CloseOrganization(ctx context.Context, organizationID string) error {
 	_, err := s.closeInBatches(ctx, func(ctx context.Context, _ time.Time) ([]Listing, error) {

@@ -124,7 +124,8 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 			l.Hide(now)
 		}
 
-		events = append(events, l.finishChange(&Listing{}, now)...)
+		before := &Listing{} // none is stored
+		events = append(events, l.finishChange(before, now)...)
 		created = append(created, l)
 		out[i].Listing = l
 	}
@@ -138,6 +139,7 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 			return err
 		}
 
+		// A listing that is suspicious or held gets a case, the record of its moderation.
 		for i := range created {
 			if err := s.screenForFraud(ctx, &Listing{}, &created[i]); err != nil {
 				return err
@@ -359,6 +361,7 @@ func changeBatch[T any](
 			return err
 		}
 
+		// listingsByID has each listing as the items so far have changed it; found has the stored ones.
 		listingsByID := list.ToMap(found, func(l Listing) (string, Listing) { return l.ID, l })
 
 		isChanged := map[string]bool{}
@@ -370,7 +373,7 @@ func changeBatch[T any](
 			case item.Err != nil:
 				out[i].Err = item.Err
 			default:
-				l = l.clone()
+				l = l.clone() // an item that fails must not change the listing in part
 
 				out[i].Err = fn(&l, item.Input)
 				if out[i].Err == nil {

@@ -12,7 +12,8 @@ const (
 	maxScore = 100
 	// suspicionThreshold is the score from which a listing is put into the queue of moderators.
 	suspicionThreshold = 50
-	duplicateScore     = 30
+	duplicateScore     = 30 // for each listing of another organization with the same text
+	unusualPayScore    = 30
 )
 
 // suspicionRule adds its score to a listing whose text matches the pattern.
@@ -69,6 +70,8 @@ var suspicionRules = []suspicionRule{
 const (
 	lowestPay  = 8_000_00
 	highestPay = 600_000_00
+	// widestRange is the highest usual ratio of the maximum and the minimum of one listing.
+	widestRange = 5
 )
 
 // Suspicion returns a score from 0 to 100 for how likely the listing is a scam, with the
@@ -84,11 +87,12 @@ func Suspicion(l *Listing) (score int, reasons []string) {
 
 	if l.Salary != nil && hasUsualPay(l.Salary.Currency) {
 		low, high := l.Salary.Yearly()
+		isTooHigh := high > highestPay
 		isTooLow := high > 0 && high < lowestPay
+		isTooWide := low > 0 && high > widestRange*low // such as "20,000 to 200,000"
 
-		isTooWide := low > 0 && high > 5*low // such as "20,000 to 200,000"
-		if high > highestPay || isTooLow || isTooWide {
-			score += 30
+		if isTooHigh || isTooLow || isTooWide {
+			score += unusualPayScore
 			reasons = append(reasons, "Its pay is unusual")
 		}
 	}

@@ -121,6 +121,7 @@ func (s *Service) CountViews(ctx context.Context, onError func(error)) {
 				onError(err)
 			}
 		case <-ctx.Done():
+			// The process ends. Store the remaining visits, but do not delay the end for long.
 			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer done()
 
@@ -153,7 +154,7 @@ func (s *Service) flushVisits(ctx context.Context) error {
 			continue
 		}
 
-		c.add(waiting...)
+		c.add(waiting...) // those of this batch and of the following ones
 
 		return err
 	}
