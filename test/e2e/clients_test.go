@@ -67,8 +67,9 @@ func (s *testServer) guest(t testing.TB) *client {
 	return &client{t: t, server: s, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
 
-// fromNewAddress returns the same user at a new address, for which the limits of addresses have
-// not counted any request. An API key and an Idempotency-Key are not copied.
+// fromNewAddress returns a client of the same user with a new network address. The server limits how many requests to
+// a route may come from one address in a period; a test that needs more sends them from new addresses, for which
+// nothing has been counted. An API key and an Idempotency-Key are not copied.
 func (c *client) fromNewAddress() *client {
 	fresh := c.server.guest(c.t)
 	fresh.token, fresh.guestCookie = c.token, c.guestCookie

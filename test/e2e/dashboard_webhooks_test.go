@@ -71,7 +71,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 		t.Run("life cycle of a webhook", func(t *testing.T) {
 			t.Parallel()
 
-			receiver := newReceiver(t, nil)
+			receiver := newReceiver(t)
 			browser := server.signedIn(t, server.seeker(t))
 			app := browser.newAppPath("Ward Finder")
 			require.Contains(t, browser.open("GET", app, nil).text, "Add a webhook")
@@ -185,7 +185,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 
 			// The response 410 Gone to the first request means that the receiver wants no more
 			// deliveries: it disables the webhook at once.
-			receiver := newReceiver(t, func(request int) int {
+			receiver := newReceiverWithStatus(t, func(request int) int {
 				if request == 1 {
 					return http.StatusGone
 				}
@@ -230,7 +230,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			t.Parallel()
 
 			const pageSize = 20 // of the log
-			receiver := newReceiver(t, nil)
+			receiver := newReceiver(t)
 			developer := server.seeker(t)
 
 			apiPath, _ := developer.createWebhook(receiver.URL, "job.created")
@@ -323,7 +323,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 
 			owner, other := server.signedIn(t, server.seeker(t)), server.signedIn(t, server.employer(t))
 			app, secondApp := owner.newAppPath("Mine"), owner.newAppPath("Mine too")
-			receiver := newReceiver(t, nil)
+			receiver := newReceiver(t)
 			path := owner.newWebhookPath(app, receiver.URL)
 			replay := replayLink.FindString(owner.submit(path+"/test", url.Values{}).text)
 			delivery := strings.TrimSuffix(replay, "/replay")

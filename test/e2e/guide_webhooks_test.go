@@ -53,7 +53,7 @@ func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		text := guideText(t, "webhooks")
-		receiver := newReceiver(t, nil)
+		receiver := newReceiver(t)
 		developer := server.seeker(t)
 		app := developer.app()
 

@@ -155,7 +155,7 @@ func TestListeners(t *testing.T) {
 			require.Contains(t, server.fails(t, "webhooks", "trigger", "job.created"),
 				"no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one")
 
-			receiver := newReceiver(t, nil)
+			receiver := newReceiver(t)
 			listener := server.listen(t, "--forward", receiver.URL)
 			id := developer.onlyHookOf(onlyApp)["id"].(string)
 			triggered := server.run(t, "webhooks", "trigger", "job.closed")
@@ -177,7 +177,7 @@ func TestListeners(t *testing.T) {
 
 			// Two listeners: one for all events, and one of another organization for events of
 			// applications, which it must not get from this organization.
-			receiver, rivalsReceiver := newReceiver(t, nil), newReceiver(t, nil)
+			receiver, rivalsReceiver := newReceiver(t), newReceiver(t)
 			listener := server.listen(t, "--app", app, "--forward", receiver.URL+"/hooks?x=1")
 			rival := server.employer(t)
 			rivalsListener := server.listen(t, "--app", rival.newApp(), "--forward", rivalsReceiver.URL,
@@ -200,7 +200,7 @@ func TestListeners(t *testing.T) {
 			receiver.waitForEvent("application.status_changed", "application_id", application)
 			server.run(t, "webhooks", "trigger", "application.submitted", "--app", app)
 			receiver.waitForHits(4)
-			rivalsReceiver.waitForHits(0)
+			rivalsReceiver.requireHits(0)
 
 			// The log of the webhook and the output of the command have the deliveries.
 			log := "/api/developers/apps/" + app + "/webhooks/" + webhook["id"].(string) + "/deliveries?status=succeeded"
@@ -220,7 +220,7 @@ func TestListeners(t *testing.T) {
 			// repeated with success. The response to the third request is delayed until the end of
 			// the test.
 			release := make(chan struct{})
-			receiver := newReceiver(t, func(request int) int {
+			receiver := newReceiverWithStatus(t, func(request int) int {
 				switch request {
 				case 1:
 					return http.StatusGone
@@ -260,7 +260,7 @@ func TestListeners(t *testing.T) {
 			const eventType = "application.submitted"
 			developer := server.seeker(t)
 			app := developer.newApp()
-			receiver := newReceiver(t, nil)
+			receiver := newReceiver(t)
 			withoutScheme := strings.TrimPrefix(receiver.URL, "http://")
 			listener := server.listen(t, "--app", app, "--forward", withoutScheme, "--events", eventType)
 			require.Contains(t, listener.out.String(), "webhooks go to "+receiver.URL)

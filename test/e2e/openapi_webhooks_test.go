@@ -71,7 +71,7 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 		strict, webhooks := webhooksOf(t, server.guest(t).try("GET", "/openapi/developer.json", nil).raw)
 		require.Len(t, webhooks, len(everyEvent))
 
-		receiver := newReceiver(t, nil)
+		receiver := newReceiver(t)
 		employer := server.employer(t)
 		path, _ := employer.createWebhook(receiver.URL, everyEvent...)
 		listing := employer.listing(object{

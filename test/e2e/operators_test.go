@@ -98,7 +98,7 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		boss := server.employer(t)
 		guest := server.guest(t)
 		seeker := server.seeker(t)
-		receiver := newReceiver(t, nil)
+		receiver := newReceiver(t)
 		server.seeker(t).createWebhook(receiver.URL, "job.updated", "job.closed")
 
 		title := "Ward " + newEmail()

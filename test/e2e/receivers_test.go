@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -23,9 +24,12 @@ type receiver struct {
 	*httptest.Server
 	t      *testing.T
 	mu     sync.Mutex
-	hits   []hit           // the requests so far
-	answer func(n int) int // the status of the nth request, from 1
+	hits   []hit                 // the requests so far
+	status func(request int) int // the status of the response to a request; the first request is 1
 }
+
+// receiverResponse is the body of every response of a receiver.
+const receiverResponse = "thanks"
 
 // hit is a request that a receiver got.
 type hit struct {
@@ -38,11 +42,18 @@ type hit struct {
 	}
 }
 
-// newReceiver starts a receiver. Without answer, it responds to every request with status 200.
-func newReceiver(t *testing.T, answer func(n int) int) *receiver {
+// newReceiver starts a receiver that responds to every request with status 200.
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	return newReceiverWithStatus(t, func(int) int { return http.StatusOK })
+}
+
+// newReceiverWithStatus starts a receiver whose responses have the status that the function returns for the number of
+// the request, which begins with 1. The function may block, so that the request hangs.
+func newReceiverWithStatus(t *testing.T, status func(request int) int) *receiver {
 	t.Helper()
 
-	r := &receiver{t: t, answer: answer}
+	r := &receiver{t: t, status: status}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		raw, err := io.ReadAll(request.Body)
 
@@ -56,25 +67,20 @@ func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 
 		r.mu.Lock()
 		r.hits = append(r.hits, h)
-		n := len(r.hits)
+		count := len(r.hits)
 		r.mu.Unlock()
 
-		status := http.StatusOK
-		if r.answer != nil {
-			status = r.answer(n)
-		}
+		w.WriteHeader(r.status(count))
 
-		w.WriteHeader(status)
-
-		_, _ = io.WriteString(w, "thanks")
+		_, _ = io.WriteString(w, receiverResponse)
 	}))
 	t.Cleanup(r.Close)
 
 	return r
 }
 
-// waitForHits waits for n requests and returns them in the order of their arrival. It fails if
-// there are more.
+// waitForHits waits until n requests have arrived since the start of the receiver, and returns them in the order of
+// their arrival. It fails if there are more.
 func (r *receiver) waitForHits(n int) []hit {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
@@ -82,12 +88,20 @@ func (r *receiver) waitForHits(n int) []hit {
 		defer r.mu.Unlock()
 		return len(r.hits) >= n
 	}, waitTimeout, 10*time.Millisecond, "want %d requests", n)
+
+	return r.requireHits(n)
+}
+
+// requireHits requires that exactly n requests have arrived so far, without waiting, and returns them in the order of
+// their arrival.
+func (r *receiver) requireHits(n int) []hit {
+	r.t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
 	require.Len(r.t, r.hits, n)
 
-	return append([]hit{}, r.hits...)
+	return slices.Clone(r.hits)
 }
 
 // waitForEvent waits for an event of the type kind whose data has the id as the value of

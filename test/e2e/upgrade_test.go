@@ -264,7 +264,7 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 			t.Parallel()
 
 			dir := t.TempDir()
-			receiver := newReceiver(t, nil)
+			receiver := newReceiver(t)
 			old := createReleasedDatabase(t, dir, databaseURL(dir), receiver.URL)
 			before := fingerprints(t, old.url)
 			require.Len(t, before, 53, "every table of the release has rows")

@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,22 +23,24 @@ func TestWebhooks(t *testing.T) {
 		t.Run("events of a listing", func(t *testing.T) {
 			t.Parallel()
 
-			hooks := newReceiver(t, nil)
+			hooks := newReceiver(t)
 			path, secret := server.seeker(t).createWebhook(hooks.URL, "job.created", "job.updated", "job.closed")
 			require.Regexp(t, `^/api/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}$`, path)
 
+			// A new listing: the request is signed, and contains the public members of the listing.
 			employer := server.employer(t)
 			id := employer.listing(object{"title": "Ward Sister", "location": "Leeds", "salary": object{"min": 30000}})
 			created := hooks.waitForEvent("job.created", "id", id)
 			require.NoError(t, created.verify(t, secret))
+			require.WithinDuration(t, time.Now(), created.body.Timestamp, time.Minute)
 			require.Equal(t, "1", created.headers.Get("Webhook-Attempt"))
 			require.Equal(t, "application/json", created.headers.Get("Content-Type"))
 			require.Equal(t, "locum-webhooks/1", created.headers.Get("User-Agent"))
 
 			job := created.body.Data["job"].(object)
 			require.Equal(t, "Ward Sister", job["title"])
-			require.Equal(t, "GBP", job["salary"].(object)["currency"])
-			require.Nil(t, job["posted_by"])
+			require.Equal(t, "GBP", job["salary"].(object)["currency"], "the default currency")
+			require.Nil(t, job["posted_by"], "the user who created the listing is not public")
 
 			for _, member := range []string{
 				"company", "location", "employment_type", "contract_type", "application_deadline",
@@ -45,9 +49,13 @@ func TestWebhooks(t *testing.T) {
 				require.Contains(t, job, member)
 			}
 
-			require.WithinDuration(t, time.Now(), created.body.Timestamp, time.Minute)
+			// A changed listing.
 			employer.put("/api/employers/jobs/"+id, object{"title": "Ward Manager"}).ok(200)
-			require.Equal(t, "Ward Manager", hooks.waitForEvent("job.updated", "id", id).body.Data["job"].(object)["title"])
+
+			updated := hooks.waitForEvent("job.updated", "id", id)
+			require.Equal(t, "Ward Manager", updated.body.Data["job"].(object)["title"])
+
+			// A deleted listing.
 			employer.delete("/api/employers/jobs/" + id).ok(200)
 
 			closed := hooks.waitForEvent("job.closed", "id", id)
@@ -58,7 +66,7 @@ func TestWebhooks(t *testing.T) {
 		t.Run("listing updated and closed at once", func(t *testing.T) {
 			t.Parallel()
 
-			hooks := newReceiver(t, nil)
+			hooks := newReceiver(t)
 			server.seeker(t).createWebhook(hooks.URL, "job.updated", "job.closed")
 
 			employer := server.employer(t)
@@ -82,7 +90,7 @@ func TestWebhooks(t *testing.T) {
 		t.Run("event of an expired listing", func(t *testing.T) {
 			t.Parallel()
 
-			hooks := newReceiver(t, nil)
+			hooks := newReceiver(t)
 			server.seeker(t).createWebhook(hooks.URL, "job.closed")
 
 			deadline := time.Now().Add(10 * time.Second).UTC() // late enough to create the listing before
@@ -94,8 +102,8 @@ func TestWebhooks(t *testing.T) {
 				defer hooks.mu.Unlock()
 				return slices.ContainsFunc(hooks.hits, func(h hit) bool { return h.body.Data["id"] == id })
 			}, time.Until(deadline)+time.Minute, 50*time.Millisecond)
-			require.True(t, time.Now().After(deadline))
-			hooks.waitForEvent("job.closed", "id", id)
+			require.True(t, time.Now().After(deadline), "no event before the deadline")
+			hooks.waitForEvent("job.closed", "id", id) // the event that has arrived is of this type
 		})
 
 		t.Run("events of an application", func(t *testing.T) {
@@ -109,9 +117,9 @@ func TestWebhooks(t *testing.T) {
 			// Only a user who may read the application gets its events: its applicant, and
 			// members of the organization with the permission.
 			events := []string{"application.submitted", "application.status_changed"}
-			ofOrganization := newReceiver(t, nil)
-			ofSeeker := newReceiver(t, nil)
-			ofOtherUsers := newReceiver(t, nil)
+			ofOrganization := newReceiver(t)
+			ofSeeker := newReceiver(t)
+			ofOtherUsers := newReceiver(t)
 
 			employer.createWebhook(ofOrganization.URL, events...)
 			employer.inviteMember("viewer").createWebhook(ofOrganization.URL+"/viewer", events...)
@@ -119,6 +127,7 @@ func TestWebhooks(t *testing.T) {
 			otherSeeker.createWebhook(ofOtherUsers.URL, events...)
 			otherEmployer.createWebhook(ofOtherUsers.URL, events...)
 
+			// A new application.
 			listing := employer.listing(nil)
 
 			id := seeker.application(listing, nil)
@@ -130,6 +139,7 @@ func TestWebhooks(t *testing.T) {
 				require.Contains(t, data, "submitted_at")
 			}
 
+			// A change of its status.
 			employer.put("/api/employers/applications/"+id, object{"status": "review"}).ok(200)
 
 			for _, hooks := range []*receiver{ofOrganization, ofSeeker} {
@@ -138,31 +148,33 @@ func TestWebhooks(t *testing.T) {
 				require.Equal(t, "pending", data["previous_status"])
 			}
 
-			ofOrganization.waitForHits(4) // two events for each of the employer and the viewer
-			ofSeeker.waitForHits(2)
-			ofOtherUsers.waitForHits(0)
+			ofOrganization.waitForHits(2 * len(events)) // both events for each of the employer and the viewer
+			ofSeeker.waitForHits(len(events))
+			ofOtherUsers.requireHits(0)
 		})
 
 		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/secret", func(t *testing.T) {
 			t.Parallel()
 
-			hooks := newReceiver(t, nil)
-			me := server.seeker(t)
-			path, first := me.createWebhook(hooks.URL, "application.status_changed")
-			second := me.post(path+"/secret", nil).ok(200).text("data.secret")
-			require.NotEqual(t, first, second)
-			me.post(path+"/test", object{"type": "application.submitted"}).ok(202)
+			hooks := newReceiver(t)
+			developer := server.seeker(t)
+			path, previousSecret := developer.createWebhook(hooks.URL, "application.status_changed")
+			newSecret := developer.post(path+"/secret", nil).ok(200).text("data.secret")
+			require.NotEqual(t, previousSecret, newSecret)
+
+			// A test delivery has a signature of each of the two secrets, separated by a space.
+			developer.post(path+"/test", object{"type": "application.submitted"}).ok(202)
 
 			delivered := hooks.waitForHits(1)[0]
-			require.NoError(t, delivered.verify(t, first), "the previous secret also signs for a day")
-			require.NoError(t, delivered.verify(t, second))
-
-			// Signatures of several secrets are separated by spaces.
+			require.Equal(t, true, delivered.body.Data["test"])
+			require.NoError(t, delivered.verify(t, previousSecret), "the previous secret also signs for a day")
+			require.NoError(t, delivered.verify(t, newSecret))
 			require.Len(t, strings.Fields(delivered.headers.Get("Webhook-Signature")), 2)
 
+			// The signature does not fit another body.
 			forged := hit{headers: delivered.headers, raw: delivered.raw + " "}
-			require.Error(t, forged.verify(t, first))
-			require.Equal(t, true, delivered.body.Data["test"])
+			require.Error(t, forged.verify(t, previousSecret))
+
 			server.seeker(t).post(path+"/secret", nil).fails(404, "Application not found")
 		})
 
@@ -171,84 +183,103 @@ func TestWebhooks(t *testing.T) {
 			func(t *testing.T) {
 				t.Parallel()
 
-				hooks := newReceiver(t, nil)
-				me := server.seeker(t)
-				path, _ := me.createWebhook(hooks.URL, "application.status_changed")
-				created := me.post(path+"/test", nil).ok(202)
+				hooks := newReceiver(t)
+				developer := server.seeker(t)
+				path, _ := developer.createWebhook(hooks.URL, "application.status_changed")
+
+				// A request without a type sends an event of the first type of the webhook.
+				created := developer.post(path+"/test", nil).ok(202)
 				require.Equal(t,
 					object{"type": "application.status_changed", "status": "pending", "attempts": []any{}},
 					created.pick("data.delivery", "type", "status", "attempts"))
 
+				// A request with a type sends this one, even if the webhook does not have it.
 				for _, kind := range everyEvent {
-					me.post(path+"/test", object{"type": kind}).ok(202)
+					developer.post(path+"/test", object{"type": kind}).ok(202)
 				}
 
-				for _, delivered := range hooks.waitForHits(1 + len(everyEvent)) {
+				deliveries := 1 + len(everyEvent)
+				for _, delivered := range hooks.waitForHits(deliveries) {
 					require.Equal(t, true, delivered.body.Data["test"])
 				}
 
-				require.Eventually(t, func() bool {
-					return me.get(path+"/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total") == 6
-				}, waitTimeout, 20*time.Millisecond)
+				developer.waitForSucceeded(path, deliveries)
 
-				list := me.get(path + "/deliveries?limit=2").ok(200)
-				require.Equal(t, "application.status_changed", list.text("data.deliveries.0.type"))
-				require.Equal(t, object{"responseStatus": 200.0, "error": nil, "response": "thanks"},
-					list.pick("data.deliveries.0.attempts.0", "responseStatus", "error", "response"))
+				// The list begins with the newest delivery, which is the last of everyEvent.
+				const firstPage = 2
+				list := developer.get(fmt.Sprintf("%s/deliveries?limit=%d", path, firstPage)).ok(200)
+				require.Len(t, list.list("data.deliveries"), firstPage)
+				require.Equal(t, everyEvent[len(everyEvent)-1], list.text("data.deliveries.0.type"))
 				require.Nil(t, list.at("data.deliveries.0.nextAttemptAt"))
-				require.Len(t, me.get(path+"/deliveries?cursor="+list.text("data.nextCursor")).ok(200).list("data.deliveries"), 4)
-				require.Empty(t, me.get(path+"/deliveries?status=failed").ok(200).list("data.deliveries"))
-				me.get(path + "/deliveries?status=lost").invalid("status")
-				me.post(path+"/test", object{"type": "user.deleted"}).invalid("type")
+				require.Equal(t, object{"responseStatus": 200.0, "error": nil, "response": receiverResponse},
+					list.pick("data.deliveries.0.attempts.0", "responseStatus", "error", "response"))
 
-				otherUser := server.seeker(t)
-				otherUser.get(path+"/deliveries").fails(404, "Application not found")
-				otherUser.post(path+"/test", nil).fails(404, "Application not found")
+				nextPage := developer.get(path + "/deliveries?cursor=" + list.text("data.nextCursor")).ok(200)
+				require.Len(t, nextPage.list("data.deliveries"), deliveries-firstPage)
+
+				require.Empty(t, developer.get(path+"/deliveries?status=failed").ok(200).list("data.deliveries"))
+
+				t.Run("invalid parameters", func(*testing.T) {
+					developer.get(path + "/deliveries?status=lost").invalid("status")
+					developer.post(path+"/test", object{"type": "user.deleted"}).invalid("type")
+				})
+
+				t.Run("app of another user", func(t *testing.T) {
+					otherUser := server.seeker(t)
+					otherUser.get(path+"/deliveries").fails(404, "Application not found")
+					otherUser.post(path+"/test", nil).fails(404, "Application not found")
+				})
 			},
 		)
 
 		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay and automatic retries", func(t *testing.T) {
 			t.Parallel()
 
-			hooks := newReceiver(t, func(n int) int {
-				if n == 1 {
-					return 500
+			hooks := newReceiverWithStatus(t, func(request int) int {
+				if request == 1 {
+					return http.StatusInternalServerError
 				}
 
-				return 200
+				return http.StatusOK
 			})
 
-			me := server.seeker(t)
-			path, secret := me.createWebhook(hooks.URL, "application.submitted")
-			id := me.post(path+"/test", nil).ok(202).text("data.delivery.id")
+			developer := server.seeker(t)
+			path, secret := developer.createWebhook(hooks.URL, "application.submitted")
+			id := developer.post(path+"/test", nil).ok(202).text("data.delivery.id")
+
+			// After the failure the server sends the same request again by itself.
 			hits := hooks.waitForHits(2)
-			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[1].headers.Get("Webhook-Id"))
-			require.Equal(t, hits[0].raw, hits[1].raw)
-			require.Equal(t, "2", hits[1].headers.Get("Webhook-Attempt"))
-			require.NoError(t, hits[1].verify(t, secret))
-			require.Eventually(t, func() bool {
-				return me.get(path+"/deliveries").ok(200).text("data.deliveries.0.status") == "succeeded"
-			}, waitTimeout, 20*time.Millisecond)
+			failed, retried := hits[0], hits[1]
+			require.Equal(t, failed.headers.Get("Webhook-Id"), retried.headers.Get("Webhook-Id"))
+			require.Equal(t, failed.raw, retried.raw)
+			require.Equal(t, "2", retried.headers.Get("Webhook-Attempt"))
+			require.NoError(t, retried.verify(t, secret))
 
-			first := me.get(path + "/deliveries").ok(200)
+			developer.waitForSucceeded(path, 1)
+
+			deliveries := developer.get(path + "/deliveries").ok(200)
 			require.Equal(t, object{"responseStatus": 500.0, "error": "status"},
-				first.pick("data.deliveries.0.attempts.0", "responseStatus", "error"))
-			require.Equal(t, "pending", me.post(path+"/deliveries/"+id+"/replay", nil).ok(202).text("data.delivery.status"))
+				deliveries.pick("data.deliveries.0.attempts.0", "responseStatus", "error"))
 
-			hits = hooks.waitForHits(3)
-			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[2].headers.Get("Webhook-Id"))
+			// A replay sends the delivery once more.
+			replay := path + "/deliveries/" + id + "/replay"
+			require.Equal(t, "pending", developer.post(replay, nil).ok(202).text("data.delivery.status"))
 
+			replayed := hooks.waitForHits(3)[2]
+			require.Equal(t, failed.headers.Get("Webhook-Id"), replayed.headers.Get("Webhook-Id"))
+
+			// Unknown deliveries, and an app of another user.
 			for _, missing := range []string{path + "/deliveries/nonsense/replay", path + "/deliveries/" + nowhere + "/replay"} {
-				me.post(missing, nil).fails(404, "Delivery not found")
+				developer.post(missing, nil).fails(404, "Delivery not found")
 			}
 
-			server.seeker(t).post(path+"/deliveries/"+id+"/replay", nil).fails(404, "Application not found")
+			server.seeker(t).post(replay, nil).fails(404, "Application not found")
 		})
 
 		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/replay after 410 Gone", func(t *testing.T) {
 			t.Parallel()
 			var isBack atomic.Bool
-			hooks := newReceiver(t, func(int) int {
+			hooks := newReceiverWithStatus(t, func(int) int {
 				if isBack.Load() {
 					return http.StatusOK
 				}
@@ -256,30 +287,40 @@ func TestWebhooks(t *testing.T) {
 				return http.StatusGone
 			})
 
-			me := server.seeker(t)
-			path, _ := me.createWebhook(hooks.URL, "application.submitted")
-			me.post(path+"/test", nil).ok(202)
+			// A receiver that responds 410 Gone wants no further requests: the server disables its webhook at once,
+			// and sends its owner an e-mail.
+			developer := server.seeker(t)
+			path, _ := developer.createWebhook(hooks.URL, "application.submitted")
+			developer.post(path+"/test", nil).ok(202)
 			require.Eventually(t,
-				func() bool { return me.get(path).ok(200).text("data.webhook.status") == "disabled" },
+				func() bool { return developer.get(path).ok(200).text("data.webhook.status") == "disabled" },
 				waitTimeout, 20*time.Millisecond)
-			server.waitForMail(t, me.email, "was disabled")
+			server.waitForMail(t, developer.email, "was disabled")
 
 			sinceAnHourAgo := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
 			sinceTheFuture := object{"since": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}
 
-			me.post(path+"/test", nil).fails(409, "The webhook is not active")
-			me.post(path+"/replay", sinceAnHourAgo).fails(409, "The webhook is not active")
-			require.Equal(t, "failed", me.get(path+"/deliveries").ok(200).text("data.deliveries.0.status"))
+			// A disabled webhook sends neither tests nor replays.
+			developer.post(path+"/test", nil).fails(409, "The webhook is not active")
+			developer.post(path+"/replay", sinceAnHourAgo).fails(409, "The webhook is not active")
+			require.Equal(t, "failed", developer.get(path+"/deliveries").ok(200).text("data.deliveries.0.status"))
+
+			// Activating it again sends nothing by itself.
 			isBack.Store(true)
-			require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
-			hooks.waitForHits(1)
-			require.Zero(t, me.post(path+"/replay", sinceTheFuture).ok(202).number("data.count"))
-			require.Equal(t, 1.0, me.post(path+"/replay", sinceAnHourAgo).ok(202).number("data.count"))
+			require.Equal(t, "active", developer.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
+			hooks.requireHits(1)
+
+			// A replay sends the failed deliveries since a time; there is one, of the test above.
+			require.Zero(t, developer.post(path+"/replay", sinceTheFuture).ok(202).integer("data.count"))
+			require.Equal(t, 1, developer.post(path+"/replay", sinceAnHourAgo).ok(202).integer("data.count"))
 
 			hits := hooks.waitForHits(2)
-			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[1].headers.Get("Webhook-Id"))
-			me.post(path+"/replay", nil).invalid("since")
-			me.post(path+"/replay", object{"since": "yesterday"}).invalid("since")
+			failed, replayed := hits[0], hits[1]
+			require.Equal(t, failed.headers.Get("Webhook-Id"), replayed.headers.Get("Webhook-Id"))
+
+			// Invalid times, and an app of another user.
+			developer.post(path+"/replay", nil).invalid("since")
+			developer.post(path+"/replay", object{"since": "yesterday"}).invalid("since")
 			server.seeker(t).post(path+"/replay", sinceAnHourAgo).fails(404, "Application not found")
 		})
 
@@ -287,35 +328,32 @@ func TestWebhooks(t *testing.T) {
 			t.Parallel()
 
 			release := make(chan struct{})
-			hooks := newReceiver(t, func(n int) int {
-				if n == 1 {
-					<-release
+			hooks := newReceiverWithStatus(t, func(request int) int {
+				if request == 1 {
+					<-release // the first request hangs
 				}
 
-				return 200
+				return http.StatusOK
 			})
 
-			me := server.seeker(t)
-			path, _ := me.createWebhook(hooks.URL, "application.submitted")
-			me.post(path+"/test", nil).ok(202)
+			developer := server.seeker(t)
+			path, _ := developer.createWebhook(hooks.URL, "application.submitted")
+			developer.post(path+"/test", nil).ok(202)
 			hooks.waitForHits(1)
 
 			// The first request hangs while the next ones are delivered. 4 seconds are longer than
-			// the delivery of several of them.
+			// the delivery of several of them. A new address for each, because requests for tests are limited by address.
 			deliveries := 1
 			for begun := time.Now(); time.Since(begun) < 4*time.Second; {
-				me.fromNewAddress().post(path+"/test", nil).ok(202)
+				developer.fromNewAddress().post(path+"/test", nil).ok(202)
 				deliveries++
 				hooks.waitForHits(deliveries)
 			}
 
 			close(release)
-			require.Eventually(t, func() bool {
-				succeeded := me.get(path + "/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total")
-				return succeeded == float64(deliveries)
-			}, waitTimeout, 20*time.Millisecond)
+			developer.waitForSucceeded(path, deliveries)
 
-			for _, delivery := range me.get(path + "/deliveries").ok(200).list("data.deliveries") {
+			for _, delivery := range developer.get(path + "/deliveries").ok(200).list("data.deliveries") {
 				require.Len(t, delivery.(object)["attempts"], 1, "no delivery waits for the failure of the first")
 			}
 		})
@@ -324,44 +362,56 @@ func TestWebhooks(t *testing.T) {
 			t.Parallel()
 
 			release := make(chan struct{})
-			hanging := newReceiver(t, func(int) int {
+			hanging := newReceiverWithStatus(t, func(int) int {
 				<-release
-				return 200
+				return http.StatusOK
 			})
 
+			// Before the receiver is closed, which waits for its requests.
 			t.Cleanup(func() { close(release) })
 
-			quick := newReceiver(t, nil)
-			me := server.seeker(t)
+			const maxConcurrent = 5 // the server has at most five requests to a webhook at a time
 
-			hangingPath, _ := me.createWebhook(hanging.URL, "application.submitted")
-			for range 20 {
-				me.fromNewAddress().post(hangingPath+"/test", nil).ok(202)
+			developer := server.seeker(t)
+			hangingPath, _ := developer.createWebhook(hanging.URL, "application.submitted")
+
+			for range 4 * maxConcurrent {
+				developer.fromNewAddress().post(hangingPath+"/test", nil).ok(202)
 			}
 
-			// A webhook has at most five deliveries at a time.
-			hanging.waitForHits(5)
+			hanging.waitForHits(maxConcurrent)
 
-			quickPath, _ := me.createWebhook(quick.URL, "application.submitted")
-			me.post(quickPath+"/test", nil).ok(202)
+			// Another webhook gets its delivery meanwhile, and the hanging one no further ones.
+			quick := newReceiver(t)
+			quickPath, _ := developer.createWebhook(quick.URL, "application.submitted")
+			developer.post(quickPath+"/test", nil).ok(202)
 			quick.waitForHits(1)
-			hanging.waitForHits(5)
+			hanging.requireHits(maxConcurrent)
 		})
 	})
 }
 
+// waitForSucceeded waits until the number of deliveries of the webhook have succeeded. path is the webhook's.
+func (a *account) waitForSucceeded(path string, deliveries int) {
+	a.t.Helper()
+	require.Eventually(a.t, func() bool {
+		return a.get(path+"/deliveries?status=succeeded&limit=1").ok(200).integer("data.pagination.total") == deliveries
+	}, waitTimeout, 20*time.Millisecond)
+}
+
 // TestDeveloperWebhooks checks the API for an app's webhooks. Their URLs must not reach
-// internal services (SSRF), in any notation of an address.
+// internal services (server-side request forgery, SSRF), in any notation of an address.
 func TestDeveloperWebhooks(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/developers/apps/:id/webhooks", func(t *testing.T) {
 			t.Parallel()
 
-			me := server.employer(t)
-			webhooks := "/api/developers/apps/" + me.app() + "/webhooks"
-			created := me.post(webhooks, object{
-				"url": " https://receiver.invalid/hook?x=1 ",
-				// Duplicates are removed, in the order of the documentation.
+			developer := server.employer(t)
+			webhooks := "/api/developers/apps/" + developer.app() + "/webhooks"
+
+			// Spaces around the URL and duplicate events are removed, and events get the order of the documentation.
+			created := developer.post(webhooks, object{
+				"url":    " https://receiver.invalid/hook?x=1 ",
 				"events": []string{"job.closed", "job.created", "job.closed"},
 			}).
 				ok(201)
@@ -370,56 +420,71 @@ func TestDeveloperWebhooks(t *testing.T) {
 				created.pick("data.webhook", "url", "events", "status"))
 			require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, created.text("data.secret"))
 
-			for _, invalidURL := range []string{
-				// No https:// address of a host, or more than that.
-				"", "x", "http://receiver.invalid/", "ftp://receiver.invalid/", "https://u:p@receiver.invalid/",
-				// The server itself, in several notations.
-				"https://127.0.0.1/", "https://127.9.9.9/", "https://localhost/", "https://localhost./",
-				"https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/", "https://0.0.0.0/",
-				"https://[::]/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/",
-				"https://[64:ff9b::7f00:1]/",
-				// Private networks.
-				"https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.0.1/", "https://169.254.169.254/",
-				"https://100.64.0.1/", "https://[fd00::1]/",
-				// A port of another service, and an address that is too long.
-				"https://receiver.invalid:22/", "https://receiver.invalid/" + strings.Repeat("x", 2048),
-			} {
-				me.fromNewAddress().post(webhooks, object{"url": invalidURL, "events": []string{"job.created"}}).invalid("url")
-			}
+			t.Run("invalid URLs", func(*testing.T) {
+				for _, invalidURL := range []string{
+					// No https:// address of a host, or more than that.
+					"", "x", "http://receiver.invalid/", "ftp://receiver.invalid/", "https://u:p@receiver.invalid/",
+					// The server itself, in several notations.
+					"https://127.0.0.1/", "https://127.9.9.9/", "https://localhost/", "https://localhost./",
+					"https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/", "https://0.0.0.0/",
+					"https://[::]/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/",
+					"https://[64:ff9b::7f00:1]/",
+					// Private networks.
+					"https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.0.1/", "https://169.254.169.254/",
+					"https://100.64.0.1/", "https://[fd00::1]/",
+					// A port of another service, and an address that is too long.
+					"https://receiver.invalid:22/", "https://receiver.invalid/" + strings.Repeat("x", 2048),
+				} {
+					webhook := object{"url": invalidURL, "events": []string{"job.created"}}
+					developer.fromNewAddress().post(webhooks, webhook).invalid("url")
+				}
+			})
 
-			// The messages about local receivers have a hint for development.
-			const hint = "; on your own installation webhooks.allow_private_networks allows it, " +
-				"and `locum webhooks listen --forward URL` forwards to a local receiver"
-			for localURL, message := range map[string]string{
-				"http://localhost:3000/": "must be an https:// address" + hint,
-				"https://127.0.0.1/":     "must be of a server on the public internet" + hint,
-			} {
-				refused := me.post(webhooks, object{"url": localURL, "events": []string{"job.created"}}).invalid("url")
-				require.Equal(t, message, refused.text("details.message"))
+			// The messages about local receivers have a hint for development, in the API and on the page.
+			t.Run("URLs of local receivers", func(t *testing.T) {
+				const hint = "; on your own installation webhooks.allow_private_networks allows it, " +
+					"and `locum webhooks listen --forward URL` forwards to a local receiver"
+				for localURL, message := range map[string]string{
+					"http://localhost:3000/": "must be an https:// address" + hint,
+					"https://127.0.0.1/":     "must be of a server on the public internet" + hint,
+				} {
+					refused := developer.post(webhooks, object{"url": localURL, "events": []string{"job.created"}}).invalid("url")
+					require.Equal(t, message, refused.text("details.message"))
 
-				page := server.signedIn(t, me).
-					open("POST", strings.TrimPrefix(webhooks, "/api"), url.Values{"url": {localURL}, "events": {"job.created"}})
-				require.Equal(t, 400, page.status)
-				require.Contains(t, page.visibleText(), "URL "+message)
-			}
+					page := server.signedIn(t, developer).
+						open("POST", strings.TrimPrefix(webhooks, "/api"), url.Values{"url": {localURL}, "events": {"job.created"}})
+					require.Equal(t, 400, page.status)
+					require.Contains(t, page.visibleText(), "URL "+message)
+				}
+			})
 
-			valid := object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}
+			const validURL = "https://receiver.invalid/"
 
-			me.post(webhooks, object{"url": "https://receiver.invalid/", "events": []string{}}).invalid("events")
-			me.post(webhooks, object{"url": "https://receiver.invalid/", "events": []string{"job.created", "user.deleted"}}).invalid("events")
+			t.Run("invalid events", func(t *testing.T) {
+				developer.post(webhooks, object{"url": validURL, "events": []string{}}).invalid("events")
+				developer.post(webhooks, object{"url": validURL, "events": []string{"job.created", "user.deleted"}}).invalid("events")
 
-			twoErrors := me.post(webhooks, json.RawMessage(`{"events": ["user.deleted"], "url": "x"}`)).invalid("events")
-			require.Equal(t, "url", twoErrors.text("errors.1.field"), "all invalid fields, in the order of the body")
-			server.employer(t).post(webhooks, valid).fails(404, "Application not found")
-			server.guest(t).post(webhooks, valid).fails(401, "Unauthorized")
+				twoErrors := developer.post(webhooks, json.RawMessage(`{"events": ["user.deleted"], "url": "x"}`)).invalid("events")
+				require.Equal(t, "url", twoErrors.text("errors.1.field"), "all invalid fields, in the order of the body")
+			})
 
-			for range 19 { // with the first webhook 20
-				me.fromNewAddress().post(webhooks, valid).ok(201)
-			}
+			valid := object{"url": validURL, "events": []string{"job.created"}}
 
-			me.post(webhooks, valid).
-				fails(409, "An application has at most 20 webhooks; delete one that is not used")
-			require.Len(t, me.get(webhooks).ok(200).list("data.webhooks"), 20)
+			t.Run("other employer and guest", func(t *testing.T) {
+				server.employer(t).post(webhooks, valid).fails(404, "Application not found")
+				server.guest(t).post(webhooks, valid).fails(401, "Unauthorized")
+			})
+
+			t.Run("limit of an app", func(t *testing.T) {
+				const maxWebhooks = 20
+				for range maxWebhooks - 1 { // the app has one since the beginning of the test
+					developer.fromNewAddress().post(webhooks, valid).ok(201)
+				}
+
+				developer.post(webhooks, valid).
+					fails(409, "An application has at most 20 webhooks; delete one that is not used")
+				require.Len(t, developer.get(webhooks).ok(200).list("data.webhooks"), maxWebhooks)
+			})
 		})
 
 		t.Run(
@@ -427,16 +492,19 @@ func TestDeveloperWebhooks(t *testing.T) {
 			func(t *testing.T) {
 				t.Parallel()
 
-				me := server.seeker(t)
+				developer := server.seeker(t)
 				otherUser := server.seeker(t)
-				path, secret := me.createWebhook("https://receiver.invalid/hook", "job.created")
-				webhooks := path[:strings.LastIndexByte(path, '/')]
-				list := me.get(webhooks).ok(200)
-				require.Equal(t, me.get(path).ok(200).at("data.webhook"), list.at("data.webhooks.0"))
+				webhook, secret := developer.createWebhook("https://receiver.invalid/hook", "job.created")
+				webhooks := path.Dir(webhook)
+
+				// The list and the webhook do not contain its secret.
+				list := developer.get(webhooks).ok(200)
+				require.Equal(t, developer.get(webhook).ok(200).at("data.webhook"), list.at("data.webhooks.0"))
 				require.NotContains(t, string(list.raw), secret)
 				require.NotContains(t, string(list.raw), "whsec_")
 
-				changed := me.put(path, object{
+				// A change, which cannot give the webhook to another user.
+				changed := developer.put(webhook, object{
 					"url":     "https://receiver.invalid/other",
 					"events":  []string{"job.updated"},
 					"status":  "paused",
@@ -446,27 +514,37 @@ func TestDeveloperWebhooks(t *testing.T) {
 				require.Equal(t,
 					object{"url": "https://receiver.invalid/other", "events": []any{"job.updated"}, "status": "paused"},
 					changed.pick("data.webhook", "url", "events", "status"))
-				me.post(path+"/test", nil).fails(409, "The webhook is not active")
-				require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
-				me.put(path, object{"status": "disabled"}).invalid("status") // only the server disables a webhook
-				me.put(path, object{"url": "https://10.0.0.1/"}).invalid("url")
-				me.put(path, object{"events": []string{}}).invalid("events")
 
-				pathOfOtherApp, _ := me.createWebhook("https://receiver.invalid/hook", "job.created")
+				// A paused webhook sends nothing until it is active again.
+				developer.post(webhook+"/test", nil).fails(409, "The webhook is not active")
+				require.Equal(t, "active", developer.put(webhook, object{"status": "active"}).ok(200).text("data.webhook.status"))
 
-				// The path of this app with the webhook of the other app.
-				mixed := webhooks + pathOfOtherApp[strings.LastIndexByte(pathOfOtherApp, '/'):]
-				for _, missing := range []string{mixed, webhooks + "/nonsense", webhooks + "/" + nowhere} {
-					me.get(missing).fails(404, "Webhook not found")
-					me.delete(missing).fails(404, "Webhook not found")
-				}
+				t.Run("invalid changes", func(*testing.T) {
+					developer.put(webhook, object{"status": "disabled"}).invalid("status") // only the server disables a webhook
+					developer.put(webhook, object{"url": "https://10.0.0.1/"}).invalid("url")
+					developer.put(webhook, object{"events": []string{}}).invalid("events")
+				})
 
-				otherUser.get(webhooks).fails(404, "Application not found")
-				otherUser.get(path).fails(404, "Application not found")
-				otherUser.put(path, object{"status": "paused"}).fails(404, "Application not found")
-				otherUser.delete(path).fails(404, "Application not found")
-				me.delete(path).ok(200)
-				me.get(path).fails(404, "Webhook not found")
+				t.Run("unknown webhooks", func(*testing.T) {
+					ofOtherApp, _ := developer.createWebhook("https://receiver.invalid/hook", "job.created")
+					mixed := webhooks + "/" + path.Base(ofOtherApp) // the path of this app with the webhook of the other app
+
+					for _, missing := range []string{mixed, webhooks + "/nonsense", webhooks + "/" + nowhere} {
+						developer.get(missing).fails(404, "Webhook not found")
+						developer.delete(missing).fails(404, "Webhook not found")
+					}
+				})
+
+				t.Run("app of another user", func(*testing.T) {
+					otherUser.get(webhooks).fails(404, "Application not found")
+					otherUser.get(webhook).fails(404, "Application not found")
+					otherUser.put(webhook, object{"status": "paused"}).fails(404, "Application not found")
+					otherUser.delete(webhook).fails(404, "Application not found")
+				})
+
+				// A deleted webhook.
+				developer.delete(webhook).ok(200)
+				developer.get(webhook).fails(404, "Webhook not found")
 			},
 		)
 	})
