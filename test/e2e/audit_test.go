@@ -19,12 +19,12 @@ func TestAuditLog(t *testing.T) {
 			boss, other := server.employer(t), server.employer(t)
 			member := server.addMember(t, boss, nil)
 			server.guest(t).
-				post("/api/auth/login", object{"email": member.email, "password": "Wr0ng-horse"}).
+				post("/api/auth/login", object{"email": member.email, "password": wrongPassword}).
 				fails(401, "Invalid email or password")
 
 			// An address without an account has no entry.
 			server.guest(t).
-				post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).
+				post("/api/auth/login", object{"email": newEmail(), "password": wrongPassword}).
 				fails(401, "Invalid email or password")
 			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
 			boss.put("/api/employers/team/"+member.id+"/permissions", object{"role": "viewer"}).ok(200)

@@ -11,19 +11,19 @@ import (
 func TestAuthenticationAndUser(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/register", func(t *testing.T) {
-			g, email := server.guest(t), newEmail()
-			body := object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}
-			resp := g.post("/api/auth/register", body).ok(201)
-			require.Equal(t, email, resp.text("data.user.email"))
-			require.Equal(t, "Niamh Byrne", resp.text("data.user.name"))
-			require.Equal(t, "jobseeker", resp.text("data.user.role"))
-			require.NotEmpty(t, resp.text("data.user.id"))
-			require.NotEmpty(t, resp.text("data.accessToken"))
-			require.NotEmpty(t, resp.text("data.refreshToken"))
-			g.post("/api/auth/register", body).fails(409, "Email already registered")
+			guest, email := server.guest(t), newEmail()
+			jobseeker := object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}
+			registered := guest.post("/api/auth/register", jobseeker).ok(201)
+			require.Equal(t, email, registered.text("data.user.email"))
+			require.Equal(t, "Niamh Byrne", registered.text("data.user.name"))
+			require.Equal(t, "jobseeker", registered.text("data.user.role"))
+			require.NotEmpty(t, registered.text("data.user.id"))
+			require.NotEmpty(t, registered.text("data.accessToken"))
+			require.NotEmpty(t, registered.text("data.refreshToken"))
+			guest.post("/api/auth/register", jobseeker).fails(409, "Email already registered")
 
-			body["email"], body["userType"] = newEmail(), "employer"
-			require.Equal(t, "EMPLOYER", g.post("/api/auth/register", body).ok(201).text("data.user.role"))
+			employer := object{"email": newEmail(), "password": password, "name": "Niamh Byrne", "userType": "employer"}
+			require.Equal(t, "EMPLOYER", guest.post("/api/auth/register", employer).ok(201).text("data.user.role"))
 		})
 	})
 }

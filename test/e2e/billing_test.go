@@ -19,47 +19,49 @@ const billingPath = "/api/jobseekers/billing"
 func TestBilling(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/billing", func(t *testing.T) {
-			resp := server.seeker(t).get(billingPath).ok(200)
+			// A new jobseeker has the free plan, and has paid nothing.
+			billing := server.seeker(t).get(billingPath).ok(200)
 			require.Equal(t, object{"tier": "basic", "status": "active", "expiresAt": nil, "autoRenew": false},
-				resp.at("data.billing.subscription"))
+				billing.at("data.billing.subscription"))
 			require.Equal(t, []any{
 				object{"id": "basic", "name": "Basic", "price": 0.0, "currency": "GBP", "interval": "month"},
 				object{"id": "premium", "name": "Premium", "price": 9.99, "currency": "GBP", "interval": "month"},
-			}, resp.at("data.billing.plans"))
-			require.Empty(t, resp.list("data.billing.billingHistory"))
-			require.Empty(t, resp.list("data.billing.paymentMethods"))
+			}, billing.at("data.billing.plans"))
+			require.Empty(t, billing.list("data.billing.billingHistory"))
+			require.Empty(t, billing.list("data.billing.paymentMethods"))
+
 			server.guest(t).get(billingPath).fails(401, "Unauthorized")
 			server.employer(t).get(billingPath).fails(403, "Forbidden")
 		})
 
 		t.Run("POST /api/jobseekers/billing create-subscription", func(t *testing.T) {
 			seeker := server.seeker(t)
-			resp := seeker.post(billingPath, object{
+			subscribed := seeker.post(billingPath, object{
 				"intent":          "create-subscription",
 				"planId":          "premium",
 				"paymentMethodId": "pm_card_visa",
 			}).
 				ok(200)
-			require.NotEmpty(t, resp.text("message"))
-			require.Equal(t, "create-subscription", resp.text("data.intent"))
+			require.NotEmpty(t, subscribed.text("message"))
+			require.Equal(t, "create-subscription", subscribed.text("data.intent"))
 
-			ended := server.seeker(t).post(billingPath, object{"intent": "create-subscription", "planId": "basic"}).ok(200)
-			require.Equal(t, "Subscription cancelled successfully", ended.text("message"))
-			require.Equal(t, "premium", resp.text("data.subscription.tier"))
-			require.Equal(t, "active", resp.text("data.subscription.status"))
-			require.Equal(t, true, resp.at("data.subscription.autoRenew"))
+			// The subscription is for a calendar month, which has 28 to 31 days.
+			require.Equal(t, "premium", subscribed.text("data.subscription.tier"))
+			require.Equal(t, "active", subscribed.text("data.subscription.status"))
+			require.Equal(t, true, subscribed.at("data.subscription.autoRenew"))
 
-			expires, err := time.Parse(time.RFC3339, resp.text("data.subscription.expiresAt"))
+			expiresAt, err := time.Parse(time.RFC3339, subscribed.text("data.subscription.expiresAt"))
 			require.NoError(t, err)
-			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), expires, 3*24*time.Hour) // a calendar month
+			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), expiresAt, 3*24*time.Hour)
 
-			b := seeker.get(billingPath).ok(200)
-			require.Equal(t, resp.at("data.subscription"), b.at("data.billing.subscription"))
-			require.Len(t, b.list("data.billing.billingHistory"), 1)
-			require.InDelta(t, 9.99, b.number("data.billing.billingHistory.0.amount"), 0)
-			require.Equal(t, "GBP", b.text("data.billing.billingHistory.0.currency"))
-			require.Equal(t, "paid", b.text("data.billing.billingHistory.0.status"))
-			require.Equal(t, "premium", b.text("data.billing.billingHistory.0.plan"))
+			// The payment and its method.
+			billing := seeker.get(billingPath).ok(200)
+			require.Equal(t, subscribed.at("data.subscription"), billing.at("data.billing.subscription"))
+			require.Len(t, billing.list("data.billing.billingHistory"), 1)
+			require.InDelta(t, 9.99, billing.number("data.billing.billingHistory.0.amount"), 0)
+			require.Equal(t, "GBP", billing.text("data.billing.billingHistory.0.currency"))
+			require.Equal(t, "paid", billing.text("data.billing.billingHistory.0.status"))
+			require.Equal(t, "premium", billing.text("data.billing.billingHistory.0.plan"))
 			require.Equal(
 				t,
 				object{
@@ -70,92 +72,103 @@ func TestBilling(t *testing.T) {
 					"expiryYear":  float64(time.Now().UTC().Year() + 3),
 					"isDefault":   true,
 				},
-				b.at("data.billing.paymentMethods.0"),
+				billing.at("data.billing.paymentMethods.0"),
 			)
 
-			require.Equal(t, "Your plan has begun", seeker.waitForNotifications(1)[0].message)
-			require.Equal(t, "billing", seeker.waitForNotifications(1)[0].kind)
+			// The user is notified, on the site and by e-mail.
+			notification := seeker.waitForNotifications(1)[0]
+			require.Equal(t, "Your plan has begun", notification.message)
+			require.Equal(t, "billing", notification.kind)
 			require.Contains(t, server.waitForMail(t, seeker.email, "Your Premium plan has begun"), "Premium plan")
+
+			// The user's own data and a sign-in report the subscription.
 			require.Equal(t, "active", seeker.get("/api/auth/me").ok(200).text("data.subscriptionStatus"))
-			require.Equal(
-				t,
-				"active",
-				server.guest(t).
-					post("/api/auth/login", object{"email": seeker.email, "password": password}).
-					ok(200).
-					text("data.user.subscriptionStatus"),
-			)
+
+			signedIn := server.guest(t).post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
+			require.Equal(t, "active", signedIn.text("data.user.subscriptionStatus"))
+
+			// A subscription to the free plan is a cancellation.
+			cancelled := server.seeker(t).post(billingPath, object{"intent": "create-subscription", "planId": "basic"}).ok(200)
+			require.Equal(t, "Subscription cancelled successfully", cancelled.text("message"))
 		})
 
 		t.Run("POST /api/jobseekers/billing upgrade-plan, update-payment-method, cancel-subscription", func(t *testing.T) {
 			seeker := server.seeker(t)
-			seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).invalid("paymentMethodId")
+			upgrade := object{"intent": "upgrade-plan", "planId": "premium"}
+			seeker.post(billingPath, upgrade).invalid("paymentMethodId") // the user has no payment method
 
-			resp := seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_1"}).ok(200)
-			require.Equal(t, "update-payment-method", resp.text("data.intent"))
-			require.Equal(t, "basic", resp.text("data.subscription.tier"))
+			withMethod := seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_1"}).ok(200)
+			require.Equal(t, "update-payment-method", withMethod.text("data.intent"))
+			require.Equal(t, "basic", withMethod.text("data.subscription.tier"))
 
-			// With the method that was set before.
-			resp = seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200)
-			require.Equal(t, "upgrade-plan", resp.text("data.intent"))
-			require.Equal(t, "premium", resp.text("data.subscription.tier"))
+			// The upgrade uses the method that was set before.
+			upgraded := seeker.post(billingPath, upgrade).ok(200)
+			require.Equal(t, "upgrade-plan", upgraded.text("data.intent"))
+			require.Equal(t, "premium", upgraded.text("data.subscription.tier"))
 
-			resp = seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_2"}).ok(200)
-			require.Equal(t, "premium", resp.text("data.subscription.tier"))
+			withOtherMethod := seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_2"}).ok(200)
+			require.Equal(t, "premium", withOtherMethod.text("data.subscription.tier"))
 			require.Equal(t, "pm_2", seeker.get(billingPath).ok(200).text("data.billing.paymentMethods.0.id"))
-
-			resp = seeker.post(billingPath, object{"intent": "cancel-subscription"}).ok(200)
-			require.Equal(t, "cancel-subscription", resp.text("data.intent"))
-			require.Equal(t, "premium", resp.text("data.subscription.tier"))
-			require.Equal(t, "active", resp.text("data.subscription.status"))
-			require.Equal(t, false, resp.at("data.subscription.autoRenew"))
-			require.NotEmpty(t, resp.text("data.subscription.expiresAt"))
 
 			// A cancelled plan stays until the end of the period that is paid for, and nothing
 			// is refunded.
+			cancelled := seeker.post(billingPath, object{"intent": "cancel-subscription"}).ok(200)
+			require.Equal(t, "cancel-subscription", cancelled.text("data.intent"))
+			require.Equal(t, "premium", cancelled.text("data.subscription.tier"))
+			require.Equal(t, "active", cancelled.text("data.subscription.status"))
+			require.Equal(t, false, cancelled.at("data.subscription.autoRenew"))
+			require.NotEmpty(t, cancelled.text("data.subscription.expiresAt"))
 			require.Len(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"), 1)
 		})
 
 		t.Run("POST /api/jobseekers/billing upgrades with the method of a free plan", func(t *testing.T) {
 			seeker := server.seeker(t)
-			free := object{"intent": "create-subscription", "planId": "basic", "paymentMethodId": "pm_card_visa"}
-			require.Equal(t, "basic", seeker.post(billingPath, free).ok(200).text("data.subscription.tier"))
+			freePlan := object{"intent": "create-subscription", "planId": "basic", "paymentMethodId": "pm_card_visa"}
+			require.Equal(t, "basic", seeker.post(billingPath, freePlan).ok(200).text("data.subscription.tier"))
 			require.Equal(t, "pm_card_visa", seeker.get(billingPath).ok(200).text("data.billing.paymentMethods.0.id"))
-			require.Equal(t, "premium",
-				seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200).text("data.subscription.tier"))
 
-			free["paymentMethodId"] = "pm_card_declined"
-			seeker.post(billingPath, free).fails(400, "The payment was declined; please try another payment method")
+			upgraded := seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200)
+			require.Equal(t, "premium", upgraded.text("data.subscription.tier"))
+
+			// The provider verifies a method, even for a plan without payments.
+			freePlan["paymentMethodId"] = "pm_card_declined"
+			seeker.post(billingPath, freePlan).fails(400, "The payment was declined; please try another payment method")
 		})
 
 		t.Run("POST /api/jobseekers/billing refuses invalid intents", func(t *testing.T) {
 			seeker := server.seeker(t)
+
+			// Each request comes from a new address, because the route is limited by address.
 			send := func(body any) *response { return seeker.fromNewAddress().post(billingPath, body) }
+
+			// The member intent.
 			send(object{}).fails(400, "Intent is required")
 			send(object{"planId": "premium"}).fails(400, "Intent is required")
 			send(object{"intent": ""}).fails(400, "Intent is required")
 			send(object{"intent": "refund"}).invalid("intent")
 			send(object{"intent": 7}).invalid("intent")
+
+			// The members that an intent requires.
 			send(object{"intent": "create-subscription", "paymentMethodId": "pm_1"}).invalid("planId")
 			send(object{"intent": "create-subscription", "planId": "platinum", "paymentMethodId": "pm_1"}).invalid("planId")
 			send(object{"intent": "create-subscription", "planId": "premium"}).invalid("paymentMethodId")
 			send(object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "visa"}).invalid("paymentMethodId")
 			send(object{"intent": "update-payment-method"}).invalid("paymentMethodId")
 
-			all := send(
-				// Errors come in the order of the members in the body.
-				json.RawMessage(`{"paymentMethodId":"visa","intent":"upgrade-plan","planId":"platinum"}`),
-			).invalid("paymentMethodId")
-			require.Len(t, all.list("errors"), 2)
-			require.Equal(t, "planId", all.text("errors.1.field"))
+			// All invalid members are reported, in the order of the body.
+			twoErrors := send(json.RawMessage(`{"paymentMethodId":"visa","intent":"upgrade-plan","planId":"platinum"}`)).
+				invalid("paymentMethodId")
+			require.Len(t, twoErrors.list("errors"), 2)
+			require.Equal(t, "planId", twoErrors.text("errors.1.field"))
 
+			// A method that the provider declines. It changes no plan.
 			for _, intent := range []string{"create-subscription", "upgrade-plan", "update-payment-method"} {
-				send(
-					object{"intent": intent, "planId": "premium", "paymentMethodId": "pm_card_declined"},
-				).fails(400, "The payment was declined; please try another payment method")
+				send(object{"intent": intent, "planId": "premium", "paymentMethodId": "pm_card_declined"}).
+					fails(400, "The payment was declined; please try another payment method")
 			}
 
 			require.Equal(t, "basic", seeker.get(billingPath).ok(200).text("data.billing.subscription.tier"))
+
 			server.guest(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(401, "Unauthorized")
 			server.employer(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(403, "Forbidden")
 		})
@@ -178,77 +191,79 @@ func TestBilling(t *testing.T) {
 
 		t.Run("POST /api/jobseekers/billing is limited by address", func(t *testing.T) {
 			seeker := server.seeker(t)
-			for range 10 {
+			for range 10 { // as many requests as one address may send in 15 minutes, valid or not
 				seeker.post(billingPath, object{}).fails(400, "Intent is required")
 			}
 
-			require.NotEmpty(
-				t,
-				seeker.post(billingPath, object{"intent": "cancel-subscription"}).
-					fails(429, "Rate limit exceeded").
-					header.Get("Retry-After"),
-			)
+			limited := seeker.post(billingPath, object{"intent": "cancel-subscription"}).fails(429, "Rate limit exceeded")
+			require.NotEmpty(t, limited.header.Get("Retry-After"))
 		})
 
 		t.Run("POST /api/jobseekers/billing concurrent requests are one charge", func(t *testing.T) {
 			seeker := server.seeker(t)
+			subscription := object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"}
 
-			var all sync.WaitGroup
+			var requests sync.WaitGroup
 			for range 20 {
-				s := seeker.fromNewAddress()
-				all.Go(func() {
-					a := s.try("POST", billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"})
+				client := seeker.fromNewAddress()
+
+				requests.Go(func() {
+					subscribed := client.try("POST", billingPath, subscription)
 
 					// Each request reports the same subscription, whether it was the one that
 					// charged or not.
-					if a.status != 200 || !strings.Contains(string(a.raw), `"tier":"premium"`) {
-						t.Errorf("%d %s", a.status, a.raw)
+					if subscribed.status != 200 || !strings.Contains(string(subscribed.raw), `"tier":"premium"`) {
+						t.Errorf("%d %s", subscribed.status, subscribed.raw)
 					}
 				})
 			}
 
-			all.Wait()
+			requests.Wait()
 			require.Len(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"), 1)
 		})
 
 		t.Run("POST /api/jobseekers/billing with a payment to confirm", func(t *testing.T) {
 			seeker := server.seeker(t)
-			begin := object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_authentication_required"}
-			a := seeker.post(billingPath, begin).ok(202)
-			require.Equal(t, "Your bank asks you to confirm this payment", a.text("message"))
-			require.Equal(t, "basic", a.text("data.subscription.tier"))
-			require.Equal(t, "confirm_payment", a.text("data.action.type"))
-			require.Equal(t, a.at("data.action"), seeker.post(billingPath, begin).ok(202).at("data.action"))
+			toConfirm := object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_authentication_required"}
+
+			// The plan does not change until the user confirms the payment. A repeated request has the same payment.
+			pending := seeker.post(billingPath, toConfirm).ok(202)
+			require.Equal(t, "Your bank asks you to confirm this payment", pending.text("message"))
+			require.Equal(t, "basic", pending.text("data.subscription.tier"))
+			require.Equal(t, "confirm_payment", pending.text("data.action.type"))
+			require.Equal(t, pending.at("data.action"), seeker.post(billingPath, toConfirm).ok(202).at("data.action"))
 
 			history := seeker.get(billingPath).ok(200).list("data.billing.billingHistory")
 			require.Len(t, history, 1)
 			require.Equal(t, true, history[0].(object)["actionRequired"])
 			require.Equal(t, "pending", history[0].(object)["status"])
-			require.Equal(
-				t,
-				"premium",
-				seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).
-					ok(200).
-					text("data.subscription.tier"),
-				"another payment method replaces it",
-			)
 
-			b := seeker.get(billingPath).ok(200)
-			require.Equal(t, "paid", b.text("data.billing.billingHistory.0.status"))
-			require.Equal(t, "failed", b.text("data.billing.billingHistory.1.status"))
-			require.NotContains(t, string(b.raw), "actionRequired")
+			// A payment with another method replaces it.
+			withoutConfirmation := object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}
+			paid := seeker.post(billingPath, withoutConfirmation).ok(200)
+			require.Equal(t, "premium", paid.text("data.subscription.tier"))
+
+			billing := seeker.get(billingPath).ok(200)
+			require.Equal(t, "paid", billing.text("data.billing.billingHistory.0.status"))
+			require.Equal(t, "failed", billing.text("data.billing.billingHistory.1.status"))
+			require.NotContains(t, string(billing.raw), "actionRequired")
 		})
 
 		t.Run("POST /api/billing/setup-intents", func(t *testing.T) {
 			const path = "/api/billing/setup-intents"
-			seeker := server.seeker(t)
-			resp := seeker.post(path, nil).ok(200)
-			require.Equal(t, "collect_payment_method", resp.text("data.action.type"))
-			require.NotEmpty(t, resp.text("data.action.clientSecret"))
 
-			app := seeker.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
-			require.NotEqual(t, resp.text("data.action.clientSecret"),
-				seeker.post(path, object{"appId": app}).ok(200).text("data.action.clientSecret"))
+			// A setup intent is the provider's permission for a page to collect a payment method, here the user's own.
+			seeker := server.seeker(t)
+			ownIntent := seeker.post(path, nil).ok(200)
+			require.Equal(t, "collect_payment_method", ownIntent.text("data.action.type"))
+			require.NotEmpty(t, ownIntent.text("data.action.clientSecret"))
+
+			// An app has a payment method of its own.
+			app := seeker.app()
+			intentOfApp := seeker.post(path, object{"appId": app}).ok(200)
+			require.NotEqual(t, ownIntent.text("data.action.clientSecret"), intentOfApp.text("data.action.clientSecret"))
+
+			// An app of another user, and users who are no jobseekers.
 			server.seeker(t).post(path, object{"appId": app}).fails(404, "Application not found")
 			server.employer(t).post(path, nil).fails(403, "Forbidden")
 			server.guest(t).post(path, nil).fails(401, "Unauthorized")
@@ -261,12 +276,12 @@ func TestBilling(t *testing.T) {
 		})
 
 		t.Run("resources of other users", func(t *testing.T) {
-			one, other := server.seeker(t), server.seeker(t)
-			one.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_secret"}).ok(200)
+			payer, otherUser := server.seeker(t), server.seeker(t)
+			payer.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_secret"}).ok(200)
 
-			a := other.get(billingPath).ok(200)
-			require.Equal(t, "basic", a.text("data.billing.subscription.tier"))
-			require.NotContains(t, string(a.raw), "pm_secret")
+			seenByOther := otherUser.get(billingPath).ok(200)
+			require.Equal(t, "basic", seenByOther.text("data.billing.subscription.tier"))
+			require.NotContains(t, string(seenByOther.raw), "pm_secret")
 		})
 	})
 }

@@ -260,7 +260,7 @@ func TestBrowserSessions(t *testing.T) {
 			require.True(t, isSignedIn(otherBrowser))
 
 			// A new password ends the other sessions.
-			user.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "An0ther-horse"}).ok(200)
+			user.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": otherPassword}).ok(200)
 			require.False(t, isSignedIn(otherBrowser))
 		})
 

@@ -25,7 +25,8 @@ func TestForgedCursors(t *testing.T) {
 		server.addMember(t, employer, nil)
 		server.addMember(t, employer, nil)
 
-		for path, who := range map[string]*client{
+		// Every kind of list, with a user who may read it.
+		for path, reader := range map[string]*client{
 			"/api/listings?":                              server.guest(t),
 			"/api/listings?sort=salary&":                  server.guest(t),
 			"/api/listings?sort=distance&location=Leeds&": server.guest(t),
@@ -36,18 +37,19 @@ func TestForgedCursors(t *testing.T) {
 			"/api/employers/team?":                        employer.client,
 		} {
 			t.Run(path, func(t *testing.T) {
-				c := *who
-				c.t = t
-				cursor := c.get(path + "limit=1").ok(200).text("data.nextCursor")
-				c.get(path + "limit=1&cursor=" + cursor).ok(200)
+				client := *reader
+				client.t = t
+				cursor := client.get(path + "limit=1").ok(200).text("data.nextCursor")
+				client.get(path + "limit=1&cursor=" + cursor).ok(200)
 
+				const maxLength = 600 // longer ones are refused for their length, as the one of 513 characters is
 				for _, forged := range forgeCursors(cursor) {
-					if len(forged) > 600 {
-						continue // longer than the query parameter may be
+					if len(forged) > maxLength {
+						continue
 					}
 
-					a := c.requireHandled(t, "GET", path+"limit=1&cursor="+escapeQuery(forged), nil)
-					require.Contains(t, []int{200, 400}, a.status, "%s", a.raw)
+					list := client.requireHandled(t, "GET", path+"limit=1&cursor="+escapeQuery(forged), nil)
+					require.Contains(t, []int{200, 400}, list.status, "%s", list.raw)
 				}
 			})
 		}
@@ -57,58 +59,66 @@ func TestForgedCursors(t *testing.T) {
 // forgeCursors returns cursors that the list did not issue: malformed ones, and the given one
 // with every member of its payload replaced. A cursor is the base64 of a name, a dot and a JSON
 // object.
-func forgeCursors(cursor string) []string {
-	out := []string{
+func forgeCursors(cursor string) (forged []string) {
+	const maxCursor = 512 // characters
+	forged = []string{
+		// No cursors: other text, an id, and a payload without its encoding.
 		"x",
 		"'",
 		"AAAA",
 		nowhere,
 		strings.ToUpper(nowhere),
 		"own.{}",
+		// The cursor with more, fewer and other characters.
 		cursor + "x",
 		cursor[1:],
 		strings.ToUpper(cursor),
-		strings.Repeat("A", 513),
-		strings.Repeat("A", 511),
+		// Text just above and below the maximum length.
+		strings.Repeat("A", maxCursor+1),
+		strings.Repeat("A", maxCursor-1),
 	}
 
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	decoded, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
-		return out
+		return forged
 	}
 
-	name, rest, _ := bytes.Cut(raw, []byte("."))
+	listName, payload, _ := bytes.Cut(decoded, []byte("."))
 
 	var members map[string]json.RawMessage
-	if json.Unmarshal(rest, &members) != nil {
-		return out
+	if json.Unmarshal(payload, &members) != nil {
+		return forged
 	}
 
-	encode := func(payload string) {
-		out = append(out, base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%s.%s", name, payload))))
+	forge := func(payload string) {
+		forged = append(forged, base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%s.%s", listName, payload))))
 	}
-	for _, payload := range []string{"", "{", "{}", "[]", "null", `"x"`, strings.Repeat("[", 200)} {
-		encode(payload)
+
+	// Other payloads than a JSON object with the members.
+	for _, invalid := range []string{"", "{", "{}", "[]", "null", `"x"`, strings.Repeat("[", 200)} {
+		forge(invalid)
 	}
 
 	// Values that a payload could have, but at the limits of timestamps and numbers.
 	plausible := []string{
 		`"0001-01-01T00:00:00Z"`, `"-1"`, `2`, `1`, `1e15`, `1e18`, `9.3e18`, `0.5`, `"` + nowhere + `"`,
 	}
-	for forged := range members {
-		for _, value := range slices.Concat(wrongJSON, hostileJSON, plausible) {
+
+	// Each value replaces each member in turn. The others keep their values.
+	for replaced := range members {
+		for _, replacement := range slices.Concat(wrongJSON, hostileJSON, plausible) {
 			var encoded []string
-			for name, original := range members {
-				if name == forged {
-					original = json.RawMessage(value)
+			for name, value := range members {
+				if name == replaced {
+					value = json.RawMessage(replacement)
 				}
 
-				encoded = append(encoded, fmt.Sprintf("%q:%s", name, original))
+				encoded = append(encoded, fmt.Sprintf("%q:%s", name, value))
 			}
 
-			encode("{" + strings.Join(encoded, ",") + "}")
+			forge("{" + strings.Join(encoded, ",") + "}")
 		}
 	}
 
-	return out
+	return forged
 }

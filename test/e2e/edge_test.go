@@ -20,12 +20,16 @@ import (
 func TestSIGTERM_Serving_UnreadyBeforeClosed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		require.Equal(t, 200, server.guest(t).try("GET", "/readyz", nil).status)
+
+		// For the 3 s of LOCUM_HTTP_DRAIN the server is unready and still serves.
 		require.NoError(t, server.cmd.Process.Signal(syscall.SIGTERM))
 		require.Eventually(t, func() bool {
-			a := server.guest(t).try("GET", "/readyz", nil)
-			return a.status == 503 && a.text("adapters.server") == "stopping"
+			ready := server.guest(t).try("GET", "/readyz", nil)
+			return ready.status == 503 && ready.text("adapters.server") == "stopping"
 		}, 2*time.Second, 5*time.Millisecond)
 		server.guest(t).get("/api/listings").ok(200)
+
+		// Then it accepts no connection.
 		server.stop(t)
 
 		_, err := http.Get(server.url + "/readyz")
@@ -40,9 +44,9 @@ func TestStart_HTTPSWithoutTrustedProxies_Warned(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		require.Contains(t, server.log.String(), "http.trusted_proxies is empty")
 
-		a := server.guest(t).try("GET", "/readyz", nil)
-		require.Equal(t, 200, a.status)
-		require.Equal(t, "degraded", a.text("adapters.trusted_proxies"))
+		ready := server.guest(t).try("GET", "/readyz", nil)
+		require.Equal(t, 200, ready.status)
+		require.Equal(t, "degraded", ready.text("adapters.trusted_proxies"))
 	}, "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org", "LOCUM_HTTP_TRUSTED_PROXIES=")
 }
 
@@ -50,6 +54,7 @@ func TestStart_HTTPSWithoutTrustedProxies_Warned(t *testing.T) {
 // files that the server writes, such as the database, documents and e-mails.
 func TestFiles_Written_NotForOtherUsers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
+		// The server writes its data, a document and e-mails.
 		employer, seeker := server.employer(t), server.seeker(t)
 		listing := employer.listing(object{"title": "Nurse"})
 		seeker.application(listing, nil)
@@ -65,14 +70,17 @@ func TestFiles_Written_NotForOtherUsers(t *testing.T) {
 			mails, err := filepath.Glob(filepath.Join(server.dir, "data/mail/*"))
 			return err == nil && len(mails) > 0
 		}, waitTimeout, 20*time.Millisecond)
+
+		const othersMay fs.FileMode = 0o077 // the permissions of users other than the owner of a file
 		var accessible []string
 		require.NoError(t, filepath.WalkDir(server.dir, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) { // the server may delete a listed file
 				return err
 			}
 
+			// The test made the directory itself.
 			info, err := os.Stat(path)
-			if err == nil && path != server.dir && info.Mode().Perm()&0o077 != 0 {
+			if err == nil && path != server.dir && info.Mode().Perm()&othersMay != 0 {
 				accessible = append(accessible, strings.TrimPrefix(path, server.dir)+" "+info.Mode().String())
 			}
 

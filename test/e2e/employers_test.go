@@ -16,27 +16,21 @@ func TestEmployerAccount(t *testing.T) {
 		t.Run("GET /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
 
-			c, email := server.guest(t), newEmail()
-			boss := server.account(
-				t,
-				c.post(
-					"/api/auth/register-employer",
-					object{
-						"email":       email,
-						"password":    password,
-						"name":        "Asha Patel",
-						"companyName": "St Brigid's",
-						"industry":    "hospital",
-						"companySize": "51-200",
-					},
-				),
-				c,
-				email,
-			)
+			// The profile has what the registration contained.
+			client, email := server.guest(t), newEmail()
+			registered := client.post("/api/auth/register-employer", object{
+				"email":       email,
+				"password":    password,
+				"name":        "Asha Patel",
+				"companyName": "St Brigid's",
+				"industry":    "hospital",
+				"companySize": "51-200",
+			})
+			admin := server.account(t, registered, client, email)
 			require.Equal(t, object{
-				"id": boss.id, "email": email, "profile": object{"name": "Asha Patel", "jobTitle": ""},
+				"id": admin.id, "email": email, "profile": object{"name": "Asha Patel", "jobTitle": ""},
 				"company": object{"name": "St Brigid's", "industry": "hospital", "size": "51-200"},
-			}, boss.get("/api/employers/profile").ok(200).at("data"))
+			}, admin.get("/api/employers/profile").ok(200).at("data"))
 			server.guest(t).get("/api/employers/profile").fails(401, "Unauthorized")
 			server.seeker(t).get("/api/employers/profile").fails(403, "Forbidden")
 		})
@@ -44,60 +38,78 @@ func TestEmployerAccount(t *testing.T) {
 		t.Run("PUT /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
 
-			boss := server.employer(t)
-			member := boss.inviteMember("recruiter")
-			require.Equal(t, "Profile updated successfully", boss.put("/api/employers/profile", object{
+			const path = "/api/employers/profile"
+
+			admin := server.employer(t)
+			member := admin.inviteMember("recruiter")
+			changed := admin.put(path, object{
 				"intent":      "update-profile",
 				"profile":     object{"name": "Zoë Patel", "jobTitle": "Matron"},
 				"companyName": "St Columba's",
 				"industry":    "care home",
 				"companySize": "11-50",
-			}).ok(200).text("message"))
+			}).
+				ok(200)
+			require.Equal(t, "Profile updated successfully", changed.text("message"))
 
-			v := boss.get("/api/employers/profile").ok(200)
-			require.Equal(t, object{"name": "Zoë Patel", "jobTitle": "Matron"}, v.at("data.profile"))
-			require.Equal(t, object{"name": "St Columba's", "industry": "care home", "size": "11-50"}, v.at("data.company"))
-			require.Equal(t, "Zoë Patel", boss.get("/api/auth/me").ok(200).text("data.name"))
-			require.Equal(t, "Zoë Patel", boss.get("/api/employers/team").ok(200).text("data.team.0.name"))
+			// The profile, the account and the team have the new values.
+			profile := admin.get(path).ok(200)
+			require.Equal(t, object{"name": "Zoë Patel", "jobTitle": "Matron"}, profile.at("data.profile"))
+			require.Equal(t, object{"name": "St Columba's", "industry": "care home", "size": "11-50"}, profile.at("data.company"))
+			require.Equal(t, "Zoë Patel", admin.get("/api/auth/me").ok(200).text("data.name"))
+			require.Equal(t, "Zoë Patel", admin.get("/api/employers/team").ok(200).text("data.team.0.name"))
 
-			boss.put("/api/employers/profile", object{}).fails(400, "Intent is required")
-			boss.put("/api/employers/profile", object{"intent": "delete-profile"}).invalid("intent")
-			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": "x"}).invalid("profile")
-			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"name": " "}}).invalid("profile.name")
-			boss.put("/api/employers/profile", object{"intent": "update-profile", "companyName": strings.Repeat("x", 201)}).
-				invalid("companyName")
+			// Invalid changes.
+			admin.put(path, object{}).fails(400, "Intent is required")
+			admin.put(path, object{"intent": "delete-profile"}).invalid("intent")
+			admin.put(path, object{"intent": "update-profile", "profile": "x"}).invalid("profile")
+			admin.put(path, object{"intent": "update-profile", "profile": object{"name": " "}}).invalid("profile.name")
 
-			member.put("/api/employers/profile", object{
+			const maxName = 200 // characters
+			admin.put(path, object{"intent": "update-profile", "companyName": strings.Repeat("x", maxName+1)}).invalid("companyName")
+
+			// A member cannot rename the organization, and the refused change does not rename the member either.
+			member.put(path, object{
 				"intent":      "update-profile",
 				"profile":     object{"name": "Tom the Great"},
 				"companyName": "Tom's",
 			}).
 				fails(403, "Forbidden")
 			require.Equal(t, "Tom Okafor",
-				member.get("/api/employers/profile").ok(200).text("data.profile.name"),
+				member.get(path).ok(200).text("data.profile.name"),
 				"a failed change has no partial effect")
-			member.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Recruiter"}}).ok(200)
+			member.put(path, object{"intent": "update-profile", "profile": object{"jobTitle": "Recruiter"}}).ok(200)
 		})
 
 		t.Run("PUT /api/employers/profile with another address", func(t *testing.T) {
 			t.Parallel()
 
-			boss, other, next := server.employer(t), server.seeker(t), newEmail()
-			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": other.email}}).
-				fails(409, "Email already registered")
-			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": "x"}}).invalid("profile.email")
-			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
+			const path = "/api/employers/profile"
 
-			v := boss.get("/api/employers/profile").ok(200)
-			require.Equal(t, boss.email, v.text("data.email"), "the address stays until the new one is confirmed")
-			require.Equal(t, next, v.text("data.pendingEmail"))
-			server.waitForMail(t, boss.email, "about to change")
-			server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, next, "confirm your new")}).ok(200)
-			require.Equal(t, next, boss.get("/api/employers/profile").ok(200).text("data.email"))
+			admin, otherUser, newAddress := server.employer(t), server.seeker(t), newEmail()
+			changeTo := func(email string) *response {
+				return admin.put(path, object{"intent": "update-profile", "profile": object{"email": email}})
+			}
+
+			changeTo(otherUser.email).fails(409, "Email already registered")
+			changeTo("x").invalid("profile.email")
+			changeTo(newAddress).ok(200)
+
+			// The previous address gets a warning, and the new one a link to confirm.
+			profile := admin.get(path).ok(200)
+			require.Equal(t, admin.email, profile.text("data.email"), "the address stays until the new one is confirmed")
+			require.Equal(t, newAddress, profile.text("data.pendingEmail"))
+			server.waitForMail(t, admin.email, "about to change")
+
+			token := server.tokenFromMail(t, newAddress, "confirm your new")
+			server.guest(t).post("/api/auth/verify-email", object{"token": token}).ok(200)
+			require.Equal(t, newAddress, admin.get(path).ok(200).text("data.email"))
+
+			// Only the new address signs in.
 			server.guest(t).
-				post("/api/auth/login", object{"email": boss.email, "password": password}).
+				post("/api/auth/login", object{"email": admin.email, "password": password}).
 				fails(401, "Invalid email or password")
-			server.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
+			server.guest(t).post("/api/auth/login", object{"email": newAddress, "password": password}).ok(200)
 		})
 
 		t.Run("PUT /api/employers/profile ten times in 15 minutes", func(t *testing.T) {
@@ -108,55 +120,55 @@ func TestEmployerAccount(t *testing.T) {
 		t.Run("GET /api/employers/settings", func(t *testing.T) {
 			t.Parallel()
 
-			boss := server.employer(t)
+			admin := server.employer(t)
 			require.Equal(t, object{
-				"id": boss.id, "email": boss.email, "company": object{"name": "St Brigid's Hospital"},
-				"contact":     object{"name": "Asha Patel", "email": boss.email, "phone": ""},
+				"id": admin.id, "email": admin.email, "company": object{"name": "St Brigid's Hospital"},
+				"contact":     object{"name": "Asha Patel", "email": admin.email, "phone": ""},
 				"preferences": object{"notifications": object{"emailAlerts": true}},
-			}, boss.get("/api/employers/settings").ok(200).at("data"))
+			}, admin.get("/api/employers/settings").ok(200).at("data"))
 			server.guest(t).get("/api/employers/settings").fails(401, "Unauthorized")
 		})
 
 		t.Run("PUT and DELETE /api/employers/settings", func(t *testing.T) {
 			t.Parallel()
 
-			boss := server.employer(t)
-			member := boss.inviteMember("viewer")
-			require.Equal(
-				t,
-				"Settings updated successfully",
-				boss.put("/api/employers/settings", object{
-					"intent":      "update-profile",
-					"companyName": "St Columba's",
-					"industry":    "care home",
-				}).
-					ok(200).
-					text("message"),
-			)
-			boss.put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": false}).ok(200)
+			const path = "/api/employers/settings"
 
-			v := boss.get("/api/employers/settings").ok(200)
-			require.Equal(t, "St Columba's", v.text("data.company.name"))
-			require.Equal(t, false, v.at("data.preferences.notifications.emailAlerts"))
+			admin := server.employer(t)
+			member := admin.inviteMember("viewer")
+			renamed := admin.put(path, object{
+				"intent":      "update-profile",
+				"companyName": "St Columba's",
+				"industry":    "care home",
+			}).
+				ok(200)
+			require.Equal(t, "Settings updated successfully", renamed.text("message"))
+			admin.put(path, object{"intent": "update-notifications", "emailAlerts": false}).ok(200)
+
+			settings := admin.get(path).ok(200)
+			require.Equal(t, "St Columba's", settings.text("data.company.name"))
+			require.Equal(t, false, settings.at("data.preferences.notifications.emailAlerts"))
 			require.Equal(t, true,
-				member.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"),
+				member.get(path).ok(200).at("data.preferences.notifications.emailAlerts"),
 				"each user has separate settings")
 
-			boss.put("/api/employers/settings", object{}).fails(400, "Intent is required")
-			boss.put("/api/employers/settings", object{"intent": "update-contact"}).invalid("intent")
-			boss.put("/api/employers/settings", object{"intent": "update-notifications"}).invalid("emailAlerts")
-			boss.put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": "yes"}).invalid("emailAlerts")
-			member.put("/api/employers/settings", object{"intent": "update-profile", "companyName": "Mine"}).fails(403, "Forbidden")
-			member.put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": false}).ok(200)
+			// Invalid changes.
+			admin.put(path, object{}).fails(400, "Intent is required")
+			admin.put(path, object{"intent": "update-contact"}).invalid("intent")
+			admin.put(path, object{"intent": "update-notifications"}).invalid("emailAlerts")
+			admin.put(path, object{"intent": "update-notifications", "emailAlerts": "yes"}).invalid("emailAlerts")
 
-			reset := boss.delete("/api/employers/settings").ok(200)
+			// A member changes their own settings only.
+			member.put(path, object{"intent": "update-profile", "companyName": "Mine"}).fails(403, "Forbidden")
+			member.put(path, object{"intent": "update-notifications", "emailAlerts": false}).ok(200)
+
+			// DELETE resets the preferences and nothing else.
+			reset := admin.delete(path).ok(200)
 			require.Equal(t, object{"emailAlerts": true}, reset.at("data.settings.notifications"))
 			require.Equal(t, object{"notifications": object{"emailAlerts": true}}, reset.at("data.settings.preferences"))
-			require.Equal(t, true, boss.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"))
-
-			// Only preferences are reset.
-			require.Equal(t, "St Columba's", boss.get("/api/employers/settings").ok(200).text("data.company.name"))
-			boss.delete("/api/employers/settings").ok(200)
+			require.Equal(t, true, admin.get(path).ok(200).at("data.preferences.notifications.emailAlerts"))
+			require.Equal(t, "St Columba's", admin.get(path).ok(200).text("data.company.name"))
+			admin.delete(path).ok(200) // a second time
 		})
 
 		t.Run("PUT and DELETE /api/employers/settings ten times in 15 minutes", func(t *testing.T) {
@@ -168,15 +180,18 @@ func TestEmployerAccount(t *testing.T) {
 		t.Run("GET and PUT /api/employers/organization", func(t *testing.T) {
 			t.Parallel()
 
-			boss := server.employer(t)
-			member := boss.inviteMember("recruiter")
-			a := boss.get("/api/employers/organization").ok(200)
-			require.Len(t, a.text("data.organizationId"), 36)
+			const path = "/api/employers/organization"
+
+			// A new organization has only a name.
+			admin := server.employer(t)
+			member := admin.inviteMember("recruiter")
+			organization := admin.get(path).ok(200)
+			require.Len(t, organization.text("data.organizationId"), len("00000000-0000-0000-0000-000000000000"))
 			require.Equal(t,
 				object{"name": "St Brigid's Hospital", "description": "", "website": "", "logo": "", "industry": "", "size": ""},
-				a.at("data.company"))
+				organization.at("data.company"))
 
-			put := boss.put("/api/employers/organization", object{
+			changed := admin.put(path, object{
 				"name":        "St Columba's",
 				"description": "Two wards.",
 				"website":     "https://columba.example",
@@ -185,7 +200,7 @@ func TestEmployerAccount(t *testing.T) {
 				"size":        "11-50",
 			}).
 				ok(200)
-			require.Equal(t, "Organization updated successfully", put.text("message"))
+			require.Equal(t, "Organization updated successfully", changed.text("message"))
 			require.Equal(
 				t,
 				object{
@@ -196,20 +211,23 @@ func TestEmployerAccount(t *testing.T) {
 					"industry":    "care home",
 					"size":        "11-50",
 				},
-				put.at("data.company"),
+				changed.at("data.company"),
 			)
-			require.Equal(t, put.at("data"), member.get("/api/employers/organization").ok(200).at("data"), "every member sees it")
+			require.Equal(t, changed.at("data"), member.get(path).ok(200).at("data"), "every member sees it")
 
-			boss.put("/api/employers/organization", object{"name": ""}).invalid("name")
-			boss.put("/api/employers/organization", object{"website": "javascript:alert(1)"}).invalid("website")
-			boss.put("/api/employers/organization", object{"logo": "http://user:pass@columba.example/x"}).invalid("logo")
-			boss.put("/api/employers/organization", object{"description": 7}).invalid("description")
-			boss.put("/api/employers/organization", object{"organizationId": server.employer(t).id, "id": "x"}).ok(200)
-			require.Equal(t, put.at("data"), boss.get("/api/employers/organization").ok(200).at("data"), "ids cannot be changed")
-			member.put("/api/employers/organization", object{"name": "Mine"}).fails(403, "Forbidden")
-			server.seeker(t).get("/api/employers/organization").fails(403, "Forbidden")
-			server.guest(t).get("/api/employers/organization").fails(401, "Unauthorized")
-			server.guest(t).put("/api/employers/organization", object{"name": "X"}).fails(401, "Unauthorized")
+			// Invalid changes, and ids, which are ignored.
+			admin.put(path, object{"name": ""}).invalid("name")
+			admin.put(path, object{"website": "javascript:alert(1)"}).invalid("website")
+			admin.put(path, object{"logo": "http://user:pass@columba.example/x"}).invalid("logo")
+			admin.put(path, object{"description": 7}).invalid("description")
+			admin.put(path, object{"organizationId": server.employer(t).id, "id": "x"}).ok(200)
+			require.Equal(t, changed.at("data"), admin.get(path).ok(200).at("data"), "ids cannot be changed")
+
+			// Users who are no admins of an organization.
+			member.put(path, object{"name": "Mine"}).fails(403, "Forbidden")
+			server.seeker(t).get(path).fails(403, "Forbidden")
+			server.guest(t).get(path).fails(401, "Unauthorized")
+			server.guest(t).put(path, object{"name": "X"}).fails(401, "Unauthorized")
 		})
 
 		// Listings store the name of the company, which is updated in the background, also in
@@ -217,33 +235,37 @@ func TestEmployerAccount(t *testing.T) {
 		t.Run("PUT /api/employers/organization renames its listings", func(t *testing.T) {
 			t.Parallel()
 
-			boss := server.employer(t)
-			public, paused := boss.listing(object{"title": "Night Nurse"}), boss.listing(nil)
-			boss.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
+			admin := server.employer(t)
+			public, paused := admin.listing(object{"title": "Night Nurse"}), admin.listing(nil)
+			admin.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
 
-			name := "Trust " + newEmail()[1:9]
-			boss.put("/api/employers/organization", object{"name": name}).ok(200)
+			// A name with a word that no other listing contains.
+			uniqueWord := newEmail()[1:9]
+			newName := "Trust " + uniqueWord
+			admin.put("/api/employers/organization", object{"name": newName}).ok(200)
 			require.Eventually(t, func() bool {
-				return server.guest(t).get("/api/listings/"+public).ok(200).text("data.company") == name &&
-					boss.get("/api/employers/jobs/"+paused).ok(200).text("data.job.company") == name
+				return server.guest(t).get("/api/listings/"+public).ok(200).text("data.company") == newName &&
+					admin.get("/api/employers/jobs/"+paused).ok(200).text("data.job.company") == newName
 			}, waitTimeout, 20*time.Millisecond)
 			require.Eventually(t, func() bool {
-				return len(server.guest(t).get("/api/listings?search="+name[6:]).ok(200).list("data.listings")) == 1
-			}, waitTimeout, 20*time.Millisecond, "the listing is found by the new name")
+				return len(server.guest(t).get("/api/listings?search="+uniqueWord).ok(200).list("data.listings")) == 1
+			}, waitTimeout, 20*time.Millisecond, "the public listing is found by the new name")
 		})
 	})
 }
 
 // requireLimitOfTen sends ten requests of a guest to a route and requires that the next one is
-// refused by the rate limit of the address: requests that fail count too.
+// refused by the rate limit of the address, and that a request from another address is not. The
+// guest is unauthorized: requests that fail count too.
 func requireLimitOfTen(t *testing.T, server *testServer, method, path string) {
 	t.Helper()
 
-	c := server.guest(t)
+	guest := server.guest(t)
 	for range 10 {
-		c.send(method, path, nil).fails(401, "Unauthorized")
+		guest.send(method, path, nil).fails(401, "Unauthorized")
 	}
 
-	require.NotEmpty(t, c.send(method, path, nil).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
-	c.fromNewAddress().send(method, path, nil).fails(401, "Unauthorized")
+	limited := guest.send(method, path, nil).fails(429, "Rate limit exceeded")
+	require.NotEmpty(t, limited.header.Get("Retry-After"))
+	guest.fromNewAddress().send(method, path, nil).fails(401, "Unauthorized")
 }

@@ -16,29 +16,27 @@ import (
 func TestExports(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
-		job := employer.listing(object{"title": "=HYPERLINK(\"http://evil\")"})
-		id := seeker.application(job, nil)
+		formula := `=HYPERLINK("http://evil")` // a spreadsheet would execute it
+		job := employer.listing(object{"title": formula})
+		application := seeker.application(job, nil)
 
-		// done waits for the export and returns its status, and fetch downloads a link as a
-		// guest.
-		done := func(path string) *response {
+		// waitUntilCompleted waits for an export, and returns its status.
+		waitUntilCompleted := func(export string) (status *response) {
 			t.Helper()
-			var a *response
 			require.Eventually(t, func() bool {
-				a = employer.get(path).ok(200)
-				return a.text("data.status") == "completed"
+				status = employer.get("/api/employers/exports/" + export).ok(200)
+				return status.text("data.status") == "completed"
 			}, waitTimeout, 20*time.Millisecond)
 
-			return a
+			return status
 		}
 
-		fetch := func(link string) (*response, [][]string) {
+		// download gets the file of a link as a guest, and returns it with its rows, of which the first has the names of the
+		// columns.
+		download := func(link string) (file *response, rows [][]string) {
 			t.Helper()
 
-			u, err := url.Parse(link)
-			require.NoError(t, err)
-
-			file := server.guest(t).get(u.RequestURI())
+			file = server.guest(t).get(pathAndQuery(t, link))
 			require.Equal(t, 200, file.status, "%s", file.raw)
 
 			rows, err := csv.NewReader(strings.NewReader(string(file.raw))).ReadAll()
@@ -48,46 +46,61 @@ func TestExports(t *testing.T) {
 		}
 
 		t.Run("POST /api/employers/exports", func(t *testing.T) {
-			resp := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202)
-			require.Equal(t, "queued", resp.text("data.status"))
+			created := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202)
+			require.Equal(t, "queued", created.text("data.status"))
 
-			got := done("/api/employers/exports/" + resp.text("data.id"))
-			require.Equal(t, 1., got.number("data.rowsDone"))
-			require.Equal(t, 1., got.number("data.rowsTotal"))
+			// The export has the one application, and a link that works for an hour.
+			export := created.text("data.id")
+			completed := waitUntilCompleted(export)
+			require.Equal(t, 1, completed.integer("data.rowsDone"))
+			require.Equal(t, 1, completed.integer("data.rowsTotal"))
 
-			expires, err := time.Parse(time.RFC3339, got.text("data.expiresAt"))
+			expiresAt, err := time.Parse(time.RFC3339, completed.text("data.expiresAt"))
 			require.NoError(t, err)
-			require.WithinDuration(t, time.Now().Add(time.Hour), expires, time.Minute)
+			require.WithinDuration(t, time.Now().Add(time.Hour), expiresAt, time.Minute)
 
-			file, rows := fetch(got.text("data.url"))
+			// Browsers save the file, and neither they nor proxies cache it.
+			file, rows := download(completed.text("data.url"))
 			require.Equal(t, "text/csv; charset=utf-8", file.header.Get("Content-Type"))
 			require.Regexp(t, `^attachment; filename="locum-applications-\d{8}\.csv"$`, file.header.Get("Content-Disposition"))
 			require.Equal(t, "no-store", file.header.Get("Cache-Control"))
-			require.Equal(t, []string{id, job, "'=HYPERLINK(\"http://evil\")"}, rows[1][:3], "formulas are escaped")
-			require.Equal(t, seeker.email, rows[1][4])
+
+			// RFC 4180 ends lines with CRLF. The apostrophe makes spreadsheets show the formula as text.
 			require.Contains(t, string(file.raw), "\r\n")
 
+			const emailColumn = 4
+			require.Equal(t, []string{application, job, "'" + formula}, rows[1][:3], "formulas are escaped")
+			require.Equal(t, seeker.email, rows[1][emailColumn])
+
+			// The e-mail to the employer has a link to the same file.
 			mail := server.waitForMail(t, employer.email, "Your export is ready")
 			link := regexp.MustCompile(`http\S+/file\?token=\S+`).FindString(mail)
-			_, rows = fetch(link)
+			_, rows = download(link)
 			require.Len(t, rows, 2)
 
-			for _, wrong := range []string{
-				"/api/employers/exports/" + resp.text("data.id") + "/file",
-				"/api/employers/exports/" + resp.text("data.id") + "/file?token=x",
-				strings.Replace(mustPath(t, link), resp.text("data.id"), nowhere, 1),
+			// No token, a wrong one, and the token of another export.
+			for _, refused := range []string{
+				"/api/employers/exports/" + export + "/file",
+				"/api/employers/exports/" + export + "/file?token=x",
+				strings.Replace(pathAndQuery(t, link), export, nowhere, 1),
 			} {
-				server.guest(t).get(wrong).fails(401, "Unauthorized")
+				server.guest(t).get(refused).fails(401, "Unauthorized")
 			}
 		})
 
 		t.Run("POST /api/employers/exports with filters", func(t *testing.T) {
 			employer.listing(object{"title": "Porter", "status": "draft"})
 
-			a := employer.post("/api/employers/exports", object{"kind": "jobs", "filters": object{"status": "draft"}}).ok(202)
-			_, rows := fetch(done("/api/employers/exports/" + a.text("data.id")).text("data.url"))
+			// Of the two listings only the draft is exported.
+			created := employer.post("/api/employers/exports", object{"kind": "jobs", "filters": object{"status": "draft"}}).ok(202)
+			completed := waitUntilCompleted(created.text("data.id"))
+			_, rows := download(completed.text("data.url"))
 			require.Len(t, rows, 2)
-			require.Equal(t, "Porter", rows[1][1])
+
+			const titleColumn = 1
+			require.Equal(t, "Porter", rows[1][titleColumn])
+
+			// Invalid kinds and filters.
 			employer.post("/api/employers/exports", object{"kind": "people"}).invalid("kind")
 			employer.post("/api/employers/exports", object{}).invalid("kind")
 			employer.post("/api/employers/exports", object{"kind": "applications", "filters": object{"jobId": "x"}}).
@@ -103,12 +116,12 @@ func TestExports(t *testing.T) {
 	})
 }
 
-// mustPath returns the path and query of a link.
-func mustPath(t *testing.T, link string) string {
+// pathAndQuery returns the path and query of a link.
+func pathAndQuery(t *testing.T, link string) string {
 	t.Helper()
 
-	u, err := url.Parse(link)
+	parsed, err := url.Parse(link)
 	require.NoError(t, err)
 
-	return u.RequestURI()
+	return parsed.RequestURI()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,28 +16,31 @@ import (
 func (r *response) memberNames(path string) []string {
 	r.t.Helper()
 
-	o, ok := r.at(path).(object)
+	members, ok := r.at(path).(object)
 	require.True(r.t, ok, "%s is not an object in %s", path, r.raw)
 
-	return slices.Sorted(maps.Keys(o))
+	return slices.Sorted(maps.Keys(members))
 }
 
-// parseClaims returns the claims of an access token.
-func parseClaims(t *testing.T, token string) (out struct {
-	Subject string  `json:"sub"`
-	Issued  float64 `json:"iat"`
-	Expires float64 `json:"exp"`
-}) {
+// tokenClaims are the claims of an access token that the tests check.
+type tokenClaims struct {
+	Subject string  `json:"sub"` // the id of the user
+	Issued  float64 `json:"iat"` // in seconds since 1970
+	Expires float64 `json:"exp"` // in seconds since 1970
+}
+
+// parseClaims returns the claims of an access token, which is a JWT: header, claims and signature, separated by points.
+func parseClaims(t *testing.T, accessToken string) (claims tokenClaims) {
 	t.Helper()
 
-	part := strings.Split(token, ".")
-	require.Len(t, part, 3, "it is a JWT")
+	parts := strings.Split(accessToken, ".")
+	require.Len(t, parts, 3, "a JWT has three parts")
 
-	raw, err := base64.RawURLEncoding.DecodeString(part[1])
+	claimsJSON, err := base64.RawURLEncoding.DecodeString(parts[1])
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(raw, &out))
+	require.NoError(t, json.Unmarshal(claimsJSON, &claims))
 
-	return out
+	return claims
 }
 
 // TestAuthenticationRoutes covers the documented operations one by one: every
@@ -46,79 +50,108 @@ func TestAuthenticationRoutes(t *testing.T) {
 		t.Run("POST /api/auth/register", func(t *testing.T) {
 			t.Parallel()
 
-			for _, kind := range []struct{ userType, role string }{{"jobseeker", "jobseeker"}, {"employer", "EMPLOYER"}} {
-				email := newEmail()
-				body := object{"email": email, "password": password, "name": "Niamh Byrne", "userType": kind.userType}
-				res := server.guest(t).post("/api/auth/register", body).ok(201)
-				require.NotEmpty(t, res.text("message"))
-				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, res.memberNames("data"))
-				require.Equal(t,
-					object{"id": res.text("data.user.id"), "email": email, "name": "Niamh Byrne", "role": kind.role},
-					res.at("data.user"))
-				require.Len(t, res.text("data.user.id"), 36)
+			const path = "/api/auth/register"
 
-				c := parseClaims(t, res.text("data.accessToken"))
-				require.Equal(t, res.text("data.user.id"), c.Subject)
-				require.InDelta(t, 15*60, c.Expires-c.Issued, 0) // access tokens are valid for 15 minutes
-				server.guest(t).post("/api/auth/register", body).fails(409, "Email already registered")
+			// Only employers have a role in capitals.
+			for _, user := range []struct{ userType, role string }{
+				{userType: "jobseeker", role: "jobseeker"},
+				{userType: "employer", role: "EMPLOYER"},
+			} {
+				t.Run(user.userType, func(t *testing.T) {
+					email := newEmail()
+					body := object{"email": email, "password": password, "name": "Niamh Byrne", "userType": user.userType}
+					registered := server.guest(t).post(path, body).ok(201)
+					require.NotEmpty(t, registered.text("message"))
+					require.Equal(t, []string{"accessToken", "refreshToken", "user"}, registered.memberNames("data"))
 
-				body["email"] = strings.ToUpper(email) // the case of an address does not matter
-				server.guest(t).post("/api/auth/register", body).fails(409, "Email already registered")
+					id := registered.text("data.user.id")
+					require.Len(t, id, len("00000000-0000-0000-0000-000000000000"))
+					require.Equal(t,
+						object{"id": id, "email": email, "name": "Niamh Byrne", "role": user.role},
+						registered.at("data.user"))
+
+					claims := parseClaims(t, registered.text("data.accessToken"))
+					require.Equal(t, id, claims.Subject)
+					require.Equal(t, 15*time.Minute, time.Duration(claims.Expires-claims.Issued)*time.Second)
+
+					// An address has one account; upper and lower case make no difference.
+					server.guest(t).post(path, body).fails(409, "Email already registered")
+
+					body["email"] = strings.ToUpper(email)
+					server.guest(t).post(path, body).fails(409, "Email already registered")
+				})
 			}
 
-			for _, missing := range []string{"email", "password", "name", "userType"} {
-				body := object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
-				delete(body, missing)
-				server.guest(t).post("/api/auth/register", body).invalid(missing)
-			}
+			t.Run("missing fields", func(t *testing.T) {
+				for _, missing := range []string{"email", "password", "name", "userType"} {
+					body := object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
+					delete(body, missing)
+					server.guest(t).post(path, body).invalid(missing)
+				}
+			})
 
-			for field, bad := range map[string]any{"email": "no-address", "password": "Sh0rt", "name": "  ", "userType": "admin"} {
-				body := object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
-				body[field] = bad
-				server.guest(t).post("/api/auth/register", body).invalid(field)
-			}
+			t.Run("invalid fields", func(t *testing.T) {
+				invalidFields := map[string]any{"email": "no-address", "password": "Sh0rt", "name": "  ", "userType": "admin"}
+				for field, invalidValue := range invalidFields {
+					body := object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
+					body[field] = invalidValue
+					server.guest(t).post(path, body).invalid(field)
+				}
+			})
 		})
 
 		t.Run("POST /api/auth/login", func(t *testing.T) {
 			t.Parallel()
 
-			jo, boss := server.seeker(t), server.employer(t)
-			for _, who := range []struct {
+			const path = "/api/auth/login"
+
+			seeker, employer := server.seeker(t), server.employer(t)
+			for _, user := range []struct {
 				*account
 				name, role string
-			}{{jo, "Niamh Byrne", "jobseeker"}, {boss, "Asha Patel", "EMPLOYER"}} {
-				res := server.guest(t).post("/api/auth/login", object{"email": who.email, "password": password}).ok(200)
-				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, res.memberNames("data"))
+			}{
+				{account: seeker, name: "Niamh Byrne", role: "jobseeker"},
+				{account: employer, name: "Asha Patel", role: "EMPLOYER"},
+			} {
+				signedIn := server.guest(t).post(path, object{"email": user.email, "password": password}).ok(200)
+				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, signedIn.memberNames("data"))
 				require.Equal(t,
-					object{"id": who.id, "email": who.email, "name": who.name, "role": who.role, "subscriptionStatus": "active"},
-					res.at("data.user"))
+					object{"id": user.id, "email": user.email, "name": user.name, "role": user.role, "subscriptionStatus": "active"},
+					signedIn.at("data.user"))
 			}
 
+			// A wrong password and an unknown address have the same response.
 			server.guest(t).
-				post("/api/auth/login", object{"email": jo.email, "password": "Wr0ng-horse"}).
+				post(path, object{"email": seeker.email, "password": wrongPassword}).
 				fails(401, "Invalid email or password")
 			server.guest(t).
-				post("/api/auth/login", object{"email": newEmail(), "password": password}).
+				post(path, object{"email": newEmail(), "password": password}).
 				fails(401, "Invalid email or password")
-			server.guest(t).post("/api/auth/login", object{"password": password}).invalid("email")
-			server.guest(t).post("/api/auth/login", object{"email": jo.email}).invalid("password")
+
+			// Missing fields.
+			server.guest(t).post(path, object{"password": password}).invalid("email")
+			server.guest(t).post(path, object{"email": seeker.email}).invalid("password")
 		})
 
 		t.Run("POST /api/auth/refresh", func(t *testing.T) {
 			t.Parallel()
 
-			jo := server.seeker(t)
-			res := server.guest(t).post("/api/auth/refresh", object{"refreshToken": jo.refresh}).ok(200)
-			require.Equal(t, []string{"accessToken", "refreshToken"}, res.memberNames("data"))
-			require.NotEqual(t, jo.refresh, res.text("data.refreshToken"))
-			require.Equal(t, jo.id, parseClaims(t, res.text("data.accessToken")).Subject)
+			// A refresh token is exchanged for a new access token, which works, and a new refresh token.
+			seeker := server.seeker(t)
+			refreshed := server.guest(t).post("/api/auth/refresh", object{"refreshToken": seeker.refresh}).ok(200)
+			require.Equal(t, []string{"accessToken", "refreshToken"}, refreshed.memberNames("data"))
+			require.NotEqual(t, seeker.refresh, refreshed.text("data.refreshToken"))
+			require.Equal(t, seeker.id, parseClaims(t, refreshed.text("data.accessToken")).Subject)
 
-			c := server.guest(t)
-			c.token = res.text("data.accessToken")
-			c.get("/api/auth/me").ok(200)
+			withNewToken := server.guest(t)
+			withNewToken.token = refreshed.text("data.accessToken")
+			withNewToken.get("/api/auth/me").ok(200)
 
-			for _, bad := range []string{"nonsense", jo.token, "loc_rt_" + strings.Repeat("x", 43)} {
-				server.guest(t).post("/api/auth/refresh", object{"refreshToken": bad}).fails(401, "Invalid or expired refresh token")
+			// No refresh token, an access token instead of one, and a refresh token that was never issued.
+			for _, invalidToken := range []string{"nonsense", seeker.token, "loc_rt_" + strings.Repeat("x", 43)} {
+				server.guest(t).
+					post("/api/auth/refresh", object{"refreshToken": invalidToken}).
+					fails(401, "Invalid or expired refresh token")
 			}
 
 			server.guest(t).post("/api/auth/refresh", object{}).invalid("refreshToken")
@@ -127,64 +160,82 @@ func TestAuthenticationRoutes(t *testing.T) {
 		t.Run("POST /api/auth/logout", func(t *testing.T) {
 			t.Parallel()
 
-			jo := server.seeker(t)
-			require.NotEmpty(t, jo.post("/api/auth/logout", nil).ok(200).text("message"))
-			jo.requireSignedOut(t)
-			jo.post("/api/auth/logout", nil).fails(401, "Unauthorized")
+			seeker := server.seeker(t)
+			require.NotEmpty(t, seeker.post("/api/auth/logout", nil).ok(200).text("message"))
+			seeker.requireSignedOut(t)
+
+			// A second sign-out, and one without a sign-in.
+			seeker.post("/api/auth/logout", nil).fails(401, "Unauthorized")
 			server.guest(t).post("/api/auth/logout", nil).fails(401, "Unauthorized")
 		})
 
 		t.Run("POST /api/auth/register-employer", func(t *testing.T) {
 			t.Parallel()
 
-			c, email := server.guest(t), newEmail()
-			res := c.post("/api/auth/register-employer", object{
+			const (
+				path             = "/api/auth/register-employer"
+				employerPassword = "password" // employers need eight characters of any kind
+				maxRequests      = 5          // of one address in 15 minutes, successful or not
+			)
+
+			// All requests of this client come from one address.
+			client := server.guest(t)
+			email := newEmail()
+
+			registered := client.post(path, object{
 				"email":       email,
-				"password":    "password",
+				"password":    employerPassword,
 				"name":        "Asha Patel",
 				"companyName": "St Brigid's",
 				"industry":    "hospital",
 				"companySize": "51-200",
 			}).
 				ok(201)
-			require.Equal(t, []string{"accessToken", "refreshToken", "user"}, res.memberNames("data"))
-			require.Equal(t, object{"id": res.text("data.user.id"), "email": email, "role": "EMPLOYER"}, res.at("data.user"))
+			require.Equal(t, []string{"accessToken", "refreshToken", "user"}, registered.memberNames("data"))
+			require.Equal(t,
+				object{"id": registered.text("data.user.id"), "email": email, "role": "EMPLOYER"},
+				registered.at("data.user"))
 
-			for _, missing := range []string{"email", "password", "name", "companyName"} {
-				body := object{"email": newEmail(), "password": "password", "name": "N", "companyName": "C"}
+			required := []string{"email", "password", "name", "companyName"}
+			for _, missing := range required {
+				body := object{"email": newEmail(), "password": employerPassword, "name": "N", "companyName": "C"}
 				delete(body, missing)
-				c.post("/api/auth/register-employer", body).invalid(missing)
+				client.post(path, body).invalid(missing)
 			}
 
-			// One registration and four invalid ones came before, which is the limit.
-			over := c.post("/api/auth/register-employer", object{
+			// The registration and the invalid requests are as many as the limit allows; a valid one exceeds it.
+			require.Equal(t, maxRequests, 1+len(required))
+
+			limited := client.post(path, object{
 				"email":       newEmail(),
-				"password":    "password",
+				"password":    employerPassword,
 				"name":        "N",
 				"companyName": "C",
 			}).
 				fails(429, "Rate limit exceeded")
-			require.NotEmpty(t, over.header.Get("Retry-After"), "the sixth call in 15 minutes, successful or not")
+			require.NotEmpty(t, limited.header.Get("Retry-After"))
+
+			// New guests have new addresses, which the limit has not counted.
 			server.guest(t).
-				post("/api/auth/register-employer", object{"email": email, "password": "password", "name": "N", "companyName": "C"}).
+				post(path, object{"email": email, "password": employerPassword, "name": "N", "companyName": "C"}).
 				fails(409, "Email already registered")
 			server.guest(t).
-				post("/api/auth/register-employer", object{"email": newEmail(), "password": "seven77", "name": "N", "companyName": "C"}).
+				post(path, object{"email": newEmail(), "password": "seven77", "name": "N", "companyName": "C"}).
 				invalid("password")
 		})
 
 		t.Run("GET /api/auth/me", func(t *testing.T) {
 			t.Parallel()
 
-			jo := server.seeker(t)
-			res := jo.get("/api/auth/me").ok(200)
-			require.Equal(t, []string{"createdAt", "email", "id", "name", "role", "subscriptionStatus"}, res.memberNames("data"))
-			require.Equal(t, jo.id, res.text("data.id"))
-			require.Equal(t, jo.email, res.text("data.email"))
-			require.Equal(t, "Niamh Byrne", res.text("data.name"))
-			require.Equal(t, "jobseeker", res.text("data.role"))
-			require.Equal(t, "active", res.text("data.subscriptionStatus"))
-			require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`, res.text("data.createdAt"))
+			seeker := server.seeker(t)
+			me := seeker.get("/api/auth/me").ok(200)
+			require.Equal(t, []string{"createdAt", "email", "id", "name", "role", "subscriptionStatus"}, me.memberNames("data"))
+			require.Equal(t, seeker.id, me.text("data.id"))
+			require.Equal(t, seeker.email, me.text("data.email"))
+			require.Equal(t, "Niamh Byrne", me.text("data.name"))
+			require.Equal(t, "jobseeker", me.text("data.role"))
+			require.Equal(t, "active", me.text("data.subscriptionStatus"))
+			require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`, me.text("data.createdAt"))
 			server.guest(t).get("/api/auth/me").fails(401, "Unauthorized")
 		})
 	})
@@ -195,72 +246,85 @@ func TestAuthenticationRoutes(t *testing.T) {
 func TestTeamRoutes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		permissions := func(id string) string { return "/api/employers/team/" + id + "/permissions" }
-		recruiter := object{
-			"jobs":         object{"create": true, "update": true, "delete": false},
-			"applications": object{"view": true, "update": true},
-		}
 
 		t.Run("GET /api/employers/team", func(t *testing.T) {
 			t.Parallel()
 
-			boss := server.employer(t)
-			member := boss.inviteMember("recruiter")
-			res := boss.get("/api/employers/team").ok(200)
+			admin := server.employer(t)
+			member := admin.inviteMember("recruiter")
+			team := admin.get("/api/employers/team").ok(200)
 			require.Equal(t, []any{
-				object{"id": boss.id, "name": "Asha Patel", "email": boss.email, "role": "admin", "status": "active"},
+				object{"id": admin.id, "name": "Asha Patel", "email": admin.email, "role": "admin", "status": "active"},
 				object{"id": member.id, "name": "Tom Okafor", "email": member.email, "role": "recruiter", "status": "active"},
-			}, res.list("data.team"))
-			require.Equal(t, object{"total": 2., "page": 1., "limit": 20., "totalPages": 1.}, res.at("data.pagination"))
+			}, team.list("data.team"))
+			require.Equal(t, object{"total": 2., "page": 1., "limit": 20., "totalPages": 1.}, team.at("data.pagination"))
 
-			second := boss.get("/api/employers/team?page=2&limit=1").ok(200)
-			require.Equal(t, member.id, second.text("data.team.0.id"))
-			require.Equal(t, object{"total": 2., "page": 2., "limit": 1., "totalPages": 2.}, second.at("data.pagination"))
-			require.InDelta(t, 100, boss.get("/api/employers/team?limit=1000").ok(200).number("data.pagination.limit"), 0)
-			boss.get("/api/employers/team?limit=0").invalid("limit")
-			server.guest(t).get("/api/employers/team").fails(401, "Unauthorized")
-			server.seeker(t).get("/api/employers/team").fails(403, "Forbidden")
+			t.Run("pages", func(t *testing.T) {
+				secondPage := admin.get("/api/employers/team?page=2&limit=1").ok(200)
+				require.Equal(t, member.id, secondPage.text("data.team.0.id"))
+				require.Equal(t, object{"total": 2., "page": 2., "limit": 1., "totalPages": 2.}, secondPage.at("data.pagination"))
+
+				// A limit above the maximum of 100 is reduced to it.
+				require.Equal(t, 100, admin.get("/api/employers/team?limit=1000").ok(200).integer("data.pagination.limit"))
+				admin.get("/api/employers/team?limit=0").invalid("limit")
+			})
+
+			t.Run("guest and jobseeker", func(t *testing.T) {
+				server.guest(t).get("/api/employers/team").fails(401, "Unauthorized")
+				server.seeker(t).get("/api/employers/team").fails(403, "Forbidden")
+			})
 		})
 
 		t.Run("POST /api/employers/team", func(t *testing.T) {
 			t.Parallel()
 
-			boss := server.employer(t)
+			const path = "/api/employers/team"
+
+			// A new address, because requests to the route are limited by address.
+			admin := server.employer(t)
 			email := newEmail()
-			res := boss.fromNewAddress().
-				post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email, "role": "RECRUITER"}).
+			added := admin.fromNewAddress().
+				post(path, object{"intent": "add-member", "name": "Tom Reed", "email": email, "role": "RECRUITER"}).
 				ok(200)
-			require.NotEmpty(t, res.text("message"))
+			require.NotEmpty(t, added.text("message"))
 
-			listed := boss.get("/api/employers/team").ok(200)
-			require.Equal(t, email, listed.text("data.team.1.email"))
-			require.Equal(t, "recruiter", listed.text("data.team.1.role"))
-			require.Equal(t, "invited", listed.text("data.team.1.status"))
+			// The invited member is the second of the team, after the admin.
+			team := admin.get(path).ok(200)
+			require.Equal(t, email, team.text("data.team.1.email"))
+			require.Equal(t, "recruiter", team.text("data.team.1.role"))
+			require.Equal(t, "invited", team.text("data.team.1.status"))
 
-			c := boss.fromNewAddress()
-			c.post("/api/employers/team", object{}).fails(400, "Intent is required")
-			c.post("/api/employers/team", object{"name": 7, "email": "nowhere"}).fails(400, "Intent is required")
-			c.post("/api/employers/team", object{"intent": "fire-member", "name": "T", "email": newEmail()}).invalid("intent")
-			c.post("/api/employers/team", object{"intent": "add-member", "email": newEmail()}).invalid("name")
-			c.post("/api/employers/team", object{"intent": "add-member", "name": "T"}).invalid("email")
-			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": "nowhere"}).invalid("email")
-			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": newEmail(), "role": "emperor"}).
-				invalid("role")
-			c.post("/api/employers/team", object{"intent": "add-member", "name": "T", "email": email}).
-				fails(409, "Already a team member or invited")
-			requireLimitOfTen(t, server, "POST", "/api/employers/team")
+			t.Run("invalid invitations", func(*testing.T) {
+				client := admin.fromNewAddress()
+				client.post(path, object{}).fails(400, "Intent is required")
+				client.post(path, object{"name": 7, "email": "nowhere"}).fails(400, "Intent is required")
+				client.post(path, object{"intent": "fire-member", "name": "T", "email": newEmail()}).invalid("intent")
+				client.post(path, object{"intent": "add-member", "email": newEmail()}).invalid("name")
+				client.post(path, object{"intent": "add-member", "name": "T"}).invalid("email")
+				client.post(path, object{"intent": "add-member", "name": "T", "email": "nowhere"}).invalid("email")
+				client.post(path, object{"intent": "add-member", "name": "T", "email": newEmail(), "role": "emperor"}).invalid("role")
+				client.post(path, object{"intent": "add-member", "name": "T", "email": email}).
+					fails(409, "Already a team member or invited")
+			})
+
+			requireLimitOfTen(t, server, "POST", path)
 		})
 
 		t.Run("GET /api/employers/team/:id/permissions", func(t *testing.T) {
 			t.Parallel()
 
-			boss := server.employer(t)
-			member := boss.inviteMember("recruiter")
-			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": recruiter},
-				boss.get(permissions(member.id)).ok(200).at("data"))
-			require.Equal(t, boss.id, member.get(permissions(boss.id)).ok(200).text("data.userId"))
+			admin := server.employer(t)
+			member := admin.inviteMember("recruiter")
+			ofRecruiters := object{
+				"jobs":         object{"create": true, "update": true, "delete": false},
+				"applications": object{"view": true, "update": true},
+			}
+			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": ofRecruiters},
+				admin.get(permissions(member.id)).ok(200).at("data"))
+			require.Equal(t, admin.id, member.get(permissions(admin.id)).ok(200).text("data.userId"))
 
 			for _, id := range []string{server.employer(t).id, server.seeker(t).id, "01890000-0000-7000-8000-000000000000", "nonsense"} {
-				boss.get(permissions(id)).fails(403, "Team member not in your organization")
+				admin.get(permissions(id)).fails(403, "Team member not in your organization")
 			}
 
 			server.guest(t).get(permissions(member.id)).fails(401, "Unauthorized")
@@ -269,21 +333,24 @@ func TestTeamRoutes(t *testing.T) {
 		t.Run("PUT /api/employers/team/:id/permissions", func(t *testing.T) {
 			t.Parallel()
 
-			boss := server.employer(t)
-			member := boss.inviteMember("recruiter")
+			admin := server.employer(t)
+			member := admin.inviteMember("recruiter")
+
+			// A change of two permissions leaves the other permissions of a recruiter as they were.
+			changed := admin.put(permissions(member.id), object{"permissions": object{
+				"jobs":         object{"delete": true},
+				"applications": object{"update": false},
+			}}).
+				ok(200)
 			want := object{
 				"jobs":         object{"create": true, "update": true, "delete": true},
 				"applications": object{"view": true, "update": false},
 			}
-			put := boss.put(permissions(member.id), object{"permissions": object{
-				"jobs":         object{"delete": true}, // changes only what it names
-				"applications": object{"update": false},
-			}}).
-				ok(200)
-			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": want}, put.at("data"))
-			require.Equal(t, put.at("data"), boss.get(permissions(member.id)).ok(200).at("data"))
+			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": want}, changed.at("data"))
+			require.Equal(t, changed.at("data"), admin.get(permissions(member.id)).ok(200).at("data"))
 
-			viewer := boss.put(permissions(member.id), object{"role": "viewer"}).ok(200)
+			// A new role replaces them all.
+			viewer := admin.put(permissions(member.id), object{"role": "viewer"}).ok(200)
 			require.Equal(t, "viewer", viewer.text("data.role"))
 			require.Equal(
 				t,
@@ -294,18 +361,24 @@ func TestTeamRoutes(t *testing.T) {
 				viewer.at("data.permissions"),
 			)
 
-			boss.put(permissions(member.id), object{"role": "emperor"}).invalid("role")
-			boss.put(permissions(member.id), object{"permissions": "all"}).invalid("permissions")
-			boss.put(permissions(member.id), object{"permissions": object{"jobs": object{"create": "yes"}}}).
-				invalid("permissions.jobs.create")
-			boss.put(permissions(boss.id), object{"role": "viewer"}).fails(409, "An organization needs at least one admin")
-			member.put(permissions(member.id), object{"role": "admin"}).fails(403, "Forbidden")
+			t.Run("invalid changes", func(*testing.T) {
+				admin.put(permissions(member.id), object{"role": "emperor"}).invalid("role")
+				admin.put(permissions(member.id), object{"permissions": "all"}).invalid("permissions")
+				admin.put(permissions(member.id), object{"permissions": object{"jobs": object{"create": "yes"}}}).
+					invalid("permissions.jobs.create")
+				admin.put(permissions(admin.id), object{"role": "viewer"}).fails(409, "An organization needs at least one admin")
+			})
 
-			for _, id := range []string{server.employer(t).id, server.seeker(t).id, "nonsense"} {
-				boss.put(permissions(id), object{"role": "viewer"}).fails(403, "Team member not in your organization")
-			}
+			t.Run("foreign members", func(t *testing.T) {
+				for _, id := range []string{server.employer(t).id, server.seeker(t).id, "nonsense"} {
+					admin.put(permissions(id), object{"role": "viewer"}).fails(403, "Team member not in your organization")
+				}
+			})
 
-			server.guest(t).put(permissions(member.id), object{"role": "viewer"}).fails(401, "Unauthorized")
+			t.Run("viewer and guest", func(t *testing.T) {
+				member.put(permissions(member.id), object{"role": "admin"}).fails(403, "Forbidden")
+				server.guest(t).put(permissions(member.id), object{"role": "viewer"}).fails(401, "Unauthorized")
+			})
 		})
 	})
 }

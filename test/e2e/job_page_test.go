@@ -13,28 +13,33 @@ import (
 // refused, and the key alone does not suffice.
 func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		boss := server.employer(t)
-		job := boss.listing(nil)
-		member := server.addMember(t, boss, nil)
+		admin := server.employer(t)
+		member := server.addMember(t, admin, nil)
+		job := admin.listing(nil)
+		path := "/api/listings/" + job
 
-		with := func(key string) *client { return boss.fromNewAddress().withKey(key) }
-		for _, key := range []string{boss.program().apiKey, member.program().apiKey, ""} {
-			with(key).patch("/api/listings/"+job, object{"meta": object{"a": 1}}).ok(200)
-			with(key).put("/api/listings/batch", []object{{"uuid": job, "meta": object{"a": 2}}}).ok(200)
-			with(key).post("/api/listings/"+job+"/archive", nil).ok(200)
-			boss.fromNewAddress().delete("/api/employers/jobs/" + job).ok(200)
-			with(key).post("/api/listings/"+job+"/restore", nil).ok(200)
+		// Each request comes from a new address, because the routes are limited by address.
+		withTokenAnd := func(key string) *client { return admin.fromNewAddress().withKey(key) }
+
+		// A key of each of two members, and none.
+		for _, key := range []string{admin.program().apiKey, member.program().apiKey, ""} {
+			withTokenAnd(key).patch(path, object{"meta": object{"a": 1}}).ok(200)
+			withTokenAnd(key).put("/api/listings/batch", []object{{"uuid": job, "meta": object{"a": 2}}}).ok(200)
+			withTokenAnd(key).post(path+"/archive", nil).ok(200)
+			admin.fromNewAddress().delete("/api/employers/jobs/" + job).ok(200)
+			withTokenAnd(key).post(path+"/restore", nil).ok(200)
 		}
 
+		// Keys of other users, and no key at all.
 		for _, key := range []string{server.employer(t).program().apiKey, server.seeker(t).program().apiKey, "nonsense"} {
-			with(key).patch("/api/listings/"+job, object{"meta": object{"a": 1}}).fails(401, "Unauthorized")
-			with(key).put("/api/listings/batch", []object{{"uuid": job, "meta": object{"a": 2}}}).fails(401, "Unauthorized")
-			with(key).post("/api/listings/"+job+"/archive", nil).fails(401, "Unauthorized")
-			with(key).post("/api/listings/"+job+"/restore", nil).fails(401, "Unauthorized")
+			withTokenAnd(key).patch(path, object{"meta": object{"a": 1}}).fails(401, "Unauthorized")
+			withTokenAnd(key).put("/api/listings/batch", []object{{"uuid": job, "meta": object{"a": 2}}}).fails(401, "Unauthorized")
+			withTokenAnd(key).post(path+"/archive", nil).fails(401, "Unauthorized")
+			withTokenAnd(key).post(path+"/restore", nil).fails(401, "Unauthorized")
 		}
 
-		alone := server.guest(t).withKey(boss.program().apiKey)
-		alone.patch("/api/listings/"+job, object{"meta": object{"a": 1}}).fails(401, "Unauthorized")
+		keyAlone := server.guest(t).withKey(admin.program().apiKey)
+		keyAlone.patch(path, object{"meta": object{"a": 1}}).fails(401, "Unauthorized")
 	})
 }
 
@@ -42,49 +47,55 @@ func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
 // JobPosting) for search engines contain an employer's input as text only.
 func TestJobPage(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		boss := server.employer(t)
+		employer := server.employer(t)
 
-		// It would end the script element of the structured data.
-		const wicked = `</script><script>alert(1)</script><img src=x onerror=alert(1)>`
-		job := boss.listing(
+		// As markup it would end the script element of the structured data, and begin another one.
+		const maliciousText = `</script><script>alert(1)</script><img src=x onerror=alert(1)>`
+		job := employer.listing(
 			object{
-				"title":               "Nurse " + wicked,
-				"description":         "First\n\n" + wicked,
+				"title":               "Nurse " + maliciousText,
+				"description":         "First\n\n" + maliciousText,
 				"location":            "Leeds",
 				"salary":              object{"min": 36000, "currency": "GBP"},
-				"requirements":        []string{wicked},
+				"requirements":        []string{maliciousText},
 				"applicationDeadline": "2099-03-01",
 			},
 		)
+
+		// The page contains the employer's text, and no elements made of it.
 		guest := server.guest(t)
 		page := guest.try("GET", "/jobs/"+job, nil)
 		require.Equal(t, 200, page.status)
 		require.Contains(t, page.header.Get("Content-Type"), "text/html")
 		require.Contains(t, page.header.Get("Content-Security-Policy"), "default-src 'none'")
 
-		text := string(page.raw)
-		require.NotContains(t, text, "<img")
-		require.NotContains(t, text, "<script>alert")
+		html := string(page.raw)
+		require.NotContains(t, html, "<img")
+		require.NotContains(t, html, "<script>alert")
 
 		for _, want := range []string{
 			"Nurse &lt;/script&gt;", "St Brigid&#39;s Hospital", "Leeds", "£36,000 a year",
 			"1 March 2099", "<p>First</p>",
 		} {
-			require.Contains(t, text, want)
+			require.Contains(t, html, want)
 		}
 
-		data := regexp.MustCompile(`(?s)<script type="application/ld\+json">(.*?)</script>`).FindStringSubmatch(text)
-		require.Len(t, data, 2)
+		// The structured data is valid JSON. Its description is HTML, in which the text is escaped.
+		match := regexp.MustCompile(`(?s)<script type="application/ld\+json">(.*?)</script>`).FindStringSubmatch(html)
+		require.Len(t, match, 2)
+
+		structuredData := match[1]
 		var posting object
-		require.NoError(t, json.Unmarshal([]byte(data[1]), &posting), data[1])
+		require.NoError(t, json.Unmarshal([]byte(structuredData), &posting), structuredData)
 		require.Equal(t, "JobPosting", posting["@type"])
-		require.Equal(t, "Nurse "+wicked, posting["title"])
+		require.Equal(t, "Nurse "+maliciousText, posting["title"])
 		require.NotRegexp(t, "<(img|script|/script)", posting["description"])
 
-		for _, missing := range []string{"nonsense", boss.id, boss.listing(object{"status": "draft"})} {
-			none := guest.try("GET", "/jobs/"+missing, nil)
-			require.Equal(t, 404, none.status)
-			require.Contains(t, string(none.raw), "Job not found")
+		// No id, the id of a user, and a listing that is not public.
+		for _, missing := range []string{"nonsense", employer.id, employer.listing(object{"status": "draft"})} {
+			notFound := guest.try("GET", "/jobs/"+missing, nil)
+			require.Equal(t, 404, notFound.status)
+			require.Contains(t, string(notFound.raw), "Job not found")
 		}
 	})
 }

@@ -13,34 +13,51 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// states contains the states of a listing: its status as its organization sees it, whether it
-// is public, and how a listing enters the state.
+// states contains the states of a listing by their names.
 var states = map[string]struct {
-	status string // as its organization sees it
-	public bool
-	enter  func(e *account) string
+	status   string // as its organization sees it
+	isPublic bool
+	// newListing creates a listing of the employer in this state, and returns its id.
+	newListing func(employer *account) string
 }{
-	"active":   {"active", true, func(e *account) string { return e.listing(nil) }},
-	"draft":    {"draft", false, func(e *account) string { return e.listing(object{"status": "draft"}) }},
-	"inactive": {"inactive", false, func(e *account) string { return e.newListingWithStatus("inactive") }},
-	"closed":   {"closed", false, func(e *account) string { return e.newListingWithStatus("closed") }},
-	"expired":  {"active", false, func(e *account) string { return e.listing(object{"applicationDeadline": "2020-01-01"}) }},
-	"archived": {"archived", false, func(e *account) string {
-		id := e.listing(nil)
-		e.post("/api/listings/"+id+"/archive", nil).ok(200)
+	"active": {status: "active", isPublic: true, newListing: func(employer *account) string {
+		return employer.listing(nil)
+	}},
+	"draft": {status: "draft", isPublic: false, newListing: func(employer *account) string {
+		return employer.listing(object{"status": "draft"})
+	}},
+	"inactive": {status: "inactive", isPublic: false, newListing: func(employer *account) string {
+		return employer.newListingWithStatus("inactive")
+	}},
+	"closed": {status: "closed", isPublic: false, newListing: func(employer *account) string {
+		return employer.newListingWithStatus("closed")
+	}},
+	// The deadline does not change the status.
+	"expired": {status: "active", isPublic: false, newListing: func(employer *account) string {
+		return employer.listing(object{"applicationDeadline": "2020-01-01"})
+	}},
+	"archived": {status: "archived", isPublic: false, newListing: func(employer *account) string {
+		id := employer.listing(nil)
+		employer.post("/api/listings/"+id+"/archive", nil).ok(200)
+
 		return id
 	}},
-	"deleted": {"archived", false, func(e *account) string {
-		id := e.listing(nil)
-		e.fromNewAddress().delete("/api/employers/jobs/" + id).ok(200)
+	// A deleted listing has the status of an archived one, but only it can be restored.
+	"deleted": {status: "archived", isPublic: false, newListing: func(employer *account) string {
+		id := employer.listing(nil)
+		employer.fromNewAddress().delete("/api/employers/jobs/" + id).ok(200)
+
 		return id
 	}},
-	"copied": {"active", true, func(e *account) string {
-		return e.post("/api/employers/jobs/"+e.newListingWithStatus("closed")+"/duplicate", nil).ok(200).text("data.id")
+	// A copy is active, whatever the original is.
+	"copied": {status: "active", isPublic: true, newListing: func(employer *account) string {
+		original := employer.newListingWithStatus("closed")
+		return employer.post("/api/employers/jobs/"+original+"/duplicate", nil).ok(200).text("data.id")
 	}},
 }
 
-// newListingWithStatus creates a listing, sets its status and returns its id.
+// newListingWithStatus creates a listing, sets its status and returns its id. The change comes from a new address, because
+// the route is limited by address.
 func (a *account) newListingWithStatus(status string) string {
 	id := a.listing(nil)
 	a.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
@@ -55,74 +72,78 @@ func TestListingStates(t *testing.T) {
 		employer, guest, rival := server.employer(t), server.guest(t), server.employer(t)
 		subtest := subtests(t, employer.client, guest, rival.client)
 
-		// shows requires the status of the listing for its organization, and whether it is
+		// requireState requires the status of the listing for its organization, and whether it is
 		// public.
-		shows := func(t *testing.T, id, status string, public bool) {
+		requireState := func(t *testing.T, id, status string, isPublic bool) {
 			t.Helper()
 
-			res := employer.get("/api/employers/jobs/" + id).ok(200)
-			require.Equal(t, status, res.text("data.job.status"))
-			require.Equal(t, status == "archived", res.at("data.job.archivedAt") != nil)
+			// The organization sees its listing in every state.
+			job := employer.get("/api/employers/jobs/" + id).ok(200)
+			require.Equal(t, status, job.text("data.job.status"))
+			require.Equal(t, status == "archived", job.at("data.job.archivedAt") != nil)
+			require.Equal(t, status, employer.get("/api/listings/"+id).ok(200).text("data.status"))
 
-			listed := strings.Contains(string(guest.get("/api/listings?limit=100").ok(200).raw), id)
-			require.Equal(t, public, listed, "in the public list")
-			require.Equal(t, status, employer.get("/api/listings/"+id).ok(200).text("data.status"),
-				"the listing's organization sees it in every state")
+			isListed := strings.Contains(string(guest.get("/api/listings?limit=100").ok(200).raw), id)
+			require.Equal(t, isPublic, isListed, "in the public list")
 
-			for _, c := range []*client{guest, rival.client} {
-				if public {
-					c.get("/api/listings/" + id).ok(200)
+			for _, otherUser := range []*client{guest, rival.client} {
+				if isPublic {
+					otherUser.get("/api/listings/" + id).ok(200)
 				} else {
-					c.get("/api/listings/"+id).fails(404, "Listing not found")
+					otherUser.get("/api/listings/"+id).fails(404, "Listing not found")
 				}
 			}
 		}
 
+		const isPublic, isPrivate = true, false
+
 		for name, state := range states {
 			subtest(name, func(t *testing.T) {
-				shows(t, state.enter(employer), state.status, state.public)
+				requireState(t, state.newListing(employer), state.status, state.isPublic)
 			})
 
 			subtest(name+" can be given a status", func(t *testing.T) {
 				for _, status := range []string{"active", "inactive", "closed"} {
-					id := state.enter(employer)
+					id := state.newListing(employer)
 					employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 
 					// A status does not change the deadline.
-					shows(t, id, status, status == "active" && name != "expired")
+					requireState(t, id, status, status == "active" && name != "expired")
 				}
 			})
 
+			// Each change has a new listing in the state.
 			subtest(name+" can be archived, deleted, renewed and copied", func(t *testing.T) {
-				id := state.enter(employer)
-				employer.post("/api/listings/"+id+"/archive", nil).ok(200)
-				shows(t, id, "archived", false)
+				archived := state.newListing(employer)
+				employer.post("/api/listings/"+archived+"/archive", nil).ok(200)
+				requireState(t, archived, "archived", isPrivate)
 
-				id = state.enter(employer)
-				employer.fromNewAddress().delete("/api/employers/jobs/" + id).ok(200)
-				shows(t, id, "archived", false)
+				deleted := state.newListing(employer)
+				employer.fromNewAddress().delete("/api/employers/jobs/" + deleted).ok(200)
+				requireState(t, deleted, "archived", isPrivate)
 
-				id = state.enter(employer)
-				require.Equal(t, "active", employer.post("/api/employers/jobs/"+id+"/renew", nil).ok(200).text("data.status"))
-				shows(t, id, "active", true)
+				renewed := state.newListing(employer)
+				require.Equal(t, "active", employer.post("/api/employers/jobs/"+renewed+"/renew", nil).ok(200).text("data.status"))
+				requireState(t, renewed, "active", isPublic)
 
-				id = state.enter(employer)
-				shows(t, employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id"), "active", true)
-				shows(t, id, state.status, state.public)
+				original := state.newListing(employer)
+				duplicate := employer.post("/api/employers/jobs/"+original+"/duplicate", nil).ok(200).text("data.id")
+				requireState(t, duplicate, "active", isPublic)
+				requireState(t, original, state.status, state.isPublic)
 			})
 
 			subtest(name+" is restored only after deletion", func(t *testing.T) {
-				id := state.enter(employer)
+				id := state.newListing(employer)
 
-				res := employer.post("/api/listings/"+id+"/restore", nil)
+				restored := employer.post("/api/listings/"+id+"/restore", nil)
 				if name != "deleted" {
-					res.fails(404, "Listing not found or not deleted")
-					shows(t, id, state.status, state.public)
+					restored.fails(404, "Listing not found or not deleted")
+					requireState(t, id, state.status, state.isPublic)
 					return
 				}
 
-				res.ok(200)
-				shows(t, id, "active", true)
+				restored.ok(200)
+				requireState(t, id, "active", isPublic)
 			})
 		}
 
@@ -131,14 +152,15 @@ func TestListingStates(t *testing.T) {
 			require.Nil(t, employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.postedAt"))
 			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "active"}).ok(200)
 
-			posted := guest.get("/api/listings/" + id).ok(200).text("data.postedAt")
-			requireRecent(t, posted)
+			postedAt := guest.get("/api/listings/" + id).ok(200).text("data.postedAt")
+			requireRecent(t, postedAt)
 
+			// A second publication.
 			for _, status := range []string{"closed", "active"} {
 				employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 			}
 
-			require.Equal(t, posted, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"),
+			require.Equal(t, postedAt, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"),
 				"postedAt is the time of the first publication")
 		})
 
@@ -146,14 +168,15 @@ func TestListingStates(t *testing.T) {
 			var id string
 			var deadline time.Time
 
-			// On a slow machine, the deadline may pass before the first request: then it is
-			// doubled.
-			for open := 3 * time.Second; ; open *= 2 { // until the listing was public before its deadline
-				deadline = time.Now().Add(open)
-
+			// A listing that was public before its deadline. On a slow machine the deadline may pass before
+			// the first response: then the next listing has twice the time.
+			for timeToDeadline := 3 * time.Second; ; timeToDeadline *= 2 {
+				deadline = time.Now().Add(timeToDeadline)
 				id = employer.listing(object{"applicationDeadline": deadline.UTC().Format(time.RFC3339Nano)})
-				if seen := guest.get("/api/listings/" + id); time.Now().Before(deadline) {
-					seen.ok(200)
+
+				found := guest.get("/api/listings/" + id)
+				if time.Now().Before(deadline) {
+					found.ok(200)
 					break
 				}
 			}
@@ -161,9 +184,9 @@ func TestListingStates(t *testing.T) {
 			require.Eventually(t,
 				func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 }, waitTimeout,
 				50*time.Millisecond)
-			require.False(t, time.Now().Before(deadline))
+			require.False(t, time.Now().Before(deadline), "public until the deadline")
 			require.NotContains(t, string(guest.get("/api/listings?limit=100").ok(200).raw), id)
-			shows(t, id, "active", false)
+			requireState(t, id, "active", isPrivate)
 		})
 
 		subtest("deadline includes its whole day", func(t *testing.T) {
@@ -185,9 +208,9 @@ func TestListingStates(t *testing.T) {
 	})
 }
 
-// limited contains the rate-limited routes, each with its limit in 15 minutes. Registration has
-// another kind of limit.
-var limited = map[string]int{
+// maxRequests contains the routes that are limited by address, each with the number of requests that one address may send
+// in 15 minutes. The limit of registration is for an hour and not here.
+var maxRequests = map[string]int{
 	"PUT /api/jobseekers/profile":            10,
 	"PUT /api/employers/profile":             10,
 	"DELETE /api/employers/profile":          10,
@@ -212,7 +235,7 @@ var limited = map[string]int{
 	"POST /api/listings/:id/report":          10,
 }
 
-// TestLimits_LimitedRoutes_AreDocumented checks that exactly the routes in limited have a
+// TestLimits_LimitedRoutes_AreDocumented checks that exactly the routes in maxRequests have a
 // limit.
 func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 	t.Parallel()
@@ -225,7 +248,7 @@ func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 			continue
 		}
 
-		require.Equal(t, limited[key], route.Limit.Max, key)
+		require.Equal(t, maxRequests[key], route.Limit.Max, key)
 
 		if route.Limit.Max > 0 {
 			require.Equal(t, 15*time.Minute, route.Limit.Per, key)
@@ -238,8 +261,8 @@ func TestLimits(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, route := range routes() {
 			key := route.Method + " " + route.Path
-			if limited[key] == 0 {
-				continue
+			if maxRequests[key] == 0 {
+				continue // no limit
 			}
 
 			t.Run(key, func(t *testing.T) {
@@ -250,41 +273,49 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// checkLimit exhausts a limit with varied requests and requires that the next one
-// is refused.
+// checkLimit exhausts the limit of the route with varied requests of one address, and requires that the next ones are
+// refused, and requests that have other limits are not.
 func checkLimit(t *testing.T, server *testServer, employer *account, route web.Route) {
-	n := limited[route.Method+" "+route.Path]
-	c := server.guest(t)
-
+	client := server.guest(t)
 	path := func(id string) string { return strings.ReplaceAll(route.Path, ":id", id) }
-	for i := range n {
-		c.token = []string{"", "expired", employer.token}[i%3] // the limit counts addresses, with any token
-		res := c.try(route.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
 
-		// The body is invalid for every route, but DELETE has no body to refuse.
-		if route.TakesBody() && route.Method != http.MethodDelete || strings.Contains(route.Path, ":id") {
-			require.GreaterOrEqual(t, res.status, 400)
+	// The limit counts addresses, with any token. The body is invalid for every route, but DELETE has no body to refuse.
+	tokens := []string{"", "expired", employer.token}
+	isRefused := route.TakesBody() && route.Method != http.MethodDelete || strings.Contains(route.Path, ":id")
+
+	for i := range maxRequests[route.Method+" "+route.Path] {
+		client.token = tokens[i%len(tokens)]
+
+		counted := client.try(route.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
+		if isRefused {
+			require.GreaterOrEqual(t, counted.status, 400)
 		}
 
-		require.NotEqual(t, http.StatusTooManyRequests, res.status, "call %d", i+1)
+		require.NotEqual(t, http.StatusTooManyRequests, counted.status, "call %d", i+1)
 	}
 
-	for range 3 { // refused requests do not extend the time
-		res := c.send(route.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
-		after, err := strconv.Atoi(res.header.Get("Retry-After"))
+	// The wait is what is left of the 15 minutes since the first request. Refused requests do not extend it.
+	const period, maxTestDuration = 15 * time.Minute, 100 * time.Second
+
+	for range 3 {
+		limited := client.send(route.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
+		retryAfter, err := strconv.Atoi(limited.header.Get("Retry-After"))
 		require.NoError(t, err)
-		require.LessOrEqual(t, after, 900)
-		require.Greater(t, after, 800)
+
+		wait := time.Duration(retryAfter) * time.Second
+		require.LessOrEqual(t, wait, period)
+		require.Greater(t, wait, period-maxTestDuration)
 	}
 
-	require.NotEqual(t, 429, c.fromNewAddress().try(route.Method, path(nowhere), nil).status, "another address has its own limit")
+	fromOtherAddress := client.fromNewAddress().try(route.Method, path(nowhere), nil)
+	require.NotEqual(t, 429, fromOtherAddress.status, "another address has its own limit")
 
-	c.token = employer.token
-	require.NotEqual(t, 429, c.try("GET", "/api/employers/jobs", nil).status, "another route has its own limit")
+	client.token = employer.token
+	require.NotEqual(t, 429, client.try("GET", "/api/employers/jobs", nil).status, "another route has its own limit")
 
 	for _, other := range routes() {
 		if other.Path == route.Path && other.Method != route.Method {
-			require.NotEqual(t, 429, c.try(other.Method, path(nowhere), nil).status, "another method has its own limit")
+			require.NotEqual(t, 429, client.try(other.Method, path(nowhere), nil).status, "another method has its own limit")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,22 +12,23 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// waitForMails waits for n mails to the address whose subject contains the words.
-func waitForMails(t *testing.T, server *kit.SMTP, n int, to, subject string) (out []kit.Mail) {
+// waitForMails waits for n mails to the address whose subject contains the words, and returns them in the order of their
+// arrival. It fails if there are more.
+func waitForMails(t *testing.T, mailServer *kit.SMTP, n int, to, subject string) (mails []kit.Mail) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		out = nil
-		for _, m := range server.Mails() {
-			if m.To == to && strings.Contains(m.Header.Get("Subject"), subject) {
-				out = append(out, m)
+		mails = nil
+		for _, mail := range mailServer.Mails() {
+			if mail.To == to && strings.Contains(mail.Header.Get("Subject"), subject) {
+				mails = append(mails, mail)
 			}
 		}
 
-		return len(out) >= n
+		return len(mails) >= n
 	}, waitTimeout, 20*time.Millisecond, "no %d mails to %s about %s", n, to, subject)
-	require.Len(t, out, n)
+	require.Len(t, mails, n)
 
-	return out
+	return mails
 }
 
 // TestMailOverSMTP checks the e-mails that the server sends over SMTP: the calendar entries of
@@ -35,35 +37,39 @@ func waitForMails(t *testing.T, server *kit.SMTP, n int, to, subject string) (ou
 func TestMailOverSMTP(t *testing.T) {
 	t.Parallel()
 
-	for _, s := range setups {
-		t.Run(s.name, func(t *testing.T) {
+	for _, setup := range setups {
+		t.Run(setup.name, func(t *testing.T) {
 			t.Parallel()
 
-			dir, server := t.TempDir(), kit.NewSMTP(t)
-			w := start(
-				t,
-				dir,
-				append(s.env(t, dir), "LOCUM_MAIL_URL="+server.URL(), "LOCUM_MAIL_FROM=locum <no-reply@jobs.example.org>")...)
-			employer, seeker := w.employer(t), w.seeker(t)
-			id := seeker.application(employer.listing(object{"title": "Theatre Nurse"}), nil)
+			dir, mailServer := t.TempDir(), kit.NewSMTP(t)
+			env := append(
+				setup.env(t, dir),
+				"LOCUM_MAIL_URL="+mailServer.URL(),
+				"LOCUM_MAIL_FROM=locum <no-reply@jobs.example.org>",
+			)
+			server := start(t, dir, env...)
+
+			employer, seeker := server.employer(t), server.seeker(t)
+			application := seeker.application(employer.listing(object{"title": "Theatre Nurse"}), nil)
 
 			t.Run("interview across a clock change", func(t *testing.T) {
-				// On 28 March 2027 the clocks in London skip the hour from 1 to 2.
-				path := "/api/employers/applications/" + id + "/interview"
+				// On 28 March 2027 the clocks in London skip the hour from 1 to 2, so that 10:00 is 9:00 UTC.
+				path := "/api/employers/applications/" + application + "/interview"
 				employer.post(path, appointment(object{"scheduledAt": "2027-03-27T10:00:00+00:00"})).ok(200)
-				waitForMails(t, server, 1, seeker.email, "Interview: Theatre Nurse")
+				waitForMails(t, mailServer, 1, seeker.email, "Interview: Theatre Nurse")
 				employer.put(path, object{"scheduledAt": "2027-03-28T10:00:00+01:00"}).ok(200)
-				waitForMails(t, server, 1, seeker.email, "Changed interview: Theatre Nurse")
+				waitForMails(t, mailServer, 1, seeker.email, "Changed interview: Theatre Nurse")
 				employer.put(path, object{"status": "cancelled"}).ok(200)
-				waitForMails(t, server, 1, seeker.email, "Cancelled interview: Theatre Nurse")
+				waitForMails(t, mailServer, 1, seeker.email, "Cancelled interview: Theatre Nurse")
 
+				// A calendar that reads the mails has one entry, which each mail changes (RFC 5546).
 				calendar := kit.Calendar{}
 
-				var history []string
-				for _, m := range waitForMails(t, server, 3, seeker.email, "nterview: Theatre Nurse") {
-					calendar.Take(t, m)
+				var changes []string // method, sequence number, status and start of the entry, after each mail
+				for _, mail := range waitForMails(t, mailServer, 3, seeker.email, "nterview: Theatre Nurse") {
+					calendar.Take(t, mail)
 					require.Len(t, calendar, 1)
-					require.Contains(t, m.Header.Get("Reply-To"), employer.email)
+					require.Contains(t, mail.Header.Get("Reply-To"), employer.email)
 
 					for uid, event := range calendar {
 						require.True(t, strings.HasSuffix(uid, "@jobs.example.org"))
@@ -74,55 +80,62 @@ func TestMailOverSMTP(t *testing.T) {
 						status, err := event.Status()
 						require.NoError(t, err)
 
-						history = append(
-							history,
-							m.Parts["method"]+" "+event.Props.Get(ical.PropSequence).Value+" "+string(status)+" "+start.Format(time.RFC3339),
-						)
+						sequence := event.Props.Get(ical.PropSequence).Value
+						changes = append(changes,
+							fmt.Sprintf("%s %s %s %s", mail.Parts["method"], sequence, status, start.Format(time.RFC3339)))
 					}
 				}
 
 				require.Equal(t, []string{
-					"REQUEST 0 CONFIRMED 2027-03-27T10:00:00Z", "REQUEST 1 CONFIRMED 2027-03-28T09:00:00Z", "CANCEL 2 CANCELLED 2027-03-28T09:00:00Z",
-				}, history)
+					"REQUEST 0 CONFIRMED 2027-03-27T10:00:00Z",
+					"REQUEST 1 CONFIRMED 2027-03-28T09:00:00Z",
+					"CANCEL 2 CANCELLED 2027-03-28T09:00:00Z",
+				}, changes)
 			})
 
+			// Each mail has text and HTML without anything that mail programs load or execute.
 			t.Run("form of every mail", func(t *testing.T) {
-				waitForMails(t, server, 1, employer.email, "New application: Theatre Nurse")
+				waitForMails(t, mailServer, 1, employer.email, "New application: Theatre Nurse")
 
-				for _, m := range server.Mails() {
-					about := m.Header.Get("Subject")
-					require.Contains(t, m.Header.Get("Message-ID"), "@jobs.example.org>", about)
-					require.Equal(t, "auto-generated", m.Header.Get("Auto-Submitted"), about)
-					require.Contains(t, m.Header.Get("From"), "<no-reply@jobs.example.org>", about)
-					require.NotEmpty(t, m.Text(), about)
-					require.Contains(t, m.Parts["text/html"], `<html lang="en">`, about)
-					require.NotRegexp(t, `(?i)<(script|img|iframe|link|style)`, m.Parts["text/html"], about)
+				for _, mail := range mailServer.Mails() {
+					subject := mail.Header.Get("Subject")
+					require.Contains(t, mail.Header.Get("Message-ID"), "@jobs.example.org>", subject)
+					require.Equal(t, "auto-generated", mail.Header.Get("Auto-Submitted"), subject)
+					require.Contains(t, mail.Header.Get("From"), "<no-reply@jobs.example.org>", subject)
+					require.NotEmpty(t, mail.Text(), subject)
+					require.Contains(t, mail.Parts["text/html"], `<html lang="en">`, subject)
+					require.NotRegexp(t, `(?i)<(script|img|iframe|link|style)`, mail.Parts["text/html"], subject)
 				}
 			})
 
 			t.Run("unavailable mail server", func(t *testing.T) {
-				server.Hang()
+				mailServer.Hang()
 
+				// Requests that send mails do not wait for the mail server.
 				begun := time.Now()
-				late := w.seeker(t)
-				again := late.application(employer.listing(object{"title": "Night Porter"}), nil)
-				employer.put("/api/employers/applications/"+again, object{"status": "review"}).ok(200)
+				applicant := server.seeker(t)
+				application := applicant.application(employer.listing(object{"title": "Night Porter"}), nil)
+				employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
 				require.Less(t, time.Since(begun), 10*time.Second)
 
-				says := func(state string) func() bool {
+				// reports returns a condition: the server is ready, and reports the state of the mail server.
+				reports := func(state string) func() bool {
 					return func() bool {
-						res := late.try("GET", "/readyz", nil) // the server is ready without the mail server
-						return res.status == 200 && strings.Contains(string(res.raw), `"mail":"`+state+`"`)
+						ready := applicant.try("GET", "/readyz", nil)
+						return ready.status == 200 && strings.Contains(string(ready.raw), `"mail":"`+state+`"`)
 					}
 				}
 
-				require.Eventually(t, says("degraded"), 10*time.Second, 100*time.Millisecond)
+				// Meanwhile the applicant is notified on the site.
+				require.Eventually(t, reports("degraded"), 10*time.Second, 100*time.Millisecond)
 				require.Eventually(t, func() bool {
-					return len(late.get("/api/jobseekers/notifications").ok(200).list("data.notifications")) == 1
+					return len(applicant.get("/api/jobseekers/notifications").ok(200).list("data.notifications")) == 1
 				}, waitTimeout, 20*time.Millisecond)
-				server.Start()
-				require.Eventually(t, says("ok"), 10*time.Second, 100*time.Millisecond)
-				waitForMails(t, server, 1, late.email, "Your application: Night Porter")
+
+				// The mail is sent when the mail server is available again.
+				mailServer.Start()
+				require.Eventually(t, reports("ok"), 10*time.Second, 100*time.Millisecond)
+				waitForMails(t, mailServer, 1, applicant.email, "Your application: Night Porter")
 			})
 		})
 	}

@@ -20,8 +20,14 @@ type account struct {
 	id, email, refresh string
 }
 
-// password is the password of every test user.
-const password = "Corr3ct-horse"
+const (
+	// password is the password of every test user.
+	password = "Corr3ct-horse"
+	// wrongPassword is a valid password that no test user has.
+	wrongPassword = "Wr0ng-horse"
+	// otherPassword is the password to which tests change the password of a user.
+	otherPassword = "An0ther-horse"
+)
 
 // newEmail returns an address that no other test uses.
 func newEmail() string { return fmt.Sprintf("p%x@example.org", rand.Uint64()) }

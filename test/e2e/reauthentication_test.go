@@ -30,7 +30,7 @@ func (a *account) needsPassword(t *testing.T, method, path string, body object, 
 	refused := sendWith(nil)
 	require.Equal(t, 403, refused.status, "%s %s: %s", method, path, refused.raw)
 	require.Equal(t, "reauthentication_required", refused.text("code"))
-	sendWith(object{"currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
+	sendWith(object{"currentPassword": wrongPassword}).invalid("currentPassword")
 
 	return sendWith(object{"currentPassword": password}).ok(status)
 }
@@ -92,10 +92,10 @@ func TestReauthentication_WrongPasswords_Throttled(t *testing.T) {
 		seeker.ageSignIns()
 
 		for range 10 {
-			seeker.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
+			seeker.post("/api/developers/apps", object{"name": "n", "currentPassword": wrongPassword}).invalid("currentPassword")
 		}
 
-		seeker.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).fails(429, "Rate limit exceeded")
+		seeker.post("/api/developers/apps", object{"name": "n", "currentPassword": wrongPassword}).fails(429, "Rate limit exceeded")
 	})
 }
 
@@ -124,7 +124,7 @@ func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 		refused := browser.open("POST", "/developers/apps", formWithout())
 		require.Equal(t, 403, refused.status)
 		require.Contains(t, refused.text, "Your password is required")
-		require.Equal(t, 400, browser.open("POST", "/developers/apps", formWith("Wr0ng-horse")).status)
+		require.Equal(t, 400, browser.open("POST", "/developers/apps", formWith(wrongPassword)).status)
 
 		created := browser.open("POST", "/developers/apps", formWith(password))
 		require.Equal(t, 200, created.status, created.text)

@@ -144,9 +144,9 @@ var everyEvent = []string{"job.created", "job.updated", "job.closed", "applicati
 func (a *account) createWebhook(url string, events ...string) (path, secret string) {
 	a.t.Helper()
 
-	app := a.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
+	app := a.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 	webhooks := "/api/developers/apps/" + app + "/webhooks"
-	created := a.fromNewAddress().post(webhooks, object{"url": url, "events": events}).ok(201)
+	created := a.post(webhooks, object{"url": url, "events": events}).ok(201)
 
 	return webhooks + "/" + created.text("data.webhook.id"), created.text("data.secret")
 }

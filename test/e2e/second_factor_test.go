@@ -84,7 +84,7 @@ func TestSecondFactor(t *testing.T) {
 			require.Contains(t, enrolled.text("data.url"), "otpauth://totp/locum:")
 			me.post("/api/auth/second-factor/confirm", object{"code": "000000"}).invalid("code")
 			login(t, me, password, "").ok(200)
-			me.post("/api/auth/second-factor", object{"currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
+			me.post("/api/auth/second-factor", object{"currentPassword": wrongPassword}).invalid("currentPassword")
 
 			app := me.enroll()
 			require.Len(t, app.recoveryCodes, 10)
@@ -96,8 +96,8 @@ func TestSecondFactor(t *testing.T) {
 
 			// With a wrong password, the response does not reveal that the account has a second
 			// factor.
-			login(t, me, "Wr0ng-horse", "").fails(401, "Invalid email or password")
-			login(t, me, "Wr0ng-horse", app.recoveryCodes[0]).fails(401, "Invalid email or password")
+			login(t, me, wrongPassword, "").fails(401, "Invalid email or password")
+			login(t, me, wrongPassword, app.recoveryCodes[0]).fails(401, "Invalid email or password")
 			login(t, me, password, "000000").requireCodeRefused(invalid, "second_factor_invalid")
 
 			code := app.code()
@@ -128,7 +128,7 @@ func TestSecondFactor(t *testing.T) {
 			}
 			disable(object{"code": app.recoveryCodes[1]}).invalid("currentPassword")
 			disable(object{"currentPassword": password}).invalid("code")
-			disable(object{"currentPassword": "Wr0ng-horse", "code": app.recoveryCodes[1]}).invalid("currentPassword")
+			disable(object{"currentPassword": wrongPassword, "code": app.recoveryCodes[1]}).invalid("currentPassword")
 			disable(object{"currentPassword": password, "code": "000000"}).invalid("code")
 			disable(object{"currentPassword": password, "code": app.recoveryCodes[1]}).ok(200)
 			login(t, me, password, "").ok(200)
@@ -152,7 +152,7 @@ func TestSecondFactor(t *testing.T) {
 			refused := signIn(browser, "", password, "")
 			require.Equal(t, 401, refused.status)
 			require.Contains(t, refused.text, "two-step sign-in. Enter your password again")
-			require.NotContains(t, signIn(browser, "", "Wr0ng-horse", "").text, "Enter your password again")
+			require.NotContains(t, signIn(browser, "", wrongPassword, "").text, "Enter your password again")
 			require.Contains(t, signIn(browser, "", password, "000000").text, "The authentication code is not right")
 			require.Equal(t, 303, browser.open("GET", "/developers", nil).status)
 			require.Equal(t, 303, signIn(browser, "", password, app.code()).status)

@@ -18,7 +18,7 @@ func (c *client) useUpNetwork() {
 	for range 10 {
 		calls.Go(func() {
 			for range 10 {
-				c.post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
+				c.post("/api/auth/login", object{"email": newEmail(), "password": wrongPassword}).fails(401, "Invalid email or password")
 			}
 		})
 	}
@@ -37,7 +37,7 @@ func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
 		client.ip = browser.IP
 		client.useUpNetwork()
 
-		refused := client.post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).untilLimited()
+		refused := client.post("/api/auth/login", object{"email": person.email, "password": wrongPassword}).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, refused.status)
 
 		created := browser.open(http.MethodPost, "/developers/apps", url.Values{"name": {"Ward Finder"}, "currentPassword": {password}})
@@ -49,11 +49,11 @@ func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
 // accounts with a recent failure, because many users of a hospital share an address.
 func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		wrongPassword := object{"email": newEmail(), "password": "Wr0ng-horse"}
+		credentials := object{"email": newEmail(), "password": wrongPassword}
 		client := server.guest(t)
 		client.useUpNetwork()
 
-		refused := client.post("/api/auth/login", wrongPassword).untilLimited()
+		refused := client.post("/api/auth/login", credentials).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, refused.status)
 		require.NotEmpty(t, refused.header.Get("Retry-After"))
 		client.post("/api/auth/login", object{"email": server.seeker(t).email, "password": password}).ok(200)
@@ -90,7 +90,7 @@ func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 		}
 
 		refused := server.guest(t).
-			post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).
+			post("/api/auth/login", object{"email": person.email, "password": wrongPassword}).
 			fails(401, "Invalid email or password")
 		require.Nil(t, deviceCookie(refused.header))
 	})

@@ -24,8 +24,8 @@ func TestWebhooks(t *testing.T) {
 			t.Parallel()
 
 			hooks := newReceiver(t)
-			path, secret := server.seeker(t).createWebhook(hooks.URL, "job.created", "job.updated", "job.closed")
-			require.Regexp(t, `^/api/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}$`, path)
+			webhook, secret := server.seeker(t).createWebhook(hooks.URL, "job.created", "job.updated", "job.closed")
+			require.Regexp(t, `^/api/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}$`, webhook)
 
 			// A new listing: the request is signed, and contains the public members of the listing.
 			employer := server.employer(t)
@@ -158,12 +158,12 @@ func TestWebhooks(t *testing.T) {
 
 			hooks := newReceiver(t)
 			developer := server.seeker(t)
-			path, previousSecret := developer.createWebhook(hooks.URL, "application.status_changed")
-			newSecret := developer.post(path+"/secret", nil).ok(200).text("data.secret")
+			webhook, previousSecret := developer.createWebhook(hooks.URL, "application.status_changed")
+			newSecret := developer.post(webhook+"/secret", nil).ok(200).text("data.secret")
 			require.NotEqual(t, previousSecret, newSecret)
 
 			// A test delivery has a signature of each of the two secrets, separated by a space.
-			developer.post(path+"/test", object{"type": "application.submitted"}).ok(202)
+			developer.post(webhook+"/test", object{"type": "application.submitted"}).ok(202)
 
 			delivered := hooks.waitForHits(1)[0]
 			require.Equal(t, true, delivered.body.Data["test"])
@@ -175,7 +175,7 @@ func TestWebhooks(t *testing.T) {
 			forged := hit{headers: delivered.headers, raw: delivered.raw + " "}
 			require.Error(t, forged.verify(t, previousSecret))
 
-			server.seeker(t).post(path+"/secret", nil).fails(404, "Application not found")
+			server.seeker(t).post(webhook+"/secret", nil).fails(404, "Application not found")
 		})
 
 		t.Run(
@@ -185,17 +185,17 @@ func TestWebhooks(t *testing.T) {
 
 				hooks := newReceiver(t)
 				developer := server.seeker(t)
-				path, _ := developer.createWebhook(hooks.URL, "application.status_changed")
+				webhook, _ := developer.createWebhook(hooks.URL, "application.status_changed")
 
 				// A request without a type sends an event of the first type of the webhook.
-				created := developer.post(path+"/test", nil).ok(202)
+				created := developer.post(webhook+"/test", nil).ok(202)
 				require.Equal(t,
 					object{"type": "application.status_changed", "status": "pending", "attempts": []any{}},
 					created.pick("data.delivery", "type", "status", "attempts"))
 
 				// A request with a type sends this one, even if the webhook does not have it.
 				for _, kind := range everyEvent {
-					developer.post(path+"/test", object{"type": kind}).ok(202)
+					developer.post(webhook+"/test", object{"type": kind}).ok(202)
 				}
 
 				deliveries := 1 + len(everyEvent)
@@ -203,31 +203,31 @@ func TestWebhooks(t *testing.T) {
 					require.Equal(t, true, delivered.body.Data["test"])
 				}
 
-				developer.waitForSucceeded(path, deliveries)
+				developer.waitForSucceeded(webhook, deliveries)
 
 				// The list begins with the newest delivery, which is the last of everyEvent.
 				const firstPage = 2
-				list := developer.get(fmt.Sprintf("%s/deliveries?limit=%d", path, firstPage)).ok(200)
+				list := developer.get(fmt.Sprintf("%s/deliveries?limit=%d", webhook, firstPage)).ok(200)
 				require.Len(t, list.list("data.deliveries"), firstPage)
 				require.Equal(t, everyEvent[len(everyEvent)-1], list.text("data.deliveries.0.type"))
 				require.Nil(t, list.at("data.deliveries.0.nextAttemptAt"))
 				require.Equal(t, object{"responseStatus": 200.0, "error": nil, "response": receiverResponse},
 					list.pick("data.deliveries.0.attempts.0", "responseStatus", "error", "response"))
 
-				nextPage := developer.get(path + "/deliveries?cursor=" + list.text("data.nextCursor")).ok(200)
+				nextPage := developer.get(webhook + "/deliveries?cursor=" + list.text("data.nextCursor")).ok(200)
 				require.Len(t, nextPage.list("data.deliveries"), deliveries-firstPage)
 
-				require.Empty(t, developer.get(path+"/deliveries?status=failed").ok(200).list("data.deliveries"))
+				require.Empty(t, developer.get(webhook+"/deliveries?status=failed").ok(200).list("data.deliveries"))
 
 				t.Run("invalid parameters", func(*testing.T) {
-					developer.get(path + "/deliveries?status=lost").invalid("status")
-					developer.post(path+"/test", object{"type": "user.deleted"}).invalid("type")
+					developer.get(webhook + "/deliveries?status=lost").invalid("status")
+					developer.post(webhook+"/test", object{"type": "user.deleted"}).invalid("type")
 				})
 
 				t.Run("app of another user", func(t *testing.T) {
 					otherUser := server.seeker(t)
-					otherUser.get(path+"/deliveries").fails(404, "Application not found")
-					otherUser.post(path+"/test", nil).fails(404, "Application not found")
+					otherUser.get(webhook+"/deliveries").fails(404, "Application not found")
+					otherUser.post(webhook+"/test", nil).fails(404, "Application not found")
 				})
 			},
 		)
@@ -244,8 +244,8 @@ func TestWebhooks(t *testing.T) {
 			})
 
 			developer := server.seeker(t)
-			path, secret := developer.createWebhook(hooks.URL, "application.submitted")
-			id := developer.post(path+"/test", nil).ok(202).text("data.delivery.id")
+			webhook, secret := developer.createWebhook(hooks.URL, "application.submitted")
+			id := developer.post(webhook+"/test", nil).ok(202).text("data.delivery.id")
 
 			// After the failure the server sends the same request again by itself.
 			hits := hooks.waitForHits(2)
@@ -255,21 +255,21 @@ func TestWebhooks(t *testing.T) {
 			require.Equal(t, "2", retried.headers.Get("Webhook-Attempt"))
 			require.NoError(t, retried.verify(t, secret))
 
-			developer.waitForSucceeded(path, 1)
+			developer.waitForSucceeded(webhook, 1)
 
-			deliveries := developer.get(path + "/deliveries").ok(200)
+			deliveries := developer.get(webhook + "/deliveries").ok(200)
 			require.Equal(t, object{"responseStatus": 500.0, "error": "status"},
 				deliveries.pick("data.deliveries.0.attempts.0", "responseStatus", "error"))
 
 			// A replay sends the delivery once more.
-			replay := path + "/deliveries/" + id + "/replay"
+			replay := webhook + "/deliveries/" + id + "/replay"
 			require.Equal(t, "pending", developer.post(replay, nil).ok(202).text("data.delivery.status"))
 
 			replayed := hooks.waitForHits(3)[2]
 			require.Equal(t, failed.headers.Get("Webhook-Id"), replayed.headers.Get("Webhook-Id"))
 
 			// Unknown deliveries, and an app of another user.
-			for _, missing := range []string{path + "/deliveries/nonsense/replay", path + "/deliveries/" + nowhere + "/replay"} {
+			for _, missing := range []string{webhook + "/deliveries/nonsense/replay", webhook + "/deliveries/" + nowhere + "/replay"} {
 				developer.post(missing, nil).fails(404, "Delivery not found")
 			}
 
@@ -290,10 +290,10 @@ func TestWebhooks(t *testing.T) {
 			// A receiver that responds 410 Gone wants no further requests: the server disables its webhook at once,
 			// and sends its owner an e-mail.
 			developer := server.seeker(t)
-			path, _ := developer.createWebhook(hooks.URL, "application.submitted")
-			developer.post(path+"/test", nil).ok(202)
+			webhook, _ := developer.createWebhook(hooks.URL, "application.submitted")
+			developer.post(webhook+"/test", nil).ok(202)
 			require.Eventually(t,
-				func() bool { return developer.get(path).ok(200).text("data.webhook.status") == "disabled" },
+				func() bool { return developer.get(webhook).ok(200).text("data.webhook.status") == "disabled" },
 				waitTimeout, 20*time.Millisecond)
 			server.waitForMail(t, developer.email, "was disabled")
 
@@ -301,27 +301,27 @@ func TestWebhooks(t *testing.T) {
 			sinceTheFuture := object{"since": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}
 
 			// A disabled webhook sends neither tests nor replays.
-			developer.post(path+"/test", nil).fails(409, "The webhook is not active")
-			developer.post(path+"/replay", sinceAnHourAgo).fails(409, "The webhook is not active")
-			require.Equal(t, "failed", developer.get(path+"/deliveries").ok(200).text("data.deliveries.0.status"))
+			developer.post(webhook+"/test", nil).fails(409, "The webhook is not active")
+			developer.post(webhook+"/replay", sinceAnHourAgo).fails(409, "The webhook is not active")
+			require.Equal(t, "failed", developer.get(webhook+"/deliveries").ok(200).text("data.deliveries.0.status"))
 
 			// Activating it again sends nothing by itself.
 			isBack.Store(true)
-			require.Equal(t, "active", developer.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
+			require.Equal(t, "active", developer.put(webhook, object{"status": "active"}).ok(200).text("data.webhook.status"))
 			hooks.requireHits(1)
 
 			// A replay sends the failed deliveries since a time; there is one, of the test above.
-			require.Zero(t, developer.post(path+"/replay", sinceTheFuture).ok(202).integer("data.count"))
-			require.Equal(t, 1, developer.post(path+"/replay", sinceAnHourAgo).ok(202).integer("data.count"))
+			require.Zero(t, developer.post(webhook+"/replay", sinceTheFuture).ok(202).integer("data.count"))
+			require.Equal(t, 1, developer.post(webhook+"/replay", sinceAnHourAgo).ok(202).integer("data.count"))
 
 			hits := hooks.waitForHits(2)
 			failed, replayed := hits[0], hits[1]
 			require.Equal(t, failed.headers.Get("Webhook-Id"), replayed.headers.Get("Webhook-Id"))
 
 			// Invalid times, and an app of another user.
-			developer.post(path+"/replay", nil).invalid("since")
-			developer.post(path+"/replay", object{"since": "yesterday"}).invalid("since")
-			server.seeker(t).post(path+"/replay", sinceAnHourAgo).fails(404, "Application not found")
+			developer.post(webhook+"/replay", nil).invalid("since")
+			developer.post(webhook+"/replay", object{"since": "yesterday"}).invalid("since")
+			server.seeker(t).post(webhook+"/replay", sinceAnHourAgo).fails(404, "Application not found")
 		})
 
 		t.Run("hanging delivery does not delay others of its webhook", func(t *testing.T) {
@@ -337,23 +337,23 @@ func TestWebhooks(t *testing.T) {
 			})
 
 			developer := server.seeker(t)
-			path, _ := developer.createWebhook(hooks.URL, "application.submitted")
-			developer.post(path+"/test", nil).ok(202)
+			webhook, _ := developer.createWebhook(hooks.URL, "application.submitted")
+			developer.post(webhook+"/test", nil).ok(202)
 			hooks.waitForHits(1)
 
 			// The first request hangs while the next ones are delivered. 4 seconds are longer than
-			// the delivery of several of them. A new address for each, because requests for tests are limited by address.
+			// the delivery of several of them.
 			deliveries := 1
 			for begun := time.Now(); time.Since(begun) < 4*time.Second; {
-				developer.fromNewAddress().post(path+"/test", nil).ok(202)
+				developer.post(webhook+"/test", nil).ok(202)
 				deliveries++
 				hooks.waitForHits(deliveries)
 			}
 
 			close(release)
-			developer.waitForSucceeded(path, deliveries)
+			developer.waitForSucceeded(webhook, deliveries)
 
-			for _, delivery := range developer.get(path + "/deliveries").ok(200).list("data.deliveries") {
+			for _, delivery := range developer.get(webhook + "/deliveries").ok(200).list("data.deliveries") {
 				require.Len(t, delivery.(object)["attempts"], 1, "no delivery waits for the failure of the first")
 			}
 		})
@@ -376,7 +376,7 @@ func TestWebhooks(t *testing.T) {
 			hangingPath, _ := developer.createWebhook(hanging.URL, "application.submitted")
 
 			for range 4 * maxConcurrent {
-				developer.fromNewAddress().post(hangingPath+"/test", nil).ok(202)
+				developer.post(hangingPath+"/test", nil).ok(202)
 			}
 
 			hanging.waitForHits(maxConcurrent)
@@ -391,11 +391,11 @@ func TestWebhooks(t *testing.T) {
 	})
 }
 
-// waitForSucceeded waits until the number of deliveries of the webhook have succeeded. path is the webhook's.
-func (a *account) waitForSucceeded(path string, deliveries int) {
+// waitForSucceeded waits until the number of deliveries of the webhook have succeeded. webhook is its path.
+func (a *account) waitForSucceeded(webhook string, deliveries int) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
-		return a.get(path+"/deliveries?status=succeeded&limit=1").ok(200).integer("data.pagination.total") == deliveries
+		return a.get(webhook+"/deliveries?status=succeeded&limit=1").ok(200).integer("data.pagination.total") == deliveries
 	}, waitTimeout, 20*time.Millisecond)
 }
 
@@ -436,7 +436,7 @@ func TestDeveloperWebhooks(t *testing.T) {
 					"https://receiver.invalid:22/", "https://receiver.invalid/" + strings.Repeat("x", 2048),
 				} {
 					webhook := object{"url": invalidURL, "events": []string{"job.created"}}
-					developer.fromNewAddress().post(webhooks, webhook).invalid("url")
+					developer.post(webhooks, webhook).invalid("url")
 				}
 			})
 
@@ -478,7 +478,7 @@ func TestDeveloperWebhooks(t *testing.T) {
 			t.Run("limit of an app", func(t *testing.T) {
 				const maxWebhooks = 20
 				for range maxWebhooks - 1 { // the app has one since the beginning of the test
-					developer.fromNewAddress().post(webhooks, valid).ok(201)
+					developer.post(webhooks, valid).ok(201)
 				}
 
 				developer.post(webhooks, valid).
