@@ -60,8 +60,8 @@ func TestApplicationDocuments(t *testing.T) {
 
 		t.Run("GET /api/employers/applications/:id/documents", func(t *testing.T) {
 			// Later changes of the originals do not change the documents of the application.
-			seeker.fromNewAddress().put("/api/jobseekers/documents/"+letter, object{"title": "Other", "content": "Other"}).ok(200)
-			seeker.fromNewAddress().delete("/api/jobseekers/documents/" + cv).ok(200)
+			seeker.put("/api/jobseekers/documents/"+letter, object{"title": "Other", "content": "Other"}).ok(200)
+			seeker.delete("/api/jobseekers/documents/" + cv).ok(200)
 
 			list := employer.get(path + "/documents").ok(200)
 			require.Len(t, list.list("data.documents"), 2)
@@ -112,12 +112,12 @@ func TestApplicationDocuments(t *testing.T) {
 			otherApplication := seeker.application(employer.listing(nil), object{"documentIds": []string{letter}})
 
 			// A withdrawn application loses its documents. The copy of the other application stays.
-			seeker.fromNewAddress().delete("/api/jobseekers/applications/" + application).ok(200)
+			seeker.delete("/api/jobseekers/applications/" + application).ok(200)
 			require.Empty(t, employer.get(path+"/documents").ok(200).list("data.documents"))
 			require.EventuallyWithT(t, func(t *assert.CollectT) { assert.Len(t, storedCopies(), 1) }, 20*time.Second, 50*time.Millisecond)
 
 			// The deletion of the account deletes this one too.
-			seeker.fromNewAddress().delete("/api/jobseekers/profile").ok(200)
+			seeker.delete("/api/jobseekers/profile").ok(200)
 			require.EventuallyWithT(t, func(t *assert.CollectT) { assert.Empty(t, storedCopies()) }, 20*time.Second, 50*time.Millisecond)
 			require.Empty(t, employer.get("/api/employers/applications/"+otherApplication+"/documents").ok(200).list("data.documents"))
 		})

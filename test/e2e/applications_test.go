@@ -228,6 +228,8 @@ func TestEmployerApplications(t *testing.T) {
 
 		t.Run("PUT /api/employers/applications/:id", func(t *testing.T) {
 			path := "/api/employers/applications/" + id
+
+			// Requests come from new addresses, because the route is limited by address.
 			changed := employer.fromNewAddress().put(path, object{"status": "review"}).ok(200)
 			require.Equal(t, id, changed.text("data.id"))
 			require.Equal(t, "review", changed.text("data.status"))

@@ -116,7 +116,7 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 		})
 
 		t.Run("a bookmark outlives its listing", func(t *testing.T) {
-			employer.fromNewAddress().delete("/api/employers/jobs/" + savedJob).ok(200)
+			employer.delete("/api/employers/jobs/" + savedJob).ok(200)
 
 			found := seeker.get(path + "/" + bookmark).ok(200)
 			require.Equal(t, "Theatre Nurse", found.text("data.bookmark.title"))

@@ -237,7 +237,7 @@ func TestEmployerAccount(t *testing.T) {
 
 			admin := server.employer(t)
 			public, paused := admin.listing(object{"title": "Night Nurse"}), admin.listing(nil)
-			admin.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
+			admin.put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
 
 			// A name with a word that no other listing contains.
 			uniqueWord := newEmail()[1:9]

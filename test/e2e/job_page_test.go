@@ -18,7 +18,7 @@ func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
 		job := admin.listing(nil)
 		path := "/api/listings/" + job
 
-		// Each request comes from a new address, because the routes are limited by address.
+		// withTokenAnd returns a client with the admin's token and the key.
 		withTokenAnd := func(key string) *client { return admin.fromNewAddress().withKey(key) }
 
 		// A key of each of two members, and none.

@@ -42,7 +42,8 @@ var states = map[string]struct {
 
 		return id
 	}},
-	// A deleted listing has the status of an archived one, but only it can be restored.
+	// A deleted listing has the status of an archived one, but only it can be restored. The deletion comes from a new
+	// address, because the route is limited by address.
 	"deleted": {status: "archived", isPublic: false, newListing: func(employer *account) string {
 		id := employer.listing(nil)
 		employer.fromNewAddress().delete("/api/employers/jobs/" + id).ok(200)
@@ -56,8 +57,7 @@ var states = map[string]struct {
 	}},
 }
 
-// newListingWithStatus creates a listing, sets its status and returns its id. The change comes from a new address, because
-// the route is limited by address.
+// newListingWithStatus creates a listing, sets its status and returns its id. The change, too, comes from a new address.
 func (a *account) newListingWithStatus(status string) string {
 	id := a.listing(nil)
 	a.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)

@@ -153,7 +153,7 @@ func TestApplicationMails_Off_NotificationRemains(t *testing.T) {
 
 		for _, seeker := range []*account{withoutMails, withMails} {
 			application := seeker.application(listing, nil)
-			employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
+			employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
 			seeker.waitForNotifications(1)
 		}
 

@@ -19,12 +19,13 @@ const appliedWithin = 2 * time.Second
 // the operator.
 func TestOperatorCommands_Accounts(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		boss := server.employer(t)
-		member := server.addMember(t, boss, nil)
-		app := member.app()
-		withKey := member.programOf(app)
-		withToken := member.grantApp(app, integrations.JobsRead)
+		// The member has two sessions and two programs: one with an API key and one with an OAuth token.
+		admin := server.employer(t)
+		member := server.addMember(t, admin, nil)
 		browser := server.signedIn(t, member)
+		app := member.app()
+		programWithKey := member.programOf(app)
+		programWithToken := member.grantApp(app, integrations.JobsRead)
 
 		shown := server.run(t, "users", "show", member.email)
 		require.Regexp(t, `(?m)^id\s+`+member.id+`$`, shown)
@@ -33,40 +34,45 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 		require.Regexp(t, `(?m)^locked\s+no$`, shown)
 		require.Regexp(t, `(?m)^sessions\s+2$`, shown) // the API and the browser
 
+		// Signing out ends the sessions only.
 		server.run(t, "users", "sign-out", member.email)
 		member.requireSignedOut(t)
 		require.Equal(t, http.StatusSeeOther, browser.open("GET", "/developers", nil).status)
-		withKey.get("/v1/jobs").okDeveloper(200)
+		programWithKey.get("/v1/jobs").okDeveloper(200)
 
-		again := server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
-		member.token = again.text("data.accessToken")
-		member.refresh = again.text("data.refreshToken")
+		newSession := member.signIn(password)
 
+		// A locked account has no session, no sign-in and no program. Other members are not affected.
 		server.run(t, "users", "lock", member.email)
-		member.requireSignedOut(t)
-		server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).fails(401, "Invalid email or password")
+		newSession.requireSignedOut(t)
+		server.guest(t).
+			post("/api/auth/login", object{"email": member.email, "password": password}).
+			fails(401, "Invalid email or password")
 		require.Equal(t, 401, server.browser(t).signIn(member).status)
-		require.Equal(t, 401, withKey.get("/v1/jobs").status)
-		require.Equal(t, 401, withToken.get("/v1/jobs").status)
+		require.Equal(t, 401, programWithKey.get("/v1/jobs").status)
+		require.Equal(t, 401, programWithToken.get("/v1/jobs").status)
 		require.NotRegexp(t, `(?m)^locked\s+no$`, server.run(t, "users", "show", member.email))
-		boss.get("/api/auth/me").ok(200)
+		admin.get("/api/auth/me").ok(200)
 
+		// An unlocked account signs in again, and its programs work as before.
 		server.run(t, "users", "unlock", member.email)
 		server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
-		withKey.get("/v1/jobs").okDeveloper(200)
-		withToken.get("/v1/jobs").okDeveloper(200)
+		programWithKey.get("/v1/jobs").okDeveloper(200)
+		programWithToken.get("/v1/jobs").okDeveloper(200)
 
 		require.Contains(t, server.fails(t, "users", "lock", newEmail()), "there is no account with this e-mail address")
+
+		// The audit log has the three commands, for the organization and for operators.
 		require.Equal(t, []auditEntry{
 			{action: "sessions.ended", actorID: "operator", object: member.id},
 			{action: "account.locked", actorID: "operator", object: member.id},
 			{action: "account.unlocked", actorID: "operator", object: member.id},
-		}, boss.auditEntries("&actor=operator"))
+		}, admin.auditEntries("&actor=operator"))
 
-		log := server.run(t, "audit", "list", "--user", member.email)
-		require.Regexp(t, `account\.locked\s+operator\s`, log)
-		require.Regexp(t, `api_key\.created\s+`+member.email, log)
-		require.NotContains(t, server.run(t, "audit", "list", "--user", boss.email), "account.locked")
+		auditLog := server.run(t, "audit", "list", "--user", member.email)
+		require.Regexp(t, `account\.locked\s+operator\s`, auditLog)
+		require.Regexp(t, `api_key\.created\s+`+member.email, auditLog)
+		require.NotContains(t, server.run(t, "audit", "list", "--user", admin.email), "account.locked")
 		require.NotContains(t, server.run(t, "audit", "list", "--since", "2100-01-01"), "account.locked")
 		require.Contains(t, server.fails(t, "audit", "list", "--organization", "nonsense"), "--organization: must be the id")
 	})
@@ -76,17 +82,21 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 // with entries in the audit log.
 func TestOperatorCommands_Moderators(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		boss := server.employer(t)
-		require.Regexp(t, `(?m)^moderator\s+no$`, server.run(t, "users", "show", boss.email))
-		require.Contains(t, server.run(t, "admin", "grant", boss.email), "is a moderator")
-		require.NotRegexp(t, `(?m)^moderator\s+no$`, server.run(t, "users", "show", boss.email))
-		server.run(t, "admin", "revoke", boss.email)
-		require.Regexp(t, `(?m)^moderator\s+no$`, server.run(t, "users", "show", boss.email))
+		employer := server.employer(t)
+		isNoModerator := `(?m)^moderator\s+no$`
+		require.Regexp(t, isNoModerator, server.run(t, "users", "show", employer.email))
+
+		require.Contains(t, server.run(t, "admin", "grant", employer.email), "is a moderator")
+		require.NotRegexp(t, isNoModerator, server.run(t, "users", "show", employer.email))
+
+		server.run(t, "admin", "revoke", employer.email)
+		require.Regexp(t, isNoModerator, server.run(t, "users", "show", employer.email))
+
 		require.Contains(t, server.fails(t, "admin", "grant", newEmail()), "there is no account with this e-mail address")
 		require.Equal(t, []auditEntry{
-			{action: "moderator.granted", actorID: "operator", object: boss.id},
-			{action: "moderator.revoked", actorID: "operator", object: boss.id},
-		}, boss.auditEntries("&actor=operator"))
+			{action: "moderator.granted", actorID: "operator", object: employer.id},
+			{action: "moderator.revoked", actorID: "operator", object: employer.id},
+		}, employer.auditEntries("&actor=operator"))
 	})
 }
 
@@ -95,15 +105,17 @@ func TestOperatorCommands_Moderators(t *testing.T) {
 // it as closed.
 func TestOperatorCommands_Listings(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
-		boss := server.employer(t)
+		employer := server.employer(t)
 		guest := server.guest(t)
 		seeker := server.seeker(t)
+		program := seeker.programOf(seeker.app())
 		receiver := newReceiver(t)
 		server.seeker(t).createWebhook(receiver.URL, "job.updated", "job.closed")
 
+		// The only listing of this server.
 		title := "Ward " + newEmail()
-		id := boss.listing(object{"title": title})
-		program := seeker.programOf(seeker.app())
+		id := employer.listing(object{"title": title})
+		path := "/api/employers/jobs/" + id
 		isListed := func() bool {
 			return len(guest.get("/api/listings?limit=100").ok(200).list("data.listings")) == 1
 		}
@@ -112,52 +124,62 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		server.run(t, "listings", "hide", id)
 		require.Eventually(t, func() bool { return !isListed() }, appliedWithin, 50*time.Millisecond)
 
+		// requireHidden requires that no API and no page shows the listing to the public, that no user can apply, and that
+		// its employer sees that it is hidden.
 		requireHidden := func() {
 			t.Helper()
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 			require.Equal(t, 404, program.get("/v1/jobs/"+id).status)
-			require.Empty(t, seeker.fromNewAddress().get("/api/jobseekers/search?q=ward").ok(200).list("data.search.jobs"))
-			require.NotEqual(t, 201, seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": id}).status)
+			require.Empty(t, seeker.get("/api/jobseekers/search?q=ward").ok(200).list("data.search.jobs"))
+			require.NotEqual(t, 201, seeker.post("/api/jobseekers/applications", object{"listingId": id}).status)
 			require.NotContains(t, server.browser(t).open("GET", "/jobs/"+id, nil).text, title)
 
-			job := boss.get("/api/employers/jobs/" + id).ok(200)
+			job := employer.get(path).ok(200)
 			require.Equal(t, object{"hidden": true, "public": false}, job.pick("data.job", "hidden", "public"))
 		}
 
 		requireHidden()
+
+		// Webhooks report the listing as closed. For its employer its status is the same as before.
+		closed := receiver.waitForEvent("job.closed", "id", id)
+		require.Equal(t, "closed", closed.body.Data["job"].(object)["status"])
+		require.Equal(t, "active", employer.get(path).ok(200).text("data.job.status"))
+		require.Equal(t, true, employer.get("/api/employers/jobs").ok(200).at("data.listings.0.hidden"))
+
+		// A moderator cannot show it, and no change by its employer does.
 		server.moderator(t).
 			post("/api/admin/jobs/"+id+"/restore", object{}).
 			fails(409, "An operator has hidden the job; only an operator can show it")
 		requireHidden()
 
-		closed := receiver.waitForEvent("job.closed", "id", id)
-		require.Equal(t, "closed", closed.body.Data["job"].(object)["status"])
-		require.Equal(t, "active", boss.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
-		require.Equal(t, true, boss.get("/api/employers/jobs").ok(200).at("data.listings.0.hidden"))
-
-		boss.put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
-		boss.put("/api/employers/jobs/"+id, object{"status": "active", "title": title + "!"}).ok(200)
-		requireHidden()
-		boss.post("/api/employers/jobs/"+id+"/renew", object{"durationDays": 30}).ok(200)
-		requireHidden()
-		boss.delete("/api/employers/jobs/" + id).ok(200)
-		boss.post("/api/listings/"+id+"/restore", nil).ok(200)
+		employer.put(path, object{"status": "closed"}).ok(200)
+		employer.put(path, object{"status": "active", "title": title + "!"}).ok(200)
 		requireHidden()
 
-		copied := boss.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id")
-		guest.get("/api/listings/"+copied).fails(404, "Listing not found")
+		employer.post(path+"/renew", object{"durationDays": 30}).ok(200)
+		requireHidden()
 
+		employer.delete(path).ok(200)
+		employer.post("/api/listings/"+id+"/restore", nil).ok(200)
+		requireHidden()
+
+		// A copy is hidden, too.
+		duplicate := employer.post(path+"/duplicate", nil).ok(200).text("data.id")
+		guest.get("/api/listings/"+duplicate).fails(404, "Listing not found")
+
+		// The operator shows the listing again.
 		require.Contains(t, server.run(t, "listings", "show", id), "it is public")
 		require.Eventually(t, isListed, appliedWithin, 50*time.Millisecond)
 		guest.get("/api/listings/" + id).ok(200)
 		receiver.waitForEvent("job.updated", "id", id)
-		require.Equal(t, false, boss.get("/api/employers/jobs/"+id).ok(200).at("data.job.hidden"))
+		require.Equal(t, false, employer.get(path).ok(200).at("data.job.hidden"))
+
 		require.Equal(t,
 			[]auditEntry{
 				{action: "listing.hidden", actorID: "operator", object: id},
 				{action: "listing.shown", actorID: "operator", object: id},
 			},
-			boss.auditEntries("&actor=operator"))
+			employer.auditEntries("&actor=operator"))
 		require.Contains(t, server.fails(t, "listings", "hide", "nonsense"), "Job listing not found")
 	})
 }

@@ -20,13 +20,16 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		users, moderator := newMatrixUsersWithResources(t, server), server.moderator(t)
 		for _, route := range routes() {
-			key := route.Method + " " + route.Path
-			if route.Method == http.MethodGet || strings.HasSuffix(key, "/onboarding") { // onboarding takes a form
-				continue
+			operation := route.Method + " " + route.Path
+
+			takesForm := strings.HasSuffix(route.Path, "/onboarding")
+			if route.Method == http.MethodGet || takesForm {
+				continue // no JSON
 			}
 
 			path := parameter.ReplaceAllString(route.Path, nowhere)
 
+			// A user who may send requests to the route.
 			user := users.guest
 			switch {
 			case route.Audience == web.Employer, route.Audience == web.EmployerSide:
@@ -37,21 +40,21 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 				user = users.seeker.client
 			}
 
-			for _, body := range []string{
+			for _, ambiguous := range []string{
 				`{"a":1}}`,
 				`{"a":1}]`,
 				`{"a":"\ud800"}`,
 				`{"a":1}{}`,
 				`[` + strings.Repeat("1,", 50_000) + `1]`,
 			} {
-				// It would be a 413.
-				if len(body) > route.BodyLimit() {
-					continue
+				if len(ambiguous) > route.BodyLimit() {
+					continue // refused with 413 for its length, before it is parsed
 				}
 
-				resp := user.fromNewAddress().try(route.Method, path, body)
-				require.Equal(t, 400, resp.status, "%s %.20s: %s", key, body, resp.raw)
-				require.Equal(t, "body", resp.at("details.field"), "%s %.20s", key, body)
+				// A new address, because some routes are limited by address.
+				refused := user.fromNewAddress().try(route.Method, path, ambiguous)
+				require.Equal(t, 400, refused.status, "%s %.20s: %s", operation, ambiguous, refused.raw)
+				require.Equal(t, "body", refused.at("details.field"), "%s %.20s", operation, ambiguous)
 			}
 		}
 	})
