@@ -24,9 +24,9 @@ func (r *response) memberNames(path string) []string {
 
 // tokenClaims are the claims of an access token that the tests check.
 type tokenClaims struct {
-	Subject string  `json:"sub"` // the id of the user
-	Issued  float64 `json:"iat"` // in seconds since 1970
-	Expires float64 `json:"exp"` // in seconds since 1970
+	Subject string `json:"sub"` // the id of the user
+	Issued  int64  `json:"iat"` // in seconds since 1970
+	Expires int64  `json:"exp"` // in seconds since 1970
 }
 
 // parseClaims returns the claims of an access token, which is a JWT: header, claims and signature, separated by points.
@@ -52,7 +52,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 
 			const path = "/api/auth/register"
 
-			// Only employers have a role in capitals.
+			// The API spells the role of employers in capitals, and that of jobseekers in lower case.
 			for _, user := range []struct{ userType, role string }{
 				{userType: "jobseeker", role: "jobseeker"},
 				{userType: "employer", role: "EMPLOYER"},

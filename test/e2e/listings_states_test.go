@@ -57,7 +57,8 @@ var states = map[string]struct {
 	}},
 }
 
-// newListingWithStatus creates a listing, sets its status and returns its id. The change, too, comes from a new address.
+// newListingWithStatus creates a listing, sets its status and returns its id. Both requests come from new addresses,
+// because their routes are limited by address.
 func (a *account) newListingWithStatus(status string) string {
 	id := a.listing(nil)
 	a.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)

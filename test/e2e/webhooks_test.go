@@ -55,7 +55,7 @@ func TestWebhooks(t *testing.T) {
 			updated := hooks.waitForEvent("job.updated", "id", id)
 			require.Equal(t, "Ward Manager", updated.body.Data["job"].(object)["title"])
 
-			// A deleted listing.
+			// A deleted listing, which has the status of an archived one.
 			employer.delete("/api/employers/jobs/" + id).ok(200)
 
 			closed := hooks.waitForEvent("job.closed", "id", id)
