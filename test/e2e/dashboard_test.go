@@ -61,7 +61,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			t.Parallel()
 
 			browser := server.signedIn(t, server.seeker(t))
-			require.Contains(t, browser.open("GET", "/developers", nil).text, "A new application")
+			require.Contains(t, browser.open("GET", "/developers", nil).text, "New application")
 
 			// Create an app. Its secret is on this page only, and its name is escaped.
 			created := browser.open("POST", "/developers/apps", url.Values{

@@ -24,7 +24,7 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	browser.waitForAddress("/developers")
 	browser.field("name", "Ward Finder")
 	browser.field("redirectUris", back)
-	browser.press("Make the application")
+	browser.press("Create application")
 
 	id := evaluate[string](browser, `document.querySelector("dd code").innerText`)
 	secret := evaluate[string](browser, `document.querySelector("code.secret").innerText`)

@@ -94,7 +94,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.field("name", "Ward Finder")
 	page.field("description", "Finds the ward that suits you, and keeps you posted of new ones.")
 	page.field("redirectUris", client.URL+"/callback")
-	page.press("Make the application")
+	page.press("Create application")
 	require.Contains(t, page.text(), "It is shown this once")
 
 	app := evaluate[string](page, `document.querySelector("dd code").innerText`)
@@ -102,7 +102,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.checkPage("application-new")
 
 	page.field("name", "Production")
-	page.press("Make a key")
+	page.press("Create key")
 	page.checkPage("application-key")
 
 	// The page shows a command that developers paste into a terminal. It must work unchanged.
@@ -344,10 +344,10 @@ func checkErrorPages(t *testing.T, page *browser) {
 	page.waitForAddress("/developers")
 	page.field("name", "Ward Finder")
 	page.field("redirectUris", "ftp://nowhere.example/")
-	page.press("Make the application")
+	page.press("Create application")
 	page.checkPage("applications-refused")
 	page.field("redirectUris", "https://wardfinder.example.com/callback")
-	page.press("Make the application")
+	page.press("Create application")
 	page.field("url", "https://10.0.0.1/")
 	page.press("Add the webhook")
 	page.checkPage("application-webhook-refused")

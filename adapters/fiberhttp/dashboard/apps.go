@@ -70,7 +70,7 @@ func (d *dashboard) createApp(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 
 	setContentLocation(c, "/developers/apps/"+a.ID)
 
-	return d.showApp(ctx, c, viewer, a.ID, appView{Secret: secret, Notice: "The application is made."})
+	return d.showApp(ctx, c, viewer, a.ID, appView{Secret: secret, Notice: "The application is created."})
 }
 
 // showAppsProblem shows the form for another application with its problem. It returns errors

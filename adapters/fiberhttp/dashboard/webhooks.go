@@ -96,7 +96,7 @@ func webhookPath(c *fiber.Ctx) integrations.WebhookPath {
 
 // notices maps the query parameter notice, with which forms redirect, to messages.
 var notices = map[string]string{
-	"again":    "This was done before, and the secret was shown then. If you did not keep it, make a new one.",
+	"again":    "This was done before, and the secret was shown then. If you did not keep it, create a new one.",
 	"saved":    "Saved.",
 	"paused":   "Paused. Events that happen while it is paused are never sent.",
 	"resumed":  "Active. New events are sent from now on.",
@@ -104,6 +104,7 @@ var notices = map[string]string{
 	"replayed": "It is sent once more.",
 	"none":     "Nothing has failed for good since then. Pending deliveries are retried automatically, or at once with Replay in their row.",
 	"all":      "What failed since then is sent once more.",
+	"deleted":  "The webhook and its log are deleted.",
 }
 
 func (d *dashboard) showWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -197,7 +198,7 @@ func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 
 	return d.renderWebhook(ctx, c, viewer, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, webhookView{
 		Secret: secret,
-		Notice: "The webhook is made. Keep its secret now, then send a test event.",
+		Notice: "The webhook is created. Keep its secret now, then send a test event.",
 	})
 }
 
@@ -260,5 +261,5 @@ func (d *dashboard) deleteWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 		return d.renderNotFound(c, viewer, err)
 	}
 
-	return c.Redirect("/developers/apps/"+c.Params("id")+"#webhooks", fiber.StatusSeeOther)
+	return c.Redirect("/developers/apps/"+c.Params("id")+"?notice=deleted", fiber.StatusSeeOther)
 }
