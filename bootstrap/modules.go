@@ -169,6 +169,7 @@ func newIdentity(
 		},
 		HoldNewOrganizations: cfg.Moderation.NewOrganizations == config.HoldNew,
 		PublicURL:            cfg.HTTP.PublicURL,
+		Contact:              cfg.Site.Contact,
 	}
 
 	return identity.New(deps), checkDeps("identity", deps)

@@ -60,6 +60,9 @@ type Deps struct {
 	// PublicURL is the URL of the service, with which the links in e-mails begin. It has no
 	// trailing slash.
 	PublicURL string
+	// Contact is the e-mail address for questions, which e-mails about suspensions name. It may
+	// be empty.
+	Contact string
 }
 
 // Service implements the use cases of the module.

@@ -546,6 +546,9 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 	text := organizationTexts[OrganizationAction(e.Action)]
 	body := strings.ReplaceAll(text.body, "%s", mail.SafeName(o.Name, "your organization"))
 	blocks := append([]mail.Block{{Text: body}}, quoteModerators(e.Message)...)
+	if action := OrganizationAction(e.Action); action == SuspendOrganization || action == holdOrganization {
+		blocks = append(blocks, s.contactHint())
+	}
 
 	for _, userID := range admins {
 		messageID := "organization-" + e.Action + "-" + userID + "-" + encodeTime(e.ModeratedAt)
@@ -569,8 +572,20 @@ func (s *Service) OnAccountModerated(ctx context.Context, e event.AccountModerat
 
 	messageID := "account-" + e.Action + "-" + e.UserID + "-" + encodeTime(e.ModeratedAt)
 	blocks := append([]mail.Block{{Text: body}}, quoteModerators(e.Message)...)
+	if e.Action == "suspend" {
+		blocks = append(blocks, s.contactHint())
+	}
 
 	return s.notify(ctx, e.UserID, messageID, subject, blocks...)
+}
+
+// contactHint tells the recipient of a negative decision whom to ask.
+func (s *Service) contactHint() mail.Block {
+	if s.Contact == "" {
+		return mail.Block{Text: "Questions, or a mistake? Contact the operator of the service."}
+	}
+
+	return mail.Block{Text: "Questions, or a mistake? Write to " + s.Contact + "."}
 }
 
 // quoteModerators returns blocks that quote a message of the moderators. It returns none for an

@@ -1,12 +1,14 @@
 package identity_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/identity"
 )
@@ -171,4 +173,23 @@ func TestModerateAccount_LockedByOperator_IsNotRestored(t *testing.T) {
 		require.NoError(t, moderate("suspend"))
 		require.NoError(t, moderate("restore"), "the operator has unlocked the account")
 	})
+}
+
+// TestModerate_Suspended_MailNamesContact checks that the e-mail about a suspension names the
+// address for questions, and that the one about its end does not.
+func TestModerate_Suspended_MailNamesContact(t *testing.T) {
+	env := newSQLiteEnv(t)
+	env.Contact = "help@locum.example"
+
+	boss := env.verifiedEmployer()
+	for action, namesContact := range map[identity.OrganizationAction]bool{
+		identity.SuspendOrganization: true,
+		identity.RestoreOrganization: false,
+	} {
+		e := event.OrganizationModerated{OrganizationID: boss.OrganizationID, Action: string(action)}
+		require.NoError(t, env.OnOrganizationModerated(t.Context(), e))
+
+		mails := env.mailsTo("boss@example.org")
+		require.Equal(t, namesContact, strings.Contains(mails[len(mails)-1].Text, "Write to help@locum.example."), action)
+	}
 }
