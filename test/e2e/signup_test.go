@@ -53,7 +53,8 @@ func TestSignUpPage(t *testing.T) {
 			refused := browser.open("POST", "/developers/sign-up", values)
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "Organization is required")
-			require.Contains(t, refused.text, `value="employer" checked`)
+			require.Contains(t, refused.text, `value="employer" checked required`)
+			require.Contains(t, refused.text, `<label for="companyName">Organization</label>`)
 			values.Set("companyName", "St Mary's")
 			require.Equal(t, 303, browser.open("POST", "/developers/sign-up", values).status)
 

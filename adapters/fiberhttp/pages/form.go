@@ -81,6 +81,8 @@ type Choice struct{ Value, Text string }
 type Field struct {
 	Name, Label, Type, Hint, Class, Value, Error string
 	Optional                                     bool
+	// IsConditional marks a field that only some choices of the form require.
+	IsConditional bool
 	Choices                                      []Choice
 
 	attributes  []string
@@ -92,6 +94,8 @@ type Field struct {
 //   - type is text by default, or textarea, select, email, …
 //   - hint, class and value set these properties.
 //   - optional makes the field optional. Other fields are required.
+//   - conditional is for a field that only some choices of the form require: it is neither
+//     labelled as optional nor required by the browser.
 //   - All other options are HTML attributes of the control.
 //
 // A value that was sent takes precedence over the option value. Passwords are not shown again.
@@ -111,6 +115,8 @@ func newField(form Form, name, label string, options ...string) Field {
 			f.Value = value
 		case "optional":
 			f.Optional = true
+		case "conditional":
+			f.IsConditional = true
 		default:
 			if hasValue {
 				key += `="` + template.HTMLEscapeString(value) + `"`
@@ -128,7 +134,7 @@ func newField(form Form, name, label string, options ...string) Field {
 		f.Value = ""
 	}
 
-	if !f.Optional {
+	if !f.Optional && !f.IsConditional {
 		f.attributes = append(f.attributes, "required")
 	}
 
