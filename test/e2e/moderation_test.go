@@ -3,6 +3,7 @@ package e2e
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -200,6 +201,15 @@ func TestModeration_Pages(t *testing.T) {
 		require.Equal(t, []string{casePath}, queue.links("Nurse"))
 		require.Contains(t, queue.text, "1 report")
 
+		// The public pages of a job and of its employer lead moderators to those of moderation.
+		public := moderator.open("GET", "/jobs/"+id, nil)
+		require.Equal(t, []string{casePath}, public.links("Moderate this job"))
+		require.Empty(t, visitor.open("GET", "/jobs/"+id, nil).links("Moderate this job"))
+
+		employerPath := regexp.MustCompile(`/employers/[^"]+`).FindString(public.text)
+		require.Len(t, moderator.open("GET", employerPath, nil).links("Moderate this employer"), 1)
+		require.Empty(t, visitor.open("GET", employerPath, nil).links("Moderate this employer"))
+
 		casePage := moderator.open("GET", casePath, nil)
 		require.Contains(t, casePage.text, "It asks applicants for money")
 		require.NotContains(t, casePage.text, "<script>alert")
@@ -235,7 +245,9 @@ func TestModeration_Pages(t *testing.T) {
 		server.waitForMail(t, jo.email, "Job removed: ")
 
 		// The moderator restores it.
-		require.Equal(t, []string{casePath}, moderator.open("GET", "/moderation/decided", nil).links("Nurse"))
+		decided := moderator.open("GET", "/moderation/decided", nil)
+		require.Equal(t, []string{casePath}, decided.links("Nurse"))
+		require.NotContains(t, decided.text, "longest waiting first")
 		require.Contains(t, moderator.submit(casePath+"/restore", url.Values{}).text, "The case is closed")
 		require.Contains(t, server.waitForMail(t, jo.email, "Job restored: "), "The job is open again")
 		require.Equal(t, 404, moderator.open("GET", "/moderation/jobs/nonsense", nil).status)
@@ -350,7 +362,7 @@ func TestModeration_Organizations(t *testing.T) {
 
 			later := boss.listing(nil)
 			require.False(t, isPublic(later))
-			server.waitForMail(t, boss.email, "Your organization is suspended")
+			require.Contains(t, server.waitForMail(t, boss.email, "Your organization is suspended"), "Contact the operator")
 			require.Contains(t, server.signedIn(t, boss).page("/employer"), "have suspended your organization")
 			changeStanding(organization, "restore").ok(200)
 			require.Eventually(t, func() bool { return isPublic(job) && isPublic(later) }, waitTimeout, 50*time.Millisecond)
@@ -364,7 +376,7 @@ func TestModeration_Organizations(t *testing.T) {
 			}
 			moderate(boss.id, "suspend").ok(200)
 			boss.requireSignedOut(t)
-			server.waitForMail(t, boss.email, "Your account is suspended")
+			require.Contains(t, server.waitForMail(t, boss.email, "Your account is suspended"), "Contact the operator")
 			server.guest(t).
 				post("/api/auth/login", object{"email": boss.email, "password": password}).
 				fails(401, "Invalid email or password")
