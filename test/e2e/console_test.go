@@ -107,6 +107,8 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Equal(t, renewed, deadline(), "the time of the day stays")
 
 		// The buttons on the page of the job change its status.
+		require.Contains(t, browser.show(path).text, "Renewing moves the closing date by this time.")
+
 		for _, change := range []struct{ action, status string }{
 			{action: "pause", status: "Paused"},
 			{action: "publish", status: "Published"},
@@ -116,6 +118,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 		} {
 			changed := browser.submit(path, url.Values{"action": {change.action}})
 			require.Contains(t, changed.text, `">`+change.status+`</span>`, change.action)
+			require.Equal(t, change.status != "Published", strings.Contains(changed.text, "and publishes the job again."), change.action)
 		}
 
 		duplicate := browser.submit(path, url.Values{"action": {"duplicate"}})
@@ -241,8 +244,11 @@ func TestConsole_Applications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
 		job := boss.listing(object{
-			"title":     "Staff Nurse, ICU",
-			"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}},
+			"title": "Staff Nurse, ICU",
+			"questions": []object{
+				{"id": "pin", "text": "Your NMC PIN?", "required": true},
+				{"id": "start", "text": "When can you start?"},
+			},
 		})
 		id := jo.application(job, object{
 			"coverLetter": "Six years\nof <script>alert(1)</script> care.",
@@ -269,7 +275,7 @@ func TestConsole_Applications(t *testing.T) {
 
 		page := browser.show(path)
 		for _, want := range []string{
-			"Your NMC PIN?", "12A3456E", "Six years\nof &lt;script&gt;", jo.email, "Applied",
+			"Your NMC PIN?", "12A3456E", "When can you start?", "No answer", "Six years\nof &lt;script&gt;", jo.email, "Applied",
 			path + "?to=rejected#decision",
 		} {
 			require.Contains(t, page.text, want)
@@ -344,7 +350,10 @@ func TestConsole_Applications(t *testing.T) {
 		interview.Set("action", "reschedule")
 		interview.Set("location", "Ward 9")
 		require.Contains(t, browser.submit(path, interview).text, "Ward 9")
-		require.Contains(t, browser.submit(path, url.Values{"action": {"complete"}, "outcome": {"pass"}}).text, "Completed, Passed")
+
+		completed := browser.submit(path, url.Values{"action": {"complete"}, "outcome": {"pass"}})
+		require.Contains(t, completed.text, "The result of the interview is recorded.")
+		require.Contains(t, completed.text, "Completed, passed")
 		require.Contains(t, browser.submit(path, interview).text, "Completed", "the details of a past interview can be changed")
 		interview.Set("action", "schedule")
 		browser.submit(path, interview)
@@ -363,6 +372,7 @@ func TestConsole_Applications(t *testing.T) {
 
 		withdrawn := browser.show(path)
 		require.Contains(t, withdrawn.text, "The applicant has withdrawn this application.")
+		require.NotContains(t, withdrawn.text, "No answer")
 		require.NotContains(t, withdrawn.text, "?to=")
 		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"decide"}, "status": {"review"}}).status)
 		require.Contains(t, browser.show("/employer/analytics").text, "Applications received in the last 12 weeks")
@@ -407,7 +417,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 		require.Contains(t, browser.show(member).text, "Invited until")
 		require.Contains(t,
 			browser.submit(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text,
-			"The permissions are changed.")
+			"The role is changed")
 		require.Contains(t,
 			browser.submit(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
 			`name="applications.view" value="yes" checked`)

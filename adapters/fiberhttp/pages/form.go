@@ -83,7 +83,7 @@ type Field struct {
 	Optional                                     bool
 	// IsConditional marks a field that only some choices of the form require.
 	IsConditional bool
-	Choices                                      []Choice
+	Choices       []Choice
 
 	attributes  []string
 	describedBy []string // ids of the elements that describe the control

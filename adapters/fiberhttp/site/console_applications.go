@@ -231,12 +231,13 @@ type applicationView struct {
 	To, ToText                  string
 	Decision, Schedule, Contact pages.Form
 	// OffersMove is set if the interview form can move the application to the interview stage.
-	OffersMove                   bool
-	Outcomes                     []pages.Choice
-	InterviewState, OutcomeState string
+	OffersMove     bool
+	Outcomes       []pages.Choice
+	InterviewState string
 }
 
-// answer is an answer with the text of its question.
+// answer is an answer with the text of its question. Answer is empty if the applicant has not
+// answered an optional question.
 type answer struct{ Question, Answer string }
 
 // change is an entry of a timeline.
@@ -310,7 +311,7 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	// An interview that is scheduled already is changed, without the box that moves the application.
 	v.OffersMove = d.Status != hiring.Interviewing && (d.Interview == nil || d.Interview.Status != hiring.Scheduled)
 	if d.Interview != nil {
-		v.InterviewState, v.OutcomeState = interviewTexts[d.Interview.Status], outcomeTexts[d.Interview.Outcome]
+		v.InterviewState = interviewText(d.Interview)
 	}
 
 	for _, outcome := range []hiring.Outcome{hiring.Pass, hiring.Fail, hiring.Undecided} {
@@ -331,10 +332,11 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	return s.renderer.Render(c, sent.Problem.Status(), applicationPage, viewer, v)
 }
 
-// answersOf returns the answers with the texts of their questions. A question that was
-// removed from the job is shown by its id.
+// answersOf returns the answers with the texts of their questions, and after them the questions
+// of the job that were not answered. A question that was removed from the job is shown by its id.
+// There are no unanswered questions for a withdrawn application, which may have lost its answers.
 func (s *Site) answersOf(ctx context.Context, actor auth.Actor, d hiring.Detail) ([]answer, error) {
-	if len(d.Answers) == 0 {
+	if len(d.Answers) == 0 && d.WithdrawnAt != nil {
 		return nil, nil
 	}
 
@@ -356,6 +358,13 @@ func (s *Site) answersOf(ctx context.Context, actor auth.Actor, d hiring.Detail)
 		}
 
 		out = append(out, answer{question, a.Answer})
+	}
+
+	for _, q := range l.Questions {
+		isAnswered := slices.ContainsFunc(d.Answers, func(a hiring.Answer) bool { return a.QuestionID == q.ID })
+		if !isAnswered && d.WithdrawnAt == nil {
+			out = append(out, answer{Question: q.Text})
+		}
 	}
 
 	return out, nil

@@ -30,6 +30,16 @@ var interviewTexts = map[hiring.InterviewStatus]string{
 
 var outcomeTexts = map[hiring.Outcome]string{hiring.Pass: "Passed", hiring.Fail: "Not passed", hiring.Undecided: "Not decided"}
 
+// interviewText describes the status of an interview and, after it, the outcome.
+func interviewText(i *hiring.Appointment) string {
+	text := interviewTexts[i.Status]
+	if i.Status == hiring.Completed {
+		text += ", " + strings.ToLower(outcomeTexts[i.Outcome])
+	}
+
+	return text
+}
+
 // messageDrafts maps a status to the message that the decision form suggests. Other statuses have no
 // suggestion. draftMessage replaces NAME, JOB and COMPANY.
 var messageDrafts = map[hiring.Status]struct{ subject, text string }{
@@ -191,7 +201,7 @@ func (s *Site) changeInterview(
 		notice = "interview-off"
 		_, err = s.services.Hiring.Reschedule(ctx, actor, id, hiring.AppointmentInput{Status: new(hiring.Cancelled)})
 	case "complete":
-		notice = "interview-saved"
+		notice = "interview-done"
 		result := hiring.AppointmentInput{Status: new(hiring.Completed), Outcome: new(hiring.Outcome(form.Value("outcome")))}
 		_, err = s.services.Hiring.Reschedule(ctx, actor, id, result)
 	}

@@ -48,11 +48,8 @@ func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	}
 
 	for _, i := range interviews.Items {
-		row := interviewRow{i, badge{Text: interviewTexts[i.Interview.Status]}}
-		switch i.Interview.Status {
-		case hiring.Completed:
-			row.State.Text += ", " + strings.ToLower(outcomeTexts[i.Interview.Outcome])
-		case hiring.Cancelled:
+		row := interviewRow{i, badge{Text: interviewText(i.Interview)}}
+		if i.Interview.Status == hiring.Cancelled {
 			row.State.Look = "bad"
 		}
 

@@ -205,7 +205,7 @@ func (s *Site) applyMemberAction(
 	case "role":
 		in := identity.ChangePermissionsInput{Role: form.Value("role")}
 		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, in)
-		return memberPath, "member-saved", err
+		return memberPath, "role-changed", err
 	case "permissions":
 		isChecked := func(name string) *bool { return new(form.Values.Has(name)) }
 		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, identity.ChangePermissionsInput{
