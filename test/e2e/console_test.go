@@ -317,6 +317,13 @@ func TestConsole_Applications(t *testing.T) {
 		require.Contains(t, accepted.text, "Moved from Interview to Accepted")
 		require.Equal(t, []string{"/employer/jobs/" + job}, accepted.links("Close the job"))
 		require.Contains(t, server.waitForMail(t, jo.email, "Our offer"), "Welcome.")
+
+		// The job of an accepted applicant can be closed once.
+		setStatus := func(status string) { boss.put("/api/employers/jobs/"+job, object{"status": status}).ok(200) }
+		setStatus("closed")
+		require.NotContains(t, browser.show(path).text, "Is the post filled?")
+		setStatus("active")
+
 		require.Contains(t, browser.submit(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
 
 		// An interview is scheduled, which may also move the application, changed, completed and

@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/listings"
 )
 
 var (
@@ -226,6 +227,8 @@ type applicationView struct {
 	IsOpen    bool
 	MayUpdate bool
 	Moves     []countLink
+	// OffersClosing is set if the application is accepted and its job still open or paused.
+	OffersClosing bool
 	// To is the new status that the decision form sets. If it is empty, the page shows links
 	// to the possible statuses in place of the form.
 	To, ToText                  string
@@ -274,9 +277,15 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 		IsOpen:    d.WithdrawnAt == nil,
 		MayUpdate: actor.May(auth.ApplicationsUpdate),
 	}
-	if v.Answers, err = s.answersOf(ctx, actor, d); err != nil {
+
+	// A job that was deleted has no questions, and nothing to close.
+	listing, err := s.services.Listings.Get(ctx, actor, d.ListingID)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return err
 	}
+
+	v.Answers = answersOf(listing, d)
+	v.OffersClosing = d.Status == hiring.Accepted && (listing.Status == listings.Active || listing.Status == listings.Inactive)
 
 	if v.discussion, err = s.discussionOf(ctx, actor, d.ID, c.Query("notes"), sent); err != nil {
 		return err
@@ -335,22 +344,12 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 // answersOf returns the answers with the texts of their questions, and after them the questions
 // of the job that were not answered. A question that was removed from the job is shown by its id.
 // There are no unanswered questions for a withdrawn application, which may have lost its answers.
-func (s *Site) answersOf(ctx context.Context, actor auth.Actor, d hiring.Detail) ([]answer, error) {
-	if len(d.Answers) == 0 && d.WithdrawnAt != nil {
-		return nil, nil
-	}
-
-	l, err := s.services.Listings.Get(ctx, actor, d.ListingID)
-	if err != nil && fault.KindOf(err) != fault.NotFound {
-		return nil, err
-	}
-
+func answersOf(l listings.Listing, d hiring.Detail) (out []answer) {
 	questionTexts := map[string]string{}
 	for _, q := range l.Questions {
 		questionTexts[q.ID] = q.Text
 	}
 
-	var out []answer
 	for _, a := range d.Answers {
 		question, exists := questionTexts[a.QuestionID]
 		if !exists {
@@ -367,7 +366,7 @@ func (s *Site) answersOf(ctx context.Context, actor auth.Actor, d hiring.Detail)
 		}
 	}
 
-	return out, nil
+	return out
 }
 
 // employerChangeText describes an entry of the timeline for the employer.
