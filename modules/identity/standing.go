@@ -545,6 +545,7 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 
 	text := organizationTexts[OrganizationAction(e.Action)]
 	body := strings.ReplaceAll(text.body, "%s", mail.SafeName(o.Name, "your organization"))
+
 	blocks := append([]mail.Block{{Text: body}}, quoteModerators(e.Message)...)
 	if action := OrganizationAction(e.Action); action == SuspendOrganization || action == holdOrganization {
 		blocks = append(blocks, s.contactHint())
@@ -571,6 +572,7 @@ func (s *Service) OnAccountModerated(ctx context.Context, e event.AccountModerat
 	}
 
 	messageID := "account-" + e.Action + "-" + e.UserID + "-" + encodeTime(e.ModeratedAt)
+
 	blocks := append([]mail.Block{{Text: body}}, quoteModerators(e.Message)...)
 	if e.Action == "suspend" {
 		blocks = append(blocks, s.contactHint())
