@@ -12,28 +12,29 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// errBusy reports that another request for the same payment is in progress.
+// errBusy reports that another request for the same payment is in progress at Stripe. The causes
+// of unavailableFault contain it.
 var errBusy = errors.New("another request for the payment is in progress")
 
 const (
-	// busyRetries is the number of attempts while another request is in progress.
-	busyRetries = 5
+	// maxBusyAttempts is the number of attempts while another request is in progress.
+	maxBusyAttempts = 5
 	// busyDelay is the pause after the first attempt. It is doubled after each further one.
 	busyDelay = 100 * time.Millisecond
 )
 
 // Charge implements billing.Payments. The receipt is the id of the payment intent.
 func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, err error) {
-	for retries := range busyRetries {
+	for attempt := range maxBusyAttempts {
 		receipt, err = p.charge(ctx, b)
-		if !errors.Is(err, errBusy) {
+		if isLast := attempt == maxBusyAttempts-1; isLast || !errors.Is(err, errBusy) {
 			break
 		}
 
 		select {
 		case <-ctx.Done():
 			return "", err
-		case <-time.After(busyDelay << retries):
+		case <-time.After(busyDelay << attempt):
 		}
 	}
 
@@ -57,8 +58,9 @@ func (p *Payments) charge(ctx context.Context, bill billing.Bill) (string, error
 		return p.outcome(ctx, bill, intent)
 	}
 
-	// Without a customer, the payment method was detached. An earlier attempt may have been paid, which
-	// the search shows later.
+	// Without a customer, the payment method was detached, so that findIntent had to use Stripe's
+	// search, which may not return the payment of an earlier attempt yet. A new payment could
+	// charge the payer twice.
 	if customer == "" && !p.isSettled(bill) {
 		return "", unavailableFault(
 			"search a payment",
@@ -97,9 +99,11 @@ func (p *Payments) findIntent(
 	}
 
 	customer = method.Customer.ID
+	// Intents are created after their bill. Stripe's clock may differ from the one of the bill.
+	earliest := bill.CreatedAt.Add(-settleTime)
 	list := &stripe.PaymentIntentListParams{
 		Customer:     &customer,
-		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: bill.CreatedAt.Add(-settleTime).Unix()},
+		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: earliest.Unix()},
 	}
 
 	list.Limit = stripe.Int64(100) // per page
@@ -211,6 +215,8 @@ func (p *Payments) outcome(ctx context.Context, bill billing.Bill, intent *strip
 	}
 
 	waitsForPayer := intent.Status == stripe.PaymentIntentStatusRequiresAction || p.needsPayer(intent)
+	// An intent without an error was not declined: the request that creates and confirms it may
+	// still run, unless the bill is old.
 	isBeingCreated := !waitsForPayer && intent.LastPaymentError == nil && !p.isSettled(bill)
 
 	switch {

@@ -21,7 +21,12 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 
 	begun, release := make(chan struct{}), make(chan struct{})
 	var joined, calls, inProgress, maxInProgress atomic.Int32
-	doubler := batch.New(2, 10, func(int) int { joined.Add(1); return 1 }, func(_ context.Context, in []int) ([]int, error) {
+	// The batcher asks for the weight of each item that joins a batch, which the test counts.
+	countJoined := func(int) (weight int) {
+		joined.Add(1)
+		return 1
+	}
+	doubler := batch.New(2, 10, countJoined, func(_ context.Context, in []int) ([]int, error) {
 		calls.Add(1)
 
 		maxInProgress.Store(max(maxInProgress.Load(), inProgress.Add(1)))
@@ -89,7 +94,8 @@ func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 }
 
 // TestBatcher_CancelledCaller_CompletesBatch checks that a caller whose context is cancelled during the
-// call does not cancel it, since it is also the call of others.
+// call does not cancel it, since it is also the call of others. A caller that comes with a cancelled
+// context gets its error.
 func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 	t.Parallel()
 

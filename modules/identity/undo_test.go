@@ -50,18 +50,18 @@ func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
 			return env.changeAddress(jo, email)
 		}
 
-		fromFirst := change("own@example.org")
-		fromOwn := change("thief@example.org")
-		fromThief := change("other@example.org")
+		leftFirst := change("own@example.org")
+		leftOwn := change("thief@example.org")
+		leftThief := change("other@example.org")
+		leftOther := change("OWN@example.org") // the case of letters does not matter
 
-		fromOther := change("OWN@example.org")
-		for _, changedAt := range []time.Time{fromOwn, fromThief, fromOther} {
-			err := env.undoEmailChange(env.undoToken(jo, changedAt))
+		for _, leftAt := range []time.Time{leftOwn, leftThief, leftOther} {
+			err := env.undoEmailChange(env.undoToken(jo, leftAt))
 			require.ErrorIs(t, err, fault.ErrInvalid, "the return to own@ has undone these changes")
 		}
 
 		require.Equal(t, "OWN@example.org", env.account(jo).Email)
-		require.NoError(t, env.undoEmailChange(env.undoToken(jo, fromFirst)), "the first change")
+		require.NoError(t, env.undoEmailChange(env.undoToken(jo, leftFirst)), "the first change")
 	})
 }
 
@@ -73,7 +73,7 @@ func TestChangeEmail_BackAfterADay_CanBeUndone(t *testing.T) {
 	env.changeAddress(jo, "next@example.org")
 	env.clock.Advance(24 * time.Hour)
 
-	jo, err := env.login("next@example.org", password)
+	jo, err := env.login("next@example.org", password) // a change requires a recent sign-in
 	require.NoError(t, err)
 
 	changedAt := env.changeAddress(jo, "jo@example.org")

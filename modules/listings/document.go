@@ -47,7 +47,7 @@ func (l *Listing) document(v *search.Vocabulary) *search.Document {
 		d.Pay = &search.PayRange{Min: low, Max: high, Currency: l.Salary.Currency}
 	}
 
-	// Remote work has no distance: it follows the jobs on site.
+	// Remote work has no distance. A list by distance ends with it.
 	if l.Place != nil && l.Place.Kind == Town && !l.Remote {
 		d.Point = pointOf(l.Place)
 	}
@@ -99,10 +99,15 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 	}
 
 	for _, tag := range annotation.Tags {
+		// A description may mention any specialty. A title or a field may name the roles of
+		// others ("secretary to the director"); a description has tags of wanted roles alone.
+		isOwnSpecialty := tag.Kind == search.Specialty && tag.Level != search.InText
+		isOwnRole := tag.Kind == search.Role && tag.Level != search.InTitle && tag.Level != search.InField
+
 		switch {
-		case tag.Kind == search.Specialty && tag.Level != search.InText:
+		case isOwnSpecialty:
 			keys = append(keys, keySpecialty+tag.Concept)
-		case tag.Kind == search.Role && tag.Level != search.InTitle && tag.Level != search.InField:
+		case isOwnRole:
 			keys = append(keys, keyRole+tag.Concept)
 		}
 	}
@@ -152,6 +157,6 @@ const (
 	keySpecialtyField = "specialty.words:" // the field as it was written
 	keyLocation       = "location:"        // a word of the location
 	keyOrganization   = "organization:"    // the id
-	keyEmployerName   = "employer.name:"
-	keyPlaceName      = "place.name:"
+	keyEmployerName   = "employer.name:"   // the company, for suggestions by the beginning of its name
+	keyPlaceName      = "place.name:"      // the place, for suggestions too
 )

@@ -146,8 +146,8 @@ func (a *annotator) resolve(p *phrases) {
 
 		ctx := a.ctx
 		ctx.Capitals = p.caps || p.tokens[f.Start].Capitals
-		ctx.Before = p.kindsBeside(i, +1)
-		ctx.After = p.kindsBeside(i, -1)
+		ctx.Following = p.kindsBeside(i, +1)
+		ctx.Preceding = p.kindsBeside(i, -1)
 		f.concept = f.Form.Resolve(&ctx)
 	}
 }

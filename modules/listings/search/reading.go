@@ -36,9 +36,9 @@ type Context struct {
 	Country string
 	// Capitals is set if the form is written in capitals.
 	Capitals bool
-	// Before and After are the kinds of the forms that follow and precede in
-	// the same part of the text.
-	Before, After []Kind
+	// Following and Preceding are the kinds of the forms beside it in the same part of the
+	// text.
+	Following, Preceding []Kind
 }
 
 // Resolve returns the first meaning of the form whose conditions hold, or nil.
@@ -81,10 +81,10 @@ func (c *Condition) holds(ctx *Context) bool {
 		return slices.Contains(c.Args, ctx.Country)
 	case "words":
 		return ctx.HasWord != nil && slices.ContainsFunc(c.Args, ctx.HasWord)
-	case "before":
-		return intersect(c.kinds, ctx.Before)
-	case "after":
-		return intersect(c.kinds, ctx.After)
+	case "before": // the form is before one of the kinds
+		return intersect(c.kinds, ctx.Following)
+	case "after": // the form is after one of the kinds
+		return intersect(c.kinds, ctx.Preceding)
 	case "alone":
 		return len(ctx.Concepts) == 0
 	}

@@ -68,7 +68,7 @@ func (q *query) resolveForms() {
 		default:
 			own := ctx
 			own.Capitals = p.capitals()
-			own.Before, own.After = q.kindsBeside(i)
+			own.Following, own.Preceding = q.kindsBeside(i)
 			p.concept = p.form.Resolve(&own)
 		}
 	}
@@ -109,8 +109,8 @@ func (p *part) capitals() bool {
 	return !slices.ContainsFunc(p.tokens, func(t Token) bool { return !t.Capitals })
 }
 
-// kindsBeside returns what the unambiguous forms beside part i may be.
-func (q *query) kindsBeside(i int) (before, after []Kind) {
+// kindsBeside returns the kinds that the forms beside part i may have.
+func (q *query) kindsBeside(i int) (following, preceding []Kind) {
 	kindsOf := func(i int) (kinds []Kind) {
 		if i < 0 || i >= len(q.parts) || q.parts[i].form == nil {
 			return nil
@@ -123,52 +123,84 @@ func (q *query) kindsBeside(i int) (before, after []Kind) {
 		return kinds
 	}
 
-	// Context.Before contains the words after the form, Context.After those before it.
 	return kindsOf(i + 1), kindsOf(i - 1)
 }
 
-// dropModifierRoles keeps one role of several adjacent ones: the more
-// specific one if they are kin, else the last one, to which the others are
-// modifiers ("optometry receptionist", "nurse recruitment consultant").
+// dropModifierRoles keeps one role of several adjacent ones ("optometry receptionist", "nurse
+// recruitment consultant"). Roles that OR joins are all kept.
 func (q *query) dropModifierRoles() {
-	last := -1 // the previous role
+	var kept *part // the role that remains of those before
 	for i := range q.parts {
 		p := &q.parts[i]
-		if p.concept == nil || p.concept.Kind != Role || p.term.Excluded {
+		if !p.isRole() {
 			continue
 		}
 
-		if last >= 0 && !p.or {
-			drop := last // the earlier role, unless one of the cases below holds
-
-			prev := q.parts[last].concept
-			switch {
-			case prev.gradeOf(p.concept) != nil:
-				q.parts[last].becomeGrade(p.concept)
-
-				last = i
-				continue
-			case p.concept.gradeOf(prev) != nil:
-				p.becomeGrade(prev)
-				continue
-			case prev.IsA(p.concept),
-				p.concept.Leads && !prev.Leads,
-				q.isSubordinate(last, i),
-				prev.isNonClinical() && !prev.base().Generic && !p.concept.isNonClinical():
-				drop = i
-			}
-
-			if !q.parts[drop].describe(q.parts[last+i-drop].concept) {
-				q.parts[drop].demote(!q.parts[drop].concept.IsKin(q.parts[last+i-drop].concept))
-			}
-
-			if drop == i {
-				continue // the previous role remains
-			}
+		if kept == nil || p.or {
+			kept = p
+			continue
 		}
 
-		last = i
+		kept = q.mergeRoles(kept, p)
 	}
+}
+
+// mergeRoles returns the role that remains of two adjacent ones. The other role becomes a
+// condition beside it.
+func (q *query) mergeRoles(earlier, later *part) (kept *part) {
+	if grade := earlier.concept.gradeOf(later.concept); grade != nil {
+		earlier.become(SlotGrade, grade)
+		return later
+	}
+
+	if grade := later.concept.gradeOf(earlier.concept); grade != nil {
+		later.become(SlotGrade, grade)
+		return earlier
+	}
+
+	kept, dropped := later, earlier
+	if q.isModifier(later, earlier) {
+		kept, dropped = earlier, later
+	}
+
+	specialty := dropped.concept.impliedSpecialty()
+	switch {
+	case dropped.concept.IsKin(kept.concept): // the remaining role says it already
+		dropped.concept, dropped.form, dropped.term = nil, nil, Term{}
+	case specialty != nil: // the dentist of "receptionist at a dentist"
+		dropped.become(SlotSpecialty, specialty)
+	default: // a word that adverts should contain in any part of the title
+		dropped.become(SlotWord, dropped.concept)
+	}
+
+	return kept
+}
+
+// isModifier reports whether the later of two roles only describes the earlier one. Usually
+// the earlier role describes the later one.
+func (q *query) isModifier(later, earlier *part) bool {
+	isMoreSpecific := earlier.concept.IsA(later.concept)
+	isLeaderOfEarlier := later.concept.Leads && !earlier.concept.Leads
+	isClinicalAfterOffice := earlier.concept.isNonClinical() && !earlier.concept.base().Generic &&
+		!later.concept.isNonClinical()
+
+	return isMoreSpecific || isLeaderOfEarlier || q.isSubordinate(earlier, later) || isClinicalAfterOffice
+}
+
+// impliedSpecialty returns the specialty that the role implies, or nil.
+func (c *Concept) impliedSpecialty() *Concept {
+	i := slices.IndexFunc(c.Implied, func(implied *Concept) bool { return implied.Kind == Specialty })
+	if i < 0 {
+		return nil
+	}
+
+	return c.Implied[i]
+}
+
+// become makes the part a finished term for a concept.
+func (p *part) become(slot string, c *Concept) {
+	p.term.Slot, p.term.Concepts = slot, []*Concept{c}
+	p.concept, p.form = nil, nil
 }
 
 // gradeOf returns the grade of another profession that c means, or nil: the consultant of
@@ -181,16 +213,10 @@ func (c *Concept) gradeOf(other *Concept) *Concept {
 	return c.Implied[0]
 }
 
-// becomeGrade turns a role into the grade of another one.
-func (p *part) becomeGrade(of *Concept) {
-	p.term.Slot, p.term.Concepts = SlotGrade, []*Concept{p.concept.gradeOf(of)}
-	p.concept, p.form = nil, nil
-}
-
-// isSubordinate reports whether a preposition precedes part i, so that it only describes
-// the earlier part: "secretary to the director".
-func (q *query) isSubordinate(earlier, i int) bool {
-	from, to := q.parts[earlier].term.End, q.parts[i].term.Start
+// isSubordinate reports whether a preposition precedes the later part, so that it only
+// describes the earlier one: "secretary to the director".
+func (q *query) isSubordinate(earlier, later *part) bool {
+	from, to := earlier.term.End, later.term.Start
 	if from > to {
 		return false
 	}
@@ -214,31 +240,6 @@ func (c *Concept) isNonClinical() bool {
 
 // nonClinical is the concept above all roles outside of care.
 const nonClinical = "non-clinical"
-
-// describe turns a role into the specialty that it implies and reports whether
-// it implies one: the dentist of "receptionist at a dentist".
-func (p *part) describe(role *Concept) bool {
-	i := slices.IndexFunc(p.concept.Implied, func(c *Concept) bool { return c.Kind == Specialty })
-	if i < 0 || p.concept.IsKin(role) {
-		return false
-	}
-
-	p.term.Slot, p.term.Concepts = SlotSpecialty, []*Concept{p.concept.Implied[i]}
-	p.concept, p.form = nil, nil
-
-	return true
-}
-
-// demote makes a role a modifier: a word that adverts should contain, in any part of
-// the title. If it is not wanted, since the remaining role implies it, it is dropped.
-func (p *part) demote(wanted bool) {
-	p.term.Slot, p.term.Concepts = SlotWord, []*Concept{p.concept}
-
-	p.concept, p.form = nil, nil
-	if !wanted {
-		p.term = Term{}
-	}
-}
 
 // joinAlternatives joins the parts on both sides of OR if they are of one kind.
 // Other slots of which a query names several things are alternatives too: two
@@ -272,25 +273,36 @@ func (q *query) joinAlternatives() {
 	q.parts = out
 }
 
-// joinRoles joins roles on both sides of OR if one of them has several concepts: a
-// urologist or a nurse.
+// joinRoles joins roles on both sides of OR if one of them has several conditions: a urologist
+// (a doctor in urology) or a nurse.
 func (q *query) joinRoles() []part {
-	var out []part
+	var joined []part
 	for _, p := range q.parts {
-		if n := len(out); n > 0 && p.or && p.isRole() && out[n-1].isRole() && (p.concept.Same != nil || out[n-1].concept.Same != nil) {
-			last := &out[n-1].term
-			if last.either == nil {
-				last.either = [][]*Concept{out[n-1].concept.Means()}
-			}
-
-			last.either, last.End = append(last.either, p.concept.Means()), p.term.End
+		if len(joined) == 0 || !p.isAlternativeRole(&joined[len(joined)-1]) {
+			joined = append(joined, p)
 			continue
 		}
 
-		out = append(out, p)
+		last := &joined[len(joined)-1]
+		if last.term.either == nil {
+			last.term.either = [][]*Concept{last.concept.Means()}
+		}
+
+		last.term.either = append(last.term.either, p.concept.Means())
+		last.term.End = p.term.End
 	}
 
-	return out
+	return joined
+}
+
+// isAlternativeRole reports whether OR joins the part to a previous role, and one of both is a
+// concept that stands for several (Concept.Same).
+func (p *part) isAlternativeRole(previous *part) bool {
+	if !p.or || !p.isRole() || !previous.isRole() {
+		return false
+	}
+
+	return p.concept.Same != nil || previous.concept.Same != nil
 }
 
 // isRole reports whether the part is a role that is not excluded.
@@ -298,14 +310,15 @@ func (p *part) isRole() bool {
 	return p.concept != nil && p.concept.Kind == Role && !p.term.Excluded
 }
 
-// meanings divides a part into its conditions: a urologist is a doctor in urology.
+// meanings divides a part into its conditions, each of which is one part: a urologist is a
+// doctor in urology. It sets the slot and the concepts of the terms.
 func (p *part) meanings() []part {
 	if p.concept == nil {
 		return []part{*p}
 	}
 
 	means := p.concept.Means()
-	if p.term.either != nil {
+	if p.term.either != nil { // alternatives with several conditions each, which stay together
 		p.term.Slot = SlotRole
 		for _, m := range p.term.either {
 			if !slices.Contains(p.term.Concepts, m[0]) {
@@ -316,7 +329,7 @@ func (p *part) meanings() []part {
 		return []part{*p}
 	}
 
-	if p.term.Excluded {
+	if p.term.Excluded { // "not urologist" excludes what is both: other doctors are found
 		p.term.Slot, p.term.Concepts = slots[p.concept.Kind], means
 		if len(means) > 1 {
 			p.term.Slot = SlotWord
@@ -325,7 +338,8 @@ func (p *part) meanings() []part {
 		return []part{*p}
 	}
 
-	if len(p.term.Concepts) > 0 && p.concept.Same == nil { // the concepts of an unfinished word
+	// An unfinished word at the end of the query has the concepts of all its completions already.
+	if len(p.term.Concepts) > 0 && p.concept.Same == nil {
 		return []part{*p}
 	}
 

@@ -142,7 +142,8 @@ func (l *Limiter) Status(ctx context.Context, q limit.Quota, key string) (limit.
 
 func ruleName(rule limit.Rule, key string) string { return "rule\x00" + rule.Name + "\x00" + key }
 
-// decide is Take with record, and Peek without.
+// decide evaluates a rule for a key. Take records the call if it is allowed; Peek does not
+// record it.
 func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, record bool) (d limit.Decision, err error) {
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}, nil
@@ -173,7 +174,8 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	return d, err
 }
 
-// evaluate is Spend with spend, and Status without.
+// evaluate evaluates a quota for a key. Spend counts the call if it is allowed; Status does not
+// count it.
 func (l *Limiter) evaluate(
 	ctx context.Context, q limit.Quota, key string, spend bool,
 ) (s limit.QuotaStatus, err error) {
@@ -232,13 +234,18 @@ func (e *entry) expire(now int64, per time.Duration) (setBack bool) {
 	return setBack
 }
 
-// window returns how many calls are left, and when there will be one more.
+// window returns how many of at most most calls are left, and when there will be one more: when
+// the first of the last calls that use up the limit leaves the window.
 func (e *entry) window(now int64, most int, per time.Duration) limit.Window {
-	w := limit.Window{Limit: most, Remaining: max(0, most-len(e.Times))}
-	if n := len(e.Times); n > 0 {
-		first := e.Times[min(max(0, n-most), n-1)]
-		w.Reset = time.Duration(first-now)*time.Microsecond + per
+	calls := len(e.Times)
+	w := limit.Window{Limit: most, Remaining: max(0, most-calls)}
+	if calls == 0 {
+		return w
 	}
+
+	next := max(0, calls-most) // earlier calls are above a limit that was lowered
+	next = min(next, calls-1)  // a limit of 0 waits for the last call
+	w.Reset = time.Duration(e.Times[next]-now)*time.Microsecond + per
 
 	return w
 }
