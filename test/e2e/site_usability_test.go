@@ -88,3 +88,17 @@ func TestSite_Apply_GuestSignIn(t *testing.T) {
 		require.NotContains(t, browser.show("/sign-in").text, "Sign in to apply")
 	})
 }
+
+// TestMails_ConfirmAddress_TokenComesLast checks that the e-mail begins with what every reader
+// needs, the link: only programs use the token.
+func TestMails_ConfirmAddress_TokenComesLast(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		seeker := server.seeker(t)
+		message := server.waitForMail(t, seeker.email, "/verify-email?token=")
+
+		link := strings.Index(message, "/verify-email?token=")
+		hint := strings.Index(message, "Only for developers")
+		require.Positive(t, hint)
+		require.Less(t, link, hint)
+	})
+}
