@@ -375,6 +375,7 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 		equal, greater, before := f.vector(), f.vector(), f.vector()
 		copy(equal, set)
 		costs.compare(b.key, equal, greater)
+
 		firstInBlock := int(b.doc) - f.block*blockDocs
 		keepBelow(before, equal, firstInBlock)
 		equal.andNot(before)

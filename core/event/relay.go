@@ -115,6 +115,7 @@ func (r *Relay) wait(ctx context.Context, notifications <-chan struct{}) bool {
 // while the other writes the tasks of its batch.
 func (r *Relay) drain(ctx context.Context, source int) {
 	var draining sync.WaitGroup
+
 	const drainers = 2
 	for range drainers {
 		draining.Go(func() {

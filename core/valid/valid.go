@@ -353,6 +353,7 @@ func (r Rule) textViolation(s string) string {
 		if !isLink(s) {
 			return "must be an https address without user and password"
 		}
+
 	default: // min and max
 		return r.boundViolation(float64(utf8.RuneCountInString(s)), "must have", " characters")
 	}

@@ -257,16 +257,19 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
+
 		first := provider.newestKey()
 
 		// A purchase with another method.
 		env.beginPayment(me, "premium", "pm_two")
 		require.Equal(t, "declined", provider.state[first])
+
 		second := provider.newestKey()
 
 		// A purchase of another plan.
 		env.beginPayment(me, "gold", "pm_two")
 		require.Equal(t, "declined", provider.state[second])
+
 		third := provider.newestKey()
 
 		// A change of the method.
@@ -277,6 +280,7 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 
 		// A cancellation.
 		env.beginPayment(me, "gold", "")
+
 		fourth := provider.newestKey()
 		_, err = env.Cancel(t.Context(), me)
 		require.NoError(t, err)
@@ -407,12 +411,14 @@ func TestConfirm_DeletedAccount_AbandonsThePayment(t *testing.T) {
 		env.beginPayment(me, "premium", "pm_one")
 
 		key := provider.newestKey()
+
 		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		require.NoError(t, env.receiveWebhook(me, key), "a payment of a deleted owner")
 		env.advance(time.Hour)
 		require.Equal(t, "declined", provider.state[key])
 
 		calls := len(provider.bills)
+
 		env.advance(2 * day)
 		require.Len(t, provider.bills, calls, "no more calls")
 	})

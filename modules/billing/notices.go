@@ -23,6 +23,7 @@ func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) st
 	}
 
 	ownerID, isID := id.Canonical(n.Owner.ID)
+
 	isOurs := isID && (n.Owner.Kind == User || n.Owner.Kind == Application)
 	if !isOurs { // a payment of another service with the same provider
 		return nil

@@ -89,6 +89,7 @@ func deviceName(userAgent string) string {
 	}
 
 	browser, system := findToken(userAgent, browserTokens), findToken(userAgent, systemTokens)
+
 	isBrowser := strings.HasPrefix(userAgent, "Mozilla/") && browser != "" // all browsers send this prefix
 	if !isBrowser {
 		return userAgent
