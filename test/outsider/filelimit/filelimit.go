@@ -238,6 +238,7 @@ func (e *entry) expire(now int64, per time.Duration) (setBack bool) {
 // the first of the last calls that use up the limit leaves the window.
 func (e *entry) window(now int64, most int, per time.Duration) limit.Window {
 	calls := len(e.Times)
+
 	w := limit.Window{Limit: most, Remaining: max(0, most-calls)}
 	if calls == 0 {
 		return w
