@@ -118,6 +118,10 @@ type jobsView struct {
 	AlertQuery string
 	// AlertPath is the form of guests for e-mails about new jobs of the search.
 	AlertPath string
+	// NotInAlerts lists the selected filters that saved searches and alerts do not have.
+	NotInAlerts string
+	// WithoutFilters is the path of the search without filters, empty if none is selected.
+	WithoutFilters string
 }
 
 // correction is a misspelt word that the search replaced.
@@ -150,6 +154,7 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	query := queryValues(c)
 	v := jobsView{Form: newSearchForm(query), Sorts: sorts}
 	v.Canonical, v.Atom = s.publicURL+v.Form.Path("/jobs"), v.Form.Path("/feeds/jobs.atom")
+	v.WithoutFilters = v.Form.withoutFilters()
 	in := v.Form.input(s.now())
 	in.Page, in.Facets = pageRequest(query, pageSize), facetNames()
 
@@ -165,7 +170,7 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	v.Total, v.Filters = results.Total, v.Form.filters(results.Facets)
 	v.Exact, v.Relaxed = s.results(results.Items, false), s.results(results.Items, true)
 	v.Chips = v.Form.chips(results, v.Filters)
-	v.AlertQuery = v.Form.alertQuery(v.Filters)
+	v.AlertQuery, v.NotInAlerts = v.Form.alertQuery(v.Filters), v.Form.notInAlerts()
 
 	where, contract := v.Form.Get("where"), v.Form.Get("contract")
 	isSeeker := viewer != nil && viewer.Actor().Seeker

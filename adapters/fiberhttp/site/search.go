@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -103,6 +104,17 @@ func (f searchForm) without(param, value string) string {
 	}
 
 	return searchForm{dropEmpty(values)}.Path("/jobs")
+}
+
+// withoutFilters returns the path of the search with its words and its place alone. It is empty
+// if the search has nothing else.
+func (f searchForm) withoutFilters() string {
+	plain := newSearchForm(url.Values{"q": f.values["q"], "where": f.values["where"]})
+	if len(plain.values) == len(f.values) {
+		return ""
+	}
+
+	return plain.Path("/jobs")
 }
 
 // dropEmpty removes names without values.
@@ -239,6 +251,33 @@ func (f searchForm) alertQuery(filters []filterGroup) string {
 	}
 
 	return strings.TrimSpace(strings.Join(words, " "))
+}
+
+// unsavedParams are the parameters that saved searches do not have, with their labels.
+var unsavedParams = []pages.Choice{
+	{Value: "radius", Text: "Distance"},
+	{Value: "posted", Text: "Posted"},
+	{Value: "pay", Text: "Pay"},
+	{Value: "remote", Text: "Place of work"},
+}
+
+// notInAlerts returns the labels of the selected filters that alertQuery leaves out, separated by
+// commas.
+func (f searchForm) notInAlerts() string {
+	var labels []string
+	for _, p := range unsavedParams {
+		if f.Get(p.Value) != "" {
+			labels = append(labels, p.Text)
+		}
+	}
+
+	for _, l := range filterLists {
+		if len(f.values[l.Param]) > 1 {
+			labels = append(labels, l.Label)
+		}
+	}
+
+	return strings.Join(labels, ", ")
 }
 
 // filterGroup is a filter with its values.
