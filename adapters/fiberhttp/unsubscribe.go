@@ -43,7 +43,8 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 			},
 			done: pages.Message{
 				Title: "Done",
-				Text:  "You will not get any more e-mails about new jobs. To turn them on again, save a search with e-mail alerts.",
+				Text:  "You will not get any more e-mails about new jobs. To turn them on again, turn on the e-mails of a saved search.",
+				Next:  pages.Link{Path: "/account/searches", Text: "Your saved searches"},
 			},
 			unsubscribe: func(ctx context.Context, token string) error { return s.services.Seekers.Unsubscribe(ctx, token) },
 		},
@@ -52,7 +53,11 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 				Title: "End your job alerts?",
 				Text:  "You will not get any more e-mails about new jobs. Your alerts and your address are deleted.",
 			},
-			done:        pages.Message{Title: "Done", Text: "Your job alerts and your address are deleted."},
+			done: pages.Message{
+				Title: "Done",
+				Text:  "Your job alerts and your address are deleted.",
+				Next:  pages.Link{Path: "/jobs", Text: "Search for jobs"},
+			},
 			unsubscribe: func(ctx context.Context, token string) error { return s.services.Seekers.EndAlerts(ctx, token) },
 		},
 		"invitations": {

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,5 +24,62 @@ func TestSite_Filters_WayBackAndAlerts(t *testing.T) {
 		plain := browser.show("/jobs?q=nurse&where=Leeds")
 		require.Empty(t, plain.links("Clear filters"))
 		require.NotContains(t, plain.text, "Alerts do not use")
+	})
+}
+
+// TestSite_Searches_EmptyKnownAndMuted checks the form for saved searches: without terms, with a
+// search that is saved already, and with e-mails turned off in the settings.
+func TestSite_Searches_EmptyKnownAndMuted(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		const path, button = "/account/searches", `value="yes" checked`
+
+		me := server.seeker(t)
+		browser := server.signedIn(t, me)
+		require.Equal(t, []string{path + "#new"}, browser.show("/account").links("Save a search"))
+		require.Contains(t, browser.page(path), button)
+
+		refused := browser.open("POST", path, url.Values{"name": {"Mine"}})
+		require.Equal(t, 400, refused.status)
+		require.Contains(t, refused.text, "Enter what or where, or choose a contract.")
+		require.NotContains(t, refused.text, button, "the input is kept")
+		require.Contains(t, server.browser(t).open("POST", "/job-alerts", url.Values{"email": {newEmail()}}).text, "Enter what or where")
+
+		search := url.Values{"query": {"Nurse"}, "location": {"Leeds"}}
+		require.Contains(t, browser.submit(path, search).text, "The search is saved.")
+		require.Contains(t, browser.submit(path, search).text, "You have saved this search already.")
+		require.Contains(t, browser.submit(path, with(search, "emailAlerts", "yes")).text, "You will get an e-mail")
+		require.Equal(t, 1, strings.Count(browser.page(path), "Turn e-mails off"))
+		require.Contains(t, browser.submit(path, with(search, "name", "Second")).text, "The search is saved.")
+
+		require.NotContains(t, browser.page(path), "are turned off in")
+		browser.submit("/account/settings/preferences", url.Values{"jobAlerts": {"yes"}})
+		require.Contains(t, browser.page(path), "E-mails about new jobs are turned off in")
+	})
+}
+
+// TestSite_Account_AppliedAndWithdrawn checks that saved jobs show an application, and that the
+// form to withdraw says what happens to an interview.
+func TestSite_Account_AppliedAndWithdrawn(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, me := server.employer(t), server.seeker(t)
+		job := boss.listing(nil)
+		browser := server.signedIn(t, me)
+
+		browser.submit("/jobs/"+job+"/save", url.Values{})
+		require.Equal(t, []string{"/jobs/" + job + "/apply"}, browser.show("/account/saved").links("^Apply"))
+
+		id := me.application(job, nil)
+		saved := browser.show("/account/saved")
+		require.Empty(t, saved.links("^Apply"))
+		require.Contains(t, saved.text, `<span class="badge">Applied</span>`)
+
+		require.NotContains(t, browser.page("/account/applications/"+id), "Your interview is cancelled.")
+		server.signedIn(t, boss).submit("/employer/applications/"+id, url.Values{
+			"action":      {"schedule"},
+			"scheduledAt": {"2097-03-03T10:00"},
+			"location":    {"Ward 7"},
+			"interviewer": {"Asha Patel"},
+		})
+		require.Contains(t, browser.page("/account/applications/"+id), "Your interview is cancelled.")
 	})
 }

@@ -71,5 +71,6 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, http.StatusOK, response.StatusCode)
+		require.Equal(t, []string{"/jobs"}, guest.open(http.MethodPost, endLink, url.Values{}).links("Search for jobs"))
 	})
 }

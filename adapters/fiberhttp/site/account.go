@@ -31,7 +31,7 @@ var AccountNav = pages.SubNav{Name: "My account", Links: []pages.Link{
 
 // AccountNotices are the messages after the forms of a clinician's account.
 var AccountNotices = map[string]string{
-	"withdrawn":          "Your application is withdrawn. The documents that you sent with it are deleted.",
+	"withdrawn":          "Your application is withdrawn. Documents that you sent with it are deleted.",
 	"document-added":     "The document is uploaded.",
 	"document-changed":   "The document is changed.",
 	"document-deleted":   "The document is deleted.",
@@ -39,6 +39,7 @@ var AccountNotices = map[string]string{
 	"job-removed":        "The job is removed from your saved jobs.",
 	"note-saved":         "Your note is saved.",
 	"search-saved":       "The search is saved.",
+	"search-known":       "You have saved this search already.",
 	"search-deleted":     "The search is deleted.",
 	"alerts-on":          "You will get an e-mail when there are new jobs, at most once a day.",
 	"alerts-off":         "You will not get e-mails about this search any more.",
@@ -49,6 +50,7 @@ var AccountNotices = map[string]string{
 	"preferences-saved":  "Your choices are saved.",
 	"password-changed":   "Your password is changed, and all other devices are signed out.",
 	"email-requested":    "Open the link in the e-mail that we have sent to the new address. Until then we use your current address.",
+	"account-deleted":    "Your account is deleted.",
 	"session-ended":      "The device is signed out.",
 	"sessions-ended":     "All other devices are signed out.",
 	"application-change": "You can change your application before you send it.",
@@ -181,7 +183,7 @@ var stepTexts = map[string][2]string{
 	"profile":           {"Say what you do", "/account/profile"},
 	"preferences":       {"Say what you look for", "/account/profile#preferredLocation"},
 	"documents":         {"Add your CV", "/account/documents"},
-	"first-search":      {"Save a search", "/jobs"},
+	"first-search":      {"Save a search", "/account/searches#new"},
 	"first-application": {"Apply for a job", "/jobs"},
 }
 

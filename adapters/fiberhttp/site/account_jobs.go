@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
@@ -60,7 +62,8 @@ func (s *Site) saveJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 // myJob is a saved job.
 type myJob struct {
 	jobseeker.SavedJob
-	Heading string
+	Heading    string
+	HasApplied bool
 }
 
 // myJobsView is the list of saved jobs.
@@ -73,12 +76,15 @@ type myJobsView struct {
 // loadMyJobs collects what the page of saved jobs shows. Jobs stay in it when they are deleted.
 func (s *Site) loadMyJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form *pages.Form) (myJobsView, error) {
 	bookmarks, err := s.services.Seekers.MyBookmarks(ctx, viewer.Actor(), pages.PageRequest(c, accountPageSize))
-	jobs := web.Each(bookmarks.Items, func(j jobseeker.SavedJob) myJob {
-		if j.Title == "" {
-			return myJob{j, "A deleted job"}
-		}
+	if err != nil {
+		return myJobsView{}, err
+	}
 
-		return myJob{j, j.Title}
+	ids := web.Each(bookmarks.Items, func(j jobseeker.SavedJob) string { return j.ListingID })
+	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, ids)
+
+	jobs := web.Each(bookmarks.Items, func(j jobseeker.SavedJob) myJob {
+		return myJob{SavedJob: j, Heading: cmp.Or(j.Title, "A deleted job"), HasApplied: applied[j.ListingID]}
 	})
 
 	return myJobsView{Jobs: jobs, Next: nextPagePath("/account/saved", bookmarks.NextCursor), Form: form}, err
@@ -121,6 +127,8 @@ type mySearchesView struct {
 	Searches  []mySearch
 	Form      *pages.Form
 	Contracts []pages.Choice
+	// AreEmailsOff is set if the settings of the account turn off e-mails about new jobs.
+	AreEmailsOff bool
 }
 
 // contractChoices are the contracts that a saved search can have.
@@ -134,12 +142,23 @@ var contractChoices = []pages.Choice{
 // searchesView collects what the page shows. Each search has the path of its results.
 func (s *Site) searchesView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (mySearchesView, error) {
 	stored, err := s.services.Seekers.MySearches(ctx, viewer.Actor())
+	if err != nil {
+		return mySearchesView{}, err
+	}
+
 	searches := web.Each(stored, func(search jobseeker.Search) mySearch {
 		path := newSearchForm(nil).Path("/jobs", "q", search.Query, "where", search.Location, "contract", search.ContractType)
 		return mySearch{Search: search, Path: path, Contract: valueTexts[search.ContractType]}
 	})
 
-	return mySearchesView{Searches: searches, Form: form, Contracts: contractChoices}, err
+	profile, err := s.services.Seekers.MyProfile(ctx, viewer.Actor())
+
+	return mySearchesView{
+		Searches:     searches,
+		Form:         form,
+		Contracts:    contractChoices,
+		AreEmailsOff: !profile.EmailNotifications || !profile.JobAlerts,
+	}, err
 }
 
 func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -153,23 +172,67 @@ func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 
 func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
+	notice := "search-saved"
 
-	err := s.doLimited(ctx, c, saveSearchOperation, func() error {
-		_, err := s.services.Seekers.SaveSearch(ctx, viewer.Actor(), jobseeker.SaveSearchInput{
-			Name:         form.Value("name"),
-			Query:        form.Value("query"),
-			Location:     form.Value("location"),
-			ContractType: form.Value("contractType"),
-			EmailAlerts:  form.Value("emailAlerts") != "",
+	err := requireSearch(form)
+	if err == nil {
+		err = s.doLimited(ctx, c, saveSearchOperation, func() (err error) {
+			notice, err = s.storeSearch(ctx, viewer.Actor(), form)
+			return err
 		})
+	}
 
-		return err
-	})
 	if err != nil {
 		return s.renderProblem(c, mySearchesPage, viewer, &form, err, func() (any, error) { return s.searchesView(ctx, viewer, &form) })
 	}
 
-	return redirect(c, "/account/searches", "search-saved")
+	return redirect(c, "/account/searches", notice)
+}
+
+// errNoSearch is the error of a form for a saved search or an alert without terms.
+var errNoSearch = fault.New(fault.Invalid, "validation_failed", "Enter what or where, or choose a contract")
+
+// requireSearch returns an error if the form for a saved search or an alert has no terms.
+func requireSearch(form pages.Form) error {
+	if form.Value("query")+form.Value("location")+form.Value("contractType") == "" {
+		return errNoSearch
+	}
+
+	return nil
+}
+
+// storeSearch saves the search of the form and returns the notice for the user. A search that the
+// user has saved before is not stored again, but its e-mails are turned on if the form asks for
+// them.
+func (s *Site) storeSearch(ctx context.Context, actor auth.Actor, form pages.Form) (notice string, err error) {
+	in := jobseeker.SaveSearchInput{
+		Name:         form.Value("name"),
+		Query:        form.Value("query"),
+		Location:     form.Value("location"),
+		ContractType: form.Value("contractType"),
+		EmailAlerts:  form.Value("emailAlerts") != "",
+	}
+
+	all, err := s.services.Seekers.MySearches(ctx, actor)
+	if err != nil {
+		return "", err
+	}
+
+	terms := jobseeker.Terms{Query: in.Query, Location: in.Location, ContractType: in.ContractType}
+	for _, search := range all {
+		switch {
+		case search.Terms != terms || in.Name != "" && in.Name != search.Name:
+			continue
+		case in.EmailAlerts && !search.EmailAlerts:
+			return "alerts-on", s.services.Seekers.SetAlerts(ctx, actor, search.ID, true)
+		}
+
+		return "search-known", nil
+	}
+
+	_, err = s.services.Seekers.SaveSearch(ctx, actor, in)
+
+	return "search-saved", err
 }
 
 func (s *Site) setAlerts(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {

@@ -65,7 +65,13 @@ func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 		Location:     v.Form.Value("location"),
 		ContractType: v.Form.Value("contractType"),
 	}
-	if err := s.services.Seekers.RequestAlert(ctx, in, s.renderer.Client(c).Address); err != nil {
+
+	err := requireSearch(v.Form)
+	if err == nil {
+		err = s.services.Seekers.RequestAlert(ctx, in, s.renderer.Client(c).Address)
+	}
+
+	if err != nil {
 		v.Form.Problem = pages.FormProblem(err, noFormName)
 		if v.Form.Problem == nil {
 			return err
@@ -116,6 +122,7 @@ func (s *Site) confirmAlert(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) 
 		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, pages.Message{
 			Title: "Too many job alerts",
 			Text:  "This address has 10 job alerts already. End them with the link in one of the e-mails, or register to manage up to 50 searches.",
+			Next:  pages.Link{Path: "/register?as=jobseeker", Text: "Register"},
 		})
 	case err != nil:
 		return err
