@@ -57,6 +57,31 @@ func TestSite_Searches_EmptyKnownAndMuted(t *testing.T) {
 	})
 }
 
+// TestSite_Settings_WrongPasswordBesideItsForm checks that a wrong password is reported in the
+// section that was sent, and that the page after a deletion confirms it.
+func TestSite_Settings_WrongPasswordBesideItsForm(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		for path, user := range map[string]*account{"/account/settings": server.seeker(t), "/employer/settings": server.employer(t)} {
+			browser := server.signedIn(t, user)
+
+			wrong := url.Values{"confirm": {"yes"}, "email": {newEmail()}, "currentPassword": {"wrong"}}
+			for _, section := range []string{"email", "delete"} {
+				refused := browser.open("POST", path+"/"+section, wrong)
+				require.Equal(t, 400, refused.status)
+				require.Equal(t, []string{"#currentPassword." + section}, refused.links("Your password is not right"))
+				require.Contains(t, refused.text, `id="currentPassword.`+section+`" name="currentPassword"`)
+				require.NotContains(t, refused.text, `id="currentPassword-error"`)
+			}
+
+			unconfirmed := browser.open("POST", path+"/delete", url.Values{})
+			require.Equal(t, []string{"#confirm"}, unconfirmed.links("The confirmation must be ticked"))
+
+			deleted := browser.submit(path+"/delete", url.Values{"confirm": {"yes"}})
+			require.Contains(t, deleted.text, "Your account is deleted.")
+		}
+	})
+}
+
 // TestSite_Account_AppliedAndWithdrawn checks that saved jobs show an application, and that the
 // form to withdraw says what happens to an interview.
 func TestSite_Account_AppliedAndWithdrawn(t *testing.T) {

@@ -203,8 +203,10 @@ func (s *Site) saveSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 
 	path, notice, err := s.saveSection(ctx, c, viewer, form)
 	if err != nil {
-		return s.renderProblem(c, mySettingsPage, viewer, &form, err,
-			func() (any, error) { return s.loadSettings(ctx, viewer, &form) })
+		return s.renderProblem(c, mySettingsPage, viewer, &form, err, func() (any, error) {
+			form.Problem = nameConfirmation(form.Problem, c.Params("section"))
+			return s.loadSettings(ctx, viewer, &form)
+		})
 	}
 
 	return redirect(c, path, notice)
@@ -227,7 +229,7 @@ func (s *Site) saveSection(
 		notice, err = s.changeSignIn(ctx, c, viewer.Actor(), form)
 		return mySettingsPath, notice, err
 	case "delete":
-		return "/", "", s.deleteAccount(ctx, c, viewer, form)
+		return "/", "account-deleted", s.deleteAccount(ctx, c, viewer, form)
 	}
 
 	return "", "", web.ErrNoRoute

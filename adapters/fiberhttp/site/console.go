@@ -89,6 +89,7 @@ var EmployerNotices = map[string]string{
 	"member-saved":     "The permissions are changed.",
 	"member-removed":   "The person is not in the team any more.",
 	"organization":     "The organization is changed.",
+	"left":             "You have left the organization.",
 }
 
 // addConsole registers the pages of the employer console, each with the permission that it

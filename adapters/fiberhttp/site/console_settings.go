@@ -66,13 +66,20 @@ func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *p
 		notice, err = s.changeSignIn(ctx, c, viewer.Actor(), form)
 	case "delete":
 		path, err = s.deleteEmployer(ctx, c, viewer, form)
+
+		notice = "account-deleted"
+		if viewer.Actor().Seeker {
+			notice = "left"
+		}
 	default:
 		return web.ErrNoRoute
 	}
 
 	if err != nil {
-		return s.renderProblem(c, employerSettingsPage, viewer, &form, trimFieldPrefix(err, "profile."),
-			func() (any, error) { return s.loadEmployerSettings(ctx, viewer, &form) })
+		return s.renderProblem(c, employerSettingsPage, viewer, &form, trimFieldPrefix(err, "profile."), func() (any, error) {
+			form.Problem = nameConfirmation(form.Problem, c.Params("section"))
+			return s.loadEmployerSettings(ctx, viewer, &form)
+		})
 	}
 
 	return redirect(c, path, notice)

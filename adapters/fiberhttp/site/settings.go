@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
@@ -23,6 +24,41 @@ type signInSettings struct {
 	SignInAddress, NewAddress string
 	HasTwoStep                bool
 	Devices                   []device
+}
+
+// confirmation is the field for the current password in a section of the settings.
+type confirmation struct {
+	ID, Error string
+	IsNeeded  bool
+}
+
+// Confirmation returns the field for the current password in the section.
+func (v signInSettings) Confirmation(section string) confirmation {
+	id := confirmationField + "." + section
+	message := v.Form.Problem.Text(id)
+
+	return confirmation{ID: id, Error: message, IsNeeded: !v.Confirmed || message != ""}
+}
+
+// confirmationField is the field of the current password in errors. The section of the password
+// has a field of this name.
+const confirmationField = "currentPassword"
+
+// nameConfirmation renames the field of the current password in a problem to that of the section
+// which was sent, because several sections have such a field.
+func nameConfirmation(problem *pages.Problem, section string) *pages.Problem {
+	if problem == nil || section == "password" {
+		return problem
+	}
+
+	fields := slices.Clone(problem.Fields)
+	for i := range fields {
+		if fields[i].Name == confirmationField {
+			fields[i].Name += "." + section
+		}
+	}
+
+	return &pages.Problem{Error: problem.WithFields(fields...), FormName: problem.FormName}
 }
 
 // device is a browser or program that is signed in.
