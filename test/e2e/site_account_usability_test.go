@@ -82,6 +82,36 @@ func TestSite_Settings_WrongPasswordBesideItsForm(t *testing.T) {
 	})
 }
 
+// TestSite_Account_LabelsAndInput checks that errors have the labels of their fields, that a
+// refused upload keeps the input, and that a document can stop being the default.
+func TestSite_Account_LabelsAndInput(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		browser := server.signedIn(t, server.seeker(t))
+
+		long := strings.Repeat("x", 201)
+		profile := browser.open("POST", "/account/profile", url.Values{"name": {"Niamh"}, "currentRole": {long}, "preferredLocation": {long}})
+		require.Equal(t, 400, profile.status)
+		require.Contains(t, profile.text, "Current role must have")
+		require.Contains(t, profile.text, "Where you want to work must have")
+		require.Contains(t, browser.open("POST", "/account/profile", url.Values{"salaryMin": {"a lot"}}).text, "Lowest pay a year must be")
+
+		const documents, box = "/account/documents", `name="isDefault" value="yes" checked`
+		require.NotContains(t, browser.postForm(documents, url.Values{"type": {"cv"}}, formFile{}).text, box)
+		require.Contains(t, browser.postForm(documents, url.Values{"type": {"cv"}, "isDefault": {"yes"}}, formFile{}).text, box)
+
+		added := browser.postForm(documents, url.Values{"type": {"cv"}, "isDefault": {"yes"}}, pdfFile("cv.pdf"))
+		page := browser.page(added.requireRedirect(t, documents))
+		require.Contains(t, page, "Remove default")
+
+		id := documentID.FindStringSubmatch(page)[1]
+		require.Contains(t, browser.page(documents+"/"+id), "Do not select it for new applications")
+
+		changed := browser.submit(documents+"/"+id+"/default", url.Values{"default": {"no"}})
+		require.Contains(t, changed.text, "Make default")
+		require.NotContains(t, changed.text, `<span class="badge good">Default</span>`)
+	})
+}
+
 // TestSite_Account_AppliedAndWithdrawn checks that saved jobs show an application, and that the
 // form to withdraw says what happens to an interview.
 func TestSite_Account_AppliedAndWithdrawn(t *testing.T) {

@@ -206,12 +206,13 @@ func (s *Site) myDocumentFile(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	)
 }
 
+// setDefaultDocument makes a document the default of its type, or removes it as the default.
 func (s *Site) setDefaultDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
 		return err
 	}
 
-	in := jobseeker.ChangeDocumentInput{IsDefault: new(true)}
+	in := jobseeker.ChangeDocumentInput{IsDefault: new(pages.FormOf(c).Value("default") != "no")}
 	if _, err := s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), c.Params("id"), in); err != nil {
 		return err
 	}
