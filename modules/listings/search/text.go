@@ -46,9 +46,7 @@ func AppendTokens(tokens []Token, text string) []Token {
 	return tokens
 }
 
-// scanner iterates over the tokens of a text. Most tokens are plain words of ASCII letters, for which it has a fast
-// path without allocations: next calls read, and read calls run. Other tokens consist of several runs of letters
-// or digits, which readJoined joins.
+// scanner iterates over the tokens of a text.
 type scanner struct {
 	text  string
 	lower string // as long as text, with ASCII letters in lower case
@@ -64,13 +62,11 @@ func (s *scanner) next() bool {
 	for i := s.end; i < len(s.text); {
 		switch c := s.text[i]; {
 		case c < utf8.RuneSelf && wordBytes[c], c >= utf8.RuneSelf && s.letterOrDigit(i) > 0:
-			s.read(i)
-
-			if s.word != "" {
+			if s.read(i); s.word != "" {
 				return true
 			}
 
-			i = s.end // it was a combining accent without a letter
+			i = s.end // a combining accent without a letter
 		case c == '&':
 			s.start = i
 			s.end = i + 1
@@ -107,15 +103,14 @@ func (s *scanner) read(i int) {
 	}
 }
 
-// mayBeCapitals is a quick check for setCapitals: it returns false for most words, which
-// begin with a small letter, or have one after a capital.
+// mayBeCapitals is a quick check for setCapitals: most words begin with a
+// small letter, or have one after a capital.
 func mayBeCapitals(surface string) bool {
-	beginsInCapitals := len(surface) > 1 && surface[0] < 'a' && surface[1] < 'a' // small letters come last in ASCII
-	return beginsInCapitals || surface[0] >= utf8.RuneSelf
+	return surface[0] < 'a' && len(surface) > 1 && surface[1] < 'a' || surface[0] >= utf8.RuneSelf
 }
 
-// mayJoin reports whether the word that ends at end may go on, as in "T&O". It is a quick
-// check that readJoined is not necessary for most words.
+// mayJoin reports whether the word that ends at end may go on. It is a quick
+// check for readJoined.
 func (s *scanner) mayJoin(end int) bool {
 	if end+1 >= len(s.text) {
 		return end < len(s.text) && (s.text[end] == '+' || s.text[end] == '.')
@@ -126,7 +121,7 @@ func (s *scanner) mayJoin(end int) bool {
 		return next >= utf8.RuneSelf || wordBytes[next] || s.text[end] == '.'
 	case ' ':
 		return next == '&' && end == s.start+1
-	case '+', '\xe2': // \xe2 is the first byte of ’
+	case '+', '\xe2':
 		return true
 	}
 
@@ -160,34 +155,51 @@ func (s *scanner) run(i int) (end int, plain bool) {
 	return i, plain
 }
 
-// readJoined reads a word that starts at i and may consist of several parts, with characters other than letters
-// and digits between them. The first part, which ends at s.end, is known. plain reports whether it is ASCII only.
+// readJoined reads a word that more than letters may belong to.
 func (s *scanner) readJoined(i int, plain bool) {
-	word := s.lower[i:s.end]
-	partStart := i
+	first := s.end
+	joined := false // the word differs from lower[i:end]
+	var b []byte
+	add := func(from, to int, between string) {
+		if !joined {
+			b = append(b, s.lower[i:first]...)
+			joined = true
+		}
 
-	for {
-		j := s.join(i, partStart, s.end)
-		if j.next == 0 { // the word ends
+		b = append(b, between...)
+		b = append(b, s.lower[from:to]...)
+	}
+
+	for from := i; ; {
+		j := s.join(i, from, s.end)
+		if j.next == 0 {
 			break
 		}
 
-		word += j.between
-		partStart, s.end = j.next, j.next
+		end := j.next
+		if j.more {
+			var p bool
+			end, p = s.run(j.next)
+			plain = plain && p
 
+			add(j.next, end, j.between)
+		} else {
+			add(0, 0, j.between)
+		}
+
+		from, s.end = j.next, end
 		if !j.more {
 			break
 		}
-
-		partEnd, isPartPlain := s.run(partStart)
-		word += s.lower[partStart:partEnd]
-		plain = plain && isPartPlain
-		s.end = partEnd
 	}
 
-	s.word = word
+	s.word = s.lower[i:s.end]
+	if joined {
+		s.word = string(b)
+	}
+
 	if !plain {
-		s.word = Fold(word)
+		s.word = Fold(s.word)
 	}
 }
 
@@ -198,7 +210,7 @@ type join struct {
 	more    bool   // letters or digits follow at next
 }
 
-// join decides whether the word that starts at word, and whose last part so far is
+// join decides whether the word that starts at word, and whose last part is
 // text[from:end], continues.
 func (s *scanner) join(word, from, end int) join {
 	if end >= len(s.text) {
@@ -212,8 +224,8 @@ func (s *scanner) join(word, from, end int) join {
 	case '.':
 		return s.joinPoint(word, part, end)
 	case ',':
-		if next, _ := s.run(end + 1); next == end+1+3 && digits(part) && digits(s.lower[end+1:next]) {
-			return join{next: end + 1, more: true} // 45,000: three digits follow
+		if next, _ := s.run(end + 1); next == end+4 && digits(part) && digits(s.lower[end+1:next]) {
+			return join{next: end + 1, more: true} // 45,000
 		}
 	case '&':
 		if next, _ := s.run(end + 1); len(part) <= 2 && next > end+1 && next <= end+3 && !digits(part) {
@@ -242,24 +254,24 @@ func (s *scanner) join(word, from, end int) join {
 
 // joinApostrophe drops a possessive s and the apostrophe of O'Neill.
 func (s *scanner) joinApostrophe(end int) join {
-	start := end + 1 // of what follows the apostrophe
+	n := 1
 	if s.text[end] != '\'' {
 		if !strings.HasPrefix(s.text[end:], "’") {
 			return join{}
 		}
 
-		start = end + len("’")
+		n = len("’")
 	}
 
-	next, _ := s.run(start)
+	next, _ := s.run(end + n)
 	switch {
-	case next == start: // nothing follows
+	case next == end+n:
 		return join{}
-	case s.lower[start:next] == "s":
+	case s.lower[end+n:next] == "s":
 		return join{next: next}
 	}
 
-	return join{next: start, more: true}
+	return join{next: end + n, more: true}
 }
 
 // joinPoint joins decimals (37.5) and the letters of abbreviations (R.D.,
@@ -313,7 +325,7 @@ func (s *scanner) loneAmpersand(i int) bool {
 	return end == i+4 && !digits(s.lower[i+3:end])
 }
 
-// setCapitals sets capitals, which is true for an abbreviation, and drops the s of a plural such as GPs.
+// setCapitals sets capitals, and drops the s of a plural such as GPs.
 func (s *scanner) setCapitals() {
 	letters, upper := 0, 0
 
@@ -330,7 +342,7 @@ func (s *scanner) setCapitals() {
 
 	plural := upper >= 2 && upper == letters-1 && surface[len(surface)-1] == 's'
 
-	possessive := plural && len(surface) > len(s.word) // its s has been dropped already
+	possessive := plural && len(surface) > len(s.word)
 	if plural && !possessive {
 		s.word = s.word[:len(s.word)-1]
 	}
