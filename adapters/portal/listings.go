@@ -22,7 +22,7 @@ func listingRoutes(s adapters.Services) []web.Route {
 	return slices.Concat(publicListingRoutes(s.Listings), ownedListingRoutes(s.Listings, s), employerJobRoutes(s.Listings))
 }
 
-// publicListingRoutes returns the routes with which everybody searches and reads listings.
+// publicListingRoutes returns the routes that search and read listings without an account.
 func publicListingRoutes(s *listings.Service) []web.Route {
 	const tag = "Public job listings"
 

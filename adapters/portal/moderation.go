@@ -113,7 +113,7 @@ type moderatedJob struct {
 	Status         listings.Status `json:"status"`
 	// Hidden is true for a job that a moderator has taken down, or that is held.
 	Hidden bool `json:"hidden"`
-	// Public is true if everybody can see the job: it is active, not expired, and not hidden.
+	// Public is true if the job is visible without an account: it is active, not expired, and not hidden.
 	Public    bool      `json:"public"`
 	CreatedAt time.Time `json:"createdAt"`
 }

@@ -76,7 +76,8 @@ type step struct {
 // exclusive, and has the number part. Among equal covers, it takes the one whose last form is the longest, since
 // English compounds end in their head.
 func (a *annotator) cover(p *phrases, from, to, part int) {
-	// best has, for each number of words, the cheapest way to cover so many words. No way is known at first.
+	// steps has, for each number of words, the last step of the cheapest cover of that many words. At first no
+	// cover is known, and each costs more than words without a form.
 	tooMuch := unknownCost * float64(to-from+1)
 
 	a.steps = append(a.steps[:0], step{})

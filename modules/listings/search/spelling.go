@@ -261,7 +261,7 @@ func (s *Spelling) completions(prefix string) iter.Seq2[string, int] {
 }
 
 // nearest returns the closest known word and its distance, of equally close ones the likeliest. It returns "" if
-// none has at most so many edits.
+// every known word has more edits than the maximum.
 //
 // Users mistype the first letter less often than the others. A word with two edits must therefore have the same
 // first letter. It is preferred with the same last letter, too, as is the correction of a finished word.
