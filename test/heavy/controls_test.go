@@ -295,28 +295,21 @@ func (b *testRunner) test(t *testing.T, flags, pkg string, tests []string) strin
 	return string(out)
 }
 
-// pattern returns the -run pattern that selects the tests.
+// pattern returns the -run pattern that selects the tests with all their
+// subtests. Levels are not merged: a test of four levels would then also
+// restrict the subtests of a test of two.
 func pattern(tests []string) string {
-	var levels [][]string
-	for _, test := range tests {
-		for i, part := range strings.Split(underscored(test), "/") {
-			if i == len(levels) {
-				levels = append(levels, nil)
-			}
-
-			part = regexp.QuoteMeta(part)
-			if !slices.Contains(levels[i], part) {
-				levels[i] = append(levels[i], part)
-			}
+	alternatives := make([]string, len(tests))
+	for i, test := range tests {
+		levels := strings.Split(underscored(test), "/")
+		for j, level := range levels {
+			levels[j] = "^" + regexp.QuoteMeta(level) + "$"
 		}
+
+		alternatives[i] = strings.Join(levels, "/")
 	}
 
-	parts := make([]string, len(levels))
-	for i, names := range levels {
-		parts[i] = "^(" + strings.Join(names, "|") + ")$"
-	}
-
-	return strings.Join(parts, "/")
+	return strings.Join(alternatives, "|")
 }
 
 // buildFlags writes the files without the controls and returns the flags of go
