@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// EmailChange is a requested address, which the account gets when it is confirmed.
+// EmailChange is a requested address. The account gets it when the user confirms it by a mailed link.
 type EmailChange struct {
 	Email       string
 	RequestedAt time.Time
@@ -28,12 +28,14 @@ func (c EmailChange) isOpen(now time.Time) bool {
 	return now.Before(c.RequestedAt.Add(purposeLife[ForVerification]))
 }
 
-// EmailHistory contains the addresses of an account besides the current one.
+// EmailHistory contains the addresses of an account besides the current one: the requested one, and
+// the former ones that can still be restored.
 type EmailHistory struct {
 	UserID string
 	// Requested is the address that is not yet confirmed, or nil.
 	Requested *EmailChange
-	// Undos are the former addresses, in the order of the changes.
+	// Undos are the former addresses, in the order of the changes. A former address can be restored
+	// for 24 hours by a link in the old mailbox.
 	Undos []EmailUndo
 }
 
@@ -48,15 +50,16 @@ func (h *EmailHistory) findUndo(changedAt time.Time) (undo EmailUndo, exists boo
 	return EmailUndo{}, false
 }
 
-// recordChange records that the address with nextKey has replaced the former address. If the
-// user returns to an address that can be restored, that undoes the changes since, and the
-// former address cannot be restored.
-func (h *EmailHistory) recordChange(former EmailUndo, nextKey string) {
+// recordChange records that the address with the key newKey has replaced the former address.
+//
+// If the new address is a former one that can still be restored, the change undoes all changes since
+// then. Their former addresses cannot be restored any more, nor can the argument former.
+func (h *EmailHistory) recordChange(former EmailUndo, newKey string) {
 	h.Requested = nil
 	for _, u := range h.Undos {
 		canBeRestored := former.ChangedAt.Before(u.ExpiresAt)
-		if u.Key == nextKey && canBeRestored {
-			h.revert(u.ChangedAt)
+		if u.Key == newKey && canBeRestored {
+			h.deleteUndosSince(u.ChangedAt)
 			return
 		}
 	}
@@ -64,13 +67,13 @@ func (h *EmailHistory) recordChange(former EmailUndo, nextKey string) {
 	h.Undos = append(h.Undos, former)
 }
 
-// revert deletes the former addresses that were replaced at the time or later.
-func (h *EmailHistory) revert(since time.Time) {
+// deleteUndosSince deletes the former addresses that were replaced at the time or later.
+func (h *EmailHistory) deleteUndosSince(since time.Time) {
 	h.Undos = slices.DeleteFunc(h.Undos, func(u EmailUndo) bool { return !u.ChangedAt.Before(since) })
 }
 
-// changesPerAccount limits the e-mails that an account can cause, and the attempts to find out
-// which addresses are registered.
+// changesPerAccount limits the requests of an account for another address. Each sends e-mails, and
+// its result reveals whether the address is registered.
 var changesPerAccount = limit.Rule{Name: "change-email", Max: 5, Per: time.Hour}
 
 // Rename changes the name of the account.
@@ -96,7 +99,8 @@ func (s *Service) Rename(ctx context.Context, userID, name string) error {
 // ChangeEmail requests another address. The account keeps its current address until VerifyEmail
 // confirms the requested one. A later request replaces an earlier one, and a request for the
 // current address cancels it. ChangeEmail fails with ErrEmailTaken if another account has the
-// address. The caller must be confirmed, unless the address is the current or requested one.
+// address. The caller must be confirmed (must have entered their password within the last minutes),
+// unless the address is the current or requested one.
 func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email string) error {
 	if err := cmp.Or(actor.RequireUser(), valid.Value("email", email, "required,email")); err != nil {
 		return err
@@ -110,7 +114,8 @@ func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email strin
 		return err
 	}
 
-	if s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email) {
+	// A request for the current address cancels an earlier request.
+	if s.isSameMailbox(u.Email, email) {
 		isCurrent, err := s.cancelChangeTo(ctx, userID, email)
 		if err != nil || isCurrent {
 			return err
@@ -119,9 +124,10 @@ func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email strin
 		// The current address was changed concurrently, so this one has to be requested.
 	}
 
+	// A form that is submitted twice causes one e-mail.
 	pending, err := s.PendingEmail(ctx, userID)
 	if err != nil || pending == email {
-		return err // a form that is submitted twice causes one e-mail
+		return err
 	}
 
 	if err := actor.RequireConfirmed(s.Clock.Now()); err != nil {
@@ -132,7 +138,7 @@ func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email strin
 		return err
 	}
 
-	// Called after the limit, because the result reveals whether the address is registered.
+	// Check the address only within the limit: the result reveals whether the address is registered.
 	if _, err := s.requireFree(ctx, email); err != nil {
 		return err
 	}
@@ -150,12 +156,17 @@ func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email strin
 			return err
 		}
 
-		return s.auditUser(ctx, userID, audit.EmailChangeRequested, userID, event.EmailChangeRequested{UserID: userID, RequestedAt: now})
+		requested := event.EmailChangeRequested{UserID: userID, RequestedAt: now}
+
+		return s.auditUser(ctx, userID, audit.EmailChangeRequested, userID, requested)
 	})
 }
 
-// lockEmailHistory returns the history of the account, which is not changed or deleted
-// by others until the end of the transaction. It fails with ErrUserNotFound.
+// isSameMailbox reports whether two addresses are spellings of the same one.
+func (s *Service) isSameMailbox(a, b string) bool { return s.Mailboxes.Key(a) == s.Mailboxes.Key(b) }
+
+// lockEmailHistory locks the account until the end of the transaction, so that no other transaction
+// changes or deletes its history, and returns the history. It fails with ErrUserNotFound.
 func (s *Service) lockEmailHistory(ctx context.Context, userID string) (EmailHistory, error) {
 	if _, err := s.Users.GetForUpdate(ctx, userID); err != nil {
 		return EmailHistory{}, err
@@ -173,7 +184,7 @@ func (s *Service) cancelChangeTo(ctx context.Context, userID, email string) (isC
 			return err
 		}
 
-		isCurrent = s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email)
+		isCurrent = s.isSameMailbox(u.Email, email)
 		if !isCurrent {
 			return nil
 		}
@@ -197,7 +208,7 @@ func (s *Service) cancelChange(ctx context.Context, userID string) error {
 	return s.EmailChanges.Upsert(ctx, h)
 }
 
-// PendingEmail returns the requested address that is not yet confirmed, or "".
+// PendingEmail returns the requested address that can still be confirmed, or "" if there is none.
 func (s *Service) PendingEmail(ctx context.Context, userID string) (string, error) {
 	h, err := s.EmailChanges.Get(ctx, userID)
 	if err != nil || h.Requested == nil || !h.Requested.isOpen(s.Clock.Now()) {
@@ -210,30 +221,30 @@ func (s *Service) PendingEmail(ctx context.Context, userID string) (string, erro
 // confirmChange replaces the address of the account with the confirmed one, if that was
 // requested last. An invited user with the address is merged into the account. The caller has
 // locked the account.
-func (s *Service) confirmChange(ctx context.Context, user *User, email string, now time.Time) error {
-	h, err := s.EmailChanges.Get(ctx, user.ID)
+func (s *Service) confirmChange(ctx context.Context, user *User, confirmed string, now time.Time) error {
+	history, err := s.EmailChanges.Get(ctx, user.ID)
 	if err != nil {
 		return err
 	}
 
-	c := h.Requested
-	if c == nil || !c.isOpen(now) {
+	requested := history.Requested
+	if requested == nil || !requested.isOpen(now) {
 		return errBadToken
 	}
 
 	// A link for an address that was requested before the last one is not valid any more.
-	isLastRequested := LowerCaseKey(c.Email) == LowerCaseKey(email)
+	isLastRequested := LowerCaseKey(requested.Email) == LowerCaseKey(confirmed)
 	if !isLastRequested {
 		return errBadToken
 	}
 
-	// Replace the address, which can be undone from the old mailbox.
-	if err := s.claimAddress(ctx, user, email); err != nil {
+	// Replace the address.
+	if err := s.claimAddress(ctx, user, confirmed); err != nil {
 		return err
 	}
 
 	former := EmailUndo{Email: user.Email, Key: user.EmailKey(), ChangedAt: now, ExpiresAt: now.Add(undoLife)}
-	user.Move(c.Email, s.Mailboxes.Key(c.Email), now)
+	user.Move(requested.Email, s.Mailboxes.Key(requested.Email), now)
 
 	if err := s.Users.Update(ctx, user); err != nil {
 		return err
@@ -243,17 +254,19 @@ func (s *Service) confirmChange(ctx context.Context, user *User, email string, n
 		return err
 	}
 
-	h.recordChange(former, user.EmailKey())
+	// Record the change, so that it can be undone from the old mailbox.
+	history.recordChange(former, user.EmailKey())
 
-	if err := s.EmailChanges.Upsert(ctx, h); err != nil {
+	if err := s.EmailChanges.Upsert(ctx, history); err != nil {
 		return err
 	}
 
-	if err := s.auditUser(ctx, user.ID, audit.EmailChanged, user.ID, event.EmailChanged{UserID: user.ID, ChangedAt: now}); err != nil {
+	changed := event.EmailChanged{UserID: user.ID, ChangedAt: now}
+	if err := s.auditUser(ctx, user.ID, audit.EmailChanged, user.ID, changed); err != nil {
 		return err
 	}
 
-	// Links in the old mailbox no longer give access to this account.
+	// Reset links in the old mailbox no longer give access to this account.
 	return s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForReset}, now)
 }
 
@@ -263,12 +276,13 @@ func (s *Service) revokeTokens(ctx context.Context, userID string, f MailTokenFi
 	return err
 }
 
-// claimAddress makes the address available to the account. An invited user with the address is
-// merged into the account. If another account has the address, it fails with ErrEmailTaken.
+// claimAddress makes the address available to the account. If an invited user has the address, the
+// user's invitations are moved to the account. If another account has the address, it fails with
+// ErrEmailTaken.
 func (s *Service) claimAddress(ctx context.Context, u *User, email string) error {
 	holder, err := s.findByEmail(ctx, email)
 	if err != nil {
-		return fault.IfNotFound(err, nil)
+		return fault.IfNotFound(err, nil) // no user has the address
 	}
 
 	if holder.ID == u.ID {
@@ -287,16 +301,16 @@ func (s *Service) claimAddress(ctx context.Context, u *User, email string) error
 // can confirm.
 func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChangeRequested) error {
 	user, err := s.recipient(ctx, e.UserID)
-	if err != nil || user.ID == "" {
+	if err != nil || user.ID == "" { // the account was deleted
 		return err
 	}
 
-	h, err := s.EmailChanges.Get(ctx, user.ID)
+	history, err := s.EmailChanges.Get(ctx, user.ID)
 	if err != nil {
 		return err
 	}
 
-	requested := h.Requested
+	requested := history.Requested
 	if requested == nil || !requested.RequestedAt.Equal(e.RequestedAt) {
 		return nil // the request was confirmed, cancelled or replaced
 	}
@@ -304,7 +318,8 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	id := user.ID + "-" + encodeTime(e.RequestedAt)
 	err = s.warnOfChange(ctx, user, "email-change-"+id, e.RequestedAt)
 
-	// The current address may not accept e-mail any more: that may be why it is changed.
+	// If the current address refuses e-mail permanently, the link is sent nevertheless. The refusal
+	// may be the reason for the change.
 	if err != nil && !task.IsPermanent(err) {
 		return err
 	}
@@ -312,12 +327,15 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	recipient := user
 	recipient.Email = requested.Email
 
-	return s.sendVerification(ctx, recipient, "confirm-email-"+id, "Please confirm your new e-mail address",
-		"This is to be the e-mail address of your account on locum. Please confirm that it is yours.",
-		"If you did not ask for this, you need not do anything.")
+	return s.sendVerification(ctx, recipient, verificationMail{
+		id:      "confirm-email-" + id,
+		subject: "Please confirm your new e-mail address",
+		first:   "This is to be the e-mail address of your account on locum. Please confirm that it is yours.",
+		last:    "If you did not ask for this, you need not do anything.",
+	})
 }
 
-// warnOfChange sends a warning to the current address: another one was requested.
+// warnOfChange warns the owner of the current address that another one was requested.
 func (s *Service) warnOfChange(ctx context.Context, u User, messageID string, requestedAt time.Time) error {
 	return s.send(
 		ctx,

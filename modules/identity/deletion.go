@@ -17,9 +17,10 @@ import (
 // closedName replaces the name of a closed organization if it is the name of its last admin.
 const closedName = "Closed organization"
 
-// DeleteAccount deletes the caller's account. It deletes the personal data of this module at
-// once; other modules delete theirs when they handle the event. An organization without another
-// admin is closed. The caller must be confirmed.
+// DeleteAccount deletes the account of a jobseeker. It deletes the personal data of this module at
+// once; other modules delete theirs when they handle the event AccountDeleted. An organization
+// without another admin is closed. The caller must be confirmed: they must have entered their
+// password a short time ago.
 func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireSeeker(); err != nil {
 		return err
@@ -28,19 +29,23 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 	return s.deleteAccount(ctx, a)
 }
 
-// leaveOrganization ends the caller's membership and sessions. The account stays.
-func (s *Service) leaveOrganization(ctx context.Context, a auth.Actor) error {
-	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
+// DeleteEmployerAccount deletes the account of an employer, as DeleteAccount does. For a jobseeker
+// who has joined an organization, it deletes only the membership and ends the sessions.
+func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error {
+	if err := a.RequireEmployer(); err != nil {
 		return err
 	}
 
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		user, err := s.getCaller(ctx, a.UserID)
-		if err != nil {
-			return err
-		}
+	if a.Seeker {
+		return s.leaveOrganization(ctx, a)
+	}
 
-		now := s.Clock.Now()
+	return s.deleteAccount(ctx, a)
+}
+
+// leaveOrganization ends the caller's membership and sessions. The account stays.
+func (s *Service) leaveOrganization(ctx context.Context, a auth.Actor) error {
+	return s.changeConfirmed(ctx, a, func(ctx context.Context, user User, now time.Time) error {
 		if err := s.endMembership(ctx, user, now); err != nil {
 			return err
 		}
@@ -51,22 +56,12 @@ func (s *Service) leaveOrganization(ctx context.Context, a auth.Actor) error {
 
 // deleteAccount ends the caller's membership and deletes the account.
 func (s *Service) deleteAccount(ctx context.Context, a auth.Actor) error {
-	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
-		return err
-	}
-
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		user, err := s.getCaller(ctx, a.UserID)
-		if err != nil {
-			return err
-		}
-
+	return s.changeConfirmed(ctx, a, func(ctx context.Context, user User, now time.Time) error {
 		// Record the deletion while the membership still relates it to the organization.
 		if err := s.Audit.Record(ctx, audit.By(a, audit.AccountDeleted, user.ID)); err != nil {
 			return err
 		}
 
-		now := s.Clock.Now()
 		if err := s.endMembership(ctx, user, now); err != nil {
 			return err
 		}
@@ -89,44 +84,52 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor) error {
 	})
 }
 
-// recordTwice records the event now, and adds a task of the kind that records it again after
-// maxRequestDuration. The second event is for rows that depend on the earlier state and that
-// requests in progress may still store.
-func (s *Service) recordTwice(ctx context.Context, kind, key string, e event.Event, now time.Time) error {
-	again := task.New(kind, task.Events, kind+"/"+key, e)
+// changeConfirmed calls change with the caller's account, in a transaction. It refuses a caller who
+// has not entered their password within the last minutes.
+func (s *Service) changeConfirmed(
+	ctx context.Context,
+	a auth.Actor,
+	change func(ctx context.Context, user User, now time.Time) error,
+) error {
+	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
+		return err
+	}
 
-	again.RunAt = now.Add(maxRequestDuration)
-	if err := s.Tasks.Add(ctx, again); err != nil {
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		user, err := s.getCaller(ctx, a.UserID)
+		if err != nil {
+			return err
+		}
+
+		return change(ctx, user, s.Clock.Now())
+	})
+}
+
+// recordTwice records the event now, and adds a task of the kind that records it again after
+// maxRequestDuration. The key identifies the event within its kind. A request that began before this
+// transaction may still store rows from the earlier state, for example a copy of an old name. The
+// handlers of the second event change or delete such rows.
+func (s *Service) recordTwice(ctx context.Context, kind, key string, e event.Event, now time.Time) error {
+	repetition := task.New(kind, task.Events, kind+"/"+key, e)
+
+	repetition.RunAt = now.Add(maxRequestDuration)
+	if err := s.Tasks.Add(ctx, repetition); err != nil {
 		return err
 	}
 
 	return s.Events.Record(ctx, e)
 }
 
-// DeleteEmployerAccount deletes the account of an employer. For a jobseeker who has joined an
-// organization, it deletes only the membership and ends the sessions.
-func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error {
-	if err := a.RequireEmployer(); err != nil {
-		return err
-	}
-
-	if a.Seeker {
-		return s.leaveOrganization(ctx, a)
-	}
-
-	return s.deleteAccount(ctx, a)
-}
-
-// endMembership ends the user's membership. The organization is closed if it has no other
-// admin.
+// endMembership ends the user's membership, if there is one. The organization is closed if it has no
+// other admin.
 func (s *Service) endMembership(ctx context.Context, u User, now time.Time) error {
 	m, err := s.removeMembership(ctx, u.ID)
 	if !errors.Is(err, ErrLastAdmin) {
 		return err
 	}
 
-	// closeOrganization changes the accounts of members. This account is deleted, so its
-	// membership must be deleted before.
+	// closeOrganization updates the accounts of all members, but deleteAccount updates this one
+	// itself. So its membership must be deleted before.
 	if err := s.Members.Delete(ctx, m.OrganizationID, []string{u.ID}); err != nil {
 		return err
 	}
@@ -135,7 +138,8 @@ func (s *Service) endMembership(ctx context.Context, u User, now time.Time) erro
 }
 
 // removeMembership deletes the user's active membership and returns it, or nil if there is
-// none. If the organization has no other admin, it returns the membership with ErrLastAdmin.
+// none. If the organization has no other admin, it deletes nothing and returns the membership with
+// ErrLastAdmin.
 func (s *Service) removeMembership(ctx context.Context, userID string) (*Membership, error) {
 	m, err := s.Members.GetByUser(ctx, userID)
 	if err != nil || m == nil {
@@ -171,6 +175,7 @@ func (s *Service) removeMembership(ctx context.Context, userID string) (*Members
 // closeOrganization closes an organization whose last admin leaves, because no user could add
 // members any more. Applicants still see its name, unless it is the name of the admin.
 func (s *Service) closeOrganization(ctx context.Context, organizationID string, lastAdmin User, now time.Time) error {
+	// Remove the first members until none are left.
 	for hasNext := true; hasNext; {
 		team, err := s.Members.List(ctx, organizationID, MemberFilter{}, page.After("", removalBatch))
 		if err != nil {
@@ -189,10 +194,11 @@ func (s *Service) closeOrganization(ctx context.Context, organizationID string, 
 		return err
 	}
 
-	if o.Name == lastAdmin.Name {
+	isPersonalName := o.Name == lastAdmin.Name
+	if isPersonalName {
 		name := closedName
 
-		const isCounted = true // the closing of an organization is not limited
+		const isCounted = true // the limit of renamings does not apply
 		if err := s.updateOrganization(ctx, &o, OrganizationInput{Name: &name}, isCounted, now); err != nil {
 			return err
 		}
@@ -214,9 +220,9 @@ func (s *Service) closeOrganization(ctx context.Context, organizationID string, 
 // removalBatch is the number of members that are removed in one batch.
 const removalBatch = 500
 
-// removeMembers deletes memberships, and invitations with their mail tokens. It ends the
-// sessions of active members. Accounts that were created by accepting an invitation become
-// accounts of jobseekers.
+// removeMembers removes members and invited users from the organization. It deletes memberships, and
+// invitations with their mail tokens. It ends the sessions of active members. Accounts that were
+// created by accepting an invitation become accounts of jobseekers.
 func (s *Service) removeMembers(ctx context.Context, organizationID string, members []Member, now time.Time) error {
 	if len(members) == 0 {
 		return nil
@@ -247,7 +253,7 @@ func (s *Service) removeMembers(ctx context.Context, organizationID string, memb
 	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) })
 
 	for _, u := range users {
-		// An account that was registered as one of an employer stays one.
+		// A user who registered as an employer remains an employer.
 		wasCreatedByInvitation := u.Kind == KindEmployer && !u.Registered
 		if !wasCreatedByInvitation {
 			continue
@@ -263,7 +269,7 @@ func (s *Service) removeMembers(ctx context.Context, organizationID string, memb
 }
 
 const (
-	// kindErase is the kind of the task that repeats the deletion of an account; see recordTwice.
+	// kindErase is the kind of the task that repeats the deletion of personal data; see recordTwice.
 	kindErase = "identity.erase-stragglers"
 	// maxRequestDuration is longer than any request takes.
 	maxRequestDuration = time.Minute

@@ -17,19 +17,22 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// The limits of reset links, per mailbox and per client.
-var (
-	resetsPerMailbox = limit.Rule{Name: "forgot-password", Max: 3, Per: time.Hour}
-	resetsPerClient  = limit.Rule{Name: "forgot-password.client", Max: 20, Per: time.Hour}
-)
+// linkLimits limit the requests for mailed links.
+type linkLimits struct{ perMailbox, perClient limit.Rule }
 
-// resetResponseTime is the response time of ForgotPassword and RequestVerification. It is
+// resetLimits limit the links that set a new password.
+var resetLimits = linkLimits{
+	perMailbox: limit.Rule{Name: "forgot-password", Max: 3, Per: time.Hour},
+	perClient:  limit.Rule{Name: "forgot-password.client", Max: 20, Per: time.Hour},
+}
+
+// linkResponseTime is the response time of ForgotPassword and RequestVerification. It is
 // longer than the work for an address with an account, so that the response time does not
 // reveal whether there is one.
-const resetResponseTime = 200 * time.Millisecond
+const linkResponseTime = 200 * time.Millisecond
 
-// errBadToken is returned for a mailed token that is unknown, used, expired or for another
-// purpose. It does not disclose which.
+// errBadToken is returned for the token of a mailed link if the token is unknown, used, expired or
+// for another purpose. It does not disclose which.
 var errBadToken = fault.InvalidField("token", "is not valid or has expired")
 
 // ForgotPasswordInput contains the address of an account.
@@ -45,29 +48,31 @@ func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, fr
 		return err
 	}
 
-	return s.requestLink(ctx, in.Email, from, resetsPerClient, resetsPerMailbox, func(u User) event.Event {
+	return s.requestLink(ctx, in.Email, from, resetLimits, func(u User) event.Event {
 		return event.PasswordResetRequested{UserID: u.ID, RequestedAt: s.Clock.Now()}
 	})
 }
 
-// requestLink records a request for a mailed link within the limits. It takes the same time for
-// every address, so that it does not disclose which addresses have an account.
+// requestLink records a client's request for a link to the address, within the limits. It takes
+// linkResponseTime for every address. See recordRequest for newEvent.
 func (s *Service) requestLink(
 	ctx context.Context,
 	address string,
 	from Client,
-	perClient, perMailbox limit.Rule,
+	limits linkLimits,
 	newEvent func(User) event.Event,
 ) error {
-	email, _ := text.ParseEmail(address)
-	response := time.After(resetResponseTime)
+	response := time.After(linkResponseTime)
+
+	email, _ := text.ParseEmail(address)         // validated by the caller
 	client := audit.Prefix(from.Address, 32, 64) // one IPv4 address, or an IPv6 network of the size /64
-	limits := []limitKey{
-		{rule: perClient, key: client},
-		{rule: perMailbox, key: s.Mailboxes.Key(email)},
+	counted := []limitKey{
+		{rule: limits.perClient, key: client},
+		{rule: limits.perMailbox, key: s.Mailboxes.Key(email)},
 	}
 
-	err := s.recordRequest(ctx, email, limits, newEvent)
+	err := s.recordRequest(ctx, email, counted, newEvent)
+
 	select {
 	case <-response:
 	case <-ctx.Done():
@@ -76,12 +81,13 @@ func (s *Service) requestLink(
 	return err
 }
 
-// recordRequest records an event about the active account with the address, for which an
-// event handler sends an e-mail. It does nothing if there is no such account, newEvent returns
-// nil, or a limit is exceeded.
+// recordRequest records the event that newEvent returns for the active account with the address. An
+// event handler then sends the e-mail. It does nothing if there is no such account, newEvent
+// returns nil, or a limit is exceeded.
 func (s *Service) recordRequest(ctx context.Context, email string, limits []limitKey, newEvent func(User) event.Event) error {
-	for _, n := range limits {
-		if d, err := s.Limiter.Take(ctx, n.rule, n.key); err != nil || !d.Allowed {
+	for _, l := range limits {
+		decision, err := s.Limiter.Take(ctx, l.rule, l.key)
+		if err != nil || !decision.Allowed {
 			return err
 		}
 	}
@@ -106,14 +112,14 @@ type ResetPasswordInput struct {
 }
 
 // ResetPassword sets a new password, ends all sessions of the account and signs out its
-// programs. If the address was never verified before, someone else may have registered the
-// account, so that its second factor is removed too.
+// programs (API keys, OAuth grants, webhooks). If the address was not verified before, someone
+// else may have registered the account, so that its second factor is removed too.
 func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
 
-	t, err := s.findMailToken(ctx, in.Token, ForReset)
+	token, err := s.findMailToken(ctx, in.Token, ForReset)
 	if err != nil {
 		return err
 	}
@@ -123,8 +129,8 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 		return err
 	}
 
-	return s.redeem(ctx, t, func(ctx context.Context, user *User, now time.Time) error {
-		if LowerCaseKey(user.Email) != LowerCaseKey(t.Email) {
+	return s.redeem(ctx, token, func(ctx context.Context, user *User, now time.Time) error {
+		if LowerCaseKey(user.Email) != LowerCaseKey(token.Email) {
 			return errBadToken // the address of the account was changed after the request
 		}
 
@@ -135,11 +141,16 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 			return err
 		}
 
-		if err := s.setPassword(ctx, user, hash, "", true, now); err != nil || wasVerified {
+		change := passwordChange{hash: hash, keptSession: noSession, signOutPrograms: true}
+		if err := s.setPassword(ctx, user, change, now); err != nil {
 			return err
 		}
 
-		return s.removeSecondFactor(ctx, user.ID, time.Time{}, now)
+		if wasVerified {
+			return nil // the second factor is the owner's
+		}
+
+		return s.removeSecondFactor(ctx, user.ID, enabledAnyTime, now)
 	})
 }
 
@@ -174,7 +185,8 @@ func (s *Service) ChangePassword(ctx context.Context, actor auth.Actor, in Chang
 			return err
 		}
 
-		if u.PasswordHash != checked.PasswordHash { // the password was changed concurrently
+		wasChangedConcurrently := u.PasswordHash != checked.PasswordHash
+		if wasChangedConcurrently {
 			return fault.InvalidField("currentPassword", "is not right")
 		}
 
@@ -182,19 +194,21 @@ func (s *Service) ChangePassword(ctx context.Context, actor auth.Actor, in Chang
 			return err
 		}
 
-		return s.setPassword(ctx, &u, hash, actor.SessionID, in.SignOutPrograms, s.Clock.Now())
+		change := passwordChange{hash: hash, keptSession: actor.SessionID, signOutPrograms: in.SignOutPrograms}
+
+		return s.setPassword(ctx, &u, change, s.Clock.Now())
 	})
 }
 
-// checkOwnPassword checks the password of the caller's account. It counts failures like failed
-// sign-ins, so that a stolen access token does not help to guess the password.
+// checkOwnPassword checks the password of the caller's account and returns the account. It counts
+// failures like failed sign-ins, so that a stolen access token does not help to guess the password.
 func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password string, from Client) (User, error) {
 	u, err := s.getCaller(ctx, a.UserID)
 	if err != nil {
 		return User{}, err
 	}
 
-	u, _, err = s.checkPassword(ctx, u.Email, password, from)
+	u, _, err = s.checkPassword(ctx, u.Email, password, from) // only a sign-in stores the renewed hash
 	if errors.Is(err, ErrBadCredentials) {
 		err = fault.InvalidField("currentPassword", "is not right")
 	}
@@ -202,9 +216,9 @@ func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password s
 	return u, err
 }
 
-// Confirm checks the password and returns the caller as confirmed now, for sensitive
-// operations. If the password is empty, it returns the caller unchanged; the operations refuse a
-// caller who is not confirmed.
+// Confirm checks the password and returns the caller as confirmed now. Sensitive operations refuse a
+// caller who has not entered the password within the last minutes. If the password is empty, Confirm
+// returns the caller unchanged.
 func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword string, from Client) (auth.Actor, error) {
 	if err := a.RequireUser(); err != nil {
 		return auth.Actor{}, err
@@ -223,23 +237,25 @@ func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword str
 	return a, nil
 }
 
-// setPassword stores the password hash and revokes all access that someone with the old
-// password may have gained: sessions except keptSession, reset links, a requested change of the
-// address and, if signOutPrograms is set, the access of programs.
-func (s *Service) setPassword(
-	ctx context.Context,
-	user *User,
-	hash, keptSession string,
-	signOutPrograms bool,
-	now time.Time,
-) error {
-	user.SetPassword(hash, now)
+// passwordChange is a new password and the access that remains after the change.
+type passwordChange struct {
+	hash        string // of the new password
+	keptSession string // the session that is not ended, or noSession
+	// signOutPrograms revokes the access of programs, too.
+	signOutPrograms bool
+}
+
+// setPassword stores the new password and revokes all access that someone with the old password
+// may have gained: sessions except keptSession, reset links, a requested change of the address and,
+// if signOutPrograms is set, the access of programs.
+func (s *Service) setPassword(ctx context.Context, user *User, change passwordChange, now time.Time) error {
+	user.SetPassword(change.hash, now)
 
 	if err := s.Users.Update(ctx, user); err != nil {
 		return err
 	}
 
-	if err := s.Sessions.EndByUsers(ctx, []string{user.ID}, keptSession, now); err != nil {
+	if err := s.Sessions.EndByUsers(ctx, []string{user.ID}, change.keptSession, now); err != nil {
 		return err
 	}
 
@@ -252,9 +268,10 @@ func (s *Service) setPassword(
 	}
 
 	var signedOut []Program
-	if signOutPrograms {
-		// The account was updated before, so that a concurrent creation of a program, which
-		// locks the account (HoldSession), is either seen here or refused.
+	if change.signOutPrograms {
+		// The account was updated before, and thereby locked. A concurrent request that creates a
+		// program locks the account too (HoldSession). Either its program is signed out here, or the
+		// request waits and is then refused if its session was ended above.
 		var err error
 		if signedOut, err = s.Programs.SignOut(ctx, user.ID, now); err != nil {
 			return err
@@ -265,23 +282,28 @@ func (s *Service) setPassword(
 		}
 	}
 
-	return s.Events.Record(
-		ctx,
-		event.PasswordChanged{UserID: user.ID, ChangedAt: now, Programs: describePrograms(signedOut), SignedOutPrograms: signOutPrograms},
-	)
+	return s.Events.Record(ctx, event.PasswordChanged{
+		UserID:            user.ID,
+		ChangedAt:         now,
+		Programs:          describePrograms(signedOut),
+		SignedOutPrograms: change.signOutPrograms,
+	})
 }
 
 // maxListedPrograms is the maximum number of programs that an e-mail lists.
 const maxListedPrograms = 50
 
-// describePrograms describes at most maxListedPrograms programs, and the number of the others.
+// describePrograms returns a line about each of the first maxListedPrograms programs, and a line
+// with the number of the others.
 func describePrograms(programs []Program) []string {
-	out := list.Map(programs[:min(len(programs), maxListedPrograms)], func(p Program) string { return p.Kind + " " + p.Name })
-	if more := len(programs) - maxListedPrograms; more > 0 {
-		out = append(out, "and "+strconv.Itoa(more)+" more")
+	listed := programs[:min(len(programs), maxListedPrograms)]
+	lines := list.Map(listed, func(p Program) string { return p.Kind + " " + p.Name })
+
+	if others := len(programs) - len(listed); others > 0 {
+		lines = append(lines, "and "+strconv.Itoa(others)+" more")
 	}
 
-	return out
+	return lines
 }
 
 // VerifyEmailInput contains a mailed token.
@@ -289,26 +311,27 @@ type VerifyEmailInput struct {
 	Token string `json:"token" validate:"required"`
 }
 
-// VerifyEmail confirms the current address of an account, or the requested address, which
-// becomes the current one. It fails with ErrEmailTaken if another account has the requested
-// address.
+// VerifyEmail confirms the address to which the token was mailed: the current address of an account
+// or the requested one, which then becomes the current one. It fails with ErrEmailTaken if another
+// account has the requested address. If the user is an admin, a confirmed address at the domain of
+// the organization's website also verifies the organization.
 func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
 
-	t, err := s.findMailToken(ctx, in.Token, ForVerification)
+	token, err := s.findMailToken(ctx, in.Token, ForVerification)
 	if err != nil {
 		return err
 	}
 
-	err = s.redeem(ctx, t, func(ctx context.Context, user *User, now time.Time) error {
-		if LowerCaseKey(user.Email) == LowerCaseKey(t.Email) {
+	err = s.redeem(ctx, token, func(ctx context.Context, user *User, now time.Time) error {
+		isCurrent := LowerCaseKey(user.Email) == LowerCaseKey(token.Email)
+		if isCurrent {
 			user.Verify(now)
-
 			err = s.Users.Update(ctx, user)
 		} else {
-			err = s.confirmChange(ctx, user, t.Email, now)
+			err = s.confirmChange(ctx, user, token.Email, now)
 		}
 
 		if err != nil {
@@ -325,31 +348,35 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	return s.countOrganizationChange(err)
 }
 
-// findMailToken returns the token with the secret, or errBadToken if it cannot be used for the
-// purpose.
+// findMailToken returns the mailed token with the secret. It fails with errBadToken if the token
+// cannot be used for the purpose.
 func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (MailToken, error) {
-	t, err := s.MailTokens.Get(ctx, auth.HashSecret(secret), p)
+	token, err := s.MailTokens.Get(ctx, auth.HashSecret(secret), p)
 	if err != nil {
 		return MailToken{}, fault.IfNotFound(err, errBadToken)
 	}
 
-	if !t.Usable(s.Clock.Now()) {
+	if !token.Usable(s.Clock.Now()) {
 		return MailToken{}, errBadToken
 	}
 
-	return t, nil
+	return token, nil
 }
 
 // redeem marks the token as used, locks its user and calls fn with the user, in one
 // transaction.
-func (s *Service) redeem(ctx context.Context, t MailToken, fn func(ctx context.Context, u *User, now time.Time) error) error {
+func (s *Service) redeem(
+	ctx context.Context,
+	token MailToken,
+	fn func(ctx context.Context, u *User, now time.Time) error,
+) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		if err := s.markUsed(ctx, t, now); err != nil {
+		if err := s.markUsed(ctx, token, now); err != nil {
 			return err
 		}
 
-		u, err := s.Users.GetForUpdate(ctx, t.UserID)
+		u, err := s.Users.GetForUpdate(ctx, token.UserID)
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
 		}
@@ -358,14 +385,15 @@ func (s *Service) redeem(ctx context.Context, t MailToken, fn func(ctx context.C
 	})
 }
 
-// markUsed marks the token as used. It fails with errBadToken if it was used before.
-func (s *Service) markUsed(ctx context.Context, t MailToken, now time.Time) error {
-	n, err := s.MailTokens.MarkUsed(ctx, t.UserID, MailTokenFilter{Hash: t.Hash}, now)
+// markUsed marks the token as used. It fails with errBadToken if the token was used before, perhaps
+// by a concurrent request.
+func (s *Service) markUsed(ctx context.Context, token MailToken, now time.Time) error {
+	marked, err := s.MailTokens.MarkUsed(ctx, token.UserID, MailTokenFilter{Hash: token.Hash}, now)
 	if err != nil {
 		return err
 	}
 
-	if n == 0 {
+	if marked == 0 {
 		return errBadToken
 	}
 

@@ -27,13 +27,20 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 		return err
 	}
 
-	return s.sendVerification(ctx, u, "verify-email-"+u.ID, "Please confirm your e-mail address",
-		"Welcome to locum. Please confirm that this is your e-mail address.", "If you did not register, you need not do anything.")
+	return s.sendVerification(ctx, u, verificationMail{
+		id:      "verify-email-" + u.ID,
+		subject: "Please confirm your e-mail address",
+		first:   "Welcome to locum. Please confirm that this is your e-mail address.",
+		last:    "If you did not register, you need not do anything.",
+	})
 }
 
-// sendVerification sends a link that confirms the address of u. The texts first and last
+// verificationMail is an e-mail with a link that confirms an address. The texts first and last
 // surround the link.
-func (s *Service) sendVerification(ctx context.Context, u User, id, subject, first, last string) error {
+type verificationMail struct{ id, subject, first, last string }
+
+// sendVerification sends an e-mail with a link that confirms the address of u.
+func (s *Service) sendVerification(ctx context.Context, u User, m verificationMail) error {
 	token, err := s.createMailToken(ctx, u, ForVerification, "", s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
@@ -44,11 +51,13 @@ func (s *Service) sendVerification(ctx context.Context, u User, id, subject, fir
 		return err
 	}
 
-	return s.send(ctx, u, id, subject, slices.Concat([]mail.Block{
-		{Text: first},
+	body := slices.Concat([]mail.Block{
+		{Text: m.first},
 		s.link("Confirm the address", "verify-email", token),
 		{Text: "The link works once, for 24 hours."},
-	}, programs, []mail.Block{{Text: last}, apiHint, {Code: token}})...)
+	}, programs, []mail.Block{{Text: m.last}, apiHint, {Code: token}})
+
+	return s.send(ctx, u, m.id, m.subject, body...)
 }
 
 // programBlocks lists the programs of the account, for an e-mail that asks to confirm the

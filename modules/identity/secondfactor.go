@@ -16,17 +16,19 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
-// recoveryCodes is the number of recovery codes of an account.
-const recoveryCodes = 10
+// recoveryCodesPerAccount is the number of recovery codes of an account. Each replaces one code of the
+// authenticator app, for a user who has lost the device.
+const recoveryCodesPerAccount = 10
 
-// SecondFactor is the authenticator app of a user.
+// SecondFactor is the authenticator app of a user. It is enrolled when the user gets its secret, and
+// enabled when the user has confirmed it with a first code.
 type SecondFactor struct {
 	UserID string
 	// Secret is encrypted; see auth.Vault.
 	Secret    string
 	CreatedAt time.Time
-	// ConfirmedAt is the time at which the user entered a first code, or zero. Before, the
-	// second factor is not required.
+	// ConfirmedAt is the time at which the user entered a first code, or zero. Until then, sign-ins
+	// do not need the second factor.
 	ConfirmedAt time.Time
 	// LastStep is the time step of the newest code that was used: the app shows another code in
 	// each step of 30 s (RFC 6238). Codes of this step and earlier steps are refused.
@@ -38,9 +40,9 @@ type SecondFactor struct {
 // Enabled reports whether sign-ins need the second factor.
 func (f *SecondFactor) Enabled() bool { return !f.ConfirmedAt.IsZero() }
 
-// useRecoveryCode removes the recovery code with the hash. It returns false if there is no
+// removeRecoveryCode removes the recovery code with the hash. It returns false if there is no
 // such unused code.
-func (f *SecondFactor) useRecoveryCode(hash string) bool {
+func (f *SecondFactor) removeRecoveryCode(hash string) (wasUnused bool) {
 	i := slices.Index(f.RecoveryCodes, hash)
 	if i < 0 {
 		return false
@@ -62,39 +64,40 @@ type SecondFactorStatus struct {
 }
 
 // MySecondFactor returns the status of the caller's second factor.
-func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondFactorStatus, err error) {
+func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (SecondFactorStatus, error) {
 	if err := a.RequireUser(); err != nil {
-		return out, err
+		return SecondFactorStatus{}, err
 	}
 
-	f, err := s.getSecondFactor(ctx, a.UserID)
+	factor, err := s.getSecondFactor(ctx, a.UserID)
 	if err != nil {
-		return out, err
+		return SecondFactorStatus{}, err
 	}
 
-	out.Enabled, out.EnabledAt = f.Enabled(), f.ConfirmedAt
-	if out.Enabled {
-		out.RecoveryCodesLeft = len(f.RecoveryCodes)
+	status := SecondFactorStatus{Enabled: factor.Enabled(), EnabledAt: factor.ConfirmedAt}
+	if status.Enabled {
+		status.RecoveryCodesLeft = len(factor.RecoveryCodes)
 	}
 
-	m, err := s.Members.GetByUser(ctx, a.UserID)
-	if err != nil || m == nil {
-		return out, err
+	membership, err := s.Members.GetByUser(ctx, a.UserID)
+	if err != nil || membership == nil { // only organizations require a second factor
+		return status, err
 	}
 
-	o, err := s.getOrganization(ctx, m.OrganizationID)
-	out.Required = o.RequireSecondFactor
+	organization, err := s.getOrganization(ctx, membership.OrganizationID)
+	status.Required = organization.RequireSecondFactor
 
-	return out, err
+	return status, err
 }
 
-// getSecondFactor returns the user's second factor, or the zero value.
+// getSecondFactor returns the user's second factor, or the zero value if the user has none. Inside a
+// transaction, it is locked until the transaction ends.
 func (s *Service) getSecondFactor(ctx context.Context, userID string) (SecondFactor, error) {
 	f, err := s.SecondFactors.Get(ctx, userID)
 	return f, fault.IfNotFound(err, nil)
 }
 
-// Enrollment is the data for an authenticator app.
+// Enrollment is the data that a user enters into an authenticator app.
 type Enrollment struct {
 	// Secret is in base 32, for typing it in.
 	Secret string
@@ -115,26 +118,30 @@ func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollm
 		return Enrollment{}, err
 	}
 
-	var out Enrollment
-	if out.Secret, out.URL, err = s.OneTimeCodes.NewSecret(user.Email); err != nil {
-		return Enrollment{}, err
-	}
-
-	encrypted, err := s.Vault.Encrypt(out.Secret, user.ID)
+	secret, url, err := s.OneTimeCodes.NewSecret(user.Email)
 	if err != nil {
 		return Enrollment{}, err
 	}
 
-	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
-		switch existing, err := s.getSecondFactor(ctx, user.ID); {
-		case err != nil:
+	encrypted, err := s.Vault.Encrypt(secret, user.ID)
+	if err != nil {
+		return Enrollment{}, err
+	}
+
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		existing, err := s.getSecondFactor(ctx, user.ID)
+		if err != nil {
 			return err
-		case existing.Enabled():
+		}
+
+		if existing.Enabled() {
 			return ErrSecondFactorEnabled
 		}
 
 		return s.SecondFactors.Upsert(ctx, SecondFactor{UserID: user.ID, Secret: encrypted, CreatedAt: s.Clock.Now()})
 	})
+
+	return Enrollment{Secret: secret, URL: url}, err
 }
 
 // CodeInput contains a code of an authenticator app.
@@ -152,50 +159,60 @@ func (s *Service) ConfirmSecondFactor(ctx context.Context, actor auth.Actor, in 
 
 	var codes []string
 
-	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		now := s.Clock.Now()
-
-		factor, err := s.SecondFactors.Get(ctx, actor.UserID)
-		switch {
-		case err != nil:
-			return fault.IfNotFound(err, ErrNotEnrolled)
-		case factor.Enabled():
-			return ErrSecondFactorEnabled
-		}
-
-		step, isCorrect, err := s.matchCode(ctx, factor, in.Code, now)
-		if err != nil {
-			return err
-		}
-
-		if !isCorrect {
-			return ErrSecondFactorInvalid
-		}
-
-		factor.ConfirmedAt, factor.LastStep = now, step
-
-		codes, factor.RecoveryCodes = newRecoveryCodes()
-		if err := s.SecondFactors.Upsert(ctx, factor); err != nil {
-			return err
-		}
-
-		if err := s.Sessions.EndByUsers(ctx, []string{actor.UserID}, actor.SessionID, now); err != nil {
-			return err
-		}
-
-		return s.recordSecondFactor(ctx, actor.UserID, audit.SecondFactorEnabled, now)
+	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
+		codes, err = s.enableSecondFactor(ctx, actor, in.Code, s.Clock.Now())
+		return err
 	})
 	if !errors.Is(err, ErrSecondFactorInvalid) {
 		return codes, err
 	}
 
-	// Someone with a stolen session must not guess the code of a secret that its owner enrolled:
-	// the recovery codes and all other sessions would be lost.
+	// Count the wrong code. Otherwise, someone with a stolen session could guess the code of a secret
+	// that the owner has enrolled, and would get the recovery codes and end all other sessions.
 	if err := limit.Take(ctx, s.Limiter, failedCodes, actor.UserID); err != nil {
 		return nil, err
 	}
 
 	return nil, fault.InvalidField("code", "is not the current code of the authenticator app")
+}
+
+// enableSecondFactor enables the enrolled second factor, in the transaction of ctx, and returns the
+// recovery codes. It fails with ErrSecondFactorInvalid if the code is wrong.
+func (s *Service) enableSecondFactor(
+	ctx context.Context,
+	actor auth.Actor,
+	code string,
+	now time.Time,
+) (codes []string, err error) {
+	factor, err := s.SecondFactors.Get(ctx, actor.UserID)
+	switch {
+	case err != nil:
+		return nil, fault.IfNotFound(err, ErrNotEnrolled)
+	case factor.Enabled():
+		return nil, ErrSecondFactorEnabled
+	}
+
+	step, isCorrect, err := s.matchCode(ctx, factor, code, now)
+	if err != nil {
+		return nil, err
+	}
+
+	if !isCorrect {
+		return nil, ErrSecondFactorInvalid
+	}
+
+	factor.ConfirmedAt, factor.LastStep = now, step
+
+	codes, factor.RecoveryCodes = newRecoveryCodes()
+	if err := s.SecondFactors.Upsert(ctx, factor); err != nil {
+		return nil, err
+	}
+
+	if err := s.Sessions.EndByUsers(ctx, []string{actor.UserID}, actor.SessionID, now); err != nil {
+		return nil, err
+	}
+
+	return codes, s.recordSecondFactor(ctx, actor.UserID, audit.SecondFactorEnabled, now)
 }
 
 // DisableSecondFactorInput contains the password and a code.
@@ -204,7 +221,8 @@ type DisableSecondFactorInput struct {
 	CodeInput
 }
 
-// DisableSecondFactor removes the caller's second factor and its recovery codes.
+// DisableSecondFactor removes the caller's second factor and its recovery codes. The code may be a
+// recovery code.
 func (s *Service) DisableSecondFactor(ctx context.Context, actor auth.Actor, in DisableSecondFactorInput, from Client) error {
 	if err := actor.RequireUser(); err != nil {
 		return err
@@ -217,10 +235,13 @@ func (s *Service) DisableSecondFactor(ctx context.Context, actor auth.Actor, in 
 
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		switch f, err := s.getSecondFactor(ctx, actor.UserID); {
-		case err != nil:
+
+		factor, err := s.getSecondFactor(ctx, actor.UserID)
+		if err != nil {
 			return err
-		case !f.Enabled():
+		}
+
+		if !factor.Enabled() {
 			return ErrNotEnrolled
 		}
 
@@ -238,6 +259,7 @@ func (s *Service) DisableSecondFactor(ctx context.Context, actor auth.Actor, in 
 		return err
 	}
 
+	// Count the wrong code. Its error may also be that of a limit.
 	if err := s.secondFactorFailed(ctx, user, from); !errors.Is(err, ErrSecondFactorInvalid) {
 		return err
 	}
@@ -249,6 +271,7 @@ func (s *Service) DisableSecondFactor(ctx context.Context, actor auth.Actor, in 
 // calls it for a user who has lost the device and the recovery codes.
 func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
 	return s.changeAsOperator(ctx, email, audit.SecondFactorReset, func(ctx context.Context, u *User, now time.Time) error {
+		// Fail with ErrNoSecondFactor if there is none.
 		if _, err := s.SecondFactors.Get(ctx, u.ID); err != nil {
 			return err
 		}
@@ -257,28 +280,37 @@ func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
 			return err
 		}
 
-		return s.Events.Record(ctx, event.SecondFactorChanged{UserID: u.ID, Change: string(audit.SecondFactorReset), ChangedAt: now})
+		changed := event.SecondFactorChanged{UserID: u.ID, Change: string(audit.SecondFactorReset), ChangedAt: now}
+
+		return s.Events.Record(ctx, changed)
 	})
 }
 
-// removeSecondFactor deletes a second factor that someone else may have enrolled, because the
-// owner of the mailbox has just proven to own the account. It keeps a second factor that was
-// enabled earlier than since. The caller has updated the account, so that concurrent sign-ins
-// wait.
+// enabledAnyTime makes removeSecondFactor remove the second factor whenever it was enabled.
+var enabledAnyTime time.Time
+
+// removeSecondFactor deletes a second factor that someone else may have enrolled. It is called when
+// the owner of the mailbox has proven to own the account. It keeps a second factor that was enabled
+// before the time since, because that one is the owner's. The caller has updated the account, so
+// that concurrent sign-ins wait.
 func (s *Service) removeSecondFactor(ctx context.Context, userID string, since, now time.Time) error {
-	f, err := s.getSecondFactor(ctx, userID)
-	if err != nil || f.UserID == "" { // the account has none
+	factor, err := s.getSecondFactor(ctx, userID)
+	if err != nil || factor.UserID == "" { // the account has none
 		return err
 	}
 
-	isOfOwner := f.Enabled() && f.ConfirmedAt.Before(since)
+	isOfOwner := factor.Enabled() && factor.ConfirmedAt.Before(since)
 	if isOfOwner {
 		return nil
 	}
 
-	// An enrollment without a confirmation had no effect, so its deletion is not recorded.
-	if err := s.SecondFactors.Delete(ctx, userID); err != nil || !f.Enabled() {
+	if err := s.SecondFactors.Delete(ctx, userID); err != nil {
 		return err
+	}
+
+	// An enrollment that was not confirmed had no effect, so its deletion is not recorded.
+	if !factor.Enabled() {
+		return nil
 	}
 
 	return s.recordSecondFactor(ctx, userID, audit.SecondFactorReset, now)
@@ -286,12 +318,15 @@ func (s *Service) removeSecondFactor(ctx context.Context, userID string, since, 
 
 // recordSecondFactor records a change of the second factor, as an event and in the audit log.
 func (s *Service) recordSecondFactor(ctx context.Context, userID string, action audit.Action, now time.Time) error {
-	return s.auditUser(ctx, userID, action, userID, event.SecondFactorChanged{UserID: userID, Change: string(action), ChangedAt: now})
+	changed := event.SecondFactorChanged{UserID: userID, Change: string(action), ChangedAt: now}
+
+	return s.auditUser(ctx, userID, action, userID, changed)
 }
 
-// useSecondFactor checks the code and marks it as used, in the transaction of ctx. It fails
-// with ErrSecondFactorRequired if the code is empty, and with ErrSecondFactorInvalid if the
-// code is wrong or was used before. It returns nil for an account without a second factor.
+// useSecondFactor checks a code of the authenticator app or a recovery code and marks it as used, in
+// the transaction of ctx. It fails with ErrSecondFactorRequired if the code is empty, and with
+// ErrSecondFactorInvalid if the code is wrong or was used before. It returns nil for an account
+// without an enabled second factor.
 func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now time.Time) error {
 	factor, err := s.getSecondFactor(ctx, userID)
 	switch {
@@ -307,7 +342,7 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 	}
 
 	if isCodeOfApp {
-		wasUsed := step <= factor.LastStep
+		wasUsed := step <= factor.LastStep // or a code of a later step was
 		if wasUsed {
 			return ErrSecondFactorInvalid
 		}
@@ -317,7 +352,7 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 		return s.SecondFactors.Upsert(ctx, factor)
 	}
 
-	isRecoveryCode := factor.useRecoveryCode(hashRecoveryCode(code)) // removes the code
+	isRecoveryCode := factor.removeRecoveryCode(hashRecoveryCode(code))
 	if !isRecoveryCode {
 		return ErrSecondFactorInvalid
 	}
@@ -329,8 +364,8 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 	return s.auditUser(ctx, userID, audit.RecoveryCodeUsed, userID)
 }
 
-// matchCode returns the time step of a code of the authenticator app, and whether the code is
-// correct. It returns fault.ErrRateLimit after too many wrong codes for the account. The caller
+// matchCode reports whether the code is one that the authenticator app shows at the time, and returns
+// its time step. It returns fault.ErrRateLimit after too many wrong codes for the account. The caller
 // has locked f, so that concurrent codes are checked one after another.
 func (s *Service) matchCode(
 	ctx context.Context,
@@ -338,8 +373,8 @@ func (s *Service) matchCode(
 	code string,
 	now time.Time,
 ) (step int64, isCorrect bool, err error) {
-	d, err := s.Limiter.Peek(ctx, failedCodes, f.UserID)
-	if err := cmp.Or(err, d.Err()); err != nil {
+	decision, err := s.Limiter.Peek(ctx, failedCodes, f.UserID) // does not count; callers count wrong codes
+	if err := cmp.Or(err, decision.Err()); err != nil {
 		return 0, false, err
 	}
 
@@ -348,13 +383,14 @@ func (s *Service) matchCode(
 		return 0, false, err
 	}
 
-	step, isCorrect = s.OneTimeCodes.Match(secret, strings.ReplaceAll(code, " ", ""), now)
+	digits := strings.ReplaceAll(code, " ", "") // apps show the code in two groups
+	step, isCorrect = s.OneTimeCodes.Match(secret, digits, now)
 
 	return step, isCorrect, nil
 }
 
 // secondFactorFailed counts and records a wrong code like a failed sign-in. It returns
-// ErrSecondFactorInvalid.
+// ErrSecondFactorInvalid, or fault.ErrRateLimit after too many wrong codes.
 func (s *Service) secondFactorFailed(ctx context.Context, u User, from Client) error {
 	if err := limit.Take(ctx, s.Limiter, failedCodes, u.ID); err != nil {
 		return err
@@ -364,6 +400,7 @@ func (s *Service) secondFactorFailed(ctx context.Context, u User, from Client) e
 		return err
 	}
 
+	// ErrBadCredentials means that the failure is recorded.
 	if err := s.signInFailed(ctx, u.ID); !errors.Is(err, ErrBadCredentials) {
 		return err
 	}
@@ -373,10 +410,12 @@ func (s *Service) secondFactorFailed(ctx context.Context, u User, from Client) e
 
 // newRecoveryCodes returns new recovery codes of 80 random bits, and their hashes.
 func newRecoveryCodes() (codes, hashes []string) {
-	for range recoveryCodes {
-		text := rand.Text() // in base 32: 5 bits per character, of which 16 are used
+	for range recoveryCodesPerAccount {
+		text := rand.Text() // base 32, so the 16 characters that are used have 5 bits each
 		code := text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:16]
-		codes, hashes = append(codes, code), append(hashes, hashRecoveryCode(code))
+
+		codes = append(codes, code)
+		hashes = append(hashes, hashRecoveryCode(code))
 	}
 
 	return codes, hashes
@@ -385,5 +424,8 @@ func newRecoveryCodes() (codes, hashes []string) {
 // hashRecoveryCode returns the hash of a recovery code. Codes that differ only in case, spaces
 // and hyphens have the same hash.
 func hashRecoveryCode(code string) string {
-	return auth.HashSecret("recovery " + strings.NewReplacer("-", "", " ", "").Replace(strings.ToUpper(code)))
+	removeSeparators := strings.NewReplacer("-", "", " ", "")
+	normalized := removeSeparators.Replace(strings.ToUpper(code))
+
+	return auth.HashSecret("recovery " + normalized)
 }

@@ -26,8 +26,8 @@ type InviteInput struct {
 	Role  string `json:"role"`
 }
 
-// Problems reports an unknown role. A tag cannot express the rule, because upper case is
-// permitted.
+// Problems reports an unknown role. A validate tag cannot express the rule, because the role may
+// be in upper case.
 func (in InviteInput) Problems() []fault.Field {
 	if _, ok := ParseOrgRole(in.Role); !ok {
 		return errRole.Fields
@@ -37,16 +37,17 @@ func (in InviteInput) Problems() []fault.Field {
 }
 
 // Invite adds an invited user to the team; an event handler sends the invitation. The caller
-// does not learn whether the address has an account.
+// does not learn whether the address has an account, nor whether an e-mail is sent. Only admins
+// can call it.
 func (s *Service) Invite(ctx context.Context, actor auth.Actor, in InviteInput) error {
 	if err := cmp.Or(actor.Require(auth.Manage), valid.Check("", in)); err != nil {
 		return err
 	}
 
 	name := text.Name(in.Name)
-	email, _ := text.ParseEmail(in.Email)
+	email, _ := text.ParseEmail(in.Email) // validated above, as is the role
 	role, _ := ParseOrgRole(in.Role)
-	mailbox := s.Mailboxes.Key(email)
+	mailbox := s.Mailboxes.Key(email) // the same for all spellings of the address
 
 	isOptedOut, err := s.OptOuts.Exists(ctx, optOutSubject(mailbox))
 	if err != nil {
@@ -61,39 +62,23 @@ func (s *Service) Invite(ctx context.Context, actor auth.Actor, in InviteInput) 
 			return err
 		}
 
-		m := NewInvitation(s.NewID(), actor.OrganizationID, userID, name, email, role, now)
-
-		existing, err := s.Members.Get(ctx, actor.OrganizationID, userID)
-		if err != nil && !errors.Is(err, ErrNotInTeam) {
+		invitation := NewInvitation(s.NewID(), actor.OrganizationID, userID, name, email, role, now)
+		if err := s.storeInvitation(ctx, invitation, now); err != nil {
 			return err
 		}
 
-		// A repeated invitation renews the first one.
-		isInTeam := err == nil
-		if isInTeam {
-			if !existing.Renew(m, now) {
-				return ErrAlreadyInTeam
-			}
-
-			m = existing.Membership
-		}
-
-		if err := s.Members.Upsert(ctx, &m); err != nil {
+		entry := audit.By(actor, audit.MemberInvited, userID).With(string(role))
+		if err := s.Audit.Record(ctx, entry); err != nil {
 			return err
 		}
 
-		if err := s.Audit.Record(ctx, audit.By(actor, audit.MemberInvited, userID).With(string(role))); err != nil {
-			return err
-		}
-
-		// No e-mail is sent to an address whose owner does not want invitations. The caller does
-		// not learn of that.
+		// The owner of the address does not want invitations, so no e-mail is sent.
 		if isOptedOut {
 			return nil
 		}
 
-		// A repeated transaction counts the invitation twice. Fewer e-mails may then be sent than
-		// the limit permits, but never more.
+		// If the transaction is repeated, the limiter counts the invitation twice. Fewer e-mails may
+		// then be sent than the limit permits, but never more.
 		decision, err := s.Limiter.Take(ctx, invitationsPerMailbox, mailbox)
 		if err != nil || !decision.Allowed {
 			return err
@@ -103,9 +88,31 @@ func (s *Service) Invite(ctx context.Context, actor auth.Actor, in InviteInput) 
 	})
 }
 
-// getOrCreateInvited returns the id of the user with the address. If there is none, it stores
-// an invited user.
-func (s *Service) getOrCreateInvited(ctx context.Context, name, email, key string, now time.Time) (string, error) {
+// storeInvitation stores an invitation, which may replace an expired one of the same user. It fails
+// with ErrAlreadyInTeam if the user is a member or has an invitation that has not expired.
+func (s *Service) storeInvitation(ctx context.Context, invitation Membership, now time.Time) error {
+	existing, err := s.Members.Get(ctx, invitation.OrganizationID, invitation.UserID)
+	if errors.Is(err, ErrNotInTeam) {
+		return s.Members.Upsert(ctx, &invitation)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	membership := existing.Membership
+	if isRenewed := membership.Renew(invitation, now); !isRenewed {
+		return ErrAlreadyInTeam
+	}
+
+	return s.Members.Upsert(ctx, &membership)
+}
+
+// getOrCreateInvited returns the id of the user with the address, who may have an account. If there
+// is none, it stores an invited user.
+func (s *Service) getOrCreateInvited(ctx context.Context, name, email, mailbox string, now time.Time) (userID string, err error) {
+	const maxAttempts = 2 // the second one finds a user that was created concurrently
+
 	for attempt := 1; ; attempt++ {
 		existing, err := s.findByEmail(ctx, email)
 		if !errors.Is(err, ErrUserNotFound) {
@@ -113,11 +120,11 @@ func (s *Service) getOrCreateInvited(ctx context.Context, name, email, key strin
 		}
 
 		invited := NewInvited(s.NewID(), email, name, now)
-		invited.Key = key
+		invited.Key = mailbox
 		err = s.Users.Create(ctx, &invited)
 
-		// After ErrEmailTaken, the second attempt finds the account that was created concurrently.
-		if !errors.Is(err, ErrEmailTaken) || attempt == 2 {
+		wasCreatedConcurrently := errors.Is(err, ErrEmailTaken)
+		if !wasCreatedConcurrently || attempt == maxAttempts {
 			return invited.ID, err
 		}
 	}
@@ -138,10 +145,11 @@ func (s *Service) OptOut(ctx context.Context, token string) error {
 	return s.OptOuts.Create(ctx, mailbox, s.Clock.Now())
 }
 
-// optOutSubject identifies a mailbox without revealing its address.
-func optOutSubject(key string) string { return auth.HashSecret("invitations " + key) }
+// optOutSubject identifies a mailbox (Mailboxes.Key) without revealing its address.
+func optOutSubject(mailbox string) string { return auth.HashSecret("invitations " + mailbox) }
 
-// Team lists the members and invited users of the caller's organization.
+// Team lists the members and invited users of the caller's organization. Members without any
+// permission cannot call it.
 func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Member], error) {
 	if err := cmp.Or(a.Require(auth.AnyPermission), r.CheckID()); err != nil {
 		return page.Result[Member]{}, err
@@ -151,14 +159,14 @@ func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.
 }
 
 // Permissions returns a member of the caller's organization with the member's permissions. It
-// fails with ErrNotInTeam for every other user id.
+// fails with ErrNotInTeam for every other user id. Members without any permission cannot call it.
 func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) (Member, error) {
 	if err := a.Require(auth.AnyPermission); err != nil {
 		return Member{}, err
 	}
 
-	userID, ok := id.Canonical(userID)
-	if !ok {
+	userID, isID := id.Canonical(userID)
+	if !isID {
 		return Member{}, ErrNotInTeam
 	}
 
@@ -166,20 +174,20 @@ func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) 
 }
 
 // ChangePermissionsInput contains changes of a member. A nil or empty field leaves its value
-// unchanged. A new role sets the default permissions of the role, to which Permissions is then
-// applied.
+// unchanged. A new role first replaces all permissions with the defaults of the role; then the
+// changes in Permissions are applied.
 type ChangePermissionsInput struct {
 	Permissions *PermissionsInput `json:"permissions"`
 	Role        string            `json:"role"`
 }
 
-// PermissionsInput contains changes of Permissions. A nil field leaves its value unchanged.
+// PermissionsInput contains changes of a member's permissions. A nil field leaves its value unchanged.
 type PermissionsInput struct {
 	Jobs         *JobPermissionsInput         `json:"jobs"`
 	Applications *ApplicationPermissionsInput `json:"applications"`
 }
 
-// JobPermissionsInput contains changes of JobPermissions. A nil field leaves its value
+// JobPermissionsInput contains changes of the permissions for jobs. A nil field leaves its value
 // unchanged.
 type JobPermissionsInput struct {
 	Create *bool `json:"create"`
@@ -187,8 +195,8 @@ type JobPermissionsInput struct {
 	Delete *bool `json:"delete"`
 }
 
-// ApplicationPermissionsInput contains changes of ApplicationPermissions. A nil field leaves its
-// value unchanged.
+// ApplicationPermissionsInput contains changes of the permissions for applications. A nil field
+// leaves its value unchanged.
 type ApplicationPermissionsInput struct {
 	View   *bool `json:"view"`
 	Update *bool `json:"update"`
@@ -214,8 +222,8 @@ func (in ChangePermissionsInput) applyTo(p Permissions) Permissions {
 	return p
 }
 
-// ChangePermissions changes a member's role or permissions, which are effective for the
-// member's next request. Only admins can call it. It fails with ErrLastAdmin for the last admin
+// ChangePermissions changes the role or permissions of a member or invited user. They are effective
+// for the member's next request. Only admins can call it. It fails with ErrLastAdmin for the last admin
 // of the organization.
 func (s *Service) ChangePermissions(
 	ctx context.Context,
@@ -227,8 +235,8 @@ func (s *Service) ChangePermissions(
 		return Member{}, err
 	}
 
-	role, ok := ParseOrgRole(in.Role)
-	if !ok {
+	role, isRole := ParseOrgRole(in.Role)
+	if !isRole {
 		return Member{}, errRole
 	}
 
@@ -241,7 +249,7 @@ func (s *Service) ChangePermissions(
 
 		// Determine the next role and permissions, and check them.
 		nextRole, permissions := member.Role, member.Permissions
-		if in.Role != "" && role != member.Role {
+		if in.Role != "" && role != member.Role { // an empty input is parsed as the default role
 			nextRole, permissions = role, role.Defaults()
 		}
 
@@ -264,7 +272,9 @@ func (s *Service) ChangePermissions(
 			return err
 		}
 
-		return s.Audit.Record(ctx, audit.By(actor, audit.PermissionsChanged, member.UserID).With(string(nextRole)))
+		entry := audit.By(actor, audit.PermissionsChanged, member.UserID).With(string(nextRole))
+
+		return s.Audit.Record(ctx, entry)
 	})
 
 	return changed, err
@@ -279,28 +289,28 @@ func (s *Service) RemoveMember(ctx context.Context, actor auth.Actor, userID str
 	}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		m, err := s.lockMember(ctx, actor.OrganizationID, userID)
+		member, err := s.lockMember(ctx, actor.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
 
-		if err := s.requireOtherAdmin(ctx, m.Membership); err != nil {
+		if err := s.requireOtherAdmin(ctx, member.Membership); err != nil {
 			return err
 		}
 
-		if err := s.removeMembers(ctx, actor.OrganizationID, []Member{m}, s.Clock.Now()); err != nil {
+		if err := s.removeMembers(ctx, actor.OrganizationID, []Member{member}, s.Clock.Now()); err != nil {
 			return err
 		}
 
-		return s.Audit.Record(ctx, audit.By(actor, audit.MemberRemoved, m.UserID))
+		return s.Audit.Record(ctx, audit.By(actor, audit.MemberRemoved, member.UserID))
 	})
 }
 
-// lockMember returns a member of the organization. It locks the organization, so that two
-// admins cannot demote or remove each other concurrently.
+// lockMember returns a member or invited user of the organization, or fails with ErrNotInTeam. It
+// locks the organization, so that two admins cannot demote or remove each other concurrently.
 func (s *Service) lockMember(ctx context.Context, organizationID, userID string) (Member, error) {
-	userID, ok := id.Canonical(userID)
-	if !ok {
+	userID, isID := id.Canonical(userID)
+	if !isID {
 		return Member{}, ErrNotInTeam
 	}
 
@@ -311,21 +321,21 @@ func (s *Service) lockMember(ctx context.Context, organizationID, userID string)
 	return s.Members.Get(ctx, organizationID, userID)
 }
 
-// requireOtherAdmin fails with ErrLastAdmin if m is the only active admin of the organization,
-// which the caller has locked.
+// requireOtherAdmin fails with ErrLastAdmin if m is the only active admin of the organization. It
+// returns nil if m is not an active admin. The caller has locked the organization.
 func (s *Service) requireOtherAdmin(ctx context.Context, m Membership) error {
 	if m.Role != Admin || m.Status != MemberActive {
 		return nil
 	}
 
-	const firstAdmins = 2 // at most one of two admins is m
+	const maxAdmins = 2 // if there are two, at least one of them is not m
 
-	admins, err := s.Admins(ctx, m.OrganizationID, firstAdmins)
+	adminIDs, err := s.Admins(ctx, m.OrganizationID, maxAdmins)
 	if err != nil {
 		return err
 	}
 
-	hasOtherAdmin := slices.ContainsFunc(admins, func(id string) bool { return id != m.UserID })
+	hasOtherAdmin := slices.ContainsFunc(adminIDs, func(adminID string) bool { return adminID != m.UserID })
 	if !hasOtherAdmin {
 		return ErrLastAdmin
 	}
@@ -333,8 +343,8 @@ func (s *Service) requireOtherAdmin(ctx context.Context, m Membership) error {
 	return nil
 }
 
-// AcceptInvitationInput contains the token of an invitation. Password and Name are used for a
-// new account only.
+// AcceptInvitationInput contains the token of an invitation. Password and Name are used for a new
+// account only. Without a Name, the account gets the name that the organization entered.
 type AcceptInvitationInput struct {
 	Token    string `json:"token" validate:"required"`
 	Password string `json:"password" validate:"omitempty,min=8,max=1024,maxbytes=1024,password"`
@@ -349,12 +359,13 @@ func (s *Service) AcceptInvitation(
 	a auth.Actor,
 	in AcceptInvitationInput,
 	from Client,
-) (out SignedIn, err error) {
-	err = s.acceptInvitation(ctx, a, in, s.openSessionInto(&out, from))
-	return out, err
+) (signedIn SignedIn, err error) {
+	err = s.acceptInvitation(ctx, a, in, s.openSessionInto(&signedIn, from))
+	return signedIn, err
 }
 
-// acceptInvitation accepts the invitation and calls open, in one transaction.
+// acceptInvitation accepts the invitation and opens a session with the function open, in one
+// transaction. The session is one of an API client or of a browser.
 func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in AcceptInvitationInput, open openSessionFunc) error {
 	if err := valid.Check("", in); err != nil {
 		return err
@@ -364,19 +375,19 @@ func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in Acc
 		return fault.InvalidField("password", "is required")
 	}
 
-	t, err := s.findMailToken(ctx, in.Token, ForInvitation)
+	token, err := s.findMailToken(ctx, in.Token, ForInvitation)
 	if err != nil {
 		return err
 	}
 
-	if !actor.Guest() && actor.UserID != t.UserID {
+	if !actor.Guest() && actor.UserID != token.UserID {
 		return ErrForAnotherAccount
 	}
 
 	// The password is hashed before the transaction, because hashing is slow.
-	hash := ""
+	passwordHash := ""
 	if actor.Guest() {
-		hash, err = s.Hasher.Hash(ctx, in.Password)
+		passwordHash, err = s.Hasher.Hash(ctx, in.Password)
 		if err != nil {
 			return err
 		}
@@ -384,46 +395,28 @@ func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in Acc
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		if err := s.markUsed(ctx, t, now); err != nil {
+		if err := s.markUsed(ctx, token, now); err != nil {
 			return err
 		}
 
-		user, member, err := s.lockInvitation(ctx, t)
+		user, member, err := s.lockInvitation(ctx, token)
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
 		}
 
-		if user.Status == UserInvited {
-			user.Claim(cmp.Or(text.Name(in.Name), member.InvitedName), hash, now)
-
-			err = s.Users.Update(ctx, &user)
+		hasAccount := user.Status != UserInvited
+		if hasAccount {
+			err = s.prepareAccount(ctx, actor, &user, token.Email, now)
 		} else {
-			err = s.prepareAccount(ctx, actor, &user, t.Email, now)
+			user.Claim(cmp.Or(text.Name(in.Name), member.InvitedName), passwordHash, now)
+			err = s.Users.Update(ctx, &user)
 		}
 
 		if err != nil {
 			return err
 		}
 
-		member.Accept(now)
-
-		if err := s.Members.Upsert(ctx, &member.Membership); err != nil {
-			return err
-		}
-
-		// The links of earlier invitations to the organization become invalid, too.
-		otherLinks := MailTokenFilter{Purpose: ForInvitation, OrganizationID: t.OrganizationID}
-		if err := s.revokeTokens(ctx, user.ID, otherLinks, now); err != nil {
-			return err
-		}
-
-		joined := audit.Entry{
-			Action:         audit.MemberJoined,
-			Actor:          user.ID,
-			OrganizationID: member.OrganizationID,
-			Object:         user.ID,
-		}
-		if err := s.Audit.Record(ctx, joined.With(string(member.Role))); err != nil {
+		if err := s.activateMember(ctx, member, now); err != nil {
 			return err
 		}
 
@@ -431,10 +424,36 @@ func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in Acc
 	})
 }
 
-// prepareAccount ends the previous membership of an account that accepts an invitation, and
-// verifies its address. It fails with ErrSignInToAccept if the caller is not its owner.
-func (s *Service) prepareAccount(ctx context.Context, a auth.Actor, u *User, email string, now time.Time) error {
-	if a.UserID != u.ID {
+// activateMember makes an invited user an active member and records it in the audit log. The links
+// of the user's other invitations to the organization become invalid.
+func (s *Service) activateMember(ctx context.Context, member Member, now time.Time) error {
+	member.Accept(now)
+
+	if err := s.Members.Upsert(ctx, &member.Membership); err != nil {
+		return err
+	}
+
+	otherLinks := MailTokenFilter{Purpose: ForInvitation, OrganizationID: member.OrganizationID}
+	if err := s.revokeTokens(ctx, member.UserID, otherLinks, now); err != nil {
+		return err
+	}
+
+	joined := audit.Entry{
+		Action:         audit.MemberJoined,
+		Actor:          member.UserID,
+		OrganizationID: member.OrganizationID,
+		Object:         member.UserID,
+		Detail:         string(member.Role),
+	}
+
+	return s.Audit.Record(ctx, joined)
+}
+
+// prepareAccount prepares an account for accepting an invitation that was mailed to the address
+// email. It ends the membership in another organization and verifies an address that was not
+// verified before. It fails with ErrSignInToAccept if the account is not the caller's.
+func (s *Service) prepareAccount(ctx context.Context, caller auth.Actor, u *User, email string, now time.Time) error {
+	if caller.UserID != u.ID {
 		return ErrSignInToAccept
 	}
 
@@ -442,7 +461,8 @@ func (s *Service) prepareAccount(ctx context.Context, a auth.Actor, u *User, ema
 		return err
 	}
 
-	if !u.EmailVerifiedAt.IsZero() {
+	isVerified := !u.EmailVerifiedAt.IsZero()
+	if isVerified {
 		return nil
 	}
 
@@ -461,84 +481,82 @@ type Invitation struct {
 // FindInvitation returns the invitation of a mailed token. It returns an Invalid fault about the
 // field token for an invalid token.
 func (s *Service) FindInvitation(ctx context.Context, token string) (Invitation, error) {
-	t, err := s.findMailToken(ctx, token, ForInvitation)
+	mailToken, err := s.findMailToken(ctx, token, ForInvitation)
 	if err != nil {
 		return Invitation{}, err
 	}
 
-	member, err := s.Members.Get(ctx, t.OrganizationID, t.UserID)
-	if errors.Is(err, ErrNotInTeam) {
-		return Invitation{}, errBadToken // withdrawn
-	}
-
-	if err != nil {
+	member, err := s.Members.Get(ctx, mailToken.OrganizationID, mailToken.UserID)
+	if err := requireInvited(member, err); err != nil {
 		return Invitation{}, err
 	}
 
-	if member.Status != MemberInvited {
-		return Invitation{}, errBadToken // accepted before
-	}
-
-	user, err := s.getUser(ctx, t.UserID)
+	user, err := s.getUser(ctx, mailToken.UserID)
 	if err != nil {
 		return Invitation{}, fault.IfNotFound(err, errBadToken)
 	}
 
-	o, err := s.getOrganization(ctx, t.OrganizationID)
+	organization, err := s.getOrganization(ctx, mailToken.OrganizationID)
 	if err != nil {
 		return Invitation{}, fault.IfNotFound(err, errBadToken)
 	}
 
 	return Invitation{
-		Organization: o.Name,
+		Organization: organization.Name,
 		UserID:       user.ID,
 		Name:         member.InvitedName,
-		Email:        t.Email,
+		Email:        mailToken.Email,
 		HasAccount:   user.Status != UserInvited,
 	}, nil
 }
 
 // lockInvitation returns the user and the invitation of a mailed token, and locks the
-// organization. It fails with errBadToken if the invitation was withdrawn.
-func (s *Service) lockInvitation(ctx context.Context, t MailToken) (user User, member Member, err error) {
-	user, err = s.getUser(ctx, t.UserID)
+// organization. It fails with errBadToken if the invitation was withdrawn or accepted before.
+func (s *Service) lockInvitation(ctx context.Context, token MailToken) (user User, member Member, err error) {
+	user, err = s.getUser(ctx, token.UserID)
 	if err != nil {
 		return user, member, err
 	}
 
-	member, err = s.lockMember(ctx, t.OrganizationID, user.ID)
-	if errors.Is(err, ErrNotInTeam) {
-		return user, member, errBadToken // withdrawn
-	}
+	member, err = s.lockMember(ctx, token.OrganizationID, user.ID)
 
-	if err != nil {
-		return user, member, err
-	}
-
-	if member.Status != MemberInvited {
-		return user, member, errBadToken // accepted before
-	}
-
-	return user, member, nil
+	return user, member, requireInvited(member, err)
 }
 
-// proveAddress verifies the address of an account whose owner has used a mailed link. Because
-// the address was not verified before, someone else may have registered the account. The
-// programs of that person must not act for the organization, and their second factor would lock
-// the owner out, so proveAddress removes both.
+// requireInvited fails with errBadToken if the invitation was withdrawn or accepted before. Its
+// arguments are the results of reading the invitation; it returns every other error unchanged.
+func requireInvited(member Member, err error) error {
+	switch {
+	case errors.Is(err, ErrNotInTeam):
+		return errBadToken // withdrawn
+	case err != nil:
+		return err
+	case member.Status != MemberInvited:
+		return errBadToken // accepted before
+	}
+
+	return nil
+}
+
+// proveAddress verifies the address of an account whose owner has used a link that was mailed to the
+// address email. Because the address was not verified before, someone else may have registered the
+// account. The programs of that person (API keys, OAuth grants, webhooks) must not act for the
+// organization, and their second factor would lock the owner out. So proveAddress removes both.
 func (s *Service) proveAddress(ctx context.Context, user *User, email string, now time.Time) error {
+	// The link does not prove an address to which the account was changed after the e-mail.
 	if LowerCaseKey(user.Email) == LowerCaseKey(email) {
 		user.Verify(now)
 	}
 
-	// The account is updated before the programs are signed out; see setPassword.
+	// Update the account before the programs are signed out. The update locks the account, which
+	// every request that creates a program does too (HoldSession), so that SignOut misses none that
+	// was created before.
 	user.UpdatedAt = now
 	if err := s.Users.Update(ctx, user); err != nil {
 		return err
 	}
 
-	anyTime := time.Time{} // the second factor is removed whenever it was enabled
-	if err := s.removeSecondFactor(ctx, user.ID, anyTime, now); err != nil {
+	if err := s.removeSecondFactor(ctx, user.ID, enabledAnyTime, now); err != nil {
 		return err
 	}
 
@@ -553,12 +571,24 @@ func (s *Service) proveAddress(ctx context.Context, user *User, email string, no
 		}
 	}
 
-	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: user.ID, Programs: describePrograms(signedOut), SignedOutAt: now})
+	return s.Events.Record(ctx, event.ProgramsSignedOut{
+		UserID:      user.ID,
+		Programs:    describePrograms(signedOut),
+		SignedOutAt: now,
+	})
 }
 
-// createMailToken stores a token for an e-mail to the user and returns its secret.
-func (s *Service) createMailToken(ctx context.Context, u User, p Purpose, organizationID string, now time.Time) (string, error) {
-	t, secret := NewMailToken(u.ID, u.Email, p, now)
-	t.OrganizationID = organizationID
-	return secret, s.MailTokens.Create(ctx, t)
+// createMailToken stores a token for an e-mail to the user and returns its secret. The
+// organizationID is that of an invitation, and empty for other purposes.
+func (s *Service) createMailToken(
+	ctx context.Context,
+	u User,
+	p Purpose,
+	organizationID string,
+	now time.Time,
+) (secret string, err error) {
+	token, secret := NewMailToken(u.ID, u.Email, p, now)
+	token.OrganizationID = organizationID
+
+	return secret, s.MailTokens.Create(ctx, token)
 }

@@ -22,21 +22,21 @@ const undoLife = 24 * time.Hour
 // EmailUndo is a former address of an account, which can be restored until ExpiresAt.
 type EmailUndo struct {
 	Email     string
-	Key       string // the form of the address that is the same for all of its spellings
-	ChangedAt time.Time
+	Key       string    // the same for all spellings of the address (Mailboxes.Key)
+	ChangedAt time.Time // when another address replaced this one
 	ExpiresAt time.Time
 }
 
-// requireNotReserved fails with ErrEmailTaken if another account can still restore the address
-// of the user. The caller has stored the user, so that a concurrent change of address is
-// visible.
+// requireNotReserved fails with ErrEmailTaken if the new address of the user is a former address
+// that another account can still restore. The caller has stored the user, so that a concurrent
+// change of address is visible.
 func (s *Service) requireNotReserved(ctx context.Context, u *User, now time.Time) error {
-	reserved, err := s.EmailChanges.IsReserved(ctx, u.EmailKey(), u.ID, now)
+	isReserved, err := s.EmailChanges.IsReserved(ctx, u.EmailKey(), u.ID, now)
 	if err != nil {
 		return err
 	}
 
-	if reserved {
+	if isReserved {
 		return ErrEmailTaken
 	}
 
@@ -52,9 +52,11 @@ type UndoEmailChangeInput struct {
 
 // UndoEmailChange restores the former address of an account, for the owner of the old mailbox.
 // Because the account may have been taken over, UndoEmailChange also sets a new password, ends
-// all sessions, signs out programs, and removes a second factor that was enabled after the
-// change. The link can be used once. Afterwards, earlier changes of address can still be
-// undone, but not later ones.
+// all sessions, signs out programs (API keys, OAuth grants, webhooks), and removes a second factor
+// that was enabled after the change.
+//
+// The link can be used once. Afterwards, later changes of address cannot be undone any more, but
+// earlier ones can.
 func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
@@ -65,11 +67,12 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 		return err
 	}
 
+	// Check before the transaction, to avoid hashing the password for an invalid token.
 	if _, err := s.findUsableUndo(ctx, userID, changedAt); err != nil {
-		return err // avoid hashing the password for an invalid token
+		return err
 	}
 
-	hash, err := s.Hasher.Hash(ctx, in.Password)
+	passwordHash, err := s.Hasher.Hash(ctx, in.Password)
 	if err != nil {
 		return err
 	}
@@ -80,63 +83,80 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 			return fault.IfNotFound(err, errBadToken)
 		}
 
+		// Check again, now that the account is locked.
 		undo, err := s.findUsableUndo(ctx, userID, changedAt)
 		if err != nil {
 			return err
 		}
 
-		if err := s.claimAddress(ctx, &user, undo.Email); err != nil {
-			return err
-		}
-
-		now := s.Clock.Now()
-		user.Move(undo.Email, undo.Key, now)
-
-		if err := s.setPassword(ctx, &user, hash, "", true, now); err != nil {
-			return err
-		}
-
-		if err := s.removeSecondFactor(ctx, user.ID, undo.ChangedAt, now); err != nil {
-			return err
-		}
-
-		h, err := s.EmailChanges.Get(ctx, user.ID)
-		if err != nil {
-			return err
-		}
-
-		h.revert(undo.ChangedAt)
-
-		if err := s.EmailChanges.Upsert(ctx, h); err != nil {
-			return err
-		}
-
-		if err := s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForVerification}, now); err != nil {
-			return err
-		}
-
-		return s.auditUser(ctx, user.ID, audit.EmailChanged, user.ID)
+		return s.undoEmailChange(ctx, &user, undo, passwordHash, s.Clock.Now())
 	})
 }
 
-// findUsableUndo returns the address that was replaced at the time. It fails with errBadToken
-// if the address cannot be restored any more.
+// undoEmailChange does the steps of UndoEmailChange for the locked account, in the transaction of
+// ctx.
+func (s *Service) undoEmailChange(ctx context.Context, user *User, undo EmailUndo, passwordHash string, now time.Time) error {
+	// Restore the address.
+	if err := s.claimAddress(ctx, user, undo.Email); err != nil {
+		return err
+	}
+
+	user.Move(undo.Email, undo.Key, now)
+
+	// Revoke the access of the person who may have taken over the account. setPassword also stores
+	// the restored address.
+	change := passwordChange{hash: passwordHash, keptSession: noSession, signOutPrograms: true}
+	if err := s.setPassword(ctx, user, change, now); err != nil {
+		return err
+	}
+
+	if err := s.removeSecondFactor(ctx, user.ID, undo.ChangedAt, now); err != nil {
+		return err
+	}
+
+	// Make this link and the links of later changes invalid.
+	history, err := s.EmailChanges.Get(ctx, user.ID)
+	if err != nil {
+		return err
+	}
+
+	history.deleteUndosSince(undo.ChangedAt)
+
+	if err := s.EmailChanges.Upsert(ctx, history); err != nil {
+		return err
+	}
+
+	if err := s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForVerification}, now); err != nil {
+		return err
+	}
+
+	return s.auditUser(ctx, user.ID, audit.EmailChanged, user.ID)
+}
+
+// findUsableUndo returns the address of the account that was replaced at the time changedAt. It fails
+// with errBadToken if the address cannot be restored any more.
 func (s *Service) findUsableUndo(ctx context.Context, userID string, changedAt time.Time) (EmailUndo, error) {
-	h, err := s.EmailChanges.Get(ctx, userID)
+	history, err := s.EmailChanges.Get(ctx, userID)
 	if err != nil {
 		return EmailUndo{}, err
 	}
 
-	undo, ok := h.findUndo(changedAt)
-	if !ok || !s.Clock.Now().Before(undo.ExpiresAt) {
+	undo, exists := history.findUndo(changedAt)
+	if !exists || !s.Clock.Now().Before(undo.ExpiresAt) {
 		return EmailUndo{}, errBadToken
 	}
 
 	return undo, nil
 }
 
-// parseUndoToken returns the account and the time of the change that the token identifies. Its
-// subject has the format USER-ID.MICROSECONDS-IN-BASE-36 (see OnEmailChanged).
+// undoSubject identifies the change of an address in the token that undoes it. Its format is
+// USER-ID.MICROSECONDS-IN-BASE-36.
+func undoSubject(userID string, changedAt time.Time) string {
+	return userID + "." + encodeTime(changedAt)
+}
+
+// parseUndoToken verifies a mailed token and parses its undoSubject. It fails with errBadToken for an
+// invalid token.
 func (s *Service) parseUndoToken(token string) (userID string, changedAt time.Time, err error) {
 	subject, err := s.Sealer.Unseal(auth.ForEmailUndo, token)
 	if err != nil {
@@ -147,9 +167,9 @@ func (s *Service) parseUndoToken(token string) (userID string, changedAt time.Ti
 		return "", time.Time{}, err
 	}
 
-	userID, at, _ := strings.Cut(subject, ".")
+	userID, encodedTime, _ := strings.Cut(subject, ".")
 
-	micros, err := strconv.ParseInt(at, 36, 64)
+	micros, err := strconv.ParseInt(encodedTime, 36, 64) // see encodeTime
 	if err != nil {
 		return "", time.Time{}, errBadToken
 	}
@@ -157,29 +177,30 @@ func (s *Service) parseUndoToken(token string) (userID string, changedAt time.Ti
 	return userID, time.UnixMicro(micros).UTC(), nil
 }
 
-// OnEmailChanged sends the link that restores the address to the old mailbox.
+// OnEmailChanged sends an e-mail about the change to the old mailbox, with the link that restores the
+// old address.
 func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) error {
-	h, err := s.EmailChanges.Get(ctx, e.UserID)
+	history, err := s.EmailChanges.Get(ctx, e.UserID)
 	if err != nil {
 		return err
 	}
 
-	undo, ok := h.findUndo(e.ChangedAt)
-	if !ok {
+	undo, exists := history.findUndo(e.ChangedAt)
+	if !exists {
 		return nil // the change was undone, or the account deleted
 	}
 
 	user, err := s.recipient(ctx, e.UserID)
-	if err != nil || user.ID == "" {
+	if err != nil || user.ID == "" { // the account was deleted
 		return err
 	}
 
-	token, err := s.Sealer.Seal(auth.ForEmailUndo, user.ID+"."+encodeTime(undo.ChangedAt), undo.ExpiresAt)
+	token, err := s.Sealer.Seal(auth.ForEmailUndo, undoSubject(user.ID, undo.ChangedAt), undo.ExpiresAt)
 	if err != nil {
 		return err
 	}
 
-	user.Email = undo.Email
+	user.Email = undo.Email // the recipient is the owner of the old mailbox
 
 	err = s.send(
 		ctx,

@@ -9,11 +9,11 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// The limits of requested verification links, per mailbox and per client.
-var (
-	verificationsPerMailbox = limit.Rule{Name: "verification", Max: 3, Per: time.Hour}
-	verificationsPerClient  = limit.Rule{Name: "verification.client", Max: 20, Per: time.Hour}
-)
+// verificationLimits limit the requests for links that confirm an address.
+var verificationLimits = linkLimits{
+	perMailbox: limit.Rule{Name: "verification", Max: 3, Per: time.Hour},
+	perClient:  limit.Rule{Name: "verification.client", Max: 20, Per: time.Hour},
+}
 
 // RequestVerificationInput contains the address of an account.
 type RequestVerificationInput struct {
@@ -29,8 +29,9 @@ func (s *Service) RequestVerification(ctx context.Context, in RequestVerificatio
 		return err
 	}
 
-	return s.requestLink(ctx, in.Email, from, verificationsPerClient, verificationsPerMailbox, func(u User) event.Event {
-		if !u.EmailVerifiedAt.IsZero() {
+	return s.requestLink(ctx, in.Email, from, verificationLimits, func(u User) event.Event {
+		isVerified := !u.EmailVerifiedAt.IsZero()
+		if isVerified {
 			return nil
 		}
 
@@ -38,13 +39,18 @@ func (s *Service) RequestVerification(ctx context.Context, in RequestVerificatio
 	})
 }
 
-// OnVerificationRequested sends a user another link that confirms the address.
+// OnVerificationRequested sends a user another link that confirms the address. It sends nothing to
+// a user whose account was deleted, or who has confirmed the address since.
 func (s *Service) OnVerificationRequested(ctx context.Context, e event.VerificationRequested) error {
 	u, err := s.recipient(ctx, e.UserID)
 	if err != nil || u.ID == "" || !u.EmailVerifiedAt.IsZero() {
 		return err
 	}
 
-	return s.sendVerification(ctx, u, "verify-email-"+u.ID+"-"+encodeTime(e.RequestedAt), "Please confirm your e-mail address",
-		"You asked for another link to confirm your e-mail address.", "If you did not ask for it, you need not do anything.")
+	return s.sendVerification(ctx, u, verificationMail{
+		id:      "verify-email-" + u.ID + "-" + encodeTime(e.RequestedAt),
+		subject: "Please confirm your e-mail address",
+		first:   "You asked for another link to confirm your e-mail address.",
+		last:    "If you did not ask for it, you need not do anything.",
+	})
 }
