@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,6 +130,52 @@ func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 		_, err := env.SaveSearch(t.Context(), user, jobseeker.SaveSearchInput{Query: "Nurse"})
 		require.ErrorIs(t, err, jobseeker.ErrTooManySearches)
 		require.Zero(t, env.resolvedCount.Load())
+	})
+}
+
+// TestSaveSearchOnce_SameSearch_IsStoredOnce checks that equal searches are stored once, also if
+// they are saved at the same time, and that another name makes another search.
+func TestSaveSearchOnce_SameSearch_IsStoredOnce(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := newSeeker()
+		nurse := jobseeker.SaveSearchInput{Query: "Nurse"}
+
+		var requests sync.WaitGroup
+		var created atomic.Int64
+		for range 10 {
+			requests.Go(func() {
+				outcome, err := env.SaveSearchOnce(t.Context(), user, nurse)
+				if err != nil {
+					t.Error(err)
+				}
+
+				if outcome == jobseeker.SearchCreated {
+					created.Add(1)
+				}
+			})
+		}
+
+		requests.Wait()
+		require.EqualValues(t, 1, created.Load())
+
+		for _, tc := range []struct {
+			again jobseeker.SaveSearchInput
+			want  jobseeker.SaveOutcome
+		}{
+			{jobseeker.SaveSearchInput{Query: " Nurse "}, jobseeker.SearchUnchanged},
+			{jobseeker.SaveSearchInput{Query: "Nurse", EmailAlerts: true}, jobseeker.AlertsEnabled},
+			{jobseeker.SaveSearchInput{Query: "Nurse"}, jobseeker.SearchUnchanged},
+			{jobseeker.SaveSearchInput{Query: "Nurse", Name: "Near home"}, jobseeker.SearchCreated},
+			{jobseeker.SaveSearchInput{Query: "Nurse", Location: "Leeds"}, jobseeker.SearchCreated},
+		} {
+			outcome, err := env.SaveSearchOnce(t.Context(), user, tc.again)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, outcome, "%+v", tc.again)
+		}
+
+		all, err := env.MySearches(t.Context(), user)
+		require.NoError(t, err)
+		require.Len(t, all, 3)
 	})
 }
 

@@ -91,23 +91,87 @@ func (in SaveSearchInput) Problems() []fault.Field {
 
 // SaveSearch stores a search for the caller and returns all of the caller's searches.
 func (s *SearchService) SaveSearch(ctx context.Context, by auth.Actor, in SaveSearchInput) (all []Search, err error) {
-	if err := cmp.Or(by.RequireSeeker(), valid.Check("", in)); err != nil {
+	search, err := newSearch(by, in)
+	if err != nil {
 		return nil, err
 	}
 
+	isAnother := func(Search) bool { return false }
+	all, _, err = s.createSearch(ctx, by, search, isAnother)
+
+	return all, err
+}
+
+// SaveOutcome is what SaveSearchOnce has changed.
+type SaveOutcome string
+
+// The outcomes.
+const (
+	SearchCreated   SaveOutcome = "created"
+	AlertsEnabled   SaveOutcome = "alerts-enabled"
+	SearchUnchanged SaveOutcome = "unchanged"
+)
+
+// SaveSearchOnce stores a search for the caller, unless the caller has saved the same one
+// before: with the same terms, and with the same name if the input has a name. The alerts of
+// the earlier search are then turned on if the input asks for them.
+func (s *SearchService) SaveSearchOnce(ctx context.Context, by auth.Actor, in SaveSearchInput) (SaveOutcome, error) {
+	search, err := newSearch(by, in)
+	if err != nil {
+		return "", err
+	}
+
+	isSame := func(earlier Search) bool {
+		return earlier.Terms == search.Terms && (text.Name(in.Name) == "" || earlier.Name == search.Name)
+	}
+
+	existing, err := s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
+	if err != nil {
+		return "", err
+	}
+
+	if i := slices.IndexFunc(existing, isSame); i >= 0 {
+		if existing[i].EmailAlerts || !in.EmailAlerts {
+			return SearchUnchanged, nil
+		}
+
+		return AlertsEnabled, s.SetAlerts(ctx, by, existing[i].ID, true)
+	}
+
+	_, isCreated, err := s.createSearch(ctx, by, search, isSame)
+	if !isCreated {
+		return SearchUnchanged, err
+	}
+
+	return SearchCreated, err
+}
+
+// newSearch returns the caller's search from the input, without an id.
+func newSearch(by auth.Actor, in SaveSearchInput) (Search, error) {
 	search := Search{UserID: by.UserID, Name: text.Name(in.Name), EmailAlerts: in.EmailAlerts, Terms: in.terms()}
 	if search.Name == "" {
 		search.Name = search.Label()
 	}
 
+	return search, cmp.Or(by.RequireSeeker(), valid.Check("", in))
+}
+
+// createSearch stores the search, unless isSame reports that one of the caller's searches is the
+// same. It returns all of the caller's searches, and whether it has stored the search.
+func (s *SearchService) createSearch(
+	ctx context.Context,
+	by auth.Actor,
+	search Search,
+	isSame func(earlier Search) bool,
+) (all []Search, isCreated bool, err error) {
 	// This first check avoids resolving the query in vain, which takes time. The
 	// transaction checks the limit again while it has locked the user's data.
 	if _, err := s.searchesBelowLimit(ctx, by.UserID); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 
 	if search.Resolved, err = s.resolve(ctx, search.Query); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
@@ -116,7 +180,13 @@ func (s *SearchService) SaveSearch(ctx context.Context, by auth.Actor, in SaveSe
 			return err
 		}
 
-		search.ID, search.CreatedAt = s.NewID(), s.Clock.Now()
+		if isCreated = !slices.ContainsFunc(existing, isSame); !isCreated {
+			all = existing
+			return nil
+		}
+
+		search.ID = s.NewID()
+		search.CreatedAt = s.Clock.Now()
 
 		all = append([]Search{search}, existing...)
 		if err := s.Searches.Replace(ctx, by.UserID, all); err != nil {
@@ -126,7 +196,7 @@ func (s *SearchService) SaveSearch(ctx context.Context, by auth.Actor, in SaveSe
 		return s.addActivity(ctx, by, "search", "saved", "Saved the search "+search.Name)
 	})
 
-	return all, err
+	return all, isCreated, err
 }
 
 // searchesBelowLimit returns the user's searches, or ErrTooManySearches if the user has

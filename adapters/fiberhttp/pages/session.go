@@ -106,9 +106,9 @@ func (v signInView) IsForApplication() bool {
 	return strings.HasPrefix(v.Next, "/jobs/") && strings.HasSuffix(v.Next, "/apply")
 }
 
-// localPath returns next if it is a path on this host, and an empty string otherwise, so that
+// LocalPath returns next if it is a path on this host, and an empty string otherwise, so that
 // links to the sign-in page cannot redirect to other hosts.
-func localPath(next string) string {
+func LocalPath(next string) string {
 	u, err := url.Parse(next)
 	hasHost := err != nil || u.Scheme != "" || u.Host != "" || u.User != nil
 	isPath := strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//")
@@ -125,7 +125,7 @@ func localPath(next string) string {
 // nextPath returns the page to which a sign-in or registration leads: the requested page or,
 // for developers, developersPath. It is empty if the kind of the user decides, see firstPagePath.
 func (r *Renderer) nextPath(c *fiber.Ctx, requested string) string {
-	next := localPath(requested)
+	next := LocalPath(requested)
 	if next == "" && (!r.hasSite || isDeveloperPage(c)) {
 		return developersPath
 	}
@@ -285,7 +285,7 @@ func (r *Renderer) signOut(c *fiber.Ctx) error {
 
 	r.setSessionCookie(c, "")
 
-	return c.Redirect(cmp.Or(localPath(c.FormValue("next")), signInPath(c.Path())), fiber.StatusSeeOther)
+	return c.Redirect(cmp.Or(LocalPath(c.FormValue("next")), signInPath(c.Path())), fiber.StatusSeeOther)
 }
 
 // signUpView is the form for a new account.

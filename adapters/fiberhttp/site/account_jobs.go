@@ -10,7 +10,6 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
-	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
@@ -172,12 +171,20 @@ func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 
 func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	notice := "search-saved"
+	in := jobseeker.SaveSearchInput{
+		Name:         form.Value("name"),
+		Query:        form.Value("query"),
+		Location:     form.Value("location"),
+		ContractType: form.Value("contractType"),
+		EmailAlerts:  form.Value("emailAlerts") != "",
+	}
+
+	var outcome jobseeker.SaveOutcome
 
 	err := requireSearch(form)
 	if err == nil {
 		err = s.doLimited(ctx, c, saveSearchOperation, func() (err error) {
-			notice, err = s.storeSearch(ctx, viewer.Actor(), form)
+			outcome, err = s.services.Seekers.SaveSearchOnce(ctx, viewer.Actor(), in)
 			return err
 		})
 	}
@@ -186,7 +193,7 @@ func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		return s.renderProblem(c, mySearchesPage, viewer, &form, err, func() (any, error) { return s.searchesView(ctx, viewer, &form) })
 	}
 
-	return redirect(c, "/account/searches", notice)
+	return redirect(c, "/account/searches", saveNotices[outcome])
 }
 
 // errNoSearch is the error of a form for a saved search or an alert without terms.
@@ -201,38 +208,11 @@ func requireSearch(form pages.Form) error {
 	return nil
 }
 
-// storeSearch saves the search of the form and returns the notice for the user. A search that the
-// user has saved before is not stored again, but its e-mails are turned on if the form asks for
-// them.
-func (s *Site) storeSearch(ctx context.Context, actor auth.Actor, form pages.Form) (notice string, err error) {
-	in := jobseeker.SaveSearchInput{
-		Name:         form.Value("name"),
-		Query:        form.Value("query"),
-		Location:     form.Value("location"),
-		ContractType: form.Value("contractType"),
-		EmailAlerts:  form.Value("emailAlerts") != "",
-	}
-
-	all, err := s.services.Seekers.MySearches(ctx, actor)
-	if err != nil {
-		return "", err
-	}
-
-	terms := jobseeker.Terms{Query: in.Query, Location: in.Location, ContractType: in.ContractType}
-	for _, search := range all {
-		switch {
-		case search.Terms != terms || in.Name != "" && in.Name != search.Name:
-			continue
-		case in.EmailAlerts && !search.EmailAlerts:
-			return "alerts-on", s.services.Seekers.SetAlerts(ctx, actor, search.ID, true)
-		}
-
-		return "search-known", nil
-	}
-
-	_, err = s.services.Seekers.SaveSearch(ctx, actor, in)
-
-	return "search-saved", err
+// saveNotices maps what saving a search has changed to notices for the user.
+var saveNotices = map[jobseeker.SaveOutcome]string{
+	jobseeker.SearchCreated:   "search-saved",
+	jobseeker.AlertsEnabled:   "alerts-on",
+	jobseeker.SearchUnchanged: "search-known",
 }
 
 func (s *Site) setAlerts(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -289,17 +269,23 @@ func (s *Site) myNotifications(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	}{web.Each(notifications.Items, newNotificationRow), nextPagePath("/account/notifications", notifications.NextCursor)})
 }
 
-// readNotification marks a notification as read, or as unread again.
+// readNotification marks a notification as read, or as unread again. It leads to the page of the
+// field next, with which a new notification is opened.
 func (s *Site) readNotification(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	if err := s.renderer.TakeLimit(ctx, c, markNotificationOperation); err != nil {
 		return err
 	}
 
-	isRead := pages.FormOf(c).Value("read") != "no"
+	form := pages.FormOf(c)
+	isRead := form.Value("read") != "no"
 
 	in := jobseeker.MarkInput{Read: &isRead}
 	if err := s.services.Seekers.MarkNotification(ctx, viewer.Actor(), c.Params("id"), in); err != nil {
 		return err
+	}
+
+	if next := pages.LocalPath(form.Value("next")); next != "" {
+		return c.Redirect(next, fiber.StatusSeeOther)
 	}
 
 	return redirect(c, "/account/notifications", "read")
