@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -45,7 +46,7 @@ func isMultipart(contentType string) bool {
 // The faults of a body that cannot be read as a form.
 var (
 	errMalformedForm = invalidBody("must be a well-formed form")
-	errTooManyParts  = invalidBody("must not have so many fields")
+	errTooManyParts  = invalidBody(fmt.Sprintf("must have at most %d fields", maxParts))
 	errNoForm        = invalidBody("must be a form, multipart/form-data or application/x-www-form-urlencoded")
 )
 

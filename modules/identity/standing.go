@@ -524,7 +524,8 @@ var organizationTexts = map[OrganizationAction]moderationText{
 	},
 	RestoreOrganization: {
 		subject: "Your organization is not suspended any more",
-		body:    "Our moderators have restored %s. Its jobs are public again, except for those that moderators have taken down.",
+		body: "Our moderators have restored %s. Its jobs are public again, except for those that moderators have taken down. " +
+			"It is marked as not verified: the suspension has removed its verification, if it had one.",
 	},
 }
 

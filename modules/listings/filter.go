@@ -188,7 +188,7 @@ func (f *filterBuilder) addConcept(name string, values []string, kind search.Kin
 		}
 
 		if c == nil {
-			f.invalid(name, "must be a "+name+" of the vocabulary")
+			f.invalid(name, "must be the id or the name of a known "+name)
 			return search.Or() // is not evaluated, since the search is refused
 		}
 

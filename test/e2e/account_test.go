@@ -111,7 +111,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Contains(t, server.waitForMail(t, me.email, "Subject: Interview"), detail)
 
 		invited := func() bool {
-			return strings.Contains(browser.page("/account/notifications"), `<a href="`+detail+`">You are invited to an interview`)
+			return strings.Contains(browser.page("/account/notifications"), `value="`+detail+`">You are invited to an interview`)
 		}
 		require.Eventually(t, invited, 10*time.Second, 20*time.Millisecond)
 
@@ -351,6 +351,14 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		require.Equal(t, 404, other.open("POST", notification+"/read", url.Values{}).status)
 		require.Equal(t, 404, other.open("POST", notification+"/delete", url.Values{}).status)
 		browser.open("POST", notification+"/read", url.Values{}).requireRedirect(t, "/account/notifications")
+		require.Contains(t, browser.page("/account/notifications"), "Mark as new")
+
+		// A new notification is opened by its form, which marks it as read. It leads to no other host.
+		browser.open("POST", notification+"/read", url.Values{"read": {"no"}}).requireRedirect(t, "/account/notifications")
+		require.Contains(t, browser.page("/account/notifications"), `name="next" value="/account/applications/`+application+`"`)
+		browser.open("POST", notification+"/read", url.Values{"next": {"//evil.invalid/"}}).requireRedirect(t, "/account/notifications")
+		browser.open("POST", notification+"/read", url.Values{"next": {"/account/applications/" + application}}).
+			requireRedirect(t, "/account/applications/"+application)
 		require.Contains(t, browser.page("/account/notifications"), "Mark as new")
 		browser.open("POST", notification+"/delete", url.Values{}).requireRedirect(t, "/account/notifications")
 		require.Contains(t, browser.page("/account/applications"), "In review")

@@ -94,7 +94,7 @@ func TestInvitationPage(t *testing.T) {
 			member := regexp.MustCompile(`/employer/team/[0-9a-f-]{36}`)
 			row := strings.Split(b.show("/employer/team").text, email)[0]
 			all := member.FindAllString(row, -1)
-			b.submit(all[len(all)-1], url.Values{"action": {"remove"}})
+			require.Contains(t, b.submit(all[len(all)-1], url.Values{"action": {"withdraw"}}).text, "The invitation is withdrawn.")
 			require.Contains(t, server.browser(t).show("/accept-invitation?token="+token).text, "not valid any more")
 		})
 	})

@@ -220,6 +220,10 @@ func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 		err = nil // already deleted
 	}
 
+	if err == nil {
+		return c.Redirect("/developers/apps/"+c.Params("id")+"?notice=key-deleted", fiber.StatusSeeOther)
+	}
+
 	return d.finishAppForm(ctx, c, viewer, err, keysForm, appView{})
 }
 

@@ -96,15 +96,16 @@ func webhookPath(c *fiber.Ctx) integrations.WebhookPath {
 
 // notices maps the query parameter notice, with which forms redirect, to messages.
 var notices = map[string]string{
-	"again":    "This was done before, and the secret was shown then. If you did not keep it, create a new one.",
-	"saved":    "Saved.",
-	"paused":   "Paused. Events that happen while it is paused are never sent.",
-	"resumed":  "Active. New events are sent from now on.",
-	"sent":     "The test event was sent. The log shows the response.",
-	"replayed": "It is sent once more.",
-	"none":     "Nothing has failed for good since then. Pending deliveries are retried automatically, or at once with Replay in their row.",
-	"all":      "What failed since then is sent once more.",
-	"deleted":  "The webhook and its log are deleted.",
+	"key-deleted": "The key is deleted. Calls with it fail.",
+	"again":       "This was done before, and the secret was shown then. If you did not keep it, create a new one.",
+	"saved":       "Saved.",
+	"paused":      "Paused. Events that happen while it is paused are never sent.",
+	"resumed":     "Active. New events are sent from now on.",
+	"sent":        "The test event was sent. The log shows the response.",
+	"replayed":    "It is sent once more.",
+	"none":        "Nothing has failed for good since then. Pending deliveries are retried automatically, or at once with Replay in their row.",
+	"all":         "What failed since then is sent once more.",
+	"deleted":     "The webhook and its log are deleted.",
 }
 
 func (d *dashboard) showWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {

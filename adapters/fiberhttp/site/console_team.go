@@ -223,6 +223,8 @@ func (s *Site) applyMemberAction(
 		})
 
 		return memberPath, "member-saved", err
+	case "withdraw":
+		return "/employer/team", "invitation-withdrawn", s.services.Identity.RemoveMember(ctx, actor, id)
 	case "remove":
 		path = "/employer/team"
 		if id == actor.UserID {
