@@ -35,21 +35,23 @@ func (s *Server) authenticateOnce(c *fiber.Ctx) error {
 		c.Set(name, value)
 	}
 
-	if caller.App.ID != "" {
+	// The caller may be known even if there is an error, for example over its rate limit.
+	if isKnown := caller.App.ID != ""; isKnown {
 		state.caller = &caller
 	}
 
 	return err
 }
 
-// finishAuthenticated reports the status of the response to the Authenticator.
+// finishAuthenticated reports the status of the response to the Authenticator, if the request has a
+// known caller.
 func (s *Server) finishAuthenticated(c *fiber.Ctx) {
 	if caller := stateOf(c).caller; caller != nil {
 		s.apiOf(c.Path()).Authenticator.Done(*caller, c.Response().StatusCode())
 	}
 }
 
-// methodsOf returns the methods that a route serves.
+// methodsOf returns the methods that a route serves. A route for GET also serves HEAD.
 func methodsOf(r web.Route) []string {
 	if r.Method == fiber.MethodGet {
 		return []string{fiber.MethodGet, fiber.MethodHead}
@@ -58,8 +60,8 @@ func methodsOf(r web.Route) []string {
 	return []string{r.Method}
 }
 
-// handlePreflight answers a CORS preflight request with the methods of the routes that have the
-// path. It is a 404 if there is none.
+// handlePreflight answers a CORS preflight request with the methods of all routes of the API that
+// have the requested path. Without such a route, the response is a 404.
 func handlePreflight(c *fiber.Ctx, api web.API) error {
 	var methods []string
 	for _, r := range api.Routes {
@@ -78,16 +80,18 @@ func handlePreflight(c *fiber.Ctx, api web.API) error {
 	c.Set(fiber.HeaderAllow, allow)
 	c.Set(fiber.HeaderAccessControlAllowMethods, allow)
 	c.Set(fiber.HeaderAccessControlAllowHeaders, "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-None-Match, X-Request-ID")
-	c.Set(fiber.HeaderAccessControlMaxAge, "86400")
+	c.Set(fiber.HeaderAccessControlMaxAge, "86400") // a day, in seconds
 
 	return c.SendStatus(fiber.StatusNoContent)
 }
 
-// applyCachePolicy sets the cache headers of a successful response, and answers 304 if the
-// client already has this version of it.
+// applyCachePolicy sets the cache headers of a successful response to GET or HEAD, if the API has a
+// cache policy. It answers 304 if the client already has this version of the response.
 func applyCachePolicy(c *fiber.Ctx, api web.API) {
+	hasPolicy := api.CachePolicy.CacheControl != ""
 	isRead := c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead
-	if api.CachePolicy.CacheControl == "" || !isRead || c.Response().StatusCode() != fiber.StatusOK {
+
+	if !hasPolicy || !isRead || c.Response().StatusCode() != fiber.StatusOK {
 		return
 	}
 
@@ -96,25 +100,27 @@ func applyCachePolicy(c *fiber.Ctx, api web.API) {
 	pages.SetETag(c)
 }
 
-// rejectOtherMethods answers 405 for other methods of paths such as /api/listings/search:
-// the router would match them with /api/listings/:id.
+// rejectOtherMethods adds routes that answer 405 for other methods of paths such as
+// /api/listings/search. Without them, the router would match DELETE /api/listings/search with
+// DELETE /api/listings/:id.
 func (s *Server) rejectOtherMethods(api web.API) {
-	routes, methods := api.Routes, map[string][]string{}
-	for _, r := range routes {
+	methodsByPath := map[string][]string{}
+	for _, r := range api.Routes {
 		for _, path := range api.Paths(r) {
-			methods[path] = append(methods[path], methodsOf(r)...)
+			methodsByPath[path] = append(methodsByPath[path], methodsOf(r)...)
 		}
 	}
 
-	for path, handled := range methods {
+	for path, handled := range methodsByPath {
 		// Only a path without parameters that is also matched by the pattern of another route
 		// needs this. For other paths, the router answers 405 itself.
 		hasParameters := strings.Contains(path, ":")
-		matchesOther := slices.ContainsFunc(routes, func(r web.Route) bool {
+		matchesOther := slices.ContainsFunc(api.Routes, func(r web.Route) bool {
 			return r.Path != path && fiber.RoutePatternMatch(path, r.Path)
 		})
 
-		if hasParameters || !matchesOther {
+		needsRoutes := !hasParameters && matchesOther
+		if !needsRoutes {
 			continue
 		}
 
@@ -130,8 +136,9 @@ func (s *Server) rejectOtherMethods(api web.API) {
 	}
 }
 
-// mapUnknownMethods replaces methods that the router does not know by TRACE, which no route
-// has, so that they get a 405 in the format of the API instead of plain text.
+// mapUnknownMethods returns a handler that replaces methods that the router does not know by TRACE,
+// which no route has. Requests with such methods thus get a 405 in the format of the API. Fiber
+// itself would answer them with plain text.
 func mapUnknownMethods(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(c *fasthttp.RequestCtx) {
 		if !slices.Contains(fiber.DefaultMethods, string(c.Method())) {

@@ -20,39 +20,43 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
+// fasthttp reads only the heads of requests: the request line and the header section. This file
+// reads the bodies, after the checks of the route, so that rejected requests use no memory.
+
 const (
-	// bodyTimeout is the time for a body of up to web.DefaultBody.
+	// bodyTimeout is the time for a body of a route that accepts up to web.DefaultBody.
 	bodyTimeout = 15 * time.Second
-	// largeBodyTimeout is the time for a body over web.DefaultBody.
+	// largeBodyTimeout is the time for a body of a route that accepts more.
 	largeBodyTimeout = time.Minute
 	// initialBuffer is the capacity of a body's buffer before it grows.
 	initialBuffer = 4 << 10
 	// maxFormBody is the maximum size of a form without files.
 	maxFormBody = 64 << 10
-	// maxTrailer bounds the trailer section of a chunked body.
+	// maxTrailer bounds the trailer section of a chunked body: the lines after its last chunk.
 	maxTrailer = 4 << 10
 )
 
-// framing describes how the body of a request is delimited (RFC 9112 §6): by its length, or by chunks. It also says
-// whether the body has been read, and which memory it uses.
+// framing describes how the body of a request is delimited (RFC 9112 §6): by its length, or by
+// chunks. It also records whether the body has been read, and which memory it uses.
 type framing struct {
-	length   int64 // value of Content-Length
-	chunked  bool  // the body has chunks, and ends with one of length 0
-	expects  bool  // the client waits for 100 Continue
-	isUnread bool  // bytes of the body are still in the connection
-	usage    bodyUsage
+	length    int64 // value of Content-Length; 0 for a chunked body
+	isChunked bool  // the body consists of chunks, and ends with one of length 0
+	expects   bool  // the client waits for a response 100 Continue before it sends the body
+	isUnread  bool  // the body, or a part of it, is still to be read from the connection
+	usage     bodyUsage
 }
 
 // parseFraming reads the framing from the header section as the client sent it. It reports false
-// for a header section that two parsers may read differently (RFC 9112 §5.1, §5.2 and §6.1):
+// for a header section that two parsers may understand differently, because a proxy and this server
+// could then disagree about where the request ends (RFC 9112 §5.1, §5.2 and §6.1):
 //
 //   - a name that is not a token, which includes folded lines, because they begin with a space;
 //   - a Content-Length beside a Transfer-Encoding;
 //   - a transfer coding other than chunked (fasthttp would accept identity).
 //
-// fasthttp has checked the other values.
-func parseFraming(header []byte) (*framing, bool) {
-	f := &framing{}
+// fasthttp has already checked the values of the other headers.
+func parseFraming(header []byte) (f *framing, isClear bool) {
+	f = &framing{}
 
 	hasLength := false
 	for len(header) > 0 {
@@ -61,7 +65,7 @@ func parseFraming(header []byte) (*framing, bool) {
 
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if len(line) == 0 {
-			continue
+			continue // the blank line at the end
 		}
 
 		name, value, _ := bytes.Cut(line, []byte(":"))
@@ -76,22 +80,23 @@ func parseFraming(header []byte) (*framing, bool) {
 				return nil, false
 			}
 
-			f.length, hasLength = n, true
+			f.length = n
+			hasLength = true
 		case bytes.EqualFold(name, []byte(fiber.HeaderTransferEncoding)):
 			if !bytes.EqualFold(bytes.TrimSpace(value), []byte("chunked")) {
 				return nil, false
 			}
 
-			f.chunked = true
+			f.isChunked = true
 		case bytes.EqualFold(name, []byte(fiber.HeaderExpect)):
 			f.expects = bytes.EqualFold(bytes.TrimSpace(value), []byte("100-continue"))
 		}
 	}
 
-	f.isUnread = f.chunked || f.length > 0
-	isAmbiguous := f.chunked && hasLength
+	f.isUnread = f.isChunked || f.length > 0
+	hasBoth := f.isChunked && hasLength
 
-	return f, !isAmbiguous
+	return f, !hasBoth
 }
 
 // isToken reports whether a header name is a token (RFC 9110 §5.6.2).
@@ -110,13 +115,13 @@ func isToken(name []byte) bool {
 }
 
 // withoutBody makes fasthttp leave the body in the connection, from which readBody
-// reads it: fasthttp then sees a request of length 0 that does not wait for 100 Continue.
-// RawHeaders still has the original headers.
+// reads it later. For this it changes the parsed headers, so that fasthttp sees a request of
+// length 0 that does not wait for 100 Continue. RawHeaders still returns the original headers.
 func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	const chunked = -1 // the length that fasthttp reports for a chunked body
+	const chunkedLength = -1 // the length that fasthttp reports for a chunked body
 
 	length := h.ContentLength()
-	if length > 0 || length == chunked {
+	if length > 0 || length == chunkedLength {
 		h.SetContentLength(0)
 	}
 
@@ -126,8 +131,10 @@ func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 }
 
 // readBody reads the body of the request, of at most limit bytes, and makes it
-// available as Request().Body(). It does nothing if the body was read before. Large
-// bodies are limited per client, which is the id of the user or the address of a guest.
+// available as Request().Body(). It does nothing if the body was read before.
+//
+// client is the id of the user or the address of a guest. The number of large bodies that a client
+// sends at the same time is limited.
 func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	f := stateOf(c).framing
 	if !f.isUnread {
@@ -139,13 +146,14 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	}
 
 	peer, ok := c.Context().Conn().(*conn)
-	if !ok { // all connections are of the listener that wraps them
-		return fault.ErrInternal
+	if !ok {
+		return fault.ErrInternal // cannot happen: the listener wraps every connection in a conn
 	}
 
 	f.usage.class = bodyClassOf(limit)
 
-	mayBeLarge := f.length > web.DefaultBody || f.chunked && limit > web.DefaultBody
+	// The length of a chunked body is not known in advance.
+	mayBeLarge := f.length > web.DefaultBody || f.isChunked && limit > web.DefaultBody
 	if mayBeLarge && !s.bodyMemory.beginLarge(&f.usage, client) {
 		return fault.ErrRateLimit.WithRetryAfter(time.Second)
 	}
@@ -177,18 +185,17 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	return nil
 }
 
-// readForm is the middleware that reads the body for routes outside of the route tables: the
+// readForm is the middleware that reads the body for routes that belong to no API: the
 // pages and the endpoints of OAuth, whose handlers read forms.
 func (s *Server) readForm(c *fiber.Ctx) error {
-	if len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
-		return c.Next() // leave the body unread: fasthttp would decompress it without a limit
+	hasBody := stateOf(c).framing.isUnread
+	isEncoded := len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0
+
+	if !hasBody || isEncoded {
+		return c.Next() // an encoded body stays unread: fasthttp would decompress it without a limit
 	}
 
-	matches := func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }
-
-	if !stateOf(c).framing.isUnread {
-		return c.Next()
-	}
+	matches := func(pattern string) bool { return fiber.RoutePatternMatch(c.Path(), pattern) }
 
 	switch {
 	case slices.ContainsFunc(s.uploads, matches):
@@ -209,7 +216,7 @@ func (s *Server) readUpload(c *fiber.Ctx) error {
 
 	viewer, err := s.renderer.Viewer(ctx, c)
 	if fault.KindOf(err) == fault.Unauthenticated {
-		return c.Next() // leave the body unread: the handler redirects to the sign-in page
+		return c.Next() // the body stays unread: the handler redirects to the sign-in page
 	}
 
 	if err != nil {
@@ -218,7 +225,7 @@ func (s *Server) readUpload(c *fiber.Ctx) error {
 
 	err = s.readBody(c, viewer.Actor().UserID, pages.MaxUploadBody)
 	if errors.Is(err, web.ErrTooLarge) {
-		pages.MarkUploadTooLarge(c)
+		pages.MarkUploadTooLarge(c) // the handler shows the form with a message
 		return c.Next()
 	}
 
@@ -233,23 +240,19 @@ func (s *Server) readUpload(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// receive reads a body from the connection. The buffer grows with the received data, so that a
-// client cannot allocate memory by announcing a large body.
+// receive reads a body of at most limit bytes from the connection. The buffer grows with the
+// received data, so that a client cannot allocate memory by announcing a large body.
 func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
-	r := io.LimitReader(peer.in, f.length)
-	if f.chunked {
-		r = httputil.NewChunkedReader(peer.in)
+	r := io.LimitReader(peer.buffered, f.length)
+	if f.isChunked {
+		r = httputil.NewChunkedReader(peer.buffered)
 	}
 
 	var body []byte
 	for {
-		if len(body) == cap(body) {
-			// Double the buffer. One byte over the limit shows that a chunked body is too large.
-			capacity := min(max(initialBuffer, 2*cap(body)), limit+1)
-			if !f.chunked {
-				capacity = min(capacity, int(f.length))
-			}
-
+		isFull := len(body) == cap(body)
+		if isFull {
+			capacity := nextCapacity(cap(body), f, limit)
 			if !s.bodyMemory.acquire(&f.usage, capacity-cap(body)) {
 				return nil, fault.ErrUnavailable.WithReason("request bodies: memory limit").WithRetryAfter(time.Second)
 			}
@@ -263,9 +266,9 @@ func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 		switch {
 		case len(body) > limit:
 			return nil, web.ErrTooLarge
-		case !f.chunked && int64(len(body)) == f.length:
+		case !f.isChunked && int64(len(body)) == f.length:
 			return body, nil
-		case errors.Is(err, io.EOF) && f.chunked:
+		case errors.Is(err, io.EOF) && f.isChunked:
 			return body, readTrailer(peer)
 		case err != nil:
 			return nil, readFault(err)
@@ -273,11 +276,23 @@ func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 	}
 }
 
-// readTrailer reads the lines after the last chunk up to the blank one. Their
-// fields are ignored.
+// nextCapacity returns the capacity of a body's buffer after the current one: twice as much, but
+// not more than the body can have. A chunked body has no known length. Its buffer has place for
+// one byte over the limit, which shows that the body is too large.
+func nextCapacity(current int, f *framing, limit int) int {
+	maxCapacity := limit + 1
+	if !f.isChunked {
+		maxCapacity = int(f.length) // readBody has checked that it is within the limit
+	}
+
+	return min(max(initialBuffer, 2*current), maxCapacity)
+}
+
+// readTrailer reads the lines after the last chunk of a body, up to the blank line. Their fields are
+// ignored.
 func readTrailer(peer *conn) error {
 	for read := 0; read < maxTrailer; {
-		line, err := peer.in.ReadSlice('\n')
+		line, err := peer.buffered.ReadSlice('\n')
 		if err != nil {
 			return readFault(err)
 		}
@@ -292,7 +307,8 @@ func readTrailer(peer *conn) error {
 	return web.ErrMalformed
 }
 
-// readFault returns the fault for an error of the connection: a timeout, or a malformed body.
+// readFault returns the error of the response for an error of the connection: a timeout, or a
+// malformed body.
 func readFault(err error) error {
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {
@@ -302,13 +318,15 @@ func readFault(err error) error {
 	return web.ErrMalformed.WithCause(err)
 }
 
-// finishBody ends the accounting of the request's body. If the body was not read but has
-// arrived already, finishBody discards it, so that the next request can follow on the
-// connection. If the rest of the body has yet to arrive, the connection closes after the response.
+// finishBody ends the accounting of the request's body after the response.
+//
+// A body that was not read is still in the connection, before the next request. If all of it has
+// arrived, finishBody discards it, and the connection can serve the next request. Otherwise the
+// connection closes after the response.
 func (s *Server) finishBody(c *fiber.Ctx) {
 	f := stateOf(c).framing
 	if f == nil {
-		return
+		return // the header section was rejected, and the connection closes
 	}
 
 	s.bodyMemory.release(&f.usage)
@@ -319,9 +337,9 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 
 	peer, ok := c.Context().Conn().(*conn)
 
-	hasArrived := ok && !f.chunked && !f.expects && f.length <= int64(peer.in.Buffered())
+	hasArrived := ok && !f.isChunked && !f.expects && f.length <= int64(peer.buffered.Buffered())
 	if hasArrived {
-		_, err := peer.in.Discard(int(f.length))
+		_, err := peer.buffered.Discard(int(f.length))
 		f.isUnread = err != nil
 		return
 	}
@@ -329,6 +347,6 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 	c.Response().SetConnectionClose()
 
 	if ok {
-		peer.lingers.Store(true)
+		peer.mustDiscard.Store(true)
 	}
 }

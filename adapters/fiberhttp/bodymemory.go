@@ -9,17 +9,23 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// bodyClass is the class of bodies by their maximum size. It decides how much of the memory for
-// bodies a body may use.
+// bodyClass is a class of request bodies by the maximum size that their route accepts. Each class
+// may use another part of bodyMemory, so that large bodies cannot block small ones.
 type bodyClass int
 
 const (
-	usualBody bodyClass = iota // all memory except the part that is kept for small bodies
-	smallBody                  // all memory: sign-ins work even when larger bodies fill their part
-	largeBody                  // all large bodies together may use half of the memory
+	// usualBody is the class of routes that accept up to web.DefaultBody. Its bodies may use the
+	// memory except the part that is reserved for small bodies.
+	usualBody bodyClass = iota
+	// smallBody is the class of routes that accept up to maxFormBody. Its bodies may use all
+	// memory, so that forms such as the sign-in work even when larger bodies have used their part.
+	smallBody
+	// largeBody is the class of routes that accept more than web.DefaultBody. It has the limit of
+	// usualBody, and in addition all its bodies together may use half of the memory.
+	largeBody
 )
 
-// bodyClassOf returns the class of a route whose bodies have at most limit bytes.
+// bodyClassOf returns the class of the bodies of a route that accepts up to limit bytes.
 func bodyClassOf(limit int) bodyClass {
 	switch {
 	case limit <= maxFormBody:
@@ -32,7 +38,7 @@ func bodyClassOf(limit int) bodyClass {
 }
 
 const (
-	// smallBodyDivisor sets the part of the memory that is kept for small bodies: an eighth.
+	// smallBodyDivisor sets the part of the memory that is reserved for small bodies: an eighth.
 	smallBodyDivisor = 8
 	// largeBodyDivisor sets the part of the memory that large bodies may use: a half.
 	largeBodyDivisor = 2
@@ -45,7 +51,8 @@ const (
 type bodyUsage struct {
 	class bodyClass
 	bytes int64
-	// largeClient is the client that the body counts for in bodyMemory.largeBodies, or empty.
+	// largeClient is the key of the body's client in bodyMemory.largeBodies. It is empty if
+	// beginLarge was not called for the body.
 	largeClient string
 }
 
@@ -55,27 +62,28 @@ type bodyMemory struct {
 	limit int64
 
 	mu          sync.Mutex
-	used        atomic.Int64   // written with mu held
-	usedLarge   int64          // the part of used that large bodies use
-	largeBodies map[string]int // number of large bodies by client
+	used        atomic.Int64   // is written only while mu is held, and read without it
+	usedLarge   int64          // the part of used that belongs to bodies of the class largeBody
+	largeBodies map[string]int // number of large bodies in progress by client
+	isBurst     bool           // more than burstBytes were used, and the burst has not ended
 
-	// isBurst is set when more than burstBytes were used. isFreeing is set from the end
-	// of the burst until the memory is returned to the operating system.
-	isBurst, isFreeing atomic.Bool
+	isFreeing atomic.Bool // a burst has ended, and its memory is about to be returned
 }
 
-// A burst is a time in which more than burstBytes are used. It ends when less than burstEndBytes
-// are used. The memory is then returned to the operating system after freeDelay: Go's scavenger
-// would take minutes. Returning memory forces a garbage collection, and the delay limits how
-// often that happens.
+// A burst is a time in which many bodies are in memory. It begins when more than burstBytes are
+// used, and ends when less than burstEndBytes are used.
+//
+// The memory of a burst is returned to the operating system freeDelay after its end. Go's
+// scavenger would do this too, but takes minutes. Returning memory forces a garbage collection,
+// and the delay limits how often this happens.
 const (
 	burstBytes    = 32 << 20
 	burstEndBytes = burstBytes / 4
 	freeDelay     = 2 * time.Second
 )
 
-// acquire accounts for n more bytes of a body. It reports false if the memory for bodies of its
-// class is exhausted.
+// acquire accounts for n more bytes of a body. It reports false, and accounts for nothing, if the
+// memory for the class of the body is exhausted.
 func (m *bodyMemory) acquire(u *bodyUsage, n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,14 +111,14 @@ func (m *bodyMemory) acquire(u *bodyUsage, n int) bool {
 	u.bytes += int64(n)
 
 	if total > burstBytes {
-		m.isBurst.Store(true)
+		m.isBurst = true
 	}
 
 	return true
 }
 
 // beginLarge counts a large body of the client until release. It reports false if the client
-// sends maxLargeBodies already.
+// already sends maxLargeBodies.
 func (m *bodyMemory) beginLarge(u *bodyUsage, client string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,9 +133,10 @@ func (m *bodyMemory) beginLarge(u *bodyUsage, client string) bool {
 	return true
 }
 
-// release ends the accounting of a body.
+// release ends the accounting of a body. A second call for the same body does nothing.
 func (m *bodyMemory) release(u *bodyUsage) {
-	if u.bytes == 0 && u.largeClient == "" {
+	usesNothing := u.bytes == 0 && u.largeClient == ""
+	if usesNothing {
 		return
 	}
 
@@ -150,11 +159,22 @@ func (m *bodyMemory) release(u *bodyUsage) {
 	stillUsed := m.used.Add(-u.bytes)
 	u.bytes = 0
 
-	hasEnded := stillUsed < burstEndBytes && m.isBurst.CompareAndSwap(true, false)
-	if hasEnded && m.isFreeing.CompareAndSwap(false, true) {
-		time.AfterFunc(freeDelay, func() {
-			debug.FreeOSMemory()
-			m.isFreeing.Store(false)
-		})
+	if m.isBurst && stillUsed < burstEndBytes {
+		m.isBurst = false
+		m.freeLater()
 	}
+}
+
+// freeLater returns unused memory to the operating system after freeDelay, unless that is
+// planned already.
+func (m *bodyMemory) freeLater() {
+	isPlanned := !m.isFreeing.CompareAndSwap(false, true)
+	if isPlanned {
+		return
+	}
+
+	time.AfterFunc(freeDelay, func() {
+		debug.FreeOSMemory()
+		m.isFreeing.Store(false)
+	})
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // Public GET responses and pages are the same for all guests. They are cached for cacheTTL, or
-// until this process writes a listing or an organization.
+// until this process writes a listing or an organization. Writes of other processes do not
+// invalidate them, which is why cacheTTL is short.
 const (
 	cacheTTL      = time.Second
 	maxCacheBytes = 16 << 20
@@ -24,25 +25,26 @@ const (
 	entryOverhead = 64
 )
 
-// cachedResponse is a response in the cache.
+// cachedResponse is a response in the cache. Its status is 200.
 type cachedResponse struct {
 	body    []byte
-	headers [len(cachedHeaders)]string
-	// listingID is the id of the listing that a page shows, empty for none.
+	headers [len(cachedHeaders)]string // the values of cachedHeaders, in their order
+	// listingID is the id of the listing that a page shows, empty for none. Each response of the page,
+	// also one from the cache, counts as a view of the listing.
 	listingID string
-	// changes is the number of writes of listings and organizations before the response was
-	// computed.
+	// changes is the number of writes of listings and organizations by this process before the
+	// response was computed. The response is outdated if the number has changed.
 	changes uint64
 }
 
 // cachedHeaders are the headers that are cached with a body.
 var cachedHeaders = [...]string{fiber.HeaderContentType, fiber.HeaderCacheControl, fiber.HeaderETag, fiber.HeaderLink}
 
-// responseCache has the responses by URL.
+// responseCache maps the URL of a request, as requested, to the response.
 type responseCache = otter.Cache[string, cachedResponse]
 
-// newResponseCache returns a cache of maxCacheBytes. Each entry counts with its URL and its
-// body.
+// newResponseCache returns a cache of maxCacheBytes. The weight of an entry is its approximate
+// memory.
 func newResponseCache() *responseCache {
 	return otter.Must(&otter.Options[string, cachedResponse]{
 		MaximumWeight:    maxCacheBytes,
@@ -62,9 +64,12 @@ func (s *Server) serveCached(c *fiber.Ctx, r web.Route, handle func() error) err
 	return handle()
 }
 
-// servePage serves a page that is the same for all guests, for guests from the cache if possible.
-// It counts a view of the listing that the page shows.
+// servePage serves a page that is the same for all guests. A guest gets the page from the cache if
+// possible. Signed-in users get their own version from handle. servePage then counts a view of the
+// listing that the page shows, if it shows one.
 func (s *Server) servePage(c *fiber.Ctx, viewer *pages.Viewer, handle func() error) error {
+	// A request with the cookie of an ended session has no viewer either, but its response must not
+	// be cached (see Renderer.SetCaching).
 	if isGuest := viewer == nil && !s.renderer.HasSession(c); isGuest {
 		if err := s.serveFromCache(c, handle); err != nil {
 			return err
@@ -83,7 +88,11 @@ func (s *Server) servePage(c *fiber.Ctx, viewer *pages.Viewer, handle func() err
 // serveFromCache sends the cached response to the same URL. If there is none, it calls handle
 // and caches the response.
 func (s *Server) serveFromCache(c *fiber.Ctx, handle func() error) error {
-	url, changes := c.OriginalURL(), s.services.PublicChanges()
+	url := c.OriginalURL()
+
+	// The number of changes is read before handle reads the database: a write in between then
+	// invalidates the response.
+	changes := s.services.PublicChanges()
 	if cached, exists := s.cache.GetIfPresent(url); exists && cached.changes == changes {
 		cached.writeTo(c)
 		return nil
@@ -94,11 +103,12 @@ func (s *Server) serveFromCache(c *fiber.Ctx, handle func() error) error {
 	}
 
 	body := c.Response().Body()
-	if c.Response().StatusCode() != fiber.StatusOK || len(body) >= maxCachedBody {
+
+	isCacheable := c.Response().StatusCode() == fiber.StatusOK && len(body) < maxCachedBody
+	if !isCacheable {
 		return nil
 	}
 
-	// changes was read before the database, so that a write in between invalidates the response.
 	cached := cachedResponse{body: bytes.Clone(body), listingID: site.ShownListing(c), changes: changes}
 	for i, name := range cachedHeaders {
 		cached.headers[i] = c.GetRespHeader(name)
@@ -109,7 +119,8 @@ func (s *Server) serveFromCache(c *fiber.Ctx, handle func() error) error {
 	return nil
 }
 
-// writeTo writes the cached response to the response of the request.
+// writeTo writes the cached response to the response of the request. It becomes a 304 if the
+// client already has this version.
 func (r cachedResponse) writeTo(c *fiber.Ctx) {
 	for i, name := range cachedHeaders {
 		if r.headers[i] != "" {

@@ -9,14 +9,16 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// clientIP returns the address of the client: the peer, unless the peer is a trusted
-// proxy. X-Forwarded-For is then read from the right, where the proxies append, up to
-// the first address that is not a trusted proxy. Addresses further to the left may be
-// forged by the client.
+// clientIP returns the address of the client. That is the peer of the connection, unless the peer is
+// a trusted proxy.
+//
+// Behind trusted proxies, the address is taken from the header X-Forwarded-For. Each proxy appends
+// the address from which it got the request. So the header is read from the right, up to the first
+// address that is not a trusted proxy. Addresses further to the left may be forged by the client.
 func (s *Server) clientIP(c *fiber.Ctx) string {
 	addr, ok := netip.AddrFromSlice(c.Context().RemoteIP())
 	if !ok {
-		return c.Context().RemoteIP().String()
+		return c.Context().RemoteIP().String() // not an IP connection
 	}
 
 	addr = addr.Unmap()
@@ -35,7 +37,7 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 	for i := len(hops) - 1; i >= max(0, len(hops)-maxHops); i-- {
 		hop, err := parseHop(strings.TrimSpace(hops[i]))
 		if err != nil {
-			break // the last known proxy stands for its clients
+			break // the client is unknown: the address of the proxy that sent the bad element is used
 		}
 
 		addr = hop
@@ -62,9 +64,10 @@ func (s *Server) warnUntrustedProxy(c *fiber.Ctx, peer netip.Addr) {
 }
 
 // hasUntrustedProxy reports whether requests come through an untrusted proxy, so that rate
-// limits count its clients as one address. That is so if such a proxy has forwarded a request. It
-// is also so if the public URL is https, which needs a proxy before this server, and none is
-// trusted.
+// limits count its clients as one address. There are two signs of this:
+//
+//   - such a proxy has forwarded a request;
+//   - the public URL is https, which needs a proxy before this server, but no proxy is trusted.
 func (s *Server) hasUntrustedProxy() bool {
 	needsProxy := strings.HasPrefix(s.options.PublicURL, "https:")
 	return s.sawUntrustedProxy.Load() || needsProxy && len(s.options.TrustedProxies) == 0

@@ -18,32 +18,45 @@ const (
 	// maxConnsPerAddress bounds the open connections of one address (an IPv4
 	// address or an IPv6 /64). Trusted proxies are exempt.
 	maxConnsPerAddress = 256
-
-	// After a response to a request whose body was not read, the connection
-	// discards up to lingerBytes for up to lingerTime before it closes: closing
-	// at once would reset the connection and could destroy the response (RFC 9112
-	// §9.6). A client that sends more has resetDelay to read the response.
-	lingerBytes = 256 << 10
-	lingerTime  = 5 * time.Second
-	resetDelay  = 500 * time.Millisecond
+	// rejectTimeout is the time to write the response to a connection over the limit. It is
+	// short because Accept waits meanwhile. The empty send buffer of a new connection accepts
+	// the response at once, so only a broken connection needs the whole time.
+	rejectTimeout = time.Millisecond
+	// readBufferSize is the size of the read buffer of a connection.
+	readBufferSize = 4 << 10
 )
 
-// listener bounds the connections per address and wraps each in a conn.
+// These limits apply to a connection that closes after a response to a request whose body was not
+// read. If it closed while the client still sends, the connection would be reset, and the client
+// could lose the response (RFC 9112 §9.6). So the connection first reads and discards the body.
+const (
+	// discardBytes is the number of bytes that are discarded at most.
+	discardBytes = 256 << 10
+	// discardTimeout is the time for discarding.
+	discardTimeout = 5 * time.Second
+	// resetDelay is the time that a client that sends more than discardBytes has to read the
+	// response before the connection is reset.
+	resetDelay = 500 * time.Millisecond
+)
+
+// listener limits the number of connections per address and wraps each connection in a conn.
 type listener struct {
 	net.Listener
-	isExempt func(netip.Addr) bool
-	newID    id.Source
+	isExempt func(netip.Addr) bool // reports whether the address, such as a trusted proxy, has no limit
+	newID    id.Source             // request IDs for the responses to rejected connections
 
-	mu   sync.Mutex
-	open map[string]int // by web.LimitKey of the peer
+	mu sync.Mutex
+	// openConns is the number of open connections by the key of web.LimitKey: the IPv4 address or
+	// the IPv6 /64 of the peer.
+	openConns map[string]int
 }
 
 func newListener(l net.Listener, isExempt func(netip.Addr) bool, newID id.Source) *listener {
-	return &listener{Listener: l, isExempt: isExempt, newID: newID, open: map[string]int{}}
+	return &listener{Listener: l, isExempt: isExempt, newID: newID, openConns: map[string]int{}}
 }
 
-// tooManyConns is the response to a connection over the limit, with the request ID to
-// fill in. It is written before the request is read.
+// tooManyConns is the response to a connection over the limit. %s is the request ID. The response
+// is written before the request is read.
 const tooManyConns = "HTTP/1.1 429 Too Many Requests\r\n" +
 	"Connection: close\r\n" +
 	"Retry-After: 1\r\n" +
@@ -52,7 +65,8 @@ const tooManyConns = "HTTP/1.1 429 Too Many Requests\r\n" +
 	"X-Request-Id: %s\r\n\r\n" +
 	`{"success":false,"error":"Too many connections"}` + "\r\n"
 
-// Accept implements net.Listener.
+// Accept returns the next connection, which is a *conn. Connections of an address over the limit
+// get the response tooManyConns, are closed, and are not returned.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		raw, err := l.Listener.Accept()
@@ -60,14 +74,18 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 
-		release, ok := l.admit(raw.RemoteAddr())
-		if ok {
-			return &conn{Conn: raw, in: bufio.NewReaderSize(raw, 4<<10), atLineStart: true, release: release}, nil
+		release, isAdmitted := l.admit(raw.RemoteAddr())
+		if isAdmitted {
+			return &conn{
+				Conn:        raw,
+				buffered:    bufio.NewReaderSize(raw, readBufferSize),
+				atLineStart: true,
+				release:     release,
+			}, nil
 		}
 
-		// The send buffer of a new connection accepts the response immediately, so that the
-		// deadline only protects against a connection that is broken.
-		_ = raw.SetWriteDeadline(time.Now().Add(time.Millisecond))
+		// Errors are ignored, because the connection is closed in any case.
+		_ = raw.SetWriteDeadline(time.Now().Add(rejectTimeout))
 		_, _ = fmt.Fprintf(raw, tooManyConns, l.newID())
 		_ = raw.Close()
 	}
@@ -75,10 +93,10 @@ func (l *listener) Accept() (net.Conn, error) {
 
 // admit counts a connection of the peer until release is called. It reports false if the peer has
 // maxConnsPerAddress connections already.
-func (l *listener) admit(peer net.Addr) (release func(), ok bool) {
-	addr, ok := peerAddr(peer)
-	if !ok || l.isExempt(addr) {
-		return func() {}, true
+func (l *listener) admit(peer net.Addr) (release func(), isAdmitted bool) {
+	addr, isTCP := peerAddr(peer)
+	if !isTCP || l.isExempt(addr) {
+		return func() {}, true // not counted: a peer that is not TCP, such as a Unix socket, is local
 	}
 
 	key := web.LimitKey(addr.String())
@@ -86,71 +104,77 @@ func (l *listener) admit(peer net.Addr) (release func(), ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	if l.open[key] >= maxConnsPerAddress {
+	if l.openConns[key] >= maxConnsPerAddress {
 		return nil, false
 	}
 
-	l.open[key]++
+	l.openConns[key]++
 
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 
-		l.open[key]--
-		if l.open[key] == 0 {
-			delete(l.open, key)
+		l.openConns[key]--
+		if l.openConns[key] == 0 {
+			delete(l.openConns, key)
 		}
 	}, true
 }
 
-// peerAddr returns the address of a peer without zone and IPv4 mapping.
-func peerAddr(peer net.Addr) (netip.Addr, bool) {
+// peerAddr returns the IP address of a TCP peer without its zone. An IPv4 address that is mapped
+// to IPv6 is returned as IPv4. peerAddr reports false for peers that are not TCP.
+func peerAddr(peer net.Addr) (addr netip.Addr, isTCP bool) {
 	tcp, ok := peer.(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}, false
 	}
 
-	addr, ok := netip.AddrFromSlice(tcp.IP)
+	addr, isIP := netip.AddrFromSlice(tcp.IP)
 
-	return addr.Unmap(), ok
+	return addr.Unmap(), isIP
 }
 
-// conn is a connection of a client. Read returns only the heads of requests to fasthttp: it
-// never returns bytes beyond a blank line. Bodies stay in the connection until readBody reads
-// them for a route, after authentication and limits. fasthttp itself would allocate
-// Content-Length bytes before it calls a handler.
+// conn is a connection of a client. Its Read returns only the heads of requests: the request line
+// and the header section, up to and including the blank line. fasthttp reads requests by Read, and
+// would allocate Content-Length bytes before it calls a handler. So the server lets fasthttp see
+// the heads alone. Bodies stay in the connection until Server.readBody reads them from buffered,
+// after authentication and limits.
 type conn struct {
 	net.Conn
-	in          *bufio.Reader // all bytes are read through it; bodies stay in it
-	atLineStart bool          // the next byte begins a line, so that a newline ends the head
-	lingers     atomic.Bool   // Close discards the body that was not read first
+	buffered    *bufio.Reader // all bytes of the client are read through it
+	atLineStart bool          // the next byte begins a line, so that a newline is a blank line
+	mustDiscard atomic.Bool   // a body was not read, and Close must discard it first
 	release     func()        // ends the count of the connection for its address
-	closed      sync.Once     // fasthttp may call Close more than once
+	closeOnce   sync.Once     // fasthttp may call Close more than once
 }
 
-// Read implements net.Conn.
+// Read waits for data and returns bytes of the head of a request. A Read never returns bytes
+// that follow a blank line, which may belong to a body.
 func (c *conn) Read(p []byte) (int, error) {
-	// This waits for data. Without it, Buffered could be 0.
-	if _, err := c.in.Peek(1); err != nil {
+	// Wait until at least one byte is buffered.
+	if _, err := c.buffered.Peek(1); err != nil {
 		return 0, err
 	}
 
-	b, err := c.in.Peek(min(c.in.Buffered(), len(p)))
+	available, err := c.buffered.Peek(min(c.buffered.Buffered(), len(p)))
 	if err != nil {
 		return 0, err
 	}
 
-	n := copy(p, b[:c.headBytes(b)])
-	_, err = c.in.Discard(n)
+	n := copy(p, available[:c.scanHead(available)])
+	_, err = c.buffered.Discard(n)
 
 	return n, err
 }
 
-// headBytes returns the length of b up to and including the first blank line, or of all
-// of b. Any line that some parser accepts as blank counts, so that the end of a head is
-// always the end of a Read.
-func (c *conn) headBytes(b []byte) int {
-	for i, char := range b {
+// scanHead returns the number of bytes up to and including the first blank line, or all bytes
+// if there is no blank line. It updates atLineStart, because a blank line may be divided
+// among several reads.
+//
+// Parsers differ in what they accept as a blank line: some ignore CRs. scanHead accepts each
+// such form, so that no parser ends a head earlier than Read does.
+func (c *conn) scanHead(data []byte) int {
+	for i, char := range data {
 		switch char {
 		case '\n':
 			if c.atLineStart {
@@ -158,19 +182,20 @@ func (c *conn) headBytes(b []byte) int {
 			}
 
 			c.atLineStart = true
-		case '\r': // CRs before the LF of a blank line do not count
+		case '\r': // a line that has only CRs before its LF is blank
 		default:
 			c.atLineStart = false
 		}
 	}
 
-	return len(b)
+	return len(data)
 }
 
-// Close implements net.Conn.
+// Close closes the connection. If the body of the last request was not read, Close first discards
+// it, which may take discardTimeout.
 func (c *conn) Close() (err error) {
-	c.closed.Do(func() {
-		if c.lingers.Load() {
+	c.closeOnce.Do(func() {
+		if c.mustDiscard.Load() {
 			c.discard()
 		}
 
@@ -181,23 +206,23 @@ func (c *conn) Close() (err error) {
 	return err
 }
 
-// discard ends the direction to the client, so that the client sees the end of the response, and
-// reads what the client still sends for up to lingerTime. Errors do not matter, because the
-// connection is closed afterwards.
+// discard closes the direction to the client, so that the client sees the end of the response.
+// It then reads what the client still sends. Errors are ignored, because the connection is
+// closed afterwards.
 func (c *conn) discard() {
-	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
+	writer, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok || writer.CloseWrite() != nil {
 		return
 	}
 
-	if err := c.SetReadDeadline(time.Now().Add(lingerTime)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(discardTimeout)); err != nil {
 		return
 	}
 
-	discarded, err := io.Copy(io.Discard, io.LimitReader(c.in, lingerBytes))
+	discarded, err := io.Copy(io.Discard, io.LimitReader(c.buffered, discardBytes))
 
-	mayFollowMore := err == nil && discarded == lingerBytes
-	if mayFollowMore {
+	moreMayFollow := err == nil && discarded == discardBytes
+	if moreMayFollow {
 		time.Sleep(resetDelay)
 	}
 }

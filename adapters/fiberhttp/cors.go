@@ -17,11 +17,13 @@ func (s *Server) allowOrigins() fiber.Handler {
 		AllowHeaders:  "Authorization,Content-Type,Idempotency-Key,If-None-Match,X-API-Key,X-Request-ID",
 		ExposeHeaders: "Content-Disposition,ETag,Location,Retry-After,X-Request-Id,Idempotency-Replayed",
 		MaxAge:        int((24 * time.Hour).Seconds()),
-		// Next skips pages, and APIs with an Authenticator, which set their CORS headers
-		// themselves.
+		// Next reports whether the middleware is skipped: for pages, and for APIs with an
+		// Authenticator, which set their CORS headers themselves.
 		Next: func(c *fiber.Ctx) bool {
 			api := s.apiOf(c.Path())
-			return api.Authenticator != nil || !api.Covers(c.Path()) || !strings.HasPrefix(c.Path(), "/api/")
+			isPortalAPI := api.Authenticator == nil && api.Covers(c.Path()) && strings.HasPrefix(c.Path(), "/api/")
+
+			return !isPortalAPI
 		},
 	})
 }

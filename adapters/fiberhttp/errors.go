@@ -15,11 +15,14 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
+// A fault is an error with a kind, a code and a message for the client. A fault of the kinds
+// Internal (status 500) and Unavailable (503) also has a cause, which clients do not see.
+
 // handleError sends the response to a request that failed. It also handles the errors of
-// fasthttp, such as a header section over the limit, which occur before handleRequest.
+// fasthttp, such as a header section over the limit, for which handleRequest is not called.
 func (s *Server) handleError(c *fiber.Ctx, err error) error {
-	isBeforeRouting := stateOf(c) == nil
-	if isBeforeRouting {
+	isRejectedByFasthttp := stateOf(c) == nil
+	if isRejectedByFasthttp {
 		newState(c)
 		s.setSecurityHeaders(c)
 		c.Set(fiber.HeaderXRequestID, s.options.NewID())
@@ -27,15 +30,16 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 
 	s.reportFault(err, c.GetRespHeader(fiber.HeaderXRequestID), c.Method(), c.Path())
 
-	// Requests that were rejected before authentication get the headers of the API, too. The
-	// response reports why they were rejected, so an error of the authentication is ignored.
+	// A request that was rejected before its authentication is authenticated now, because all
+	// responses of an API have the headers of its Authenticator. The error of the authentication is
+	// ignored: the response reports why the request was rejected.
 	_ = s.authenticateOnce(c)
 	if err := s.sendFault(c, faultOf(err)); err != nil {
 		return err
 	}
 
-	if isBeforeRouting {
-		s.finishAuthenticated(c)
+	if isRejectedByFasthttp {
+		s.finishAuthenticated(c) // otherwise handleRequest calls it
 	}
 
 	return nil
@@ -47,19 +51,21 @@ func (s *Server) sendFault(c *fiber.Ctx, f *fault.Error) error {
 
 	response := api.RenderError(f, c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
 	if response.Status == fiber.StatusMethodNotAllowed && api.Authenticator != nil {
-		c.Append(fiber.HeaderAllow, fiber.MethodOptions) // the router does not handle OPTIONS
+		// The router has set Allow from its routes. handlePreflight handles OPTIONS without a route.
+		c.Append(fiber.HeaderAllow, fiber.MethodOptions)
 	}
 
 	for name, value := range response.Headers {
-		if name == fiber.HeaderWWWAuthenticate && c.GetRespHeader(name) != "" {
-			continue // the Authenticator has set a challenge that says more
+		isSpecificChallenge := name == fiber.HeaderWWWAuthenticate && c.GetRespHeader(name) != ""
+		if isSpecificChallenge {
+			continue // keep the challenge that the Authenticator has set: it is more specific
 		}
 
 		c.Set(name, value)
 	}
 
 	if response.Status == fiber.StatusNotFound && isPageRequest(c) {
-		s.renderer.ExpectPage(c)
+		s.renderer.ExpectPage(c) // no handler of a page has done so
 	}
 
 	isPage, err := pages.RenderError(c, response.Status, f)
@@ -87,11 +93,13 @@ var faultByStatus = map[int]*fault.Error{
 
 // faultOf returns the fault for an error of a handler, of Fiber or of fasthttp.
 func faultOf(err error) *fault.Error {
-	var fiberError *fiber.Error
+	var (
+		fiberError   *fiber.Error
+		headTooLarge *fasthttp.ErrSmallBuffer // the head of the request exceeds the read buffer
+	)
 
-	var smallBuffer *fasthttp.ErrSmallBuffer
 	switch {
-	case errors.As(err, &smallBuffer):
+	case errors.As(err, &headTooLarge):
 		return web.ErrHeadersTooLarge
 	case errors.As(err, &fiberError):
 		return cmp.Or(faultByStatus[fiberError.Code], web.ErrMalformed)
@@ -116,19 +124,24 @@ func (s *Server) reportFault(err error, requestID, method, path string) {
 	}
 }
 
-// causeLog limits log lines to one per cause and second.
+// logInterval is the time between two log lines with the same cause.
+const logInterval = time.Second
+
+// causeLog limits the log lines of each cause to one per logInterval. A cause is a short text such
+// as "request: timeout".
 type causeLog struct {
-	mu          sync.Mutex
+	mu sync.Mutex
+	// lastByCause has the times of the last log lines. It does not grow without bound, because the
+	// set of causes is small and fixed.
 	lastByCause map[string]time.Time
 }
 
-// allows reports whether the cause may be logged now. lastByCause does not grow without
-// bound, because the set of causes is small and fixed.
+// allows reports whether the cause may be logged now. The caller must then log it.
 func (c *causeLog) allows(cause string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if last, logged := c.lastByCause[cause]; logged && now.Sub(last) < time.Second {
+	if last, isLogged := c.lastByCause[cause]; isLogged && now.Sub(last) < logInterval {
 		return false
 	}
 

@@ -9,7 +9,8 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// handler returns the handler of a route.
+// handler returns the Fiber handler of a route of an API. It answers from the cache if possible, and
+// otherwise executes the operation of the route.
 func (s *Server) handler(api web.API, route web.Route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		var call web.Call
@@ -24,8 +25,9 @@ func (s *Server) handler(api web.API, route web.Route) fiber.Handler {
 
 		applyCachePolicy(c, api)
 
+		// A Fiber route for GET also serves HEAD, which does not count as a read.
 		if route.OnRead != nil && c.Method() == fiber.MethodGet {
-			// A response from the cache was not executed, so that call is empty.
+			// execute was not called for a response from the cache, so call is still empty.
 			isFromCache := call.IP == ""
 			if isFromCache {
 				call = s.incoming(c).Call()
@@ -38,18 +40,23 @@ func (s *Server) handler(api web.API, route web.Route) fiber.Handler {
 	}
 }
 
-// execute executes the operation of a route and sends the response. The body is read only when the admission of the
-// request, such as its rate limit, calls ReadBody.
+// execute executes the operation of a route and writes the response to c. It returns the call: the
+// user, the client address and other data of the request that the operation got.
+//
+// The body of the request is not read yet. web.Admission first checks the request, for example its
+// rate limit, and then reads the body by ReadBody.
 func (s *Server) execute(c *fiber.Ctx, api web.API, r web.Route) (web.Call, error) {
-	in := s.incoming(c)
-	in.ReadBody = func(client string, limit int) ([]byte, error) {
+	request := s.incoming(c)
+	request.ReadBody = func(client string, limit int) ([]byte, error) {
 		err := s.readBody(c, client, limit)
 		return c.Request().Body(), err
 	}
 
-	call, response, err := s.admission.Execute(context.Background(), api, r, in)
+	call, response, err := s.admission.Execute(context.Background(), api, r, request)
 
 	stateOf(c).actor = call.Actor
+
+	// A response to an error has headers too, such as those of the rate limit.
 	for name, value := range response.Headers {
 		c.Set(name, value)
 	}
@@ -67,9 +74,9 @@ func (s *Server) execute(c *fiber.Ctx, api web.API, r web.Route) (web.Call, erro
 	return call, c.Send(response.Body)
 }
 
-// incoming returns the request without its body.
+// incoming returns the request in the form that package web reads, without its body.
 func (s *Server) incoming(c *fiber.Ctx) web.Incoming {
-	in := web.Incoming{
+	request := web.Incoming{
 		Request: web.Request{
 			Path:   func(name string) string { return pathValue(c, name) },
 			Query:  func(name string) []string { return copyTexts(c.Context().QueryArgs().PeekMulti(name)) },
@@ -83,14 +90,14 @@ func (s *Server) incoming(c *fiber.Ctx) web.Incoming {
 		RequestID: c.GetRespHeader(fiber.HeaderXRequestID),
 	}
 	if caller := stateOf(c).caller; caller != nil {
-		in.Caller = *caller
+		request.Caller = *caller
 	}
 
-	return in
+	return request
 }
 
 // pathValue returns the decoded parameter of the path. A value with an invalid escape is
-// returned as it is; no resource has such an id.
+// returned as it is: no resource has such an id, so that the response becomes a 404.
 func pathValue(c *fiber.Ctx, name string) string {
 	raw := c.Params(name)
 
@@ -102,7 +109,8 @@ func pathValue(c *fiber.Ctx, name string) string {
 	return value
 }
 
-// copyTexts copies values of the request, whose memory the server reuses.
-func copyTexts(raw [][]byte) []string {
-	return web.Each(raw, func(v []byte) string { return string(v) })
+// copyTexts returns the values as strings. Strings are copies, which is necessary because fasthttp
+// reuses the memory of a request.
+func copyTexts(values [][]byte) []string {
+	return web.Each(values, func(value []byte) string { return string(value) })
 }

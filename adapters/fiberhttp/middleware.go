@@ -34,7 +34,8 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	c.Set(fiber.HeaderXRequestID, requestID)
 	s.setSecurityHeaders(c)
 
-	// These steps follow every response, also after a panic.
+	// These steps follow every request, also after a panic of a handler. They send the response to an
+	// error first, because the others use the final status.
 	defer func() {
 		if p := recover(); p != nil {
 			err = web.PanicError(p)
@@ -51,20 +52,22 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 
 	framing, isClear := parseFraming(c.Request().Header.RawHeaders())
 	if !isClear {
-		c.Response().SetConnectionClose() // the end of the body is unknown, so the next request is, too
+		c.Response().SetConnectionClose() // the end of the body is unknown, and with it the next request
 		return web.ErrMalformed
 	}
 
 	state.framing = framing
 
 	if s.isDraining.Load() {
-		c.Response().SetConnectionClose() // the next connection reaches another instance
+		c.Response().SetConnectionClose() // the client's next connection reaches another instance
 	}
 
 	if err := s.authenticateOnce(c); err != nil {
 		return err
 	}
 
+	// APIs with an Authenticator allow every origin. The other ones have the middleware of
+	// allowOrigins, which handles preflight requests itself.
 	if api := s.apiOf(c.Path()); api.Authenticator != nil && c.Method() == fiber.MethodOptions {
 		return handlePreflight(c, api)
 	}
@@ -72,9 +75,17 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
-// isValidRequestID reports whether the id of a client can be written to logs and pages: 8 to 64
-// letters, digits, hyphens, underscores and dots.
-func isValidRequestID(s string) bool {
-	const valid = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_."
-	return len(s) >= 8 && len(s) <= 64 && strings.Trim(s, valid) == ""
+// isValidRequestID reports whether the request ID that a client has sent can be written to logs and
+// pages: it has 8 to 64 letters, digits, hyphens, underscores and dots.
+func isValidRequestID(requestID string) bool {
+	const (
+		minLength  = 8
+		maxLength  = 64
+		validChars = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_."
+	)
+
+	hasValidLength := len(requestID) >= minLength && len(requestID) <= maxLength
+	hasOnlyValidChars := strings.Trim(requestID, validChars) == ""
+
+	return hasValidLength && hasOnlyValidChars
 }

@@ -21,20 +21,22 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Mount is a handler for a path and everything below it. adapters.HTTPTransport documents
-// its requests.
+// Mount is a net/http handler that serves a path and everything below it, such as the MCP server
+// at /mcp. adapters.HTTPTransport documents the requests that the handler gets.
 type Mount struct {
 	// Prefix is the path, such as /mcp.
 	Prefix string
 	// Name is the name of the transport, for `locum routes`.
-	Name    string
-	Handler http.Handler // it may use the request until it returns
+	Name string
+	// Handler handles the requests. It must not use a request after it has returned.
+	Handler http.Handler
 }
 
 // mountTimeout bounds a request to a mount, its body included.
 const mountTimeout = 30 * time.Second
 
-// mountPrefix matches paths without patterns, dot segments and a trailing slash.
+// mountPrefix matches literal paths. A path cannot have a pattern such as :id or *, a segment . or
+// .., or a slash at its end.
 var mountPrefix = regexp.MustCompile(`^(/\.?[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
 
 // covers reports whether the mount serves the path.
@@ -43,10 +45,12 @@ func (m Mount) covers(path string) bool {
 	return hasPrefix && (remainder == "" || remainder[0] == '/')
 }
 
-// checkMounts returns an error if a route or another mount serves the path of a mount.
+// checkMounts returns an error if the path of a mount is not valid, or belongs to a route or
+// another mount.
 func (s *Server) checkMounts() error {
 	for i, m := range s.options.Mounts {
-		if err := s.checkMount(m, s.options.Mounts[:i]); err != nil {
+		checkedMounts := s.options.Mounts[:i]
+		if err := s.checkMount(m, checkedMounts); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
@@ -54,26 +58,29 @@ func (s *Server) checkMounts() error {
 	return nil
 }
 
-// checkMount returns an error if the path of m is not valid, or belongs to another mount or a
-// route.
-func (s *Server) checkMount(m Mount, before []Mount) error {
+// checkMount returns an error if the path of m is not valid, or belongs to one of the other mounts
+// or to a route.
+func (s *Server) checkMount(m Mount, others []Mount) error {
 	if !mountPrefix.MatchString(m.Prefix) {
 		return fmt.Errorf("the path %q is not one like /mcp", m.Prefix)
 	}
 
-	for _, other := range before {
+	for _, other := range others {
 		if m.covers(other.Prefix) || other.covers(m.Prefix) {
 			return fmt.Errorf("the path %s overlaps %s of %s", m.Prefix, other.Prefix, other.Name)
 		}
 	}
 
 	for _, api := range s.apis {
-		if api.Authenticator != nil && api.Covers(m.Prefix) { // handleRequest would authenticate its requests
+		// An API with an Authenticator authenticates all requests below its prefix, so the requests of
+		// the mount would need credentials of that API.
+		if api.Authenticator != nil && api.Covers(m.Prefix) {
 			return fmt.Errorf("the path %s is below %s", m.Prefix, api.Prefix)
 		}
 	}
 
-	for _, r := range s.app.GetRoutes(true) {
+	const withoutMiddleware = true
+	for _, r := range s.app.GetRoutes(withoutMiddleware) {
 		if m.covers(r.Path) || fiber.RoutePatternMatch(m.Prefix, r.Path) {
 			return fmt.Errorf("the path %s overlaps the route %s %s", m.Prefix, r.Method, r.Path)
 		}
@@ -82,24 +89,28 @@ func (s *Server) checkMount(m Mount, before []Mount) error {
 	return nil
 }
 
-// mountHandler returns the handler of the requests of a mount. The mount reports the causes of
-// errors by web.ReportFault. For a 503 that it does not report, the cause is the name of the mount.
+// mountHandler returns the Fiber handler that passes requests to a mount.
+//
+// The handler of a mount reports the causes of its errors 500 and 503 by web.ReportFault, and the
+// server logs and counts them. For a 503 without a report, the name of the mount is the cause.
 func (s *Server) mountHandler(m Mount) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if !m.covers(c.Path()) {
-			return c.Next()
+			return c.Next() // Fiber also matches /mcp-other with the prefix /mcp
 		}
 
 		ctx, cancel := context.WithTimeout(context.Background(), mountTimeout)
 		defer cancel()
 
-		id := c.GetRespHeader(fiber.HeaderXRequestID)
+		requestID := c.GetRespHeader(fiber.HeaderXRequestID)
 		method := c.Method()
 		path := c.Path()
-		var reported atomic.Bool
+
+		var isReported atomic.Bool
+
 		ctx = web.WithFaultReport(ctx, func(err error) {
-			reported.Store(true)
-			s.reportFault(err, id, method, path)
+			isReported.Store(true)
+			s.reportFault(err, requestID, method, path)
 		})
 
 		request, err := s.mountRequest(ctx, c)
@@ -112,15 +123,16 @@ func (s *Server) mountHandler(m Mount) fiber.Handler {
 
 		_ = request.Body.Close() // never fails
 
-		if response.status == http.StatusServiceUnavailable && !reported.Load() {
-			s.reportFault(fault.ErrUnavailable.WithReason(m.Name), id, method, path)
+		if response.status == http.StatusServiceUnavailable && !isReported.Load() {
+			s.reportFault(fault.ErrUnavailable.WithReason(m.Name), requestID, method, path)
 		}
 
 		return response.send(c)
 	}
 }
 
-// mountRequest copies the request, since the server reuses its memory.
+// mountRequest returns the request as one of net/http. Its values are copies, because the server
+// reuses the memory of a request. Its body is read from the connection when the handler reads it.
 func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request, error) {
 	target, err := url.ParseRequestURI(c.OriginalURL())
 	if err != nil {
@@ -145,14 +157,16 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 		r.Header.Add(string(name), string(value))
 	}
 
-	r.Header.Del(fiber.HeaderHost)
+	r.Header.Del(fiber.HeaderHost) // net/http has it in Request.Host only
 	r.Header.Set(fiber.HeaderXRequestID, c.GetRespHeader(fiber.HeaderXRequestID))
-	r.Header.Del(fiber.HeaderContentLength) // it is 0 until the body is read; see Server.withoutBody
+
+	// withoutBody has set Content-Length to 0. The framing has the length that the client sent.
+	r.Header.Del(fiber.HeaderContentLength)
 
 	if f := stateOf(c).framing; f.isUnread {
 		r.ContentLength = f.length
-		if f.chunked {
-			r.ContentLength = -1
+		if f.isChunked {
+			r.ContentLength = -1 // unknown, in net/http
 		}
 
 		r.Body = &mountBody{read: func() ([]byte, error) {
@@ -165,16 +179,18 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 }
 
 // mountBody is a request body that is read from the connection on the first Read, so that
-// the handler can authenticate before.
+// the handler can authenticate the client before.
 type mountBody struct {
-	read func() ([]byte, error)
-	body *bytes.Reader
-	err  error
+	read    func() ([]byte, error) // reads the whole body from the connection
+	content *bytes.Reader          // the body, nil before the first Read
+	err     error                  // the error of all further reads: read has failed, or Close was called
 }
 
-// Read implements io.Reader.
+// Read reads the whole body on the first call, and then returns its bytes. The error of a body
+// over the limit is also a *http.MaxBytesError, which handlers of net/http expect.
 func (b *mountBody) Read(p []byte) (int, error) {
-	if b.body == nil && b.err == nil {
+	isFirstRead := b.content == nil && b.err == nil
+	if isFirstRead {
 		var content []byte
 
 		content, b.err = b.read()
@@ -182,14 +198,14 @@ func (b *mountBody) Read(p []byte) (int, error) {
 			b.err = errors.Join(b.err, &http.MaxBytesError{Limit: web.DefaultBody})
 		}
 
-		b.body = bytes.NewReader(content)
+		b.content = bytes.NewReader(content)
 	}
 
 	if b.err != nil {
 		return 0, b.err
 	}
 
-	return b.body.Read(p)
+	return b.content.Read(p)
 }
 
 // Close implements io.Closer. Later reads fail.
@@ -198,25 +214,26 @@ func (b *mountBody) Close() error {
 	return nil
 }
 
-// mountResponse buffers a response. It is sent when the handler returns.
+// mountResponse is the http.ResponseWriter of a mount. It buffers the response, which is sent when
+// the handler has returned.
 type mountResponse struct {
 	header http.Header
-	status int
+	status int // 0 until the handler writes a status or a body
 	body   bytes.Buffer
 }
 
 // Header implements http.ResponseWriter.
 func (r *mountResponse) Header() http.Header { return r.header }
 
-// WriteHeader implements http.ResponseWriter. The first status counts. Informational ones (1xx)
-// are dropped, because the response is sent as a whole.
+// WriteHeader sets the status of the response. As in net/http, only the first call has an effect.
+// Informational statuses (1xx) are ignored, because the response is sent as a whole.
 func (r *mountResponse) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK {
 		r.status = status
 	}
 }
 
-// Write implements http.ResponseWriter.
+// Write appends to the body. The status is 200 unless the handler has set another one before.
 func (r *mountResponse) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	return r.body.Write(p)
@@ -225,7 +242,9 @@ func (r *mountResponse) Write(p []byte) (int, error) {
 // framingHeaders are the headers of responses that the server writes itself.
 var framingHeaders = []string{fiber.HeaderConnection, fiber.HeaderContentLength, fiber.HeaderTransferEncoding}
 
-// send copies the recorded response to the response of Fiber. Headers with the same name are replaced.
+// send copies the buffered response to the response of Fiber. Its headers replace those that the
+// server has set before, such as Cache-Control. A body without a Content-Type gets the one that
+// net/http would detect.
 func (r *mountResponse) send(c *fiber.Ctx) error {
 	if r.body.Len() > 0 && r.header.Get(fiber.HeaderContentType) == "" {
 		r.header.Set(fiber.HeaderContentType, http.DetectContentType(r.body.Bytes()))

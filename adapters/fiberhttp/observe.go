@@ -12,12 +12,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the metrics of the server. Labels have route templates, never ids or
-// addresses.
+// metrics are the metrics of the server. The label for the route has its template, such as
+// /api/listings/:id, so that labels never contain ids or addresses.
 type metrics struct {
-	requests    *prometheus.CounterVec
-	seconds     *prometheus.HistogramVec
-	unavailable *prometheus.CounterVec
+	requests    *prometheus.CounterVec   // by method, route and status
+	seconds     *prometheus.HistogramVec // by method and route
+	unavailable *prometheus.CounterVec   // responses 503 by cause
 }
 
 // newMetrics adds the metrics of the server to the registry.
@@ -63,8 +63,9 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 		route = "unknown"
 	}
 
-	s.metrics.requests.WithLabelValues(knownMethod(c.Method()), route, strconv.Itoa(status)).Inc()
-	s.metrics.seconds.WithLabelValues(knownMethod(c.Method()), route).Observe(took.Seconds())
+	method := methodLabel(c.Method())
+	s.metrics.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
+	s.metrics.seconds.WithLabelValues(method, route).Observe(took.Seconds())
 
 	level := slog.LevelInfo
 	switch {
@@ -89,8 +90,9 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	s.options.Log.LogAttrs(c.UserContext(), level, "request", attrs...)
 }
 
-// knownMethod returns the method as a label, "other" for unknown ones.
-func knownMethod(method string) string {
+// methodLabel returns the method as the label of a metric. It is "other" for unknown methods, which
+// clients could otherwise use to create any number of labels.
+func methodLabel(method string) string {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
 		return method
@@ -99,62 +101,73 @@ func knownMethod(method string) string {
 	return "other"
 }
 
-// probe is the latest readiness check. Its result is reused for a second, because a check
-// writes to the database.
+// An adapter is the implementation of a dependency, such as the database or the mail server.
+
+const (
+	// probeTTL is how long the result of a readiness check is reused. A check writes to the
+	// database, and many monitors may request /readyz.
+	probeTTL = time.Second
+	// probeTimeout is the time for a readiness check.
+	probeTimeout = time.Second
+)
+
+// probe is the result of the latest readiness check.
 type probe struct {
 	mu        sync.Mutex
 	checkedAt time.Time
-	status    int
-	checks    map[string]string
+	status    int               // of the response
+	states    map[string]string // of the adapters by name
 }
 
-// ready handles GET /readyz: the state of each adapter by name.
+// ready handles GET /readyz: whether the server is ready, and the state of each adapter by name.
 func (s *Server) ready(c *fiber.Ctx) error {
 	p := &s.probe
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	if time.Since(p.checkedAt) >= time.Second {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	if time.Since(p.checkedAt) >= probeTTL {
+		ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 		defer cancel()
 
-		p.status, p.checks = s.check(ctx)
+		p.status, p.states = s.checkAdapters(ctx)
 		p.checkedAt = time.Now()
 	}
 
-	status, checks := p.status, maps.Clone(p.checks)
+	// Add the states of the server itself, which can change between two checks.
+	status, states := p.status, maps.Clone(p.states)
 	if s.hasUntrustedProxy() {
-		checks["trusted_proxies"] = "degraded"
+		states["trusted_proxies"] = "degraded"
 	}
 
 	if s.isDraining.Load() {
 		status = fiber.StatusServiceUnavailable
-		checks["server"] = "stopping"
+		states["server"] = "stopping"
 	}
 
-	return sendJSON(c, status, map[string]any{"ready": status == fiber.StatusOK, "adapters": checks})
+	return sendJSON(c, status, map[string]any{"ready": status == fiber.StatusOK, "adapters": states})
 }
 
-// check returns the state of each adapter by name: ok, degraded or down. The status is 503 if
-// one is down.
-func (s *Server) check(ctx context.Context) (status int, checks map[string]string) {
-	status, checks = fiber.StatusOK, map[string]string{}
+// checkAdapters returns the state of each adapter by name: ok, degraded or down. An adapter is
+// degraded, not down, if the service works without it. The status is 503 if one is down. Failed
+// checks are logged.
+func (s *Server) checkAdapters(ctx context.Context) (status int, states map[string]string) {
+	status, states = fiber.StatusOK, map[string]string{}
 	for name, health := range s.services.Health(ctx) {
 		switch {
 		case health.Err == nil:
-			checks[name] = "ok"
+			states[name] = "ok"
 			continue
 		case health.Degraded:
-			checks[name] = "degraded"
+			states[name] = "degraded"
 		default:
 			status = fiber.StatusServiceUnavailable
-			checks[name] = "down"
+			states[name] = "down"
 		}
 
 		if s.causes.allows("readiness: "+name, time.Now()) {
-			s.options.Log.Warn("readiness check failed", "adapter", name, "state", checks[name], "error", health.Err)
+			s.options.Log.Warn("readiness check failed", "adapter", name, "state", states[name], "error", health.Err)
 		}
 	}
 
-	return status, checks
+	return status, states
 }

@@ -43,6 +43,7 @@ func (s *Server) addPages() error {
 	if s.options.Site {
 		site.Add(s.app, s.services, renderer, s.options.PublicURL, s.servePage)
 	} else {
+		// Without the site for clinicians and employers there are only the public pages of jobs.
 		s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs", fiber.StatusFound) })
 		site.AddJobs(s.app, s.services, renderer, s.options.PublicURL, s.servePage)
 	}
@@ -53,7 +54,7 @@ func (s *Server) addPages() error {
 	return guides.Add(s.app, renderer, s.options.PublicURL)
 }
 
-// countView counts a view of the page of a listing.
+// countView counts a view of the page of a listing. viewer is nil for guests.
 func (s *Server) countView(c *fiber.Ctx, viewer *pages.Viewer, listingID string) {
 	request := s.incoming(c).Call()
 	if viewer != nil {
@@ -81,20 +82,20 @@ func (s *Server) takeOperationLimit(ctx context.Context, c *fiber.Ctx, operation
 // clientFailures limits failed authentications of one OAuth client from one address.
 var clientFailures = limit.Rule{Name: "oauth.clients", Max: 60, Per: time.Minute}
 
-// limitClientFailures counts a failed authentication of an OAuth client from the request's
-// address. Over the limit it returns fault.ErrRateLimit even if the secret is correct, so
-// that secrets cannot be guessed. Other clients at the same address are not affected.
-//
-// hasFailed is false for a request with the correct secret, which is not counted.
-func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, client string, hasFailed bool) error {
+// limitClientFailures limits the failed authentications of an OAuth client from the address of the
+// request, so that secrets cannot be guessed. hasFailed reports whether the request has a wrong
+// secret. A request with the correct secret is not counted. Over the limit, the result is
+// fault.ErrRateLimit for both. Other clients at the same address are not affected.
+func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, clientID string, hasFailed bool) error {
+	// Take counts the request; Peek only asks whether the limit is reached.
 	decide := s.services.Limiter.Peek
 	if hasFailed {
 		decide = s.services.Limiter.Take
 	}
 
-	// The id of the client is sent by the requester, so that its length in the key is bounded.
+	// The length in the key is bounded, because a request may contain any text as its client id.
 	const maxClientID = 64
-	key := web.LimitKey(s.clientIP(c)) + " " + client[:min(len(client), maxClientID)]
+	key := web.LimitKey(s.clientIP(c)) + " " + clientID[:min(len(clientID), maxClientID)]
 
 	decision, err := decide(ctx, clientFailures, key)
 

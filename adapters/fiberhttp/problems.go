@@ -10,7 +10,7 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// addProblems registers the pages that explain error codes.
+// addProblems registers the pages that explain the error codes of all APIs.
 func (s *Server) addProblems(renderer *pages.Renderer) {
 	problemsByCode := map[string]web.Problem{}
 	for _, api := range s.apis {

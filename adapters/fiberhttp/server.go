@@ -31,13 +31,13 @@ type Options struct {
 	PublicURL string
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For is used.
 	TrustedProxies []netip.Prefix
-	// CORSOrigins are the origins whose pages may use the portal API. APIs with an
-	// Authenticator allow every origin.
+	// CORSOrigins are the origins whose pages may use the portal API, the API of the service's own
+	// clients. APIs with an Authenticator allow every origin.
 	CORSOrigins []string
 	// BodyMemory bounds the bytes of all request bodies in memory, zero for
 	// DefaultBodyMemory.
 	BodyMemory int64
-	// NewID returns the ids of requests that have none.
+	// NewID creates the request ID for a request without a valid header X-Request-Id.
 	NewID id.Source
 	Log   *slog.Logger
 	// DisableMetrics omits /metrics, which is served at another address.
@@ -46,48 +46,60 @@ type Options struct {
 	Metrics *prometheus.Registry
 	// Trace creates a span for each request. Nil disables tracing.
 	Trace trace.Tracer
-	// APIs are the route tables. A path belongs to the first API that covers it, or to
-	// the last API.
+	// APIs are the APIs that the server serves; there must be at least one. A path belongs to the first
+	// API that covers it. A path that no API covers belongs to the last one, which decides the
+	// format of its errors.
 	APIs []web.API
-	// Site serves the site for clinicians and employers. Without it only pages of jobs and
-	// for developers are served.
+	// Site serves the site for clinicians and employers. Without it, the server serves only the
+	// pages of jobs and the pages for developers.
 	Site bool
 	// Brand is the name and the appearance of the service on pages.
 	Brand pages.Brand
 	// EmbedOrigins are the origins whose pages may show the jobs of an employer in a frame.
 	EmbedOrigins []string
-	// Mounts are the handlers of HTTP transports.
+	// Mounts are net/http handlers for paths outside of the APIs, such as /mcp.
 	Mounts []Mount
 }
 
 // DefaultBodyMemory bounds the bytes of all request bodies in memory.
 const DefaultBodyMemory = 192 << 20
 
-// headTimeout is the time for the head of a request.
-const headTimeout = 5 * time.Second
+const (
+	// headTimeout is the time for the head of a request: the request line and the header section.
+	headTimeout = 5 * time.Second
+	// maxHead is the maximum size of a head in bytes. Larger ones get a 431.
+	maxHead = 16 << 10
+	// idleTimeout is the time after which an idle connection closes. It is above that of common
+	// load balancers (60 s): if this server closed first, a load balancer could send a request
+	// on a connection that is just closing.
+	idleTimeout = 75 * time.Second
+	// maxConns bounds the open connections of all clients.
+	maxConns = 10_000
+)
 
 // Server is the HTTP server.
 type Server struct {
 	app        *fiber.App
 	services   adapters.Services
-	admission  web.Admission
-	apis       []web.API
+	admission  web.Admission // runs the operations of API routes after their checks
+	apis       []web.API     // Options.APIs
 	options    Options
 	metrics    *metrics
-	cache      *responseCache
-	causes     causeLog
-	probe      probe
-	bodyMemory bodyMemory
-	forms      []string // the paths whose forms readForm reads
-	uploads    []string // the paths whose forms readUpload reads
-	renderer   *pages.Renderer
+	cache      *responseCache  // public responses to guests
+	causes     causeLog        // limits the log lines about unavailable dependencies
+	probe      probe           // the latest result of GET /readyz
+	bodyMemory bodyMemory      // bounds the request bodies in memory
+	forms      []string        // route patterns of forms, whose bodies readForm reads
+	uploads    []string        // those of forms that are forms with files, whose bodies readUpload reads
+	renderer   *pages.Renderer // renders pages
 	// isDraining is set while the process waits for clients to use other instances.
 	isDraining atomic.Bool
-	// sawUntrustedProxy is set after a request of an untrusted proxy.
+	// sawUntrustedProxy is set after a request that an untrusted proxy has forwarded.
 	sawUntrustedProxy atomic.Bool
 }
 
-// New returns a server that does not listen yet.
+// New returns a server that does not listen yet. It returns an error if the path of a mount is not
+// valid or belongs to a route.
 func New(services adapters.Services, options Options) (*Server, error) {
 	s := &Server{
 		services: services,
@@ -109,14 +121,15 @@ func New(services adapters.Services, options Options) (*Server, error) {
 		Immutable:             true, // otherwise Fiber reuses the memory of strings that handlers keep
 		StrictRouting:         true,
 		CaseSensitive:         true,
-		// Bodies have longer timeouts, which readBody sets.
-		ReadTimeout:    headTimeout,
-		WriteTimeout:   writeTimeout,
-		IdleTimeout:    75 * time.Second, // above that of common load balancers (60 s), which must close first
-		ReadBufferSize: 16 << 10,         // the maximum size of a head; larger ones are a 431
-		Concurrency:    10_000,
-		ErrorHandler:   s.handleError,
+		ReadTimeout:           headTimeout, // readBody sets a longer one for bodies
+		WriteTimeout:          writeTimeout,
+		IdleTimeout:           idleTimeout,
+		ReadBufferSize:        maxHead,
+		Concurrency:           maxConns,
+		ErrorHandler:          s.handleError,
 	})
+
+	// Fiber runs middleware and routes in the order in which they are added.
 	s.app.Use(s.handleRequest)
 
 	if len(options.CORSOrigins) > 0 {
@@ -127,19 +140,9 @@ func New(services adapters.Services, options Options) (*Server, error) {
 		s.app.Use(m.Prefix, s.mountHandler(m))
 	}
 
-	for _, api := range s.apis {
-		s.rejectOtherMethods(api)
+	s.addAPIRoutes()
 
-		for _, r := range api.Routes {
-			for _, path := range api.Paths(r) {
-				for _, method := range methodsOf(r) {
-					s.app.Add(method, path, s.handler(api, r))
-				}
-			}
-		}
-	}
-
-	s.app.Use(s.readForm)
+	s.app.Use(s.readForm) // for the server routes; the bodies of APIs are read by their handlers
 
 	if err := s.addServerRoutes(); err != nil {
 		return nil, err
@@ -167,6 +170,21 @@ func New(services adapters.Services, options Options) (*Server, error) {
 	return s, nil
 }
 
+// addAPIRoutes adds the routes of all APIs, below the prefix and the aliases of each API.
+func (s *Server) addAPIRoutes() {
+	for _, api := range s.apis {
+		s.rejectOtherMethods(api)
+
+		for _, r := range api.Routes {
+			for _, path := range api.Paths(r) {
+				for _, method := range methodsOf(r) {
+					s.app.Add(method, path, s.handler(api, r))
+				}
+			}
+		}
+	}
+}
+
 // Serve accepts connections on the listener until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
 	return s.app.Listener(newListener(l, s.isTrustedProxy, s.options.NewID))
@@ -179,7 +197,7 @@ func (s *Server) Drain() { s.isDraining.Store(true) }
 // Shutdown stops accepting connections and waits for requests in flight until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
 
-// apiOf returns the API to which a path belongs, see Options.APIs.
+// apiOf returns the API to which a path belongs: the first one that covers it, or the last one.
 func (s *Server) apiOf(path string) web.API {
 	for _, api := range s.apis {
 		if api.Covers(path) {
@@ -190,19 +208,21 @@ func (s *Server) apiOf(path string) web.API {
 	return s.apis[len(s.apis)-1]
 }
 
-// addServerRoutes adds the routes that are in no API.
+// addServerRoutes adds the routes that belong to no API: those for operators, pages, OAuth and the
+// documentation.
 func (s *Server) addServerRoutes() error {
 	s.app.Get("/healthz", func(c *fiber.Ctx) error { return sendJSON(c, 200, map[string]string{"status": "ok"}) })
 	s.app.Get("/readyz", s.ready)
 
 	if !s.options.DisableMetrics {
-		metrics := adaptor.HTTPHandler(promhttp.HandlerFor(s.options.Metrics, promhttp.HandlerOpts{}))
+		sendMetrics := adaptor.HTTPHandler(promhttp.HandlerFor(s.options.Metrics, promhttp.HandlerOpts{}))
 		s.app.Get("/metrics", func(c *fiber.Ctx) error {
+			// Metrics on the public address are for processes on this machine only.
 			if !isLocal(c) {
 				return fiber.ErrNotFound
 			}
 
-			return metrics(c)
+			return sendMetrics(c)
 		})
 	}
 
@@ -217,14 +237,14 @@ func (s *Server) addServerRoutes() error {
 // for operators.
 type ServerRoute struct {
 	Method, Path string
-	// Auth is the kind of authentication, from the name of the route: pages.Session,
-	// pages.UploadSession, "client" or "none".
+	// Auth is the kind of authentication: pages.Session or pages.UploadSession for a browser session,
+	// "client" for the credentials of an OAuth client, or "none". It is the name of the Fiber route.
 	Auth string
 }
 
 // ServerRoutes returns the routes that are in no API, sorted by path and method.
 func (s *Server) ServerRoutes() []ServerRoute {
-	isInAPI := map[string]bool{} // by path
+	isInAPI := map[string]bool{} // by the path of a route
 	for _, api := range s.apis {
 		for _, r := range api.Routes {
 			for _, path := range api.Paths(r) {
@@ -234,8 +254,12 @@ func (s *Server) ServerRoutes() []ServerRoute {
 	}
 
 	var routes []ServerRoute
-	for _, r := range s.app.GetRoutes(true) {
-		if !isInAPI[r.Path] && r.Method != fiber.MethodHead && r.Method != fiber.MethodOptions {
+
+	const withoutMiddleware = true
+	for _, r := range s.app.GetRoutes(withoutMiddleware) {
+		// Fiber adds a HEAD route to each GET route.
+		isImplicit := r.Method == fiber.MethodHead || r.Method == fiber.MethodOptions
+		if !isInAPI[r.Path] && !isImplicit {
 			routes = append(routes, ServerRoute{Method: r.Method, Path: r.Path, Auth: cmp.Or(r.Name, "none")})
 		}
 	}

@@ -21,9 +21,10 @@ const maxUnsubscribeToken = 2_048
 
 // subscription is a kind of e-mail that recipients can unsubscribe from.
 type subscription struct {
-	// confirm is the page with the button, done the page after it.
+	// confirm is the page that asks for a confirmation by a button. done is the page afterwards.
 	confirm, done pages.Message
-	// unsubscribe returns fault.ErrUnauthorized for a token that is not valid.
+	// unsubscribe ends the e-mails to the recipient whom the token identifies. It returns
+	// fault.ErrUnauthorized for a token that is not valid.
 	unsubscribe func(ctx context.Context, token string) error
 }
 
@@ -32,11 +33,11 @@ var invalidUnsubscribeLink = pages.Message{
 	Text:  "It may have expired or be incomplete. Please use the link in the newest e-mail.",
 }
 
-// addUnsubscribe registers the page and the form. The name of the query parameter with the token
-// selects the kind of e-mail.
-func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
-	kinds := map[string]subscription{
-		"token": {
+// subscriptions returns the kinds of e-mails. The keys are the names of the query parameter that has
+// the token in the links of the kind.
+func (s *Server) subscriptions() map[string]subscription {
+	return map[string]subscription{
+		"token": { // saved searches of an account
 			confirm: pages.Message{
 				Title: "Stop the e-mails about new jobs?",
 				Text:  "Your saved searches are kept, and you still get notifications of new matches on the site.",
@@ -48,7 +49,7 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 			},
 			unsubscribe: func(ctx context.Context, token string) error { return s.services.Seekers.Unsubscribe(ctx, token) },
 		},
-		"alerts": {
+		"alerts": { // job alerts of a recipient without an account
 			confirm: pages.Message{
 				Title: "End your job alerts?",
 				Text:  "You will not get any more e-mails about new jobs. Your alerts and your address are deleted.",
@@ -60,7 +61,7 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 			},
 			unsubscribe: func(ctx context.Context, token string) error { return s.services.Seekers.EndAlerts(ctx, token) },
 		},
-		"invitations": {
+		"invitations": { // invitations to the team of an organization
 			confirm: pages.Message{
 				Title: "End the invitations?",
 				Text:  "Organizations will no longer be able to send invitations to this address.",
@@ -69,8 +70,14 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 			unsubscribe: func(ctx context.Context, token string) error { return s.services.Identity.OptOut(ctx, token) },
 		},
 	}
+}
 
-	// parseLink returns the kind of subscription and the token in the query.
+// addUnsubscribe registers the page and the form at /unsubscribe.
+func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
+	kinds := s.subscriptions()
+
+	// parseLink returns the kind of e-mails and the token in the query. It reports false for a link
+	// without a token, or with one that is too long.
 	parseLink := func(c *fiber.Ctx) (kind, token string, ok bool) {
 		for kind := range kinds {
 			if token := c.Query(kind); token != "" {
@@ -88,11 +95,13 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 		}
 
 		view := kinds[kind].confirm
-		view.Button, view.Action = "Stop the e-mails", "/unsubscribe?"+kind+"="+url.QueryEscape(token)
+		view.Button = "Stop the e-mails"
+		view.Action = "/unsubscribe?" + kind + "=" + url.QueryEscape(token)
 
 		return renderer.RenderMessage(c, fiber.StatusOK, view)
 	})
 
+	// E-mail clients send this form, too. SetHeaders accepts requests of any origin.
 	s.app.Post("/unsubscribe", renderer.SetHeaders, func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 		defer cancel()

@@ -1,4 +1,5 @@
-// Package guides serves the developer guides. Tests run the code of the guides.
+// Package guides serves the guides for developers, which are Markdown files in this package. Tests
+// run the examples in the guides.
 package guides
 
 import (
@@ -21,14 +22,15 @@ var files embed.FS
 
 var page = pages.Parse(files, "html/guide.html")
 
-// order is the order of the guides in the navigation.
-var order = []string{"quick-start", "webhooks", "pages", "limits", "errors", "oauth", "mcp", "accounts", "changelog"}
+// names are the names of the guides, in the order of the navigation. The text of a guide is in
+// NAME.md, and its page is /docs/guides/NAME.
+var names = []string{"quick-start", "webhooks", "pages", "limits", "errors", "oauth", "mcp", "accounts", "changelog"}
 
-// guide is the data of a page. Its body is trusted HTML.
+// guide is the data of the page of a guide.
 type guide struct {
 	Name, Title string
-	Body        template.HTML
-	All         []guide
+	Body        template.HTML // trusted, because its source is part of the program
+	All         []guide       // all guides, for the navigation
 }
 
 // sourceURL is the URL of the service in the Markdown files. Pages show the public URL instead.
@@ -36,39 +38,50 @@ const sourceURL = "http://localhost:8080"
 
 // Add registers the guides below /docs/guides.
 func Add(app *fiber.App, renderer *pages.Renderer, publicURL string) error {
+	guides, err := convertGuides(publicURL)
+	if err != nil {
+		return err
+	}
+
+	app.Get("/docs/guides", func(c *fiber.Ctx) error { return c.Redirect(path.Join("/docs/guides", names[0]), fiber.StatusFound) })
+
+	app.Get("/docs/guides/:name", renderer.Guard, func(c *fiber.Ctx) error {
+		i := slices.Index(names, c.Params("name"))
+		if i < 0 {
+			return fiber.ErrNotFound
+		}
+
+		view := guides[i]
+		view.All = guides
+
+		return renderer.Render(c, fiber.StatusOK, page, nil, view)
+	})
+
+	return nil
+}
+
+// convertGuides converts the Markdown files to HTML. The guides have the order of names.
+func convertGuides(publicURL string) ([]guide, error) {
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
 
-	var all []guide
-	for _, name := range order {
+	var guides []guide
+	for _, name := range names {
 		source, err := files.ReadFile(name + ".md")
 		if err != nil {
-			return err
+			return nil, err
 		}
 
 		source = bytes.ReplaceAll(source, []byte(sourceURL), []byte(publicURL))
 
 		var body bytes.Buffer
 		if err := markdown.Convert(source, &body); err != nil {
-			return err
+			return nil, err
 		}
 
+		// The first line of a guide is its title, as a heading.
 		title, _, _ := strings.Cut(strings.TrimPrefix(string(source), "# "), "\n")
-		all = append(all, guide{Name: name, Title: title, Body: template.HTML(body.String())}) //nolint:gosec // trusted source
+		guides = append(guides, guide{Name: name, Title: title, Body: template.HTML(body.String())}) //nolint:gosec // trusted source
 	}
 
-	app.Get("/docs/guides", func(c *fiber.Ctx) error { return c.Redirect(path.Join("/docs/guides", order[0]), fiber.StatusFound) })
-
-	app.Get("/docs/guides/:name", renderer.Guard, func(c *fiber.Ctx) error {
-		i := slices.Index(order, c.Params("name"))
-		if i < 0 {
-			return fiber.ErrNotFound
-		}
-
-		view := all[i]
-		view.All = all
-
-		return renderer.Render(c, fiber.StatusOK, page, nil, view)
-	})
-
-	return nil
+	return guides, nil
 }
