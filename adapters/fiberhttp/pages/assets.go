@@ -19,7 +19,9 @@ var assets = map[string]string{
 func assetPath(name string) (string, error) {
 	content, err := files.ReadFile(name)
 	sum := sha256.Sum256(content)
-	return "/assets/" + name + "?v=" + base64.RawURLEncoding.EncodeToString(sum[:9]), err
+	version := base64.RawURLEncoding.EncodeToString(sum[:9]) // 12 characters are enough to tell versions apart
+
+	return "/assets/" + name + "?v=" + version, err
 }
 
 // addAssets registers the routes of the assets.
@@ -27,7 +29,7 @@ func (r *Renderer) addAssets(app *fiber.App) {
 	app.Get("/site.webmanifest", r.manifest)
 	r.addBrandAssets(app)
 
-	// Browsers request it for documents that name no icon, such as files.
+	// Browsers request /favicon.ico for documents that name no icon, such as files.
 	app.Get("/favicon.ico", func(c *fiber.Ctx) error { return c.Redirect("/assets/icon.svg", fiber.StatusMovedPermanently) })
 
 	for name, mediaType := range assets {
@@ -36,7 +38,8 @@ func (r *Renderer) addAssets(app *fiber.App) {
 			c.Set(fiber.HeaderContentType, mediaType)
 			c.Set(fiber.HeaderCacheControl, "public, max-age=300")
 
-			if c.Query("v") != "" {
+			// The path of assetPath changes with the content.
+			if hasVersion := c.Query("v") != ""; hasVersion {
 				c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
 			}
 
@@ -45,7 +48,8 @@ func (r *Renderer) addAssets(app *fiber.App) {
 	}
 }
 
-// manifest handles GET /site.webmanifest.
+// manifest handles GET /site.webmanifest, which browsers use when a user adds the service to the home
+// screen.
 func (r *Renderer) manifest(c *fiber.Ctx) error {
 	if err := c.JSON(map[string]any{
 		"name":       r.brand.Name,
@@ -69,23 +73,20 @@ func (r *Renderer) addBrandAssets(app *fiber.App) {
 		app.Get(path, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, mediaType)
 			c.Set(fiber.HeaderCacheControl, "public, max-age=300")
-			c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; sandbox") // an SVG can contain scripts
+			// The logo may be an SVG, which can contain scripts.
+			c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; sandbox")
 
 			return c.Send(content)
 		})
 	}
+
 	if len(r.brand.Logo) > 0 {
 		serve("/assets/logo", r.brand.LogoType, r.brand.Logo)
 	}
 
 	if r.brand.Colour != "" {
-		serve(
-			"/assets/brand.css",
-			assets["style.css"],
-			[]byte(
-				"@media (prefers-color-scheme: light) { :root { --govuk-brand-colour: "+r.brand.Colour+
-					"; --govuk-link-colour: "+r.brand.Colour+"; --shadow: #14212b; } }\n",
-			),
-		)
+		css := "@media (prefers-color-scheme: light) { :root { --govuk-brand-colour: " + r.brand.Colour +
+			"; --govuk-link-colour: " + r.brand.Colour + "; --shadow: #14212b; } }\n"
+		serve("/assets/brand.css", assets["style.css"], []byte(css))
 	}
 }

@@ -23,12 +23,13 @@ func (r *Renderer) SetCaching(c *fiber.Ctx) {
 // becomes 304 without a body. The tag is weak, because compression changes the bytes.
 func SetETag(c *fiber.Ctx) {
 	sum := sha256.Sum256(c.Response().Body())
-	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-	c.Set(fiber.HeaderETag, tag)
+	hash := base64.RawURLEncoding.EncodeToString(sum[:16]) // half of the hash suffices to tell versions apart
+	c.Set(fiber.HeaderETag, `W/"`+hash+`"`)
 	AnswerNotModified(c)
 }
 
-// AnswerNotModified answers 304 without a body if the client has the ETag of the response.
+// AnswerNotModified replaces the response by a 304 without a body if the client has the version with
+// the ETag of the response. It does nothing for a response without an ETag.
 func AnswerNotModified(c *fiber.Ctx) {
 	if tag := c.GetRespHeader(fiber.HeaderETag); tag != "" && matchesETag(c.Get(fiber.HeaderIfNoneMatch), tag) {
 		c.Status(fiber.StatusNotModified)
@@ -37,7 +38,8 @@ func AnswerNotModified(c *fiber.Ctx) {
 	}
 }
 
-// matchesETag compares entity tags weakly (RFC 9110 §8.8.3.2).
+// matchesETag reports whether the header If-None-Match contains the tag, or is * for any tag. Strong and
+// weak tags with the same value match (RFC 9110 §8.8.3.2).
 func matchesETag(ifNoneMatch, tag string) bool {
 	for candidate := range strings.SplitSeq(ifNoneMatch, ",") {
 		candidate = strings.TrimSpace(candidate)

@@ -8,11 +8,14 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// CanEmbed reports whether pages of other sites may show embedded pages in a frame.
+// An embedded page is a page, such as the jobs of an employer, that another site shows in a frame.
+
+// CanEmbed reports whether other sites may show embedded pages.
 func (r *Renderer) CanEmbed() bool { return len(r.embedOrigins) > 0 }
 
-// AllowFrames lets the pages of Options.EmbedOrigins show the response in a frame. Only a
-// page without forms for signed-in users may allow it, because of clickjacking.
+// AllowFrames lets the pages of Options.EmbedOrigins show the response in a frame. It must not be
+// called for a page with forms of signed-in users: another site could show such a form invisibly, and
+// make users click on it (clickjacking).
 func (r *Renderer) AllowFrames(c *fiber.Ctx) {
 	ancestors := "frame-ancestors " + strings.Join(r.embedOrigins, " ")
 	c.Set(fiber.HeaderContentSecurityPolicy, strings.Replace(contentSecurityPolicy, "frame-ancestors 'none'", ancestors, 1))

@@ -11,10 +11,10 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Form is the input of a form and, after a submission that failed, its problem.
+// Form is the input of a form.
 type Form struct {
 	Values  url.Values
-	Problem *Problem
+	Problem *Problem // why the submission failed; nil otherwise
 }
 
 // FormOf returns the form in the body of the request.
@@ -38,7 +38,9 @@ func ReadUpload(c *fiber.Ctx) error {
 		return err
 	}
 
-	args := c.Request().PostArgs() // may contain a form in the other encoding
+	// PostArgs are the values of a form in the other encoding, which FormOf reads. They are replaced
+	// by the values of this form.
+	args := c.Request().PostArgs()
 	args.Reset()
 
 	for name, values := range form.Values {
@@ -77,16 +79,25 @@ func (f Form) Value(name string) string { return strings.TrimSpace(f.Values.Get(
 // Choice is a value of a select or of radio buttons.
 type Choice struct{ Value, Text string }
 
-// Field is the data of the templates "field" and "radios".
+// Field is a control of a form with its label, its hint and its error. It is the data of the templates
+// "field" and "radios".
 type Field struct {
-	Name, Label, Type, Hint, Class, Value, Error string
-	Optional                                     bool
+	Name, Label string
+	// Type is the type of the HTML input, or textarea or select.
+	Type string
+	// Hint is a text below the label, Class an HTML class. Both may be empty.
+	Hint, Class string
+	Value       string
+	// Error is a sentence about the value. It is empty if the value is valid.
+	Error    string
+	Optional bool
 	// IsConditional marks a field that only some choices of the form require.
 	IsConditional bool
-	Choices       []Choice
+	// Choices are the values of a select or of radio buttons.
+	Choices []Choice
 
-	attributes  []string
-	describedBy []string // ids of the elements that describe the control
+	attributes  []string // further HTML attributes of the control, such as required or min="1"
+	describedBy []string // ids of the elements that describe the control: its hint and its error
 }
 
 // newField returns a field of the form. Templates call it as the function field. Each option
@@ -155,11 +166,11 @@ func withChoices(choices []Choice, f Field) Field {
 // Attributes returns the HTML attributes of the control, each with a space before it.
 func (f Field) Attributes() template.HTMLAttr {
 	var b strings.Builder
-	for _, a := range f.attributes {
-		b.WriteString(" " + a)
+	for _, attribute := range f.attributes {
+		b.WriteString(" " + attribute)
 	}
 
-	return template.HTMLAttr(b.String()) + f.DescribedBy() //nolint:gosec // names are of templates, values are escaped
+	return template.HTMLAttr(b.String()) + f.DescribedBy() //nolint:gosec // templates contain the names, and values are escaped
 }
 
 // DescribedBy returns the attribute aria-describedby with the ids of the hint and the error,
@@ -169,5 +180,5 @@ func (f Field) DescribedBy() template.HTMLAttr {
 		return ""
 	}
 
-	return template.HTMLAttr(` aria-describedby="` + strings.Join(f.describedBy, " ") + `"`) //nolint:gosec // names are of templates
+	return template.HTMLAttr(` aria-describedby="` + strings.Join(f.describedBy, " ") + `"`) //nolint:gosec // templates contain the names
 }

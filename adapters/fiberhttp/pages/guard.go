@@ -11,7 +11,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// contentSecurityPolicy ends with form-action, to which FormAction adds another host.
+// contentSecurityPolicy restricts pages to resources of this server. It must end with the directive
+// form-action, because FormAction appends another host to that directive.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 
@@ -43,18 +44,20 @@ func (r *Renderer) setHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers without frame-ancestors
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 
-	// Other hosts get no Referer. With no-referrer, browsers that send no Sec-Fetch-Site, as
-	// over http, would not send the Origin of our own forms either.
+	// Other hosts get no Referer. The stricter policy no-referrer is not possible: with it, browsers
+	// send no valid Origin with our own forms, and sameOrigin needs that header when a browser sends
+	// no Sec-Fetch-Site, as over http.
 	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
 	c.Set(fiber.HeaderPermissionsPolicy, "camera=(), geolocation=(), microphone=(), payment=()")
 }
 
-// ExpectPage lets RenderError render a page although no page has the path of the request.
+// ExpectPage marks the request as one for a page, so that RenderError renders a page although no page
+// has the path of the request.
 func (r *Renderer) ExpectPage(c *fiber.Ctx) { r.setHeaders(c) }
 
-// sameOrigin reports whether a page of this service sent the request, by headers that
-// browsers set and pages cannot change. A request without them must have a valid CSRF
-// token if it has a session.
+// sameOrigin reports whether a page of this service sent the request. It uses the headers
+// Sec-Fetch-Site and Origin, which browsers set and pages cannot change. A request with neither of
+// them is accepted if it has no session, or a valid CSRF token.
 func (r *Renderer) sameOrigin(c *fiber.Ctx) bool {
 	if site := c.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
@@ -74,7 +77,10 @@ func (r *Renderer) sameOrigin(c *fiber.Ctx) bool {
 		return false // an attacker on the network can forge pages of an http origin
 	}
 
-	return strings.EqualFold(originURL.Host, r.publicURL.Host) || strings.EqualFold(originURL.Host, string(c.Context().Host()))
+	isPublicHost := strings.EqualFold(originURL.Host, r.publicURL.Host)
+	isRequestedHost := strings.EqualFold(originURL.Host, string(c.Context().Host())) // the service may have several host names
+
+	return isPublicHost || isRequestedHost
 }
 
 // RenderForbidden renders the page for a form that was not sent from a page of this service.
@@ -82,8 +88,8 @@ func (r *Renderer) RenderForbidden(c *fiber.Ctx) error {
 	return r.Render(c, fiber.StatusForbidden, forbiddenPage, nil, nil)
 }
 
-// FormAction lets forms of the page redirect to another host: source is a source expression
-// of the policy form-action, which ends contentSecurityPolicy.
+// FormAction lets forms of the page redirect to another host. source is an expression of the policy
+// form-action, such as https://example.org. An empty source allows no other host.
 func (r *Renderer) FormAction(c *fiber.Ctx, source string) {
 	c.Set(fiber.HeaderContentSecurityPolicy, strings.TrimSpace(contentSecurityPolicy+" "+source))
 }
@@ -94,8 +100,8 @@ func (r *Renderer) ValidCSRF(c *fiber.Ctx) bool {
 	return session != "" && subtle.ConstantTimeCompare([]byte(csrfToken(session)), []byte(c.FormValue("csrf"))) == 1
 }
 
-// csrfToken derives the token from the secret of the session, so that it need not be stored.
-// Other sites cannot read it, and it reveals nothing about the secret.
+// csrfToken derives the CSRF token from the secret of the session, so that the token need not be
+// stored. Other sites cannot read the token, and the token reveals nothing about the secret.
 func csrfToken(session string) string {
 	mac := hmac.New(sha256.New, []byte(session))
 	mac.Write([]byte("form"))

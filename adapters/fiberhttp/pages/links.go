@@ -13,28 +13,30 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// linkPage is a page to which e-mails link. Opening the page does not use the token, only
-// sending its form does, because e-mail scanners open links.
+// linkPage is a page to which an e-mail links, or a page on which a user requests such an e-mail. The
+// link contains a token, which proves that the user can read the e-mails. Opening the page does not
+// use the token, because e-mail scanners open links. Only sending the form of the page does.
 type linkPage struct {
-	Title, Text, Button string
+	Title, Text string
+	Button      string // the label of the button that sends the form
 	// Done is the text that replaces the form after it was processed.
 	Done string
-	// NewLink is the path of the page that requests another link.
+	// NewLink is the path of the page that requests another link. It may be empty.
 	NewLink string
-	// Email and Password select the fields of the form.
+	// Email and Password report whether the form asks for an e-mail address or a new password.
 	Email, Password bool
 	// submit processes the form.
-	submit func(ctx context.Context, c *fiber.Ctx, f Form) error
+	submit func(ctx context.Context, c *fiber.Ctx, in Form) error
 }
 
-// linkView is the data of a linkPage.
+// linkView is the data with which a linkPage is rendered.
 type linkView struct {
 	linkPage
 	Token string
 	Form  Form
 	// IsDone is set after the form was processed.
 	IsDone bool
-	// FirstPage is the path of the first page of a signed-in user, empty for guests.
+	// FirstPage is the path of the first page of a signed-in user. It is empty for guests.
 	FirstPage string
 }
 
@@ -42,7 +44,7 @@ type linkView struct {
 // e-mail address.
 const requestVerificationPath = "/request-verification"
 
-// newLinkPages returns the pages by path.
+// newLinkPages returns the link pages by their paths.
 func (r *Renderer) newLinkPages() map[string]linkPage {
 	return map[string]linkPage{
 		"/verify-email": {
@@ -104,12 +106,12 @@ func (r *Renderer) newLinkPages() map[string]linkPage {
 	}
 }
 
-// addLinkPages registers the pages to which e-mails link.
+// addLinkPages registers the link pages and their forms.
 func (r *Renderer) addLinkPages(app *fiber.App) {
 	for path, page := range r.newLinkPages() {
 		r.Public(app, path, func(_ context.Context, c *fiber.Ctx, viewer *Viewer) error {
 			v := linkView{linkPage: page, Token: c.Query("token")}
-			if viewer != nil {
+			if viewer != nil { // fill in the address, if the form has that field
 				v.Form.Values = url.Values{"email": {viewer.User.Email}}
 			}
 
@@ -134,15 +136,19 @@ func (r *Renderer) addLinkPages(app *fiber.App) {
 	}
 }
 
-// showLinkProblem shows the form with its problem. It returns errors that the user cannot
-// correct.
+// showLinkProblem shows the form again, with the problem that the user can correct. It returns all
+// other errors.
 func (r *Renderer) showLinkProblem(ctx context.Context, c *fiber.Ctx, v linkView, err error) error {
 	problem := FormProblem(err, noFormName)
-	if problem == nil || errors.Is(err, auth.ErrReauthenticate) {
+
+	// These forms have no field for the current password, which ErrReauthenticate asks for.
+	canCorrect := problem != nil && !errors.Is(err, auth.ErrReauthenticate)
+	if !canCorrect {
 		return err
 	}
 
-	if problem.FieldError("token") != "" {
+	isInvalidLink := problem.FieldError("token") != ""
+	if isInvalidLink {
 		problem.Error = fault.New(fault.Invalid, "invalid_link", "This link is not valid any more; please request a new one")
 	}
 
@@ -151,7 +157,8 @@ func (r *Renderer) showLinkProblem(ctx context.Context, c *fiber.Ctx, v linkView
 	return r.renderLinkPage(ctx, c, problem.Status(), v)
 }
 
-// renderLinkPage renders the page after a form, which may have ended the session.
+// renderLinkPage renders the page after its form was sent. It determines the viewer again, because the
+// form may have ended the session.
 func (r *Renderer) renderLinkPage(ctx context.Context, c *fiber.Ctx, status int, v linkView) error {
 	viewer, err := r.Viewer(ctx, c)
 	switch {
@@ -164,7 +171,8 @@ func (r *Renderer) renderLinkPage(ctx context.Context, c *fiber.Ctx, status int,
 	return r.Render(c, status, linkTemplate, viewer, v)
 }
 
-// invitationView is the page on which a user accepts an invitation to a team.
+// invitationView is the data of the page on which a user accepts an invitation to the team of an
+// organization. The e-mail with the invitation links to the page, with a token.
 type invitationView struct {
 	identity.Invitation
 	Token string
@@ -173,9 +181,10 @@ type invitationView struct {
 	IsValid bool
 	// ForViewer is set if the invitation is for the signed-in user.
 	ForViewer bool
-	// Path is the address of this page with the token. SignIn is that of the sign-in page, which
-	// leads back to this page.
-	Path, SignIn string
+	// Path is the path of this page with the token.
+	Path string
+	// SignIn is the path of the sign-in page, which leads back to this page.
+	SignIn string
 }
 
 // invitationPath is the path of the page on which an invitation is accepted.
@@ -193,19 +202,27 @@ func (r *Renderer) addInvitationPage(app *fiber.App) {
 // acceptInvitation accepts the invitation for the signed-in user, or creates an account with the
 // password in the form, and signs in.
 func (r *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
-	form, actor := FormOf(c), auth.Actor{}
+	form := FormOf(c)
+
+	actor := auth.Actor{} // a guest
 	if viewer != nil {
 		actor = viewer.Actor()
 	}
 
-	in := identity.AcceptInvitationInput{Token: form.Value("token"), Password: form.Values.Get("password"), Name: form.Value("name")}
+	in := identity.AcceptInvitationInput{
+		Token:    form.Value("token"),
+		Password: form.Values.Get("password"), // not trimmed
+		Name:     form.Value("name"),
+	}
 
 	invitation, err := r.identity.FindInvitation(ctx, in.Token)
 	if err != nil {
 		return r.showInvitationProblem(ctx, c, viewer, in.Token, form, err)
 	}
 
-	secret, err := r.identity.AcceptInvitationBrowser(ctx, actor, in, r.client(c), c.Cookies(r.cookieName()))
+	previousSecret := c.Cookies(r.cookieName()) // the new session replaces the previous one
+
+	secret, err := r.identity.AcceptInvitationBrowser(ctx, actor, in, r.client(c), previousSecret)
 	if err != nil {
 		return r.showInvitationProblem(ctx, c, viewer, in.Token, form, err)
 	}
@@ -213,8 +230,8 @@ func (r *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, viewer *V
 	return r.redirectAfterLogin(ctx, c, secret, invitation.Email, cmp.Or(r.nextPath(c, ""), "/employer?done=joined"))
 }
 
-// showInvitationProblem shows the invitation after accepting it failed. It returns errors that
-// the user cannot correct.
+// showInvitationProblem shows the invitation again after accepting it has failed with err. It returns
+// errors that the user cannot correct.
 func (r *Renderer) showInvitationProblem(
 	ctx context.Context,
 	c *fiber.Ctx,
@@ -223,8 +240,9 @@ func (r *Renderer) showInvitationProblem(
 	form Form,
 	err error,
 ) error {
-	if errors.Is(err, identity.ErrSignInToAccept) || errors.Is(err, identity.ErrForAnotherAccount) {
-		return r.showInvitation(ctx, c, viewer, token, form) // the page itself explains these
+	needsOtherAccount := errors.Is(err, identity.ErrSignInToAccept) || errors.Is(err, identity.ErrForAnotherAccount)
+	if needsOtherAccount {
+		return r.showInvitation(ctx, c, viewer, token, form) // the page explains this without a problem
 	}
 
 	form.Problem = FormProblem(err, noFormName)
@@ -235,8 +253,8 @@ func (r *Renderer) showInvitationProblem(
 	return r.showInvitation(ctx, c, viewer, token, form)
 }
 
-// showInvitation renders the page of the invitation. An invitation that is not valid is no
-// error: the page says so.
+// showInvitation renders the page of the invitation. The page also explains that an invitation is not
+// valid, which is therefore not an error.
 func (r *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer, token string, form Form) error {
 	path := invitationPath + "?token=" + url.QueryEscape(token)
 	v := invitationView{Token: token, Form: form, Path: path, SignIn: "/sign-in?next=" + url.QueryEscape(path)}
@@ -250,14 +268,14 @@ func (r *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Vie
 	v.IsValid = err == nil
 	v.ForViewer = v.IsValid && viewer != nil && viewer.Actor().UserID == v.UserID
 
-	status := form.Problem.Status()
-	switch {
-	case c.Method() != fiber.MethodPost || form.Problem != nil:
+	status := form.Problem.Status() // 200 without a problem
 
-		// The status is that of the problem, or 200.
-	case v.IsValid && viewer != nil && !v.ForViewer: // the form was sent by the user of another account
+	// A form without a problem is shown again only if the user must sign in with another account.
+	isRejected := c.Method() == fiber.MethodPost && form.Problem == nil && v.IsValid
+	switch {
+	case isRejected && viewer != nil && !v.ForViewer: // the user of another account has sent the form
 		status = fiber.StatusForbidden
-	case v.IsValid: // the address has an account, to which the user must sign in
+	case isRejected: // the address has an account, to which the user must sign in
 		status = fiber.StatusUnauthorized
 	}
 

@@ -6,22 +6,22 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// The keys of the Fiber locals, which are the state of a request.
+// The keys of values that are stored with a request, as locals of its Fiber context.
 type (
-	rendererKey struct{}
-	uploadKey   struct{}
+	rendererKey struct{} // *Renderer, of a request for a page
+	uploadKey   struct{} // upload, of a form with files
 )
 
-// rendererOf returns the Renderer of a request for a page, nil for other requests.
+// rendererOf returns the Renderer of a request for a page. It is nil for other requests.
 func rendererOf(c *fiber.Ctx) *Renderer {
 	r, _ := c.Locals(rendererKey{}).(*Renderer)
 	return r
 }
 
-// upload is a form with files after it was read.
+// upload has the files of a form after the form was read.
 type upload struct {
 	filesByField map[string]web.FormFile
-	isTooLarge   bool
+	isTooLarge   bool // the form was not read, because it has more than MaxUploadBody bytes
 }
 
 // uploadOf returns the upload of the request, which is empty for other forms.

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Page is the data with which the template of a page is executed.
+// Page is the data with which the template of a page is executed. Its methods are called by the
+// layout, which is the same for all pages: the navigation, the footer and the CSRF token of forms.
 type Page struct {
-	// Viewer is the signed-in user, nil for none.
+	// Viewer is the signed-in user. It is nil for guests.
 	Viewer *Viewer
 	// Path is the path of the page.
 	Path  string
@@ -21,9 +22,11 @@ type Page struct {
 	// session is the secret of the browser session, from which CSRF derives its token. It is
 	// empty without a session.
 	session string
-	// hasSite reports whether the site for clinicians and employers is enabled.
+	// hasSite reports whether the site for clinicians and employers is served. Without it, the
+	// service has only pages of jobs and for developers.
 	hasSite bool
-	// navs maps the path of each part of the site to the navigation of the part.
+	// navs maps the path of the first page of each part of the site, such as /account, to the
+	// navigation of the part.
 	navs map[string]SubNav
 }
 
@@ -36,32 +39,20 @@ func (p Page) HomePath() string {
 	return developersPath
 }
 
-// Nav returns the main navigation.
+// Nav returns the links of the main navigation.
 func (p Page) Nav() []Link {
-	// There are pages for sign-in and registration of the site, and others for developers.
-	isSignIn := p.Path == signInPath(p.Path) || p.Path == registerPath(p.Path)
+	isGuest := p.Viewer == nil
 	switch {
-	case !p.hasSite && p.Viewer == nil:
-		return []Link{{"/docs", "API reference"}, {"/docs/guides", "Guides"}, {signInPath(p.Path), "Sign in"}}
 	case !p.hasSite:
-		return []Link{{developersPath, "Developers"}, {"/docs", "API reference"}, {"/docs/guides", "Guides"}}
-	case p.Viewer == nil && isSignIn:
-		// The pages for sign-in and registration link to each other themselves, and keep the
-		// address to which the user is redirected afterwards.
-		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}}
-	case p.Viewer == nil:
-		return []Link{
-			{"/jobs", "Find jobs"},
-			{"/employer", "For employers"},
-			{signInPath(p.Path), "Sign in"},
-			{registerPath(p.Path), "Register"},
-		}
+		return p.navWithoutSite()
+	case isGuest:
+		return p.guestNav()
 	}
 
 	actor := p.Viewer.Actor()
 
 	links := []Link{{"/jobs", "Find jobs"}}
-	if actor.Seeker {
+	if actor.Seeker { // a clinician
 		links = append(links, Link{"/account", "My account"})
 	}
 
@@ -77,7 +68,32 @@ func (p Page) Nav() []Link {
 	return links
 }
 
-// SubNav is the navigation of a part of the site, in a second row below the main navigation.
+// navWithoutSite returns the main navigation of a service that serves only APIs, pages of jobs and
+// pages for developers.
+func (p Page) navWithoutSite() []Link {
+	if p.Viewer == nil {
+		return []Link{{"/docs", "API reference"}, {"/docs/guides", "Guides"}, {signInPath(p.Path), "Sign in"}}
+	}
+
+	return []Link{{developersPath, "Developers"}, {"/docs", "API reference"}, {"/docs/guides", "Guides"}}
+}
+
+// guestNav returns the main navigation of the site for guests.
+func (p Page) guestNav() []Link {
+	links := []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}}
+
+	// The pages for sign-in and registration link to each other themselves, and keep the
+	// address to which the user is redirected afterwards. Developers have their own two pages.
+	isSignInPage := p.Path == signInPath(p.Path) || p.Path == registerPath(p.Path)
+	if isSignInPage {
+		return links
+	}
+
+	return append(links, Link{signInPath(p.Path), "Sign in"}, Link{registerPath(p.Path), "Register"})
+}
+
+// SubNav is the navigation of a part of the site, in a second row below the main navigation. Its first
+// link leads to the first page of the part.
 type SubNav struct {
 	Name  string
 	Links []Link
@@ -96,27 +112,35 @@ var developerNav = SubNav{
 	},
 }
 
-// CurrentSubNav returns the navigation of the part that the page belongs to, nil for none.
+// CurrentSubNav returns the navigation of the part of the site that the page belongs to. It is nil
+// for guests, for pages that belong to no part, and for a part without links for the viewer.
 func (p Page) CurrentSubNav() *SubNav {
+	if p.Viewer == nil {
+		return nil
+	}
+
 	for path, nav := range p.navs {
-		if p.Viewer != nil && (p.Path == path || strings.HasPrefix(p.Path, path+"/")) {
-			if nav.LinksFor != nil {
-				nav.Links = nav.LinksFor(p.Viewer)
-			}
-
-			if len(nav.Links) == 0 {
-				return nil
-			}
-
-			return &nav
+		isInPart := p.Path == path || strings.HasPrefix(p.Path, path+"/")
+		if !isInPart {
+			continue
 		}
+
+		if nav.LinksFor != nil {
+			nav.Links = nav.LinksFor(p.Viewer)
+		}
+
+		if len(nav.Links) == 0 {
+			return nil
+		}
+
+		return &nav
 	}
 
 	return nil
 }
 
-// FooterLinks returns the links of the footer. A link of the brand with the text Help or Privacy
-// replaces the link to the built-in page.
+// FooterLinks returns the links of the footer: those of the brand, and then the built-in ones. A link
+// of the brand with the text Help or Privacy replaces the link to the built-in page.
 func (p Page) FooterLinks() []Link {
 	links := slices.Clone(p.Brand.Links)
 	for _, builtIn := range []Link{{"/help", "Help"}, {"/privacy", "Privacy"}} {
@@ -135,10 +159,12 @@ func (p Page) FooterLinks() []Link {
 }
 
 // RemindsToConfirmEmail reports whether the page reminds the viewer to confirm the e-mail address.
-// Pages of an account and of the employer's console do.
+// Pages of an account and of the employer console do so until the address is confirmed.
 func (p Page) RemindsToConfirmEmail() bool {
-	isOwn := strings.HasPrefix(p.Path+"/", "/account/") || strings.HasPrefix(p.Path+"/", "/employer/")
-	return isOwn && p.Viewer != nil && p.Viewer.User.EmailVerifiedAt.IsZero()
+	isInAccount := strings.HasPrefix(p.Path+"/", "/account/")
+	isInConsole := strings.HasPrefix(p.Path+"/", "/employer/")
+
+	return (isInAccount || isInConsole) && p.Viewer != nil && p.Viewer.User.EmailVerifiedAt.IsZero()
 }
 
 // CSRF returns the hidden field that protects a form against cross-site request forgery: a
@@ -151,23 +177,24 @@ func (p Page) CSRF() template.HTML {
 	return template.HTML(`<input type="hidden" name="csrf" value="` + csrfToken(p.session) + `">`) //nolint:gosec // hexadecimal digits
 }
 
-// AriaCurrent returns the attribute aria-current for a link to the path: "page" on this page,
-// "true" on pages below it. The first link of a SubNav, such as /account, is not marked on
-// pages below it, because these have their own links.
+// AriaCurrent returns the attribute aria-current for a link to the path, with which screen readers
+// and the style sheet mark the link of the current page. It is "page" if the link leads to this page,
+// and "true" if it leads to a page above this one. The link to the first page of a part, such as
+// /account, is marked only on that page, because the pages below it have their own links.
 func (p Page) AriaCurrent(path string) template.HTMLAttr {
-	_, isFirst := p.navs[path] // the first link of a SubNav is its key in navs
+	_, isFirstOfPart := p.navs[path]
 	switch {
 	case p.Path == path:
 		return `aria-current="page"`
-	case strings.HasPrefix(p.Path, path+"/") && !isFirst:
+	case strings.HasPrefix(p.Path, path+"/") && !isFirstOfPart:
 		return `aria-current="true"`
 	}
 
 	return ""
 }
 
-// Brand is the name and the appearance of the service on pages. All fields but Name may be
-// empty.
+// Brand is the name and the appearance of the service on pages, which its operator configures. All
+// fields but Name may be empty.
 type Brand struct {
 	Name string
 	// Logo is the image that is shown in place of the name.
@@ -182,5 +209,5 @@ type Brand struct {
 	Links []Link
 }
 
-// Link is a link to a page.
+// Link is a link to a page. Path is a path on this host, or a URL.
 type Link struct{ Path, Text string }

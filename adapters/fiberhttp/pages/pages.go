@@ -19,7 +19,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Renderer renders and protects pages.
+// Renderer renders pages, and protects them by sessions and checks of the origin of forms. Its
+// fields have the meaning of the Options of the same name.
 type Renderer struct {
 	identity     *identity.Service
 	integrations *integrations.Service
@@ -28,10 +29,10 @@ type Renderer struct {
 	takeLimit    func(ctx context.Context, c *fiber.Ctx, operation string) error
 	publicURL    *url.URL
 	brand        Brand
-	hasSite      bool
+	hasSite      bool // Options.Site
 	embedOrigins []string
-	navs         map[string]SubNav
-	notices      map[string]string
+	navs         map[string]SubNav // Options.Navs and developerNav
+	notices      map[string]string // Options.Notices and that of secondFactorOff
 }
 
 // Options configure a Renderer.
@@ -51,7 +52,8 @@ type Options struct {
 	// EmbedOrigins are the origins whose pages may show embedded pages in a frame: origins
 	// such as https://www.example.org, or * for all.
 	EmbedOrigins []string
-	// Navs maps the path of a part of the site to its navigation.
+	// Navs maps the path of the first page of a part of the site, such as /account, to the navigation
+	// of the part.
 	Navs map[string]SubNav
 	// Notices maps the values of the query parameter done, with which a form redirects, to
 	// the messages that the next page shows.
@@ -61,6 +63,10 @@ type Options struct {
 // New returns a Renderer.
 func New(identityService *identity.Service, integrationsService *integrations.Service, options Options) (*Renderer, error) {
 	publicURL, err := url.Parse(options.PublicURL)
+	if err != nil {
+		return nil, err
+	}
+
 	navs := map[string]SubNav{developersPath: developerNav}
 	maps.Copy(navs, options.Navs)
 
@@ -79,7 +85,7 @@ func New(identityService *identity.Service, integrationsService *integrations.Se
 		embedOrigins: options.EmbedOrigins,
 		navs:         navs,
 		notices:      notices,
-	}, err
+	}, nil
 }
 
 // TakeLimit counts a request towards a rate limit, see Options.TakeLimit.
@@ -90,15 +96,15 @@ func (r *Renderer) TakeLimit(ctx context.Context, c *fiber.Ctx, operation string
 // Brand returns the name and the appearance of the service.
 func (r *Renderer) Brand() Brand { return r.brand }
 
-// Add registers the pages for sign-in, sign-up, two-step sign-in and consents, the pages to which e-mails link,
-// and the assets.
+// Add registers the pages that do not depend on the site: those for sign-in, sign-up, two-step
+// sign-in and OAuth consents, the pages to which e-mails link, and the assets.
 func (r *Renderer) Add(app *fiber.App) {
 	r.addAssets(app)
 	r.addLinkPages(app)
 	r.addInvitationPage(app)
 	r.addSecondFactorPages(app)
 
-	// Earlier versions had these pages below /developers only.
+	// The pages for developers have their own sign-in, which leads back to them.
 	for _, prefix := range []string{"", "/developers"} {
 		app.Get(prefix+"/sign-in", r.Guard, r.showSignIn)
 		app.Post(prefix+"/sign-in", r.Guard, r.signIn)
@@ -129,6 +135,7 @@ func (r *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, vie
 		p.Notice = r.notices[c.Query("done")]
 	}
 
+	// The page is rendered to a buffer first, so that an error does not leave half a page.
 	var b bytes.Buffer
 	if err := page.ExecuteTemplate(&b, "layout.html", p); err != nil {
 		return err
@@ -139,19 +146,17 @@ func (r *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, vie
 	return c.Send(b.Bytes())
 }
 
-// errorView is the data of the error page. One field is set: Message for errors that the user
-// can correct, IsMissing for an address without a page, IsTemporary for an unavailable service, or RequestID for internal errors,
-// which the log contains with this id.
+// errorView is the data of the error page. Exactly one field is set, by the kind of error.
 type errorView struct {
-	Message     string
-	IsMissing   bool // there is no such page
-	IsTemporary bool
-	RequestID   string
+	Message     string // what the user can correct
+	IsMissing   bool   // no page has the address
+	IsTemporary bool   // the service is unavailable
+	RequestID   string // of an internal error, which the log contains with this id
 }
 
-// RenderError renders an error page if Guard or SetHeaders has marked the request as one for
-// a page. It reports whether that is so; if not, the caller renders the error.
-func RenderError(c *fiber.Ctx, status int, err *fault.Error) (bool, error) {
+// RenderError renders an error page if Guard, SetHeaders or ExpectPage has marked the request as one
+// for a page. Otherwise isPage is false, and the caller renders the error.
+func RenderError(c *fiber.Ctx, status int, err *fault.Error) (isPage bool, _ error) {
 	r := rendererOf(c)
 	if r == nil {
 		return false, nil
@@ -217,24 +222,31 @@ var (
 	secondFactorPage = Parse(files, "html/two-step.html")
 )
 
-// Parse parses a page template, which is executed with a Page. The template defines "title"
-// and "main", and may define "head" and "nav". It can use
+// Parse parses a page template, which is executed with a Page. The template defines the parts of the
+// layout "title" and "main", and may define "head" and "nav". It can use
 //   - the templates "time", "exact time" and "date" for timestamps,
 //   - the template "problem" for a *Problem,
 //   - the template "field" for a Field, which the functions field and choices return,
 //   - the function once for an idempotency key, in forms that must not be executed twice.
 //
-// Each form with the method POST begins with {{$.CSRF}}.
+// Each form with the method POST must begin with {{$.CSRF}}.
 func Parse(files embed.FS, names ...string) *template.Template {
 	return template.Must(template.Must(layout.Clone()).ParseFS(files, names...))
 }
 
-// formatNumber formats a number with separators, such as 10,000.
+// formatNumber formats a number with commas between groups of three digits, such as 10,000.
 func formatNumber(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
+	const groupSize = 3
+
+	formatted := strconv.Itoa(n)
+	for i := len(formatted) - groupSize; i > 0; i -= groupSize {
+		isAfterMinus := formatted[i-1] == '-'
+		if isAfterMinus {
+			break
+		}
+
+		formatted = formatted[:i] + "," + formatted[i:]
 	}
 
-	return digits
+	return formatted
 }

@@ -12,15 +12,17 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Problem is an error of a form that the user can correct, for the template "problem".
+// Problem is an error of a form that the user can correct, for the template "problem". Pages pass a
+// nil *Problem for a form without an error, so that the methods accept nil.
 type Problem struct {
+	// Error has the message for the user. Its Fields are the invalid fields with their messages.
 	*fault.Error
-	// FormName is the name of the form, on pages with several forms.
+	// FormName is the name of the form that has the problem, on pages with several forms.
 	FormName string
 }
 
-// fieldLabels maps the fields of the API to their labels on pages. fieldLabel derives all
-// other labels from the names.
+// fieldLabels maps the names of fields in the API to their labels on pages. A name that is missing
+// here is its own label, with a capital letter (see fieldLabel).
 var fieldLabels = map[string]string{
 	"applicationDeadline": "Closing date",
 	"companyName":         "Organization",
@@ -50,8 +52,9 @@ var fieldLabels = map[string]string{
 	"userType":            "Kind of account",
 }
 
-// fieldLabel returns the label of a field. The path may lead to a part of the field, such as
-// salary.min or documentIds[2]. A part without a label of its own has the label of the field.
+// fieldLabel returns the label of a field by its path in the input. The path may lead to a part of the
+// field, such as salary.min or documentIds[2]. A part without a label of its own has the label of the
+// field. The label of an empty path is empty.
 func fieldLabel(path string) string {
 	if label := fieldLabels[path]; label != "" {
 		return label
@@ -67,12 +70,12 @@ func fieldLabel(path string) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// noFormName is the form of a problem on a page that need not tell its forms apart: it has one form, or one place for the
-// problems of all forms.
+// noFormName is the name of the form of a problem on a page that has only one form, or one place for
+// the problems of all its forms.
 const noFormName = ""
 
 // FormProblem returns the problem for an error that the user can correct in the form: an invalid
-// value, a conflict, a missing password, or a limit, after which the user can try again later. It
+// value, a conflict, a missing password, or a rate limit, after which the user can try again. It
 // returns nil for all other errors.
 func FormProblem(err error, formName string) *Problem {
 	var f *fault.Error
@@ -80,7 +83,7 @@ func FormProblem(err error, formName string) *Problem {
 	case !errors.As(err, &f):
 		return nil
 	case f.Kind == fault.TooMany:
-		limited := *f
+		limited := *f // a copy, because faults are shared
 		limited.Message = "This was done too often; please try again in " + waitText(f.RetryAfter)
 		return &Problem{Error: &limited, FormName: formName}
 	case errors.Is(f, auth.ErrReauthenticate):
@@ -92,10 +95,13 @@ func FormProblem(err error, formName string) *Problem {
 	return &Problem{Error: f, FormName: formName}
 }
 
-// ProblemLink is the text of an error with the name of its field, to which it links.
-type ProblemLink struct{ Name, Text string }
+// ProblemLink is an error of a field in the list of errors above a form. It links to the field.
+type ProblemLink struct {
+	Name string // of the field
+	Text string
+}
 
-// Links returns an error for each invalid field.
+// Links returns the errors of the invalid fields.
 func (p *Problem) Links() []ProblemLink {
 	links := make([]ProblemLink, len(p.Fields))
 	for i, field := range p.Fields {
@@ -105,7 +111,8 @@ func (p *Problem) Links() []ProblemLink {
 	return links
 }
 
-// Text returns the label and the error of the field. It is empty if the field is valid.
+// Text returns the error of the field as a sentence that begins with the label. It is empty if the
+// field is valid.
 func (p *Problem) Text(name string) string {
 	if message := p.FieldError(name); message != "" {
 		return fieldLabel(name) + " " + message
@@ -130,7 +137,7 @@ func (p *Problem) FieldError(name string) string {
 	return ""
 }
 
-// ForForm returns the problem if it belongs to the form, else nil.
+// ForForm returns the problem if it belongs to the form, and nil otherwise.
 func (p *Problem) ForForm(formName string) *Problem {
 	if p == nil || p.FormName != formName {
 		return nil
@@ -155,10 +162,15 @@ func (p *Problem) Status() int {
 	return fiber.StatusBadRequest
 }
 
-// waitText describes a duration in seconds or, from 90 seconds, in minutes, both rounded up.
+// minMinutes is the duration from which waitText uses minutes. It is more than a minute, so that the
+// number of minutes is never 1.
+const minMinutes = 90 * time.Second
+
+// waitText describes a duration in seconds or, from minMinutes, in minutes. Both are rounded up.
 func waitText(d time.Duration) string {
-	if d >= 90*time.Second {
-		return fmt.Sprintf("%d minutes", int((d+time.Minute-1)/time.Minute))
+	if d >= minMinutes {
+		minutes := int((d + time.Minute - 1) / time.Minute)
+		return fmt.Sprintf("%d minutes", minutes)
 	}
 
 	if seconds := wholeSeconds(d); seconds != 1 {

@@ -7,11 +7,14 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Session is the name of the Fiber routes that need a browser session.
-const Session = "page session"
-
-// UploadSession is the name of the Fiber routes that need a browser session and accept files.
-const UploadSession = "page session, with files"
+// The names of Fiber routes. They show in the list of routes how a route authenticates its users.
+const (
+	// Session is the name of the routes that need a browser session.
+	Session = "page session"
+	// UploadSession is the name of the routes that need a browser session and accept files. For
+	// these routes, the server reads larger bodies.
+	UploadSession = "page session, with files"
+)
 
 // Handler handles a request for a page. viewer is the signed-in user; on public pages it is
 // nil for guests.
@@ -58,31 +61,38 @@ func (r *Renderer) withViewer(handle Handler) fiber.Handler {
 	}
 }
 
-// requireSignIn calls handle for signed-in users. It redirects guests to the sign-in page, which
-// leads back to the requested page. A form cannot be repeated with GET: after a form, the sign-in
-// page leads to the first page of the site or of the developers' pages.
+// requireSignIn calls handle for signed-in users, and redirects guests to the sign-in page.
 func (r *Renderer) requireSignIn(handle Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := r.requestContext(c)
 		defer cancel()
 
 		viewer, err := r.Viewer(ctx, c)
-		if isUnauthenticated(err) {
-			next := ""
-			switch {
-			case c.Method() == fiber.MethodGet:
-				next = c.OriginalURL()
-			case isDeveloperPage(c):
-				next = developersPath
-			}
 
-			return c.Redirect(signInPath(c.Path())+"?next="+url.QueryEscape(next), fiber.StatusSeeOther)
-		} else if err != nil {
+		switch {
+		case isUnauthenticated(err):
+			return redirectToSignIn(c)
+		case err != nil:
 			return err
 		}
 
 		return handle(ctx, c, viewer)
 	}
+}
+
+// redirectToSignIn redirects a guest to the sign-in page, which leads back to the requested page. A
+// form cannot be repeated after the sign-in, so that it leads to the first page of the user or, for a
+// form of the pages for developers, to the first page for developers.
+func redirectToSignIn(c *fiber.Ctx) error {
+	next := "" // the first page of the user
+	switch {
+	case c.Method() == fiber.MethodGet:
+		next = c.OriginalURL()
+	case isDeveloperPage(c):
+		next = developersPath
+	}
+
+	return c.Redirect(signInPath(c.Path())+"?next="+url.QueryEscape(next), fiber.StatusSeeOther)
 }
 
 // GetModerator serves a page to moderators. Other users get a page with status 403.

@@ -16,27 +16,35 @@ import (
 // secondFactorPath is the path of the page on which users set up two-step sign-in.
 const secondFactorPath = "/two-step-sign-in"
 
+// A user with two-step sign-in enters a password and then a second factor: a code of an authenticator
+// app. Setting it up has two steps. First the user enters a new secret into the app, then the page
+// asks for a code of the app, to check that the secret was entered correctly.
+
 // secondFactorView is the data of the page for two-step sign-in.
 type secondFactorView struct {
 	identity.SecondFactorStatus
-	// Confirmed is false if the form needs the password.
+	// Confirmed reports whether the user has signed in recently. Otherwise the form asks for the
+	// password.
 	Confirmed bool
 	// Secret and URL are the secret for an authenticator app that is being set up, as text and
 	// as otpauth:// address.
 	Secret, URL string
-	// RecoveryCodes are set only in the response to the first code.
+	// RecoveryCodes can be used in place of the app. They are set only in the response to the first
+	// code, because they are not stored in readable form.
 	RecoveryCodes []string
 	Form          Form
 	// BackPath is the path of the page with the settings of the user.
 	BackPath string
 }
 
-// QRCode returns URL as an image, or an empty text if it is too long for a QR code.
+// QRCode returns URL as an image for the authenticator app. It is empty if URL is too long for a QR
+// code.
 func (v secondFactorView) QRCode() template.HTML { return qrCode(v.URL) }
 
 // addSecondFactorPages registers the pages for two-step sign-in.
 func (r *Renderer) addSecondFactorPages(app *fiber.App) {
-	// A reload of the response to a form shows the page.
+	// The forms have paths of their own. These paths also serve the page, for users who open the
+	// address of a response again.
 	for _, step := range []string{"", "/set-up", "/confirm", "/turn-off"} {
 		r.Get(app, secondFactorPath+step, func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 			return r.showSecondFactor(ctx, c, viewer, secondFactorView{}, nil)
@@ -48,8 +56,9 @@ func (r *Renderer) addSecondFactorPages(app *fiber.App) {
 	r.Post(app, secondFactorPath+"/turn-off", r.disableSecondFactor)
 }
 
-// showSecondFactor renders the page with the status of the second factor, and the problem if
-// err is one that the user can correct.
+// showSecondFactor renders the page with the status of the second factor. err is the error of the
+// form that was sent before, or nil. The page shows it if the user can correct it; otherwise
+// showSecondFactor returns it.
 func (r *Renderer) showSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer, v secondFactorView, err error) error {
 	if err != nil {
 		v.Form.Problem = FormProblem(err, noFormName)
@@ -75,8 +84,8 @@ func (r *Renderer) showSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *V
 	return r.Render(c, v.Form.Problem.Status(), secondFactorPage, viewer, v)
 }
 
-// enrollSecondFactor creates a secret and shows it. Two-step sign-in begins when a code of it is
-// confirmed.
+// enrollSecondFactor creates a secret and shows it. Two-step sign-in is turned on later, when
+// confirmSecondFactor has received a code that belongs to the secret.
 func (r *Renderer) enrollSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	actor, err := r.Confirm(ctx, c, viewer)
 	if err != nil {
@@ -94,15 +103,17 @@ func (r *Renderer) confirmSecondFactor(ctx context.Context, c *fiber.Ctx, viewer
 	var err error
 
 	v.RecoveryCodes, err = r.identity.ConfirmSecondFactor(ctx, viewer.Actor(), identity.CodeInput{Code: v.Form.Value("code")})
-	if err != nil { // the form contains the secret, to show it again
-		v.Secret, v.URL = v.Form.Value("secret"), v.Form.Value("url")
+	if err != nil {
+		// Show the secret again, which the form contains for this purpose.
+		v.Secret = v.Form.Value("secret")
+		v.URL = v.Form.Value("url")
 	}
 
 	return r.showSecondFactor(ctx, c, viewer, v, err)
 }
 
-// disableSecondFactor turns two-step sign-in off. It needs both the password and a code, so that
-// a stolen session does not suffice.
+// disableSecondFactor turns two-step sign-in off. The form must have both the password and a code, so
+// that a stolen session does not suffice.
 func (r *Renderer) disableSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	form := FormOf(c)
 
@@ -123,15 +134,15 @@ const secondFactorOff = "two-step-off"
 // quietZone is the number of light modules around a QR code (ISO/IEC 18004).
 const quietZone = 4
 
-// qrCode returns the text as a QR code in SVG, black on white so that cameras read it in dark
-// mode, too.
+// qrCode returns the text as a QR code in SVG. It is empty if the text is too long. The code is always
+// black on white, so that cameras can read it in dark mode, too.
 func qrCode(text string) template.HTML {
 	code, err := qr.Encode(text, qr.M, qr.Auto)
 	if err != nil {
 		return ""
 	}
 
-	var path strings.Builder
+	var path strings.Builder // a square of 1 by 1 for each black module of the code
 
 	size := code.Bounds().Dx()
 	for y := range size {

@@ -22,7 +22,10 @@ import (
 // begin with it.
 const developersPath = "/developers"
 
-// Viewer is the signed-in user.
+// A browser session is stored by the identity service. Its cookie contains a secret, by which the
+// service finds the session and its user.
+
+// Viewer is the signed-in user of a page.
 type Viewer struct{ identity.Principal }
 
 // Confirmed reports whether the user signed in recently. Otherwise forms for keys, secrets
@@ -35,7 +38,7 @@ func (r *Renderer) Confirm(ctx context.Context, c *fiber.Ctx, viewer *Viewer) (a
 	return r.identity.Confirm(ctx, viewer.Actor(), c.FormValue("currentPassword"), r.client(c))
 }
 
-// Client describes the browser of a request.
+// Client describes the browser of a request, for rate limits and the list of sessions.
 func (r *Renderer) Client(c *fiber.Ctx) identity.Client { return r.client(c) }
 
 // requestContext returns the context for a page, which ends after web.DefaultTimeout. It has the
@@ -44,7 +47,8 @@ func (r *Renderer) requestContext(c *fiber.Ctx) (context.Context, context.Cancel
 	return context.WithTimeout(audit.WithAddress(context.Background(), r.clientIP(c)), web.DefaultTimeout)
 }
 
-// isUnauthenticated reports whether the request has no valid session.
+// isUnauthenticated reports whether err is that of Renderer.Viewer for a request without a valid
+// session.
 func isUnauthenticated(err error) bool { return fault.KindOf(err) == fault.Unauthenticated }
 
 // HasSession reports whether the request has the cookie of a browser session, valid or not.
@@ -63,24 +67,25 @@ func (r *Renderer) cookieName() string {
 	return "locum"
 }
 
-// Viewer returns the user of the session cookie, or fault.ErrUnauthorized.
+// Viewer returns the user of the session cookie. Without a valid session, the error is
+// fault.ErrUnauthorized.
 func (r *Renderer) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
 	secret := c.Cookies(r.cookieName())
 	if secret == "" {
 		return nil, fault.ErrUnauthorized
 	}
 
-	p, err := r.identity.AuthenticateBrowser(ctx, secret)
+	principal, err := r.identity.AuthenticateBrowser(ctx, secret)
 	if err != nil {
 		return nil, err
 	}
 
-	return &Viewer{p}, nil
+	return &Viewer{Principal: principal}, nil
 }
 
-// setSessionCookie sets the cookie of a session, whose value is the secret of the session. Browsers delete it when they
-// are closed. An empty secret deletes the cookie. SameSite is Lax, because links from e-mails must open pages
-// of the session.
+// setSessionCookie sets the cookie of a session, whose value is the secret of the session. An empty
+// secret deletes the cookie. Browsers delete the cookie when they are closed. SameSite is Lax rather
+// than Strict, because browsers must send the cookie when the user follows a link in an e-mail.
 func (r *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
 	cookie := &fiber.Cookie{
 		Name:        r.cookieName(),
@@ -92,38 +97,46 @@ func (r *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
 		SessionOnly: true,
 	}
 	if secret == "" {
-		cookie.SessionOnly, cookie.Expires = false, time.Unix(1, 0) // in the past
+		// Browsers delete a cookie with an expiry in the past.
+		cookie.SessionOnly = false
+		cookie.Expires = time.Unix(1, 0)
 	}
 
 	c.Cookie(cookie)
 }
 
-// signInView is the data of the sign-in page. Next is the path of the page after it.
-type signInView struct{ Next, Email, Error string }
+// signInView is the data of the sign-in page.
+type signInView struct {
+	Next  string // the path to which a successful sign-in leads
+	Email string // the address that the user has entered
+	Error string // why the sign-in failed, empty at first
+}
 
-// IsForApplication reports whether the next page is the form for an application.
+// IsForApplication reports whether the user signs in to apply for a job.
 func (v signInView) IsForApplication() bool {
 	return strings.HasPrefix(v.Next, "/jobs/") && strings.HasSuffix(v.Next, "/apply")
 }
 
-// LocalPath returns next if it is a path on this host, and an empty string otherwise, so that
-// links to the sign-in page cannot redirect to other hosts.
+// LocalPath returns next if it is a path on this host, and an empty string otherwise. It is used for
+// paths from links, so that a link to the sign-in page cannot lead to another host after the sign-in.
 func LocalPath(next string) string {
 	u, err := url.Parse(next)
-	hasHost := err != nil || u.Scheme != "" || u.Host != "" || u.User != nil
+	isInvalid := err != nil
+	hasHost := !isInvalid && (u.Scheme != "" || u.Host != "" || u.User != nil)
 	isPath := strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//")
 
 	// Browsers read a backslash as a slash and drop control characters.
 	isUnsafe := func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }
-	if hasHost || !isPath || strings.ContainsFunc(next, isUnsafe) {
+	if isInvalid || hasHost || !isPath || strings.ContainsFunc(next, isUnsafe) {
 		return ""
 	}
 
 	return next
 }
 
-// nextPath returns the page to which a sign-in or registration leads: the requested page or,
-// for developers, developersPath. It is empty if the kind of the user decides, see firstPagePath.
+// nextPath returns the path to which a sign-in or registration leads: requested, if it is a path on
+// this host. Otherwise it is developersPath for developers, and empty for all others. An empty path
+// stands for the first page of the user, which depends on the kind of account (see firstPagePath).
 func (r *Renderer) nextPath(c *fiber.Ctx, requested string) string {
 	next := LocalPath(requested)
 	if next == "" && (!r.hasSite || isDeveloperPage(c)) {
@@ -136,17 +149,18 @@ func (r *Renderer) nextPath(c *fiber.Ctx, requested string) string {
 // isDeveloperPage reports whether the request is for a page below /developers.
 func isDeveloperPage(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), developersPath+"/") }
 
-// firstPagePath returns the first page for clinicians (seekers) or employers.
-func firstPagePath(seeker bool) string {
-	if seeker {
+// firstPagePath returns the path of the first page of a clinician (seeker) or, if isSeeker is false, of
+// an employer.
+func firstPagePath(isSeeker bool) string {
+	if isSeeker {
 		return "/account"
 	}
 
 	return "/employer"
 }
 
-// signInPath, signOutPath and registerPath return the paths to which a page links: pages for
-// developers have their own.
+// signInPath returns the path of the sign-in page to which the page with the given path links. The
+// pages for developers have their own. signOutPath and registerPath are alike.
 func signInPath(path string) string {
 	if strings.HasPrefix(path, developersPath) {
 		return "/developers/sign-in"
@@ -178,13 +192,16 @@ func (r *Renderer) showSignIn(c *fiber.Ctx) error {
 	})
 }
 
-// redirectIfSignedIn redirects a signed-in user to the next page, and calls show with the path of that page for guests.
+// redirectIfSignedIn redirects a signed-in user to the page to which the sign-in would lead. For a
+// guest, it calls show with the result of nextPath.
 func (r *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error) error {
 	ctx, cancel := r.requestContext(c)
 	defer cancel()
 
 	next := r.nextPath(c, c.Query("next"))
-	switch viewer, err := r.Viewer(ctx, c); {
+	viewer, err := r.Viewer(ctx, c)
+
+	switch {
 	case err == nil:
 		return c.Redirect(cmp.Or(next, firstPagePath(viewer.Actor().Seeker)), fiber.StatusSeeOther)
 	case !isUnauthenticated(err):
@@ -201,10 +218,10 @@ func (r *Renderer) signIn(c *fiber.Ctx) error {
 	defer cancel()
 
 	v := signInView{Next: r.nextPath(c, c.FormValue("next")), Email: c.FormValue("email")}
-	client := r.client(c)
-	secret, err := r.identity.LoginBrowser(ctx,
-		identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")},
-		client, c.Cookies(r.cookieName()))
+	in := identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")}
+	previousSecret := c.Cookies(r.cookieName()) // the new session replaces the previous one
+
+	secret, err := r.identity.LoginBrowser(ctx, in, r.client(c), previousSecret)
 
 	status := fiber.StatusUnauthorized
 	switch {
@@ -218,7 +235,8 @@ func (r *Renderer) signIn(c *fiber.Ctx) error {
 	case errors.Is(err, identity.ErrBadCredentials), fault.KindOf(err) == fault.Invalid:
 		v.Error = "The e-mail address or the password is not right."
 	case fault.KindOf(err) == fault.TooMany:
-		status, v.Error = fiber.StatusTooManyRequests, tooManyAttempts(c, err)
+		status = fiber.StatusTooManyRequests
+		v.Error = tooManyAttempts(c, err)
 	default:
 		return err
 	}
@@ -235,8 +253,9 @@ func (r *Renderer) client(c *fiber.Ctx) identity.Client {
 	}
 }
 
-// redirectAfterLogin sets the session cookie and the device cookie after a sign-in with the
-// e-mail address. It redirects to next or, if that is empty, to the first page of the user.
+// redirectAfterLogin completes a sign-in with the e-mail address. It sets the session cookie and the
+// device cookie, which marks the device as one on which the account has signed in. It then redirects
+// to next or, if that is empty, to the first page of the user.
 func (r *Renderer) redirectAfterLogin(ctx context.Context, c *fiber.Ctx, secret, email, next string) error {
 	if next == "" {
 		principal, err := r.identity.AuthenticateBrowser(ctx, secret)
@@ -288,11 +307,12 @@ func (r *Renderer) signOut(c *fiber.Ctx) error {
 	return c.Redirect(cmp.Or(LocalPath(c.FormValue("next")), signInPath(c.Path())), fiber.StatusSeeOther)
 }
 
-// signUpView is the form for a new account.
+// signUpView is the data of the page with the form for a new account.
 type signUpView struct {
-	// Next is the page to which the registration leads.
+	// Next is the path to which the registration leads.
 	Next string
-	// Error is an error that concerns no field.
+	// Error is an error that does not concern a field of the form, such as a rate limit. It is empty if
+	// there is none.
 	Error string
 	Form  Form
 }
@@ -306,7 +326,7 @@ func (r *Renderer) showSignUp(c *fiber.Ctx) error {
 	})
 }
 
-// signUp creates an account. It counts for the rate limits of the API operations.
+// signUp handles the form for a new account: it creates the account and signs the user in.
 func (r *Renderer) signUp(c *fiber.Ctx) error {
 	ctx, cancel := r.requestContext(c)
 	defer cancel()
@@ -325,9 +345,11 @@ func (r *Renderer) signUp(c *fiber.Ctx) error {
 	case err == nil:
 		return r.redirectAfterLogin(ctx, c, secret, in.Email, v.Next)
 	case errors.Is(err, identity.ErrEmailTaken):
-		v.Form.Problem = FormProblem(fault.InvalidField("email", "has an account already; sign in with it, or set a new password"), noFormName)
+		emailTaken := fault.InvalidField("email", "has an account already; sign in with it, or set a new password")
+		v.Form.Problem = FormProblem(emailTaken, noFormName)
 	case fault.KindOf(err) == fault.TooMany:
-		status, v.Error = fiber.StatusTooManyRequests, tooManyAttempts(c, err)
+		status = fiber.StatusTooManyRequests
+		v.Error = tooManyAttempts(c, err)
 	default:
 		v.Form.Problem = FormProblem(err, noFormName)
 		if v.Form.Problem == nil {
@@ -346,9 +368,17 @@ const (
 	registerEmployerOperation = fiber.MethodPost + " /api/auth/register-employer"
 )
 
-// register creates the account and a session, and returns the secret of the session.
-func (r *Renderer) register(ctx context.Context, c *fiber.Ctx, in identity.RegisterInput, companyName string) (string, error) {
-	client, previousSecret := r.client(c), c.Cookies(r.cookieName())
+// register creates an account and a session, and returns the secret of the session. companyName is used
+// for employers only. The request counts towards the rate limit of the API operation that does the same.
+func (r *Renderer) register(
+	ctx context.Context,
+	c *fiber.Ctx,
+	in identity.RegisterInput,
+	companyName string,
+) (secret string, err error) {
+	client := r.client(c)
+	previousSecret := c.Cookies(r.cookieName()) // the new session replaces the previous one
+
 	if in.UserType != string(identity.KindEmployer) {
 		if err := r.takeLimit(ctx, c, registerOperation); err != nil {
 			return "", err
@@ -371,7 +401,7 @@ func (r *Renderer) register(ctx context.Context, c *fiber.Ctx, in identity.Regis
 	return r.identity.RegisterBrowser(ctx, employer, client, previousSecret)
 }
 
-// Kinds returns the choices for the kind of account.
+// Kinds returns the choices of the form for the kind of account.
 func (signUpView) Kinds() []Choice {
 	return []Choice{
 		{string(identity.KindJobseeker), "Find a job"},
