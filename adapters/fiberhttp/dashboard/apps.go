@@ -12,18 +12,18 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// appsPageSize is the number of applications on a page of the list.
 const appsPageSize = 50
 
-// appsView is the list of applications, with the form for another one. Next is the path of the
-// next page, empty on the last. Given is the input of the form, to show it again with its
-// Problem.
+// appsView is the data of the page with the list of applications and the form for another one.
 type appsView struct {
 	Apps    []integrations.App
-	Next    string
-	Given   integrations.AppInput
+	Next    string                // the path of the next page, empty on the last
+	Given   integrations.AppInput // what the user has entered in a form with a problem
 	Problem *pages.Problem
 }
 
+// apps handles the request for the list of applications.
 func (d *dashboard) apps(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return d.showApps(ctx, c, viewer, integrations.AppInput{}, nil)
 }
@@ -36,14 +36,14 @@ func (d *dashboard) showApps(
 	input integrations.AppInput,
 	problem *pages.Problem,
 ) error {
-	found, err := d.integrations.MyApps(ctx, viewer.Actor(), pages.PageRequest(c, appsPageSize))
+	apps, err := d.integrations.MyApps(ctx, viewer.Actor(), pages.PageRequest(c, appsPageSize))
 	if err != nil {
 		return err
 	}
 
-	v := appsView{Apps: found.Items, Given: input, Problem: problem}
-	if found.NextCursor != "" {
-		v.Next = "/developers?cursor=" + found.NextCursor
+	v := appsView{Apps: apps.Items, Given: input, Problem: problem}
+	if apps.NextCursor != "" {
+		v.Next = "/developers?cursor=" + apps.NextCursor
 	}
 
 	return d.renderer.Render(c, problem.Status(), appsPage, viewer, v)
@@ -63,14 +63,14 @@ func (d *dashboard) createApp(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 		return d.showAppsProblem(ctx, c, viewer, in, err)
 	}
 
-	a, secret, err := d.integrations.CreateApp(ctx, actor, in)
+	app, secret, err := d.integrations.CreateApp(ctx, actor, in)
 	if err != nil {
 		return d.showAppsProblem(ctx, c, viewer, in, err)
 	}
 
-	setContentLocation(c, "/developers/apps/"+a.ID)
+	setContentLocation(c, "/developers/apps/"+app.ID)
 
-	return d.showApp(ctx, c, viewer, a.ID, appView{Secret: secret, Notice: "The application is created."})
+	return d.showApp(ctx, c, viewer, app.ID, appView{Secret: secret, Notice: "The application is created."})
 }
 
 // showAppsProblem shows the form for another application with its problem. It returns errors
@@ -84,7 +84,7 @@ func (d *dashboard) showAppsProblem(ctx context.Context, c *fiber.Ctx, viewer *p
 	return d.showApps(ctx, c, viewer, in, problem)
 }
 
-// The forms on the page of an application that can have problems.
+// The names of the forms on the page of an application that can have problems.
 const (
 	keysForm     = "keys"
 	planForm     = "plan"
@@ -92,38 +92,40 @@ const (
 	webhooksForm = "webhooks"
 )
 
-// appView is the page of an application. After a form has created a key or a secret, the page
-// shows it once.
+// appView is the data of the page of an application.
 type appView struct {
 	App   integrations.App
-	Keys  []integrations.Key
-	Hooks []integrations.Endpoint
-	// Used has the requests of each day, from which Chart is drawn.
+	Keys  []integrations.Key      // API keys of the application
+	Hooks []integrations.Endpoint // webhooks of the application
+	// Used has the number of requests of each day, from which Chart is drawn.
 	Used  integrations.UsageReport
 	Chart chart
-	Plans []integrations.Plan
-	// Secret and Key are set in the response to the form that created them.
+	Plans []integrations.Plan // all plans, between which the developer can choose
+	// Secret or Key is set only in the response to the form that has created it. The page shows it once.
 	Secret, Key string
 	PublicURL   string
-	// Notice is a message above the page.
+	// Notice is a message at the top of the page.
 	Notice string
-	// ConfirmURL is the page on which a payment has to be confirmed.
+	// ConfirmURL is the address of the payment provider at which the user must confirm a payment.
 	ConfirmURL string
-	Problem    *pages.Problem
-	// Given is the input of a form with a problem.
+	// Problem is that of the form that was sent before. It is nil if there is none.
+	Problem *pages.Problem
+	// Given is the input of the form for the settings.
 	Given integrations.AppInput
-	// Hook is the form for another webhook endpoint.
+	// Hook is the form for another webhook.
 	Hook webhookForm
 }
 
 // URIs returns the redirect URIs as the lines of a text area.
 func (v appView) URIs() string { return strings.Join(v.Given.RedirectURIs, "\n") }
 
+// appDetails handles the request for the page of an application.
 func (d *dashboard) appDetails(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return d.showApp(ctx, c, viewer, c.Params("id"), appView{Notice: notices[c.Query("notice")]})
 }
 
-// showApp reads the application and renders its page. v has the fields that a form has set.
+// showApp reads the application and renders its page. v has the fields that a form has set: a notice, a
+// key or secret, or a problem with the values that the user has entered.
 func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, appID string, v appView) (err error) {
 	if v.App, err = d.integrations.MyApp(ctx, viewer.Actor(), appID); err != nil {
 		return d.renderNotFound(c, viewer, err)
@@ -141,6 +143,7 @@ func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 		return err
 	}
 
+	// A form with a problem keeps the values that the user has entered.
 	if v.Problem.ForForm(settingsForm) == nil {
 		v.Given = integrations.AppInput{Name: v.App.Name, Description: v.App.Description, RedirectURIs: v.App.RedirectURIs}
 	}
@@ -160,19 +163,21 @@ func (d *dashboard) changeApp(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 		Description:  c.FormValue("description"),
 		RedirectURIs: nonEmptyLines(c.FormValue("redirectUris")),
 	}
-	_, err := d.integrations.ChangeApp(ctx, viewer.Actor(), c.Params("id"),
-		integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs})
+	change := integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs}
+	_, err := d.integrations.ChangeApp(ctx, viewer.Actor(), c.Params("id"), change)
 
 	return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{Given: in})
 }
 
-// finishAppForm redirects to the application, or renders it with the problem of the form.
-func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, form string, v appView) error {
+// finishAppForm answers a form on the page of an application after it was processed. If err is nil, it
+// redirects to the application. Otherwise it renders the application with the problem of the form,
+// which is named formName, and the values in v. It returns errors that the user cannot correct.
+func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, formName string, v appView) error {
 	if err == nil {
 		return c.Redirect("/developers/apps/"+c.Params("id"), fiber.StatusSeeOther)
 	}
 
-	v.Problem = pages.FormProblem(err, form)
+	v.Problem = pages.FormProblem(err, formName)
 	if v.Problem == nil {
 		return d.renderNotFound(c, viewer, err)
 	}
@@ -214,6 +219,7 @@ func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	return d.showApp(ctx, c, viewer, c.Params("id"), appView{Key: key})
 }
 
+// deleteKey deletes an API key.
 func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	err := d.integrations.DeleteKey(ctx, viewer.Actor(), c.Params("id"), c.Params("keyId"))
 	if errors.Is(err, integrations.ErrKeyNotFound) {
@@ -243,6 +249,7 @@ func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	return d.finishAppForm(ctx, c, viewer, err, planForm, appView{})
 }
 
+// deleteApp deletes the application with its keys, webhooks and access tokens.
 func (d *dashboard) deleteApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	if err := d.integrations.DeleteApp(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return d.renderNotFound(c, viewer, err)

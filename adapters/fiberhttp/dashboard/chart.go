@@ -8,28 +8,27 @@ import (
 const (
 	chartWidth   = 600
 	chartHeight  = 160
-	topMargin    = 4
+	topMargin    = 4 // above the highest bar
 	barGap       = 2 // between two bars
-	minBarHeight = 2
+	minBarHeight = 2 // of a day with a few requests, so that the bar is visible
 )
 
-// chart shows the requests of each day as bars, and the daily limit as a line if the highest
-// bar reaches half of it.
+// chart is the data of an SVG chart. It shows the requests of each day as bars. It shows the daily limit
+// of the plan as a horizontal line, if the highest bar reaches at least half of the limit.
 type chart struct {
 	Width, Height int
-	MaxRequests   int // the requests that the full height represents
+	MaxRequests   int // the number of requests of a bar with the full height
 	Bars          []bar
-	Limit         int // per day, 0 for none
-	LimitY        int // the distance of its line from the top; -1 for no line
-	Requests      int
-	Errors        int
+	Limit         int // of requests per day, 0 for none
+	LimitY        int // the distance of the line for Limit from the top; -1 for no line
+	Requests      int // of all days
+	Errors        int // the requests of all days that failed
 }
 
-// bar is the bar of a day.
+// bar is the bar of a day. X and Y are its upper left corner. A second bar for the requests that failed
+// is drawn over its lower part, at the same X.
 type bar struct {
 	integrations.DayUsage
-	// X and Y are the upper left corner. The part of the bar for requests that failed is drawn
-	// over it.
 	X, Y, Width, Height   int
 	ErrorsY, ErrorsHeight int
 }
@@ -46,13 +45,14 @@ func newChart(report integrations.UsageReport) chart {
 		c.Errors += day.Errors
 	}
 
-	// The scale reaches the limit only if that leaves the bars visible.
-	if c.Limit > 0 && c.MaxRequests*2 >= c.Limit {
+	// Showing a limit far above the bars would make them very small.
+	hasUsedHalf := c.Limit > 0 && c.MaxRequests*2 >= c.Limit
+	if hasUsedHalf {
 		c.MaxRequests = max(c.MaxRequests, c.Limit)
 		c.LimitY = chartHeight - c.height(c.Limit)
 	}
 
-	slotWidth := chartWidth / max(len(report.Days), 1) // a report without days has no bars
+	slotWidth := chartWidth / max(len(report.Days), 1) // of a bar with its gap; a report without days has no bars
 	for i, day := range report.Days {
 		height, errorsHeight := c.height(day.Requests), c.height(day.Errors)
 		c.Bars = append(c.Bars, bar{
@@ -69,7 +69,8 @@ func newChart(report integrations.UsageReport) chart {
 	return c
 }
 
-// height returns the height of the bar of n requests, at least minBarHeight if there are any.
+// height returns the height of the bar of n requests. It is 0 for no requests, and otherwise at least
+// minBarHeight.
 func (c chart) height(n int) int {
 	if n == 0 || c.MaxRequests == 0 {
 		return 0

@@ -1,5 +1,6 @@
 // Package dashboard serves the pages below /developers with which developers manage their
-// applications. They work without scripts.
+// applications: API keys, plans and webhooks. An application is a program that uses the developer API.
+// The pages work without scripts.
 package dashboard
 
 import (
@@ -37,42 +38,47 @@ type dashboard struct {
 // Add serves the dashboard.
 func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer, requests *idempotency.Runner, publicURL string) {
 	d := &dashboard{integrations: module, renderer: renderer, idempotency: requests, publicURL: publicURL}
-	const appPath = "/developers/apps/:id"
+	const (
+		appRoute     = "/developers/apps/:id"
+		webhookRoute = appRoute + "/webhooks/:webhookId"
+	)
 
+	// The applications of the user, and one of them.
 	renderer.Get(app, "/developers", d.apps)
 	renderer.Post(app, "/developers/apps", d.submitOnce(d.createApp))
-	renderer.Get(app, appPath, d.appDetails)
-	renderer.Post(app, appPath, d.changeApp)
-	renderer.Post(app, appPath+"/secret", d.submitOnce(d.rotateAppSecret))
-	renderer.Post(app, appPath+"/keys", d.submitOnce(d.createKey))
-	renderer.Post(app, appPath+"/keys/:keyId/delete", d.deleteKey)
-	renderer.Post(app, appPath+"/plan", d.choosePlan)
-	renderer.Post(app, appPath+"/delete", d.deleteApp)
-	renderer.Post(app, appPath+"/webhooks", d.submitOnce(d.createWebhook))
-	const webhookPath = appPath + "/webhooks/:webhookId"
-	renderer.Get(app, webhookPath, d.showWebhook)
-	renderer.Post(app, webhookPath, d.changeWebhook)
-	renderer.Post(app, webhookPath+"/status", d.setWebhookStatus)
-	renderer.Post(app, webhookPath+"/secret", d.submitOnce(d.rotateWebhookSecret))
-	renderer.Post(app, webhookPath+"/test", d.sendTestEvent)
-	renderer.Post(app, webhookPath+"/replay", d.replayFailed)
-	renderer.Get(app, webhookPath+"/deliveries/:deliveryId", d.showDelivery)
-	renderer.Post(app, webhookPath+"/deliveries/:deliveryId/replay", d.replayDelivery)
-	renderer.Post(app, webhookPath+"/delete", d.deleteWebhook)
+	renderer.Get(app, appRoute, d.appDetails)
+	renderer.Post(app, appRoute, d.changeApp)
+	renderer.Post(app, appRoute+"/secret", d.submitOnce(d.rotateAppSecret))
+	renderer.Post(app, appRoute+"/keys", d.submitOnce(d.createKey))
+	renderer.Post(app, appRoute+"/keys/:keyId/delete", d.deleteKey)
+	renderer.Post(app, appRoute+"/plan", d.choosePlan)
+	renderer.Post(app, appRoute+"/delete", d.deleteApp)
+	renderer.Post(app, appRoute+"/webhooks", d.submitOnce(d.createWebhook))
 
-	// A form with a problem is answered with a page at the path of the form, which accepts only
-	// POST. When the user reloads it with GET, it redirects to the page that has the form.
+	// A webhook of an application, and its deliveries.
+	renderer.Get(app, webhookRoute, d.showWebhook)
+	renderer.Post(app, webhookRoute, d.changeWebhook)
+	renderer.Post(app, webhookRoute+"/status", d.setWebhookStatus)
+	renderer.Post(app, webhookRoute+"/secret", d.submitOnce(d.rotateWebhookSecret))
+	renderer.Post(app, webhookRoute+"/test", d.sendTestEvent)
+	renderer.Post(app, webhookRoute+"/replay", d.replayFailed)
+	renderer.Get(app, webhookRoute+"/deliveries/:deliveryId", d.showDelivery)
+	renderer.Post(app, webhookRoute+"/deliveries/:deliveryId/replay", d.replayDelivery)
+	renderer.Post(app, webhookRoute+"/delete", d.deleteWebhook)
+
+	// The response to a form with a problem is a page at the path of the form. The form accepts only
+	// POST. If the user opens that path with GET, redirect to the page that has the form.
 	for path, target := range map[string]string{
-		"/developers/apps":                             "",
-		appPath + "/secret":                            "/apps/:id",
-		appPath + "/keys":                              "/apps/:id",
-		appPath + "/plan":                              "/apps/:id",
-		appPath + "/webhooks":                          "/apps/:id",
-		webhookPath + "/status":                        "/apps/:id/webhooks/:webhookId",
-		webhookPath + "/secret":                        "/apps/:id/webhooks/:webhookId",
-		webhookPath + "/test":                          "/apps/:id/webhooks/:webhookId",
-		webhookPath + "/replay":                        "/apps/:id/webhooks/:webhookId",
-		webhookPath + "/deliveries/:deliveryId/replay": "/apps/:id/webhooks/:webhookId/deliveries/:deliveryId",
+		"/developers/apps":                              "/developers",
+		appRoute + "/secret":                            appRoute,
+		appRoute + "/keys":                              appRoute,
+		appRoute + "/plan":                              appRoute,
+		appRoute + "/webhooks":                          appRoute,
+		webhookRoute + "/status":                        webhookRoute,
+		webhookRoute + "/secret":                        webhookRoute,
+		webhookRoute + "/test":                          webhookRoute,
+		webhookRoute + "/replay":                        webhookRoute,
+		webhookRoute + "/deliveries/:deliveryId/replay": webhookRoute + "/deliveries/:deliveryId",
 	} {
 		app.Get(path, renderer.Guard, func(c *fiber.Ctx) error {
 			ids := strings.NewReplacer(
@@ -81,7 +87,7 @@ func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer,
 				":deliveryId", c.Params("deliveryId"),
 			)
 
-			return c.Redirect("/developers"+ids.Replace(target), fiber.StatusSeeOther)
+			return c.Redirect(ids.Replace(target), fiber.StatusSeeOther)
 		})
 	}
 }

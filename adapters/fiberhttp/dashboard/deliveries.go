@@ -15,14 +15,16 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// loggedDelivery is a delivery in the log of its webhook. If Open is set, its details are
-// expanded.
+// A delivery is an event that is sent to a webhook. If an attempt fails, the delivery is attempted again
+// later. A replay sends a delivery once more, whether it has succeeded or failed.
+
+// loggedDelivery is a delivery in the log of its webhook.
 type loggedDelivery struct {
 	integrations.Delivery
-	Open bool
+	Open bool // the page shows the details of the delivery
 }
 
-// NewestAttempts returns the attempts, the newest first.
+// NewestAttempts returns the attempts of the delivery, the newest first.
 func (l loggedDelivery) NewestAttempts() []attemptView {
 	attempts := web.Each(l.Attempts, func(a integrations.Attempt) attemptView { return attemptView{a} })
 	slices.Reverse(attempts)
@@ -32,10 +34,10 @@ func (l loggedDelivery) NewestAttempts() []attemptView {
 // attemptView is an attempt of a delivery.
 type attemptView struct{ integrations.Attempt }
 
-// Milliseconds returns the duration of the attempt.
+// Milliseconds returns the duration of the attempt as an int, which the template can format.
 func (t attemptView) Milliseconds() int { return int(t.DurationMs) }
 
-// attemptErrors are the messages for the error codes of attempts.
+// attemptErrors maps the error codes of attempts to messages.
 var attemptErrors = map[string]string{
 	"bad_address": "The URL is not valid.",
 	"refused_address": "This is not an address on the public internet. " +
@@ -47,17 +49,20 @@ var attemptErrors = map[string]string{
 	"not_signed": "The delivery could not be signed because of an error on our side.",
 }
 
-// Outcome describes the result of the attempt.
+// Outcome describes the result of the attempt. ResponseStatus is 0 if the receiver has not responded.
 func (t attemptView) Outcome() string {
+	status := strconv.Itoa(t.ResponseStatus)
+	isRedirect := t.ResponseStatus >= 300 && t.ResponseStatus < 400
+
 	switch {
 	case t.Error == "":
-		return "Accepted with status " + strconv.Itoa(t.ResponseStatus)
-	case t.ResponseStatus >= 300 && t.ResponseStatus < 400:
-		return "Answered with status " + strconv.Itoa(t.ResponseStatus) + "; redirects are not followed"
-	case t.ResponseStatus == 401, t.ResponseStatus == 403:
-		return "Answered with status " + strconv.Itoa(t.ResponseStatus) + "; check that the receiver uses the current secret"
+		return "Accepted with status " + status
+	case isRedirect:
+		return "Answered with status " + status + "; redirects are not followed"
+	case t.ResponseStatus == fiber.StatusUnauthorized, t.ResponseStatus == fiber.StatusForbidden:
+		return "Answered with status " + status + "; check that the receiver uses the current secret"
 	case t.Error == "status":
-		return "Answered with status " + strconv.Itoa(t.ResponseStatus)
+		return "Answered with status " + status
 	}
 
 	return cmp.Or(attemptErrors[t.Error], "The attempt failed.")
@@ -80,19 +85,19 @@ func (d *dashboard) sendTestEvent(ctx context.Context, c *fiber.Ctx, viewer *pag
 	return redirectToWebhook(c, "notice=sent&open="+delivery.ID+"#log")
 }
 
-// deliveryView is the page of a delivery. Headers and Body are those of the request as it was
-// sent.
+// deliveryView is the data of the page of a delivery.
 type deliveryView struct {
 	App     integrations.App
 	Hook    integrations.Endpoint
-	Path    string // of the webhook
-	Headers []string
-	Body    string
+	Path    string   // of the page of the webhook
+	Headers []string // of the request as it was sent
+	Body    string   // of the request as it was sent
 	Notice  string
-	Problem *pages.Problem
+	Problem *pages.Problem // of the form that replays the delivery
 	loggedDelivery
 }
 
+// showDelivery handles the request for the page of a delivery.
 func (d *dashboard) showDelivery(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return d.renderDelivery(ctx, c, viewer, deliveryView{Notice: notices[c.Query("notice")]})
 }
@@ -121,8 +126,9 @@ func (d *dashboard) renderDelivery(ctx context.Context, c *fiber.Ctx, viewer *pa
 	return d.renderer.Render(c, v.Problem.Status(), deliveryPage, viewer, v)
 }
 
-// waitForAttempt waits up to maxWait until the delivery has a new attempt. If there is none, it
-// returns nil, and the page shows the delivery as pending.
+// waitForAttempt waits up to maxWait until the delivery has one more attempt than before, so that the
+// page can show its result. Without a new attempt it also returns nil, and the page shows the delivery
+// as pending.
 func (d *dashboard) waitForAttempt(
 	ctx context.Context,
 	viewer *pages.Viewer,
@@ -139,12 +145,13 @@ func (d *dashboard) waitForAttempt(
 		case <-time.After(pollInterval):
 		}
 
-		found, err := d.integrations.MyDelivery(ctx, viewer.Actor(), p, before.ID)
+		current, err := d.integrations.MyDelivery(ctx, viewer.Actor(), p, before.ID)
 		if ctx.Err() != nil {
-			return nil
+			return nil // err is that of the time limit
 		}
 
-		if err != nil || found.Attempt > before.Attempt {
+		isAttempted := err == nil && current.Attempt > before.Attempt
+		if err != nil || isAttempted {
 			return err
 		}
 	}
@@ -182,7 +189,7 @@ func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, viewer *pa
 	return redirectToWebhook(c, "notice=replayed&open="+delivery.ID+"#log")
 }
 
-// replayFailed sends all deliveries again that have failed since a time.
+// replayFailed replays all deliveries that have failed since the time in the form.
 func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	count, err := d.replayFailedSince(ctx, c, viewer)
 	if err != nil {

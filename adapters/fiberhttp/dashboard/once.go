@@ -13,46 +13,52 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
-// submitOnce makes a form idempotent: its hidden field "once" contains a random key. If the
-// same form is sent again, for example because the user reloads the response, it redirects to
-// the resource that was created, and secrets are not shown again. A form without the field is
-// handled each time.
+// submitOnce returns a handler that handles the same form only once. It is for forms that create
+// something and show a secret once. Each rendered form has a random key in its hidden field "once". If
+// the user sends the same form again, for example by reloading the response, the user is redirected
+// to what was created, and the secret is not shown again.
+//
+// A form without the hidden field is handled each time.
 func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		if c.FormValue("once") == "" {
 			return handle(ctx, c, viewer)
 		}
 
-		// The key includes all values: the same form with changed values is a new request.
+		// The key is the hash of all values: the same form with changed values is a new request.
 		sum := sha256.Sum256(append([]byte(c.Path()+"\n"), c.Request().Body()...))
-		r := idempotency.Request{OwnerID: viewer.User.ID, Operation: "form", Key: hex.EncodeToString(sum[:])}
+		request := idempotency.Request{OwnerID: viewer.User.ID, Operation: "form", Key: hex.EncodeToString(sum[:])}
 		operation := idempotency.Operation{
+			// Run handles the form, which sends the response itself. The answer that is stored for
+			// later submissions has only the path of what was created.
 			Run: func(ctx context.Context) (idempotency.Answer, error) {
 				if err := handle(ctx, c, viewer); err != nil {
 					return idempotency.Answer{}, err
 				}
 
-				location := c.GetRespHeader(fiber.HeaderContentLocation)
-				if location == "" {
+				createdPath := c.GetRespHeader(fiber.HeaderContentLocation)
+				if createdPath == "" {
 					return idempotency.Answer{}, errNothingCreated
 				}
 
-				return idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(location)}, nil
+				return idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(createdPath)}, nil
 			},
 			// The form may contain a password. Hashing it takes too long for a transaction.
 			Remote: true,
-			// If the process ended while the form was handled, the result is not known. The list of
-			// applications shows what exists.
+			// Fallback is the answer if the process ended while the form was handled, so that the
+			// result is not known. The list of applications shows what exists.
 			Fallback: idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte("/developers")},
-			Refusal:  func(error) (a idempotency.Answer, keep bool) { return a, false },
+			// An error is not stored, so that the user can send the form again.
+			Refusal: func(error) (a idempotency.Answer, keep bool) { return a, false },
 		}
 
-		stored, err := d.doOnce(ctx, r, operation)
+		stored, err := d.doOnce(ctx, request, operation)
 		if errors.Is(err, errNothingCreated) {
-			return nil
+			return nil // handle has sent the form with its problem
 		}
 
-		if err != nil || stored == nil {
+		isFirstSubmission := stored == nil
+		if err != nil || isFirstSubmission {
 			return err
 		}
 
@@ -60,7 +66,9 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 	}
 }
 
-// doOnce executes the operation. If the same form is being handled, it waits for the result.
+// doOnce executes the operation. If the same form is being handled by another request, doOnce waits for
+// the result up to maxWait. The result is nil if the operation was executed now, and otherwise its
+// stored answer.
 func (d *dashboard) doOnce(ctx context.Context, r idempotency.Request, o idempotency.Operation) (*idempotency.Answer, error) {
 	for deadline := time.Now().Add(maxWait); ; time.Sleep(pollInterval) {
 		stored, err := d.idempotency.Do(ctx, r, o)
@@ -70,8 +78,8 @@ func (d *dashboard) doOnce(ctx context.Context, r idempotency.Request, o idempot
 	}
 }
 
-// errNothingCreated makes submitOnce store no result for a form with a problem, so that the
-// user can correct it and send it again.
+// errNothingCreated is the error of the operation of submitOnce for a form with a problem. Because of
+// this error, no result is stored, so that the user can correct the form and send it again.
 var errNothingCreated = errors.New("the form created nothing")
 
 // setContentLocation sets the header Content-Location to the path of the created resource, to

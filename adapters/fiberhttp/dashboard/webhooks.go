@@ -9,6 +9,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -21,38 +22,38 @@ var eventTexts = map[string]string{
 	"application.status_changed": "the status of an application changes; only applications that you can see",
 }
 
-// webhookForm is the form that creates or changes an endpoint.
+// webhookForm is the data of the form that creates or changes a webhook.
 type webhookForm struct {
-	Action, URL string
-	Events      []string
+	Action string   // the path to which the form is sent
+	URL    string   // the receiver of the events
+	Events []string // the chosen event types
 }
 
 // eventChoice is a checkbox for an event type.
 type eventChoice struct {
-	Type, When string
-	Chosen     bool
+	Type   string
+	When   string // when events of this type are sent
+	Chosen bool
 }
 
-// Choices returns all event types.
+// Choices returns a checkbox for each event type.
 func (f webhookForm) Choices() []eventChoice {
-	var out []eventChoice
-	for _, kind := range integrations.EventTypes() {
-		out = append(out, eventChoice{Type: kind, When: eventTexts[kind], Chosen: slices.Contains(f.Events, kind)})
-	}
-
-	return out
+	return web.Each(integrations.EventTypes(), func(eventType string) eventChoice {
+		return eventChoice{Type: eventType, When: eventTexts[eventType], Chosen: slices.Contains(f.Events, eventType)}
+	})
 }
 
-// The forms on the page of an endpoint that can have problems.
+// The names of the forms on the page of a webhook that can have problems.
 const (
 	statusForm = "status"
 	testForm   = "test"
-	replayForm = "replay"
-	logForm    = "log"
+	replayForm = "replay" // replays the deliveries that have failed since a time
+	logForm    = "log"    // replays one delivery of the log
 	secretForm = "secret"
 )
 
 const (
+	// deliveriesPageSize is the number of deliveries on a page of the log.
 	deliveriesPageSize = 20
 	// maxWait is the time for which a page waits for the response to a test or a replay, to show
 	// it. Most receivers respond at once.
@@ -63,26 +64,29 @@ const (
 	sinceLayout = "2006-01-02T15:04"
 )
 
-// webhookView is the page of a webhook endpoint with its log. After the endpoint is created, or
-// its secret is rotated, the page shows the secret once.
+// webhookView is the data of the page of a webhook with its log. The log lists the deliveries: the
+// events that were sent, or are to be sent, to the URL of the webhook. After the webhook is created, or
+// its secret is replaced, the page shows the secret once.
 type webhookView struct {
 	App  integrations.App
 	Hook integrations.Endpoint
-	Form webhookForm
-	Path string // of this page
+	Form webhookForm // for the settings
+	Path string      // of this page
 	Log  []loggedDelivery
 	// Status is the filter of the log, empty for all deliveries.
 	Status string
-	// Newer and Older are the paths of the other pages of the log, empty for none.
+	// Newer is the path of the first page of the log, and Older that of the next page. They are empty
+	// if this is the first or the last page.
 	Newer, Older string
 	// Secret is the signing secret, set in the response to the form that created it.
 	Secret string
 	// Notice is a message above the page.
 	Notice string
-	// Since is the value of the field in the form that replays failed deliveries.
+	// Since is the time in the form that replays failed deliveries.
 	Since string
-	// Type is the type of the last test event.
-	Type    string
+	// Type is the event type that was chosen in the form for a test event.
+	Type string
+	// Problem is that of the form that was sent before. It is nil if there is none.
 	Problem *pages.Problem
 }
 
@@ -108,11 +112,13 @@ var notices = map[string]string{
 	"deleted":     "The webhook and its log are deleted.",
 }
 
+// showWebhook handles the request for the page of a webhook.
 func (d *dashboard) showWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return d.renderWebhook(ctx, c, viewer, webhookPath(c), webhookView{Notice: notices[c.Query("notice")]})
 }
 
-// renderWebhook reads the webhook with a page of its log and renders its page.
+// renderWebhook reads the webhook with a part of its log and renders its page. v has the fields that a
+// form has set: a notice, a secret, or a problem with the values that the user has entered.
 func (d *dashboard) renderWebhook(
 	ctx context.Context,
 	c *fiber.Ctx,
@@ -129,49 +135,72 @@ func (d *dashboard) renderWebhook(
 	}
 
 	v.Path = "/developers/apps/" + v.App.ID + "/webhooks/" + v.Hook.ID
+	v.Form.Action = v.Path
+
+	// A form with a problem keeps the values that the user has entered.
 	if v.Problem.ForForm(settingsForm) == nil {
-		v.Form.URL, v.Form.Events = v.Hook.URL, v.Hook.Events
+		v.Form.URL = v.Hook.URL
+		v.Form.Events = v.Hook.Events
 	}
 
-	v.Form.Action = v.Path
 	if v.Since == "" {
 		v.Since = time.Now().UTC().Add(-24 * time.Hour).Format(sinceLayout)
 	}
 
-	r := pages.PageRequest(c, deliveriesPageSize)
-	if status := c.Query("status"); slices.Contains(v.Filters(), status) {
-		v.Status = status
-	}
-
-	found, err := d.integrations.MyDeliveries(ctx, viewer.Actor(), p, integrations.DeliveryStatus(v.Status), r)
-	if err != nil {
+	if err := d.readLog(ctx, c, viewer, p, &v); err != nil {
 		return d.renderNotFound(c, viewer, err)
-	}
-
-	open := c.Query("open")
-	for _, delivery := range found.Items {
-		v.Log = append(v.Log, loggedDelivery{Delivery: delivery, Open: delivery.ID == open})
-	}
-
-	if r.Cursor != "" {
-		v.Newer = v.Path + "?status=" + v.Status + "#log"
-	}
-
-	if found.NextCursor != "" {
-		v.Older = v.Path + "?status=" + v.Status + "&cursor=" + found.NextCursor + "#log"
 	}
 
 	return d.renderer.Render(c, v.Problem.Status(), webhookPage, viewer, v)
 }
 
-// redirectToWebhook redirects to the page of the webhook with the query parameters.
-func redirectToWebhook(c *fiber.Ctx, params string) error {
-	p := webhookPath(c)
-	return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"?"+params, fiber.StatusSeeOther)
+// readLog fills in the page of the log that the query selects: the deliveries with the status
+// "status", after the delivery "cursor". The delivery "open" shows its details. Unknown statuses are
+// ignored.
+func (d *dashboard) readLog(
+	ctx context.Context,
+	c *fiber.Ctx,
+	viewer *pages.Viewer,
+	p integrations.WebhookPath,
+	v *webhookView,
+) error {
+	if status := c.Query("status"); slices.Contains(v.Filters(), status) {
+		v.Status = status
+	}
+
+	request := pages.PageRequest(c, deliveriesPageSize)
+
+	deliveries, err := d.integrations.MyDeliveries(ctx, viewer.Actor(), p, integrations.DeliveryStatus(v.Status), request)
+	if err != nil {
+		return err
+	}
+
+	openID := c.Query("open")
+	for _, delivery := range deliveries.Items {
+		v.Log = append(v.Log, loggedDelivery{Delivery: delivery, Open: delivery.ID == openID})
+	}
+
+	if isFirstPage := request.Cursor == ""; !isFirstPage {
+		v.Newer = v.Path + "?status=" + v.Status + "#log"
+	}
+
+	if isLastPage := deliveries.NextCursor == ""; !isLastPage {
+		v.Older = v.Path + "?status=" + v.Status + "&cursor=" + deliveries.NextCursor + "#log"
+	}
+
+	return nil
 }
 
-// renderWebhookProblem renders the page of the webhook with the problem of a form. Without a
-// problem in the view it renders the page for 404, or returns the error.
+// redirectToWebhook redirects to the page of the webhook. query is the query of its URL, and may be
+// followed by a fragment.
+func redirectToWebhook(c *fiber.Ctx, query string) error {
+	p := webhookPath(c)
+	return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"?"+query, fiber.StatusSeeOther)
+}
+
+// renderWebhookProblem renders the page of the webhook after a form has failed with err. v.Problem is
+// pages.FormProblem of err. If that is nil, the user cannot correct the error: renderWebhookProblem then
+// renders the page for 404, or returns the error.
 func (d *dashboard) renderWebhookProblem(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, v webhookView) error {
 	if v.Problem == nil {
 		return d.renderNotFound(c, viewer, err)
@@ -183,26 +212,27 @@ func (d *dashboard) renderWebhookProblem(ctx context.Context, c *fiber.Ctx, view
 // createWebhook adds a webhook to the application and shows its signing secret once.
 func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.WebhookInput{URL: c.FormValue("url"), Events: formValues(c, "events")}
-	sent := appView{Hook: webhookForm{URL: in.URL, Events: in.Events}}
+	withInput := appView{Hook: webhookForm{URL: in.URL, Events: in.Events}} // to show the values again
 
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err != nil {
-		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, sent)
+		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, withInput)
 	}
 
-	e, secret, err := d.integrations.CreateWebhook(ctx, actor, c.Params("id"), in)
+	endpoint, secret, err := d.integrations.CreateWebhook(ctx, actor, c.Params("id"), in)
 	if err != nil {
-		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, sent)
+		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, withInput)
 	}
 
-	setContentLocation(c, "/developers/apps/"+e.AppID+"/webhooks/"+e.ID)
+	setContentLocation(c, "/developers/apps/"+endpoint.AppID+"/webhooks/"+endpoint.ID)
 
-	return d.renderWebhook(ctx, c, viewer, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, webhookView{
+	return d.renderWebhook(ctx, c, viewer, integrations.WebhookPath{AppID: endpoint.AppID, ID: endpoint.ID}, webhookView{
 		Secret: secret,
 		Notice: "The webhook is created. Keep its secret now, then send a test event.",
 	})
 }
 
+// changeWebhook changes the URL and the event types of the webhook.
 func (d *dashboard) changeWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	url, events := c.FormValue("url"), formValues(c, "events")
 
@@ -255,8 +285,8 @@ func (d *dashboard) rotateWebhookSecret(ctx context.Context, c *fiber.Ctx, viewe
 	})
 }
 
+// deleteWebhook deletes the webhook with its log. A webhook that is already deleted is not an error.
 func (d *dashboard) deleteWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	// Deleting a webhook that is already deleted succeeds.
 	err := d.integrations.DeleteWebhook(ctx, viewer.Actor(), webhookPath(c))
 	if err != nil && !errors.Is(err, integrations.ErrWebhookNotFound) {
 		return d.renderNotFound(c, viewer, err)

@@ -38,20 +38,24 @@ func ScopeText(s integrations.Scope) string {
 	return string(s)
 }
 
-// consentView is the data of the consent page.
+// consentView is the data of the consent page, on which a user decides whether an application may
+// access the account.
 type consentView struct {
-	Client, Owner, Description string
-	Scopes                     []string
-	Destination                string // host of the redirect URI, or its scheme for native applications
+	Client, Owner, Description string   // the names of the application and of its developer, and what it does
+	Scopes                     []string // descriptions of what the application may do
+	Destination                string   // host of the redirect URI, or its scheme for native applications
 	// Action is the path to which the form is sent: that of the request with its query.
 	Action string
 }
 
-// refusalView is the page of a request that cannot be answered with a redirect.
+// refusalView is the data of the page that explains an invalid request. The page is shown if the
+// request has no valid redirect URI, to which the error could be sent.
 type refusalView struct{ Why string }
 
-// authorize handles GET and POST /oauth/authorize. GET shows the consent page, whose form posts
-// the user's decision. The parameters of the request are in the query for both.
+// authorize handles GET and POST /oauth/authorize, to which an application sends its users. GET shows
+// the consent page, whose form posts the decision of the user. If the user has consented before,
+// the page is omitted. At the end the user is redirected to the application, with an authorization code
+// or an error. The parameters of the application are in the query for both methods.
 func (s *Server) authorize(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
@@ -65,43 +69,58 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 
 	r, invalid := s.integrations.ParseAuthorization(ctx, params)
 	if invalid != nil && r.Redirect == nil {
-		return s.reject(c, r, invalid)
+		return s.reject(c, r, invalid) // a page, not a redirect
 	}
 
 	// Users must sign in before any redirect to a client, including redirects with an error.
 	// Otherwise a link to this host could lead to any client's site (RFC 9700 §4.11.2).
 	viewer, err := s.renderer.Viewer(ctx, c)
-	if fault.KindOf(err) == fault.Unauthenticated {
+
+	switch {
+	case fault.KindOf(err) == fault.Unauthenticated:
 		return c.Redirect("/developers/sign-in?next="+url.QueryEscape("/oauth/authorize?"+query), fiber.StatusSeeOther)
-	} else if err != nil {
+	case err != nil:
 		return err
-	}
-
-	if invalid != nil {
+	case invalid != nil:
 		return s.reject(c, r, invalid)
+	case c.Method() == fiber.MethodPost:
+		return s.applyDecision(ctx, c, viewer, r)
 	}
 
-	if c.Method() == fiber.MethodPost {
-		if !s.renderer.ValidCSRF(c) {
-			return s.renderer.RenderForbidden(c)
-		}
-
-		if c.FormValue("decision") != "allow" {
-			return s.reject(c, r, integrations.ErrAccessDenied)
-		}
-
-		code, err := s.integrations.Approve(ctx, viewer.Actor(), r)
-
-		return s.redirectWithCode(c, r, code, err)
-	}
-
+	// ApproveAgain succeeds without a page if an earlier consent covers the request.
 	code, err := s.integrations.ApproveAgain(ctx, viewer.Actor(), r)
 
-	hasConsented := !errors.Is(err, integrations.ErrConsentNotFound)
-	if hasConsented {
-		return s.redirectWithCode(c, r, code, err)
+	needsConsent := errors.Is(err, integrations.ErrConsentNotFound)
+	if needsConsent {
+		return s.showConsent(ctx, c, viewer, r, query)
 	}
 
+	return s.redirectWithCode(c, r, code, err)
+}
+
+// applyDecision handles the form of the consent page.
+func (s *Server) applyDecision(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, r integrations.AuthorizationRequest) error {
+	if !s.renderer.ValidCSRF(c) {
+		return s.renderer.RenderForbidden(c)
+	}
+
+	if c.FormValue("decision") != "allow" {
+		return s.reject(c, r, integrations.ErrAccessDenied)
+	}
+
+	code, err := s.integrations.Approve(ctx, viewer.Actor(), r)
+
+	return s.redirectWithCode(c, r, code, err)
+}
+
+// showConsent renders the consent page. Its form is sent to the same path with the same query.
+func (s *Server) showConsent(
+	ctx context.Context,
+	c *fiber.Ctx,
+	viewer *pages.Viewer,
+	r integrations.AuthorizationRequest,
+	query string,
+) error {
 	owner, err := s.integrations.Owner(ctx, r.App)
 	if err != nil {
 		return err
@@ -118,12 +137,14 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 		v.Scopes = append(v.Scopes, ScopeText(scope))
 	}
 
-	s.renderer.FormAction(c, origin(r.Redirect))
+	// The response to the form redirects to the client, which the policy of pages forbids by default.
+	s.renderer.FormAction(c, policySource(r.Redirect))
 
 	return s.renderer.Render(c, fiber.StatusOK, consentPage, viewer, v)
 }
 
-// redirectWithCode redirects to the client with the authorization code, or returns err.
+// redirectWithCode redirects to the client with the authorization code. code and err are the results of
+// an approval: if err is not nil, redirectWithCode returns err.
 func (s *Server) redirectWithCode(c *fiber.Ctx, r integrations.AuthorizationRequest, code string, err error) error {
 	if err != nil {
 		return err
@@ -147,10 +168,11 @@ func (s *Server) reject(c *fiber.Ctx, r integrations.AuthorizationRequest, err e
 	return s.redirect(c, r, url.Values{"error": {f.Code}, "error_description": {f.Message}})
 }
 
-// redirect redirects the browser to the client, with the issuer (RFC 9207).
+// redirect redirects the browser to the redirect URI of the client. It adds the answer, the issuer
+// (RFC 9207) and the client's own state to the query of the URI.
 func (s *Server) redirect(c *fiber.Ctx, r integrations.AuthorizationRequest, answer url.Values) error {
-	to := *r.Redirect
-	q := to.Query()
+	target := *r.Redirect
+	q := target.Query()
 	maps.Copy(q, answer)
 	q.Set("iss", s.issuer)
 
@@ -158,9 +180,9 @@ func (s *Server) redirect(c *fiber.Ctx, r integrations.AuthorizationRequest, ans
 		q.Set("state", r.State)
 	}
 
-	to.RawQuery = q.Encode()
+	target.RawQuery = q.Encode()
 
-	return c.Redirect(to.String(), fiber.StatusSeeOther)
+	return c.Redirect(target.String(), fiber.StatusSeeOther)
 }
 
 // destination returns the host to which the user is redirected, for the consent page.
@@ -172,18 +194,18 @@ func destination(u *url.URL) string {
 	return u.Scheme + ":" // a native application, such as com.example.app:
 }
 
-// plainHost matches hosts that are a source expression of a policy as they are.
+// plainHost matches hosts that a Content-Security-Policy may contain as they are.
 var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
 
-// origin returns the redirect URI as a source expression of a Content-Security-Policy, empty if
-// that cannot express it.
-func origin(u *url.URL) string {
+// policySource returns the origin of the redirect URI as a source expression of a
+// Content-Security-Policy. It is empty if the policy cannot express the origin.
+func policySource(u *url.URL) string {
 	switch {
-	case u.Host == "":
+	case u.Host == "": // a native application
 		return u.Scheme + ":"
 	case plainHost.MatchString(u.Host):
 		return u.Scheme + "://" + u.Host
-	case integrations.Loopback(u.Hostname()): // IPv6, which the policy cannot express
+	case integrations.Loopback(u.Hostname()): // the IPv6 address [::1], for which only the scheme can be allowed
 		return u.Scheme + ":"
 	}
 

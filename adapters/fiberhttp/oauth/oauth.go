@@ -1,7 +1,10 @@
-// Package oauth implements the authorization server: authorization codes with PKCE S256
-// (RFC 6749, 7636), refresh tokens that rotate, revocation (RFC 7009),
-// introspection (RFC 7662) and metadata (RFC 8414, 9207). The rules are those of the
-// module integrations; this package parses requests and renders responses.
+// Package oauth implements the HTTP endpoints of the OAuth authorization server: authorization codes
+// with PKCE S256 (RFC 6749, 7636), refresh tokens that are replaced at each use, revocation (RFC 7009),
+// introspection (RFC 7662) and metadata (RFC 8414, 9207). The package parses requests and renders
+// responses. The module integrations decides about them.
+//
+// A client of OAuth is an application (integrations.App) that a developer has registered. It is
+// public if it cannot keep a secret, such as an application in a browser, and otherwise confidential.
 package oauth
 
 import (
@@ -12,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,14 +39,16 @@ const (
 type Server struct {
 	integrations  *integrations.Service
 	renderer      *pages.Renderer
-	issuer        string
+	issuer        string // the public URL of the service
 	limitFailures FailureLimiter
 	log           *slog.Logger
 }
 
-// FailureLimiter is called for each client that authenticated with a secret, or failed to
-// authenticate. It returns fault.ErrRateLimit after too many failures.
-type FailureLimiter func(ctx context.Context, c *fiber.Ctx, client string, failed bool) error
+// FailureLimiter limits the failed authentications of a client. It is called for each request of a
+// client that has authenticated with a secret, and with hasFailed for each request whose
+// authentication has failed. It returns fault.ErrRateLimit after too many failures. clientID is empty
+// if the request contains no valid id.
+type FailureLimiter func(ctx context.Context, c *fiber.Ctx, clientID string, hasFailed bool) error
 
 // New returns the server. The issuer is the public URL of the service.
 func New(
@@ -55,12 +61,15 @@ func New(
 	return &Server{integrations: module, renderer: renderer, issuer: issuer, limitFailures: limitFailures, log: log}
 }
 
-// Add registers the endpoints.
+// Add registers the endpoints: those for programs of the client, and the page on which a user allows
+// the client to access the account.
 func (s *Server) Add(app *fiber.App) {
 	app.Get("/.well-known/oauth-authorization-server", allowAnyOrigin, s.metadata)
 
 	for path, handle := range map[string]formHandler{
-		"/oauth/token": s.token, "/oauth/revoke": s.revoke, "/oauth/introspect": s.introspect,
+		"/oauth/token":      s.token,
+		"/oauth/revoke":     s.revoke,
+		"/oauth/introspect": s.introspect,
 	} {
 		app.Post(path, allowAnyOrigin, s.handleForm(handle)).Name("client")
 		app.Options(path, allowAnyOrigin, func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) })
@@ -70,15 +79,15 @@ func (s *Server) Add(app *fiber.App) {
 	app.Post("/oauth/authorize", s.renderer.Guard, s.authorize).Name(pages.Session)
 }
 
-// allowAnyOrigin allows cross-origin requests from browser applications. That is safe because
-// these endpoints ignore cookies.
+// allowAnyOrigin is the middleware that allows cross-origin requests from browser applications. That is
+// safe because these endpoints ignore cookies.
 func allowAnyOrigin(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderAccessControlAllowOrigin, "*")
 
 	if c.Method() == fiber.MethodOptions {
 		c.Set(fiber.HeaderAccessControlAllowMethods, "POST")
 		c.Set(fiber.HeaderAccessControlAllowHeaders, "Authorization, Content-Type")
-		c.Set(fiber.HeaderAccessControlMaxAge, "86400")
+		c.Set(fiber.HeaderAccessControlMaxAge, "86400") // a day, in seconds
 	}
 
 	return c.Next()
@@ -88,7 +97,10 @@ func allowAnyOrigin(c *fiber.Ctx) error {
 func (s *Server) metadata(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
 
-	secret := []string{"client_secret_basic", "client_secret_post"}
+	// Confidential clients send their secret in the Authorization header or in the form. Public
+	// clients use the method "none". They cannot introspect tokens.
+	secretMethods := []string{"client_secret_basic", "client_secret_post"}
+	allMethods := append(slices.Clone(secretMethods), "none")
 
 	return send(c, fiber.StatusOK, map[string]any{
 		"issuer":                                         s.issuer,
@@ -100,9 +112,9 @@ func (s *Server) metadata(c *fiber.Ctx) error {
 		"response_types_supported":                       []string{"code"},
 		"response_modes_supported":                       []string{"query"},
 		"grant_types_supported":                          []string{grantCode, grantRefresh},
-		"token_endpoint_auth_methods_supported":          append(secret, "none"),
-		"revocation_endpoint_auth_methods_supported":     append(secret, "none"),
-		"introspection_endpoint_auth_methods_supported":  secret,
+		"token_endpoint_auth_methods_supported":          allMethods,
+		"revocation_endpoint_auth_methods_supported":     allMethods,
+		"introspection_endpoint_auth_methods_supported":  secretMethods,
 		"code_challenge_methods_supported":               []string{"S256"},
 		"authorization_response_iss_parameter_supported": true,
 		"service_documentation":                          s.issuer + "/docs/guides",
@@ -147,14 +159,16 @@ func parseForm(c *fiber.Ctx) (url.Values, error) {
 	}
 
 	body := c.Request().Body() // not c.Body(), which decodes any Content-Encoding without a limit
-	if len(body) > maxFormBody || len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
+	isEncoded := len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0
+
+	if len(body) > maxFormBody || isEncoded {
 		return nil, integrations.InvalidRequest("The body is too large or encoded.")
 	}
 
 	return parseParams(string(body))
 }
 
-// parseParams parses parameters, which must not be repeated (RFC 6749 §3.1, §3.2).
+// parseParams parses the parameters in a form or a query. They must not be repeated (RFC 6749 §3.1, §3.2).
 func parseParams(text string) (url.Values, error) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
@@ -179,27 +193,28 @@ func requireParam(form url.Values, name string) (string, error) {
 	return form.Get(name), nil
 }
 
-// credentials returns the id and the secret of the client, from the Authorization header or from
-// the form, but not from both (RFC 6749 §2.3). The secret is empty for public clients.
-// Assertions (RFC 7521) are not supported.
-func credentials(header string, form url.Values) (clientID, secret string, err error) {
+// parseCredentials returns the id and the secret of the client, which are in the Authorization header or
+// in the form, but not in both (RFC 6749 §2.3). The secret is empty for public clients.
+func parseCredentials(header string, form url.Values) (clientID, secret string, err error) {
+	// Assertions (RFC 7521) are a method of authentication that this server does not support.
 	if form.Has("client_assertion") || form.Has("client_assertion_type") {
 		return "", "", integrations.ErrInvalidClient
 	}
 
-	if scheme, _, _ := strings.Cut(header, " "); !strings.EqualFold(scheme, "Basic") {
+	scheme, _, _ := strings.Cut(header, " ")
+	if isBasic := strings.EqualFold(scheme, "Basic"); !isBasic {
 		return form.Get("client_id"), form.Get("client_secret"), nil
 	}
 
 	r := http.Request{Header: http.Header{fiber.HeaderAuthorization: {header}}}
 
 	// OAuth encodes both values as in a form before the encoding of Basic (RFC 6749 §2.3.1).
-	encodedID, encodedSecret, ok := r.BasicAuth()
-	clientID, badID := url.QueryUnescape(encodedID)
+	encodedID, encodedSecret, isValid := r.BasicAuth()
+	clientID, idErr := url.QueryUnescape(encodedID)
+	secret, secretErr := url.QueryUnescape(encodedSecret)
 
-	secret, badSecret := url.QueryUnescape(encodedSecret)
 	switch named := form.Get("client_id"); {
-	case !ok || badID != nil || badSecret != nil:
+	case !isValid || idErr != nil || secretErr != nil:
 		err = integrations.InvalidRequest("The Authorization header cannot be read.")
 	case form.Get("client_secret") != "":
 		err = integrations.InvalidRequest("The client has to authenticate in the Authorization header or in the body, not in both.")
@@ -210,15 +225,17 @@ func credentials(header string, form url.Values) (clientID, secret string, err e
 	return clientID, secret, err
 }
 
-// authenticate returns the client. Only failures count towards the limit, because all users of
-// a client may share its address.
+// authenticate returns the client that sends the request. Failed authentications are limited. Successful
+// ones are not, because a client may send the requests of all its users from one address.
 func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values) (integrations.App, error) {
 	headers := c.Request().Header.PeekAll(fiber.HeaderAuthorization)
 	if len(headers) > 1 {
 		return integrations.App{}, integrations.InvalidRequest("The Authorization header is there more than once.")
 	}
 
-	clientID, secret, err := credentials(string(bytes.Join(headers, nil)), form)
+	header := string(bytes.Join(headers, nil)) // the only header, or empty
+
+	clientID, secret, err := parseCredentials(header, form)
 	if err != nil {
 		return integrations.App{}, err
 	}
@@ -230,9 +247,11 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values
 		return integrations.App{}, err
 	}
 
+	// Over the limit, even a client with the correct secret gets an error. Otherwise the limit would not
+	// protect the secret, because the attempts could go on until one succeeds.
 	if isFailure || !client.Public {
-		limitKey, _ := id.Canonical(clientID) // the same for each spelling of an id; empty for invalid ids
-		if err := s.limitFailures(ctx, c, limitKey, isFailure); err != nil {
+		canonicalID, _ := id.Canonical(clientID) // the same for each spelling of an id; empty for invalid ids
+		if err := s.limitFailures(ctx, c, canonicalID, isFailure); err != nil {
 			return integrations.App{}, err
 		}
 	}
@@ -258,7 +277,8 @@ func (s *Server) token(ctx context.Context, c *fiber.Ctx, client integrations.Ap
 	})
 }
 
-// issueTokens issues tokens for the code or the refresh token in the form.
+// issueTokens issues an access token and a refresh token for the authorization code or the previous
+// refresh token in the form.
 func (s *Server) issueTokens(ctx context.Context, client integrations.App, form url.Values) (integrations.TokenPair, error) {
 	grant, err := requireParam(form, "grant_type")
 	if err != nil {
@@ -286,7 +306,7 @@ func (s *Server) issueTokens(ctx context.Context, client integrations.App, form 
 		"The grant_type has to be authorization_code or refresh_token.")
 }
 
-// scopeText returns the scopes in the form of RFC 6749 §3.3.
+// scopeText returns the names of the scopes, separated by spaces (RFC 6749 §3.3).
 func scopeText(scopes []integrations.Scope) string {
 	names := make([]string, len(scopes))
 	for i, s := range scopes {
@@ -323,12 +343,12 @@ func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, client integratio
 		return err
 	}
 
-	t, active, err := s.integrations.Introspect(ctx, client, token)
+	t, isActive, err := s.integrations.Introspect(ctx, client, token)
 	if err != nil {
 		return err
 	}
 
-	if !active {
+	if !isActive {
 		return send(c, fiber.StatusOK, map[string]any{"active": false})
 	}
 
@@ -342,19 +362,20 @@ func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, client integratio
 		"exp":       t.Token.ExpiresAt.Unix(),
 	}
 	if t.Token.Kind == integrations.Access {
-		description["token_type"] = "Bearer"
+		description["token_type"] = "Bearer" // refresh tokens have no type
 	}
 
 	return send(c, fiber.StatusOK, description)
 }
 
-// renderError renders an error (RFC 6749 §5.2).
+// renderError renders an error as JSON (RFC 6749 §5.2). It logs the cause of an internal error, which
+// the response does not contain.
 func (s *Server) renderError(c *fiber.Ctx, err error) error {
 	f := fault.Of(err)
 
 	status, code := fiber.StatusBadRequest, f.Code
 	switch f.Kind {
-	case fault.Invalid: // status and code are those above
+	case fault.Invalid: // 400 with the code of the fault
 	case fault.Unauthenticated: // RFC 9110 §15.5.2 requires WWW-Authenticate
 		status = fiber.StatusUnauthorized
 
@@ -365,7 +386,8 @@ func (s *Server) renderError(c *fiber.Ctx, err error) error {
 			status = fiber.StatusTooManyRequests
 		}
 
-		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(max(1, int((f.RetryAfter+time.Second-1)/time.Second))))
+		seconds := int((f.RetryAfter + time.Second - 1) / time.Second) // rounded up
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(max(1, seconds)))
 	default:
 		s.log.Error(
 			"request failed",
@@ -383,7 +405,7 @@ func (s *Server) renderError(c *fiber.Ctx, err error) error {
 	return send(c, status, map[string]any{"error": code, "error_description": f.Message})
 }
 
-// send sends body as JSON in which characters such as & are not escaped.
+// send sends body as JSON. Characters such as & in URLs are not escaped.
 func send(c *fiber.Ctx, status int, body any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
