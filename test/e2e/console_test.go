@@ -420,6 +420,15 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 		require.Equal(t, 409,
 			browser.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status)
 
+		log := browser.show(browser.show("/employer/team").links("Audit log")[0])
+		require.Contains(t, log.text, `<th scope="row">Export created`)
+		require.Contains(t, log.text, boss.email)
+
+		invitations := browser.show("/employer/audit?action=member.invited").text
+		require.Contains(t, invitations, `<th scope="row">Member invited`)
+		require.NotContains(t, invitations, `<th scope="row">Export created`)
+		require.Contains(t, browser.show("/employer/audit?action=unknown").text, "There are no entries.")
+
 		member := browser.show("/employer/team").links("Tom Okafor")[0]
 		require.Contains(t, browser.show(member).text, "Invited until")
 		require.Contains(t,
@@ -474,6 +483,7 @@ var consolePages = map[string]int{
 	"/employer/analytics":                200,
 	"/employer/exports":                  200,
 	"/employer/team":                     200,
+	"/employer/audit":                    403,
 	"/employer/team/MEMBER":              200,
 	"/employer/organization":             200,
 	"/employer/settings":                 200,

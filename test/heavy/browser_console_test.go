@@ -196,6 +196,9 @@ func inviteColleague(t *testing.T, server *testServer, page *browser) {
 
 	page.follow("Team")
 	page.checkPage("console-team")
+	page.follow("Audit log")
+	page.checkPage("console-audit")
+	page.follow("Team")
 	page.field("name", "Tom Okafor")
 	page.field("email", email)
 	page.check("role", "viewer")

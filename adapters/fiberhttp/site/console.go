@@ -127,6 +127,7 @@ func (s *Site) addConsole(app *fiber.App) {
 	get("/employer/exports/:id", auth.AnyPermission, s.export)
 	get("/employer/team", auth.AnyPermission, s.team)
 	post("/employer/team", auth.Manage, s.invite)
+	get("/employer/audit", auth.Manage, s.auditLog)
 	get("/employer/team/:id", auth.AnyPermission, s.member)
 	post("/employer/team/:id", auth.Manage, s.changeMember)
 	s.renderer.Get(app, "/employer/organization", s.requireActor(auth.Actor.RequireMember, s.organization))
