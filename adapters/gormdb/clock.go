@@ -8,12 +8,13 @@ import (
 	"gorm.io/gorm"
 )
 
-// A timestamp that is further in the future than these durations was written by a host
-// whose clock was ahead.
+// A host whose clock is ahead stores timestamps in the future: tasks that it adds would wait, and
+// leases that it takes would not end, until the time really comes. The functions of this file find
+// such timestamps and correct them. A lease is the time for which a worker holds a task or an event.
 const (
-	// maxClockSkew exceeds the difference between the clocks of the hosts of an installation.
+	// maxClockSkew exceeds the difference between correct clocks of the hosts of an installation.
 	maxClockSkew = time.Minute
-	// maxLease exceeds the duration of every lease of tasks and events.
+	// maxLease exceeds the duration of every lease.
 	maxLease = 15 * time.Minute
 )
 
@@ -26,29 +27,33 @@ type clockReading struct {
 // nowAndRepair returns the current time. On the first call, and when the clock was set back
 // since the last one, it first corrects timestamps that are too far in the future.
 func (db *DB) nowAndRepair(ctx context.Context) (time.Time, error) {
-	r := &db.reading
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	reading := &db.reading
+
+	reading.mu.Lock()
+	defer reading.mu.Unlock()
 
 	now := db.clock.Now()
 
-	wasSetBack := now.Before(r.last.Add(-maxClockSkew))
-	if r.last.IsZero() || wasSetBack {
+	isFirst := reading.last.IsZero()
+	wasSetBack := now.Before(reading.last.Add(-maxClockSkew))
+
+	if isFirst || wasSetBack {
 		if err := db.repairFutureTimestamps(ctx, now, wasSetBack); err != nil {
 			return now, err
 		}
 	}
 
-	r.last = now
+	reading.last = now
 
 	return now, nil
 }
 
-// repairFutureTimestamps corrects timestamps in the future that were stored while a clock was ahead: it
-// ends leases, and makes tasks and deliveries due.
+// repairFutureTimestamps makes tasks and webhook deliveries due, and ends leases, whose timestamps were
+// stored while a clock was ahead. These are the ones that were created in the future, and leases that
+// would last longer than any lease does.
 //
-// If retryNow is set, all waiting retries become due. Retries that such a clock has postponed cannot be
-// distinguished from others, and an early retry is harmless.
+// If retryNow is set, all postponed retries become due as well. Those that such a clock has postponed
+// cannot be distinguished from others, and an early retry is harmless.
 func (db *DB) repairFutureTimestamps(ctx context.Context, now time.Time, retryNow bool) error {
 	latest, latestLease := now.Add(maxClockSkew), now.Add(maxLease)
 
@@ -58,18 +63,16 @@ func (db *DB) repairFutureTimestamps(ctx context.Context, now time.Time, retryNo
 		isWrongDelivery += " OR next_at > created_at"
 	}
 
+	// due_at of a running task is the end of its lease.
+	isWrongTask += " OR (state = 'running' AND due_at > ?)"
+
 	return db.Do(ctx, func(ctx context.Context) error {
-		// See taskRow for the columns.
-		dueNow := map[string]any{
-			"due_at": now,
-			"run_at": gorm.Expr("CASE WHEN run_at > ? THEN ? ELSE run_at END", now, db.dialect.Typed(now, "timestamptz")),
-		}
-
-		isWrong := "(" + isWrongTask + " OR (state = 'running' AND due_at > ?))"
-
 		err := db.conn(ctx).Model(&taskRow{}).
-			Where("ended_at IS NULL AND due_at > ? AND "+isWrong, latest, latest, latestLease).
-			Updates(dueNow).Error
+			Where("ended_at IS NULL AND due_at > ? AND ("+isWrongTask+")", latest, latest, latestLease).
+			Updates(map[string]any{
+				"due_at": now,
+				"run_at": gorm.Expr("CASE WHEN run_at > ? THEN ? ELSE run_at END", now, db.dialect.Typed(now, "timestamptz")),
+			}).Error
 		if err != nil {
 			return wrap(err)
 		}

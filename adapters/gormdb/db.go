@@ -64,12 +64,14 @@ type DB struct {
 	// without a direct URL.
 	direct   *sql.DB
 	replicas *replicas // nil without replicas
-	pools    []*sql.DB // the pools that Close closes
+	pools    []*sql.DB // the pools that closePools closes
 
 	dialect Dialect
 	url     string
+	// modules are the modules whose tables are in this database. None means all.
 	modules []string
-	// migrations are the migrations of modules that were added to the built-in ones.
+	// migrations maps the names of modules that were added to the built-in ones to their
+	// migrations.
 	migrations map[string]fs.FS
 	clock      clock.Clock
 	newID      id.Source
@@ -77,9 +79,11 @@ type DB struct {
 	notifier   *notifier
 	// preparedInserts caches a preparedInsert for each type of row.
 	preparedInserts sync.Map
-	// release ends the reservation of the database for this process, which Claim has made. It is nil without one.
+	// release ends the reservation of the database for this process. It is nil until Claim has
+	// reserved the database.
 	release func() error
-	reading clockReading // of the clock of the server
+	// reading is the last reading of the clock, by which nowAndRepair finds that it was set back.
+	reading clockReading
 	// listingChanges counts the committed transactions that wrote listings.
 	listingChanges atomic.Uint64
 	// listingsChangedAt is when this process last learned of changed listings.
@@ -88,21 +92,21 @@ type DB struct {
 
 // OpenDB opens a database. It does not connect to it: if the database is unavailable, OpenDB
 // succeeds and the statements fail.
-func OpenDB(d Dialect, url string, o adapters.Deps) (*DB, error) {
-	pools, err := d.Open(url, o.Database)
+func OpenDB(dialect Dialect, url string, deps adapters.Deps) (*DB, error) {
+	pools, err := dialect.Open(url, deps.Database)
 	if err != nil {
 		return nil, err
 	}
 
 	db := &DB{
 		pool:       pools.Primary,
-		dialect:    d,
+		dialect:    dialect,
 		url:        url,
-		modules:    o.Modules,
-		migrations: o.Database.Migrations,
-		clock:      o.Clock,
-		newID:      o.NewID,
-		log:        o.Log,
+		modules:    deps.Modules,
+		migrations: deps.Database.Migrations,
+		clock:      deps.Clock,
+		newID:      deps.NewID,
+		log:        deps.Log,
 	}
 
 	for _, pool := range []*sql.DB{pools.Primary, pools.Direct, pools.Writer} {
@@ -112,11 +116,11 @@ func OpenDB(d Dialect, url string, o adapters.Deps) (*DB, error) {
 	}
 
 	db.direct = db.pool
-	if o.Database.TransactionPooler {
+	if deps.Database.TransactionPooler {
 		db.direct = pools.Direct
 	}
 
-	if err := db.open(pools, o); err != nil {
+	if err := db.openHandles(pools, deps); err != nil {
 		return nil, errors.Join(err, db.replicas.close(), db.closePools())
 	}
 
@@ -125,8 +129,8 @@ func OpenDB(d Dialect, url string, o adapters.Deps) (*DB, error) {
 	return db, nil
 }
 
-// open opens the handles of GORM and the replicas.
-func (db *DB) open(pools Pools, o adapters.Deps) (err error) {
+// openHandles opens reader, writer and the replicas.
+func (db *DB) openHandles(pools Pools, deps adapters.Deps) (err error) {
 	if db.reader, err = db.openGORM(pools.Primary); err != nil {
 		return err
 	}
@@ -142,15 +146,16 @@ func (db *DB) open(pools Pools, o adapters.Deps) (err error) {
 		}
 	}
 
-	if db.replicas, err = openReplicas(db.dialect, db.url, o); err != nil {
+	if db.replicas, err = openReplicas(db.dialect, db.url, deps); err != nil {
 		return err
 	}
 
 	return db.useReplicas()
 }
 
-// openGORM opens GORM on the pool.
+// openGORM opens GORM on the pool, with the settings and callbacks that the repositories need.
 func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
+	// The tags of row types refer to serializers by name. GORM registers them globally.
 	for name, serializer := range serializers {
 		schema.RegisterSerializer(name, serializer)
 	}
@@ -183,16 +188,17 @@ func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
 	return g, errors.Join(err, db.stopAfterDeadlocks(g))
 }
 
-// stopAfterDeadlocks lets all further statements of a transaction fail after the database has
-// rolled it back. Otherwise MariaDB would execute and commit each of them on its own.
+// stopAfterDeadlocks adds callbacks to GORM, with which all further statements of a transaction fail
+// after the database has rolled it back. Otherwise MariaDB would execute and commit each of them
+// on its own.
 func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
-	before := func(q *gorm.DB) {
+	failIfRolledBack := func(q *gorm.DB) {
 		if t := db.currentTx(q.Statement.Context); t != nil && t.err != nil {
-			_ = q.AddError(t.err)
+			_ = q.AddError(t.err) // GORM does not execute a statement that has an error
 		}
 	}
 
-	after := func(q *gorm.DB) {
+	noteRollback := func(q *gorm.DB) {
 		if q.Error == nil || !db.dialect.Retry(q.Error) {
 			return
 		}
@@ -202,26 +208,28 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 		}
 	}
 
-	const name = "locum:deadlock"
+	const before, after = "locum:deadlock", "locum:deadlock-after" // names of the callbacks
 	on := g.Callback()
 
 	return errors.Join(
-		on.Create().Before("*").Register(name, before), on.Create().After("*").Register(name+"-after", after),
-		on.Query().Before("*").Register(name, before), on.Query().After("*").Register(name+"-after", after),
-		on.Update().Before("*").Register(name, before), on.Update().After("*").Register(name+"-after", after),
-		on.Delete().Before("*").Register(name, before), on.Delete().After("*").Register(name+"-after", after),
-		on.Row().Before("*").Register(name, before), on.Row().After("*").Register(name+"-after", after),
-		on.Raw().Before("*").Register(name, before), on.Raw().After("*").Register(name+"-after", after))
+		on.Create().Before("*").Register(before, failIfRolledBack), on.Create().After("*").Register(after, noteRollback),
+		on.Query().Before("*").Register(before, failIfRolledBack), on.Query().After("*").Register(after, noteRollback),
+		on.Update().Before("*").Register(before, failIfRolledBack), on.Update().After("*").Register(after, noteRollback),
+		on.Delete().Before("*").Register(before, failIfRolledBack), on.Delete().After("*").Register(after, noteRollback),
+		on.Row().Before("*").Register(before, failIfRolledBack), on.Row().After("*").Register(after, noteRollback),
+		on.Raw().Before("*").Register(before, failIfRolledBack), on.Raw().After("*").Register(after, noteRollback))
 }
 
-// separateWrites directs writes outside of a transaction to the writer's pool, where they are
-// not prepared. With prepared statements, the cancellation of one caller could make the write of
-// another one fail, because both wait for GORM to prepare the same statement.
-func (db *DB) separateWrites(pool *sql.DB) error {
-	toWriter := func(q *gorm.DB) { q.Statement.ConnPool = pool }
+// separateWrites adds callbacks to the reader, which direct writes outside of a transaction to the
+// writer's pool. There, they are not prepared: several callers would wait for GORM to prepare the
+// same statement, and the cancellation of one of them could make the writes of the others fail.
+func (db *DB) separateWrites(writerPool *sql.DB) error {
+	toWriter := func(q *gorm.DB) { q.Statement.ConnPool = writerPool }
+
+	// For GORM, a write with RETURNING is a query.
 	writesToWriter := func(q *gorm.DB) {
 		switch verb, _, _ := strings.Cut(q.Statement.SQL.String(), " "); verb {
-		case "INSERT", "UPDATE", "DELETE": // a write with RETURNING is a query for GORM
+		case "INSERT", "UPDATE", "DELETE":
 			toWriter(q)
 		}
 	}
@@ -244,7 +252,7 @@ func (db *DB) storesModule(module string) bool {
 	return len(db.modules) == 0 || slices.Contains(db.modules, module)
 }
 
-// Close closes the connections.
+// Close closes the connections, and ends the reservation of the database that Claim has made.
 func (db *DB) Close() error {
 	db.notifier.close()
 
@@ -283,15 +291,17 @@ func (db *DB) Ping(ctx context.Context) error {
 		}
 	}
 
+	// GORM refuses an update without a condition. The table has one row.
 	probe := db.writer.WithContext(ctx).Table("storage_probe").Where("1 = 1").Update("probed_at", db.clock.Now())
 
 	return db.pingError(probe.Error)
 }
 
-// pingError ignores the timeout of a probe of SQLite, which may only mean that a long write
-// of this process delays the probe.
+// pingError returns the error of Ping. A timeout is no error if the database has only one writer
+// at a time, because a long write of this process may have delayed the probe.
 func (db *DB) pingError(err error) error {
-	if !db.dialect.Locks() && errors.Is(err, context.DeadlineExceeded) {
+	hasOneWriter := !db.dialect.Locks()
+	if hasOneWriter && errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
 
@@ -307,12 +317,14 @@ func (db *DB) conn(ctx context.Context) *gorm.DB {
 	return db.reader.WithContext(ctx)
 }
 
-// unprepared is like conn, for a statement whose text depends on a filter or on the number of rows.
-// GORM would cache a prepared statement for each variant of the text.
-func (db *DB) unprepared(ctx context.Context) *gorm.DB { return unprepared(db.conn(ctx)) }
+// unprepared returns the same handle as conn, but without prepared statements. It is for statements
+// whose text depends on a filter or on the number of rows: GORM would cache a prepared statement
+// for each variant of the text.
+func (db *DB) unprepared(ctx context.Context) *gorm.DB { return withoutPreparing(db.conn(ctx)) }
 
-// unprepared returns the handle without prepared statements.
-func unprepared(q *gorm.DB) *gorm.DB {
+// withoutPreparing lets the handle use the pool or the transaction directly, instead of through
+// GORM's cache of prepared statements.
+func withoutPreparing(q *gorm.DB) *gorm.DB {
 	switch pool := q.Statement.ConnPool.(type) {
 	case *gorm.PreparedStmtDB:
 		q.Statement.ConnPool = pool.ConnPool
@@ -323,8 +335,9 @@ func unprepared(q *gorm.DB) *gorm.DB {
 	return q
 }
 
-// locked is like conn, and locks the rows that it reads, which the transaction changes
-// afterwards.
+// locked returns a handle for a query, which locks the rows that it reads until the end of the
+// transaction. It is for rows that the transaction changes afterwards. Outside of a transaction,
+// it is the same as conn.
 func (db *DB) locked(ctx context.Context) *gorm.DB {
 	q := db.conn(ctx)
 	if db.dialect.Locks() && db.currentTx(ctx) != nil {
@@ -334,12 +347,13 @@ func (db *DB) locked(ctx context.Context) *gorm.DB {
 	return q
 }
 
-// skipLocked is like locked, but leaves out rows that other transactions have locked.
+// skipLocked returns a handle for a query, which locks the rows that it reads and leaves out rows
+// that other transactions have locked.
 func (db *DB) skipLocked(ctx context.Context) *gorm.DB {
 	return db.skipLockedRows(db.conn(ctx))
 }
 
-// skipLockedRows adds the lock of skipLocked to the query.
+// skipLockedRows adds the lock of skipLocked to a query.
 func (db *DB) skipLockedRows(q *gorm.DB) *gorm.DB {
 	if db.dialect.Locks() {
 		return q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked})
@@ -348,26 +362,30 @@ func (db *DB) skipLockedRows(q *gorm.DB) *gorm.DB {
 	return q
 }
 
-// withAdvisoryLock locks a name, which has no row, until the end of the transaction. It is for rows that cannot
-// be locked because they do not exist yet. It does nothing outside of a transaction, and with databases
-// that run one writing transaction at a time.
+// withAdvisoryLock locks a name until the end of the transaction. It is for rows that cannot be locked
+// because they do not exist yet. It does nothing outside of a transaction, and with databases that
+// run one writing transaction at a time.
 func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
 	statement := db.dialect.AdvisoryLock()
-	if statement == "" || db.currentTx(ctx) == nil {
+
+	needsNoLock := statement == ""
+	if needsNoLock || db.currentTx(ctx) == nil {
 		return nil
 	}
 
 	return wrap(db.conn(ctx).Exec(statement, name).Error)
 }
 
-// inQueue calls fn with a handle in a transaction that has the QueueSettings of the dialect.
+// inQueue calls fn with a handle in a transaction for the tables of events and tasks. A new
+// transaction gets the QueueSettings of the dialect. Within a transaction of the caller, the settings
+// stay as they are, because the caller's own writes must reach the disk.
 func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
 	isNested := db.currentTx(ctx) != nil
-	tuned, hasSettings := db.dialect.(QueueSettings)
+	settings, hasSettings := db.dialect.(QueueSettings)
 
 	return wrap(db.Do(ctx, func(ctx context.Context) error {
-		if hasSettings && !isNested { // an outer transaction keeps the usual settings
-			if err := db.conn(ctx).Exec(tuned.QueueSettings()).Error; err != nil {
+		if hasSettings && !isNested {
+			if err := db.conn(ctx).Exec(settings.QueueSettings()).Error; err != nil {
 				return err
 			}
 		}
@@ -376,19 +394,20 @@ func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
 	}))
 }
 
-// Errors that repositories replace by errors of their module.
 var (
+	// Repositories replace errNotFound and errDuplicate by errors of their module.
 	errNotFound  = errors.New("no such row")
 	errDuplicate = errors.New("a row with this key exists")
-	// errStale makes Do run the transaction again.
+	// errStale means that another transaction has changed a row since it was read. It makes
+	// Do run the transaction again.
 	errStale = tx.ErrStale
 )
 
-// wrap translates errors of GORM and of drivers: to errNotFound, to errDuplicate, or to
-// fault.ErrUnavailable if the same statement may succeed later.
+// wrap translates errors of GORM and of drivers to errNotFound and errDuplicate, or to
+// fault.ErrUnavailable if the same statement may succeed later. Other errors stay as they are.
 func wrap(err error) error {
 	switch {
-	case err == nil, isError[*fault.Error](err):
+	case err == nil, isError[*fault.Error](err): // already translated
 		return err
 	case errors.Is(err, gorm.ErrRecordNotFound), errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%w: %w", errNotFound, err)

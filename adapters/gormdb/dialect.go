@@ -26,7 +26,7 @@ type Dialect interface {
 	Name() string
 	// Open opens the pools for a URL without connecting. The URL has a scheme that
 	// the dialect was registered for.
-	Open(url string, s adapters.DatabaseSettings) (Pools, error)
+	Open(url string, settings adapters.DatabaseSettings) (Pools, error)
 	// Dialector returns GORM's driver for a pool.
 	Dialector(pool *sql.DB) gorm.Dialector
 	// PreparesStatements reports whether GORM should cache prepared statements,
@@ -52,25 +52,26 @@ type Dialect interface {
 	// cannot be used at present, and otherwise an empty string.
 	Unavailable(err error) Reason
 
-	// In returns the condition that a column is one of the ids. If the database has
-	// lists, the condition has one parameter, so that statements do not differ by the
-	// number of ids.
+	// In returns the condition that a column is one of the ids. If the database accepts a
+	// whole list as one parameter, the condition has only this parameter. The text of the
+	// statement then does not depend on the number of ids.
 	In(column string, ids []string) clause.Expr
 	// Typed returns a parameter with an explicit type, for places from which the database
-	// cannot derive the type. name is a type of Postgres.
-	Typed(v any, name string) any
-	// Excluded returns the value that an upsert would have inserted.
+	// cannot derive the type. postgresType is the name of the type in Postgres.
+	Typed(value any, postgresType string) any
+	// Excluded returns the expression for the value that an upsert would have inserted into
+	// the column if there had been no conflict.
 	Excluded(column string) string
 	// Returning reports whether UPDATE supports RETURNING, and INSERT supports ON
 	// CONFLICT DO NOTHING with RETURNING for the rows that were inserted.
 	Returning() bool
-	// DeleteLimit reports whether DELETE has ORDER BY and LIMIT.
+	// DeleteLimit reports whether DELETE supports ORDER BY and LIMIT.
 	DeleteLimit() bool
-	// Locks reports whether rows can be locked. A database that runs one writing
-	// transaction at a time needs no locks.
+	// Locks reports whether SELECT … FOR UPDATE can lock rows. A database that runs one
+	// writing transaction at a time needs no locks.
 	Locks() bool
 	// AdvisoryLock returns a statement that locks a name, its only parameter, until the
-	// end of the transaction. It is empty if the database has no Locks.
+	// end of the transaction. It is empty if Locks returns false.
 	AdvisoryLock() string
 }
 
@@ -84,7 +85,7 @@ func (defaults) PreparesStatements() bool { return false }
 func (defaults) Embedded() bool { return false }
 
 // Typed implements Dialect.
-func (defaults) Typed(v any, _ string) any { return v }
+func (defaults) Typed(value any, _ string) any { return value }
 
 // Excluded implements Dialect.
 func (defaults) Excluded(column string) string { return "excluded." + column }
@@ -98,44 +99,51 @@ func (defaults) DeleteLimit() bool { return false }
 // Locks implements Dialect.
 func (defaults) Locks() bool { return true }
 
-// Pools are the connections of a database.
+// Pools are the connection pools of a database.
 type Pools struct {
+	// Primary is for reads, and also for writes if Writer is nil.
 	Primary *sql.DB
 	// Writer is for all writes if the database allows one writer at a time, and otherwise
 	// nil.
 	Writer *sql.DB
-	// Direct is the pool for the DirectURL of the settings, nil without a DirectURL.
+	// Direct connects to the DirectURL of the settings, which bypasses a transaction pooler.
+	// It is nil without a DirectURL.
 	Direct *sql.DB
 }
 
-// connections returns the number of connections to a database server.
-func connections(s adapters.DatabaseSettings) int { return cmp.Or(s.MaxConnections, 10) }
+// connections returns the maximum number of connections to a database server.
+func connections(settings adapters.DatabaseSettings) int {
+	const defaultMaximum = 10
+	return cmp.Or(settings.MaxConnections, defaultMaximum)
+}
 
-// limitConnections configures the pool of a database server.
-func limitConnections(pool *sql.DB, n int) {
-	pool.SetMaxOpenConns(n)
-	pool.SetMaxIdleConns(n)
+// limitConnections limits the number and the age of the connections of a pool. All of them may
+// be idle, so that the pool doesn't close and open connections whenever the load changes.
+func limitConnections(pool *sql.DB, maxConnections int) {
+	pool.SetMaxOpenConns(maxConnections)
+	pool.SetMaxIdleConns(maxConnections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	pool.SetConnMaxLifetime(time.Hour)
 }
 
-// Notifier is implemented by dialects that can notify other processes of commits. With other
-// dialects, the processes poll.
+// Notifier is implemented by dialects that can notify all processes that use the database, for
+// example of new tasks. With other dialects, the processes poll.
 type Notifier interface {
 	// Notify notifies all listeners, the caller's process among them.
 	Notify(ctx context.Context, pool *sql.DB) error
-	// Listen calls fn at each notification, until ctx is done or the connection
-	// fails.
+	// Listen calls fn at each notification until ctx is done or the connection fails. It may
+	// also call fn without a notification.
 	Listen(ctx context.Context, pool *sql.DB, fn func()) error
 }
 
 // Streamer is implemented by dialects that can read many rows faster than database/sql does.
-// Parameters in the query are written as ?.
 type Streamer interface {
+	// Stream executes the query, whose parameters are written as ?, and calls fn once for each
+	// row. fn scans the current row and does not call rows.Next.
 	Stream(ctx context.Context, pool *sql.DB, query string, args []any, fn func(rows Rows) error) error
 }
 
-// Rows is the result of a query.
+// Rows is the result of a query. *sql.Rows implements it.
 type Rows interface {
 	Next() bool
 	Scan(into ...any) error
@@ -149,29 +157,32 @@ type SingleProcess interface {
 	Claim(ctx context.Context, db *DB) (release func() error, err error)
 }
 
-// SnapshotReader is implemented by dialects that can determine which transactions a statement
-// sees, and in which the column listing_changes.xid has a transaction number as default. With
-// other dialects, a counter in the row of listing_feed numbers the changes, which serializes
-// the transactions that write listings.
+// SnapshotReader is implemented by dialects that number transactions and can determine which of
+// them a statement sees. The feed of changed listings needs this: each row of listing_changes
+// has the number of its transaction in the column xid, as the column's default value. With other
+// dialects, a counter in the table listing_feed numbers the rows instead, so that transactions
+// that write listings wait for each other.
+//
+// The methods return SQL expressions.
 type SnapshotReader interface {
 	// Cluster returns an expression that identifies the server, so that transaction
 	// numbers are not compared with those of a restored copy. It may be empty.
 	Cluster() string
 	// Snapshot returns an expression for the snapshot of a statement in the format of
-	// Postgres: xmin:xmax:, followed by the running transactions in between, separated by
-	// commas. If no transaction with a lower number is running, the expression may be
-	// xmin alone.
+	// Postgres, "xmin:xmax:running". All transactions before xmin have ended. Those from
+	// xmax on had not begun. running lists the running ones in between, separated by commas.
+	// If none of them can be running, the expression may be xmin alone.
 	Snapshot() string
 	// OldestRunning returns an expression for the lowest number of a transaction that
 	// may be running.
 	OldestRunning() string
 }
 
-// BulkInserter is implemented by dialects that insert many rows faster than with
+// BulkInserter is implemented by dialects that have a faster way to insert many rows than
 // INSERT.
 type BulkInserter interface {
-	// BulkInsert inserts the rows and calls finish in one transaction. A row has a value for each
-	// of the columns.
+	// BulkInsert inserts the rows into the table and then calls finish, both in one
+	// transaction. Each row has one value for each of the columns, in the same order.
 	BulkInsert(
 		ctx context.Context,
 		pool *sql.DB,
@@ -182,25 +193,25 @@ type BulkInserter interface {
 	) error
 }
 
-// ListHinter is implemented by dialects of databases that may choose the primary key for a
-// list, because it has the right order, although it also contains the rows of other lists.
+// ListHinter is implemented by dialects of databases that may choose the wrong index for a page
+// of a list: they read the rows in the order of the primary key, in which the rows of all lists
+// are mixed, although the list has an index of its own.
 type ListHinter interface {
-	// ListHint returns the hint that follows the name of the table in the query of a list
-	// that has its own index.
+	// ListHint returns a hint that excludes the primary key. It is written after the name of
+	// the table.
 	ListHint() string
 }
 
-// QueueSettings is implemented by dialects with settings for the transactions that claim,
-// start and finish tasks and events. These transactions need not wait for the disk: if the
-// server crashes and the last of them are lost, the work is done again, as after a crash of
-// the worker.
+// QueueSettings is implemented by dialects with special settings for the transactions that
+// claim, start and finish tasks and events. These transactions need not wait until they are on
+// disk: if the server crashes and the last of them are lost, the work is done again, as after a
+// crash of the worker.
 type QueueSettings interface {
-	// QueueSettings returns a statement that makes the settings for the current
-	// transaction.
+	// QueueSettings returns a statement that changes the settings of the current transaction.
 	QueueSettings() string
 }
 
-// Statement is a statement in the SQL of the database.
+// Statement is a statement in the SQL of the database, with the values of its parameters.
 type Statement struct {
 	SQL  string
 	Args []any
@@ -214,17 +225,18 @@ type Batcher interface {
 
 // Replicator is implemented by dialects whose databases can have read replicas.
 type Replicator interface {
-	// OpenReplica opens a pool for a URL without connecting. The same method opens the
-	// pool of the primary with whose position the replicas are compared.
-	OpenReplica(url string, connections int, s adapters.DatabaseSettings) (*sql.DB, error)
-	// CommittedPosition returns a position in the log of the primary that is not before
-	// the end of any committed transaction.
+	// OpenReplica opens a pool for a URL without connecting. It also opens a second pool to
+	// the primary, from which CommittedPosition reads.
+	OpenReplica(url string, connections int, settings adapters.DatabaseSettings) (*sql.DB, error)
+	// CommittedPosition returns a position in the log of the primary. All transactions that
+	// have been committed so far end at or before it.
 	CommittedPosition(ctx context.Context, primary *sql.DB) (LogPosition, error)
-	// ReplayedPosition returns the position up to which a replica has applied the log.
+	// ReplayedPosition returns the position up to which a replica has applied the log of its
+	// primary.
 	ReplayedPosition(ctx context.Context, replica *sql.DB) (LogPosition, error)
 }
 
-// LogPosition is a position in the log of a database.
+// LogPosition is a position in the write-ahead log of a database, which replicas apply.
 type LogPosition struct {
 	// Database identifies the database. Positions in different databases are not
 	// comparable.
@@ -232,10 +244,10 @@ type LogPosition struct {
 	Offset   int64
 }
 
-// Reason is why a database is unavailable.
+// Reason says why a database is unavailable.
 type Reason string
 
-// Reasons.
+// The reasons that Dialect.Unavailable returns.
 const (
 	TimedOut           Reason = "database: timeout"
 	DiskFull           Reason = "database: disk full"
@@ -246,10 +258,11 @@ const (
 	Busy               Reason = "database: busy"
 )
 
-// retry reports whether running the whole transaction again may succeed.
-func (db *DB) retry(err error) bool { return errors.Is(err, errStale) || db.dialect.Retry(err) }
+// shouldRetry reports whether running the whole transaction again may succeed. A repository
+// returns errStale if another transaction has changed what this one has read.
+func (db *DB) shouldRetry(err error) bool { return errors.Is(err, errStale) || db.dialect.Retry(err) }
 
-// unavailableError is an error that means that the database cannot be used at
+// unavailableError marks an error of the driver that means that the database cannot be used at
 // present.
 type unavailableError struct {
 	error
@@ -259,14 +272,15 @@ type unavailableError struct {
 // Unwrap returns the error of the driver.
 func (e unavailableError) Unwrap() error { return e.error }
 
-// translator is GORM's driver for a dialect. It marks errors that mean, according to the
-// dialect, that the database is unavailable.
+// translator is GORM's driver for a dialect. It also translates errors: those that mean that the
+// database is unavailable become an unavailableError.
 type translator struct {
 	gorm.Dialector
 	dialect Dialect
 }
 
-// Translate implements gorm.ErrorTranslator.
+// Translate implements gorm.ErrorTranslator. It calls the translator of GORM's driver first, which
+// returns errors such as gorm.ErrDuplicatedKey.
 func (t translator) Translate(err error) error {
 	translated := err
 	if inner, ok := t.Dialector.(gorm.ErrorTranslator); ok {
@@ -276,8 +290,9 @@ func (t translator) Translate(err error) error {
 	return markUnavailable(t.dialect, translated)
 }
 
-// markUnavailable marks an error that means that the database cannot be used. GORM calls it
-// through translator. Code that does not use GORM has to call it.
+// markUnavailable returns the error as an unavailableError if it means that the database cannot
+// be used, and otherwise unchanged. GORM calls it through translator. Code that uses a pool
+// without GORM has to call it itself.
 func markUnavailable(d Dialect, err error) error {
 	if err == nil {
 		return nil
@@ -295,10 +310,12 @@ func markUnavailable(d Dialect, err error) error {
 // did not answer in time, so that the same statement may succeed later. It returns "" for
 // other errors.
 func unavailable(err error) Reason {
-	switch marked, isMarked := errors.AsType[unavailableError](err); {
-	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+	marked, isMarked := errors.AsType[unavailableError](err)
+
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return TimedOut
-	case errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone):
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone):
 		return NoConnection
 	case isMarked:
 		return marked.reason

@@ -125,7 +125,7 @@ func visibleParts(v hiring.Visibility, f hiring.ApplicationFilter) (parts []visi
 // The statements are not prepared, because they depend on the filter of a client.
 func (d applications) selectFiltered(p visiblePart, f hiring.ApplicationFilter) selection {
 	return func(q *gorm.DB) *gorm.DB {
-		q = p.visible(unprepared(q))
+		q = p.visible(withoutPreparing(q))
 		q = whereInIfSet(q, "id", f.IDs)
 
 		q = whereInIfSet(q, "listing_id", f.ListingIDs)
@@ -168,7 +168,7 @@ func (d applications) List(
 	case 0:
 		return page.Result[hiring.Application]{Items: []hiring.Application{}}, nil
 	case 1:
-		query := listQuery{columns: columns, where: d.selectFiltered(parts[0], f), locked: true}
+		query := listQuery{columns: columns, where: d.selectFiltered(parts[0], f), locksRows: true}
 		return listPage(ctx, d.DB, r, query, applicationRow.application)
 	default:
 		return d.listParts(ctx, parts, f, columns, r)
@@ -413,7 +413,7 @@ func (d appointments) List(
 		return whereIfSet(q, "scheduled_at > ?", f.ScheduledAfter)
 	}
 
-	return listPage(ctx, d.DB, r, listQuery{locked: true, where: selected},
+	return listPage(ctx, d.DB, r, listQuery{locksRows: true, where: selected},
 		func(r interviewRow) hiring.Appointment { return hiring.Appointment(r) })
 }
 

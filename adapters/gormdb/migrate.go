@@ -20,15 +20,19 @@ import (
 	"github.com/locumhq/locum/migrations"
 )
 
-// schemas implements adapters.Schema. It manages the tables of all modules that the database
-// stores, including modules that were added to the built-in ones.
+// schemas implements adapters.Schema with goose. It creates and updates the tables of all modules
+// that the database stores, including modules that were added to the built-in ones.
 //
-// Each module has a folder of migrations. Each folder has a table in the database, with the versions
-// that have been applied. Databases of earlier versions of locum have the folder legacy instead of the
-// folders of modules; Up divides their schema (see divideSchema).
+// Each module has a folder of migrations. For each folder, the database has a table with the versions
+// that have been applied (see versionTable).
+//
+// Earlier versions of locum had one folder for all modules, which is now called legacy, and one table
+// of versions. Such a database is called legacy here. Up divides its schema by module: it applies the
+// rest of the legacy migrations and then records the first version of each module as applied.
 type schemas struct{ *DB }
 
-// folders returns the folders of the migrations that the database needs, in their order.
+// folders returns the folders of the migrations that the database needs, in the order in which
+// they are applied.
 func (s schemas) folders() []string {
 	modules := s.modules
 	if len(modules) == 0 {
@@ -49,7 +53,7 @@ const (
 	dividedVersion = 1000
 )
 
-// versionTable returns the name of the table with the versions of a folder.
+// versionTable returns the name of the table with the versions of a folder that have been applied.
 func versionTable(folder string) string {
 	if folder == legacyFolder {
 		return legacyTable
@@ -58,17 +62,19 @@ func versionTable(folder string) string {
 	return "schema_" + folder
 }
 
-// migrationFiles returns the migrations of a folder.
+// migrationFiles returns the migrations of a folder, which belongs either to an added module or to
+// a built-in one.
 func (s schemas) migrationFiles(folder string) (fs.FS, error) {
-	files, ok := s.migrations[folder]
-	if !ok {
-		var err error
-		if files, err = fs.Sub(migrations.Files, folder); err != nil {
-			return nil, err
-		}
+	if added, isAdded := s.migrations[folder]; isAdded {
+		return translate(s.dialect, added)
 	}
 
-	return translate(s.dialect, files)
+	builtIn, err := fs.Sub(migrations.Files, folder)
+	if err != nil {
+		return nil, err
+	}
+
+	return translate(s.dialect, builtIn)
 }
 
 // translate returns the migrations in the SQL of the dialect. A file NNNN_name.DIALECT.sql
@@ -81,17 +87,17 @@ func translate(d Dialect, files fs.FS) (fs.FS, error) {
 		return nil, err
 	}
 
-	dialectSuffix := "." + d.Name() + ".sql"
 	for _, name := range names {
-		target := name
-		if stem, _, hasDialect := strings.Cut(strings.TrimSuffix(name, ".sql"), "."); hasDialect {
-			if !strings.HasSuffix(name, dialectSuffix) {
-				continue // for another dialect
-			}
+		// stem is NNNN_name. In the order of names, NNNN_name.DIALECT.sql precedes NNNN_name.sql.
+		stem, dialect, _ := strings.Cut(strings.TrimSuffix(name, ".sql"), ".")
+		target := stem + ".sql"
+		_, isReplaced := translated[target]
 
-			target = stem + ".sql"
-		} else if _, isReplaced := translated[target]; isReplaced {
-			continue // NNNN_name.DIALECT.sql precedes this file in the order of names
+		isForAll := dialect == ""
+		isForOther := !isForAll && dialect != d.Name()
+
+		if isForOther || (isForAll && isReplaced) {
+			continue
 		}
 
 		body, err := fs.ReadFile(files, name)
@@ -105,23 +111,25 @@ func translate(d Dialect, files fs.FS) (fs.FS, error) {
 	return translated, nil
 }
 
-// withMigrator calls fn with the connections for migrations. For SQLite it opens a separate
-// pool, because goose writes timestamps in another format than the repositories read.
+// withMigrator calls fn with a migrator. For SQLite, the migrator has a separate pool, without the
+// options of the driver for timestamps: goose's timestamps have another format than those of the
+// repositories.
 func (s schemas) withMigrator(fn func(m migrator) error) (err error) {
 	pool := cmp.Or(s.direct, s.pool)
-	if _, ok := s.dialect.(SQLite); ok {
-		if pool, err = openSQLite(sqlitePath(s.url), "", 1); err != nil {
+	if _, isSQLite := s.dialect.(SQLite); isSQLite {
+		const noOptions, maxConnections = "", 1
+		if pool, err = openSQLite(sqlitePath(s.url), noOptions, maxConnections); err != nil {
 			return err
 		}
 
 		defer func() { err = errors.Join(err, pool.Close()) }()
 	}
 
-	return wrap(markUnavailable(s.dialect, fn(migrator{s, pool})))
+	return wrap(markUnavailable(s.dialect, fn(migrator{schemas: s, pool: pool})))
 }
 
-// withLock does the same as withMigrator while it holds the lock that allows only one process
-// at a time to migrate.
+// withLock calls fn with a migrator, like withMigrator, while it holds the lock that allows only one
+// process at a time to migrate.
 func (s schemas) withLock(ctx context.Context, fn func(m migrator) error) error {
 	if s.direct == nil {
 		return errNoDirectURL
@@ -133,10 +141,11 @@ func (s schemas) withLock(ctx context.Context, fn func(m migrator) error) error 
 	}
 
 	return s.withMigrator(func(m migrator) (err error) {
-		if locker == nil {
+		if locker == nil { // the database needs no lock
 			return fn(m)
 		}
 
+		// The lock belongs to a session of the server, and therefore to one connection.
 		conn, err := m.pool.Conn(ctx)
 		if err != nil {
 			return err
@@ -154,11 +163,11 @@ func (s schemas) withLock(ctx context.Context, fn func(m migrator) error) error 
 	})
 }
 
-// errNoDirectURL is the error of migrations behind a transaction pooler. A lock would not work
-// there, since processes share the sessions of the server.
+// errNoDirectURL is the error of migrations through a transaction pooler. Behind a pooler, clients
+// share the sessions of the server, so that a lock of a session does not exclude other processes.
 var errNoDirectURL = errors.New("migrations do not work behind a transaction pooler; set database.direct_url")
 
-// migrator runs the migrations of folders.
+// migrator applies, reverts and lists the migrations of folders through a pool.
 type migrator struct {
 	schemas
 	pool *sql.DB
@@ -180,38 +189,46 @@ func (m migrator) provider(folder string) (*goose.Provider, error) {
 	)
 }
 
-// isLegacy reports whether the database was created before the schema was divided by module,
-// and has not been divided yet.
+// schemaOrigin says whether an earlier version of locum has created the schema of a database.
+type schemaOrigin int
+
+const (
+	createdByModule  schemaOrigin = iota // the schema has always been divided by module, or is empty
+	createdUndivided                     // the schema has to be divided by Up
+	dividedByUp                          // the schema was created undivided, and Up has divided it
+)
+
+// isLegacy reports whether the schema has to be divided by module.
 func (m migrator) isLegacy(ctx context.Context) (bool, error) {
-	exists, isDivided, err := m.legacyState(ctx)
-	return exists && !isDivided, err
+	origin, err := m.schemaOrigin(ctx)
+	return origin == createdUndivided, err
 }
 
-// legacyState reports whether the database was created before the schema was divided
-// by module, and whether it has been divided.
-func (m migrator) legacyState(ctx context.Context) (exists, isDivided bool, err error) {
+// schemaOrigin finds the origin of the schema. Only earlier versions of locum have created
+// legacyTable, and Up adds dividedVersion to it.
+func (m migrator) schemaOrigin(ctx context.Context) (schemaOrigin, error) {
 	store, err := database.NewStore(m.dialect.Migrations(), legacyTable)
 	if err != nil {
-		return false, false, err
+		return 0, err
 	}
 
-	exists, err = m.legacyTableExists(ctx, store)
+	exists, err := m.legacyTableExists(ctx, store)
 	if err != nil || !exists {
-		return false, false, err
+		return createdByModule, err
 	}
 
 	_, err = store.GetMigration(ctx, m.pool, dividedVersion)
 	if errors.Is(err, database.ErrVersionNotFound) {
-		return true, false, nil
+		return createdUndivided, nil
 	}
 
-	return true, err == nil, err
+	return dividedByUp, err
 }
 
 // legacyTableExists reports whether legacyTable exists. It uses GORM for the dialects whose goose
 // store cannot look for a table.
 func (m migrator) legacyTableExists(ctx context.Context, store database.Store) (bool, error) {
-	if extended, ok := store.(database.StoreExtender); ok {
+	if extended, canLookForTables := store.(database.StoreExtender); canLookForTables {
 		exists, err := extended.TableExists(ctx, m.pool)
 		if !errors.Is(err, errors.ErrUnsupported) {
 			return exists, err
@@ -221,10 +238,12 @@ func (m migrator) legacyTableExists(ctx context.Context, store database.Store) (
 	return m.reader.WithContext(ctx).Migrator().HasTable(legacyTable), nil
 }
 
-// divideSchema applies the remaining legacy migrations, after which the schema is the same as after
-// the first version of every module. It then records these versions as applied.
+// divideSchema applies the remaining legacy migrations, and returns their names. After them, the schema
+// is the same as after the first version of every module, so that divideSchema records these versions
+// as applied.
 func (m migrator) divideSchema(ctx context.Context) (names []string, err error) {
-	if names, err = m.up(ctx, legacyFolder); err != nil {
+	names, err = m.up(ctx, legacyFolder)
+	if err != nil {
 		return names, err
 	}
 
@@ -232,7 +251,8 @@ func (m migrator) divideSchema(ctx context.Context) (names []string, err error) 
 }
 
 // recordDivision creates the version tables of the modules with their first version, and records
-// dividedVersion. It does nothing if another process has already divided the schema.
+// dividedVersion in legacyTable, all in one transaction. It does nothing if another process has already
+// divided the schema.
 func (m migrator) recordDivision(ctx context.Context) error {
 	tx, err := m.pool.BeginTx(ctx, nil)
 	if err != nil {
@@ -241,27 +261,16 @@ func (m migrator) recordDivision(ctx context.Context) error {
 
 	defer func() { _ = tx.Rollback() }()
 
-	var divisions int
+	var isDivided bool
 
-	query := fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE version_id = %d", legacyTable, dividedVersion)
-	if err := tx.QueryRowContext(ctx, query).Scan(&divisions); err != nil || divisions > 0 {
+	query := fmt.Sprintf("SELECT COUNT(*) > 0 FROM %s WHERE version_id = %d", legacyTable, dividedVersion)
+	if err := tx.QueryRowContext(ctx, query).Scan(&isDivided); err != nil || isDivided {
 		return err
 	}
 
 	for _, folder := range append([]string{"database"}, migrations.Modules()...) {
-		store, err := database.NewStore(m.dialect.Migrations(), versionTable(folder))
-		if err != nil {
+		if err := m.recordFirstVersion(ctx, tx, folder); err != nil {
 			return err
-		}
-
-		if err := store.CreateVersionTable(ctx, tx); err != nil {
-			return err
-		}
-
-		for _, version := range []int64{0, 1} { // goose expects a row of version 0 in each table
-			if err := store.Insert(ctx, tx, database.InsertRequest{Version: version}); err != nil {
-				return err
-			}
 		}
 	}
 
@@ -277,39 +286,63 @@ func (m migrator) recordDivision(ctx context.Context) error {
 	return tx.Commit()
 }
 
-// up applies the missing migrations of a folder and returns their names.
+// recordFirstVersion creates the version table of the folder, and records in it that the first
+// migration has been applied.
+func (m migrator) recordFirstVersion(ctx context.Context, tx *sql.Tx, folder string) error {
+	store, err := database.NewStore(m.dialect.Migrations(), versionTable(folder))
+	if err != nil {
+		return err
+	}
+
+	if err := store.CreateVersionTable(ctx, tx); err != nil {
+		return err
+	}
+
+	for _, version := range []int64{0, 1} { // goose expects a row of version 0 in each table
+		if err := store.Insert(ctx, tx, database.InsertRequest{Version: version}); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// up applies the missing migrations of a folder and returns the names of those that it has applied.
 //
-// SQLite has no lock between processes. There, a migration fails if another process has applied it
-// after this process had read the version. Then the version has changed, and up tries again.
+// SQLite has no lock between processes. Another process may therefore apply a migration after this
+// process has read the version. The same migration then fails here, and up tries again if the version
+// has changed.
 func (m migrator) up(ctx context.Context, folder string) (names []string, err error) {
-	p, err := m.provider(folder)
+	provider, err := m.provider(folder)
 	if err != nil {
 		return nil, err
 	}
 
 	for {
-		before, err := p.GetDBVersion(ctx)
+		versionBefore, err := provider.GetDBVersion(ctx)
 		if err != nil {
 			return names, err
 		}
 
-		results, err := p.Up(ctx)
-		for _, r := range results {
-			names = append(names, path.Join(folder, r.Source.Path))
+		applied, err := provider.Up(ctx)
+		for _, migration := range applied {
+			names = append(names, path.Join(folder, migration.Source.Path))
 		}
 
 		if err == nil {
 			return names, nil
 		}
 
-		after, versionErr := p.GetDBVersion(ctx)
-		if versionErr != nil || after == before {
+		versionAfter, versionErr := provider.GetDBVersion(ctx)
+		if versionErr != nil || versionAfter == versionBefore {
 			return names, err
 		}
 	}
 }
 
-// Up implements adapters.Schema.
+// Up implements adapters.Schema. It applies the missing migrations of all folders and returns the names
+// of those that it has applied, also if a later one fails. A database with module listings then gets an
+// epoch of its own, which tells the search indexes of different databases apart.
 func (s schemas) Up(ctx context.Context) (names []string, err error) {
 	err = s.withLock(ctx, func(m migrator) error {
 		isLegacy, err := m.isLegacy(ctx)
@@ -318,8 +351,7 @@ func (s schemas) Up(ctx context.Context) (names []string, err error) {
 		}
 
 		if isLegacy {
-			names, err = m.divideSchema(ctx)
-			if err != nil {
+			if names, err = m.divideSchema(ctx); err != nil {
 				return err
 			}
 		}
@@ -356,37 +388,41 @@ func (s schemas) Down(ctx context.Context) (name string, err error) {
 		return "", errors.New("there is no migration to revert")
 	}
 
+	// Sort by time. The name of a file begins with the number of the migration.
 	slices.SortStableFunc(applied, func(a, b adapters.SchemaStep) int {
 		return cmp.Or(a.AppliedAt.Compare(b.AppliedAt), cmp.Compare(path.Base(a.Name), path.Base(b.Name)))
 	})
 
-	name = applied[len(applied)-1].Name
-	folder, file := path.Dir(name), path.Base(name)
+	latest := applied[len(applied)-1].Name // FOLDER/FILE
+	folder, file := path.Dir(latest), path.Base(latest)
 
-	return name, s.withLock(ctx, func(m migrator) error {
-		_, isDivided, err := m.legacyState(ctx)
+	return latest, s.withLock(ctx, func(m migrator) error {
+		origin, err := m.schemaOrigin(ctx)
 		if err != nil {
 			return err
 		}
 
-		// In a divided schema, recordDivision has recorded the first version of the built-in modules.
+		// Of the built-in modules, Up has only recorded the first version, but not applied its migration.
 		_, isAddedModule := m.migrations[folder]
-		if isDivided && !isAddedModule && strings.HasPrefix(file, "0001_") {
+		isFirst := strings.HasPrefix(file, "0001_")
+
+		if origin == dividedByUp && isFirst && !isAddedModule {
 			return errors.New("the schema cannot be reverted to that of an earlier locum; restore a backup from before the upgrade")
 		}
 
-		p, err := m.provider(folder)
+		provider, err := m.provider(folder)
 		if err != nil {
 			return err
 		}
 
-		_, err = p.Down(ctx)
+		_, err = provider.Down(ctx)
 
 		return err
 	})
 }
 
-// Status implements adapters.Schema.
+// Status implements adapters.Schema. It returns the migrations of all folders, applied or not. Of a
+// legacy database it returns the legacy migrations.
 func (s schemas) Status(ctx context.Context) (steps []adapters.SchemaStep, err error) {
 	err = s.withMigrator(func(m migrator) error {
 		folders := s.folders()
@@ -401,12 +437,12 @@ func (s schemas) Status(ctx context.Context) (steps []adapters.SchemaStep, err e
 		}
 
 		for _, folder := range folders {
-			p, err := m.provider(folder)
+			provider, err := m.provider(folder)
 			if err != nil {
 				return err
 			}
 
-			statuses, err := p.Status(ctx)
+			statuses, err := provider.Status(ctx)
 			if err != nil {
 				return err
 			}
@@ -426,7 +462,8 @@ func (s schemas) Status(ctx context.Context) (steps []adapters.SchemaStep, err e
 	return steps, err
 }
 
-// Check implements adapters.Schema.
+// Check implements adapters.Schema. It compares the version of each folder with the newest migration of
+// this binary.
 func (s schemas) Check(ctx context.Context) error {
 	return s.withMigrator(func(m migrator) error {
 		isLegacy, err := m.isLegacy(ctx)
@@ -450,12 +487,12 @@ func (s schemas) Check(ctx context.Context) error {
 
 // check returns an error unless exactly the migrations of the folder have been applied.
 func (m migrator) check(ctx context.Context, folder string) error {
-	p, err := m.provider(folder)
+	provider, err := m.provider(folder)
 	if err != nil {
 		return err
 	}
 
-	current, expected, err := p.GetVersions(ctx)
+	current, expected, err := provider.GetVersions(ctx)
 	if err != nil {
 		return err
 	}
@@ -468,18 +505,18 @@ func (m migrator) check(ctx context.Context, folder string) error {
 		return fmt.Errorf("%s and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", schema, expected)
 	}
 
-	steps, err := p.Status(ctx)
+	statuses, err := provider.Status(ctx)
 	if err != nil {
 		return err
 	}
 
 	// A migration may be missing although a later one has been applied.
-	for _, step := range steps {
-		if step.State != goose.StateApplied {
+	for _, status := range statuses {
+		if status.State != goose.StateApplied {
 			const remedy = "migrations are applied in their order, " +
 				"so restore a backup or revert the later ones with `locum migrate down`"
 
-			return fmt.Errorf("%s without migration %s, which is older; %s", schema, step.Source.Path, remedy)
+			return fmt.Errorf("%s without migration %s, which is older; %s", schema, status.Source.Path, remedy)
 		}
 	}
 

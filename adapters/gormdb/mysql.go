@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -34,7 +36,7 @@ type MySQL struct{ defaults }
 func (MySQL) Name() string { return "mysql" }
 
 // Open implements Dialect.
-func (MySQL) Open(address string, s adapters.DatabaseSettings) (Pools, error) {
+func (MySQL) Open(address string, settings adapters.DatabaseSettings) (Pools, error) {
 	cfg, err := mysqlConfig(address)
 	if err != nil {
 		return Pools{}, err
@@ -46,14 +48,14 @@ func (MySQL) Open(address string, s adapters.DatabaseSettings) (Pools, error) {
 	}
 
 	pool := sql.OpenDB(mysqlConnector{connector})
-	limitConnections(pool, connections(s))
+	limitConnections(pool, connections(settings))
 
 	return Pools{Primary: pool}, nil
 }
 
-// mysqlConnector turns off innodb_snapshot_isolation, which is on by default in MariaDB 11.6
-// and later. With it, a locking read fails if a row was committed after the snapshot of the
-// transaction. Earlier versions may not have the variable.
+// mysqlConnector opens connections and turns off innodb_snapshot_isolation, which is on by default in
+// MariaDB 11.6 and later. If it is on, a locking read fails if a row was committed after the snapshot
+// of the transaction.
 type mysqlConnector struct{ driver.Connector }
 
 // Connect implements driver.Connector.
@@ -64,7 +66,9 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 
 	_, err = conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION innodb_snapshot_isolation = OFF", nil)
-	if err != nil && mysqlNumber(err) != mysqlUnknownVariable {
+	isUnknown := mysqlErrorNumber(err) == mysqlUnknownVariable // earlier versions do not have the variable
+
+	if err != nil && !isUnknown {
 		return nil, errors.Join(err, conn.Close())
 	}
 
@@ -75,17 +79,19 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 var errMySQLURL = errors.New("want mysql://USER:PASSWORD@HOST:PORT/NAME with the options tls, ca, socket, " +
 	"max_statement_time, idle_transaction_timeout and innodb_lock_wait_timeout")
 
-// mysqlOptions are the options that a URL may have. Other options of the driver, and other
-// session variables, could change behaviour that the repositories rely on.
+// mysqlOptions are the options of a URL that the driver gets. The last three are session variables.
+// Other options of the driver, and other session variables, could change behaviour that the
+// repositories rely on.
 var mysqlOptions = []string{"tls", "max_statement_time", "idle_transaction_timeout", "innodb_lock_wait_timeout"}
 
-// mysqlVariables are the default values of session variables.
+// mysqlVariables are the default values of session variables. Timeouts are in seconds.
 var mysqlVariables = map[string]string{
-	"time_zone":            "'+00:00'",
-	"tx_isolation":         "'READ-COMMITTED'",
+	"time_zone":    "'+00:00'",
+	"tx_isolation": "'READ-COMMITTED'",
+	// With SIMULTANEOUS_ASSIGNMENT, all assignments of an UPDATE read the old values.
 	"sql_mode":             "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,SIMULTANEOUS_ASSIGNMENT'",
 	"collation_connection": "'utf8mb4_nopad_bin'",
-	// This ends statements of clients that have disconnected.
+	// These end statements and transactions of clients that have disconnected.
 	"max_statement_time":       "60",
 	"idle_transaction_timeout": "60",
 	"innodb_lock_wait_timeout": "10",
@@ -96,23 +102,17 @@ var mysqlVariables = map[string]string{
 // of the authorities that sign the server's certificate. The option tls is that of the driver.
 func mysqlConfig(address string) (*mysql.Config, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Path == "" || u.Path == "/" {
+	if err != nil {
 		return nil, errMySQLURL
 	}
 
-	port := u.Port()
-	if port == "" {
-		port = "3306"
+	database := strings.TrimPrefix(u.Path, "/")
+	if database == "" {
+		return nil, errMySQLURL
 	}
-
-	network, host := "tcp", net.JoinHostPort(u.Hostname(), port)
 
 	options := u.Query()
-	if socket := options.Get("socket"); socket != "" {
-		network, host = "unix", socket
-	}
-
-	authorities := options.Get("ca")
+	socket, authorities := options.Get("socket"), options.Get("ca")
 	options.Del("socket")
 	options.Del("ca")
 
@@ -122,18 +122,24 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 		}
 	}
 
-	if network == "tcp" && !options.Has("tls") {
-		options.Set("tls", "preferred")
+	network, host := "unix", socket
+	if socket == "" {
+		const defaultPort = "3306"
+		network, host = "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), defaultPort))
+
+		if !options.Has("tls") {
+			options.Set("tls", "preferred")
+		}
 	}
 
-	cfg, err := mysql.ParseDSN(fmt.Sprintf("%s(%s)/%s?%s", network, host, url.PathEscape(u.Path[1:]), options.Encode()))
+	cfg, err := mysql.ParseDSN(fmt.Sprintf("%s(%s)/%s?%s", network, host, url.PathEscape(database), options.Encode()))
 	if err != nil {
 		return nil, errMySQLURL
 	}
 
 	cfg.User = u.User.Username()
-
 	cfg.Passwd, _ = u.User.Password()
+
 	if authorities != "" {
 		cfg.AllowFallbackToPlaintext = false
 		if cfg.TLS, err = trustOnly(authorities, u.Hostname()); err != nil {
@@ -151,7 +157,8 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 	// Prepared statements would take another round trip, and each length of a list of ids
 	// would be another statement.
 	cfg.InterpolateParams = true
-	cfg.Timeout = 2 * time.Second
+
+	cfg.Timeout = 2 * time.Second // to connect
 	cfg.ReadTimeout = 90 * time.Second
 	cfg.WriteTimeout = 30 * time.Second
 	cfg.Logger = &mysql.NopLogger{} // the driver also returns the errors that it logs
@@ -188,8 +195,8 @@ func (MySQL) Dialector(pool *sql.DB) gorm.Dialector {
 // Migrations implements Dialect.
 func (MySQL) Migrations() goose.Dialect { return goose.DialectMySQL }
 
-// mysqlTypes maps the types of the migrations to those of MariaDB. Text in a key needs a
-// length, so that its migration needs a file for this dialect.
+// mysqlTypes maps the types of the migrations to those of MariaDB. A text in a key needs a
+// length here, so that a migration with such a key has a separate file for this dialect.
 var mysqlTypes = map[string]string{
 	"UUID":        "CHAR(36)",
 	"TIMESTAMPTZ": "DATETIME(6)",
@@ -198,20 +205,24 @@ var mysqlTypes = map[string]string{
 }
 
 var (
-	mysqlType  = regexp.MustCompile(`\b(UUID|TIMESTAMPTZ|JSONB|TEXT)\b`)
+	// mysqlType matches the keys of mysqlTypes.
+	mysqlType = regexp.MustCompile(`\b(UUID|TIMESTAMPTZ|JSONB|TEXT)\b`)
+	// endOfTable matches the last line of CREATE TABLE.
 	endOfTable = regexp.MustCompile(`(?m)^\);$`)
 )
 
-// Migration implements Dialect. Text is compared byte by byte, as in Postgres.
+// Migration implements Dialect. Tables get a collation that compares text byte by byte, as Postgres
+// does.
 func (MySQL) Migration(sql []byte) []byte {
-	sql = mysqlType.ReplaceAllFunc(sql, func(t []byte) []byte { return []byte(mysqlTypes[string(t)]) })
+	sql = mysqlType.ReplaceAllFunc(sql, func(name []byte) []byte { return []byte(mysqlTypes[string(name)]) })
 	return endOfTable.ReplaceAll(sql, []byte(") CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin ENGINE InnoDB ROW_FORMAT DYNAMIC;"))
 }
 
 // MigrationLock implements Dialect.
 func (MySQL) MigrationLock() (lock.SessionLocker, error) { return mysqlLock{}, nil }
 
-// mysqlLock is a named lock of the server, whose name contains the name of the database.
+// mysqlLock is a named lock of the server. All databases of the server share the names of locks, so
+// that the name contains that of the database.
 type mysqlLock struct{}
 
 const mysqlLockName = "CONCAT('locum ', DATABASE())"
@@ -219,11 +230,11 @@ const mysqlLockName = "CONCAT('locum ', DATABASE())"
 // SessionLock implements lock.SessionLocker.
 func (mysqlLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	for {
-		// GET_LOCK returns 0 if the lock is not free within 5 seconds.
-		var isLocked sql.NullBool
+		// GET_LOCK returns 0 if the lock is not free within 5 seconds, and NULL after an error.
+		var isAcquired sql.NullBool
 
-		err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+mysqlLockName+", 5)").Scan(&isLocked)
-		if err != nil || isLocked.Bool {
+		err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+mysqlLockName+", 5)").Scan(&isAcquired)
+		if err != nil || isAcquired.Bool {
 			return err
 		}
 	}
@@ -245,20 +256,20 @@ const (
 
 // Retry implements Dialect.
 func (MySQL) Retry(err error) bool {
-	return slices.Contains([]uint16{mysqlDeadlock, mysqlLockTimeout, mysqlRecordChanged}, mysqlNumber(err))
+	return slices.Contains([]uint16{mysqlDeadlock, mysqlLockTimeout, mysqlRecordChanged}, mysqlErrorNumber(err))
 }
 
-// mysqlNumber returns the number of the server's error that err wraps, or 0.
-func mysqlNumber(err error) uint16 {
-	if my, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return my.Number
+// mysqlErrorNumber returns the number of the server's error that err wraps, or 0.
+func mysqlErrorNumber(err error) uint16 {
+	if serverError, isOfServer := errors.AsType[*mysql.MySQLError](err); isOfServer {
+		return serverError.Number
 	}
 
 	return 0
 }
 
-// mysqlReasons maps the numbers of errors that mean that the database cannot be used at present
-// to reasons.
+// mysqlReasons maps error numbers of the server to reasons. Other errors do not mean that the
+// database cannot be used.
 var mysqlReasons = map[uint16]Reason{
 	1021:               DiskFull,           // ER_DISK_FULL
 	1114:               DiskFull,           // ER_RECORD_FILE_FULL
@@ -288,14 +299,17 @@ var mysqlReasons = map[uint16]Reason{
 	mysqlLockTimeout:   TimedOut,
 }
 
-// Unavailable implements Dialect.
+// Unavailable implements Dialect. It derives the reason from the error of the driver if there is no
+// connection, and otherwise from the number of the server's error.
 func (MySQL) Unavailable(err error) Reason {
-	if isError[net.Error](err) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) ||
-		errors.Is(err, io.ErrUnexpectedEOF) {
+	switch {
+	case isError[net.Error](err), errors.Is(err, io.ErrUnexpectedEOF):
+		return NoConnection
+	case errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, driver.ErrBadConn):
 		return NoConnection
 	}
 
-	return mysqlReasons[mysqlNumber(err)]
+	return mysqlReasons[mysqlErrorNumber(err)]
 }
 
 // In implements Dialect.
@@ -304,8 +318,9 @@ func (MySQL) In(column string, ids []string) clause.Expr { return gorm.Expr(colu
 // Excluded implements Dialect.
 func (MySQL) Excluded(column string) string { return "VALUES(`" + column + "`)" }
 
-// AdvisoryLock implements Dialect. A lock is a row in a table, which remains locked until the
-// end of the transaction.
+// AdvisoryLock implements Dialect. A lock is one of 4096 rows of a table, chosen by a checksum of the
+// name. The statement creates the row, or changes nothing. In both cases the row remains locked until
+// the end of the transaction. Names with the same row exclude each other, which does no harm.
 func (MySQL) AdvisoryLock() string {
 	return "INSERT INTO advisory_locks (id) VALUES (CRC32(?) % 4096) ON DUPLICATE KEY UPDATE id = id"
 }
@@ -314,7 +329,7 @@ func (MySQL) AdvisoryLock() string {
 func (MySQL) Returning() bool { return false }
 
 // ListHint implements ListHinter. Without the hint, MariaDB scans the primary key until it has
-// found enough rows for a page (0.8 ms instead of 0.2 ms at 8,000 rows).
+// found enough rows for a page of a list (0.8 ms instead of 0.2 ms at 8,000 rows).
 func (MySQL) ListHint() string { return "IGNORE INDEX FOR ORDER BY (PRIMARY)" }
 
 // DeleteLimit implements Dialect.

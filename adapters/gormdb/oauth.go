@@ -153,7 +153,7 @@ func (d consents) List(
 	}
 
 	selected := func(q *gorm.DB) *gorm.DB { return whereEqual(whereIn(q, "user_id", userIDs), "app_id", appID) }
-	query := listQuery{orderedBy: "app_id", locked: true, where: selected}
+	query := listQuery{orderedBy: "app_id", locksRows: true, where: selected}
 
 	rows, out, err := listRows[oauthConsentRow, integrations.AppConsent](ctx, d.DB, r, query)
 	if err != nil || len(rows) == 0 {

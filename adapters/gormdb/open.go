@@ -18,20 +18,21 @@ var dialects = map[string]Dialect{
 
 // Open opens a storage in the database with the URL, which is sqlite:PATH, postgres://… or
 // mysql://….
-func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
+func Open(_ context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
 	scheme, _, _ := strings.Cut(url, ":")
 
-	dialect, ok := dialects[scheme]
-	if !ok {
+	dialect, isKnown := dialects[scheme]
+	if !isKnown {
 		return adapters.Storage{}, errors.New("want sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME")
 	}
 
-	return OpenDialect(dialect, url, d)
+	return OpenDialect(dialect, url, deps)
 }
 
-// OpenDialect opens a storage in a database with the dialect.
-func OpenDialect(dialect Dialect, url string, d adapters.Deps) (adapters.Storage, error) {
-	db, err := OpenDB(dialect, url, d)
+// OpenDialect opens a storage in the database with the URL. It is for dialects of other packages;
+// Open chooses a built-in one.
+func OpenDialect(dialect Dialect, url string, deps adapters.Deps) (adapters.Storage, error) {
+	db, err := OpenDB(dialect, url, deps)
 	if err != nil {
 		return adapters.Storage{}, err
 	}
@@ -39,14 +40,13 @@ func OpenDialect(dialect Dialect, url string, d adapters.Deps) (adapters.Storage
 	return db.Storage(), nil
 }
 
-// Storage returns the repositories of all modules.
+// Storage returns the repositories of all modules. They share what they have in common, such as
+// transactions, tasks and events.
 func (db *DB) Storage() adapters.Storage {
-	outbox := outbox{db}
-
 	database := adapters.Database{
 		Tx:        db,
-		Events:    outbox,
-		Outbox:    outbox,
+		Events:    outbox{db},
+		Outbox:    outbox{db},
 		Tasks:     tasks{db},
 		Retention: expiries{db},
 		Schema:    schemas{db},
@@ -59,6 +59,7 @@ func (db *DB) Storage() adapters.Storage {
 		database.Replicas = db.replicas.problems
 	}
 
+	// The audit log is a table of module identity.
 	if db.storesModule("identity") {
 		database.Audit = auditLog{db}
 	}

@@ -14,59 +14,73 @@ import (
 // selection adds conditions to a query.
 type selection func(q *gorm.DB) *gorm.DB
 
-// listQuery describes a list.
+// listQuery describes a list, of which clients request one page after the other. A request has either
+// the number of a page or a cursor, which is the value of orderedBy in the last row of the previous
+// page.
 type listQuery struct {
 	// columns are the columns to read, nil for all.
 	columns []string
 	// orderedBy is the column by which the list is ordered, with a unique text for each row. The
-	// default is id. Without a value, the list must have an index of its own that ends with id:
-	// the query gets the ListHint of the dialect, which excludes the primary key.
+	// default is id. Then the list must have an index of its own that ends with id, because the
+	// query gets the ListHint of the dialect, which excludes the primary key.
 	orderedBy string
 	// oldestFirst makes the order ascending.
 	oldestFirst bool
-	// where adds the conditions that select rows. An index returns those rows in the
-	// order of the list.
+	// where adds the conditions that select rows. There must be an index that returns these rows
+	// in the order of the list.
 	where selection
-	// locked locks the rows of the page until the end of the transaction.
-	locked bool
+	// locksRows locks the rows of the page until the end of the transaction.
+	locksRows bool
 }
 
-// listPage reads one page of a list and converts its rows.
-func listPage[R any, T any](ctx context.Context, db *DB, r page.Request, l listQuery, item func(R) T) (page.Result[T], error) {
-	rows, result, err := listRows[R, T](ctx, db, r, l)
+// listPage reads one page of a list and converts its rows of type R to items of type T.
+func listPage[R any, T any](
+	ctx context.Context,
+	db *DB,
+	request page.Request,
+	query listQuery,
+	item func(R) T,
+) (page.Result[T], error) {
+	rows, result, err := listRows[R, T](ctx, db, request, query)
 	result.Items = list.Map(rows, item)
+
 	return result, err
 }
 
 // listRows reads the rows of one page of a list, in descending order unless oldestFirst is set.
-// The caller sets the items of the result.
-func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQuery) (rows []R, result page.Result[T], err error) {
+// The result has no items yet: the caller converts the rows to items.
+func listRows[R any, T any](
+	ctx context.Context,
+	db *DB,
+	request page.Request,
+	query listQuery,
+) (rows []R, result page.Result[T], err error) {
 	q := db.conn(ctx)
-	if l.locked {
+	if query.locksRows {
 		q = db.locked(ctx)
 	}
 
-	if l.orderedBy == "" {
-		l.orderedBy = "id"
+	if query.orderedBy == "" {
+		query.orderedBy = "id"
 
-		if h, ok := db.dialect.(ListHinter); ok {
-			q = q.Clauses(tableHint(h.ListHint()))
+		if hinter, ok := db.dialect.(ListHinter); ok {
+			q = q.Clauses(tableHint(hinter.ListHint()))
 		}
 	}
 
-	order, after := l.orderedBy+" DESC", l.orderedBy+" < ?"
-	if l.oldestFirst {
-		order, after = l.orderedBy, l.orderedBy+" > ?"
+	order, isAfterCursor := query.orderedBy+" DESC", query.orderedBy+" < ?"
+	if query.oldestFirst {
+		order, isAfterCursor = query.orderedBy, query.orderedBy+" > ?"
 	}
 
 	// One row more than the page shows that there is a next page.
-	q = whereIfSet(l.where(q), after, r.Cursor).Order(order).Limit(r.Size + 1)
-	if l.columns != nil {
-		q = q.Select(l.columns)
+	q = whereIfSet(query.where(q), isAfterCursor, request.Cursor).Order(order).Limit(request.Size + 1)
+	if query.columns != nil {
+		q = q.Select(query.columns)
 	}
 
-	if r.Cursor == "" {
-		q = q.Offset(r.Offset())
+	if request.Cursor == "" {
+		q = q.Offset(request.Offset())
 	}
 
 	q = q.Find(&rows)
@@ -74,37 +88,45 @@ func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQ
 		return nil, result, wrap(q.Error)
 	}
 
-	if !r.WithoutTotal {
-		result.Total, result.TotalIsEstimate, err = totalOf(ctx, db, r, l, rows)
+	if !request.WithoutTotal {
+		result.Total, result.TotalIsEstimate, err = countRows(ctx, db, request, query, rows)
 		if err != nil {
 			return nil, result, err
 		}
 	}
 
-	if len(rows) > r.Size {
-		rows = rows[:r.Size]
-		last, _ := q.Statement.Schema.LookUpField(l.orderedBy).ValueOf(ctx, reflect.ValueOf(rows[r.Size-1]))
-		result.NextCursor = last.(string) // orderedBy is a column of texts
+	if hasNextPage := len(rows) > request.Size; hasNextPage {
+		rows = rows[:request.Size]
+		lastRow := reflect.ValueOf(rows[request.Size-1])
+
+		cursor, _ := q.Statement.Schema.LookUpField(query.orderedBy).ValueOf(ctx, lastRow)
+		result.NextCursor = cursor.(string) // orderedBy is a column of texts
 	}
 
 	return rows, result, nil
 }
 
-// totalOf returns the number of rows of a list. rows are those of the page, and the row after it. The
-// number follows from the page if it is the last one. Otherwise totalOf counts the rows up to
-// page.MaxExact.
-func totalOf[R any](ctx context.Context, db *DB, r page.Request, l listQuery, rows []R) (total int, isEstimate bool, err error) {
-	hasPosition := r.Cursor == "" // the position of a cursor in the list is not known
-	isLastPage := len(rows) <= r.Size
+// countRows returns the number of rows of a list. rows are those of the requested page, and one more if
+// there is a next page. If the page is the last one, its position gives the number. Otherwise countRows
+// counts the rows, but not more than page.MaxExact: then the total is an estimate.
+func countRows[R any](
+	ctx context.Context,
+	db *DB,
+	request page.Request,
+	query listQuery,
+	rows []R,
+) (total int, isEstimate bool, err error) {
+	isPositionKnown := request.Cursor == "" // the position of a cursor in the list is not known
+	isLastPage := len(rows) <= request.Size
+	isBeyondEnd := len(rows) == 0 && request.Offset() > 0
 
-	isBeyondEnd := len(rows) == 0 && r.Offset() > 0
-	if hasPosition && isLastPage && !isBeyondEnd {
-		return r.Offset() + len(rows), false, nil
+	if isPositionKnown && isLastPage && !isBeyondEnd {
+		return request.Offset() + len(rows), false, nil
 	}
 
-	n, err := countLimited(l.where(db.conn(ctx).Model(new(R))))
+	counted, err := countLimited(query.where(db.conn(ctx).Model(new(R))))
 
-	return min(n, page.MaxExact), n > page.MaxExact, err
+	return min(counted, page.MaxExact), counted > page.MaxExact, err
 }
 
 // tableHint is a hint that follows the name of the table in a query.
@@ -113,17 +135,20 @@ type tableHint string
 // Build implements clause.Expression.
 func (h tableHint) Build(b clause.Builder) { _, _ = b.WriteString(string(h)) }
 
-// ModifyStatement implements gorm.StatementModifier.
+// ModifyStatement implements gorm.StatementModifier. It writes the hint after the clause FROM.
 func (h tableHint) ModifyStatement(s *gorm.Statement) {
 	from := s.Clauses["FROM"]
 	from.AfterExpression = h
 	s.Clauses["FROM"] = from
 }
 
-// countLimited counts the rows that the conditions of q select, at most
-// page.MaxExact + 1.
+// countLimited counts the rows that the conditions of q select, but at most page.MaxExact + 1. The
+// database stops reading there.
 func countLimited(q *gorm.DB) (int, error) {
+	firstRows := q.Select("1").Limit(page.MaxExact + 1)
+
 	var n int64
-	err := newStatement(q).Table("(?) AS counted", q.Select("1").Limit(page.MaxExact+1)).Count(&n).Error
+	err := newStatement(q).Table("(?) AS counted", firstRows).Count(&n).Error
+
 	return int(n), wrap(err)
 }

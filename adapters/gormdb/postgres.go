@@ -31,20 +31,20 @@ type Postgres struct{ defaults }
 // Name implements Dialect.
 func (Postgres) Name() string { return "postgres" }
 
-// Open implements Dialect. If there is a direct URL, two of the connections are for the
-// direct pool, which serves notifications and migrations.
-func (Postgres) Open(url string, s adapters.DatabaseSettings) (pools Pools, err error) {
-	primary := primaryConnections(s)
-	if s.DirectURL != "" {
-		const direct = 2
-		if pools.Direct, err = openPostgres(s.DirectURL, direct, false); err != nil {
+// Open implements Dialect. If there is a direct URL, which bypasses a transaction pooler, two of the
+// connections are for the direct pool: one listens for notifications, the other one migrates.
+func (Postgres) Open(url string, settings adapters.DatabaseSettings) (pools Pools, err error) {
+	primary := primaryConnections(settings)
+	if settings.DirectURL != "" {
+		const direct, isPooled = 2, false
+		if pools.Direct, err = openPostgres(settings.DirectURL, direct, isPooled); err != nil {
 			return pools, fmt.Errorf("the direct URL %w", err)
 		}
 
 		primary -= direct
 	}
 
-	pools.Primary, err = openPostgres(url, primary, s.TransactionPooler)
+	pools.Primary, err = openPostgres(url, primary, settings.TransactionPooler)
 	if err != nil && pools.Direct != nil {
 		err = errors.Join(err, pools.Direct.Close())
 	}
@@ -53,41 +53,42 @@ func (Postgres) Open(url string, s adapters.DatabaseSettings) (pools Pools, err 
 }
 
 // OpenReplica implements Replicator.
-func (Postgres) OpenReplica(url string, connections int, s adapters.DatabaseSettings) (*sql.DB, error) {
-	return openPostgres(url, connections, s.TransactionPooler)
+func (Postgres) OpenReplica(url string, connections int, settings adapters.DatabaseSettings) (*sql.DB, error) {
+	return openPostgres(url, connections, settings.TransactionPooler)
 }
 
-// CommittedPosition implements Replicator. A transaction becomes visible after its record has
-// been flushed. If the server commits asynchronously, it becomes visible earlier, so the
-// position is then the end of the log that has been written to memory.
+// CommittedPosition implements Replicator. Usually, a transaction becomes visible after its record
+// has been flushed to disk, so that the position is the end of the flushed log. If the server
+// commits asynchronously, a transaction becomes visible earlier. The position is then the end of
+// the log in memory.
 func (Postgres) CommittedPosition(ctx context.Context, primary *sql.DB) (LogPosition, error) {
 	return logPosition(ctx, primary, "CASE current_setting('synchronous_commit') "+
 		"WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END")
 }
 
-// ReplayedPosition implements Replicator. The position is NULL on a server that is not a
-// standby.
+// ReplayedPosition implements Replicator. It returns an error for a server that is not a standby.
 func (Postgres) ReplayedPosition(ctx context.Context, replica *sql.DB) (LogPosition, error) {
 	return logPosition(ctx, replica, "pg_last_wal_replay_lsn()")
 }
 
-// logPosition returns the position that the expression lsn yields.
-func logPosition(ctx context.Context, pool *sql.DB, lsn string) (p LogPosition, err error) {
+// logPosition returns the position that an SQL expression yields. lsn is the expression. It has the
+// type pg_lsn, and is NULL if it asks a server that is not a standby for its replayed position.
+func logPosition(ctx context.Context, pool *sql.DB, lsn string) (position LogPosition, err error) {
 	var offset sql.NullInt64
 
 	query := "SELECT system_identifier || '/' || current_database(), CAST(" + lsn + " - '0/0' AS BIGINT) FROM pg_control_system()"
 
-	err = pool.QueryRowContext(ctx, query).Scan(&p.Database, &offset)
+	err = pool.QueryRowContext(ctx, query).Scan(&position.Database, &offset)
 	if err == nil && !offset.Valid {
 		err = errors.New("it is not a standby server")
 	}
 
-	p.Offset = offset.Int64
+	position.Offset = offset.Int64
 
-	return p, err
+	return position, err
 }
 
-// Dialector implements Dialect.
+// Dialector implements Dialect. GORM's pool retries statements after a migration (see retryPool).
 func (Postgres) Dialector(pool *sql.DB) gorm.Dialector {
 	return gormpg.New(gormpg.Config{Conn: retryPool{pool}})
 }
@@ -95,13 +96,13 @@ func (Postgres) Dialector(pool *sql.DB) gorm.Dialector {
 // Migrations implements Dialect.
 func (Postgres) Migrations() goose.Dialect { return goose.DialectPostgres }
 
-// Migration implements Dialect.
+// Migration implements Dialect. Migrations are written for Postgres.
 func (Postgres) Migration(sql []byte) []byte { return sql }
 
 // MigrationLock implements Dialect.
 func (Postgres) MigrationLock() (lock.SessionLocker, error) { return lock.NewPostgresSessionLocker() }
 
-// The codes of errors after which a transaction can run again.
+// SQLSTATE codes of errors after which a transaction can run again.
 const (
 	pgSerializationFailure = "40001"
 	pgDeadlock             = "40P01"
@@ -122,8 +123,8 @@ func pgError(err error) pgconn.PgError {
 	return pgconn.PgError{}
 }
 
-// Unavailable implements Dialect. It derives the reason from the code of the server's error, or from the
-// error of the driver if there is none.
+// Unavailable implements Dialect. It derives the reason from the SQLSTATE code of the server's error,
+// or from the error of the driver if the server has not answered.
 func (Postgres) Unavailable(err error) Reason {
 	switch code := pgError(err).Code; {
 	case code == "": // not an error of the server
@@ -150,6 +151,7 @@ func driverReason(err error) Reason {
 	switch {
 	case isError[*pgconn.ConnectError](err), isError[net.Error](err), pgconn.Timeout(err), pgconn.SafeToRetry(err):
 		return NoConnection
+	// The driver has no types for these errors.
 	case strings.Contains(err.Error(), "conn closed"), strings.Contains(err.Error(), "unexpected EOF"):
 		return NoConnection
 	}
@@ -165,18 +167,20 @@ func (Postgres) In(column string, ids []string) clause.Expr {
 // idArray is a list of ids in the text format of Postgres arrays.
 type idArray []string
 
-// Value implements driver.Valuer.
-func (a idArray) Value() (driver.Value, error) { return "{" + strings.Join(a, ",") + "}", nil }
+// Value implements driver.Valuer. An id has no characters that would need quotes.
+func (ids idArray) Value() (driver.Value, error) { return "{" + strings.Join(ids, ",") + "}", nil }
 
 // Typed implements Dialect.
-func (Postgres) Typed(v any, name string) any { return gorm.Expr("?::"+name, v) }
+func (Postgres) Typed(value any, postgresType string) any {
+	return gorm.Expr("?::"+postgresType, value)
+}
 
-// AdvisoryLock implements Dialect.
+// AdvisoryLock implements Dialect. An advisory lock of Postgres is a number: here, the hash of the name.
 func (Postgres) AdvisoryLock() string { return "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))" }
 
 // openPostgres opens a pool without connecting. isPooled is true if the server is behind a
-// transaction pooler.
-func openPostgres(dsn string, connections int, isPooled bool) (*sql.DB, error) {
+// transaction pooler. The text of an error continues a sentence whose subject is the URL.
+func openPostgres(dsn string, maxConnections int, isPooled bool) (*sql.DB, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The error of the driver may contain the password.
@@ -188,46 +192,46 @@ func openPostgres(dsn string, connections int, isPooled bool) (*sql.DB, error) {
 		cfg.ConnectTimeout = maxConnectTimeout
 	}
 
-	settings := map[string]string{
-		"application_name": "locum",
-		"TimeZone":         "UTC",
-		// These end statements and transactions of clients that have disconnected without
-		// cancelling them.
-		"statement_timeout":                   "60s",
-		"idle_in_transaction_session_timeout": "60s",
-	}
+	settings := map[string]string{"application_name": "locum", "TimeZone": "UTC"}
 	if isPooled {
-		// The pooler shares connections between clients. It refuses these settings, and a
-		// prepared statement may exist on another connection only.
-		settings = map[string]string{"application_name": "locum", "TimeZone": "UTC"}
+		// The pooler assigns another connection to each transaction, on which a statement that
+		// was prepared earlier does not exist.
 		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	} else {
+		// These end statements and transactions of clients that have disconnected without
+		// cancelling them. A pooler refuses them.
+		settings["statement_timeout"] = "60s"
+		settings["idle_in_transaction_session_timeout"] = "60s"
 	}
 
 	// Settings in the URL take precedence.
 	for name, value := range settings {
-		if _, set := cfg.RuntimeParams[name]; !set {
+		if _, isInURL := cfg.RuntimeParams[name]; !isInURL {
 			cfg.RuntimeParams[name] = value
 		}
 	}
 
-	// Otherwise timestamps would have the time zone of the machine.
-	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(_ context.Context, c *pgx.Conn) error {
-		c.TypeMap().
-			RegisterType(&pgtype.Type{
-				Name:  "timestamptz",
-				OID:   pgtype.TimestamptzOID,
-				Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
-			})
-
-		return nil
-	}))
-	limitConnections(pool, connections)
+	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(readTimestampsInUTC))
+	limitConnections(pool, maxConnections)
 
 	return pool, nil
 }
 
-// QueueSettings implements QueueSettings. The statements of the queue read the first rows of an
-// index. Its tables fill and empty faster than their statistics are updated. Without these settings,
+// readTimestampsInUTC lets the connection return timestamps in UTC instead of the time zone of the
+// machine.
+func readTimestampsInUTC(_ context.Context, conn *pgx.Conn) error {
+	conn.TypeMap().RegisterType(&pgtype.Type{
+		Name:  "timestamptz",
+		OID:   pgtype.TimestamptzOID,
+		Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
+
+	return nil
+}
+
+// QueueSettings implements QueueSettings. The first setting lets a commit not wait for the disk. The
+// others make Postgres read the first rows of an index, which all statements of the queue need. The
+// tables of the queue fill and empty faster than their statistics are updated. With the usual settings,
 // Postgres would therefore read and sort all rows (25 ms instead of 3 ms at 20,000 rows).
 func (Postgres) QueueSettings() string {
 	return "SELECT set_config('synchronous_commit', 'off', true), " +
@@ -264,7 +268,8 @@ func (Postgres) Notify(ctx context.Context, pool *sql.DB) error {
 	return err
 }
 
-// Listen implements Notifier.
+// Listen implements Notifier. It calls fn after each notification, and also when it has checked the
+// connection.
 func (Postgres) Listen(ctx context.Context, pool *sql.DB, fn func()) error {
 	return withConnection(ctx, pool, func(pg *pgx.Conn) error {
 		// A connection that has listened must not return to the pool.
@@ -275,21 +280,7 @@ func (Postgres) Listen(ctx context.Context, pool *sql.DB, fn func()) error {
 		}
 
 		for {
-			waitCtx, cancel := context.WithTimeout(ctx, idleInterval)
-			_, err := pg.WaitForNotification(waitCtx)
-			hasTimedOut := waitCtx.Err() != nil && ctx.Err() == nil
-
-			cancel()
-
-			// Without notifications, a ping finds out whether the server still answers.
-			if hasTimedOut {
-				pingCtx, cancel := context.WithTimeout(ctx, pingTimeout)
-				err = pg.Ping(pingCtx)
-
-				cancel()
-			}
-
-			if err != nil {
+			if err := waitForNotification(ctx, pg); err != nil {
 				return err
 			}
 
@@ -298,11 +289,30 @@ func (Postgres) Listen(ctx context.Context, pool *sql.DB, fn func()) error {
 	})
 }
 
+// waitForNotification waits for a notification. After idleInterval without one, it checks that the
+// server still answers, and returns as well.
+func waitForNotification(ctx context.Context, pg *pgx.Conn) error {
+	waitCtx, cancelWait := context.WithTimeout(ctx, idleInterval)
+	defer cancelWait()
+
+	_, err := pg.WaitForNotification(waitCtx)
+
+	hasTimedOut := waitCtx.Err() != nil && ctx.Err() == nil
+	if !hasTimedOut {
+		return err
+	}
+
+	pingCtx, cancelPing := context.WithTimeout(ctx, pingTimeout)
+	defer cancelPing()
+
+	return pg.Ping(pingCtx)
+}
+
 // Stream implements Streamer. It bypasses database/sql, which takes several times as long per
 // row as the driver.
 func (Postgres) Stream(ctx context.Context, pool *sql.DB, query string, args []any, fn func(rows Rows) error) error {
 	return withConnection(ctx, pool, func(pg *pgx.Conn) error {
-		rows, err := pg.Query(ctx, numbered(query), args...)
+		rows, err := pg.Query(ctx, numberParameters(query), args...)
 		if err != nil {
 			return err
 		}
@@ -317,15 +327,15 @@ func (Postgres) Stream(ctx context.Context, pool *sql.DB, query string, args []a
 func (Postgres) ExecBatch(ctx context.Context, pool *sql.DB, statements []Statement) error {
 	return withConnection(ctx, pool, func(pg *pgx.Conn) error {
 		var batch pgx.Batch
-		for _, s := range statements {
-			batch.Queue(s.SQL, s.Args...)
+		for _, statement := range statements {
+			batch.Queue(statement.SQL, statement.Args...)
 		}
 
 		return pg.SendBatch(ctx, &batch).Close()
 	})
 }
 
-// withConnection calls fn with a connection of the driver.
+// withConnection calls fn with the driver's type of one of the pool's connections.
 func withConnection(ctx context.Context, pool *sql.DB, fn func(pg *pgx.Conn) error) error {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
@@ -337,24 +347,27 @@ func withConnection(ctx context.Context, pool *sql.DB, fn func(pg *pgx.Conn) err
 	return conn.Raw(func(driver any) error { return fn(driver.(*stdlib.Conn).Conn()) })
 }
 
-// numbered replaces the parameters ? of a query by $1, $2, ….
-func numbered(query string) string {
-	var b strings.Builder
-	for i := 1; ; i++ {
-		before, after, found := strings.Cut(query, "?")
-		b.WriteString(before)
+// numberParameters replaces the parameters ? of a query by $1, $2, ….
+func numberParameters(query string) string {
+	var numbered strings.Builder
 
-		if !found {
-			return b.String()
+	rest := query
+	for number := 1; ; number++ {
+		before, after, hasParameter := strings.Cut(rest, "?")
+		numbered.WriteString(before)
+
+		if !hasParameter {
+			return numbered.String()
 		}
 
-		b.WriteString("$" + strconv.Itoa(i))
+		numbered.WriteString("$" + strconv.Itoa(number))
 
-		query = after
+		rest = after
 	}
 }
 
-// BulkInsert implements BulkInserter with COPY.
+// BulkInsert implements BulkInserter with COPY. Afterwards it updates the statistics of the table, so
+// that queries use the right indexes at once.
 func (Postgres) BulkInsert(
 	ctx context.Context,
 	pool *sql.DB,
@@ -386,13 +399,14 @@ func (Postgres) BulkInsert(
 	next, stop := iter.Pull(rows)
 	defer stop()
 
-	source := pgx.CopyFromFunc(func() ([]any, error) {
+	// CopyFrom ends at a row that is nil, which next returns after the last row.
+	nextRow := pgx.CopyFromFunc(func() ([]any, error) {
 		row, _ := next()
-		return row, nil // nil after the last row
+		return row, nil
 	})
 
 	err = conn.Raw(func(driver any) error {
-		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, source)
+		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, nextRow)
 		return err
 	})
 	if err != nil {
@@ -415,15 +429,18 @@ func (Postgres) BulkInsert(
 // isStalePlan reports whether a statement failed because a migration has changed the type of
 // its result after the connection had prepared it. The driver prepares it again the next time.
 func isStalePlan(err error) bool {
+	const featureNotSupported = "0A000" // Postgres also uses this code for other errors
 	pg := pgError(err)
-	return pg.Code == "0A000" && strings.Contains(pg.Message, "cached plan")
+
+	return pg.Code == featureNotSupported && strings.Contains(pg.Message, "cached plan")
 }
 
-// retryPool retries statements that fail because of a stale plan. Every connection of the pool
-// may have a stale plan, which limits the number of retries. DB.Do retries transactions.
+// retryPool is a pool that retries statements that fail because of a stale plan (see isStalePlan).
+// It only retries statements outside of transactions. DB.Do retries transactions.
 type retryPool struct{ *sql.DB }
 
-// retry calls run again as long as it fails because of a stale plan.
+// retry calls run again as long as it fails because of a stale plan. In the worst case, every
+// connection of the pool has one.
 func (p retryPool) retry(run func() error) {
 	for range p.Stats().MaxOpenConnections + 1 {
 		if !isStalePlan(run()) {

@@ -31,20 +31,20 @@ const (
 	reconnectInterval = 500 * time.Millisecond
 )
 
-// replicas are the read replicas of a database. They are used for statements outside
-// of transactions that tx.AllowStale permits.
+// replicas are the read replicas of a database: servers that apply the log of the primary. A read
+// uses a replica if it is outside of a transaction, and tx.AllowStale says how old its result may be.
 //
-// The lag of a replica is measured by comparing log positions. If a replica has applied the
-// log up to a position of the primary, it contains everything that was committed before this
-// position was read. The position of a primary without writes does not change, so that its
-// replicas do not lag.
+// The state of a replica is measured by comparing positions in the log. If a replica has applied
+// the log up to a position of the primary, it contains everything that was committed before the
+// primary was asked for this position. The position of a primary without writes does not change, so
+// that its replicas do not lag.
 type replicas struct {
 	all     []*replica
 	dialect Replicator
 	primary *sql.DB // one connection, which reports the position even if all others are in use
 	log     *slog.Logger
-	stop    context.CancelFunc // ends the measurements
-	done    sync.WaitGroup     // of the measurements
+	stop    context.CancelFunc // ends the goroutines that measure
+	done    sync.WaitGroup     // waits for these goroutines
 
 	reads     atomic.Uint64 // statements that replicas have answered
 	fallbacks atomic.Uint64 // statements for replicas that the primary has answered
@@ -52,13 +52,15 @@ type replicas struct {
 
 // replica is a read replica with its measured state.
 type replica struct {
-	name  string // for the log, such as "replica 1"
-	pool  *sql.DB
-	slots chan struct{} // holds a value for each running statement; one connection is left for measurements
+	name string // for the log, such as "replica 1"
+	pool *sql.DB
+	// slots limits the number of running statements, so that one connection is left for
+	// measurements. It holds a value for each running statement.
+	slots chan struct{}
 
 	mu sync.Mutex
-	// currentAsOf is the latest time such that the replica is known to contain all earlier
-	// commits. Until the first measurement it is the time when the replica was opened.
+	// currentAsOf is a time: the replica is known to contain all commits from before it. Until
+	// the first measurement it is the time when the replica was opened.
 	currentAsOf time.Time
 	// isVerified is true if the last measurement confirmed currentAsOf. After a restart, a
 	// server may accept connections before it has applied the same part of the log again.
@@ -67,42 +69,45 @@ type replica struct {
 	// again.
 	available context.Context    //nolint:containedctx // cancels the statements of all its callers
 	fail      context.CancelFunc // cancels available
-	err       error              // why the replica cannot be used
+	err       error              // why the replica cannot be used, nil if it responds
 }
 
 // replicaConnections returns the number of connections to each replica. All replicas
 // together have two fifths of all connections, but each has at least two.
-func replicaConnections(s adapters.DatabaseSettings) int {
-	if len(s.ReplicaURLs) == 0 {
+func replicaConnections(settings adapters.DatabaseSettings) int {
+	replicaCount := len(settings.ReplicaURLs)
+	if replicaCount == 0 {
 		return 0
 	}
 
 	const minimum = 2 // one for measurements, one for statements
-	ofAllReplicas := connections(s) * 2 / 5
+	ofAllReplicas := connections(settings) * 2 / 5
 
-	return max(minimum, ofAllReplicas/len(s.ReplicaURLs))
+	return max(minimum, ofAllReplicas/replicaCount)
 }
 
 // primaryConnections returns the number of connections that are left for the primary, but at least three.
-func primaryConnections(s adapters.DatabaseSettings) int {
-	n := connections(s) - len(s.ReplicaURLs)*replicaConnections(s)
-	if len(s.ReplicaURLs) > 0 {
-		n-- // for measurements
+func primaryConnections(settings adapters.DatabaseSettings) int {
+	replicaCount := len(settings.ReplicaURLs)
+
+	left := connections(settings) - replicaCount*replicaConnections(settings)
+	if replicaCount > 0 {
+		left-- // replicas.primary, for measurements
 	}
 
 	const minimum = 3
 
-	return max(minimum, n)
+	return max(minimum, left)
 }
 
 // errNotConnected is the error of a replica that has not been measured.
 var errNotConnected = errors.New("not connected yet")
 
-// openReplicas opens the replicas of the settings and begins to measure them. It returns nil if
-// there are none.
-func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err error) {
-	s := o.Database
-	if len(s.ReplicaURLs) == 0 {
+// openReplicas opens the replicas of the settings and begins to measure them. url is the URL of the
+// primary. Without replicas in the settings, openReplicas returns nil.
+func openReplicas(d Dialect, url string, deps adapters.Deps) (*replicas, error) {
+	settings := deps.Database
+	if len(settings.ReplicaURLs) == 0 {
 		return nil, nil
 	}
 
@@ -111,13 +116,18 @@ func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err erro
 		return nil, fmt.Errorf("%s does not support database.replica_urls; remove it", d.Name())
 	}
 
-	r = &replicas{dialect: dialect, log: o.Log}
-	if r.primary, err = dialect.OpenReplica(url, 1, s); err != nil {
+	const measuringConnections = 1
+
+	primary, err := dialect.OpenReplica(url, measuringConnections, settings)
+	if err != nil {
 		return nil, err
 	}
 
-	for i, url := range s.ReplicaURLs {
-		pool, err := dialect.OpenReplica(url, replicaConnections(s), s)
+	r := &replicas{dialect: dialect, primary: primary, log: deps.Log}
+
+	maxConnections := replicaConnections(settings)
+	for i, replicaURL := range settings.ReplicaURLs {
+		pool, err := dialect.OpenReplica(replicaURL, maxConnections, settings)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("replica %d in database.replica_urls %w", i+1, err), r.close())
 		}
@@ -125,17 +135,17 @@ func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err erro
 		r.all = append(r.all, &replica{
 			name:        fmt.Sprintf("replica %d", i+1),
 			pool:        pool,
-			slots:       make(chan struct{}, replicaConnections(s)-1),
+			slots:       make(chan struct{}, maxConnections-measuringConnections),
 			currentAsOf: time.Now(),
 			err:         errNotConnected,
 		})
 	}
 
-	r.register(o.Metrics)
+	r.addMetrics(deps.Metrics)
 
 	ctx, stop := context.WithCancel(context.Background())
-
 	r.stop = stop
+
 	for _, rep := range r.all {
 		r.done.Go(func() { r.observe(ctx, rep) })
 	}
@@ -143,8 +153,8 @@ func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err erro
 	return r, nil
 }
 
-// register adds the metrics of replicas to the registry.
-func (r *replicas) register(m metrics.Registry) {
+// addMetrics adds the metrics of replicas to the registry, if there is one.
+func (r *replicas) addMetrics(m metrics.Registry) {
 	if m == nil {
 		return
 	}
@@ -178,13 +188,13 @@ func (r *replicas) register(m metrics.Registry) {
 	m.Counter("locum_database_replica_fallbacks_total", "Statements for replicas that the primary has answered.", fallbacks)
 }
 
-// close stops the measurements and closes the connections.
+// close stops the measurements and closes the connections. Without replicas, r is nil.
 func (r *replicas) close() (err error) {
 	if r == nil {
 		return nil
 	}
 
-	if r.stop != nil {
+	if hasStarted := r.stop != nil; hasStarted {
 		r.stop()
 		r.done.Wait()
 	}
@@ -196,15 +206,15 @@ func (r *replicas) close() (err error) {
 	return errors.Join(err, r.primary.Close())
 }
 
-// observe measures the replica until ctx is done.
+// observe measures the state of the replica at intervals until ctx is done.
 func (r *replicas) observe(ctx context.Context, rep *replica) {
 	defer rep.markUnavailable(context.Canceled)
 
-	var log logState
+	var positions observedPositions
 	for ctx.Err() == nil {
 		interval := observeInterval
 
-		err := r.measure(ctx, rep, &log)
+		err := r.measure(ctx, rep, &positions)
 		if err != nil && ctx.Err() == nil {
 			wasUnavailable := rep.isUnavailable()
 			rep.markUnavailable(err)
@@ -220,36 +230,48 @@ func (r *replicas) observe(ctx context.Context, rep *replica) {
 	}
 }
 
-// logState is what measurements of a replica have read so far.
-type logState struct {
-	commits  []commit    // of the primary, in ascending order
-	replayed LogPosition // of the replica, at the latest measurement
+// observedPositions are the log positions that the measurements of a replica have read so far.
+type observedPositions struct {
+	// primary are the positions of the primary, in ascending order. They begin with the last one
+	// that the replica had applied at the latest measurement.
+	primary []primaryPosition
+	// replayed is the position up to which the replica had applied the log at the latest
+	// measurement.
+	replayed LogPosition
 }
 
-// measure compares the log position of the replica with the positions of the primary. Without
-// an answer of the primary, measure uses the commits of earlier measurements.
-func (r *replicas) measure(ctx context.Context, rep *replica, log *logState) error {
-	latest, primaryErr := r.readCommitted(ctx)
+// primaryPosition is a log position of the primary. It is the end of the log at some time after
+// readAt, so that everything that was committed before readAt is before the position.
+type primaryPosition struct {
+	readAt   time.Time
+	position LogPosition
+}
+
+// measure reads the positions of the primary and of the replica, and stores the state of the replica
+// that follows from them. If the primary does not respond, measure compares the position of the replica
+// with earlier positions of the primary.
+func (r *replicas) measure(ctx context.Context, rep *replica, positions *observedPositions) error {
+	latest, primaryErr := r.readPrimary(ctx)
 	if primaryErr == nil {
-		log.commits = append(log.commits, latest)
+		positions.primary = append(positions.primary, latest)
 	}
 
-	previous := log.replayed
+	previous := positions.replayed
 	replayed, err := r.readReplayed(ctx, rep)
-	log.replayed = replayed
+	positions.replayed = replayed
 
 	if err != nil {
 		return err
 	}
 
-	// The previous position of the replica was read before that of the primary, so that it must not
-	// be higher.
+	// The replica had reached its previous position before the primary was asked for the latest
+	// one. The latest one must therefore not be lower.
 	isSameDatabase := latest.position.Database == previous.Database
 	if primaryErr == nil && isSameDatabase && latest.position.Offset < previous.Offset {
 		return errDiverged
 	}
 
-	log.commits, err = rep.addMeasurement(replayed, log.commits)
+	positions.primary, err = rep.addMeasurement(replayed, positions.primary)
 
 	return err
 }
@@ -258,22 +280,15 @@ func (r *replicas) measure(ctx context.Context, rep *replica, log *logState) err
 // written. Such a replica follows a former primary.
 var errDiverged = errors.New("it is ahead of the primary")
 
-// commit is a log position of the primary. readAt is a time just before it was read.
-type commit struct {
-	readAt   time.Time
-	position LogPosition
-}
-
-// readCommitted reads the position of the primary. Its time is taken before, so that the
-// position contains everything that was committed until then.
-func (r *replicas) readCommitted(ctx context.Context) (commit, error) {
+// readPrimary reads the present log position of the primary.
+func (r *replicas) readPrimary(ctx context.Context) (primaryPosition, error) {
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
 
-	readAt := time.Now()
+	readAt := time.Now() // before the position is read
 	position, err := r.dialect.CommittedPosition(ctx, r.primary)
 
-	return commit{readAt: readAt, position: position}, err
+	return primaryPosition{readAt: readAt, position: position}, err
 }
 
 // readReplayed reads the position up to which the replica has applied the log.
@@ -283,17 +298,20 @@ func (r *replicas) readReplayed(ctx context.Context, rep *replica) (LogPosition,
 	return r.dialect.ReplayedPosition(ctx, rep.pool)
 }
 
-// addMeasurement stores how far the replica has applied the log. commits are positions of the
-// primary in ascending order. addMeasurement returns those that later measurements need.
-func (rep *replica) addMeasurement(replayed LogPosition, commits []commit) ([]commit, error) {
-	contained := -1 // the index of the last commit that the replica contains
-	for i, c := range commits {
-		if c.position.Database != replayed.Database {
-			return commits[len(commits)-1:], errors.New("it is not a replica of the primary")
+// addMeasurement stores that the replica responds, and from which time on it may lack commits. replayed is
+// the position up to which it has applied the log. primary are positions of the primary in ascending
+// order. addMeasurement returns those of them that later measurements need.
+func (rep *replica) addMeasurement(replayed LogPosition, primary []primaryPosition) (kept []primaryPosition, err error) {
+	const none = -1
+	lastApplied := none // the index of the last position that the replica has reached
+
+	for i, p := range primary {
+		if p.position.Database != replayed.Database {
+			return primary[len(primary)-1:], errors.New("it is not a replica of the primary")
 		}
 
-		if c.position.Offset <= replayed.Offset {
-			contained = i
+		if p.position.Offset <= replayed.Offset {
+			lastApplied = i
 		}
 	}
 
@@ -305,20 +323,20 @@ func (rep *replica) addMeasurement(replayed LogPosition, commits []commit) ([]co
 	}
 
 	rep.err = nil
+	rep.isVerified = lastApplied != none
 
-	rep.isVerified = contained >= 0
 	if rep.isVerified {
-		rep.currentAsOf = commits[contained].readAt
-		commits = commits[contained:]
+		rep.currentAsOf = primary[lastApplied].readAt
+		primary = primary[lastApplied:]
 	}
 
-	// Keep the commit that the replica contains, and the latest ones after it.
-	const maxCommits = int(time.Minute / observeInterval)
-	if n := len(commits); n > maxCommits {
-		commits = append(commits[:1], commits[n-maxCommits+1:]...)
+	// Of a replica that lags much, keep the first position and the latest ones.
+	const maxPositions = int(time.Minute / observeInterval)
+	if tooMany := len(primary) - maxPositions; tooMany > 0 {
+		primary = append(primary[:1], primary[1+tooMany:]...)
 	}
 
-	return commits, nil
+	return primary, nil
 }
 
 // isUnavailable reports whether the latest measurement of the replica has failed. It returns
@@ -343,14 +361,14 @@ func (rep *replica) markUnavailable(err error) {
 	rep.err = err
 }
 
-// lag returns the time for which the replica has not been known to contain all commits.
+// lag returns the age of the state that the replica is known to contain.
 func (rep *replica) lag() time.Duration {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
 	return time.Since(rep.currentAsOf)
 }
 
-// problem returns why the replica is not used, or nil.
+// problem returns why the replica is not used, or nil if it is.
 func (rep *replica) problem() error {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
@@ -367,7 +385,7 @@ func (rep *replica) problem() error {
 	return nil
 }
 
-// problems returns why replicas are not used.
+// problems returns why some of the replicas are not used, or nil if all are.
 func (r *replicas) problems(context.Context) error {
 	errs := make([]error, len(r.all))
 	for i, rep := range r.all {
@@ -381,8 +399,8 @@ func (r *replicas) problems(context.Context) error {
 var errNoReplica = errors.New("the replica is not used")
 
 // execute calls fn with a context that ends when the replica becomes unavailable. It returns
-// errNoReplica if the replica lags too much, if it may lack commits from before asOf, or if all its
-// connections are in use.
+// errNoReplica without calling fn if the replica lags too much, if it may lack commits from before
+// asOf, or if all its connections are in use.
 func (rep *replica) execute(ctx context.Context, asOf time.Time, fn func(context.Context) error) error {
 	rep.mu.Lock()
 	available := rep.available
@@ -394,6 +412,7 @@ func (rep *replica) execute(ctx context.Context, asOf time.Time, fn func(context
 		return errNoReplica
 	}
 
+	// Do not wait for a slot: the primary can answer at once.
 	select {
 	case rep.slots <- struct{}{}:
 		defer func() { <-rep.slots }()
@@ -401,34 +420,38 @@ func (rep *replica) execute(ctx context.Context, asOf time.Time, fn func(context
 		return errNoReplica
 	}
 
+	// Cancel the statement when the replica becomes unavailable.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(available, cancel)()
+
+	stopWatching := context.AfterFunc(available, cancel)
+	defer stopWatching()
 
 	return fn(ctx)
 }
 
-// onReplica calls fn with a replica if ctx permits outdated reads, and reports whether fn has
-// succeeded. If not, the caller has to use the primary, because any error of a replica may be
+// onReplica calls fn with the pool of a replica if ctx permits outdated reads, and reports whether fn
+// has succeeded. If not, the caller has to use the primary, because any error of a replica may be
 // due to its lag or shutdown.
 func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *sql.DB) error) bool {
 	asOf, mayBeStale := tx.AsOf(ctx)
-
 	isInTransaction := ctx.Value(innermostKey{}) != nil
+
 	if !mayBeStale || db.replicas == nil || isInTransaction {
 		return false
 	}
 
-	// Lists of listings come from the search index, which contains these changes. A replica
-	// that lacks them could not find the listings.
+	// The search index of this process contains all changes of listings that the process knows
+	// of. A replica must contain them too: otherwise it could lack listings that a search has
+	// found.
 	if changed := db.listingsChangedAt.Load(); changed != nil && changed.After(asOf) {
 		asOf = *changed
 	}
 
 	// Begin with a random replica, and try the next one only if this one is behind or busy.
 	r := db.replicas
-
 	first := rand.IntN(len(r.all)) //nolint:gosec // balancing needs no secrecy
+
 	for i := range r.all {
 		rep := r.all[(first+i)%len(r.all)]
 
@@ -448,8 +471,8 @@ func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *
 	return false
 }
 
-// useReplicas lets replicas execute queries of GORM's builder outside of transactions, as far
-// as onReplica permits.
+// useReplicas replaces GORM's callback for queries, so that replicas execute queries outside of
+// transactions as far as onReplica permits.
 func (db *DB) useReplicas() error {
 	if db.replicas == nil {
 		return nil
@@ -472,24 +495,27 @@ func (db *DB) useReplicas() error {
 // queryReplica executes a query with a replica and reports whether it has succeeded. If not, it resets
 // the query, so that the primary can execute it.
 func (db *DB) queryReplica(q *gorm.DB) bool {
-	primary, outer := q.Statement.ConnPool, q.Statement.Context
-	answered := db.onReplica(outer, func(ctx context.Context, pool *sql.DB) error {
-		q.Statement.ConnPool, q.Statement.Context = retryPool{pool}, ctx
+	statement := q.Statement
+	primaryPool, outerCtx := statement.ConnPool, statement.Context
+
+	hasSucceeded := db.onReplica(outerCtx, func(ctx context.Context, pool *sql.DB) error {
+		statement.ConnPool, statement.Context = retryPool{pool}, ctx
 		callbacks.Query(q)
+
 		return q.Error
 	})
 
-	q.Statement.ConnPool, q.Statement.Context = primary, outer
+	statement.ConnPool, statement.Context = primaryPool, outerCtx
 
-	if !answered {
+	if !hasSucceeded {
 		q.Error, q.RowsAffected = nil, 0
 	}
 
-	return answered
+	return hasSucceeded
 }
 
-// noteListingsChanged records that this process knows of committed changes of listings.
-// Replicas that may lack these changes are not used.
+// noteListingsChanged records that this process now knows of committed changes of listings. onReplica
+// does not use replicas that may lack these changes.
 func (db *DB) noteListingsChanged() {
 	now := time.Now()
 	db.listingsChangedAt.Store(&now)

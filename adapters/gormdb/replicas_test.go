@@ -77,8 +77,11 @@ func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 
 		allowingNoStaleness := tx.AllowStale(t.Context(), 0)
 		allowingOneSecond := tx.AllowStale(t.Context(), time.Second)
+
 		require.False(t, usesReplica(allowingNoStaleness, t, db))
 		require.False(t, usesReplica(allowingOneSecond, t, db))
+
+		// After replaying the change, the replica is used, even for a read that must contain it.
 		kit.Exec(t, replica.URL, "SELECT pg_wal_replay_resume()")
 		require.Eventually(t, func() bool {
 			return usesReplica(allowingNoStaleness, t, db)
@@ -120,6 +123,7 @@ func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 
 		waitForReplica(t)
 		require.Equal(t, fromPrimary, streamColumn(stale, t, db, failsInRow500, 1000))
+
 		waitForReplica(t)
 		require.Equal(t, fromPrimary, selectColumn(stale, t, db, failsInRow500, 1000))
 	})
@@ -171,7 +175,7 @@ func selectColumn(ctx context.Context, t *testing.T, db *DB, expression string, 
 	return values
 }
 
-// streamColumn is selectColumn with a stream instead of GORM's builder.
+// streamColumn returns the same values as selectColumn, but reads them from a stream.
 func streamColumn(ctx context.Context, t *testing.T, db *DB, expression string, rows int) []int {
 	t.Helper()
 	var values []int
@@ -191,9 +195,9 @@ func streamColumn(ctx context.Context, t *testing.T, db *DB, expression string, 
 	return values
 }
 
-// TestReplica_ReplayedLessThanBefore_IsUsedAfterCatchingUp checks that a replica whose replayed
-// position went back, because it was restored or replaced, is not used until it contains the
-// commits that earlier reads have seen.
+// TestReplica_ReplayedLessThanBefore_IsUsedAfterCatchingUp checks that a replica whose position in the
+// log went back, because it was restored or replaced, is not used until it contains the commits that
+// earlier reads have seen.
 func TestReplica_ReplayedLessThanBefore_IsUsedAfterCatchingUp(t *testing.T) {
 	t.Parallel()
 
@@ -208,57 +212,61 @@ func TestReplica_ReplayedLessThanBefore_IsUsedAfterCatchingUp(t *testing.T) {
 			isUsed := func(asOf time.Time) bool {
 				return rep.execute(t.Context(), asOf, func(context.Context) error { return nil }) == nil
 			}
-			latestCommit := time.Now()
-			commits := []commit{
-				{readAt: latestCommit.Add(-time.Millisecond), position: LogPosition{Offset: 10}},
-				{readAt: latestCommit, position: LogPosition{Offset: 20}},
+
+			// Two positions of the primary, which measurements have read one after the other.
+			latestReadAt := time.Now()
+			primary := []primaryPosition{
+				{readAt: latestReadAt.Add(-time.Millisecond), position: LogPosition{Offset: 10}},
+				{readAt: latestReadAt, position: LogPosition{Offset: 20}},
 			}
-			replayUpTo := func(offset int64) {
+			measureReplayed := func(offset int64) {
 				var err error
-				commits, err = rep.addMeasurement(LogPosition{Offset: offset}, commits)
+				primary, err = rep.addMeasurement(LogPosition{Offset: offset}, primary)
 				require.NoError(t, err)
 			}
 
-			beforeAllCommits := latestCommit.Add(-time.Second)
-			require.False(t, isUsed(beforeAllCommits), "nothing is measured yet")
-			replayUpTo(20)
-			require.True(t, isUsed(latestCommit))
+			longAgo := latestReadAt.Add(-time.Second)
+			require.False(t, isUsed(longAgo), "nothing is measured yet")
+			measureReplayed(20)
+			require.True(t, isUsed(latestReadAt))
 
+			// The replica has applied less of the log than before, and then as much again.
 			disconnect(rep)
-			replayUpTo(15)
-			require.False(t, isUsed(beforeAllCommits))
+			measureReplayed(15)
+			require.False(t, isUsed(longAgo))
 			require.ErrorContains(t, rep.problem(), "lags")
-			replayUpTo(20)
-			require.True(t, isUsed(latestCommit))
+			measureReplayed(20)
+			require.True(t, isUsed(latestReadAt))
 			require.NoError(t, rep.problem())
 		})
 	}
 }
 
-// TestReplica_LagsForLong_RemembersFewCommits checks that the list of commits that the replica
-// has not replayed is bounded, and that the last one that it contains is kept.
-func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
+// TestReplica_LagsForLong_RemembersFewPositions checks that the number of positions of the primary
+// that are remembered for a lagging replica is bounded, and that the last one that the replica has
+// reached is kept.
+func TestReplica_LagsForLong_RemembersFewPositions(t *testing.T) {
 	t.Parallel()
 	const (
-		addedCommits = 2000
-		maxCommits   = 600 // of one minute, with ten measurements per second
+		measurements = 2000
+		maxPositions = 600 // of one minute, with ten measurements per second
 	)
 	rep := &replica{}
 	start := time.Now()
-	replayed := LogPosition{Offset: 10}
+	replayed := LogPosition{Offset: 10} // the replica applies nothing
 
-	commits := []commit{{readAt: start, position: replayed}}
-	for i := range addedCommits {
-		commits = append(commits, commit{
+	primary := []primaryPosition{{readAt: start, position: replayed}}
+	for i := range measurements {
+		primary = append(primary, primaryPosition{
 			readAt:   start.Add(time.Duration(i) * time.Millisecond),
 			position: LogPosition{Offset: replayed.Offset + 1 + int64(i)},
 		})
 		var err error
-		commits, err = rep.addMeasurement(replayed, commits)
+		primary, err = rep.addMeasurement(replayed, primary)
 		require.NoError(t, err)
 	}
 
-	require.LessOrEqual(t, len(commits), maxCommits)
+	require.LessOrEqual(t, len(primary), maxPositions)
 	require.Equal(t, start, rep.currentAsOf)
 }
 

@@ -32,9 +32,9 @@ type SQLite struct{ defaults }
 // Name implements Dialect.
 func (SQLite) Name() string { return "sqlite" }
 
-// Open implements Dialect. SQLite has one writer at a time: the pool of the writer has one
-// connection, for which writers queue, and the other connections are read-only. Writers on
-// several connections would poll for the lock and fail after 5 s.
+// Open implements Dialect. SQLite has one writer at a time. The pool of the writer therefore has
+// one connection, for which writers queue, and the other connections are read-only. Writers on
+// several connections would poll for the lock of the database and fail after 5 s.
 func (SQLite) Open(address string, _ adapters.DatabaseSettings) (Pools, error) {
 	path := sqlitePath(address)
 	if path == "" {
@@ -71,16 +71,17 @@ func (SQLite) Embedded() bool { return true }
 // Migrations implements Dialect.
 func (SQLite) Migrations() goose.Dialect { return goose.DialectSQLite3 }
 
-// MigrationLock implements Dialect.
+// MigrationLock implements Dialect. SQLite has no lock that spans several migrations.
 func (SQLite) MigrationLock() (lock.SessionLocker, error) { return nil, nil } //nolint:nilnil // the interface says so
 
-// Retry implements Dialect.
+// Retry implements Dialect. With one writer at a time, transactions do not conflict.
 func (SQLite) Retry(error) bool { return false }
 
 // Unavailable implements Dialect.
 func (SQLite) Unavailable(err error) Reason {
 	code, _ := errors.AsType[sqlite3.ErrorCode](err)
 
+	// Any other code, and 0 for an error of another type, yields the empty reason.
 	return map[sqlite3.ErrorCode]Reason{
 		sqlite3.BUSY:      Busy,
 		sqlite3.LOCKED:    Busy,
@@ -101,9 +102,9 @@ func (SQLite) In(column string, ids []string) clause.Expr {
 type idJSON []string
 
 // Value implements driver.Valuer.
-func (a idJSON) Value() (driver.Value, error) {
-	list, err := json.Marshal([]string(a))
-	return string(list), err
+func (ids idJSON) Value() (driver.Value, error) {
+	array, err := json.Marshal([]string(ids))
+	return string(array), err
 }
 
 // Locks implements Dialect.
@@ -112,14 +113,15 @@ func (SQLite) Locks() bool { return false }
 // AdvisoryLock implements Dialect.
 func (SQLite) AdvisoryLock() string { return "" }
 
-// Cluster implements SnapshotReader.
+// Cluster implements SnapshotReader. SQLite has no server that could be identified.
 func (SQLite) Cluster() string { return "" }
 
 // Snapshot implements SnapshotReader. SQLite runs one write transaction at a time, so that no
-// running transaction has a lower number.
+// other transaction can be running before the next one.
 func (d SQLite) Snapshot() string { return d.OldestRunning() }
 
-// OldestRunning implements SnapshotReader.
+// OldestRunning implements SnapshotReader. SQLite does not number transactions. Instead, each row
+// of listing_changes has a number of its own, and sqlite_sequence contains the last one.
 func (SQLite) OldestRunning() string {
 	return "(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'listing_changes')"
 }
@@ -139,7 +141,7 @@ var typeName = regexp.MustCompile(`\b(UUID|TIMESTAMPTZ|JSONB|BIGINT|DOUBLE PRECI
 
 // Migration implements Dialect.
 func (SQLite) Migration(sql []byte) []byte {
-	return typeName.ReplaceAllFunc(sql, func(t []byte) []byte { return []byte(sqliteTypes[string(t)]) })
+	return typeName.ReplaceAllFunc(sql, func(name []byte) []byte { return []byte(sqliteTypes[string(name)]) })
 }
 
 // sqliteTime is the format of stored timestamps. They always have six decimals and the time
@@ -149,21 +151,10 @@ const sqliteTime = "2006-01-02T15:04:05.000000Z07:00"
 // sqliteTimes is the option of the driver for sqliteTime.
 var sqliteTimes = "&_timefmt=" + url.QueryEscape(sqliteTime)
 
-// openSQLite opens a pool. It creates the file if it does not exist.
-func openSQLite(path, moreOptions string, connections int) (*sql.DB, error) {
-	if dir := filepath.Dir(path); dir != "." {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("the database's folder: %w", err)
-		}
-	}
-
-	// Only this user may read the database.
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("the database's file: %w", err)
-	}
-
-	if err := file.Close(); err != nil {
+// openSQLite opens a pool. It creates the file, and its folder, if they do not exist. moreOptions
+// are further options for the driver, each of the form &NAME=VALUE.
+func openSQLite(path, moreOptions string, maxConnections int) (*sql.DB, error) {
+	if err := createDatabaseFile(path); err != nil {
 		return nil, err
 	}
 
@@ -172,27 +163,48 @@ func openSQLite(path, moreOptions string, connections int) (*sql.DB, error) {
 	}
 
 	// Immediate transactions wait for the lock at BEGIN. Deferred transactions fail if two
-	// of them begin to write (190 of 200 with 20 concurrent writers).
+	// of them begin to write (190 of 200 with 20 concurrent writers). The timeout is in
+	// milliseconds, and the negative size of the cache in KiB.
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_txlock=immediate&modeof=" + escapeQuery(path) +
 		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + moreOptions
 
+	// Each new connection may create the write-ahead log.
 	pool, err := sqlitedriver.Open(dsn, func(*sqlite3.Conn) error { return copyPermissions(path) })
 	if err != nil {
 		return nil, err
 	}
 
-	pool.SetMaxOpenConns(connections)
-	pool.SetMaxIdleConns(connections)
+	pool.SetMaxOpenConns(maxConnections)
+	pool.SetMaxIdleConns(maxConnections)
 
 	return pool, nil
 }
 
-// copyPermissions sets the permissions of the write-ahead log and of its index to those of the
-// database, because they contain pages of the database. The driver does so for a new log
-// (option modeof), but neither for its index nor for existing files. copyPermissions does not
-// open existing files: on some systems, closing one would release the locks of the driver.
+// createDatabaseFile creates the file and its folder if they do not exist. Only this user may read
+// them.
+func createDatabaseFile(path string) error {
+	if dir := filepath.Dir(path); dir != "." {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("the database's folder: %w", err)
+		}
+	}
+
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("the database's file: %w", err)
+	}
+
+	return file.Close()
+}
+
+// copyPermissions sets the permissions of the write-ahead log (-wal) and of its index (-shm) to those
+// of the database, because they contain pages of the database. The driver does so for a new log
+// (option modeof), but neither for its index nor for existing files.
+//
+// copyPermissions does not open existing files: on some systems, closing one would release the locks
+// of the driver.
 func copyPermissions(path string) error {
 	database, err := os.Stat(path)
 	if err != nil {
@@ -200,16 +212,19 @@ func copyPermissions(path string) error {
 	}
 
 	mode := database.Mode().Perm()
-	if index, err := os.OpenFile(path+"-shm", os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err == nil {
-		_ = index.Close()
+	log, index := path+"-wal", path+"-shm"
+
+	// Create the index before the driver does, unless it exists.
+	if file, err := os.OpenFile(index, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err == nil {
+		_ = file.Close()
 	}
 
-	for _, file := range []string{path + "-wal", path + "-shm"} {
+	for _, file := range []string{log, index} {
 		err := setPermissions(file, mode)
 		isAbsent := errors.Is(err, fs.ErrNotExist)
+		belongsToOtherUser := errors.Is(err, fs.ErrPermission)
 
-		isForeign := errors.Is(err, fs.ErrPermission) // the file belongs to another user
-		if err != nil && !isAbsent && !isForeign {
+		if err != nil && !isAbsent && !belongsToOtherUser {
 			return fmt.Errorf("a file beside the database's: %w", err)
 		}
 	}
@@ -239,9 +254,11 @@ const claimTimeout = 30 * time.Second
 
 // Claim implements SingleProcess.
 //
-// It locks a separate file and not the database itself, so that operators can run commands on
-// the database. The operating system releases the lock when the process ends.
+// It locks the file PATH-serve and not the database itself, so that operators can run commands on
+// the database meanwhile. This file is a SQLite database too: the lock is an exclusive transaction in
+// it. The operating system releases the lock when the process ends.
 func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err error) {
+	// Different links to a database must lead to the same lock.
 	path := sqlitePath(db.url)
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -249,7 +266,7 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 
 	path += "-serve"
 
-	// An existing file is not opened: see copyPermissions.
+	// An existing file is not opened: closing it would release the lock on some systems.
 	if file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err == nil {
 		_ = file.Close()
 	}
@@ -261,7 +278,7 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
 
-	locked, err := db.lockExclusively(ctx, pool)
+	lockHolder, err := db.lockExclusively(ctx, pool)
 	if err != nil {
 		err = errors.Join(err, pool.Close())
 		if errors.Is(err, sqlite3.BUSY) {
@@ -272,10 +289,11 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
 
-	return func() error { return errors.Join(locked.Close(), pool.Close()) }, nil
+	return func() error { return errors.Join(lockHolder.Close(), pool.Close()) }, nil
 }
 
-// lockExclusively returns a connection that holds the lock.
+// lockExclusively returns a connection of the pool that holds the exclusive lock of its database.
+// Closing the connection releases the lock.
 func (db *DB) lockExclusively(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
@@ -290,7 +308,7 @@ func (db *DB) lockExclusively(ctx context.Context, pool *sql.DB) (*sql.Conn, err
 }
 
 // beginExclusively begins a transaction that excludes other processes. If another process holds
-// the lock, beginExclusively waits up to claimTimeout.
+// the lock, beginExclusively logs this and waits up to claimTimeout.
 func (db *DB) beginExclusively(ctx context.Context, conn *sql.Conn) error {
 	const begin = "BEGIN EXCLUSIVE"
 

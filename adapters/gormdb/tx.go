@@ -64,7 +64,7 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 			return nil
 		}
 
-		if !db.retry(err) {
+		if !db.shouldRetry(err) {
 			return err
 		}
 
