@@ -18,16 +18,17 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// feed implements listings.Feed: it lists the listings that have changed since a position.
+// feed implements listings.Feed, from which search indexes read the listings that have changed since a
+// position.
 //
-// Every transaction that writes listings also writes their ids to listing_changes, with a number
-// (xid) by which readers continue. On Postgres, this is the id of the transaction. Transactions do not
-// commit in the order of their ids. A reader that continued after the highest id that it has seen would
-// therefore miss transactions that commit late. A position is instead like a snapshot of Postgres: it
-// also contains the transactions that were running when the position was read, at most one per
-// connection.
+// Every transaction that writes listings also writes their ids to the table listing_changes, with a
+// number called xid. On Postgres, this is the id of the transaction. Transactions do not commit in the
+// order of their ids: a reader that continued after the highest id that it has seen would miss
+// transactions that commit late. A position is therefore like a snapshot of Postgres. It also contains
+// the transactions that were running when the position was read, at most one per connection.
 //
-// In databases without a SnapshotReader, a counter numbers the changes in the order of the commits.
+// SQLite and MariaDB number the changes in the order of the commits. "Transaction" then means one
+// change.
 type feed struct{ *DB }
 
 // feedPosition is a listings.FeedPosition. Its zero value precedes all changes.
@@ -35,26 +36,29 @@ type feedPosition struct {
 	// Store identifies the database and its epoch. A new epoch begins when listings were
 	// written without listing_changes; then all indexes are built anew.
 	Store string `json:"store"`
-	// Next is the first transaction that may not have been returned.
+	// Next is the first transaction of which the reader has seen nothing. The reader has been
+	// given the changes of all transactions before it, except Running.
 	Next int64 `json:"next"`
-	// Running are the transactions before Next that have not been returned.
+	// Running are the transactions before Next that had not been committed yet.
 	Running []int64 `json:"running,omitempty"`
 }
 
-// oldest returns the first transaction that may not have been returned.
+// oldest returns the first transaction whose changes the reader has not been given.
 func (p feedPosition) oldest() int64 { return slices.Min(append([]int64{p.Next}, p.Running...)) }
 
 // afterTransaction returns the position of a reader that continued from p and has been given all
-// changes up to the transaction last. now is the snapshot in which the changes were read: transactions
-// up to last that were running then are still to be returned.
+// changes up to the transaction last that were visible in the snapshot now.
 func (p feedPosition) afterTransaction(last int64, now feedPosition) feedPosition {
 	after := feedPosition{Store: p.Store, Next: max(p.Next, last+1)}
+
+	// Of those that the reader still lacked, it has not been given the ones after last.
 	for _, xid := range p.Running {
 		if xid > last {
 			after.Running = append(after.Running, xid)
 		}
 	}
 
+	// Those that are still running were not visible.
 	for _, xid := range now.Running {
 		if xid <= last {
 			after.Running = append(after.Running, xid)
@@ -71,7 +75,7 @@ type listingChangeRow struct {
 	ChangedAt time.Time
 }
 
-// recordListings stores that the transaction has changed listings.
+// recordListings stores that the transaction has changed the listings with the ids.
 func (db *DB) recordListings(ctx context.Context, ids []string) error {
 	db.markListingsWritten(ctx)
 
@@ -80,9 +84,11 @@ func (db *DB) recordListings(ctx context.Context, ids []string) error {
 	}
 
 	now := db.clock.Now()
-
 	rows := list.Map(ids, func(id string) listingChangeRow { return listingChangeRow{ListingID: id, ChangedAt: now} })
-	if _, ok := db.dialect.(SnapshotReader); ok { // the database numbers the rows
+
+	// The column xid has the number of the transaction as its default value. A transaction that
+	// changes a listing twice needs one row.
+	if _, numbersTransactions := db.dialect.(SnapshotReader); numbersTransactions {
 		return wrap(db.unprepared(ctx).Clauses(ignoreOnConflict(nil)).Omit("xid").Create(&rows).Error)
 	}
 
@@ -113,16 +119,18 @@ func (db *DB) recordListings(ctx context.Context, ids []string) error {
 func (db *DB) newEpoch(ctx context.Context, tx *sql.Tx) error {
 	q := db.writer.Session(&gorm.Session{NewDB: true, Context: ctx})
 	q.Statement.ConnPool = tx
+
 	return feed{db}.setEpoch(q)
 }
 
-// setEpoch begins a new epoch.
+// setEpoch begins a new epoch. The table listing_feed has one row, and GORM refuses an update without a
+// condition.
 func (d feed) setEpoch(q *gorm.DB) error {
 	return wrap(q.Table("listing_feed").Where("1 = 1").Update("epoch", d.newID()).Error)
 }
 
 // beginEpoch replaces the initial epoch, which is the same in all new databases, by a unique
-// one.
+// one. It does nothing if this has been done.
 func (d feed) beginEpoch(ctx context.Context) error {
 	const initialEpoch = "00000000-0000-0000-0000-000000000000"
 	initial := d.conn(ctx).Table("listing_feed").Where("epoch = ?", initialEpoch)
@@ -130,10 +138,10 @@ func (d feed) beginEpoch(ctx context.Context) error {
 	return wrap(initial.Update("epoch", d.newID()).Error)
 }
 
-// nextChange is the expression for the number of the next change.
+// nextChange is the SQL expression for the number of the next change, if a counter numbers the changes.
 const nextChange = "(SELECT last_xid + 1 FROM listing_feed)"
 
-// commitOrder implements SnapshotReader for databases that do not. It uses the counter of
+// commitOrder implements SnapshotReader for databases whose dialect does not. It uses the counter of
 // listing_feed, whose numbers have the order of the commits.
 type commitOrder struct{}
 
@@ -166,32 +174,34 @@ func (d feed) storeID() string {
 }
 
 // parseSnapshot returns the position of a reader that has been given everything that is visible
-// in the snapshot. See SnapshotReader for its format, xmin:xmax:running or xmin alone.
-func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
-	next, rest, hasRunning := strings.Cut(snapshot, ":")
+// in the snapshot. The snapshot has the form xmin:xmax:running, in which running lists the transactions
+// before xmax that are not visible, or the form xmin if all transactions before it are visible.
+func parseSnapshot(store, snapshot string) (position feedPosition, err error) {
+	xmin, rest, isLongForm := strings.Cut(snapshot, ":")
 
-	var running string
-	if hasRunning {
+	next, running := xmin, ""
+	if isLongForm {
 		next, running, _ = strings.Cut(rest, ":")
 	}
 
-	p.Store = store
+	position.Store = store
+	position.Next, err = strconv.ParseInt(next, 10, 64)
 
-	p.Next, err = strconv.ParseInt(next, 10, 64)
-	for _, text := range strings.FieldsFunc(running, func(r rune) bool { return r == ',' }) {
+	isComma := func(r rune) bool { return r == ',' }
+	for _, text := range strings.FieldsFunc(running, isComma) { // none for an empty text
 		xid, parseErr := strconv.ParseInt(text, 10, 64)
 		err = cmp.Or(err, parseErr)
-		p.Running = append(p.Running, xid)
+		position.Running = append(position.Running, xid)
 	}
 
-	return p, err
+	return position, err
 }
 
 // openBatchSize is the number of rows that one statement of the feed reads or writes.
 const openBatchSize = 1_000
 
-// ReadOpen implements listings.Feed. It reads the position first, so that changes during the reading
-// are also returned after the position.
+// ReadOpen implements listings.Feed. It reads the position first: ListSince then returns listings that
+// change while ReadOpen reads.
 func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
 	var store, snapshot string
 
@@ -224,7 +234,7 @@ func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (l
 			}
 		}
 
-		if len(rows) < openBatchSize {
+		if isLastBatch := len(rows) < openBatchSize; isLastBatch {
 			return position.encode(), nil
 		}
 
@@ -255,28 +265,30 @@ func (p feedPosition) encode() listings.FeedPosition {
 	return listings.FeedPosition(text)
 }
 
-// ListSince implements listings.Feed.
+// ListSince implements listings.Feed. It reads about n changes after the position, and then the listings
+// that have changed, in their present state.
 func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n int) (listings.FeedBatch, error) {
 	var from feedPosition
 	if err := json.Unmarshal([]byte(position), &from); err != nil {
 		return listings.FeedBatch{}, listings.ErrFeedPosition
 	}
 
-	changes, next, more, err := d.changesSince(ctx, from, n)
+	changes, next, hasMore, err := d.changesSince(ctx, from, n)
 	if err != nil {
 		return listings.FeedBatch{}, err
 	}
 
+	// The search index of this process will contain the changes, so that replicas must contain them
+	// too.
 	if len(changes) > 0 {
 		d.noteListingsChanged()
 	}
 
 	ids := list.Map(changes, func(c listingChangeRow) string { return c.ListingID })
 	slices.Sort(ids)
+	ids = slices.Compact(ids) // without duplicates
 
-	ids = slices.Compact(ids)
-
-	batch := listings.FeedBatch{Position: next.encode(), More: more}
+	batch := listings.FeedBatch{Position: next.encode(), More: hasMore}
 	for chunk := range slices.Chunk(ids, openBatchSize) {
 		var rows []fullListingRow
 		if err := whereIn(d.unprepared(ctx), "id", chunk).Find(&rows).Error; err != nil {
@@ -296,13 +308,13 @@ func missingIDs(ids []string, found []fullListingRow) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return exists[id] })
 }
 
-// changesSince returns the changes of complete transactions, and the position after them. It
-// returns at most n changes, or all changes of the first transaction if it has more.
+// changesSince returns changes after the position from, the position next after them, and whether there
+// may be more. It returns at most n changes, but always all changes of a transaction.
 func (d feed) changesSince(
 	ctx context.Context,
 	from feedPosition,
 	n int,
-) (changes []listingChangeRow, next feedPosition, more bool, err error) {
+) (changes []listingChangeRow, next feedPosition, hasMore bool, err error) {
 	state, changes, err := d.readChanges(ctx, from, n)
 	if err != nil {
 		return nil, next, false, err
@@ -315,14 +327,13 @@ func (d feed) changesSince(
 
 	isOfAnotherStore := now.Store != from.Store
 	isTooOld := state.Purged >= from.oldest() // changes after the position were deleted
+	isAhead := from.Next > now.Next           // the database was restored from a backup
 
-	isAhead := from.Next > now.Next // the database was restored from a backup
 	if isOfAnotherStore || isTooOld || isAhead {
 		return nil, next, false, listings.ErrFeedPosition
 	}
 
-	more = len(changes) == n
-	if !more {
+	if isComplete := len(changes) < n; isComplete { // everything in the snapshot was read
 		return changes, now, false, nil
 	}
 
@@ -330,11 +341,13 @@ func (d feed) changesSince(
 		return nil, next, false, err
 	}
 
-	if len(changes) == 0 { // deleted since the statement above
+	if len(changes) == 0 { // deleted since readChanges has read them
 		return nil, next, false, listings.ErrFeedPosition
 	}
 
-	return changes, from.afterTransaction(changes[len(changes)-1].Xid, now), true, nil
+	last := changes[len(changes)-1].Xid
+
+	return changes, from.afterTransaction(last, now), true, nil
 }
 
 // feedState is the state of the feed, read in the same snapshot as the changes.
@@ -344,19 +357,20 @@ type feedState struct {
 	Purged   int64  // the last transaction whose changes were deleted
 }
 
-// readChanges reads at most n changes in the order of their transactions, with the state of the feed.
-// A single statement reads both from the same snapshot; its row has a NULL xid if there is no change.
+// readChanges reads at most n changes in the order of their transactions, and the state of the feed.
+// A single statement reads both, so that they are of the same snapshot. Each of its rows contains the
+// state and one change. If there is no change, it returns one row whose xid is NULL.
 func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state feedState, changes []listingChangeRow, err error) {
-	rows := "SELECT xid, listing_id FROM listing_changes WHERE xid >= ?"
+	after := "SELECT xid, listing_id FROM listing_changes WHERE xid >= ?"
 	if len(from.Running) > 0 {
 		running := list.Map(from.Running, func(xid int64) string { return strconv.FormatInt(xid, 10) })
-		rows = "SELECT xid, listing_id FROM listing_changes WHERE xid IN (" + strings.Join(running, ", ") + ") UNION ALL " + rows
+		after = "SELECT xid, listing_id FROM listing_changes WHERE xid IN (" + strings.Join(running, ", ") + ") UNION ALL " + after
 	}
 
 	query := fmt.Sprintf(`SELECT s.store, s.snapshot, s.purged, c.xid, c.listing_id
 		FROM (SELECT %s AS store, %s AS snapshot, (SELECT purged_xid FROM listing_feed) AS purged) s
 		LEFT JOIN (SELECT xid, listing_id FROM (%s) r ORDER BY xid, listing_id LIMIT ?) c ON 1 = 1
-		ORDER BY c.xid`, d.storeID(), d.snapshots().Snapshot(), rows)
+		ORDER BY c.xid`, d.storeID(), d.snapshots().Snapshot(), after)
 	err = d.streamRows(ctx, query, []any{from.Next, n}, func(rows Rows) error {
 		var xid *int64
 		var listingID *string
@@ -372,11 +386,11 @@ func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state 
 	return state, changes, err
 }
 
-// wholeTransactions removes the changes of the last transaction, which may be incomplete. If
-// there is only one transaction, it returns all changes of this transaction.
+// wholeTransactions removes the changes of the last transaction, which the limit of the statement may
+// have cut off. If there is only one transaction, it reads all changes of this transaction instead.
 func (d feed) wholeTransactions(ctx context.Context, changes []listingChangeRow) ([]listingChangeRow, error) {
-	last := changes[len(changes)-1].Xid
-	if first := changes[0].Xid; first != last {
+	first, last := changes[0].Xid, changes[len(changes)-1].Xid
+	if first != last {
 		return slices.DeleteFunc(changes, func(c listingChangeRow) bool { return c.Xid == last }), nil
 	}
 
@@ -386,12 +400,12 @@ func (d feed) wholeTransactions(ctx context.Context, changes []listingChangeRow)
 	return whole, wrap(err)
 }
 
-// Reset implements listings.Feed.
+// Reset implements listings.Feed. Positions of an earlier epoch are not valid.
 func (d feed) Reset(ctx context.Context) error {
 	return d.setEpoch(d.conn(ctx))
 }
 
-// listingsExpiry contains the kinds of expiring rows of module listings.
+// listingsExpiry maps the kinds of data of module listings that expire to functions that delete them.
 var listingsExpiry = map[retention.Kind]expiry{
 	listings.ReportKind: deleteExpiredBy[listingReportRow]("created_at", "id"),
 	listings.FeedChanges: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
@@ -403,13 +417,13 @@ var listingsExpiry = map[retention.Kind]expiry{
 }
 
 // deleteChangesBefore deletes about n of the changes from before the given time, the oldest
-// first. It does not delete changes after the oldest running transaction.
+// first. It does not delete changes after the oldest running transaction. purged_xid then contains the
+// last transaction of which changes were deleted.
 func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		var last *int64 // the last transaction to delete
-
 		oldest := "SELECT xid, changed_at FROM listing_changes WHERE xid < " + d.snapshots().OldestRunning() + " ORDER BY xid LIMIT ?"
 
+		var last *int64 // the last transaction to delete, nil if there is none
 		err := d.unprepared(ctx).
 			Raw("SELECT max(xid) FROM ("+oldest+") oldest WHERE changed_at < ?", n, before).
 			Scan(&last).
@@ -418,12 +432,12 @@ func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) 
 			return wrap(err)
 		}
 
-		removed := d.unprepared(ctx).Exec("DELETE FROM listing_changes WHERE xid <= ? AND changed_at < ?", *last, before)
-		if removed.Error != nil {
-			return wrap(removed.Error)
+		deletion := d.unprepared(ctx).Exec("DELETE FROM listing_changes WHERE xid <= ? AND changed_at < ?", *last, before)
+		if deletion.Error != nil {
+			return wrap(deletion.Error)
 		}
 
-		deleted = int(removed.RowsAffected)
+		deleted = int(deletion.RowsAffected)
 
 		return wrap(d.unprepared(ctx).Exec("UPDATE listing_feed SET purged_xid = ?", *last).Error)
 	})

@@ -15,61 +15,65 @@ import (
 // loadReportSize is the number of listings after which Load reports its progress.
 const loadReportSize = 500
 
-// Load implements listings.Loader.
+// Load implements listings.Loader. It stores many listings without the changes of a feed. A new epoch of
+// the feed makes every search index read all listings instead.
 func (d listingRepository) Load(ctx context.Context, all iter.Seq[listings.Listing], done func(int)) error {
-	// rows yields the values of each listing, and reports the progress.
-	rows := func(yield func([]any) bool) {
-		unreported := 0
-		for listing := range all {
-			if !yield(newListingRow(listing).values()) {
-				return
-			}
-
-			unreported++
-			if unreported == loadReportSize {
-				done(unreported)
-
-				unreported = 0
-			}
-		}
-
-		done(unreported)
-	}
+	rows := func(yield func([]any) bool) { yieldRows(all, yield, done) }
 
 	var err error
 	if inserter, ok := d.dialect.(BulkInserter); ok {
 		newEpoch := func(tx *sql.Tx) error { return d.newEpoch(ctx, tx) }
 		err = inserter.BulkInsert(ctx, d.pool, "listings", loadedColumns, rows, newEpoch)
 	} else {
-		err = d.loadInserts(ctx, rows)
+		err = d.insertRows(ctx, rows)
 	}
 
 	return wrap(markUnavailable(d.dialect, err))
 }
 
-// deleteBatchSize is the number of listings that one transaction deletes.
-const deleteBatchSize = 1_000
+// yieldRows yields the values of loadedColumns for each listing. It calls done with the number of listings
+// since the previous call, after every loadReportSize listings and after the last one.
+func yieldRows(all iter.Seq[listings.Listing], yield func([]any) bool, done func(int)) {
+	unreported := 0
+	for listing := range all {
+		if !yield(newListingRow(listing).values()) {
+			return
+		}
 
-// DeleteByOrganizations implements listings.Loader.
-func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizationIDs []string) (removed int, err error) {
-	for _, organizationID := range organizationIDs {
-		for isLastBatch := false; !isLastBatch; {
-			n, err := d.deleteBatch(ctx, organizationID)
-			if err != nil {
-				return removed, err
-			}
+		unreported++
+		if unreported == loadReportSize {
+			done(unreported)
 
-			removed += n
-			isLastBatch = n < deleteBatchSize
+			unreported = 0
 		}
 	}
 
-	return removed, nil
+	done(unreported)
+}
+
+// deleteBatchSize is the maximum number of listings that one transaction deletes.
+const deleteBatchSize = 1_000
+
+// DeleteByOrganizations implements listings.Loader. It deletes the listings in several transactions.
+func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizationIDs []string) (deleted int, err error) {
+	for _, organizationID := range organizationIDs {
+		for isLastBatch := false; !isLastBatch; {
+			batchSize, err := d.deleteBatch(ctx, organizationID)
+			if err != nil {
+				return deleted, err
+			}
+
+			deleted += batchSize
+			isLastBatch = batchSize < deleteBatchSize
+		}
+	}
+
+	return deleted, nil
 }
 
 // deleteBatch deletes at most deleteBatchSize listings of the organization with everything that refers
-// to them, and returns their number.
-func (d listingRepository) deleteBatch(ctx context.Context, organizationID string) (n int, err error) {
+// to them, and returns the number of listings.
+func (d listingRepository) deleteBatch(ctx context.Context, organizationID string) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		var ids []string
 
@@ -81,7 +85,9 @@ func (d listingRepository) deleteBatch(ctx context.Context, organizationID strin
 			return wrap(err)
 		}
 
-		n = len(ids)
+		deleted = len(ids)
+
+		// Search indexes must learn that the listings were deleted.
 		if err := d.recordListings(ctx, ids); err != nil {
 			return err
 		}
@@ -96,13 +102,13 @@ func (d listingRepository) deleteBatch(ctx context.Context, organizationID strin
 		return wrap(d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.In("id", ids)).Error)
 	})
 
-	return n, err
+	return deleted, err
 }
 
 // loadedColumns are the columns that Load writes.
 var loadedColumns = append([]string{"id", "organization_id", "created_at"}, savedColumns...)
 
-// values returns the values of loadedColumns.
+// values returns the values of loadedColumns, in the same order.
 func (r fullListingRow) values() []any {
 	s := &r.Short
 
@@ -116,14 +122,14 @@ func (r fullListingRow) values() []any {
 	}
 }
 
-// loadInserts inserts the rows in several transactions. It ignores listings that are stored
-// already.
-func (d listingRepository) loadInserts(ctx context.Context, rows iter.Seq[[]any]) (err error) {
+// insertRows inserts the rows in several transactions. It ignores listings that are stored already, so
+// that a load that has failed can be repeated.
+func (d listingRepository) insertRows(ctx context.Context, rows iter.Seq[[]any]) (err error) {
 	next, stop := iter.Pull(rows)
 	defer stop()
 
-	for more := true; more && err == nil; {
-		more, err = d.loadTransaction(ctx, next)
+	for hasMore := true; hasMore && err == nil; {
+		hasMore, err = d.insertInTransaction(ctx, next)
 	}
 
 	return err
@@ -133,14 +139,15 @@ func (d listingRepository) loadInserts(ctx context.Context, rows iter.Seq[[]any]
 // of SQLite fails when the write-ahead log of a transaction reaches 2 GB.
 const maxTransactionRows = 20_000
 
-// loadTransaction inserts at most maxTransactionRows and reports whether there may be more.
-func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]any, bool)) (more bool, err error) {
+// insertInTransaction inserts at most maxTransactionRows rows in one transaction, and reports whether
+// there may be more. next returns the next row, or false after the last one.
+func (d listingRepository) insertInTransaction(ctx context.Context, next func() ([]any, bool)) (hasMore bool, err error) {
 	pool, err := d.writer.DB()
 	if err != nil {
 		return false, err
 	}
 
-	ignore, err := d.ignoreClause("id")
+	statement, err := d.loadStatement()
 	if err != nil {
 		return false, err
 	}
@@ -152,10 +159,6 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 
 	defer func() { _ = tx.Rollback() }()
 
-	columns := strings.Join(loadedColumns, ", ")
-	values := "?" + strings.Repeat(", ?", len(loadedColumns)-1)
-	statement := "INSERT INTO listings (" + columns + ") VALUES (" + values + ") " + ignore //nolint:gosec // of constants
-
 	insert, err := tx.PrepareContext(ctx, statement)
 	if err != nil {
 		return false, err
@@ -163,12 +166,12 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 
 	defer func() { _ = insert.Close() }()
 
-	more = true
-	for n := 0; more && n < maxTransactionRows; n++ {
+	hasMore = true
+	for inserted := 0; hasMore && inserted < maxTransactionRows; inserted++ {
 		var row []any
 
-		row, more = next()
-		if more {
+		row, hasMore = next()
+		if hasMore {
 			if _, err := insert.ExecContext(ctx, row...); err != nil {
 				return false, err
 			}
@@ -183,18 +186,32 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 		return false, err
 	}
 
-	return more, tx.Commit()
+	return hasMore, tx.Commit()
 }
 
-// ignoreClause returns the clause of an INSERT that ignores rows whose key exists.
-func (d listingRepository) ignoreClause(key ...string) (string, error) {
-	s := &gorm.Statement{DB: d.reader, Clauses: map[string]clause.Clause{}}
-	if err := s.Parse(&fullListingRow{}); err != nil {
+// loadStatement returns the statement that inserts one row, unless a listing with its id exists.
+func (d listingRepository) loadStatement() (string, error) {
+	ignore, err := d.ignoreClause("id")
+	if err != nil {
 		return "", err
 	}
 
-	s.AddClause(ignoreOnConflict(key))
-	s.Build("ON CONFLICT")
+	columns := strings.Join(loadedColumns, ", ")
+	parameters := "?" + strings.Repeat(", ?", len(loadedColumns)-1)
 
-	return s.SQL.String(), nil
+	return "INSERT INTO listings (" + columns + ") VALUES (" + parameters + ") " + ignore, nil
+}
+
+// ignoreClause returns the clause of an INSERT that ignores rows whose key exists. GORM builds it,
+// because it differs between databases.
+func (d listingRepository) ignoreClause(key ...string) (string, error) {
+	statement := &gorm.Statement{DB: d.reader, Clauses: map[string]clause.Clause{}}
+	if err := statement.Parse(&fullListingRow{}); err != nil {
+		return "", err
+	}
+
+	statement.AddClause(ignoreOnConflict(key))
+	statement.Build("ON CONFLICT")
+
+	return statement.SQL.String(), nil
 }

@@ -22,16 +22,21 @@ import (
 
 // listingRepository implements listings.Repository, listings.PublicRepository and
 // listings.Loader.
+//
+// The column open says whether a listing was public when it was last stored. After its application
+// deadline, the listing is no longer public, but the column changes only when the listing is stored
+// again. Queries for public listings therefore also compare the deadline.
 type listingRepository struct{ *DB }
 
-// Create implements listings.Repository.
-func (d listingRepository) Create(ctx context.Context, ls []listings.Listing) error {
-	rows := list.Map(ls, newListingRow)
+// Create implements listings.Repository. It also records the listings for the feed, from which search
+// indexes are updated.
+func (d listingRepository) Create(ctx context.Context, created []listings.Listing) error {
+	rows := list.Map(created, newListingRow)
 	if err := wrap(d.conn(ctx).CreateInBatches(&rows, rowBatchSize).Error); err != nil {
 		return err
 	}
 
-	return d.recordListings(ctx, listingIDs(ls))
+	return d.recordListings(ctx, listingIDs(created))
 }
 
 // savedColumns are the columns that can change after creation, which Update writes.
@@ -43,20 +48,20 @@ var savedColumns = []string{
 	"application_deadline", "posted_at", "archived_at", "deleted_at", "hidden_at", "updated_at",
 }
 
-// Update implements listings.Repository. It locks the rows, compares their versions
-// and writes all of them with one statement.
-func (d listingRepository) Update(ctx context.Context, organizationID string, ls []listings.Listing) error {
-	ls = slices.Clone(ls)
+// Update implements listings.Repository. It locks the rows, compares their versions with those that the
+// caller has read, and writes the rows in batches.
+func (d listingRepository) Update(ctx context.Context, organizationID string, changed []listings.Listing) error {
+	changed = slices.Clone(changed)
 
 	// Rows are locked in the order of ids, so that two batches do not deadlock.
-	slices.SortFunc(ls, func(a, b listings.Listing) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(changed, func(a, b listings.Listing) int { return strings.Compare(a.ID, b.ID) })
 
-	for i := range ls {
-		ls[i].Version++
-		ls[i].OrganizationID = organizationID
+	for i := range changed {
+		changed[i].Version++
+		changed[i].OrganizationID = organizationID
 	}
 
-	ids := listingIDs(ls)
+	ids := listingIDs(changed)
 
 	return d.Do(ctx, func(ctx context.Context) error {
 		var stored []listingRow
@@ -73,11 +78,11 @@ func (d listingRepository) Update(ctx context.Context, organizationID string, ls
 		}
 
 		isPrevious := func(r listingRow, l listings.Listing) bool { return r.ID == l.ID && r.Version == l.Version-1 }
-		if !slices.EqualFunc(stored, ls, isPrevious) {
+		if !slices.EqualFunc(stored, changed, isPrevious) {
 			return tx.ErrStale
 		}
 
-		if err := updateLocked(d.unprepared(ctx), list.Map(ls, newListingRow), "id", savedColumns...); err != nil {
+		if err := updateLocked(d.unprepared(ctx), list.Map(changed, newListingRow), "id", savedColumns...); err != nil {
 			return err
 		}
 
@@ -85,33 +90,35 @@ func (d listingRepository) Update(ctx context.Context, organizationID string, ls
 	})
 }
 
-func listingIDs(ls []listings.Listing) []string {
-	return list.Map(ls, func(l listings.Listing) string { return l.ID })
+// listingIDs returns the ids of the listings, in the same order.
+func listingIDs(of []listings.Listing) []string {
+	return list.Map(of, func(l listings.Listing) string { return l.ID })
 }
 
 // publicCondition is the condition for public listings. Its parameter is the current time.
 const publicCondition = "open AND (application_deadline IS NULL OR application_deadline > ?)"
 
-// ListPublic implements listings.PublicRepository.
+// ListPublic implements listings.PublicRepository. It leaves out listings that cannot be decoded.
 func (d listingRepository) ListPublic(ctx context.Context, ids []string, now time.Time) ([]listings.Listing, error) {
 	var rows []fullListingRow
-	err := d.wherePublic(ctx, ids, now).Find(&rows).Error
+	err := d.queryPublic(ctx, ids, now).Find(&rows).Error
 
 	return d.decodeListings(rows), wrap(err)
 }
 
-// ListPublicSummaries implements listings.PublicRepository.
+// ListPublicSummaries implements listings.PublicRepository. It reads only the columns of listingRow, which
+// has no long texts.
 func (d listingRepository) ListPublicSummaries(ctx context.Context, ids []string, now time.Time) ([]listings.Listing, error) {
-	return findRows(d.wherePublic(ctx, ids, now), listingRow.listing)
+	return findRows(d.queryPublic(ctx, ids, now), listingRow.listing)
 }
 
-// wherePublic selects those of the listings that are public.
-func (d listingRepository) wherePublic(ctx context.Context, ids []string, now time.Time) *gorm.DB {
+// queryPublic returns a query for those of the listings that are public at the time now.
+func (d listingRepository) queryPublic(ctx context.Context, ids []string, now time.Time) *gorm.DB {
 	return whereIn(d.conn(ctx), "id", ids).Where(publicCondition, now)
 }
 
-// ClaimExpired implements listings.Repository. It locks the listings, and skips those that another transaction has
-// locked.
+// ClaimExpired implements listings.Repository. It returns at most n open listings whose deadline has passed,
+// and locks them until the end of the transaction. It skips those that another transaction has locked.
 func (d listingRepository) ClaimExpired(ctx context.Context, now time.Time, n int) ([]listings.Listing, error) {
 	return findFull(d.skipLocked(ctx).
 		Where(isTrue("open")+" AND application_deadline IS NOT NULL AND application_deadline <= ?", now).
@@ -123,53 +130,60 @@ func (d listingRepository) ClaimExpired(ctx context.Context, now time.Time, n in
 func (d listingRepository) ListBySelection(
 	ctx context.Context,
 	organizationID string,
-	s listings.Selection,
+	selection listings.Selection,
 	n int,
 ) ([]listings.Listing, error) {
 	q := d.locked(ctx).Where("organization_id = ?", organizationID)
-	if s.IDs != nil {
-		q = q.Where("id IN ?", s.IDs)
+	if selection.IDs != nil {
+		q = q.Where("id IN ?", selection.IDs)
 	}
 
-	if s.Open {
+	if selection.Open {
 		q = q.Where("open")
 	}
 
-	q = whereIfSet(q, "company <> ?", s.NotCompany)
-	if s.Before != nil {
-		q = q.Where(rowsAfter("created_at"), s.Before.CreatedAt, s.Before.ID, s.Before.CreatedAt)
+	q = whereIfSet(q, "company <> ?", selection.NotCompany)
+
+	if before := selection.Before; before != nil {
+		q = q.Where(rowsAfter("created_at"), before.CreatedAt, before.ID, before.CreatedAt)
 	}
 
 	order := "created_at DESC, id DESC"
-	if s.IDs != nil || s.Open {
+	if selection.IDs != nil || selection.Open {
 		order = "id" // locking in this order avoids deadlocks of two batches
 	}
 
 	return findFull(q.Order(order).Limit(n))
 }
 
+// anyStatus is the status with which ownListings selects all listings of an organization.
+const anyStatus listings.Status = ""
+
 // List implements listings.Repository.
 func (d listingRepository) List(
 	ctx context.Context,
 	organizationID string,
 	status listings.Status,
-	r page.Request,
+	request page.Request,
 ) (page.Result[listings.Listing], error) {
-	return d.listOwn(func() *gorm.DB { return d.ownListings(ctx, organizationID, status) }, r)
+	return d.listOwn(func() *gorm.DB { return d.ownListings(ctx, organizationID, status) }, request)
 }
 
-// ListByState implements listings.Repository.
+// ListByState implements listings.Repository. Unlike the status, which is a column, the state depends on
+// the current time.
 func (d listingRepository) ListByState(
 	ctx context.Context,
 	organizationID string,
 	state listings.State,
 	now time.Time,
-	r page.Request,
+	request page.Request,
 ) (page.Result[listings.Listing], error) {
-	return d.listOwn(func() *gorm.DB { return whereState(d.ownListings(ctx, organizationID, ""), state, now) }, r)
+	newQuery := func() *gorm.DB { return whereState(d.ownListings(ctx, organizationID, anyStatus), state, now) }
+	return d.listOwn(newQuery, request)
 }
 
-// whereState adds the condition for listings that are in the state at the time now.
+// whereState adds the condition for listings that are in the state at the time now. It adds none if the
+// state is empty.
 func whereState(q *gorm.DB, state listings.State, now time.Time) *gorm.DB {
 	const isActive = "hidden_at IS NULL AND status = 'active' AND "
 	switch state {
@@ -186,30 +200,31 @@ func whereState(q *gorm.DB, state listings.State, now time.Time) *gorm.DB {
 	return q.Where("hidden_at IS NULL AND status = ?", state)
 }
 
-// listOwn returns a page of the listings of an organization, newest first. Each call of selected
-// returns a new query of the listings that the list consists of.
-func (d listingRepository) listOwn(selected func() *gorm.DB, r page.Request) (page.Result[listings.Listing], error) {
+// listOwn returns a page of the listings of an organization, newest first. Each call of newQuery
+// returns a new query for all listings of the list: one call is for their number, another one for the
+// page.
+func (d listingRepository) listOwn(newQuery func() *gorm.DB, request page.Request) (page.Result[listings.Listing], error) {
 	var result page.Result[listings.Listing]
 
-	n, err := countLimited(selected())
+	counted, err := countLimited(newQuery())
 	if err != nil {
 		return result, err
 	}
 
-	result.Total, result.TotalIsEstimate = min(n, page.MaxExact), n > page.MaxExact
+	result.Total, result.TotalIsEstimate = min(counted, page.MaxExact), counted > page.MaxExact
 
 	// One row more than the page shows that there is a next page.
-	q := selected().Order("created_at DESC, id DESC").Limit(r.Size + 1)
-	if r.Cursor != "" {
-		at, err := parseListingCursor(r.Cursor)
+	q := newQuery().Order("created_at DESC, id DESC").Limit(request.Size + 1)
+	if request.Cursor != "" {
+		previous, err := parseListingCursor(request.Cursor)
 		if err != nil {
 			return result, err
 		}
 
 		// A comparison of rows, unlike an OR, can use an index at any depth of the list.
-		q = q.Where(rowsAfter("created_at"), at.CreatedAt, at.ID, at.CreatedAt)
+		q = q.Where(rowsAfter("created_at"), previous.CreatedAt, previous.ID, previous.CreatedAt)
 	} else {
-		q = q.Offset(r.Offset())
+		q = q.Offset(request.Offset())
 	}
 
 	var rows []listingRow
@@ -217,9 +232,9 @@ func (d listingRepository) listOwn(selected func() *gorm.DB, r page.Request) (pa
 		return result, wrap(err)
 	}
 
-	if len(rows) > r.Size {
-		rows = rows[:r.Size]
-		last := rows[r.Size-1]
+	if hasNextPage := len(rows) > request.Size; hasNextPage {
+		rows = rows[:request.Size]
+		last := rows[request.Size-1]
 		result.NextCursor = listingCursor{CreatedAt: last.CreatedAt, ID: last.ID}.encode()
 	}
 
@@ -228,7 +243,8 @@ func (d listingRepository) listOwn(selected func() *gorm.DB, r page.Request) (pa
 	return result, nil
 }
 
-// Export implements listings.Repository. It reads many rows, so that it bypasses GORM.
+// Export implements listings.Repository. It returns at most n listings after the cursor, and the cursor of
+// the next ones, which is empty if there are none. It bypasses GORM, because exports have many rows.
 func (d listingRepository) Export(
 	ctx context.Context,
 	organizationID string,
@@ -243,13 +259,13 @@ func (d listingRepository) Export(
 	}
 
 	if cursor != "" {
-		at, err := parseListingCursor(cursor)
+		previous, err := parseListingCursor(cursor)
 		if err != nil {
 			return nil, "", err
 		}
 
 		where += " AND " + rowsAfter("created_at")
-		args = append(args, at.CreatedAt, at.ID, at.CreatedAt)
+		args = append(args, previous.CreatedAt, previous.ID, previous.CreatedAt)
 	}
 
 	query := `SELECT id, title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
@@ -259,33 +275,35 @@ func (d listingRepository) Export(
 
 	// Each row is scanned into these variables, in the order of the columns of the query.
 	var (
-		e                listings.Exported
-		low, high        pgtype.Int8
-		posted, deadline pgtype.Timestamptz
-		last             listingCursor
+		row                listings.Exported
+		minimum, maximum   pgtype.Int8 // of the salary
+		postedAt, deadline pgtype.Timestamptz
+		last               listingCursor // of the last row
 	)
-	into := []any{
-		&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
-		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt,
-		&e.Views,
+	columns := []any{
+		&row.ID, &row.Title, &row.Department, &row.Company, &row.Location, &row.ContractType, (*string)(&row.Status),
+		&minimum, &maximum, &row.Currency, &postedAt, &deadline, &row.UpdatedAt, &last.CreatedAt,
+		&row.Views,
 	}
 	addRow := func(r Rows) error {
-		if err := r.Scan(into...); err != nil {
+		if err := r.Scan(columns...); err != nil {
 			return err
 		}
 
-		e.SalaryMin, e.SalaryMax = valueOrNil(low.Int64, low.Valid), valueOrNil(high.Int64, high.Valid)
-		e.PostedAt, e.Deadline = valueOrNil(posted.Time, posted.Valid), valueOrNil(deadline.Time, deadline.Valid)
-		exported = append(exported, e)
+		row.SalaryMin, row.SalaryMax = valueOrNil(minimum.Int64, minimum.Valid), valueOrNil(maximum.Int64, maximum.Valid)
+		row.PostedAt, row.Deadline = valueOrNil(postedAt.Time, postedAt.Valid), valueOrNil(deadline.Time, deadline.Valid)
+		exported = append(exported, row)
 
 		return nil
 	}
 
 	exported = make([]listings.Exported, 0, n)
-	reset := func() { exported = exported[:0] }
+	reset := func() { exported = exported[:0] } // if a replica has failed
 
 	err = d.streamFromReplica(ctx, query, append(args, n), reset, addRow)
-	if len(exported) == n && err == nil { // there may be more
+
+	mayHaveMore := len(exported) == n
+	if mayHaveMore && err == nil {
 		last.ID = exported[n-1].ID
 		next = last.encode()
 	}
@@ -304,15 +322,15 @@ func valueOrNil[T any](value T, isValid bool) *T {
 
 // CountByStatus implements listings.Repository.
 func (d listingRepository) CountByStatus(ctx context.Context, organizationID string) (map[listings.Status]int, error) {
-	own := d.ownListings(ctx, organizationID, "")
+	own := d.ownListings(ctx, organizationID, anyStatus)
 	return scanCounts[listings.Status](own.Select("status AS name, count(*) AS n").Group("status"))
 }
 
-// CountByState implements listings.Repository.
+// CountByState implements listings.Repository. The states are those of whereState.
 func (d listingRepository) CountByState(ctx context.Context, organizationID string, now time.Time) (map[listings.State]int, error) {
 	const state = "CASE WHEN hidden_at IS NOT NULL THEN 'hidden' " +
 		"WHEN status = 'active' AND application_deadline <= ? THEN 'expired' ELSE status END"
-	own := d.ownListings(ctx, organizationID, "")
+	own := d.ownListings(ctx, organizationID, anyStatus)
 
 	return scanCounts[listings.State](own.Select(state+" AS name, count(*) AS n", now).Group("name"))
 }
@@ -336,13 +354,13 @@ func scanCounts[K ~string](q *gorm.DB) (map[K]int, error) {
 }
 
 // ownListings returns a query for the listings of the organization with the status, or for all of its
-// listings if the status is empty.
+// listings with anyStatus.
 func (d listingRepository) ownListings(ctx context.Context, organizationID string, status listings.Status) *gorm.DB {
 	return whereEqual(d.conn(ctx).Model(&listingRow{}).Where("organization_id = ?", organizationID), "status", status)
 }
 
-// briefRow contains the columns of a listings.Brief. Public is first the column open, which says whether the listing was
-// public when it was last stored; findBriefs then considers the deadline.
+// briefRow contains the columns of a listings.Brief. Public is read from the column open, and findBriefs
+// then considers the deadline.
 type briefRow struct {
 	ID             string
 	OrganizationID string
@@ -369,8 +387,9 @@ func (d listingRepository) ListBriefs(ctx context.Context, ids []string, now tim
 	return findBriefs(whereIn(d.conn(ctx), "id", ids), now)
 }
 
-// ListClosing implements listings.PublicRepository. It lists the public listings whose deadline is after from, or is from
-// with an id after fromID, and not after until.
+// ListClosing implements listings.PublicRepository. It lists at most n public listings in the order of
+// their deadlines, which are after from and not after until. With fromID, the list also contains those
+// with the deadline from and a later id than fromID.
 func (d listingRepository) ListClosing(
 	ctx context.Context,
 	from time.Time,
@@ -425,7 +444,8 @@ func (d listingRepository) ListOpen(ctx context.Context, after listings.OpenPosi
 // errCursor is the error of a cursor that was forged or belongs to another list.
 var errCursor = fault.InvalidField("cursor", "is not one that this list gave out")
 
-// listingCursor is the position of a listing in the list of its organization.
+// listingCursor is the position of a listing in the list of its organization. A client that has read a
+// page gets the position of its last listing, and sends it to get the next page.
 type listingCursor struct {
 	CreatedAt time.Time `json:"CreatedAt"`
 	ID        string    `json:"ID"`

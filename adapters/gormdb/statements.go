@@ -14,7 +14,8 @@ import (
 )
 
 // The syntax of the statements below differs between databases. Repositories use these
-// functions, which choose the syntax by the dialect.
+// functions, which choose the syntax by the dialect. q is a GORM handle, which may have
+// conditions already. R is the type of a row.
 
 // dialectOf returns the dialect of the database of q.
 func dialectOf(q *gorm.DB) Dialect { return q.Dialector.(translator).dialect }
@@ -27,14 +28,15 @@ func deleteLimited[R any](q *gorm.DB, n int, order string, key ...string) (int, 
 		return int(res.RowsAffected), wrap(res.Error)
 	}
 
-	first := q.Model(new(R)).Select(key).Order(order).Limit(n)
-	res := newStatement(q).Where("("+strings.Join(key, ", ")+") IN (?)", first).Delete(new(R))
+	firstRows := q.Model(new(R)).Select(key).Order(order).Limit(n)
+	res := newStatement(q).Where("("+strings.Join(key, ", ")+") IN (?)", firstRows).Delete(new(R))
 
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
-// updateReturning updates the rows that the conditions of q select, and returns the columns of
-// these rows after the update. q must be a handle of a transaction. key is the primary key.
+// updateReturning updates the rows that the conditions of q select, and returns the given columns of
+// these rows after the update. set maps columns to their new values. key is the column of the primary
+// key. q must be a handle of a transaction.
 func updateReturning[R any](q *gorm.DB, key string, set map[string]any, columns ...string) (rows []R, err error) {
 	if dialectOf(q).Returning() {
 		err = q.Model(&rows).Clauses(returning(columns)).Updates(set).Error
@@ -61,21 +63,25 @@ func updateReturning[R any](q *gorm.DB, key string, set map[string]any, columns 
 
 // createIfAbsent inserts the row unless a row with the same key exists. key lists the columns of
 // a unique index. RowsAffected of the result is 1 or 0.
+//
+// A database without RETURNING reports a duplicate key as an error, which does not end the
+// transaction there.
 func createIfAbsent(q *gorm.DB, row any, key ...string) *gorm.DB {
 	if dialectOf(q).Returning() {
 		return q.Clauses(ignoreOnConflict(key)).Create(row)
 	}
 
 	res := q.Create(row)
-	if errors.Is(res.Error, gorm.ErrDuplicatedKey) { // this error does not end the transaction
+	if errors.Is(res.Error, gorm.ErrDuplicatedKey) {
 		res.Error, res.RowsAffected = nil, 0
 	}
 
 	return res
 }
 
-// createBelowLimit inserts the row if the condition selects fewer rows than the limit, and
-// otherwise returns errLimit. lock is the name of an advisory lock, which serializes concurrent callers.
+// createBelowLimit inserts the row if fewer rows than the limit satisfy the condition where, and
+// otherwise returns errLimit. args are the parameters of the condition. lock is the name of an
+// advisory lock: without it, concurrent callers could exceed the limit.
 func createBelowLimit[R any](
 	ctx context.Context,
 	db *DB,
@@ -91,12 +97,12 @@ func createBelowLimit[R any](
 			return err
 		}
 
-		var n int64
-		if err := db.conn(ctx).Model(new(R)).Where(where, args...).Count(&n).Error; err != nil {
+		var existing int64
+		if err := db.conn(ctx).Model(new(R)).Where(where, args...).Count(&existing).Error; err != nil {
 			return wrap(err)
 		}
 
-		if int(n) >= limit {
+		if int(existing) >= limit {
 			return errLimit
 		}
 
@@ -115,20 +121,24 @@ func insertIfAbsent[R any](q *gorm.DB, rows []R, key ...string) (inserted []R, e
 		return insertMissing(q, rows, key)
 	}
 
+	// GORM would store the returned values in rows, and not tell which of them were inserted. It
+	// therefore only builds the statement, whose result is then read like that of a query.
 	insert := q.Session(&gorm.Session{DryRun: true}).Clauses(ignoreOnConflict(key), returning(nil)).Create(&rows).Statement
+	err = newStatement(q).Raw(insert.SQL.String(), insert.Vars...).Scan(&inserted).Error
 
-	return inserted, wrap(newStatement(q).Raw(insert.SQL.String(), insert.Vars...).Scan(&inserted).Error)
+	return inserted, wrap(err)
 }
 
-// insertMissing reads which keys exist, and inserts and returns the other rows. It returns
-// errStale, so that the transaction runs again, if another transaction has inserted one of the
-// keys in the meantime.
+// insertMissing does the same as insertIfAbsent for databases without RETURNING: it reads which keys
+// exist, and inserts and returns the other rows. If another transaction inserts one of these keys in the
+// meantime, insertMissing returns errStale, so that the transaction runs again.
 func insertMissing[R any](q *gorm.DB, rows []R, key []string) ([]R, error) {
 	table := newStatement(q).Model(new(R))
 	if err := table.Statement.Parse(new(R)); err != nil {
 		return nil, err
 	}
 
+	// keyOf returns the values of the key's columns.
 	keyOf := func(row R) (values []any) {
 		for _, column := range key {
 			field := table.Statement.Schema.LookUpField(column)
@@ -141,18 +151,19 @@ func insertMissing[R any](q *gorm.DB, rows []R, key []string) ([]R, error) {
 
 	keyText := func(row R) string { return fmt.Sprint(keyOf(row)...) }
 
-	var existing, missing []R
-
+	var existing []R
 	sameKey := table.Select(key).Where("("+strings.Join(key, ", ")+") IN ?", list.Map(rows, keyOf))
+
 	if err := sameKey.Find(&existing).Error; err != nil {
 		return nil, wrap(err)
 	}
 
-	// Of several rows with the same key, only the first one is inserted.
 	isKnown := list.ToMap(existing, func(row R) (string, bool) { return keyText(row), true })
+
+	var missing []R
 	for _, row := range rows {
 		if !isKnown[keyText(row)] {
-			isKnown[keyText(row)] = true
+			isKnown[keyText(row)] = true // of several rows with the same key, only the first one is inserted
 			missing = append(missing, row)
 		}
 	}
@@ -169,19 +180,20 @@ func insertMissing[R any](q *gorm.DB, rows []R, key []string) ([]R, error) {
 	return missing, wrap(err)
 }
 
-// isTrue returns the condition that a boolean column is true. To use an index, the planners of
-// SQLite and Postgres need the column alone, as in the condition of a partial index, and
-// MariaDB needs the comparison.
+// isTrue returns the condition that a boolean column is true. It says so twice, because databases use
+// an index for different forms: SQLite and Postgres need the column alone, as in the condition of a
+// partial index, and MariaDB needs the comparison.
 func isTrue(column string) string { return column + " AND " + column + " = TRUE" }
 
 // rowsAfter returns the condition for the rows after a given row in the descending order of a
 // column and id. Its parameters are the given row's values of the column, of id, and again of
-// the column. MariaDB needs the second comparison to use an index.
+// the column. The second comparison follows from the first one, but MariaDB needs it to use an index.
 func rowsAfter(column string) string {
 	return "(" + column + ", id) < (?, ?) AND " + column + " <= ?"
 }
 
-// caseExpr returns an expression that maps the ids in a column to values.
+// caseExpr returns an expression that maps each of the ids in a column to a value. value returns that
+// of the id with the index i.
 func caseExpr(column string, ids []string, value func(i int) any) clause.Expr {
 	var args []any
 	for i, id := range ids {
@@ -191,7 +203,7 @@ func caseExpr(column string, ids []string, value func(i int) any) clause.Expr {
 	return gorm.Expr("CASE "+column+strings.Repeat(" WHEN ? THEN ?", len(ids))+" END", args...)
 }
 
-// ignoreOnConflict ignores rows whose key exists.
+// ignoreOnConflict returns the clause with which an insert ignores rows whose key exists.
 func ignoreOnConflict(key []string) clause.OnConflict {
 	return clause.OnConflict{Columns: columnsOf(key), DoNothing: true}
 }
@@ -201,7 +213,7 @@ func returning(columns []string) clause.Returning {
 	return clause.Returning{Columns: columnsOf(columns)}
 }
 
-// columnsOf returns the columns with the names for a clause.
+// columnsOf returns the names of columns as GORM's clauses expect them.
 func columnsOf(names []string) []clause.Column {
 	var columns []clause.Column
 	for _, name := range names {

@@ -15,33 +15,38 @@ import (
 	"github.com/locumhq/locum/core/trace"
 )
 
-// tasks stores background work. It implements task.Store. A waiting task is enqueued when it is due: its reference
-// is handed to a worker through a queue, which may lose it. A worker that starts a task gets a lease. When
-// the lease ends before the worker has finished, the task waits again. Tasks of the same group run one at a time.
+// tasks stores background work. It implements task.Store.
+//
+// When a waiting task is due, Due returns its reference, which the caller enqueues. The queue hands the
+// reference to a worker, but it may also lose it: a task that no worker has started is therefore due
+// again after some time.
+//
+// A worker that starts a task gets a lease. If the lease ends before the worker has finished, the task
+// waits again. Tasks of the same group run one at a time.
 type tasks struct{ *DB }
 
 // taskRow is a row of the table tasks.
 type taskRow struct {
 	ID       string
-	Key      string
+	Key      string // unique; a second task with the same key is not stored
 	Kind     string
 	Queue    task.QueueName `gorm:"column:class"`
-	Group    string         `gorm:"column:task_group"`
+	Group    string         `gorm:"column:task_group"` // empty if the task belongs to no group
 	Payload  string
-	Trace    string
+	Trace    string // the trace context of the request that has added the task
 	State    task.State
-	Attempts int
+	Attempts int       // how often the task has been started
 	HandOuts int       // how often the task has been enqueued
-	RunAt    time.Time // the task must not start before
+	RunAt    time.Time // the task must not start before this time
 	// DueAt is when the task is enqueued next. For a running task it is the end of its lease.
 	DueAt     time.Time
-	Error     string
+	Error     string // of the last attempt
 	CreatedAt time.Time
 	EndedAt   *time.Time // nil until the task is done or dead
 }
 
-// taskGroupRow is a row of the table task_groups: a group in which a task is running. The primary
-// key is Name, so that only one task of a group runs at a time.
+// taskGroupRow is a row of the table task_groups. The row exists while a task of the group is running.
+// The primary key is Name, so that only one task of a group runs at a time.
 type taskGroupRow struct{ Name, TaskID string }
 
 // task returns the task of the row.
@@ -60,11 +65,12 @@ func (r taskRow) task() task.Task {
 	}
 }
 
+// reference returns what a queue stores of the task.
 func (r taskRow) reference() task.Reference {
 	return task.Reference{Queue: r.Queue, Kind: r.Kind, ID: r.ID, Enqueues: r.HandOuts}
 }
 
-// Add implements task.Adder.
+// Add implements task.Adder. The tasks are enqueued when Due returns them.
 func (d tasks) Add(ctx context.Context, tasks ...task.Task) error {
 	const neverEnqueued = 0
 	_, err := d.add(ctx, neverEnqueued, tasks)
@@ -72,14 +78,15 @@ func (d tasks) Add(ctx context.Context, tasks ...task.Task) error {
 	return err
 }
 
-// AddAndReserve implements task.Store.
+// AddAndReserve implements task.Store. The caller enqueues the tasks itself.
 func (d tasks) AddAndReserve(ctx context.Context, tasks ...task.Task) ([]task.Reference, error) {
 	const enqueuedOnce = 1
 	return d.add(ctx, enqueuedOnce, tasks)
 }
 
-// A task that no worker has started is enqueued again: a new one after minHandOutInterval, an older
-// one after about as much time as it has already waited, but at most maxHandOutInterval.
+// A task that has been enqueued and that no worker has started is enqueued again: a new one after
+// minHandOutInterval, an older one after about as much time as it has already waited, but at most
+// maxHandOutInterval.
 const (
 	minHandOutInterval = 30 * time.Second
 	maxHandOutInterval = 5 * time.Minute
@@ -93,7 +100,8 @@ const maxStartSkew = 5 * time.Second
 // tasks itself, 0 or 1.
 //
 // Tasks that are stored already are ignored: those with an existing key, and those that
-// dropAlreadyWaiting drops. Their references are returned nevertheless.
+// dropAlreadyWaiting drops. Their references are returned nevertheless; workers ignore a reference
+// without a task.
 func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task.Reference, error) {
 	if len(tasks) == 0 {
 		return nil, nil
@@ -112,7 +120,7 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 		return nil, wrap(err)
 	}
 
-	if handOuts == 0 {
+	if handOuts == 0 { // the process that calls Due must learn of the tasks
 		d.markRecorded(ctx)
 	}
 
@@ -148,8 +156,8 @@ func (d tasks) newRows(ctx context.Context, handOuts int, tasks []task.Task) []t
 	})
 }
 
-// dropAlreadyWaiting removes rows whose group already contains a waiting task that runs no later,
-// in the database or earlier in rows.
+// dropAlreadyWaiting removes rows whose group already contains a waiting task that runs no later: that
+// task does the same work. It may be in the database or earlier in rows.
 func (d tasks) dropAlreadyWaiting(ctx context.Context, rows []taskRow) ([]taskRow, error) {
 	groups := withoutEmpty(list.Distinct(rows, func(r taskRow) string { return r.Group }))
 	if len(groups) == 0 {
@@ -164,24 +172,28 @@ func (d tasks) dropAlreadyWaiting(ctx context.Context, rows []taskRow) ([]taskRo
 		Find(&waiting).
 		Error
 
-	// addEarliest reports false if the group has a task that runs no later, and otherwise adds this one.
+	// earliest maps each group to the earliest time at which one of its waiting tasks runs.
 	earliest := map[string]time.Time{}
-	addEarliest := func(r taskRow) bool {
-		runAt, found := earliest[r.Group]
-		if found && !runAt.After(r.RunAt) {
-			return false
+	for _, w := range waiting {
+		if runAt, isKnown := earliest[w.Group]; !isKnown || w.RunAt.Before(runAt) {
+			earliest[w.Group] = w.RunAt
+		}
+	}
+
+	var kept []taskRow
+	for _, r := range rows {
+		if runAt, isKnown := earliest[r.Group]; isKnown && !r.RunAt.Before(runAt) {
+			continue // the waiting task runs no later
 		}
 
-		earliest[r.Group] = r.RunAt
+		kept = append(kept, r)
 
-		return true
+		if r.Group != "" {
+			earliest[r.Group] = r.RunAt
+		}
 	}
 
-	for _, w := range waiting {
-		addEarliest(w)
-	}
-
-	return slices.DeleteFunc(rows, func(r taskRow) bool { return r.Group != "" && !addEarliest(r) }), err
+	return kept, err
 }
 
 // Due implements task.Store. It returns the references of at most n tasks that are due, and marks them as enqueued.
@@ -191,8 +203,8 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 		return nil, err
 	}
 
+	// Concurrent callers skip the rows that this one has locked.
 	var rows []taskRow
-
 	err = d.inQueue(ctx, func(q *gorm.DB) error {
 		err := d.skipLockedRows(q).
 			Select("id", "kind", "class", "task_group", "hand_outs", "run_at", "state").
@@ -211,6 +223,7 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 		return nil, err
 	}
 
+	// The longest due first. Tasks that were added together have the same RunAt, and ids in order.
 	slices.SortFunc(rows, func(a, b taskRow) int {
 		return cmp.Or(a.RunAt.Compare(b.RunAt), strings.Compare(a.ID, b.ID))
 	})
@@ -223,30 +236,27 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 func (d tasks) markEnqueued(q *gorm.DB, due []taskRow, now time.Time) error {
 	var lostInGroup []string // the ids of tasks of a group that have lost their lease
 
-	// One statement updates all tasks with the same pause.
+	// One statement updates all tasks with the same pause until they are enqueued again.
 	idsByPause := map[time.Duration][]string{}
 	for i := range due {
 		r := &due[i]
+		r.HandOuts++
+
 		if r.State == task.Running {
 			r.RunAt = now
+
+			if r.Group != "" {
+				lostInGroup = append(lostInGroup, r.ID)
+			}
 		}
 
-		pause := minHandOutInterval
-		for pause < maxHandOutInterval && !r.RunAt.After(now.Add(-pause)) {
-			pause = min(2*pause, maxHandOutInterval)
-		}
-
+		pause := handOutInterval(now.Sub(r.RunAt))
 		idsByPause[pause] = append(idsByPause[pause], r.ID)
-
-		r.HandOuts++
-		if r.State == task.Running && r.Group != "" {
-			lostInGroup = append(lostInGroup, r.ID)
-		}
 	}
 
 	for pause, ids := range idsByPause {
-		// MySQL assigns the columns one after the other, in the order of their names:
-		// run_at still reads the old state.
+		// A task that has lost its lease waits from now on. The expression reads the state from
+		// before the update.
 		runAt := gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", task.Running, d.dialect.Typed(now, "timestamptz"))
 
 		err := newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
@@ -263,10 +273,21 @@ func (d tasks) markEnqueued(q *gorm.DB, due []taskRow, now time.Time) error {
 	return d.endGroups(q, lostInGroup)
 }
 
-// Postpone implements task.Store. The tasks are not enqueued before the given time.
-func (d tasks) Postpone(ctx context.Context, refs []task.Reference, until time.Time) error {
-	ids := list.Map(refs, func(t task.Reference) string { return t.ID })
+// handOutInterval returns after which time a task that has waited for some time is enqueued again.
+// There are few different intervals, so that few statements update all tasks.
+func handOutInterval(waited time.Duration) time.Duration {
+	interval := minHandOutInterval
+	for interval < maxHandOutInterval && interval <= waited {
+		interval = min(2*interval, maxHandOutInterval)
+	}
 
+	return interval
+}
+
+// Postpone implements task.Store. It makes the tasks due at the given time, or at their RunAt if that is
+// later.
+func (d tasks) Postpone(ctx context.Context, refs []task.Reference, until time.Time) error {
+	ids := list.Map(refs, func(ref task.Reference) string { return ref.ID })
 	laterOfBoth := gorm.Expr("CASE WHEN run_at > ? THEN run_at ELSE ? END", until, d.dialect.Typed(until, "timestamptz"))
 
 	return d.inQueue(ctx, func(q *gorm.DB) error {
@@ -275,7 +296,8 @@ func (d tasks) Postpone(ctx context.Context, refs []task.Reference, until time.T
 	})
 }
 
-// Start implements task.Store. It returns those of the tasks that are still waiting and can start now.
+// Start implements task.Store. It returns those of the tasks that are still waiting and can start now. An
+// enqueued task may have been started by another worker in the meantime.
 func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]task.Task, error) {
 	now := d.clock.Now()
 
@@ -285,15 +307,15 @@ func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 	columns := []string{"id", "key", "kind", "class", "task_group", "payload", "trace", "attempts", "run_at", "created_at"}
 
 	var started []taskRow
-	err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
+	err := d.inQueue(ctx, func(q *gorm.DB) error {
 		waiting := q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", task.Waiting, now.Add(maxStartSkew))
 
-		started, err = updateReturning[taskRow](waiting, "id", changes, columns...)
+		candidates, err := updateReturning[taskRow](waiting, "id", changes, columns...)
 		if err != nil {
 			return err
 		}
 
-		started, err = d.beginGroups(q, started, now)
+		started, err = d.beginGroups(q, candidates, now)
 
 		return err
 	})
@@ -301,43 +323,44 @@ func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 	return list.Map(started, taskRow.task), err
 }
 
-// beginGroups records that the started tasks run in their groups. A task whose group already
-// contains a running task returns to the state waiting, as if it had not been started.
-// beginGroups returns the other tasks.
-func (d tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]taskRow, error) {
+// beginGroups records that tasks that were just marked as running run in their groups, and returns
+// them. A task whose group already contains a running task is left out: it returns to the state
+// waiting, as if it had not been started.
+func (d tasks) beginGroups(q *gorm.DB, candidates []taskRow, now time.Time) (started []taskRow, err error) {
 	var groups []taskGroupRow
+	var idsWithGroup []string
 
-	var ids []string // of the tasks with a group
-	for _, r := range started {
+	for _, r := range candidates {
 		if r.Group != "" {
 			groups = append(groups, taskGroupRow{Name: r.Group, TaskID: r.ID})
-			ids = append(ids, r.ID)
+			idsWithGroup = append(idsWithGroup, r.ID)
 		}
 	}
 
 	if len(groups) == 0 {
-		return started, nil
+		return candidates, nil
 	}
 
 	// Insert the groups in which no task is running. A fixed order avoids deadlocks between
 	// concurrent callers.
 	slices.SortFunc(groups, func(a, b taskGroupRow) int { return strings.Compare(a.Name, b.Name) })
 
-	err := newStatement(q).Clauses(ignoreOnConflict([]string{"name"})).Create(&groups).Error
+	err = newStatement(q).Clauses(ignoreOnConflict([]string{"name"})).Create(&groups).Error
 	if err != nil {
-		return started, err
+		return candidates, err
 	}
 
-	var running []string
-	err = newStatement(q).Model(&taskGroupRow{}).Where(d.dialect.In("task_id", ids)).Pluck("task_id", &running).Error
+	// Read which tasks have inserted their group. The others are blocked by a running task.
+	var inserted []string
+	err = newStatement(q).Model(&taskGroupRow{}).Where(d.dialect.In("task_id", idsWithGroup)).Pluck("task_id", &inserted).Error
 
-	blocked := slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(running, id) })
+	blocked := slices.DeleteFunc(idsWithGroup, func(id string) bool { return slices.Contains(inserted, id) })
 	if err != nil || len(blocked) == 0 {
-		return started, err
+		return candidates, err
 	}
 
-	// Revert the start of the tasks whose group was not inserted.
-	started = slices.DeleteFunc(started, func(r taskRow) bool { return slices.Contains(blocked, r.ID) })
+	// Revert the start of the blocked tasks.
+	started = slices.DeleteFunc(candidates, func(r taskRow) bool { return slices.Contains(blocked, r.ID) })
 	err = newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", blocked)).Updates(map[string]any{
 		"state":    task.Waiting,
 		"attempts": gorm.Expr("attempts - 1"),
@@ -347,7 +370,8 @@ func (d tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]task
 	return started, err
 }
 
-// endGroups releases the groups of those of the tasks that are no longer running.
+// endGroups releases the groups of those of the tasks that are no longer running, so that other tasks
+// of these groups can run. A task may be running again already, started by another worker.
 func (d tasks) endGroups(q *gorm.DB, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -364,7 +388,7 @@ func withoutEmpty(texts []string) []string {
 }
 
 // groupByAttempt maps the numbers of attempts to the ids of the runs, because one statement can
-// only update runs with the same attempt.
+// only update runs with the same attempt. A run is one attempt at a task.
 func groupByAttempt(runs []task.Run) map[int][]string {
 	idsByAttempt := map[int][]string{}
 	for _, r := range runs {
@@ -374,15 +398,17 @@ func groupByAttempt(runs []task.Run) map[int][]string {
 	return idsByAttempt
 }
 
-// Extend implements task.Store.
+// Extend implements task.Store. A run is lost if its task is not running any more, or was started again
+// since: then the number of attempts is higher.
 func (d tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration) (lost []task.Run, err error) {
-	until := d.clock.Now().Add(lease)
+	leaseEnd := d.clock.Now().Add(lease)
 	for attempt, ids := range groupByAttempt(runs) {
 		var extended []taskRow
 
 		err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
 			running := q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, task.Running)
-			extended, err = updateReturning[taskRow](running, "id", map[string]any{"due_at": until}, "id")
+			extended, err = updateReturning[taskRow](running, "id", map[string]any{"due_at": leaseEnd}, "id")
+
 			return err
 		})
 		if err != nil {
@@ -402,7 +428,8 @@ func (d tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration)
 // maxTaskError is the maximum number of bytes of an error that are stored.
 const maxTaskError = 1000
 
-// RecordOutcomes implements task.Store.
+// RecordOutcomes implements task.Store. An outcome is the result of a run: the task is done, dead (it
+// has failed and is not tried again), or waits for its next attempt.
 func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) error {
 	inGroups := slices.DeleteFunc(slices.Clone(outcomes), func(o task.Outcome) bool { return o.Group == "" })
 	groups := list.Map(inGroups, func(o task.Outcome) string { return o.Group })
@@ -433,7 +460,7 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 		return err
 	}
 
-	if len(groups) > 0 {
+	if len(groups) > 0 { // tasks of these groups have become due
 		d.markRecorded(ctx)
 	}
 
@@ -443,14 +470,6 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 // updateEnded updates the tasks whose runs have ended, unless another worker has started the task
 // again in the meantime.
 func (d tasks) updateEnded(q *gorm.DB, outcomes []task.Outcome, now time.Time) error {
-	// The condition ended_at IS NULL would be equivalent. But with the statistics of a
-	// new table, Postgres would use it to read all unfinished rows instead of a few ids.
-	unfinished := func(attempt int, ids ...string) *gorm.DB {
-		return newStatement(q).Model(&taskRow{}).
-			Where(d.dialect.In("id", ids)).
-			Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
-	}
-
 	var done []task.Run
 	for _, o := range outcomes {
 		if o.State == task.Done {
@@ -458,27 +477,7 @@ func (d tasks) updateEnded(q *gorm.DB, outcomes []task.Outcome, now time.Time) e
 			continue
 		}
 
-		var ended *time.Time
-		if o.State == task.Dead {
-			ended = &now
-		}
-
-		runAt := cmp.Or(o.RunAt, now)
-
-		attempts := o.Attempt
-		if o.DoNotCountAttempt {
-			attempts--
-		}
-
-		err := unfinished(o.Attempt, o.ID).Updates(map[string]any{
-			"state":    o.State,
-			"run_at":   runAt,
-			"due_at":   runAt,
-			"error":    truncateText(o.Err, maxTaskError),
-			"ended_at": ended,
-			"attempts": attempts,
-		}).Error
-		if err != nil {
+		if err := d.updateFailed(q, o, now); err != nil {
 			return err
 		}
 	}
@@ -486,12 +485,47 @@ func (d tasks) updateEnded(q *gorm.DB, outcomes []task.Outcome, now time.Time) e
 	// Most runs succeed: one statement updates all of them that have the same number of attempts.
 	for attempt, ids := range groupByAttempt(done) {
 		changes := map[string]any{"state": task.Done, "error": "", "ended_at": now}
-		if err := unfinished(attempt, ids...).Updates(changes).Error; err != nil {
+		if err := d.unfinished(q, attempt, ids...).Updates(changes).Error; err != nil {
 			return err
 		}
 	}
 
 	return nil
+}
+
+// updateFailed updates the task of a run that has not succeeded, so that the task is dead or waits.
+func (d tasks) updateFailed(q *gorm.DB, o task.Outcome, now time.Time) error {
+	var endedAt *time.Time
+	if o.State == task.Dead {
+		endedAt = &now
+	}
+
+	runAt := cmp.Or(o.RunAt, now)
+
+	attempts := o.Attempt
+	if o.DoNotCountAttempt {
+		attempts--
+	}
+
+	return d.unfinished(q, o.Attempt, o.ID).Updates(map[string]any{
+		"state":    o.State,
+		"run_at":   runAt,
+		"due_at":   runAt,
+		"error":    truncateText(o.Err, maxTaskError),
+		"ended_at": endedAt,
+		"attempts": attempts,
+	}).Error
+}
+
+// unfinished returns a query for those of the tasks that are unfinished, and whose latest attempt has
+// the given number.
+//
+// The condition ended_at IS NULL would be equivalent to that of the state. But with the statistics of a
+// new table, Postgres would use it to read all unfinished rows instead of a few ids.
+func (d tasks) unfinished(q *gorm.DB, attempt int, ids ...string) *gorm.DB {
+	return newStatement(q).Model(&taskRow{}).
+		Where(d.dialect.In("id", ids)).
+		Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
 }
 
 // truncateText returns the text as every database can store it: with at most maxBytes bytes,
@@ -504,21 +538,25 @@ func truncateText(text string, maxBytes int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 
-// Backlog implements task.Store.
+// Backlog implements task.Store. It counts at most maxBacklogCount unfinished tasks, those that have been
+// due for longest.
 func (d tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
-	type unfinishedTasks struct {
-		Class  task.QueueName
+	// queueBacklog counts the tasks of a queue in one state.
+	type queueBacklog struct {
+		Class  task.QueueName // the name of the column for the queue
 		State  task.State
 		N      int
 		Oldest aggregatedTime
 	}
-	var rows []unfinishedTasks
+
 	unfinished := d.conn(ctx).
 		Model(&taskRow{}).
 		Select("class", "state", "run_at").
 		Where("ended_at IS NULL").
 		Order("due_at").
 		Limit(maxBacklogCount)
+
+	var rows []queueBacklog
 	err := d.conn(ctx).
 		Table("(?) AS unfinished", unfinished).
 		Select("class, state, COUNT(*) AS n, MIN(run_at) AS oldest").
@@ -526,7 +564,7 @@ func (d tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
 		Scan(&rows).
 		Error
 
-	return list.Map(rows, func(r unfinishedTasks) task.Backlog {
+	return list.Map(rows, func(r queueBacklog) task.Backlog {
 		return task.Backlog{Queue: r.Class, State: r.State, Tasks: r.N, Oldest: r.Oldest.Time}
 	}), wrap(err)
 }
@@ -534,6 +572,8 @@ func (d tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
 // List implements task.Store.
 func (d tasks) List(ctx context.Context, f task.Filter) ([]task.Record, error) {
 	q := d.conn(ctx).Where("state = ?", f.State).Limit(f.Limit)
+
+	// The state implies the condition on ended_at. It is there for partial indexes.
 	if f.State == task.Done || f.State == task.Dead {
 		q = q.Where("ended_at IS NOT NULL").Order("ended_at DESC, id DESC")
 	} else {
@@ -553,7 +593,7 @@ func (d tasks) List(ctx context.Context, f task.Filter) ([]task.Record, error) {
 	})
 }
 
-// Retry implements task.Store.
+// Retry implements task.Store. It returns the number of tasks that are due now.
 func (d tasks) Retry(ctx context.Context, ids []string) (int, error) {
 	now := d.clock.Now()
 
@@ -575,7 +615,7 @@ func (d tasks) Retry(ctx context.Context, ids []string) (int, error) {
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
-// Drop implements task.Store.
+// Drop implements task.Store. It returns the number of deleted tasks.
 func (d tasks) Drop(ctx context.Context, ids []string) (int, error) {
 	res := d.unprepared(ctx).Where(d.dialect.In("id", ids)).Where("state <> ?", task.Running).Delete(&taskRow{})
 	return int(res.RowsAffected), wrap(res.Error)
