@@ -14,26 +14,29 @@ import (
 // savedSearches implements jobseeker.Searches.
 type savedSearches struct{ *DB }
 
-// savedSearchRow is a search that a jobseeker, or a subscriber without an account, has saved. Resolved is the query
-// in the form in which new listings are compared with it; it is empty until it has been computed.
+// savedSearchRow is a search that a jobseeker, or a subscriber without an account, has saved. New listings
+// are compared with it.
 type savedSearchRow struct {
 	ID     string
-	UserID string
+	UserID string // of the jobseeker or the subscriber
 	Name   string
 	jobseeker.Terms
+	// Resolved is the query in the form in which listings are compared with it. It is empty until
+	// it has been computed.
 	Resolved    string `gorm:"column:resolved_query"`
-	EmailAlerts bool
+	EmailAlerts bool   // new matches are sent by e-mail
 	CreatedAt   time.Time
 }
 
 func (r savedSearchRow) search() jobseeker.Search { return jobseeker.Search(r) }
 
-// ListByUser implements jobseeker.Searches.
+// ListByUser implements jobseeker.Searches. It returns the newest n searches of the user.
 func (d savedSearches) ListByUser(ctx context.Context, userID string, n int) ([]jobseeker.Search, error) {
 	return findRows(d.conn(ctx).Where("user_id = ?", userID).Order("id DESC").Limit(n), savedSearchRow.search)
 }
 
-// Replace implements jobseeker.Searches. It writes only what has changed.
+// Replace implements jobseeker.Searches. Afterwards the user has exactly the given searches. Of a search
+// that is stored already, only EmailAlerts can change.
 func (d savedSearches) Replace(ctx context.Context, userID string, searches []jobseeker.Search) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		var rows []savedSearchRow
@@ -41,17 +44,18 @@ func (d savedSearches) Replace(ctx context.Context, userID string, searches []jo
 			return wrap(err)
 		}
 
-		// Compare the searches with the stored ones. Those that remain in stored are deleted.
-		stored := list.ToMap(rows, func(r savedSearchRow) (id string, emailAlerts bool) { return r.ID, r.EmailAlerts })
-		var created []savedSearchRow
+		// Compare the searches with the stored ones. Those that remain in storedAlerts are deleted.
+		storedAlerts := list.ToMap(rows, func(r savedSearchRow) (id string, emailAlerts bool) { return r.ID, r.EmailAlerts })
 
+		var created []savedSearchRow
 		var enabled, disabled []string // the ids of the searches whose EmailAlerts changes
+
 		for _, search := range searches {
-			hadAlerts, exists := stored[search.ID]
-			delete(stored, search.ID)
+			hadAlerts, isStored := storedAlerts[search.ID]
+			delete(storedAlerts, search.ID)
 
 			switch {
-			case !exists:
+			case !isStored:
 				search.UserID = userID
 				created = append(created, savedSearchRow(search))
 			case !hadAlerts && search.EmailAlerts:
@@ -61,7 +65,7 @@ func (d savedSearches) Replace(ctx context.Context, userID string, searches []jo
 			}
 		}
 
-		if err := d.deleteSearches(ctx, userID, slices.Sorted(maps.Keys(stored))); err != nil {
+		if err := d.deleteSearches(ctx, userID, slices.Sorted(maps.Keys(storedAlerts))); err != nil {
 			return err
 		}
 
@@ -83,9 +87,12 @@ func (d savedSearches) deleteSearches(ctx context.Context, userID string, ids []
 		return nil
 	}
 
-	return wrap(cmp.Or(
-		whereIn(d.conn(ctx).Where("user_id = ?", userID), "id", ids).Delete(&savedSearchRow{}).Error,
-		whereIn(d.conn(ctx), "search_id", ids).Delete(&searchMatchRow{}).Error))
+	searches := whereIn(d.conn(ctx).Where("user_id = ?", userID), "id", ids)
+	if err := searches.Delete(&savedSearchRow{}).Error; err != nil {
+		return wrap(err)
+	}
+
+	return wrap(whereIn(d.conn(ctx), "search_id", ids).Delete(&searchMatchRow{}).Error)
 }
 
 // enableAlerts turns the e-mail alerts of searches of the user on.
@@ -99,8 +106,7 @@ func (d savedSearches) enableAlerts(ctx context.Context, userID string, ids []st
 	return wrap(searches.Update("email_alerts", true).Error)
 }
 
-// disableAlerts turns the e-mail alerts of searches of the user off. Matches that are not in a digest
-// yet are not sent any more.
+// disableAlerts turns the e-mail alerts of searches of the user off, also for their pending matches.
 func (d savedSearches) disableAlerts(ctx context.Context, userID string, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -116,7 +122,7 @@ func (d savedSearches) disableAlerts(ctx context.Context, userID string, ids []s
 	return wrap(whereIn(pending, "search_id", ids).Update("email", false).Error)
 }
 
-// List implements jobseeker.Searches. It lists the searches of all users.
+// List implements jobseeker.Searches. It lists the searches of all users in the order of ids.
 func (d savedSearches) List(ctx context.Context, f jobseeker.SearchFilter, n int) ([]jobseeker.Search, error) {
 	q := whereIfSet(d.conn(ctx), "id > ?", f.AfterID)
 	if f.Unresolved {
@@ -126,39 +132,45 @@ func (d savedSearches) List(ctx context.Context, f jobseeker.SearchFilter, n int
 	return findRows(q.Order("id").Limit(n), savedSearchRow.search)
 }
 
-// UpdateResolved implements jobseeker.Searches.
-func (d savedSearches) UpdateResolved(ctx context.Context, resolved map[string]string) error {
-	if len(resolved) == 0 {
+// UpdateResolved implements jobseeker.Searches. resolvedByID maps the ids of searches to their resolved
+// queries.
+func (d savedSearches) UpdateResolved(ctx context.Context, resolvedByID map[string]string) error {
+	if len(resolvedByID) == 0 {
 		return nil
 	}
 
-	ids := slices.Sorted(maps.Keys(resolved))
-	query := caseExpr("id", ids, func(i int) any { return resolved[ids[i]] })
+	ids := slices.Sorted(maps.Keys(resolvedByID))
+	resolvedOfRow := caseExpr("id", ids, func(i int) any { return resolvedByID[ids[i]] })
 
-	return wrap(whereIn(d.unprepared(ctx).Model(&savedSearchRow{}), "id", ids).Update("resolved_query", query).Error)
+	return wrap(whereIn(d.unprepared(ctx).Model(&savedSearchRow{}), "id", ids).Update("resolved_query", resolvedOfRow).Error)
 }
 
 // subscribers implements jobseeker.Subscribers.
 type subscribers struct{ *DB }
 
-// alertSubscriberRow is a person without an account who gets e-mails about new jobs. Mailbox is the address in a
-// form in which different spellings of it are equal; it is unique.
+// alertSubscriberRow is a person without an account who gets e-mails about new jobs.
 type alertSubscriberRow struct {
 	ID        string
 	Email     string
-	Mailbox   string
+	Mailbox   string // Email in a form in which different spellings of the address are equal; unique
 	CreatedAt time.Time
 }
 
-// GetOrCreate implements jobseeker.Subscribers.
-func (d subscribers) GetOrCreate(ctx context.Context, s jobseeker.Subscriber) (stored jobseeker.Subscriber, err error) {
+// GetOrCreate implements jobseeker.Subscribers. It returns the subscriber with the mailbox of the given
+// one, which it stores if there is none.
+func (d subscribers) GetOrCreate(
+	ctx context.Context,
+	subscriber jobseeker.Subscriber,
+) (stored jobseeker.Subscriber, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		row := alertSubscriberRow(s)
+		row := alertSubscriberRow(subscriber)
 		if err := createIfAbsent(d.conn(ctx), &row, "mailbox").Error; err != nil {
 			return wrap(err)
 		}
 
-		row, err := takeRow[alertSubscriberRow](d.conn(ctx).Where("mailbox = ?", s.Mailbox), errStale)
+		// Read the row, which may be an older one. If another transaction has deleted it meanwhile,
+		// begin again.
+		row, err := takeRow[alertSubscriberRow](d.conn(ctx).Where("mailbox = ?", subscriber.Mailbox), errStale)
 		stored = jobseeker.Subscriber(row)
 
 		return err
@@ -169,7 +181,7 @@ func (d subscribers) GetOrCreate(ctx context.Context, s jobseeker.Subscriber) (s
 
 // GetByIDs implements jobseeker.Subscribers.
 func (d subscribers) GetByIDs(ctx context.Context, ids []string) (map[string]jobseeker.Subscriber, error) {
-	found := map[string]jobseeker.Subscriber{}
+	subscribersByID := map[string]jobseeker.Subscriber{}
 	for chunk := range slices.Chunk(ids, matchBatchSize) {
 		var rows []alertSubscriberRow
 		if err := whereIn(d.conn(ctx), "id", chunk).Find(&rows).Error; err != nil {
@@ -177,11 +189,11 @@ func (d subscribers) GetByIDs(ctx context.Context, ids []string) (map[string]job
 		}
 
 		for _, row := range rows {
-			found[row.ID] = jobseeker.Subscriber(row)
+			subscribersByID[row.ID] = jobseeker.Subscriber(row)
 		}
 	}
 
-	return found, nil
+	return subscribersByID, nil
 }
 
 // Delete implements jobseeker.Subscribers.
@@ -226,15 +238,16 @@ func (d alertQueue) Delete(ctx context.Context, listingIDs []string) error {
 // matches implements jobseeker.Matches.
 type matches struct{ *DB }
 
-// searchMatchRow is a match: a listing that satisfies a saved search. Email is true if the user gets it in a digest,
-// an e-mail with the new matches of the user's searches.
+// searchMatchRow is a match: a listing that satisfies a saved search. The user gets it in a digest, an
+// e-mail with the new matches of the user's searches. While the column digest_id is NULL, the match is
+// pending: it belongs to no digest yet.
 type searchMatchRow struct {
 	SearchID   string
 	ListingID  string
 	UserID     string
 	At         time.Time `gorm:"column:matched_at"`
-	Email      bool
-	SearchName string `gorm:"->"` // of the join of ListByDigest
+	Email      bool      // the match is sent in a digest
+	SearchName string    `gorm:"->"` // read by ListByDigest from the saved search
 }
 
 func (r searchMatchRow) match() jobseeker.Match { return jobseeker.Match(r) }
@@ -244,17 +257,17 @@ const matchBatchSize = 1_000
 
 // Create implements jobseeker.Matches. It leaves out matches that are stored already, and those of users
 // who have turned job alerts off. It returns the matches that it has created.
-func (d matches) Create(ctx context.Context, ms []jobseeker.Match) (created []jobseeker.Match, err error) {
+func (d matches) Create(ctx context.Context, found []jobseeker.Match) (created []jobseeker.Match, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		created = nil
+		created = nil // the transaction may run again
 
-		optedOut, err := d.listOptedOut(ctx, ms)
+		optedOut, err := d.listOptedOut(ctx, found)
 		if err != nil {
 			return err
 		}
 
 		var rows []searchMatchRow
-		for _, m := range ms {
+		for _, m := range found {
 			if !optedOut[m.UserID] {
 				rows = append(rows, searchMatchRow(m))
 			}
@@ -280,20 +293,20 @@ func (d matches) Create(ctx context.Context, ms []jobseeker.Match) (created []jo
 	return created, err
 }
 
-// listOptedOut returns the set of users of the matches who have turned job alerts off.
-func (d matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[string]bool, error) {
+// listOptedOut returns the set of the users with matches who have turned job alerts off.
+func (d matches) listOptedOut(ctx context.Context, found []jobseeker.Match) (map[string]bool, error) {
 	optedOut := map[string]bool{}
 
-	users := list.Distinct(ms, func(m jobseeker.Match) string { return m.UserID })
+	users := list.Distinct(found, func(m jobseeker.Match) string { return m.UserID })
 	for chunk := range slices.Chunk(users, matchBatchSize) {
-		var found []string
+		withoutAlerts := whereIn(d.conn(ctx).Model(&profileRow{}).Where("NOT job_alerts"), "user_id", chunk)
 
-		err := whereIn(d.conn(ctx).Model(&profileRow{}).Where("NOT job_alerts"), "user_id", chunk).Pluck("user_id", &found).Error
-		if err != nil {
+		var ids []string
+		if err := withoutAlerts.Pluck("user_id", &ids).Error; err != nil {
 			return nil, wrap(err)
 		}
 
-		for _, id := range found {
+		for _, id := range ids {
 			optedOut[id] = true
 		}
 	}
@@ -301,17 +314,19 @@ func (d matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[st
 	return optedOut, nil
 }
 
-// markPending records that the users of matches with Email have a pending digest.
-func (d matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
-	users := map[string]seekerRow{} // by id
-	for _, m := range ms {
+// markPending records that the users of matches with Email get a digest. It creates the row of a user
+// that has none yet.
+func (d matches) markPending(ctx context.Context, created []jobseeker.Match) error {
+	rowsByUser := map[string]seekerRow{}
+	for _, m := range created {
 		if m.Email {
 			// The values are those of a new row. An existing row gets only DigestWaiting.
-			users[m.UserID] = seekerRow{UserID: m.UserID, EmploymentTypes: "[]", DigestAfter: m.At, DigestWaiting: true}
+			rowsByUser[m.UserID] = seekerRow{UserID: m.UserID, EmploymentTypes: "[]", DigestAfter: m.At, DigestWaiting: true}
 		}
 	}
 
-	rows := slices.SortedFunc(maps.Values(users), func(a, b seekerRow) int { return cmp.Compare(a.UserID, b.UserID) })
+	// A fixed order avoids deadlocks between two callers.
+	rows := slices.SortedFunc(maps.Values(rowsByUser), func(a, b seekerRow) int { return cmp.Compare(a.UserID, b.UserID) })
 	for chunk := range slices.Chunk(rows, matchBatchSize) {
 		update := updateOnConflict([]string{"user_id"}, "digest_waiting")
 		if err := d.unprepared(ctx).Clauses(update).Create(&chunk).Error; err != nil {
@@ -322,15 +337,19 @@ func (d matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
 	return nil
 }
 
-// AssignDigests implements jobseeker.Matches. It assigns a digest to each of the users that it claims,
-// with all pending matches of the user. Digests without matches are not returned.
+// AssignDigests implements jobseeker.Matches. It claims users whose digest is due, at most one for each of
+// the digestIDs, and assigns all pending matches of a user to one digest. It returns the digests that
+// contain matches. Their users get the next digest not before the time next.
+//
+// claimed is the number of claimed users. It tells the caller whether there may be more, also if all
+// digests are empty.
 func (d matches) AssignDigests(
 	ctx context.Context,
 	digestIDs []string,
 	now, next time.Time,
-) (digests []jobseeker.Digest, n int, err error) {
+) (digests []jobseeker.Digest, claimed int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
-		digests, n = nil, 0 // the transaction may run again
+		digests, claimed = nil, 0 // the transaction may run again
 
 		// Claim users whose digest is due. Users that another process has claimed are locked.
 		var users []string
@@ -342,9 +361,8 @@ func (d matches) AssignDigests(
 			Pluck("user_id", &users).
 			Error
 
-		// By n, the caller knows whether there may be more users, also if all digests are empty.
-		n = len(users)
-		if err != nil || n == 0 {
+		claimed = len(users)
+		if err != nil || claimed == 0 {
 			return wrap(err)
 		}
 
@@ -358,12 +376,13 @@ func (d matches) AssignDigests(
 			return wrap(err)
 		}
 
-		// Find out which digests contain matches.
+		// Find out which digests contain matches. Pending matches may have been deleted since their
+		// user was marked.
 		var filled []string
 
 		err = d.conn(ctx).
 			Model(&searchMatchRow{}).
-			Where("?", d.dialect.In("digest_id", digestIDs[:n])).
+			Where("?", d.dialect.In("digest_id", digestIDs[:claimed])).
 			Distinct().
 			Pluck("digest_id", &filled).
 			Error
@@ -371,30 +390,32 @@ func (d matches) AssignDigests(
 			return wrap(err)
 		}
 
-		var mailed, others []string // the ids of the users with and without matches
+		var mailedUsers, otherUsers []string // with and without matches
 		for i, user := range users {
 			if slices.Contains(filled, digestIDs[i]) {
-				mailed = append(mailed, user)
+				mailedUsers = append(mailedUsers, user)
 				digests = append(digests, jobseeker.Digest{ID: digestIDs[i], UserID: user})
 			} else {
-				others = append(others, user)
+				otherUsers = append(otherUsers, user)
 			}
 		}
 
-		ofMailed := whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", mailed)
-		if err := ofMailed.Updates(map[string]any{"digest_waiting": false, "digest_after": next}).Error; err != nil {
+		// None of the users waits for a digest any more.
+		mailed := whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", mailedUsers)
+		if err := mailed.Updates(map[string]any{"digest_waiting": false, "digest_after": next}).Error; err != nil {
 			return wrap(err)
 		}
 
-		ofOthers := whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", others)
+		others := whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", otherUsers)
 
-		return wrap(ofOthers.Update("digest_waiting", false).Error)
+		return wrap(others.Update("digest_waiting", false).Error)
 	})
 
-	return digests, n, err
+	return digests, claimed, err
 }
 
-// ListByDigest implements jobseeker.Matches.
+// ListByDigest implements jobseeker.Matches. It returns at most n matches of the user's digest, without
+// those of searches whose e-mail alerts are off.
 func (d matches) ListByDigest(ctx context.Context, userID, digestID string, n int) ([]jobseeker.Match, error) {
 	return findRows(
 		d.conn(ctx).

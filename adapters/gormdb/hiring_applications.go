@@ -16,27 +16,28 @@ import (
 // applications implements hiring.Applications and hiring.ApplicationCounts.
 type applications struct{ *DB }
 
-// applicationRow is an application for a job. Tracker and TrackerColor are what applicants set in their
-// own list of applications; the employer sees Status only.
+// applicationRow is an application for a job.
 type applicationRow struct {
 	ID             string
 	ListingID      string
-	OrganizationID string
+	OrganizationID string // the employer
 	ApplicantID    string
-	Status         hiring.Status
-	Tracker        hiring.Status
-	TrackerColor   string
-	CoverLetter    string
-	ResumeURL      string
-	Answers        []hiring.Answer `gorm:"serializer:json_column"`
-	AppliedAt      time.Time
-	ChangedAt      time.Time
-	WithdrawnAt    *time.Time
+	Status         hiring.Status // that the employer has set
+	// Tracker and TrackerColor are the status and its color that applicants have set in their own
+	// list of applications, where it takes the place of Status. The employer does not see them.
+	Tracker      hiring.Status
+	TrackerColor string
+	CoverLetter  string
+	ResumeURL    string
+	Answers      []hiring.Answer `gorm:"serializer:json_column"`
+	AppliedAt    time.Time
+	ChangedAt    time.Time
+	WithdrawnAt  *time.Time
 }
 
 func (r applicationRow) application() hiring.Application { return hiring.Application(r) }
 
-// applicationListColumns are the columns without the details, which may be long texts.
+// applicationListColumns are the columns of a list without details, which may be long texts.
 var applicationListColumns = []string{"id", "listing_id", "organization_id", "applicant_id", "status", "tracker", "tracker_color",
 	"applied_at", "changed_at", "withdrawn_at"}
 
@@ -60,22 +61,25 @@ func (d applications) Create(ctx context.Context, a hiring.Application) error {
 	})
 }
 
-// visiblePart is a part of the applications that a user with a hiring.Visibility can see. An index
-// returns the rows of each part in the order of ids. The parts of a Visibility have no row in common.
+// A hiring.Visibility says which applications a user can see: those to the user's organization, and
+// those that the user has sent. No index contains both in the order of a list. A query for both is
+// therefore divided into parts, each of which has an index, and their rows are merged.
+
+// visiblePart is a part of the applications that a user with a Visibility can see. An index returns
+// the rows of a part in the order of ids. The parts of a Visibility have no row in common.
 type visiblePart struct {
 	// visible selects the applications of the part.
 	visible selection
-	// shownStatus is the expression for the status that the user sees: applicants may have set their
-	// own in the column tracker.
+	// shownStatus is the SQL expression for the status that the user sees in this part.
 	shownStatus string
 }
 
-// withdrawalConditions returns one condition for each part of an applicant's applications that the
-// filter selects. The condition is empty for a part with all applications.
+// withdrawalConditions returns one condition for each part into which an applicant's own applications
+// are divided. An empty condition is that of a part with all of them.
 //
 // One partial index contains the applications that are withdrawn, and another one those that are not.
-// A list with both is merged from two parts. If the filter names a few applications, one part
-// suffices, because their rows are found by id.
+// A list with both is merged from two parts. If the filter names a few applications or listings, one
+// part suffices, because the rows are found by these ids.
 func withdrawalConditions(f hiring.ApplicationFilter) []string {
 	const isActive, isWithdrawn = "withdrawn_at IS NULL", "withdrawn_at IS NOT NULL"
 	switch {
@@ -90,8 +94,8 @@ func withdrawalConditions(f hiring.ApplicationFilter) []string {
 	return []string{isActive, isWithdrawn}
 }
 
-// visibleParts returns the parts of the applications that a user with v can see: those to the user's
-// organization, and those that the user has sent to others.
+// visibleParts returns the parts of the applications that a user with the visibility v can see: those to
+// the user's organization, and those that the user has sent to others. f is the filter of the list.
 func visibleParts(v hiring.Visibility, f hiring.ApplicationFilter) (parts []visiblePart) {
 	if v.OrganizationID != "" {
 		parts = append(parts, visiblePart{
@@ -127,8 +131,8 @@ func (d applications) selectFiltered(p visiblePart, f hiring.ApplicationFilter) 
 	return func(q *gorm.DB) *gorm.DB {
 		q = p.visible(withoutPreparing(q))
 		q = whereInIfSet(q, "id", f.IDs)
-
 		q = whereInIfSet(q, "listing_id", f.ListingIDs)
+
 		if len(f.Statuses) > 0 {
 			q = q.Where("status IN ?", f.Statuses)
 		}
@@ -140,9 +144,11 @@ func (d applications) selectFiltered(p visiblePart, f hiring.ApplicationFilter) 
 	}
 }
 
-// Get implements hiring.Applications. Inside a transaction, it locks the row until the end.
+// Get implements hiring.Applications. It returns an application that the user with the visibility v can
+// see. Inside a transaction, it locks the row until the end.
 func (d applications) Get(ctx context.Context, v hiring.Visibility, id string) (hiring.Application, error) {
-	for _, part := range visibleParts(v, hiring.ApplicationFilter{}) {
+	noFilter := hiring.ApplicationFilter{}
+	for _, part := range visibleParts(v, noFilter) {
 		row, err := takeRowIfAny[applicationRow](part.visible(d.locked(ctx)).Where("id = ?", id))
 		if err != nil || row.ID != "" {
 			return row.application(), err
@@ -152,16 +158,17 @@ func (d applications) Get(ctx context.Context, v hiring.Visibility, id string) (
 	return hiring.Application{}, hiring.ErrNotFound
 }
 
-// List implements hiring.Applications.
+// List implements hiring.Applications. It lists the applications that the user with the visibility v can
+// see, newest first.
 func (d applications) List(
 	ctx context.Context,
 	v hiring.Visibility,
 	f hiring.ApplicationFilter,
-	r page.Request,
+	request page.Request,
 ) (page.Result[hiring.Application], error) {
 	columns := applicationListColumns
 	if f.Details {
-		columns = nil
+		columns = nil // all
 	}
 
 	switch parts := visibleParts(v, f); len(parts) {
@@ -169,52 +176,52 @@ func (d applications) List(
 		return page.Result[hiring.Application]{Items: []hiring.Application{}}, nil
 	case 1:
 		query := listQuery{columns: columns, where: d.selectFiltered(parts[0], f), locksRows: true}
-		return listPage(ctx, d.DB, r, query, applicationRow.application)
+		return listPage(ctx, d.DB, request, query, applicationRow.application)
 	default:
-		return d.listParts(ctx, parts, f, columns, r)
+		return d.listParts(ctx, parts, f, columns, request)
 	}
 }
 
-// listParts reads one page of a list that consists of several parts. It first reads the ids of
+// listParts reads one page of a list that is merged from several parts. It first reads the ids of
 // each part up to the end of the page, and then the rows of the ids that are in the page.
 func (d applications) listParts(
 	ctx context.Context,
 	parts []visiblePart,
 	f hiring.ApplicationFilter,
 	columns []string,
-	r page.Request,
+	request page.Request,
 ) (result page.Result[hiring.Application], err error) {
-	offset := r.Offset()
-	if r.Cursor != "" {
+	offset := request.Offset()
+	if request.Cursor != "" {
 		offset = 0 // a cursor takes the place of the page number
 	}
 
-	// Read the ids and the number of rows of each part. One id more than the page shows that there
-	// is a next page.
+	// Read the ids and the number of rows of each part.
 	var ids []string
 	for _, part := range parts {
-		rows := func() *gorm.DB { return d.selectFiltered(part, f)(d.conn(ctx).Model(&applicationRow{})) }
+		newQuery := func() *gorm.DB { return d.selectFiltered(part, f)(d.conn(ctx).Model(&applicationRow{})) }
+
+		// One id more than the page shows that there is a next page.
+		upToPage := whereIfSet(newQuery(), "id < ?", request.Cursor).Order("id DESC").Limit(offset + request.Size + 1)
 
 		var idsOfPart []string
-
-		first := whereIfSet(rows(), "id < ?", r.Cursor).Order("id DESC").Limit(offset + r.Size + 1)
-		if err := first.Pluck("id", &idsOfPart).Error; err != nil {
+		if err := upToPage.Pluck("id", &idsOfPart).Error; err != nil {
 			return result, wrap(err)
 		}
 
 		ids = append(ids, idsOfPart...)
 
 		// Counting reads many rows. Callers that show no total do without.
-		if r.WithoutTotal {
+		if request.WithoutTotal {
 			continue
 		}
 
-		n, err := countLimited(rows())
+		counted, err := countLimited(newQuery())
 		if err != nil {
 			return result, err
 		}
 
-		result.Total += n
+		result.Total += counted
 	}
 
 	if result.Total > page.MaxExact {
@@ -222,12 +229,13 @@ func (d applications) listParts(
 	}
 
 	// Merge the ids, and reduce them to those of the page.
-	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) }) // newest first
+	newestFirst := func(a, b string) int { return cmp.Compare(b, a) } // ids are in the order of creation
+	slices.SortFunc(ids, newestFirst)
 
 	ids = ids[min(offset, len(ids)):]
-	if len(ids) > r.Size {
-		ids = ids[:r.Size]
-		result.NextCursor = ids[r.Size-1]
+	if hasNextPage := len(ids) > request.Size; hasNextPage {
+		ids = ids[:request.Size]
+		result.NextCursor = ids[request.Size-1]
 	}
 
 	if len(ids) == 0 {
@@ -246,8 +254,13 @@ func (d applications) listParts(
 	return result, err
 }
 
-// CountByStatus implements hiring.Applications. It adds up the counts of all parts that the user can see.
-func (d applications) CountByStatus(ctx context.Context, v hiring.Visibility, f hiring.ApplicationFilter) (map[hiring.Status]int, error) {
+// CountByStatus implements hiring.Applications. It counts the applications that the user with the
+// visibility v can see, by the status that the user sees.
+func (d applications) CountByStatus(
+	ctx context.Context,
+	v hiring.Visibility,
+	f hiring.ApplicationFilter,
+) (map[hiring.Status]int, error) {
 	totals := map[hiring.Status]int{}
 	for _, part := range visibleParts(v, f) {
 		rows := d.selectFiltered(part, f)(d.conn(ctx).Model(&applicationRow{}))
@@ -275,27 +288,33 @@ func (d applications) CountByListing(ctx context.Context, organizationID string,
 		Group("listing_id"))
 }
 
-// UpdateStatuses implements hiring.Applications. It executes one statement for each new status, and one
-// that adds the changes to the timelines. A change by the employer resets the applicant's own
-// status, which is in the column tracker.
-func (d applications) UpdateStatuses(ctx context.Context, organizationID string, as []hiring.Application, changes []hiring.Change) error {
+// UpdateStatuses implements hiring.Applications. It stores the statuses of applications, with one statement
+// for each status, and adds the changes to the timelines. A status that the employer sets replaces the
+// applicant's own one, which is in the column tracker.
+func (d applications) UpdateStatuses(
+	ctx context.Context,
+	organizationID string,
+	changed []hiring.Application,
+	changes []hiring.Change,
+) error {
 	byStatus := map[hiring.Status][]hiring.Application{}
-	for _, a := range as {
+	for _, a := range changed {
 		byStatus[a.Status] = append(byStatus[a.Status], a)
 	}
 
 	for _, status := range hiring.Statuses {
-		changed := byStatus[status]
-		if len(changed) == 0 {
+		withStatus := byStatus[status]
+		if len(withStatus) == 0 {
 			continue
 		}
 
-		ids := list.Map(changed, func(a hiring.Application) string { return a.ID })
+		ids := list.Map(withStatus, func(a hiring.Application) string { return a.ID })
+		changedAt := withStatus[0].ChangedAt // the same for all
 
 		res := d.conn(ctx).
 			Model(&applicationRow{}).
 			Where("organization_id = ? AND id IN ? AND withdrawn_at IS NULL", organizationID, ids).
-			Updates(map[string]any{"status": status, "changed_at": changed[0].ChangedAt, "tracker": ""}) // all have the same time
+			Updates(map[string]any{"status": status, "changed_at": changedAt, "tracker": ""})
 		if res.Error != nil {
 			return wrap(res.Error)
 		}
@@ -330,15 +349,14 @@ func (d applications) createChanges(ctx context.Context, changes []hiring.Change
 
 // ListChanges implements hiring.Applications. It reads the last n changes and returns them oldest first.
 func (d applications) ListChanges(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Change, error) {
-	owned := d.conn(ctx).
+	// The id of the application, or NULL if it belongs to another organization.
+	ownApplication := d.conn(ctx).
 		Model(&applicationRow{}).
 		Select("id").
 		Where("id = ? AND organization_id = ?", applicationID, organizationID)
-	changes, err := findRows(
-		d.conn(ctx).Where("application_id = (?)", owned).Order("id DESC").Limit(n),
-		func(r applicationChangeRow) hiring.Change { return hiring.Change(r) },
-	)
+	newestChanges := d.conn(ctx).Where("application_id = (?)", ownApplication).Order("id DESC").Limit(n)
 
+	changes, err := findRows(newestChanges, func(r applicationChangeRow) hiring.Change { return hiring.Change(r) })
 	slices.Reverse(changes)
 
 	return changes, err
@@ -347,20 +365,22 @@ func (d applications) ListChanges(ctx context.Context, organizationID, applicati
 // applicantData implements hiring.PersonalData.
 type applicantData struct{ *DB }
 
-// EraseByApplicant implements hiring.PersonalData. The rows of the applications remain, without texts.
+// EraseByApplicant implements hiring.PersonalData. It erases the texts of the applicant's withdrawn
+// applications and of their interviews, and deletes the messages, notes and ratings. The rows of the
+// applications remain.
 func (d applicantData) EraseByApplicant(ctx context.Context, applicantID string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		withdrawn := func() *gorm.DB {
+		queryWithdrawn := func() *gorm.DB {
 			return d.conn(ctx).Model(&applicationRow{}).Where("applicant_id = ? AND withdrawn_at IS NOT NULL", applicantID)
 		}
 
 		var ids []string
-		if err := withdrawn().Pluck("id", &ids).Error; err != nil {
+		if err := queryWithdrawn().Pluck("id", &ids).Error; err != nil {
 			return wrap(err)
 		}
 
 		noTexts := map[string]any{"cover_letter": "", "resume_url": "", "answers": "[]", "tracker": "", "tracker_color": ""}
-		if err := withdrawn().Updates(noTexts).Error; err != nil {
+		if err := queryWithdrawn().Updates(noTexts).Error; err != nil {
 			return wrap(err)
 		}
 
@@ -378,9 +398,10 @@ func (d applicantData) EraseByApplicant(ctx context.Context, applicantID string)
 	})
 }
 
-// appointments implements hiring.Appointments.
+// appointments implements hiring.Appointments. An appointment is the interview of an applicant.
 type appointments struct{ *DB }
 
+// interviewRow is a row of the table interviews.
 type interviewRow hiring.Appointment
 
 // Upsert implements hiring.Appointments. It updates the row of the appointment, and creates it if there is none.
@@ -398,12 +419,12 @@ func (d appointments) Upsert(ctx context.Context, a hiring.Appointment) error {
 	return wrap(d.conn(ctx).Create(row).Error)
 }
 
-// List implements hiring.Appointments.
+// List implements hiring.Appointments. Inside a transaction, it locks the rows until the end.
 func (d appointments) List(
 	ctx context.Context,
 	organizationID string,
 	f hiring.AppointmentFilter,
-	r page.Request,
+	request page.Request,
 ) (page.Result[hiring.Appointment], error) {
 	selected := func(q *gorm.DB) *gorm.DB {
 		q = q.Where("organization_id = ?", organizationID)
@@ -413,13 +434,14 @@ func (d appointments) List(
 		return whereIfSet(q, "scheduled_at > ?", f.ScheduledAfter)
 	}
 
-	return listPage(ctx, d.DB, r, listQuery{locksRows: true, where: selected},
+	return listPage(ctx, d.DB, request, listQuery{locksRows: true, where: selected},
 		func(r interviewRow) hiring.Appointment { return hiring.Appointment(r) })
 }
 
-// applicantMessages implements hiring.Messages.
+// applicantMessages implements hiring.Messages, the messages of an employer to applicants.
 type applicantMessages struct{ *DB }
 
+// applicantMessageRow is a message to the applicant of an application.
 type applicantMessageRow hiring.Message
 
 // TableName implements schema.Tabler.
@@ -438,7 +460,7 @@ func (d applicantMessages) Get(ctx context.Context, organizationID, id string) (
 	return hiring.Message(row), err
 }
 
-// List implements hiring.Messages.
+// List implements hiring.Messages. It returns the newest n messages about an application.
 func (d applicantMessages) List(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Message, error) {
 	// An application has few messages. They are sorted here, because no index has them in order.
 	found, err := findRows(
@@ -446,7 +468,8 @@ func (d applicantMessages) List(ctx context.Context, organizationID, application
 		func(r applicantMessageRow) hiring.Message { return hiring.Message(r) },
 	)
 
-	slices.SortFunc(found, func(a, b hiring.Message) int { return cmp.Compare(b.ID, a.ID) })
+	newestFirst := func(a, b hiring.Message) int { return cmp.Compare(b.ID, a.ID) }
+	slices.SortFunc(found, newestFirst)
 
 	return found[:min(n, len(found))], err
 }
@@ -454,11 +477,12 @@ func (d applicantMessages) List(ctx context.Context, organizationID, application
 // exports implements hiring.Exports.
 type exports struct{ *DB }
 
+// exportRow is an export: a file with the rows of a list, which a task writes in the background.
 type exportRow struct {
 	ID             string
 	OrganizationID string
-	UserID         string
-	Kind           string
+	UserID         string            // who has requested the export
+	Kind           string            // the list that is exported
 	Filters        map[string]string `gorm:"serializer:json_column"`
 	State          hiring.ExportState
 	RowsDone       int
@@ -469,10 +493,10 @@ type exportRow struct {
 
 func (r exportRow) export() hiring.Export { return hiring.Export(r) }
 
-// Create implements hiring.Exports.
+// Create implements hiring.Exports. The limit is for the unfinished exports of the organization.
 func (d exports) Create(ctx context.Context, e hiring.Export, limit int) error {
-	r := exportRow(e)
-	return createBelowLimit(ctx, d.DB, &r, "exports of "+e.OrganizationID, limit, hiring.ErrTooManyExports,
+	row, lock := exportRow(e), "exports of "+e.OrganizationID
+	return createBelowLimit(ctx, d.DB, &row, lock, limit, hiring.ErrTooManyExports,
 		"organization_id = ? AND finished_at IS NULL", e.OrganizationID)
 }
 
@@ -484,9 +508,11 @@ func (d exports) Get(ctx context.Context, organizationID, id string) (hiring.Exp
 	return row.export(), err
 }
 
-// List implements hiring.Exports.
+// List implements hiring.Exports. Inside a transaction, it locks the rows until the end.
 func (d exports) List(ctx context.Context, f hiring.ExportFilter, n int) ([]hiring.Export, error) {
-	q := whereEqual(whereInIfSet(d.locked(ctx), "organization_id", f.OrganizationIDs), "kind", f.Kind)
+	q := whereInIfSet(d.locked(ctx), "organization_id", f.OrganizationIDs)
+	q = whereEqual(q, "kind", f.Kind)
+
 	if f.Unfinished {
 		q = q.Where("finished_at IS NULL")
 	}
@@ -495,10 +521,13 @@ func (d exports) List(ctx context.Context, f hiring.ExportFilter, n int) ([]hiri
 		q = q.Where("state <> ?", hiring.ExportQueued)
 	}
 
-	return findRows(whereIfSet(q, "created_at < ?", f.CreatedBefore).Limit(n), exportRow.export)
+	q = whereIfSet(q, "created_at < ?", f.CreatedBefore)
+
+	return findRows(q.Limit(n), exportRow.export)
 }
 
-// Update implements hiring.Exports.
+// Update implements hiring.Exports. It stores the progress of an export. It returns errStale if the export is
+// done or was deleted.
 func (d exports) Update(ctx context.Context, e hiring.Export) error {
 	res := d.conn(ctx).
 		Select("state", "rows_done", "rows_total", "finished_at").

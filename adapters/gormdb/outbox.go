@@ -53,7 +53,7 @@ func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 		}
 	}
 
-	o.markRecorded(ctx)
+	o.markWorkAdded(ctx)
 
 	if len(rows) == 1 { // the statement for one row is cached, see preparedInsert
 		return o.insert(ctx, insert{rows: &rows[0]})

@@ -121,7 +121,7 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 	}
 
 	if handOuts == 0 { // the process that calls Due must learn of the tasks
-		d.markRecorded(ctx)
+		d.markWorkAdded(ctx)
 	}
 
 	return refs, nil
@@ -461,7 +461,7 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 	}
 
 	if len(groups) > 0 { // tasks of these groups have become due
-		d.markRecorded(ctx)
+		d.markWorkAdded(ctx)
 	}
 
 	return nil
@@ -609,7 +609,7 @@ func (d tasks) Retry(ctx context.Context, ids []string) (int, error) {
 			"ended_at": nil,
 		})
 	if res.Error == nil {
-		d.markRecorded(ctx)
+		d.markWorkAdded(ctx)
 	}
 
 	return int(res.RowsAffected), wrap(res.Error)

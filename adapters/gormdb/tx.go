@@ -15,21 +15,25 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// transaction is the transaction of a tx.Do. It begins in the database with the first
-// statement that is not an insert. Inserts before this statement are deferred, so that a
-// transaction that consists of inserts alone takes one round trip instead of four.
+// transaction is the transaction of a DB.Do. It does not begin in the database at once, but with the
+// first statement that DB.insert does not execute. Until then, the inserts of DB.insert are deferred. A
+// transaction that consists of these inserts alone is sent as one batch, which takes one round trip
+// instead of four.
 type transaction struct {
-	db             *DB
-	beginGORM      func() *gorm.DB // begins the transaction in the context of Do
-	gorm           *gorm.DB        // nil until the transaction begins
-	inserts        []insert        // deferred until the transaction begins or commits
-	err            error           // why the transaction cannot commit, such as a deadlock
-	ended          bool
-	recordedEvents bool // the commit notifies the relay of new events and tasks
-	wroteListings  bool // the commit invalidates cached listings
+	db        *DB
+	beginGORM func() *gorm.DB // begins the transaction in the context of Do
+	gorm      *gorm.DB        // nil until the transaction begins
+	inserts   []insert        // deferred until the transaction begins or commits
+	err       error           // why the transaction cannot commit, such as a deadlock
+	hasEnded  bool
+	// addedWork is set if the transaction has added events or tasks, so that the commit has to
+	// notify the processes that wait for them.
+	addedWork bool
+	// wroteListings is set if cached listings are outdated after the commit.
+	wroteListings bool
 }
 
-// insert is an insert of one or several rows.
+// insert is an insert of one or several rows that a transaction can defer.
 type insert struct {
 	rows any      // a pointer to a row or to a slice of rows
 	key  []string // the columns of a unique index, if errDuplicate is set
@@ -38,7 +42,7 @@ type insert struct {
 	errDuplicate error
 }
 
-// execute executes the insert. The transaction can continue after errDuplicate.
+// execute executes the insert at once. After errDuplicate, the transaction can continue.
 func (i insert) execute(q *gorm.DB) error {
 	if i.errDuplicate != nil {
 		return requireRow(createIfAbsent(q, i.rows, i.key...), i.errDuplicate)
@@ -51,13 +55,13 @@ func (i insert) execute(q *gorm.DB) error {
 // transactions.
 const maxAttempts = 12
 
-// Do implements tx.Runner.
+// Do implements tx.Runner. Within a transaction of this database, fn becomes a part of it.
 func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
-	if db.currentTx(ctx) != nil {
+	if isNested := db.currentTx(ctx) != nil; isNested {
 		return fn(ctx)
 	}
 
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		t, err := db.runOnce(ctx, fn)
 		if err == nil {
 			db.announce(t)
@@ -68,12 +72,13 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 			return err
 		}
 
-		if try == maxAttempts {
+		if attempt == maxAttempts {
 			return fault.ErrUnavailable.WithCause(err).WithReason(string(Busy)).WithRetryAfter(time.Second)
 		}
 
-		// The random pause avoids that the same transactions meet again.
-		maxPause := time.Duration(min(try, 6)) * 5 * time.Millisecond
+		// The random pause, of up to 30 ms, avoids that the same transactions meet again.
+		const step, maxSteps = 5 * time.Millisecond, 6
+		maxPause := time.Duration(min(attempt, maxSteps)) * step
 		pause(ctx, rand.N(maxPause)) //nolint:gosec // jitter needs no secrecy
 
 		if ctx.Err() != nil {
@@ -89,19 +94,20 @@ func (db *DB) announce(t *transaction) {
 		db.listingChanges.Add(1)
 	}
 
-	if t.recordedEvents {
+	if t.addedWork {
 		db.notifier.notify()
 	}
 }
 
-// runOnce runs one attempt of the transaction. fn finds it in its context, by both keys.
+// runOnce runs one attempt of the transaction. fn gets a context with the transaction: as that of this
+// database, and as the innermost one of all databases.
 func (db *DB) runOnce(ctx context.Context, fn func(context.Context) error) (*transaction, error) {
 	t := &transaction{db: db, beginGORM: func() *gorm.DB { return db.writer.WithContext(ctx).Begin() }}
 	defer t.end()
 
-	txCtx := context.WithValue(ctx, txKey{db}, t)
+	ofThisDatabase := context.WithValue(ctx, txKey{db}, t)
+	txCtx := context.WithValue(ofThisDatabase, innermostKey{}, t)
 
-	txCtx = context.WithValue(txCtx, innermostKey{}, t)
 	if err := fn(txCtx); err != nil {
 		return t, wrapUnavailable(err)
 	}
@@ -109,8 +115,8 @@ func (db *DB) runOnce(ctx context.Context, fn func(context.Context) error) (*tra
 	return t, wrap(t.commit(ctx))
 }
 
-// conn returns the handle for a statement. If the transaction has ended or cannot
-// begin, all statements fail with that error.
+// conn returns the handle for a statement, before which the transaction begins. If the transaction has
+// ended or cannot begin, the statement fails with that error.
 func (t *transaction) conn(ctx context.Context) *gorm.DB {
 	if err := t.begin(); err != nil {
 		q := t.db.reader.WithContext(ctx)
@@ -123,17 +129,17 @@ func (t *transaction) conn(ctx context.Context) *gorm.DB {
 
 // begin begins the transaction, unless it has begun, and executes the deferred inserts.
 func (t *transaction) begin() error {
-	if t.ended {
+	if t.hasEnded {
 		return sql.ErrTxDone
 	}
 
-	if t.gorm != nil {
+	if hasBegun := t.gorm != nil; hasBegun {
 		return t.err
 	}
 
 	t.gorm = t.beginGORM()
-
 	t.err = t.gorm.Error
+
 	for _, i := range t.inserts {
 		if t.err == nil {
 			t.err = i.execute(t.gorm)
@@ -143,8 +149,9 @@ func (t *transaction) begin() error {
 	return t.err
 }
 
-// commit commits the transaction. A transaction that consists of deferred inserts alone is
-// executed as a batch if the dialect supports that. Without any statement, commit does nothing.
+// commit commits the transaction. If the transaction has not begun, it consists of deferred inserts
+// alone, which are executed as a batch if the dialect supports that. Without any statement, commit does
+// nothing.
 func (t *transaction) commit(ctx context.Context) error {
 	hasBegun := t.gorm != nil
 	if !hasBegun && len(t.inserts) == 0 {
@@ -159,12 +166,12 @@ func (t *transaction) commit(ctx context.Context) error {
 		return err
 	}
 
-	t.ended = true
+	t.hasEnded = true
 
 	return t.gorm.Commit().Error
 }
 
-// commitBatch executes the deferred inserts in one round trip.
+// commitBatch executes the deferred inserts in one round trip and one transaction of the database.
 func (t *transaction) commitBatch(ctx context.Context, batcher Batcher) error {
 	statements := make([]Statement, len(t.inserts))
 
@@ -180,9 +187,9 @@ func (t *transaction) commitBatch(ctx context.Context, batcher Batcher) error {
 		errOfDuplicate = cmp.Or(errOfDuplicate, insert.errDuplicate)
 	}
 
-	err := batcher.ExecBatch(ctx, t.db.pool, statements)
+	driverErr := batcher.ExecBatch(ctx, t.db.pool, statements)
+	err := wrap(t.db.writer.Dialector.(gorm.ErrorTranslator).Translate(driverErr))
 
-	err = wrap(t.db.writer.Dialector.(gorm.ErrorTranslator).Translate(err))
 	if errOfDuplicate != nil && errors.Is(err, errDuplicate) {
 		return errOfDuplicate
 	}
@@ -194,7 +201,7 @@ func (t *transaction) commitBatch(ctx context.Context, batcher Batcher) error {
 // takes longer to build the statement than the database takes to execute it.
 type preparedInsert struct {
 	sql    string
-	fields []*schema.Field
+	fields []*schema.Field // whose values are the parameters of the statement
 }
 
 // args returns the parameters of the statement for the row.
@@ -209,14 +216,16 @@ func (p preparedInsert) args(ctx context.Context, row any) []any {
 	return args
 }
 
-// insertStatement returns the statement that inserts one or several rows.
+// insertStatement returns the statement that inserts one or several rows. rows is a pointer to a row or to
+// a slice of rows. The statement for a single row is cached by the type of the row.
 func (db *DB) insertStatement(ctx context.Context, rows any) (Statement, error) {
 	rowType := reflect.TypeOf(rows)
-	if cached, ok := db.preparedInserts.Load(rowType); ok {
+	if cached, isCached := db.preparedInserts.Load(rowType); isCached {
 		prepared := cached.(preparedInsert)
 		return Statement{SQL: prepared.sql, Args: prepared.args(ctx, rows)}, nil
 	}
 
+	// Let GORM build the statement without executing it.
 	built := db.writer.Session(&gorm.Session{Context: ctx, DryRun: true}).Create(rows).Statement
 	if built.Error != nil {
 		return Statement{}, built.Error
@@ -228,7 +237,8 @@ func (db *DB) insertStatement(ctx context.Context, rows any) (Statement, error) 
 			prepared.fields = append(prepared.fields, built.Schema.FieldsByDBName[name])
 		}
 
-		// The parameters differ if the database computes one of the values.
+		// GORM leaves out parameters for values that the database computes. Such a statement is
+		// not cached.
 		if reflect.DeepEqual(prepared.args(ctx, rows), built.Vars) {
 			db.preparedInserts.Store(rowType, prepared)
 		}
@@ -239,17 +249,20 @@ func (db *DB) insertStatement(ctx context.Context, rows any) (Statement, error) 
 
 // end rolls the transaction back unless it is committed. Later statements fail.
 func (t *transaction) end() {
-	if t.gorm != nil && !t.ended {
+	if t.gorm != nil && !t.hasEnded {
 		t.gorm.Rollback()
 	}
 
-	t.ended = true
+	t.hasEnded = true
 }
 
 // insert executes an insert, or defers it if the transaction in ctx has not begun. The error
 // of a deferred insert becomes the error of the transaction.
 func (db *DB) insert(ctx context.Context, i insert) error {
-	if t := db.currentTx(ctx); t != nil && t.gorm == nil && !t.ended {
+	t := db.currentTx(ctx)
+
+	canDefer := t != nil && t.gorm == nil && !t.hasEnded
+	if canDefer {
 		t.inserts = append(t.inserts, i)
 		return nil
 	}
@@ -257,7 +270,8 @@ func (db *DB) insert(ctx context.Context, i insert) error {
 	return i.execute(db.conn(ctx))
 }
 
-// txKey is the key of the transaction of a database in a context.
+// txKey is the key of the transaction of a database in a context. Each database has its own key, because
+// a context can have transactions of several databases.
 type txKey struct{ db *DB }
 
 // currentTx returns the transaction of this database in ctx, or nil.
@@ -269,14 +283,16 @@ func (db *DB) currentTx(ctx context.Context) *transaction {
 // innermostKey is the key of the innermost transaction in a context, of any database.
 type innermostKey struct{}
 
-// Read implements tx.Reader. In its context, Conn returns a handle of the pool for reads.
+// Read implements tx.Reader. It begins no transaction: in the context of fn, Conn returns a handle of the
+// pool for reads.
 func (db *DB) Read(ctx context.Context, fn func(context.Context) error) error {
-	if db.currentTx(ctx) != nil {
+	if isInTransaction := db.currentTx(ctx) != nil; isInTransaction {
 		return fn(ctx)
 	}
 
+	// A transaction that seems to have begun, so that conn returns the handle of the pool.
 	t := &transaction{db: db, gorm: db.reader.WithContext(ctx)}
-	defer func() { t.ended = true }()
+	defer func() { t.hasEnded = true }()
 
 	return wrapUnavailable(fn(context.WithValue(ctx, innermostKey{}, t)))
 }
@@ -288,8 +304,8 @@ var ErrNoTransaction = errors.New("there is no transaction in the context")
 // transaction or tx.Read in ctx. Conn returns ErrNoTransaction if ctx has neither, and an
 // error if the transaction cannot begin.
 func Conn(ctx context.Context) (*gorm.DB, error) {
-	t, ok := ctx.Value(innermostKey{}).(*transaction)
-	if !ok {
+	t, isInTransaction := ctx.Value(innermostKey{}).(*transaction)
+	if !isInTransaction {
 		return nil, ErrNoTransaction
 	}
 
@@ -297,14 +313,15 @@ func Conn(ctx context.Context) (*gorm.DB, error) {
 		return nil, wrapUnavailable(err)
 	}
 
+	// Types of other packages may have hooks, and GORM's usual names of tables.
 	q := t.gorm.WithContext(ctx)
 	q.Statement.SkipHooks, q.NamingStrategy = false, schema.NamingStrategy{}
 
 	return q, nil
 }
 
-// markListingsWritten records that the transaction in ctx writes listings. Without a
-// transaction, the write is already committed.
+// markListingsWritten records that the transaction in ctx writes listings, which its commit announces.
+// Without a transaction, the write is already committed and announced at once.
 func (db *DB) markListingsWritten(ctx context.Context) {
 	if t := db.currentTx(ctx); t != nil {
 		t.wroteListings = true
@@ -314,11 +331,11 @@ func (db *DB) markListingsWritten(ctx context.Context) {
 	}
 }
 
-// markRecorded records that the transaction in ctx adds events or tasks, so that its commit
-// notifies the relay.
-func (db *DB) markRecorded(ctx context.Context) {
+// markWorkAdded records that the transaction in ctx adds events or tasks, so that its commit notifies
+// the processes that wait for them. Without a transaction, it notifies them at once.
+func (db *DB) markWorkAdded(ctx context.Context) {
 	if t := db.currentTx(ctx); t != nil {
-		t.recordedEvents = true
+		t.addedWork = true
 	} else {
 		db.notifier.notify()
 	}
