@@ -8,8 +8,8 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// IsActive reports whether the accounts exist, are active and are not locked. It is one
-// look-up by primary key.
+// IsActive reports whether all of the accounts exist, are active and are not locked. It executes one
+// query by primary key.
 func (s *Service) IsActive(ctx context.Context, userIDs ...string) (bool, error) {
 	users, err := s.Users.GetByIDs(ctx, userIDs)
 	if err != nil {
@@ -17,18 +17,21 @@ func (s *Service) IsActive(ctx context.Context, userIDs ...string) (bool, error)
 	}
 
 	isActive := list.ToMap(users, func(u User) (string, bool) { return u.ID, u.Status == UserActive && u.LockedAt.IsZero() })
+	hasInactive := slices.ContainsFunc(userIDs, func(userID string) bool { return !isActive[userID] })
 
-	return !slices.ContainsFunc(userIDs, func(userID string) bool { return !isActive[userID] }), nil
+	return !hasInactive, nil
 }
 
 const (
-	// The maximum number of members that ListMemberIDs reads at a time, and in all.
-	membersPerPage   = 500
+	// membersPerPage is the number of members that ListMemberIDs reads at a time.
+	membersPerPage = 500
+	// maxListedMembers is the maximum number of members that ListMemberIDs returns. It is a multiple
+	// of membersPerPage.
 	maxListedMembers = 10_000
 )
 
-// ListMemberIDs returns the user ids of the organization's active members, at most
-// 10,000.
+// ListMemberIDs returns the user ids of the organization's active members. If there are more than
+// maxListedMembers, it omits the others.
 func (s *Service) ListMemberIDs(ctx context.Context, organizationID string) ([]string, error) {
 	var ids []string
 	for r := page.After("", membersPerPage); ; {

@@ -23,8 +23,9 @@ func (s *Service) organizationOf(ctx context.Context, userID string) (string, er
 	return m.OrganizationID, nil
 }
 
-// auditUser records an action of a user who need not be signed in, for the organization that
-// the user works for. It also records the events of the action.
+// auditUser records an action of a user in the audit log, for the organization that the user works
+// for. Unlike audit.By, it does not need a signed-in caller. It also records the events of the
+// action.
 func (s *Service) auditUser(ctx context.Context, userID string, action audit.Action, object string, events ...event.Event) error {
 	organizationID, err := s.organizationOf(ctx, userID)
 	if err != nil {
@@ -39,16 +40,18 @@ func (s *Service) auditUser(ctx context.Context, userID string, action audit.Act
 	return s.Events.Record(ctx, events...)
 }
 
-// signInFailed records a wrong password and returns ErrBadCredentials. The userID is empty for
-// an account that does not exist; the same SQL statements run then, so that the response time
-// does not reveal it.
+// signInFailed records a failed sign-in in the audit log and returns ErrBadCredentials. The userID is
+// empty for an account that does not exist. The same SQL statements run then, so that the response
+// time does not reveal it.
 func (s *Service) signInFailed(ctx context.Context, userID string) error {
-	organizationID, err := s.organizationOf(ctx, cmp.Or(userID, s.NewID()))
+	idToFind := cmp.Or(userID, s.NewID()) // a new id is the id of no user
+	organizationID, err := s.organizationOf(ctx, idToFind)
 	if err != nil {
 		return err
 	}
 
-	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.SignInFailed, OrganizationID: organizationID, Object: userID}); err != nil {
+	entry := audit.Entry{Action: audit.SignInFailed, OrganizationID: organizationID, Object: userID}
+	if err := s.Audit.Record(ctx, entry); err != nil {
 		return err
 	}
 
@@ -63,25 +66,26 @@ type AuditEntry struct {
 }
 
 // OrganizationAudit lists the audit log of the caller's organization, the newest
-// entry first. Admins only.
+// entry first. Only admins can call it.
 func (s *Service) OrganizationAudit(
 	ctx context.Context,
 	a auth.Actor,
 	f audit.Filter,
 	r page.Request,
 ) (page.Result[AuditEntry], error) {
-	var out page.Result[AuditEntry]
 	if err := cmp.Or(a.Require(auth.Manage), r.CheckID()); err != nil {
-		return out, err
+		return page.Result[AuditEntry]{}, err
 	}
 
 	f.OrganizationID = a.OrganizationID
 
 	entries, err := s.AuditLog.List(ctx, f, r)
 	if err != nil {
-		return out, err
+		return page.Result[AuditEntry]{}, err
 	}
 
+	// Read the names of the actors who are in the team. Actors that are not users, such as an
+	// operator, have no id.
 	actorIDs := list.Distinct(entries.Items, func(e audit.Entry) string { return e.Actor })
 	actorIDs = slices.DeleteFunc(actorIDs, func(actor string) bool { return !id.Valid(actor) })
 
@@ -89,7 +93,7 @@ func (s *Service) OrganizationAudit(
 	if len(actorIDs) > 0 {
 		team, err := s.Members.List(ctx, a.OrganizationID, MemberFilter{UserIDs: actorIDs}, page.After("", len(actorIDs)))
 		if err != nil {
-			return out, err
+			return page.Result[AuditEntry]{}, err
 		}
 
 		membersByID = list.ToMap(team.Items, func(m Member) (string, Member) { return m.UserID, m })

@@ -11,26 +11,29 @@ import (
 // The lifetimes of a session in a browser. They are shorter than those of API clients, because
 // a browser may be left unattended.
 const (
-	browserLife       = 7 * 24 * time.Hour
-	browserIdle       = 12 * time.Hour // without a request
-	lastUsedPrecision = time.Minute    // the interval at which LastUsedAt is stored
+	browserLife = 7 * 24 * time.Hour
+	browserIdle = 12 * time.Hour // the session ends after this time without a request
 )
+
+// lastUsedPrecision is the interval at which LastUsedAt is stored.
+const lastUsedPrecision = time.Minute
 
 // browserPrefix is the prefix of the secrets in cookies.
 const browserPrefix = "loc_bs_"
 
 // LoginBrowser signs in like Login, and returns the secret for the cookie of the session. The
 // cookie is valid for pages, not for the APIs. LoginBrowser ends the earlier session of the
-// browser, whose secret is old.
-func (s *Service) LoginBrowser(ctx context.Context, in LoginInput, from Client, old string) (string, error) {
-	secret := auth.NewSecret(browserPrefix, secretChars)
-	return secret, s.signIn(ctx, in, from, s.openBrowser(secret, from, old))
+// browser. The secret of its cookie is oldSecret, or empty if there is none.
+func (s *Service) LoginBrowser(ctx context.Context, in LoginInput, from Client, oldSecret string) (secret string, err error) {
+	secret = auth.NewSecret(browserPrefix, secretChars)
+	return secret, s.signIn(ctx, in, from, s.openBrowser(secret, from, oldSecret))
 }
 
-// openBrowser returns a function that opens a session of a browser and ends its earlier one.
-func (s *Service) openBrowser(secret string, from Client, old string) openSessionFunc {
+// openBrowser returns a function that opens a session of a browser and ends its earlier one. The
+// secrets are those of the cookies of the new session and of the earlier one.
+func (s *Service) openBrowser(secret string, from Client, oldSecret string) openSessionFunc {
 	return func(ctx context.Context, userID string, now time.Time) error {
-		if err := s.logoutBrowser(ctx, old, now); err != nil {
+		if err := s.logoutBrowser(ctx, oldSecret, now); err != nil {
 			return err
 		}
 
@@ -43,40 +46,48 @@ func (s *Service) openBrowser(secret string, from Client, old string) openSessio
 }
 
 // RegisterBrowser is Register for browsers. It returns the secret for the cookie of the session.
-func (s *Service) RegisterBrowser(ctx context.Context, in Registrable, from Client, old string) (string, error) {
-	secret := auth.NewSecret(browserPrefix, secretChars)
-	return secret, s.register(ctx, in, from, s.openBrowser(secret, from, old))
+// See LoginBrowser for oldSecret.
+func (s *Service) RegisterBrowser(ctx context.Context, in Registrable, from Client, oldSecret string) (secret string, err error) {
+	secret = auth.NewSecret(browserPrefix, secretChars)
+	return secret, s.register(ctx, in, from, s.openBrowser(secret, from, oldSecret))
 }
 
 // AcceptInvitationBrowser is AcceptInvitation for browsers. It returns the secret for the cookie
-// of the session.
+// of the session. See LoginBrowser for oldSecret.
 func (s *Service) AcceptInvitationBrowser(
 	ctx context.Context,
 	a auth.Actor,
 	in AcceptInvitationInput,
 	from Client,
-	old string,
-) (string, error) {
-	secret := auth.NewSecret(browserPrefix, secretChars)
-	return secret, s.acceptInvitation(ctx, a, in, s.openBrowser(secret, from, old))
+	oldSecret string,
+) (secret string, err error) {
+	secret = auth.NewSecret(browserPrefix, secretChars)
+	return secret, s.acceptInvitation(ctx, a, in, s.openBrowser(secret, from, oldSecret))
 }
 
-// AuthenticateBrowser returns the principal of the session with the cookie's secret,
-// or fault.ErrUnauthorized.
+// AuthenticateBrowser returns the principal of the session with the cookie's secret: the session
+// with its user and membership. It fails with fault.ErrUnauthorized if there is no such session, or
+// the session has expired.
 func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Principal, error) {
-	if len(secret) != len(browserPrefix)+secretChars {
+	isMalformed := len(secret) != len(browserPrefix)+secretChars
+	if isMalformed {
 		return Principal{}, fault.ErrUnauthorized
 	}
 
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
+	if err != nil {
+		return Principal{}, fault.IfNotFound(err, fault.ErrUnauthorized)
+	}
 
 	now := s.Clock.Now()
-	switch {
-	case err != nil:
-		return Principal{}, fault.IfNotFound(err, fault.ErrUnauthorized)
-	case !p.Session.Alive(now) || now.Sub(p.Session.LastUsedAt) >= browserIdle:
+
+	idle := now.Sub(p.Session.LastUsedAt)
+	if !p.Session.Alive(now) || idle >= browserIdle {
 		return Principal{}, fault.ErrUnauthorized
-	case now.Sub(p.Session.LastUsedAt) < lastUsedPrecision: // saves an update for each request
+	}
+
+	// Store the time of the request, but not of every one.
+	if idle < lastUsedPrecision {
 		return p, nil
 	}
 

@@ -59,28 +59,28 @@ func (a EmployerAccount) Contact() Contact {
 }
 
 // MyEmployerAccount returns the caller's account.
-func (s *Service) MyEmployerAccount(ctx context.Context, actor auth.Actor) (out EmployerAccount, err error) {
+func (s *Service) MyEmployerAccount(ctx context.Context, actor auth.Actor) (account EmployerAccount, err error) {
 	if err := actor.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
 
-	if out.User, err = s.getCaller(ctx, actor.UserID); err != nil {
+	if account.User, err = s.getCaller(ctx, actor.UserID); err != nil {
 		return EmployerAccount{}, err
 	}
 
 	if actor.OrganizationID != "" {
-		if out.Organization, err = s.getOrganization(ctx, actor.OrganizationID); err != nil {
+		if account.Organization, err = s.getOrganization(ctx, actor.OrganizationID); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
 
-	if out.Settings, err = s.EmployerSettings.Get(ctx, actor.UserID); err != nil {
+	if account.Settings, err = s.EmployerSettings.Get(ctx, actor.UserID); err != nil {
 		return EmployerAccount{}, err
 	}
 
-	out.PendingEmail, err = s.PendingEmail(ctx, actor.UserID)
+	account.PendingEmail, err = s.PendingEmail(ctx, actor.UserID)
 
-	return out, err
+	return account, err
 }
 
 // EmployerInput contains changes of an employer's account and organization. A nil field leaves
@@ -109,8 +109,8 @@ type ContactInput struct {
 	Phone *string `json:"phone" validate:"omitzero,min=3,max=30,line"`
 }
 
-// company returns the changes of the organization.
-func (in EmployerInput) company() OrganizationInput {
+// organizationChanges returns the changes of the organization.
+func (in EmployerInput) organizationChanges() OrganizationInput {
 	return OrganizationInput{Name: in.CompanyName, Industry: in.Industry, Size: in.CompanySize}
 }
 
@@ -121,7 +121,8 @@ func (s *Service) UpdateEmployer(ctx context.Context, actor auth.Actor, in Emplo
 		return EmployerAccount{}, err
 	}
 
-	if in.company() != (OrganizationInput{}) {
+	changesOrganization := in.organizationChanges() != (OrganizationInput{})
+	if changesOrganization {
 		if err := actor.Require(auth.Manage); err != nil {
 			return EmployerAccount{}, err
 		}
@@ -131,56 +132,62 @@ func (s *Service) UpdateEmployer(ctx context.Context, actor auth.Actor, in Emplo
 		return EmployerAccount{}, err
 	}
 
-	// The address is changed first, because it may be refused. It has to be confirmed anyway.
+	// Request the new address before the transaction, because it may be refused. If the transaction
+	// fails, the request does no harm: the address changes only when the user confirms it.
 	if p := in.Profile; p != nil && p.Email != nil {
 		if err := s.ChangeEmail(ctx, actor, *p.Email); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
 
-	var out EmployerAccount
+	var account EmployerAccount
 	err := s.withRenameLimit(ctx, actor.OrganizationID, func(ctx context.Context, isCounted bool) (err error) {
-		if out, err = s.MyEmployerAccount(ctx, actor); err != nil {
+		if account, err = s.MyEmployerAccount(ctx, actor); err != nil {
 			return err
 		}
 
 		now := s.Clock.Now()
-		company := in.company()
+		organizationChanges := in.organizationChanges()
 
-		name := out.Name
+		name := account.Name
 		if in.Profile != nil {
 			patch.SetName(&name, in.Profile.Name)
 		}
 
-		if name != out.Name {
-			// An organization with the name of its admin keeps having the same name:
-			// closeOrganization replaces an equal name, which is personal data. The input
-			// may contain the unchanged name of the organization.
-			companyName := out.Organization.Name
-			patch.SetName(&companyName, company.Name)
-
-			if companyName == out.Name && out.Organization.Name == out.Name && actor.May(auth.Manage) {
-				company.Name = &name
+		if name != account.Name {
+			// An organization with the name of its admin gets the new name, too. closeOrganization
+			// compares the names to recognize personal data.
+			if account.keepsSharedName(organizationChanges) && actor.May(auth.Manage) {
+				organizationChanges.Name = &name
 			}
 
-			out.Rename(name, now)
+			account.Rename(name, now)
 
-			if err := s.Users.Update(ctx, &out.User); err != nil {
+			if err := s.Users.Update(ctx, &account.User); err != nil {
 				return err
 			}
 		}
 
-		if in.applyTo(&out.Settings) {
-			out.Settings.UpdatedAt = now
-			if err := s.EmployerSettings.Upsert(ctx, &out.Settings); err != nil {
+		if hasChanged := in.applyTo(&account.Settings); hasChanged {
+			account.Settings.UpdatedAt = now
+			if err := s.EmployerSettings.Upsert(ctx, &account.Settings); err != nil {
 				return err
 			}
 		}
 
-		return s.updateOrganization(ctx, &out.Organization, company, isCounted, now)
+		return s.updateOrganization(ctx, &account.Organization, organizationChanges, isCounted, now)
 	})
 
-	return out, err
+	return account, err
+}
+
+// keepsSharedName reports whether the organization has the name of the user, before and after the
+// changes of the organization. The changes may contain the name that the organization has already.
+func (a EmployerAccount) keepsSharedName(changes OrganizationInput) bool {
+	nextName := a.Organization.Name
+	patch.SetName(&nextName, changes.Name)
+
+	return a.Organization.Name == a.Name && nextName == a.Name
 }
 
 // applyTo applies the input to the settings and reports whether they have changed.
@@ -197,7 +204,8 @@ func (in EmployerInput) applyTo(s *EmployerSettings) bool {
 		patch.SetName(&s.Contact.Phone, c.Phone)
 
 		if c.Email != nil {
-			s.Contact.Email, _ = text.ParseEmail(*c.Email) // validated before; empty restores the default
+			// The address was validated before. ParseEmail returns "" for "", which restores the default.
+			s.Contact.Email, _ = text.ParseEmail(*c.Email)
 		}
 	}
 
@@ -210,19 +218,19 @@ func (s *Service) ResetEmployerSettings(ctx context.Context, a auth.Actor) (Empl
 		return EmployerAccount{}, err
 	}
 
-	var out EmployerAccount
+	var account EmployerAccount
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		out, err = s.MyEmployerAccount(ctx, a)
-		if err != nil || out.Settings.Version == 0 {
+		account, err = s.MyEmployerAccount(ctx, a)
+		if err != nil || account.Settings.Version == 0 { // version 0: no settings are stored
 			return err
 		}
 
-		out.Settings.Reset(s.Clock.Now())
+		account.Settings.Reset(s.Clock.Now())
 
-		return s.EmployerSettings.Upsert(ctx, &out.Settings)
+		return s.EmployerSettings.Upsert(ctx, &account.Settings)
 	})
 
-	return out, err
+	return account, err
 }
 
 // WantsAlerts reports whether a member wants e-mails about the organization.
@@ -260,43 +268,49 @@ func (s *Service) UpdateOrganization(ctx context.Context, actor auth.Actor, in O
 		return Organization{}, err
 	}
 
-	var out Organization
+	var organization Organization
 	err := s.withRenameLimit(ctx, actor.OrganizationID, func(ctx context.Context, isCounted bool) (err error) {
-		if out, err = s.getOrganization(ctx, actor.OrganizationID); err != nil {
+		if organization, err = s.getOrganization(ctx, actor.OrganizationID); err != nil {
 			return err
 		}
 
-		if err := s.auditSecondFactorSetting(ctx, actor, out, in.RequireSecondFactor); err != nil {
+		if err := s.auditSecondFactorSetting(ctx, actor, organization, in.RequireSecondFactor); err != nil {
 			return err
 		}
 
-		before, now := out, s.Clock.Now()
-		if err := s.updateOrganization(ctx, &out, in, isCounted, now); err != nil {
+		before, now := organization, s.Clock.Now()
+		if err := s.updateOrganization(ctx, &organization, in, isCounted, now); err != nil {
 			return err
 		}
 
-		// A domain does not confirm a new name.
-		if out.Name != before.Name || domainOf(out.Website) == domainOf(before.Website) {
+		// If the caller has a confirmed address at the domain of the new website, this verifies the
+		// organization. A domain does not confirm a new name, so a renaming is not verified here.
+		isRenamed := organization.Name != before.Name
+		hasNewDomain := domainOf(organization.Website) != domainOf(before.Website)
+
+		if isRenamed || !hasNewDomain {
 			return nil
 		}
 
-		u, err := s.getCaller(ctx, actor.UserID)
+		admin, err := s.getCaller(ctx, actor.UserID)
 		if err != nil {
 			return err
 		}
 
-		if isChanged, err := s.verifyByDomain(ctx, &out, &u, now); err != nil || !isChanged {
+		isVerified, err := s.verifyByDomain(ctx, &organization, &admin, now)
+		if err != nil || !isVerified {
 			return err
 		}
 
-		return s.Organizations.Upsert(ctx, &out)
+		return s.Organizations.Upsert(ctx, &organization)
 	})
 
-	return out, err
+	return organization, err
 }
 
-// auditSecondFactorSetting records a change of RequireSecondFactor in the audit log. It refuses
-// to set it if the caller has no second factor.
+// auditSecondFactorSetting records a change of RequireSecondFactor in the audit log. It returns a
+// fault if a caller without a second factor sets it. The argument required is the new value, or nil
+// to leave it unchanged.
 func (s *Service) auditSecondFactorSetting(
 	ctx context.Context,
 	actor auth.Actor,
@@ -311,10 +325,12 @@ func (s *Service) auditSecondFactorSetting(
 	if *required {
 		detail = "on"
 
-		switch f, err := s.getSecondFactor(ctx, actor.UserID); {
-		case err != nil:
+		ownFactor, err := s.getSecondFactor(ctx, actor.UserID)
+		if err != nil {
 			return err
-		case !f.Enabled():
+		}
+
+		if !ownFactor.Enabled() {
 			return fault.InvalidField("requireSecondFactor", "needs a second factor on your own account first")
 		}
 	}
@@ -322,8 +338,9 @@ func (s *Service) auditSecondFactorSetting(
 	return s.Audit.Record(ctx, audit.By(actor, audit.SecondFactorRequired, organization.ID).With(detail))
 }
 
-// updateOrganization applies the changes to the organization and stores it. If the name
-// changes, it also records an event, and fails with errRenameNotCounted unless isCounted is set.
+// updateOrganization applies the changes to the organization and stores it. If the name changes, it
+// also records an event. The rate limiter must have counted a renaming before, which isCounted
+// reports; otherwise updateOrganization fails with errRenameNotCounted (see withRenameLimit).
 func (s *Service) updateOrganization(
 	ctx context.Context,
 	o *Organization,
@@ -344,7 +361,8 @@ func (s *Service) updateOrganization(
 		return nil
 	}
 
-	if o.Name != before.Name && !isCounted {
+	isRenamed := o.Name != before.Name
+	if isRenamed && !isCounted {
 		return errRenameNotCounted
 	}
 
@@ -357,11 +375,13 @@ func (s *Service) updateOrganization(
 		return err
 	}
 
-	if o.Name == before.Name {
+	if !isRenamed {
 		return nil
 	}
 
-	return s.recordTwice(ctx, kindRename, o.ID+"/"+encodeTime(now), event.OrganizationRenamed{OrganizationID: o.ID, RenamedAt: now}, now)
+	renamed := event.OrganizationRenamed{OrganizationID: o.ID, RenamedAt: now}
+
+	return s.recordTwice(ctx, kindRename, o.ID+"/"+encodeTime(now), renamed, now)
 }
 
 // kindRename is the kind of the task that repeats the event of a renaming; see recordTwice.

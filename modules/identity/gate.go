@@ -8,12 +8,11 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The maximum numbers of passwords that are being hashed or wait for the hasher, whose queue
+// The limits of the passwords that are being hashed or wait for the hasher. The queue of the hasher
 // has 64 places. A known device is a device on which the account has signed in before.
 const (
-	// maxPerSite is the limit for unknown devices of one network, /24 or /48: half of the
-	// queue.
-	maxPerSite = 32
+	// maxPerNetwork is the limit for the unknown devices of one network: half of the queue.
+	maxPerNetwork = 32
 	// maxUnknown is the limit for all unknown devices. The other places of the queue are left
 	// to known devices.
 	maxUnknown = 48
@@ -22,30 +21,35 @@ const (
 )
 
 // gate limits the passwords that are being hashed, so that an attacker cannot fill the queue
-// of the hasher. It counts unknown devices by network, and known devices by account.
+// of the hasher. It counts those of unknown devices by network, and those of known devices by
+// account.
 type gate struct {
-	mu      sync.Mutex
-	inUse   map[string]int // by network or account
-	unknown int            // by unknown devices of all networks
+	mu sync.Mutex
+	// inUse is the number of passwords by network or account.
+	inUse map[string]int
+	// unknownInUse is the number of passwords of unknown devices, of all networks.
+	unknownInUse int
 }
 
-// acquire admits a password until the caller calls release, or returns fault.ErrUnavailable.
-// The argument account is empty for an unknown device.
+// unknownDevice is the argument account of acquire for a device on which the account has not signed
+// in before.
+const unknownDevice = ""
+
+// acquire admits a password until the caller calls release. It fails with fault.ErrUnavailable at
+// once if a limit is reached. The account is that of a known device, or unknownDevice.
 func (g *gate) acquire(address, account string) (release func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	key := "account " + account
-	limit := maxPerAccount
+	isUnknown := account == unknownDevice
 
-	unknown := 0
-	if account == "" {
-		key = audit.Prefix(address, 24, 48)
-		limit = maxPerSite
-		unknown = 1
+	key, limit := "account "+account, maxPerAccount
+	if isUnknown {
+		key, limit = audit.Prefix(address, 24, 48), maxPerNetwork // the /24 of an IPv4 address, the /48 of an IPv6 one
 	}
 
-	if g.inUse[key] >= limit || g.unknown+unknown > maxUnknown {
+	isFull := g.inUse[key] >= limit || isUnknown && g.unknownInUse >= maxUnknown
+	if isFull {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(time.Second)
 	}
 
@@ -54,16 +58,21 @@ func (g *gate) acquire(address, account string) (release func(), err error) {
 	}
 
 	g.inUse[key]++
-	g.unknown += unknown
+	if isUnknown {
+		g.unknownInUse++
+	}
 
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 
-		if g.inUse[key]--; g.inUse[key] == 0 {
+		g.inUse[key]--
+		if g.inUse[key] == 0 {
 			delete(g.inUse, key)
 		}
 
-		g.unknown -= unknown
+		if isUnknown {
+			g.unknownInUse--
+		}
 	}, nil
 }

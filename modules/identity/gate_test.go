@@ -11,25 +11,24 @@ import (
 
 // TestGate_NetworkAtLimit_RefusesItsUnknownDevicesOnly checks that clients of one network
 // cannot use all places of the hasher. 192.0.2.1 and 192.0.2.2 are in the same network (/24),
-// 198.51.100.1 is in another. The second argument of acquire is the account of a known device;
-// an unknown device has none.
+// 198.51.100.1 is in another.
 func TestGate_NetworkAtLimit_RefusesItsUnknownDevicesOnly(t *testing.T) {
 	t.Parallel()
 
 	var g gate
-	for range maxPerSite {
-		_, err := g.acquire("192.0.2.1", "")
+	for range maxPerNetwork {
+		_, err := g.acquire("192.0.2.1", unknownDevice)
 		require.NoError(t, err)
 	}
 
-	_, err := g.acquire("192.0.2.2", "")
+	_, err := g.acquire("192.0.2.2", unknownDevice)
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 
 	release, err := g.acquire("192.0.2.2", "jo")
 	require.NoError(t, err)
 	release()
 
-	_, err = g.acquire("198.51.100.1", "")
+	_, err = g.acquire("198.51.100.1", unknownDevice)
 	require.NoError(t, err)
 }
 
@@ -40,11 +39,11 @@ func TestGate_UnknownDevicesAtLimit_KnownAdmitted(t *testing.T) {
 
 	var g gate
 	for i := range maxUnknown {
-		_, err := g.acquire(fmt.Sprintf("192.0.%d.1", i), "")
+		_, err := g.acquire(fmt.Sprintf("192.0.%d.1", i), unknownDevice)
 		require.NoError(t, err)
 	}
 
-	_, err := g.acquire("198.51.100.1", "")
+	_, err := g.acquire("198.51.100.1", unknownDevice)
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 
 	_, err = g.acquire("198.51.100.1", "jo")

@@ -9,12 +9,15 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
+// Operators run the service. They call the methods of this file on the command line, where they
+// identify an account by its e-mail address.
+
 // AccountStatus is an account as operators see it.
 type AccountStatus struct {
 	User
 	// Membership is nil for a user without an organization.
 	Membership   *Membership
-	Organization Organization
+	Organization Organization // zero without a Membership
 	SecondFactor SecondFactorStatus
 	// Sessions is the number of live sessions.
 	Sessions int
@@ -111,13 +114,13 @@ func (s *Service) SignOutAccount(ctx context.Context, email string) error {
 	})
 }
 
-// changeAsOperator calls fn with the account with the address, and records the action of an
+// changeAsOperator calls change with the account that has the address, and records the action of an
 // operator in the audit log, in one transaction.
 func (s *Service) changeAsOperator(
 	ctx context.Context,
 	email string,
 	action audit.Action,
-	fn func(ctx context.Context, u *User, now time.Time) error,
+	change func(ctx context.Context, u *User, now time.Time) error,
 ) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		u, err := s.getActiveByEmail(ctx, email)
@@ -125,7 +128,7 @@ func (s *Service) changeAsOperator(
 			return err
 		}
 
-		if err := fn(ctx, &u, s.Clock.Now()); err != nil {
+		if err := change(ctx, &u, s.Clock.Now()); err != nil {
 			return err
 		}
 

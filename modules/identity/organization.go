@@ -45,7 +45,7 @@ const (
 
 var errRole = fault.InvalidField("role", "must be one of: admin, recruiter, viewer")
 
-// ParseOrgRole parses a role. The default is Recruiter.
+// ParseOrgRole parses a role in upper or lower case. The role of an empty text is Recruiter.
 func ParseOrgRole(s string) (OrgRole, bool) {
 	switch r := OrgRole(strings.ToLower(s)); r {
 	case "":
@@ -61,9 +61,15 @@ func ParseOrgRole(s string) (OrgRole, bool) {
 func (r OrgRole) Defaults() Permissions {
 	switch r {
 	case Admin:
-		return Permissions{JobPermissions{Create: true, Update: true, Delete: true}, ApplicationPermissions{View: true, Update: true}}
+		return Permissions{
+			Jobs:         JobPermissions{Create: true, Update: true, Delete: true},
+			Applications: ApplicationPermissions{View: true, Update: true},
+		}
 	case Recruiter:
-		return Permissions{JobPermissions{Create: true, Update: true, Delete: false}, ApplicationPermissions{View: true, Update: true}}
+		return Permissions{
+			Jobs:         JobPermissions{Create: true, Update: true},
+			Applications: ApplicationPermissions{View: true, Update: true},
+		}
 	}
 
 	return Permissions{Applications: ApplicationPermissions{View: true}}
@@ -88,31 +94,36 @@ type ApplicationPermissions struct {
 	Update bool `json:"update"`
 }
 
-// List returns the permissions in the form that the modules check.
+// List returns the granted permissions by name, the form that the modules check.
 func (p Permissions) List() []auth.Permission {
-	var out []auth.Permission
-	for _, e := range []struct {
-		held bool
-		name auth.Permission
+	permissions := []struct {
+		isGranted bool
+		name      auth.Permission
 	}{
-		{p.Jobs.Create, auth.JobsCreate}, {p.Jobs.Update, auth.JobsUpdate}, {p.Jobs.Delete, auth.JobsDelete},
-		{p.Applications.View, auth.ApplicationsView}, {p.Applications.Update, auth.ApplicationsUpdate},
-	} {
-		if e.held {
-			out = append(out, e.name)
+		{isGranted: p.Jobs.Create, name: auth.JobsCreate},
+		{isGranted: p.Jobs.Update, name: auth.JobsUpdate},
+		{isGranted: p.Jobs.Delete, name: auth.JobsDelete},
+		{isGranted: p.Applications.View, name: auth.ApplicationsView},
+		{isGranted: p.Applications.Update, name: auth.ApplicationsUpdate},
+	}
+
+	var granted []auth.Permission
+	for _, permission := range permissions {
+		if permission.isGranted {
+			granted = append(granted, permission.name)
 		}
 	}
 
-	return out
+	return granted
 }
 
 // PermissionsOf is the reverse of List. It ignores unknown names.
-func PermissionsOf(list []auth.Permission) Permissions {
-	has := func(p auth.Permission) bool { return slices.Contains(list, p) }
+func PermissionsOf(granted []auth.Permission) Permissions {
+	has := func(p auth.Permission) bool { return slices.Contains(granted, p) }
 
 	return Permissions{
-		JobPermissions{Create: has(auth.JobsCreate), Update: has(auth.JobsUpdate), Delete: has(auth.JobsDelete)},
-		ApplicationPermissions{has(auth.ApplicationsView), has(auth.ApplicationsUpdate)},
+		Jobs:         JobPermissions{Create: has(auth.JobsCreate), Update: has(auth.JobsUpdate), Delete: has(auth.JobsDelete)},
+		Applications: ApplicationPermissions{View: has(auth.ApplicationsView), Update: has(auth.ApplicationsUpdate)},
 	}
 }
 
@@ -140,7 +151,8 @@ type Membership struct {
 	Founder bool
 	Status  MemberStatus
 	// SecondFactorMissing is set if the organization requires a second factor and the member
-	// has none. Such a membership grants no permissions.
+	// has none. Such a membership grants no permissions. Only Members.GetByUser and the methods of
+	// Sessions that return a Principal set it.
 	SecondFactorMissing bool
 	// InvitedName and InvitedEmail are the name and address that the organization entered.
 	// Before the user accepts, the organization does not see the name of the account.
@@ -157,22 +169,24 @@ type Membership struct {
 func NewOrganization(
 	organizationID, membershipID, userID, name, industry, size string,
 	now time.Time,
-) (Organization, Membership) {
-	return Organization{ID: organizationID, Name: name, Industry: industry, Size: size, CreatedAt: now, UpdatedAt: now},
-		Membership{
-			ID:             membershipID,
-			OrganizationID: organizationID,
-			UserID:         userID,
-			Role:           Admin,
-			Permissions:    Admin.Defaults(),
-			Founder:        true,
-			Status:         MemberActive,
-			CreatedAt:      now,
-			UpdatedAt:      now,
-		}
+) (organization Organization, founder Membership) {
+	organization = Organization{ID: organizationID, Name: name, Industry: industry, Size: size, CreatedAt: now, UpdatedAt: now}
+	founder = Membership{
+		ID:             membershipID,
+		OrganizationID: organizationID,
+		UserID:         userID,
+		Role:           Admin,
+		Permissions:    Admin.Defaults(),
+		Founder:        true,
+		Status:         MemberActive,
+		CreatedAt:      now,
+		UpdatedAt:      now,
+	}
+
+	return organization, founder
 }
 
-// NewInvitation returns the membership of an invited user.
+// NewInvitation returns the membership of an invited user, with the default permissions of the role.
 func NewInvitation(id, organizationID, userID, name, email string, role OrgRole, now time.Time) Membership {
 	return Membership{
 		ID:             id,
@@ -189,10 +203,11 @@ func NewInvitation(id, organizationID, userID, name, email string, role OrgRole,
 	}
 }
 
-// Renew replaces an expired invitation with another one. It returns false, and changes
+// Renew replaces an expired invitation with the next one. It returns false, and changes
 // nothing, for a member and for an invitation that has not expired.
-func (m *Membership) Renew(next Membership, now time.Time) bool {
-	if m.Status != MemberInvited || m.InvitedUntil.After(now) {
+func (m *Membership) Renew(next Membership, now time.Time) (isRenewed bool) {
+	isExpiredInvitation := m.Status == MemberInvited && !m.InvitedUntil.After(now)
+	if !isExpiredInvitation {
 		return false
 	}
 
@@ -220,7 +235,7 @@ func (m *Membership) Change(role OrgRole, p Permissions, now time.Time) {
 	m.UpdatedAt = now
 }
 
-// Grants returns the member's permissions in the organization.
+// Grants returns the member's permissions in the organization. Those of an admin include auth.Manage.
 func (m *Membership) Grants() []auth.Permission {
 	if m.SecondFactorMissing {
 		return nil

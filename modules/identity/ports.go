@@ -26,8 +26,8 @@ type OneTimeCodes interface {
 	// NewSecret returns a secret in base 32 and its otpauth:// URL, which contains the name
 	// of the account.
 	NewSecret(account string) (secret, url string, err error)
-	// Match returns the time step of the code. It returns false unless the code is valid for
-	// the current time step, the previous or the next one.
+	// Match returns the time step of 30 s in which the app shows the code. It returns false unless
+	// that is the current time step, the previous or the next one.
 	Match(secret, code string, now time.Time) (step int64, ok bool)
 }
 
@@ -62,11 +62,10 @@ type Program struct{ Kind, Name string }
 
 // Programs manages the programs of accounts.
 type Programs interface {
-	// List returns the applications, keys, active webhooks and consents of the
-	// account.
+	// List returns the applications, API keys, active webhooks and consents of the account.
 	List(ctx context.Context, userID string) ([]Program, error)
-	// SignOut revokes the keys, grants and consents of the account and pauses its webhooks. It
-	// returns what it has revoked and paused.
+	// SignOut revokes the API keys, OAuth grants and consents of the account and pauses its
+	// webhooks. It returns what it has revoked and paused. The applications remain.
 	SignOut(ctx context.Context, userID string, now time.Time) ([]Program, error)
 }
 

@@ -63,9 +63,9 @@ type Members interface {
 	// is current. If a new one exists already, or its user was deleted concurrently,
 	// the transaction runs again. A second active membership of a user is an error.
 	Upsert(ctx context.Context, m *Membership) error
-	// Delete deletes the memberships and invitations of the users in the
-	// organization, with the mail tokens of the invitations. A user with the status
-	// invited is deleted with the last invitation.
+	// Delete deletes the memberships and invitations of the users in the organization, with the
+	// mail tokens of the invitations. An invited user, who has no account, is deleted with the
+	// last invitation.
 	Delete(ctx context.Context, organizationID string, userIDs []string) error
 	// MergeInvited moves the invitations of an invited user, with their mail tokens,
 	// to an account and deletes the invited user. Invitations of organizations that
@@ -95,15 +95,16 @@ type Sessions interface {
 	GetPrincipals(ctx context.Context, sessionIDs []string) ([]Principal, error)
 	// GetRefreshToken finds a token by its hash or fails with ErrSessionNotFound.
 	GetRefreshToken(ctx context.Context, hash string) (RefreshToken, error)
-	// List returns the user's sessions that can be used at the time, considering
-	// LiveCutoffs, the newest first. The cursor is the id of the last session.
+	// List returns the user's sessions that have neither ended nor expired, the newest first. A
+	// session has also expired if it was not used after its time of LiveCutoffs. A cursor is the
+	// id of the last session of a page.
 	List(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[Session], error)
 	// Update stores LastUsedAt and EndedAt of the user's session, new refresh tokens
 	// and UsedAt of existing ones. It fails with ErrSessionNotFound if the session has
 	// ended. In a transaction, concurrent updates of the session wait for its end.
 	Update(ctx context.Context, s Session, tokens ...RefreshToken) error
-	// EndByUsers ends the sessions of the users except one (empty for none). Sessions
-	// that have ended keep their EndedAt.
+	// EndByUsers ends the sessions of the users, except the session with the id except. An empty
+	// id excepts none. Sessions that have ended already keep their EndedAt.
 	EndByUsers(ctx context.Context, userIDs []string, except string, at time.Time) error
 }
 
@@ -115,10 +116,11 @@ type MailTokens interface {
 	// Create stores a token. It fails with ErrUserNotFound if the user's account is
 	// deleted, also by a concurrent transaction.
 	Create(ctx context.Context, t MailToken) error
-	// Get fails with ErrTokenNotFound, also if the token has another purpose.
+	// Get finds a token by its hash. It fails with ErrTokenNotFound, also if the token has another
+	// purpose. It returns used and expired tokens.
 	Get(ctx context.Context, hash string, p Purpose) (MailToken, error)
 	// MarkUsed sets UsedAt of the user's unused tokens that match the filter, and returns their
-	// number. Of several concurrent callers, one marks a token.
+	// number. If several callers mark the same token concurrently, only one of them counts it.
 	MarkUsed(ctx context.Context, userID string, f MailTokenFilter, at time.Time) (int, error)
 }
 
@@ -136,8 +138,8 @@ type EmailChanges interface {
 	Get(ctx context.Context, userID string) (EmailHistory, error)
 	// Upsert replaces the history of the account.
 	Upsert(ctx context.Context, h EmailHistory) error
-	// IsReserved reports whether an account other than the user's can restore the address at
-	// the time now.
+	// IsReserved reports whether the address is a former one of another account than the user's,
+	// which that account can still restore at the time now.
 	IsReserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error)
 }
 
@@ -162,22 +164,23 @@ type EmployerSettingsStore interface {
 	Upsert(ctx context.Context, s *EmployerSettings) error
 }
 
-// OptOuts stores hashes of the mailboxes that receive no invitations.
+// OptOuts stores the mailboxes that receive no invitations. They are identified by a hash.
 type OptOuts interface {
-	// Create stores a mailbox. A second call changes nothing.
+	// Create stores the hash of a mailbox. A second call changes nothing.
 	Create(ctx context.Context, mailbox string, at time.Time) error
-	// Exists reports whether the mailbox is stored.
+	// Exists reports whether the hash of the mailbox is stored.
 	Exists(ctx context.Context, mailbox string) (bool, error)
 }
 
-// PersonalData deletes accounts.
+// PersonalData deletes the data of deleted accounts.
 type PersonalData interface {
 	// DeleteByUser deletes the memberships, invitations, sessions, mail tokens, e-mail history,
 	// settings and second factor of a user. It does not delete the user and the audit log.
 	DeleteByUser(ctx context.Context, userID string) error
 }
 
-// The retention kinds of the module. The comment of each names the time that counts.
+// The retention kinds of the module. Each selects rows whose time is before a given time. The comment
+// of each names this time.
 const (
 	// SessionKind selects sessions by ExpiresAt, with their refresh tokens and cookies.
 	SessionKind retention.Kind = "identity.sessions"

@@ -17,14 +17,20 @@ import (
 )
 
 // E-mails are sent by event handlers, so that no request waits for a mail server and no event
-// contains a token. A handler that runs twice creates a second token and sends the e-mail again;
-// both tokens are valid until one is used.
+// contains a token. A handler that runs twice creates a second token and sends the e-mail again.
+// Both tokens are then valid until one is used. The e-mails have the same id, with which a mail
+// server can recognize the second one.
 
 // OnUserRegistered sends a new user the link that confirms the address.
 func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) error {
 	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" || !u.EmailVerifiedAt.IsZero() {
+	if err != nil || u.ID == "" { // the account was deleted
 		return err
+	}
+
+	isVerified := !u.EmailVerifiedAt.IsZero()
+	if isVerified {
+		return nil
 	}
 
 	return s.sendVerification(ctx, u, verificationMail{
@@ -41,7 +47,7 @@ type verificationMail struct{ id, subject, first, last string }
 
 // sendVerification sends an e-mail with a link that confirms the address of u.
 func (s *Service) sendVerification(ctx context.Context, u User, m verificationMail) error {
-	token, err := s.createMailToken(ctx, u, ForVerification, "", s.Clock.Now())
+	token, err := s.createMailToken(ctx, u, ForVerification, noOrganization, s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
@@ -60,19 +66,20 @@ func (s *Service) sendVerification(ctx context.Context, u User, m verificationMa
 	return s.send(ctx, u, m.id, m.subject, body...)
 }
 
-// programBlocks lists the programs of the account, for an e-mail that asks to confirm the
-// address: someone else may have registered the account and connected the programs.
+// programBlocks lists the programs of the account (API keys, applications, webhooks), for an e-mail
+// that asks to confirm the address. Someone else may have registered the account and connected the
+// programs.
 func (s *Service) programBlocks(ctx context.Context, userID string) ([]mail.Block, error) {
 	programs, err := s.Programs.List(ctx, userID)
 	if err != nil || len(programs) == 0 {
 		return nil, err
 	}
 
-	return append(
-		[]mail.Block{{Text: "These programs belong to the account. If you do not know them, set a new password: that ends their access."}},
+	return []mail.Block{
+		{Text: "These programs belong to the account. If you do not know them, set a new password: that ends their access."},
 		listBlock(describePrograms(programs)),
 		s.newPasswordLink(),
-	), nil
+	}, nil
 }
 
 // listBlock returns a list with the lines as items.
@@ -83,11 +90,11 @@ func listBlock(lines []string) mail.Block {
 // OnPasswordResetRequested sends the link that sets a new password.
 func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.PasswordResetRequested) error {
 	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" {
+	if err != nil || u.ID == "" { // the account was deleted
 		return err
 	}
 
-	token, err := s.createMailToken(ctx, u, ForReset, "", s.Clock.Now())
+	token, err := s.createMailToken(ctx, u, ForReset, noOrganization, s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
@@ -169,14 +176,14 @@ func (s *Service) OnSessionReuseDetected(ctx context.Context, e event.SessionReu
 	)
 }
 
-// OnMemberInvited sends an organization's invitation.
+// OnMemberInvited sends an organization's invitation, unless it was withdrawn or accepted meanwhile.
 func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) error {
 	member, err := s.Members.Get(ctx, e.OrganizationID, e.UserID)
 	if errors.Is(err, ErrNotInTeam) { // the invitation was withdrawn
 		return nil
 	}
 
-	if err != nil || member.Status != MemberInvited {
+	if err != nil || member.Status != MemberInvited { // the invitation was accepted
 		return err
 	}
 
@@ -187,7 +194,7 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 
 	user, err := s.getUser(ctx, e.UserID)
 	if err != nil {
-		return fault.IfNotFound(err, nil)
+		return fault.IfNotFound(err, nil) // the user was deleted
 	}
 
 	token, err := s.createMailToken(ctx, user, ForInvitation, e.OrganizationID, s.Clock.Now())
@@ -195,32 +202,34 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
 
-	optOut, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(s.Mailboxes.Key(user.Email)), e.InvitedAt.Add(optOutLife))
+	mailbox := s.Mailboxes.Key(user.Email)
+	optOutToken, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(mailbox), e.InvitedAt.Add(optOutLife))
 	if err != nil {
 		return err
 	}
 
 	name := mail.SafeName(organization.Name, "an organization")
 
-	how := "choose a password and start"
+	// An invited user without an account is greeted with the name that this organization has entered.
+	nextStep := "choose a password and start"
 	if user.Status == UserActive {
-		how = "you have an account already, so sign in with it and accept"
+		nextStep = "you have an account already, so sign in with it and accept"
 	} else {
 		user.Name = member.InvitedName
 	}
+
+	optOutURL := s.PublicURL + "/unsubscribe?invitations=" + url.QueryEscape(optOutToken)
 
 	return s.send(
 		ctx,
 		user,
 		"invitation-"+member.ID+"-"+encodeTime(e.InvitedAt),
 		"Join "+name+" on locum",
-		mail.Block{Text: name + " would like you to join its team on locum. If you agree, " + how + "."},
+		mail.Block{Text: name + " would like you to join its team on locum. If you agree, " + nextStep + "."},
 		s.link("Join the team", "accept-invitation", token),
 		mail.Block{Text: "The link works once, for 7 days."},
 		mail.Block{Text: "If you do not know " + name + ", you need not do anything."},
-		mail.Block{
-			Link: &mail.Link{Label: "Do not send me invitations", URL: s.PublicURL + "/unsubscribe?invitations=" + url.QueryEscape(optOut)},
-		},
+		mail.Block{Link: &mail.Link{Label: "Do not send me invitations", URL: optOutURL}},
 		apiHint,
 		mail.Block{Code: token},
 	)
@@ -229,7 +238,8 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 // optOutLife is the lifetime of the opt-out link in an invitation.
 const optOutLife = 90 * 24 * time.Hour
 
-// recipient returns the user, or the zero User if the account is not active.
+// recipient returns the user to whom an e-mail is sent. If the account is not active, for example
+// because it was deleted, it returns the zero User, whose ID is empty, and no e-mail is sent.
 func (s *Service) recipient(ctx context.Context, userID string) (User, error) {
 	u, err := s.getUser(ctx, userID)
 	if err != nil || u.Status != UserActive {
@@ -239,7 +249,7 @@ func (s *Service) recipient(ctx context.Context, userID string) (User, error) {
 	return u, nil
 }
 
-// notify sends an e-mail to the user if the account is active.
+// notify sends an e-mail to the user if the account is active. See send for the id.
 func (s *Service) notify(ctx context.Context, userID, id, subject string, body ...mail.Block) error {
 	u, err := s.recipient(ctx, userID)
 	if err != nil || u.ID == "" {
@@ -249,7 +259,8 @@ func (s *Service) notify(ctx context.Context, userID, id, subject string, body .
 	return s.send(ctx, u, id, subject, body...)
 }
 
-// apiHint precedes the token at the end of an e-mail, after everything that most readers need.
+// apiHint precedes the token of a link at the end of an e-mail, after everything that most readers
+// need.
 var apiHint = mail.Block{Text: "The link is all that you need. Only for developers who call the API, this is its token:"}
 
 // send sends an e-mail. A mail server that receives two messages with the same id can recognize

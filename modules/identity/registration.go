@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"time"
 
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -17,7 +18,8 @@ type RegisterInput struct {
 	UserType string `json:"userType" validate:"required,oneof=jobseeker employer"`
 }
 
-// RegisterEmployerInput is the input of Register for an employer with its organization.
+// RegisterEmployerInput is the input of Register for an employer with its organization. Unlike that
+// of a RegisterInput, its Password needs no particular kinds of characters.
 type RegisterEmployerInput struct {
 	Email       string `json:"email" validate:"required,max=254,email"`
 	Password    string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024"`
@@ -29,16 +31,16 @@ type RegisterEmployerInput struct {
 
 // Registrable is a RegisterInput or a RegisterEmployerInput.
 type Registrable interface {
-	// registration returns the normalized input, or an Invalid fault.
-	registration() (registration, error)
+	// normalize returns the normalized input, or an Invalid fault.
+	normalize() (registration, error)
 }
 
 // Register creates an account and opens a session. For an employer it also creates an
 // organization, of which the account is the first admin. With a RegisterInput, the organization
 // gets the name of the user.
-func (s *Service) Register(ctx context.Context, in Registrable, from Client) (out SignedIn, err error) {
-	err = s.register(ctx, in, from, s.openSessionInto(&out, from))
-	return out, err
+func (s *Service) Register(ctx context.Context, in Registrable, from Client) (signedIn SignedIn, err error) {
+	err = s.register(ctx, in, from, s.openSessionInto(&signedIn, from))
+	return signedIn, err
 }
 
 // registration is the normalized input of a registration.
@@ -48,29 +50,35 @@ type registration struct {
 	organization          Organization // of an employer
 }
 
-// newRegistration validates the input in, which contains the other arguments, and normalizes
-// them. The error is an Invalid fault, with which the result must not be used.
-func newRegistration(in any, email, password, name string, kind Kind) (registration, error) {
+// normalize implements Registrable.
+func (in RegisterInput) normalize() (registration, error) {
 	err := valid.Check("", in)
-	email, _ = text.ParseEmail(email)
-	return registration{email: email, password: password, name: text.Name(name), kind: kind}, err
-}
-
-func (in RegisterInput) registration() (registration, error) {
-	r, err := newRegistration(in, in.Email, in.Password, in.Name, Kind(in.UserType))
+	r := newRegistration(in.Email, in.Password, in.Name, Kind(in.UserType))
 	r.organization.Name = r.name
+
 	return r, err
 }
 
-func (in RegisterEmployerInput) registration() (registration, error) {
-	r, err := newRegistration(in, in.Email, in.Password, in.Name, KindEmployer)
+// normalize implements Registrable.
+func (in RegisterEmployerInput) normalize() (registration, error) {
+	err := valid.Check("", in)
+	r := newRegistration(in.Email, in.Password, in.Name, KindEmployer)
 	r.organization = Organization{Name: text.Name(in.CompanyName), Industry: text.Name(in.Industry), Size: text.Name(in.CompanySize)}
+
 	return r, err
 }
 
-// register creates the account and calls open, in one transaction.
+// newRegistration normalizes the values that both inputs have. If they are invalid, the result must
+// not be used.
+func newRegistration(email, password, name string, kind Kind) registration {
+	email, _ = text.ParseEmail(email)
+	return registration{email: email, password: password, name: text.Name(name), kind: kind}
+}
+
+// register creates the account and opens a session with the function open, in one transaction. The
+// session is one of an API client or of a browser.
 func (s *Service) register(ctx context.Context, in Registrable, from Client, open openSessionFunc) error {
-	r, err := in.registration()
+	r, err := in.normalize()
 	if err != nil {
 		return err
 	}
@@ -81,17 +89,18 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 		return err
 	}
 
-	key := s.Mailboxes.Key(r.email)
-	if invited.ID != "" { // Users.Create replaces the row of the invited user
-		key = invited.EmailKey()
+	// Users.Create replaces the row of an invited user, which it finds by the key of the address.
+	emailKey := s.Mailboxes.Key(r.email)
+	if invited.ID != "" {
+		emailKey = invited.EmailKey()
 	}
 
-	release, err := s.gate.acquire(from.Address, "")
+	release, err := s.gate.acquire(from.Address, unknownDevice)
 	if err != nil {
 		return err
 	}
 
-	hash, err := s.Hasher.Hash(ctx, r.password)
+	passwordHash, err := s.Hasher.Hash(ctx, r.password)
 
 	release() // before the transaction, so that a slow database does not block the hasher
 
@@ -101,9 +110,10 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		user := NewUser(s.NewID(), r.email, r.name, r.kind, hash, now)
 
-		user.Key = key
+		user := NewUser(s.NewID(), r.email, r.name, r.kind, passwordHash, now)
+		user.Key = emailKey
+
 		if err := s.Users.Create(ctx, &user); err != nil {
 			return err
 		}
@@ -113,22 +123,7 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 		}
 
 		if r.kind == KindEmployer {
-			o := r.organization
-
-			org, founder := NewOrganization(s.NewID(), s.NewID(), user.ID, o.Name, o.Industry, o.Size, now)
-			if s.HoldNewOrganizations {
-				org.HeldAt = now
-			}
-
-			if err := s.holdIfSuspicious(ctx, &org, now); err != nil {
-				return err
-			}
-
-			if err := s.Organizations.Upsert(ctx, &org); err != nil {
-				return err
-			}
-
-			if err := s.Members.Upsert(ctx, &founder); err != nil {
+			if err := s.createOrganization(ctx, r.organization, user.ID, now); err != nil {
 				return err
 			}
 		}
@@ -141,8 +136,29 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 	})
 }
 
-// requireFree fails with ErrEmailTaken if the address has an account. It returns the invited
-// user with the address, or the zero User.
+// createOrganization stores a new organization with the name, industry and size of entered. The
+// founder is its first admin. Its jobs may be held, which means that they are not public until a
+// moderator has checked the organization.
+func (s *Service) createOrganization(ctx context.Context, entered Organization, founderID string, now time.Time) error {
+	organization, founder := NewOrganization(
+		s.NewID(), s.NewID(), founderID, entered.Name, entered.Industry, entered.Size, now)
+	if s.HoldNewOrganizations {
+		organization.HeldAt = now
+	}
+
+	if err := s.holdIfSuspicious(ctx, &organization, now); err != nil {
+		return err
+	}
+
+	if err := s.Organizations.Upsert(ctx, &organization); err != nil {
+		return err
+	}
+
+	return s.Members.Upsert(ctx, &founder)
+}
+
+// requireFree fails with ErrEmailTaken if an account has the address. Otherwise it returns the
+// invited user with the address, or the zero User if there is none.
 func (s *Service) requireFree(ctx context.Context, email string) (User, error) {
 	u, err := s.findByEmail(ctx, email)
 	if err != nil {

@@ -16,15 +16,20 @@ var renamesPerOrganization = limit.Rule{Name: "rename-organization", Max: 20, Pe
 // rate limiter has counted the renaming.
 var errRenameNotCounted = errors.New("identity: the new name of the organization must be counted first")
 
-// withRenameLimit runs fn in a transaction. If fn fails with errRenameNotCounted, the limiter
-// counts a renaming and fn runs again, with isCounted set. Only the transaction can detect that
-// the name changes, but the limiter must not be called in a transaction, which may be repeated.
+// withRenameLimit runs fn, which may rename the organization, in a transaction. First it calls fn with
+// isCounted false. If fn would rename the organization, it fails with errRenameNotCounted. Then the
+// limiter counts a renaming, and fn runs in another transaction, with isCounted true.
+//
+// Only the transaction can detect that the name changes. But it must not call the limiter, because a
+// transaction may be repeated and would then count a renaming twice.
 func (s *Service) withRenameLimit(
 	ctx context.Context,
 	organizationID string,
 	fn func(ctx context.Context, isCounted bool) error,
 ) error {
-	err := s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, false) })
+	const notCounted, counted = false, true
+
+	err := s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, notCounted) })
 	if !errors.Is(err, errRenameNotCounted) {
 		return s.countOrganizationChange(err)
 	}
@@ -33,5 +38,7 @@ func (s *Service) withRenameLimit(
 		return err
 	}
 
-	return s.countOrganizationChange(s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, true) }))
+	err = s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, counted) })
+
+	return s.countOrganizationChange(err)
 }

@@ -69,18 +69,19 @@ type Deps struct {
 type Service struct {
 	Deps
 	gate gate
-	// organizationChanges is the number of commits that may have changed an organization.
+	// organizationChanges is the number of transactions that may have changed an organization.
 	organizationChanges atomic.Uint64
-	// sessions combines the queries for the sessions of concurrent requests.
+	// sessions reads the principal of a session id. It combines the queries of concurrent requests.
 	sessions *batch.Batcher[string, *Principal]
 }
 
-// The limits of the queries for the sessions of requests. A query that hangs ends before the
-// requests that wait for the next one time out.
+// The limits of the queries for the sessions of requests.
 const (
-	maxSessionQueries  = 2
+	maxSessionQueries  = 2 // concurrently
 	maxSessionsInQuery = 100
-	sessionTimeout     = 4 * time.Second
+	// sessionTimeout is so short that a query that hangs ends before the requests that wait for
+	// the next query time out.
+	sessionTimeout = 4 * time.Second
 )
 
 // New returns the service.
@@ -90,13 +91,15 @@ func New(d Deps) *Service {
 	return s
 }
 
-// listPrincipals returns the principals of the sessions in the order of the ids, and nil for
-// those that do not exist.
+// listPrincipals returns the principals of the sessions (each is the session with its user and
+// membership), in the order of the ids. It returns nil for a session that does not exist.
 func (s *Service) listPrincipals(ctx context.Context, sessionIDs []string) ([]*Principal, error) {
 	ctx, cancel := context.WithTimeout(ctx, sessionTimeout)
 	defer cancel()
 
-	found, err := s.Sessions.GetPrincipals(ctx, list.Distinct(sessionIDs, func(id string) string { return id }))
+	distinctIDs := list.Distinct(sessionIDs, func(id string) string { return id })
+
+	found, err := s.Sessions.GetPrincipals(ctx, distinctIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +145,8 @@ func (s *Service) getUser(ctx context.Context, userID string) (User, error) {
 	return list.First(found, err, ErrUserNotFound)
 }
 
-// getCaller returns the caller of a request. It fails with fault.ErrUnauthorized if the
-// account was deleted after the request began.
+// getCaller returns the account of the caller of a request. It fails with fault.ErrUnauthorized if
+// the account was deleted after the request began.
 func (s *Service) getCaller(ctx context.Context, userID string) (User, error) {
 	u, err := s.getUser(ctx, userID)
 	return u, fault.IfNotFound(err, fault.ErrUnauthorized.WithCause(err))
@@ -156,9 +159,9 @@ func (s *Service) getOrganization(ctx context.Context, id string) (Organization,
 	return list.First(found, err, ErrOrganizationNotFound)
 }
 
-// findByEmail returns the account or invited user with the mailbox, or fails with
-// ErrUserNotFound. Rows of earlier versions, which did not recognize other spellings of an
-// address, have the key that LowerCaseKey returns.
+// findByEmail returns the account or invited user with the address in any spelling, or fails with
+// ErrUserNotFound. A row of an earlier version has the key that LowerCaseKey returns, because that
+// version did not recognize other spellings.
 func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
 	key, earlierKey := s.Mailboxes.Key(email), LowerCaseKey(email)
 
@@ -170,10 +173,12 @@ func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
 	return u, err
 }
 
-// openSessionFunc opens a session of the user in the transaction of ctx.
+// openSessionFunc opens a session of the user in the transaction of ctx. There is one function for API
+// clients (openSessionInto) and one for browsers (openBrowser).
 type openSessionFunc func(ctx context.Context, userID string, now time.Time) error
 
-// openSessionInto returns a function that opens a session and stores the result in signedIn.
+// openSessionInto returns a function that opens a session of an API client and stores its tokens and
+// account in signedIn.
 func (s *Service) openSessionInto(signedIn *SignedIn, from Client) openSessionFunc {
 	return func(ctx context.Context, userID string, now time.Time) (err error) {
 		*signedIn, err = s.openSession(ctx, userID, from, now)
@@ -181,21 +186,22 @@ func (s *Service) openSessionInto(signedIn *SignedIn, from Client) openSessionFu
 	}
 }
 
-// openSession opens a session in the transaction of ctx.
+// openSession opens a session of an API client in the transaction of ctx.
 func (s *Service) openSession(ctx context.Context, userID string, from Client, now time.Time) (SignedIn, error) {
 	session := NewSession(s.NewID(), userID, from, now)
 
-	token, secret := session.NewRefreshToken(now)
-	if err := s.createSession(ctx, session, token); err != nil {
+	refreshToken, refreshSecret := session.NewRefreshToken(now)
+	if err := s.createSession(ctx, session, refreshToken); err != nil {
 		return SignedIn{}, err
 	}
 
+	// Read the session with the user and membership, whose role the access token contains.
 	principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: session.ID})
 	if err != nil {
 		return SignedIn{}, err
 	}
 
-	signedIn, err := s.issueTokens(principal, secret, now)
+	signedIn, err := s.issueTokens(principal, refreshSecret, now)
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -205,7 +211,8 @@ func (s *Service) openSession(ctx context.Context, userID string, from Client, n
 	return signedIn, err
 }
 
-// createSession stores a session and records it in the audit log.
+// createSession stores a session with its refresh tokens (none for a browser) and records it in the
+// audit log.
 func (s *Service) createSession(ctx context.Context, session Session, tokens ...RefreshToken) error {
 	if err := s.Sessions.Create(ctx, session, tokens...); err != nil {
 		return err
@@ -214,8 +221,9 @@ func (s *Service) createSession(ctx context.Context, session Session, tokens ...
 	return s.auditUser(ctx, session.UserID, audit.SignInSucceeded, session.ID)
 }
 
-// issueTokens returns the refresh token together with a new access token for the principal.
-func (s *Service) issueTokens(p Principal, refresh string, now time.Time) (SignedIn, error) {
+// issueTokens issues an access token for the principal. It returns the token with the account and the
+// given secret of the refresh token.
+func (s *Service) issueTokens(p Principal, refreshSecret string, now time.Time) (SignedIn, error) {
 	actor := p.Actor()
 	access, err := s.AccessTokens.Issue(AccessClaims{
 		UserID:         actor.UserID,
@@ -226,7 +234,9 @@ func (s *Service) issueTokens(p Principal, refresh string, now time.Time) (Signe
 		ExpiresAt:      now.Add(AccessLife),
 	})
 
-	return SignedIn{AccessToken: access, RefreshToken: refresh, Account: Account{User: p.User, Role: actor.Role}}, err
+	account := Account{User: p.User, Role: actor.Role}
+
+	return SignedIn{AccessToken: access, RefreshToken: refreshSecret, Account: account}, err
 }
 
 // Authenticate returns the caller with the access token, or fails with fault.ErrUnauthorized.
@@ -242,19 +252,19 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
 
-	p, err := s.sessions.Read(ctx, claims.SessionID)
+	principal, err := s.sessions.Read(ctx, claims.SessionID)
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil: // the request has timed out or was cancelled
 		return auth.Actor{}, fault.ErrUnavailable.WithCause(ctx.Err()).WithRetryAfter(time.Second)
 	case err != nil:
 		return auth.Actor{}, err
-	case p == nil:
+	case principal == nil:
 		return auth.Actor{}, fault.ErrUnauthorized.WithCause(ErrSessionNotFound)
-	case !p.Session.Alive(s.Clock.Now()) || p.User.ID != claims.UserID:
+	case !principal.Session.Alive(s.Clock.Now()), principal.User.ID != claims.UserID:
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
 
-	return p.Actor(), nil
+	return principal.Actor(), nil
 }
 
 // ActorFor returns the account as an actor, for programs that act for it without a
@@ -275,10 +285,11 @@ func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, erro
 	return Principal{User: user, Membership: membership}.Actor(), err
 }
 
-// HoldSession fails with fault.ErrUnauthorized if the actor's session has ended or the account is
-// not active. It locks the account until the transaction ends, so that a change of the password,
-// which ends sessions and programs, waits for it. If the actor has no session, HoldSession checks
-// only the account.
+// HoldSession is called in a transaction that gives a program access to the actor's account. It fails
+// with fault.ErrUnauthorized if the actor's session has ended or the account is not active. It locks
+// the account until the transaction ends, so that a concurrent change of the password, which ends
+// sessions and the access of programs, waits. If the actor has no session, HoldSession checks only
+// the account.
 func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 	u, err := s.Users.GetForUpdate(ctx, by.UserID)
 	if err != nil {
@@ -299,7 +310,8 @@ func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 		return fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
 
-	if p.User.ID != by.UserID || !p.Session.EndedAt.IsZero() {
+	hasEnded := !p.Session.EndedAt.IsZero()
+	if p.User.ID != by.UserID || hasEnded {
 		return fault.ErrUnauthorized
 	}
 
@@ -378,15 +390,15 @@ func (s *Service) Admins(ctx context.Context, organizationID string, n int) ([]s
 }
 
 const (
-	// expiredFor is the time for which expired sessions and tokens are kept. Operators may need
-	// them to answer questions of users.
-	expiredFor = 7 * 24 * time.Hour
-	// unacceptedFor is the time for which expired invitations are kept. The team list shows them
+	// keepExpired is the time for which expired sessions, tokens and changes of address are kept.
+	// Operators may need them to answer questions of users.
+	keepExpired = 7 * 24 * time.Hour
+	// keepInvitations is the time for which expired invitations are kept. The team list shows them
 	// until they are deleted.
-	unacceptedFor = 30 * 24 * time.Hour
+	keepInvitations = 30 * 24 * time.Hour
 )
 
-// Forget deletes sessions, tokens, changes of address and invitations that have
+// Forget deletes sessions, tokens, changes of address and invitations some time after they have
 // expired.
 func (s *Service) Forget(ctx context.Context) error {
 	const batchSize = 1000
@@ -395,12 +407,12 @@ func (s *Service) Forget(ctx context.Context) error {
 
 	expiring := []retention.Kind{SessionKind, RefreshTokenKind, MailTokenKind, EmailChangeKind, EmailUndoKind}
 	for _, kind := range expiring {
-		if err := retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-expiredFor), batchSize); err != nil {
+		if err := retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-keepExpired), batchSize); err != nil {
 			return err
 		}
 	}
 
-	return retention.DeleteAllBefore(ctx, s.Retention, InvitationKind, now.Add(-unacceptedFor), batchSize)
+	return retention.DeleteAllBefore(ctx, s.Retention, InvitationKind, now.Add(-keepInvitations), batchSize)
 }
 
 // Periodic returns the periodic tasks of the module.

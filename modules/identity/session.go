@@ -9,16 +9,28 @@ import (
 	"github.com/locumhq/locum/core/auth"
 )
 
-// The lifetimes of tokens and sessions.
+// The lifetimes of sessions of API clients and their tokens.
 const (
-	AccessLife      = 15 * time.Minute    // of an access token
-	refreshLife     = 7 * 24 * time.Hour  // sliding: each refresh extends it
-	sessionLife     = 30 * 24 * time.Hour // absolute
-	refreshGrace    = 10 * time.Second    // for a retry after a lost response
+	// AccessLife is the lifetime of an access token.
+	AccessLife = 15 * time.Minute
+	// refreshLife is the lifetime of a refresh token. Each refresh returns a new one.
+	refreshLife = 7 * 24 * time.Hour
+	// sessionLife is the lifetime of a session, which no refresh extends.
+	sessionLife = 30 * 24 * time.Hour
+	// refreshGrace is the time within which a used refresh token can be used again, by a client that
+	// has not received the response.
+	refreshGrace = 10 * time.Second
+)
+
+// The format of secrets: a prefix that names the kind, and random characters.
+const (
 	refreshPrefix   = "loc_rt_"
 	mailTokenPrefix = "loc_mt_"
-	secretChars     = 43 // of a secret after its prefix: 256 bits in base 62
+	secretChars     = 43 // after the prefix: 256 bits in base 62
 )
+
+// maxUserAgent is the maximum number of bytes of a User-Agent that a session stores.
+const maxUserAgent = 200
 
 // Client is the origin of a request.
 type Client struct {
@@ -47,7 +59,8 @@ type Session struct {
 
 // NewSession returns a new session.
 func NewSession(id, userID string, c Client, now time.Time) Session {
-	agent := strings.ToValidUTF8(c.UserAgent[:min(len(c.UserAgent), 200)], "") // the limit may cut a character
+	agent := c.UserAgent[:min(len(c.UserAgent), maxUserAgent)]
+	agent = strings.ToValidUTF8(agent, "") // the limit may have cut a character
 
 	return Session{
 		ID:         id,
@@ -60,9 +73,8 @@ func NewSession(id, userID string, c Client, now time.Time) Session {
 	}
 }
 
-// LiveCutoffs returns the times after which a session must have been used, or else it has
-// expired: for sessions of API clients, whose refresh tokens have expired, and for sessions of
-// browsers.
+// LiveCutoffs returns two times, one for sessions of API clients and one for sessions of browsers. A
+// session that was not used after its time has expired.
 func LiveCutoffs(now time.Time) (api, browser time.Time) {
 	return now.Add(-refreshLife), now.Add(-browserIdle)
 }
@@ -94,10 +106,16 @@ type RefreshToken struct {
 }
 
 // NewRefreshToken returns the session's next token and its secret for the client.
-func (s Session) NewRefreshToken(now time.Time) (RefreshToken, string) {
-	secret := auth.NewSecret(refreshPrefix, secretChars)
-	expires := earlier(now.Add(refreshLife), s.ExpiresAt)
-	return RefreshToken{Hash: auth.HashSecret(secret), SessionID: s.ID, IssuedAt: now, ExpiresAt: expires}, secret
+func (s Session) NewRefreshToken(now time.Time) (token RefreshToken, secret string) {
+	secret = auth.NewSecret(refreshPrefix, secretChars)
+	token = RefreshToken{
+		Hash:      auth.HashSecret(secret),
+		SessionID: s.ID,
+		IssuedAt:  now,
+		ExpiresAt: earlier(now.Add(refreshLife), s.ExpiresAt),
+	}
+
+	return token, secret
 }
 
 // Purpose is the use case for which a mailed token is valid.
@@ -110,6 +128,7 @@ const (
 	ForInvitation   Purpose = "invitation"
 )
 
+// purposeLife contains the lifetimes of mailed tokens.
 var purposeLife = map[Purpose]time.Duration{
 	ForVerification: 24 * time.Hour,
 	ForReset:        30 * time.Minute,
@@ -125,21 +144,22 @@ type MailToken struct {
 	Email          string // the address to which the token was sent
 	CreatedAt      time.Time
 	ExpiresAt      time.Time
-	UsedAt         time.Time
+	UsedAt         time.Time // zero until it is used or revoked
 }
 
 // NewMailToken returns a new token and its secret for the mail.
-func NewMailToken(userID, email string, p Purpose, now time.Time) (MailToken, string) {
-	secret := auth.NewSecret(mailTokenPrefix, secretChars)
-
-	return MailToken{
+func NewMailToken(userID, email string, p Purpose, now time.Time) (token MailToken, secret string) {
+	secret = auth.NewSecret(mailTokenPrefix, secretChars)
+	token = MailToken{
 		Hash:      auth.HashSecret(secret),
 		UserID:    userID,
 		Purpose:   p,
 		Email:     email,
 		CreatedAt: now,
 		ExpiresAt: now.Add(purposeLife[p]),
-	}, secret
+	}
+
+	return token, secret
 }
 
 // Usable reports whether the token is neither used nor expired.
@@ -152,13 +172,17 @@ type Principal struct {
 	Membership *Membership // the active membership, or nil
 }
 
-// Role returns the role of the account in the API.
+// Role returns the role of the account in the API. It is Employer for the founder of an organization,
+// and for an employer without an organization.
 func (p Principal) Role() auth.Role {
+	isMember := p.Membership != nil
 	switch {
-	case p.Membership != nil && p.Membership.Founder, p.Membership == nil && p.User.Kind == KindEmployer:
+	case isMember && p.Membership.Founder:
 		return auth.Employer
-	case p.Membership != nil:
+	case isMember:
 		return auth.EmployerTeam
+	case p.User.Kind == KindEmployer:
+		return auth.Employer
 	}
 
 	return auth.Jobseeker
@@ -172,11 +196,12 @@ func (p Principal) Actor() auth.Actor {
 		Role:        p.Role(),
 		Seeker:      p.User.Kind == KindJobseeker,
 		Moderator:   p.User.IsModerator(),
-		ConfirmedAt: p.Session.CreatedAt,
+		ConfirmedAt: p.Session.CreatedAt, // the password was entered at the sign-in
 	}
+
 	switch m := p.Membership; {
 	case m == nil: // no organization, so no permissions
-	case m.SecondFactorMissing:
+	case m.SecondFactorMissing: // the organization requires one: no permissions until it is enrolled
 		actor.EnrollmentRequired = true
 	default:
 		actor.OrganizationID, actor.Permissions = m.OrganizationID, m.Grants()

@@ -37,10 +37,12 @@ func (s *Service) EndSession(ctx context.Context, actor auth.Actor, sessionID st
 		now := s.Clock.Now()
 
 		p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: sessionID})
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case p.User.ID != actor.UserID, !p.Session.Alive(now):
+		}
+
+		isOwn := p.User.ID == actor.UserID
+		if !isOwn || !p.Session.Alive(now) {
 			return ErrSessionNotFound
 		}
 
@@ -52,7 +54,7 @@ func (s *Service) EndSession(ctx context.Context, actor auth.Actor, sessionID st
 	})
 }
 
-// noSession is passed to Sessions.EndByUsers to keep none of the sessions.
+// noSession is the argument except of Sessions.EndByUsers that ends all sessions.
 const noSession = ""
 
 // endSession ends a session. It fails with ErrSessionNotFound if the session has

@@ -34,24 +34,25 @@ func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (Signed
 	return signedIn, err
 }
 
-// signIn checks the password. Then it records the sign-in, uses the second factor and calls open,
-// in one transaction.
+// signIn checks the password. Then it records the sign-in, checks the second factor and opens a
+// session with the function open, in one transaction. The session is one of an API client or of a
+// browser.
 func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open openSessionFunc) error {
 	// A concurrent sign-in may renew the password hash after checkPassword has read it. Then
 	// RecordSignIn records nothing, and a second attempt reads the new hash.
 	const attempts = 2
 
 	for range attempts {
-		user, renewed, err := s.checkPassword(ctx, in.Email, in.Password, from)
+		user, newHash, err := s.checkPassword(ctx, in.Email, in.Password, from)
 		if err != nil {
 			return err
 		}
 
 		var isRecorded bool
-		err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
 			now := s.Clock.Now()
 
-			isRecorded, err = s.Users.RecordSignIn(ctx, user.ID, user.PasswordHash, renewed, now)
+			isRecorded, err = s.Users.RecordSignIn(ctx, user.ID, user.PasswordHash, newHash, now)
 			if err != nil || !isRecorded {
 				return err
 			}
@@ -77,22 +78,21 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open o
 }
 
 // checkPassword checks the password of the account with the address. It counts failures, and
-// refuses the check after too many; clearFailures resets the count. The caller has to store
-// renewed as the password hash. It equals the current hash unless the parameters of the hasher
-// have changed.
-func (s *Service) checkPassword(ctx context.Context, email, password string, from Client) (user User, renewed string, err error) {
+// refuses the check after too many; clearFailures resets the count. A sign-in stores newHash as the
+// password hash. It equals the current hash unless the parameters of the hasher have changed.
+func (s *Service) checkPassword(ctx context.Context, email, password string, from Client) (user User, newHash string, err error) {
 	limits := s.failuresOf(email, from)
 	if err := s.checkFailures(ctx, limits); err != nil {
 		return User{}, "", err
 	}
 
-	// Wait for a slot of the hasher.
-	knownAccount := ""
+	// Reserve a place in the queue of the hasher.
+	deviceAccount := unknownDevice
 	if s.isKnownDevice(email, from) {
-		knownAccount = LowerCaseKey(email)
+		deviceAccount = LowerCaseKey(email)
 	}
 
-	release, err := s.gate.acquire(from.Address, knownAccount)
+	release, err := s.gate.acquire(from.Address, deviceAccount)
 	if err != nil {
 		return User{}, "", err
 	}
@@ -103,12 +103,13 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		return User{}, "", err
 	}
 
-	if s.isDemo(user) {
+	// Verify the password. The hash is empty for an unknown account, an invited user and a disabled
+	// demo account: Verify then takes the same time and returns false. No account has a password
+	// longer than maxPassword.
+	if s.isDisabledDemo(user) {
 		user.PasswordHash = ""
 	}
 
-	// Verify the password. The hash is empty for an unknown account and for an invited user: Verify
-	// then takes the same time and returns false. No account has a password longer than maxPassword.
 	isRight, isStale := false, false
 	if len(password) <= maxPassword {
 		isRight, isStale, err = s.Hasher.Verify(ctx, user.PasswordHash, password)
@@ -137,12 +138,12 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		return user, user.PasswordHash, nil
 	}
 
-	renewed, err = s.Hasher.Hash(ctx, password)
+	newHash, err = s.Hasher.Hash(ctx, password)
 	if err != nil {
 		return User{}, "", err
 	}
 
-	return user, renewed, nil
+	return user, newHash, nil
 }
 
 // RefreshInput is the input of Refresh.
@@ -179,9 +180,9 @@ func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error
 	return refreshed, err
 }
 
-// useRefreshToken uses the token in the transaction of ctx and returns new tokens. If the token
-// was used before, it ends the session and returns isReused without an error, so that the
-// transaction is committed.
+// useRefreshToken uses the token with the hash in the transaction of ctx and returns new tokens. If the
+// token was used more than refreshGrace before, it ends the session and returns isReused without an
+// error, so that the transaction is committed.
 func (s *Service) useRefreshToken(
 	ctx context.Context,
 	sessionID, hash string,
@@ -209,23 +210,27 @@ func (s *Service) useRefreshToken(
 	}
 
 	isFirstUse := token.UsedAt.IsZero()
-	switch {
-	case !isFirstUse && now.Sub(token.UsedAt) > refreshGrace:
+	isRetry := !isFirstUse && now.Sub(token.UsedAt) <= refreshGrace
+
+	if !isFirstUse && !isRetry {
 		return SignedIn{}, true, s.endReusedSession(ctx, principal, now)
-	case !now.Before(token.ExpiresAt):
+	}
+
+	isExpired := !now.Before(token.ExpiresAt)
+	if isExpired {
 		return SignedIn{}, false, ErrBadRefreshToken
 	}
 
-	// Store the next token, and that this one is used.
+	// Store the next token, and that this one is used. A retry does not extend the grace.
 	next, secret := principal.Session.NewRefreshToken(now)
 
-	tokens := []RefreshToken{next}
+	changedTokens := []RefreshToken{next}
 	if isFirstUse {
 		token.UsedAt = now
-		tokens = append(tokens, token)
+		changedTokens = append(changedTokens, token)
 	}
 
-	if err := s.Sessions.Update(ctx, principal.Session, tokens...); err != nil {
+	if err := s.Sessions.Update(ctx, principal.Session, changedTokens...); err != nil {
 		return SignedIn{}, false, err
 	}
 
@@ -255,7 +260,7 @@ func (s *Service) Logout(ctx context.Context, actor auth.Actor) error {
 		return err
 	}
 
-	if actor.SessionID == "" {
+	if actor.SessionID == "" { // there is no session to end
 		return nil
 	}
 

@@ -20,6 +20,11 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
+// The standing of an organization is whether it is verified, held or suspended. A verified
+// organization is what it says it is. The jobs of a held or suspended organization are not public:
+// a held organization awaits the decision of a moderator, and a suspended one was refused by a
+// moderator.
+
 // The kinds of Organization.VerifiedBy.
 const (
 	VerifiedByModerator = "moderator"
@@ -33,8 +38,8 @@ const (
 // IsVerified reports whether the identity of the organization is verified.
 func (o *Organization) IsVerified() bool { return !o.VerifiedAt.IsZero() }
 
-// HoldsJobs reports whether no job of the organization is public, because the organization is
-// held (its jobs wait until a moderator has checked the organization) or suspended by a moderator.
+// HoldsJobs reports whether no job of the organization is public, because the organization is held
+// or suspended.
 func (o *Organization) HoldsJobs() bool { return !o.HeldAt.IsZero() || !o.SuspendedAt.IsZero() }
 
 // VerifiedDomain returns the domain by which the organization is verified, or an empty string.
@@ -54,10 +59,11 @@ func (o *Organization) removeVerification() {
 	o.VerifiedAt, o.VerifiedBy = time.Time{}, VerificationRemoved
 }
 
-// VerifiedNames stores the keys of the names of verified organizations (text.NameKeys), to find
-// organizations with similar names.
+// VerifiedNames stores the names of verified organizations, to find organizations with similar names.
+// A name is stored as its keys (text.NameKeys). Similar names have a key in common.
 type VerifiedNames interface {
-	// Replace replaces the keys of an organization.
+	// Replace replaces the keys of an organization. Without keys, the organization is not found
+	// any more.
 	Replace(ctx context.Context, organizationID string, keys []string) error
 	// Find returns at most n organizations, without duplicates, that have one of the keys.
 	Find(ctx context.Context, keys []string, n int) (organizationIDs []string, err error)
@@ -66,7 +72,7 @@ type VerifiedNames interface {
 // resemblesVerified reports whether the name equals or resembles the name of another
 // organization that is verified.
 func (s *Service) resemblesVerified(ctx context.Context, organizationID, name string) (bool, error) {
-	const maxFound = 2 // at most one of two results is the organization itself
+	const maxFound = 2 // if two are found, at least one of them is another organization
 
 	similarIDs, err := s.VerifiedNames.Find(ctx, text.NameKeys(name), maxFound)
 
@@ -89,12 +95,14 @@ func (s *Service) holdIfSuspicious(ctx context.Context, o *Organization, now tim
 	return nil
 }
 
-// reviewChange reviews the new name and website of an organization, before the organization is
-// stored. A new name ends a verification; a new website ends a verification by domain. If the
-// new name resembles the name of a verified organization, the jobs are held.
+// reviewChange changes the standing of an organization because of its new name or website, before the
+// organization is stored. A new name ends a verification. A new website ends a verification by
+// domain. If the new name resembles the name of a verified organization, the jobs are held.
 func (s *Service) reviewChange(ctx context.Context, o *Organization, before Organization, now time.Time) error {
 	// Names with the same keys differ in case or punctuation only.
-	isRenamed := o.Name != before.Name && !slices.Equal(text.NameKeys(o.Name), text.NameKeys(before.Name))
+	hasSameKeys := slices.Equal(text.NameKeys(o.Name), text.NameKeys(before.Name))
+	isRenamed := o.Name != before.Name && !hasSameKeys
+
 	if isRenamed {
 		if err := s.holdIfSuspicious(ctx, o, now); err != nil {
 			return err
@@ -105,7 +113,7 @@ func (s *Service) reviewChange(ctx context.Context, o *Organization, before Orga
 	if o.IsVerified() && (isRenamed || hasLostDomain) {
 		o.unverify()
 
-		// New names are compared with those of verified organizations only: remove the keys.
+		// New names are compared only with those of verified organizations, so remove this name.
 		if err := s.VerifiedNames.Replace(ctx, o.ID, nil); err != nil {
 			return err
 		}
@@ -121,10 +129,15 @@ func (s *Service) reviewChange(ctx context.Context, o *Organization, before Orga
 		return err
 	}
 
-	return s.Events.Record(ctx, event.OrganizationModerated{OrganizationID: o.ID, Action: string(holdOrganization), ModeratedAt: now})
+	return s.Events.Record(ctx, event.OrganizationModerated{
+		OrganizationID: o.ID,
+		Action:         string(holdOrganization),
+		ModeratedAt:    now,
+	})
 }
 
-// domainOf returns the domain of a URL without www.
+// domainOf returns the domain of a URL without www, in lower case. It returns "" for an invalid URL
+// and for an empty one.
 func domainOf(website string) string {
 	u, err := url.Parse(website)
 	if err != nil {
@@ -134,8 +147,9 @@ func domainOf(website string) string {
 	return strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.")
 }
 
-// mailboxProviders are domains at which everyone can get an e-mail address. The second group are
-// providers of addresses that exist for a short time only.
+// mailboxProviders are domains at which everyone can get an e-mail address. An address there does not
+// prove that its owner works for the owner of the domain. The second group are providers of addresses
+// that exist for a short time only.
 var mailboxProviders = strings.Fields(`
 	gmail.com googlemail.com yahoo.com yahoo.co.uk ymail.com hotmail.com hotmail.co.uk outlook.com live.com live.co.uk
 	msn.com aol.com icloud.com me.com mac.com proton.me protonmail.com pm.me gmx.com gmx.net gmx.de web.de mail.com
@@ -150,7 +164,9 @@ var mailboxProviders = strings.Fields(`
 // isMailboxProvider reports whether everyone can get an e-mail address at the domain or at a
 // domain above it.
 func isMailboxProvider(domain string) bool {
-	return slices.ContainsFunc(mailboxProviders, func(p string) bool { return domain == p || strings.HasSuffix(domain, "."+p) })
+	return slices.ContainsFunc(mailboxProviders, func(provider string) bool {
+		return domain == provider || strings.HasSuffix(domain, "."+provider)
+	})
 }
 
 // hasEmailAtDomainOf reports whether the user has a confirmed e-mail address at the domain of
@@ -165,8 +181,8 @@ func (u *User) hasEmailAtDomainOf(website string) bool {
 // verifyByDomain verifies the organization if the user, an admin, has a confirmed address at
 // the domain of its website. It does nothing while the organization is held or suspended, or
 // after a moderator has removed its verification, because a moderator has to decide then.
-// The caller stores the organization if isChanged is true.
-func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, now time.Time) (isChanged bool, err error) {
+// The caller stores the organization if verified is true.
+func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, now time.Time) (verified bool, err error) {
 	needsModerator := o.HoldsJobs() || o.VerifiedBy == VerificationRemoved
 	if o.IsVerified() || needsModerator || !u.hasEmailAtDomainOf(o.Website) {
 		return false, nil
@@ -189,8 +205,9 @@ func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, 
 	})
 }
 
-// verifyOrganizationOf verifies the organization of a user who has just confirmed an address by the
-// domain of the address (see verifyByDomain), if the user is an admin. It stores the organization.
+// verifyOrganizationOf verifies the organization of a user who has just confirmed an e-mail address, if
+// the user is an admin and the address is at the domain of the organization's website. It stores the
+// organization.
 func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Time) error {
 	m, err := s.Members.GetByUser(ctx, u.ID)
 	if err != nil || m == nil || m.Role != Admin {
@@ -202,8 +219,8 @@ func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Ti
 		return err
 	}
 
-	isChanged, err := s.verifyByDomain(ctx, &o, u, now)
-	if err != nil || !isChanged {
+	isVerified, err := s.verifyByDomain(ctx, &o, u, now)
+	if err != nil || !isVerified {
 		return err
 	}
 
@@ -228,8 +245,8 @@ const (
 	holdOrganization OrganizationAction = "hold"
 )
 
-// organizationAudit contains the action in the audit log for each action of a moderator.
-var organizationAudit = map[OrganizationAction]audit.Action{
+// auditActions contains the action in the audit log for each action of a moderator.
+var auditActions = map[OrganizationAction]audit.Action{
 	VerifyOrganization:   audit.OrganizationVerified,
 	UnverifyOrganization: audit.OrganizationUnverified,
 	ReleaseOrganization:  audit.OrganizationReleased,
@@ -244,7 +261,7 @@ type OrganizationActionInput struct {
 	Message string `json:"message" validate:"max=2000"`
 }
 
-// apply changes the organization.
+// apply changes the standing of the organization.
 func (a OrganizationAction) apply(o *Organization, now time.Time) {
 	switch a {
 	case VerifyOrganization:
@@ -266,8 +283,8 @@ func (a OrganizationAction) apply(o *Organization, now time.Time) {
 	o.UpdatedAt = now
 }
 
-// Moderate changes the standing of an organization: whether it is verified, held or suspended. Its
-// admins are notified. Only moderators can call it.
+// Moderate changes the standing of an organization. Its admins are notified. Only moderators can call
+// it.
 func (s *Service) Moderate(
 	ctx context.Context,
 	by auth.Actor,
@@ -292,8 +309,8 @@ func (s *Service) Moderate(
 
 		action.apply(&organization, now)
 
-		// Publish the name of a verified organization to holdIfSuspicious, which holds the jobs
-		// of other organizations with similar names.
+		// Store the name of a verified organization, or remove the name of one that is not verified
+		// any more. holdIfSuspicious compares new names with the stored ones.
 		var verifiedKeys []string
 		if organization.IsVerified() {
 			verifiedKeys = text.NameKeys(organization.Name)
@@ -308,7 +325,7 @@ func (s *Service) Moderate(
 		}
 
 		entry := audit.Entry{
-			Action:         organizationAudit[action],
+			Action:         auditActions[action],
 			Actor:          by.UserID,
 			OrganizationID: organization.ID,
 			Object:         organization.ID,
@@ -331,10 +348,10 @@ func (s *Service) Moderate(
 // ModeratedMember is a member of an organization as moderators see it.
 type ModeratedMember struct {
 	Member
-	IsSuspended bool
+	IsSuspended bool // also if an operator has locked the account
 }
 
-// ModeratedOrganization is an organization with its first members.
+// ModeratedOrganization is an organization with its first members, as moderators see it.
 type ModeratedOrganization struct {
 	Organization
 	Members []ModeratedMember
@@ -377,15 +394,18 @@ func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizati
 	return ModeratedOrganization{Organization: organization, Members: members}, nil
 }
 
-// HoldsJobs reports whether no job of the organization is public because the organization is
-// held or suspended. A held organization awaits the decision of a moderator. A suspension is a
-// decision already, so awaitsDecision is false for an organization that is held and suspended.
+// HoldsJobs reports whether no job of the organization is public, because the organization is held or
+// suspended. A held organization awaits the decision of a moderator. A suspension is a decision
+// already, so awaitsDecision is false for an organization that is both held and suspended.
 func (s *Service) HoldsJobs(ctx context.Context, organizationID string) (holds, awaitsDecision bool, err error) {
 	o, err := s.getOrganization(ctx, organizationID)
 	isHeld, isSuspended := !o.HeldAt.IsZero(), !o.SuspendedAt.IsZero()
 
 	return isHeld || isSuspended, isHeld && !isSuspended, err
 }
+
+// suspendAccount is the action of an AccountActionInput that suspends the account.
+const suspendAccount = "suspend"
 
 // AccountActionInput is a moderator's action on an account.
 type AccountActionInput struct {
@@ -394,9 +414,9 @@ type AccountActionInput struct {
 	Message string `json:"message" validate:"max=2000"`
 }
 
-// errOwnModerator is returned for the suspension of a moderator, so that moderators cannot
-// suspend each other.
-var errOwnModerator = fault.New(fault.Conflict, "account_of_moderator", "The account is one of a moderator; an operator can lock it")
+// errIsModerator is returned for an action on the account of a moderator, so that moderators cannot
+// suspend each other. An operator runs the service and can lock such an account.
+var errIsModerator = fault.New(fault.Conflict, "account_of_moderator", "The account is one of a moderator; an operator can lock it")
 
 // errLockedByOperator is returned for the restoration of an account that an operator has
 // locked.
@@ -411,14 +431,15 @@ func (s *Service) requireNotLockedByOperator(ctx context.Context, u *User) error
 		return nil
 	}
 
-	byOperator := audit.Filter{Actor: audit.Operator, About: u.ID, Action: audit.AccountLocked, From: u.LockedAt}
+	filter := audit.Filter{Actor: audit.Operator, About: u.ID, Action: audit.AccountLocked, From: u.LockedAt}
 
-	locks, err := s.AuditLog.List(ctx, byOperator, page.After("", 1))
+	locks, err := s.AuditLog.List(ctx, filter, page.After("", 1))
 	if err != nil {
 		return err
 	}
 
-	if len(locks.Items) > 0 {
+	isLockedByOperator := len(locks.Items) > 0
+	if isLockedByOperator {
 		return errLockedByOperator
 	}
 
@@ -445,28 +466,22 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 		case user.Status != UserActive:
 			return ErrUserNotFound
 		case user.IsModerator():
-			return errOwnModerator
+			return errIsModerator
 		}
 
 		now := s.Clock.Now()
 
 		// Change the account.
-		var action audit.Action
-		if in.Action == "suspend" {
+		action := audit.AccountUnlocked
+		if in.Action == suspendAccount {
 			action = audit.AccountLocked
-
-			user.Lock(now)
-
-			if err := s.Sessions.EndByUsers(ctx, []string{user.ID}, noSession, now); err != nil {
-				return err
-			}
+			err = s.suspend(ctx, &user, now)
 		} else {
-			if err := s.requireNotLockedByOperator(ctx, &user); err != nil {
-				return err
-			}
+			err = s.restore(ctx, &user, now)
+		}
 
-			action = audit.AccountUnlocked
-			user.Unlock(now)
+		if err != nil {
+			return err
 		}
 
 		if err := s.Users.Update(ctx, &user); err != nil {
@@ -491,6 +506,24 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 			ModeratedAt: now,
 		})
 	})
+}
+
+// suspend locks the account and ends its sessions. The caller stores the account.
+func (s *Service) suspend(ctx context.Context, u *User, now time.Time) error {
+	u.Lock(now)
+
+	return s.Sessions.EndByUsers(ctx, []string{u.ID}, noSession, now)
+}
+
+// restore unlocks the account, unless an operator has locked it. The caller stores the account.
+func (s *Service) restore(ctx context.Context, u *User, now time.Time) error {
+	if err := s.requireNotLockedByOperator(ctx, u); err != nil {
+		return err
+	}
+
+	u.Unlock(now)
+
+	return nil
 }
 
 // moderationText is the text of an e-mail about an action on an organization.
@@ -529,32 +562,33 @@ var organizationTexts = map[OrganizationAction]moderationText{
 	},
 }
 
-// maxModeratedMails is the maximum number of admins who are notified of an action.
-const maxModeratedMails = 10
+// maxNotifiedAdmins is the maximum number of admins who are notified of an action.
+const maxNotifiedAdmins = 10
 
-// OnOrganizationModerated notifies the admins of an organization.
+// OnOrganizationModerated notifies the admins of an organization of an action on it.
 func (s *Service) OnOrganizationModerated(ctx context.Context, e event.OrganizationModerated) error {
 	o, err := s.getOrganization(ctx, e.OrganizationID)
 	if err != nil {
 		return err
 	}
 
-	admins, err := s.Admins(ctx, e.OrganizationID, maxModeratedMails)
+	adminIDs, err := s.Admins(ctx, e.OrganizationID, maxNotifiedAdmins)
 	if err != nil {
 		return err
 	}
 
-	text := organizationTexts[OrganizationAction(e.Action)]
+	action := OrganizationAction(e.Action)
+	text := organizationTexts[action]
 	body := strings.ReplaceAll(text.body, "%s", mail.SafeName(o.Name, "your organization"))
 
 	blocks := append([]mail.Block{{Text: body}}, quoteModerators(e.Message)...)
-	if action := OrganizationAction(e.Action); action == SuspendOrganization || action == holdOrganization {
+	if action == SuspendOrganization || action == holdOrganization {
 		blocks = append(blocks, s.contactHint())
 	}
 
-	for _, userID := range admins {
-		messageID := "organization-" + e.Action + "-" + userID + "-" + encodeTime(e.ModeratedAt)
-		if err := s.notify(ctx, userID, messageID, text.subject, blocks...); err != nil {
+	for _, adminID := range adminIDs {
+		messageID := "organization-" + e.Action + "-" + adminID + "-" + encodeTime(e.ModeratedAt)
+		if err := s.notify(ctx, adminID, messageID, text.subject, blocks...); err != nil {
 			return err
 		}
 	}
@@ -562,12 +596,12 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 	return nil
 }
 
-// OnAccountModerated notifies the owner of an account.
+// OnAccountModerated notifies the owner of an account of its suspension or restoration.
 func (s *Service) OnAccountModerated(ctx context.Context, e event.AccountModerated) error {
 	subject := "Your account is not suspended any more"
-
 	body := "Our moderators have restored your account. You can sign in again."
-	if e.Action == "suspend" {
+
+	if e.Action == suspendAccount {
 		subject = "Your account is suspended"
 		body = "Our moderators have suspended your account. It cannot be used, and all devices were signed out."
 	}
@@ -575,14 +609,14 @@ func (s *Service) OnAccountModerated(ctx context.Context, e event.AccountModerat
 	messageID := "account-" + e.Action + "-" + e.UserID + "-" + encodeTime(e.ModeratedAt)
 
 	blocks := append([]mail.Block{{Text: body}}, quoteModerators(e.Message)...)
-	if e.Action == "suspend" {
+	if e.Action == suspendAccount {
 		blocks = append(blocks, s.contactHint())
 	}
 
 	return s.notify(ctx, e.UserID, messageID, subject, blocks...)
 }
 
-// contactHint tells the recipient of a negative decision whom to ask.
+// contactHint returns the block that names the contact for questions about a negative decision.
 func (s *Service) contactHint() mail.Block {
 	if s.Contact == "" {
 		return mail.Block{Text: "Questions, or a mistake? Contact the operator of the service."}

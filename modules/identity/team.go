@@ -578,8 +578,11 @@ func (s *Service) proveAddress(ctx context.Context, user *User, email string, no
 	})
 }
 
+// noOrganization is the organizationID of mail tokens that are not for an invitation.
+const noOrganization = ""
+
 // createMailToken stores a token for an e-mail to the user and returns its secret. The
-// organizationID is that of an invitation, and empty for other purposes.
+// organizationID is that of an invitation, or noOrganization.
 func (s *Service) createMailToken(
 	ctx context.Context,
 	u User,

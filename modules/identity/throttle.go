@@ -11,15 +11,19 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
+// Failed sign-ins are counted by account and network, and by network alone. A sign-in is refused
+// while a count is above its limit.
+
 // failureWindow is the time for which a failed sign-in counts.
 const failureWindow = 15 * time.Minute
 
-// failuresPerAccount limits the failed sign-ins to an account from one network. Failures in
-// one network do not lock out the owner of the account in another network.
+// failuresPerAccount limits the failed sign-ins to an account from one network (audit.Network: the /24
+// of an IPv4 address, the /64 of an IPv6 address). Failures in one network do not lock out the owner
+// of the account in another network.
 var failuresPerAccount = limit.Rule{Name: "login.account", Max: 10, Per: failureWindow}
 
 // failedCodes limits the wrong codes of an account's second factor, from all networks
-// together. A code is checked only after the right password.
+// together. A sign-in checks the code only after the right password.
 var failedCodes = limit.Rule{Name: "login.totp", Max: 10, Per: failureWindow}
 
 // networkRule limits the failed sign-ins from a network.
@@ -90,7 +94,8 @@ func (s *Service) failuresOf(email string, from Client) failureLimits {
 	}
 
 	for _, n := range networkRules(from.Address) {
-		prefix := audit.Prefix(from.Address, n.bits, n.bits) // the rules are those of the address's family
+		// The rules are those of IPv4 or of IPv6 already, so the bits are given for both.
+		prefix := audit.Prefix(from.Address, n.bits, n.bits)
 		f.networks = append(f.networks, networkLimit{
 			limitKey:   limitKey{rule: n.rule, key: prefix},
 			refusesAll: n.refusesAll,
@@ -124,7 +129,7 @@ func (s *Service) checkFailures(ctx context.Context, f failureLimits) error {
 	return nil
 }
 
-// addFailure counts a failure and returns fault.ErrRateLimit if it exceeds the limit.
+// addFailure counts a failure for each limit. It returns fault.ErrRateLimit if one is exceeded.
 func (s *Service) addFailure(ctx context.Context, f failureLimits) error {
 	if err := limit.Take(ctx, s.Limiter, f.account.rule, f.account.key); err != nil {
 		return err

@@ -55,7 +55,7 @@ type User struct {
 	Version        int64
 }
 
-// NewUser returns an active account. The caller has checked name and password.
+// NewUser returns an active account. The caller has validated the values.
 func NewUser(id, email, name string, kind Kind, passwordHash string, now time.Time) User {
 	return User{
 		ID:           id,
@@ -73,8 +73,11 @@ func NewUser(id, email, name string, kind Kind, passwordHash string, now time.Ti
 
 // NewInvited returns an invited user, who has no account yet.
 func NewInvited(id, email, name string, now time.Time) User {
-	u := NewUser(id, email, name, KindEmployer, "", now)
+	const noPassword = ""
+
+	u := NewUser(id, email, name, KindEmployer, noPassword, now)
 	u.Status, u.Registered = UserInvited, false
+
 	return u
 }
 
@@ -139,7 +142,7 @@ func (u *User) RevokeModerator(now time.Time) { u.ModeratorSince, u.UpdatedAt = 
 // Rename changes the name of the user. The caller has validated the name.
 func (u *User) Rename(name string, now time.Time) { u.Name, u.UpdatedAt = name, now }
 
-// Move replaces the address of the account with a verified one.
+// Move replaces the address of the account with a verified one. The key is its Mailboxes.Key.
 func (u *User) Move(email, key string, now time.Time) {
 	u.Email = email
 	u.Key = key
@@ -164,17 +167,19 @@ func (u *User) Erase(now time.Time) {
 // DeletedName is the name of deleted accounts.
 const DeletedName = "Deleted user"
 
-// LowerCaseKey returns the unique form of an address for a service whose Mailboxes do not
-// recognize other spellings of it than upper case.
+// LowerCaseKey returns a key of an address that ignores only its upper and lower case. Mailboxes.Key
+// also recognizes other spellings. Rows of earlier versions have the LowerCaseKey as User.Key.
 func LowerCaseKey(email string) string { return strings.ToLower(email) }
 
 // DemoDomain is the domain of the addresses of demo accounts. It is reserved and receives no
 // e-mail (RFC 2606). Demo accounts cannot sign in if the service has an https URL.
 const DemoDomain = "locum.example"
 
-// isDemo reports whether the account is a demo account of a service with an https URL.
-func (s *Service) isDemo(u User) bool {
-	return strings.HasSuffix(u.EmailKey(), "@"+DemoDomain) && strings.HasPrefix(s.PublicURL, "https:")
+// isDisabledDemo reports whether the account is a demo account that cannot sign in, because the
+// service has an https URL: it may be public, and the passwords of demo accounts are known.
+func (s *Service) isDisabledDemo(u User) bool {
+	isDemo := strings.HasSuffix(u.EmailKey(), "@"+DemoDomain)
+	return isDemo && strings.HasPrefix(s.PublicURL, "https:")
 }
 
 // maxPassword is the maximum size of a password in bytes. Longer passwords are no safer, but

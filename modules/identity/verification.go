@@ -43,8 +43,13 @@ func (s *Service) RequestVerification(ctx context.Context, in RequestVerificatio
 // a user whose account was deleted, or who has confirmed the address since.
 func (s *Service) OnVerificationRequested(ctx context.Context, e event.VerificationRequested) error {
 	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" || !u.EmailVerifiedAt.IsZero() {
+	if err != nil || u.ID == "" { // the account was deleted
 		return err
+	}
+
+	isVerified := !u.EmailVerifiedAt.IsZero()
+	if isVerified {
+		return nil
 	}
 
 	return s.sendVerification(ctx, u, verificationMail{
