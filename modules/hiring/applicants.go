@@ -39,15 +39,15 @@ type ApplyInput struct {
 // CheckApply returns the error that Apply would return, without submitting the application.
 // It does not check that the documents exist.
 func (s *Service) CheckApply(ctx context.Context, by auth.Actor, in ApplyInput) error {
-	a, _, err := s.prepare(ctx, by, in)
+	application, _, err := s.prepare(ctx, by, in)
 	if err != nil {
 		return err
 	}
 
-	return s.requireFirst(ctx, a)
+	return s.requireFirst(ctx, application)
 }
 
-// requireFirst returns ErrAlreadyApplied if the applicant has applied to the listing.
+// requireFirst returns ErrAlreadyApplied if the applicant has applied to the listing before.
 func (s *Service) requireFirst(ctx context.Context, a Application) error {
 	applied, err := s.AppliedAmong(ctx, a.ApplicantID, []string{a.ListingID})
 	if err != nil {
@@ -63,7 +63,11 @@ func (s *Service) requireFirst(ctx context.Context, a Application) error {
 
 // prepare validates the input. It returns the new application, which it does not store, and
 // the ids of the documents.
-func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Application, []string, error) {
+func (s *Service) prepare(
+	ctx context.Context,
+	by auth.Actor,
+	in ApplyInput,
+) (application Application, documentIDs []string, err error) {
 	if err := by.RequireSeeker(auth.ScopeApplicationsWrite); err != nil {
 		return Application{}, nil, err
 	}
@@ -86,14 +90,13 @@ func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Ap
 		return Application{}, nil, err
 	}
 
-	documentIDs, err := parseDocumentIDs(in.DocumentIDs)
+	documentIDs, err = parseDocumentIDs(in.DocumentIDs)
 	if err != nil {
 		return Application{}, nil, err
 	}
 
 	now := s.Clock.Now()
-
-	return Application{
+	application = Application{
 		ID:             s.NewID(),
 		ListingID:      posting.ID,
 		OrganizationID: posting.OrganizationID,
@@ -104,7 +107,9 @@ func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Ap
 		Answers:        in.Answers,
 		AppliedAt:      now,
 		ChangedAt:      now,
-	}, documentIDs, nil
+	}
+
+	return application, documentIDs, nil
 }
 
 // Apply submits an application. It returns ErrAlreadyApplied if the applicant has applied to the
@@ -149,7 +154,8 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 }
 
 // CheckResumeURL returns a fault about the field resumeUrl unless the address is empty or an
-// https URL that an employer can safely open.
+// https URL that an employer can safely open: one of printable ASCII characters and without a user
+// name, which could make it look like the address of another site.
 func CheckResumeURL(address string) error {
 	if address == "" {
 		return nil
@@ -170,7 +176,7 @@ func CheckResumeURL(address string) error {
 	return nil
 }
 
-// checkAnswers validates answers to the questions of a listing. A question may be answered
+// checkAnswers validates answers to the questions of a listing. Each question may be answered only
 // once, and all required questions must be answered.
 func checkAnswers(questions []Question, answers []Answer) error {
 	isQuestion := list.ToMap(questions, func(q Question) (string, bool) { return q.ID, true })
@@ -235,7 +241,7 @@ func (s *Service) listMine(ctx context.Context, by auth.Actor, w WithdrawnFilter
 	return page.WithItems(found, views), err
 }
 
-// MyApplication returns one of the caller's applications. A withdrawn one is ErrNotFound.
+// MyApplication returns one of the caller's applications. It returns ErrNotFound for a withdrawn one.
 func (s *Service) MyApplication(ctx context.Context, by auth.Actor, id string) (Detail, error) {
 	a, err := s.getOwn(ctx, by, id)
 	if err != nil {
@@ -256,15 +262,16 @@ func (s *Service) MyHistoryEntry(ctx context.Context, by auth.Actor, id string) 
 		return Detail{}, err
 	}
 
-	found, err := s.Applications.List(ctx, Visibility{ApplicantID: by.UserID},
-		ApplicationFilter{IDs: []string{id}, Withdrawn: IncludeWithdrawn, Details: true}, page.After("", 1))
+	// Applications.Get would not return a withdrawn application.
+	f := ApplicationFilter{IDs: []string{id}, Withdrawn: IncludeWithdrawn, Details: true}
+	found, err := s.Applications.List(ctx, Visibility{ApplicantID: by.UserID}, f, page.After("", 1))
 
-	a, err := list.First(found.Items, err, ErrNotFound)
+	application, err := list.First(found.Items, err, ErrNotFound)
 	if err != nil {
 		return Detail{}, err
 	}
 
-	return s.ownDetail(ctx, a)
+	return s.ownDetail(ctx, application)
 }
 
 // ownDetail returns an application as its applicant sees it.
@@ -274,21 +281,22 @@ func (s *Service) ownDetail(ctx context.Context, a Application) (Detail, error) 
 		return Detail{}, err
 	}
 
-	if views[0].Interview, err = s.getInterview(ctx, a.OrganizationID, a.ID); err != nil {
+	view := views[0]
+	if view.Interview, err = s.getInterview(ctx, a.OrganizationID, a.ID); err != nil {
 		return Detail{}, err
 	}
 
 	// The notes and the outcome of an interview are private to the employer.
-	if interview := views[0].Interview; interview != nil {
-		interview.Notes = ""
-		interview.Outcome = ""
+	if view.Interview != nil {
+		view.Interview.Notes = ""
+		view.Interview.Outcome = ""
 	}
 
-	return s.loadDetail(ctx, views[0])
+	return s.loadDetail(ctx, view)
 }
 
-// getOwn returns one of the caller's applications. Inside a transaction, the application is
-// locked.
+// getOwn returns one of the caller's applications that are not withdrawn. Inside a transaction, the
+// application is locked.
 func (s *Service) getOwn(ctx context.Context, by auth.Actor, id string) (Application, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Application{}, err
@@ -302,7 +310,8 @@ func (s *Service) getOwn(ctx context.Context, by auth.Actor, id string) (Applica
 	return s.Applications.Get(ctx, Visibility{ApplicantID: by.UserID}, id)
 }
 
-// TrackInput changes the applicant's tracker. A nil field leaves its value unchanged.
+// TrackInput changes the applicant's tracker, which is a private status of an application. A nil field
+// leaves its value unchanged.
 type TrackInput struct {
 	Status      *string `json:"status" validate:"omitempty,oneof=pending in-progress completed rejected"`
 	StatusColor *string `json:"statusColor" validate:"omitempty,max=200"`
@@ -315,23 +324,23 @@ func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackI
 		return Application{}, err
 	}
 
-	var a Application
+	var application Application
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		if a, err = s.getOwn(ctx, by, id); err != nil {
+		if application, err = s.getOwn(ctx, by, id); err != nil {
 			return err
 		}
 
-		patch.Set(&a.Tracker, (*Status)(in.Status))
-		patch.Set(&a.TrackerColor, in.StatusColor)
+		patch.Set(&application.Tracker, (*Status)(in.Status))
+		patch.Set(&application.TrackerColor, in.StatusColor)
 
-		return s.Applications.Update(ctx, by.UserID, a)
+		return s.Applications.Update(ctx, by.UserID, application)
 	})
 
-	return a, err
+	return application, err
 }
 
-// Withdraw withdraws an application for good. Only MyHistory and MyHistoryEntry return it to the
-// applicant afterwards.
+// Withdraw withdraws an application for good and cancels its interview. Afterwards, only MyHistory and
+// MyHistoryEntry return it to the applicant.
 func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		a, err := s.getOwn(ctx, by, id)
@@ -350,8 +359,9 @@ func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error 
 	})
 }
 
-// storeWithdrawal stores a withdrawn application and releases its documents. If the status
-// has changed from the previous one, it also adds the change to the timeline and records an event.
+// storeWithdrawal stores a withdrawn application, and releases its documents, so that a task deletes
+// them. If the withdrawal has changed the status from the previous one, it also adds the change to the
+// timeline and records an event. The employer may have set the status Withdrawn before.
 func (s *Service) storeWithdrawal(ctx context.Context, by auth.Actor, a *Application, previous Status, hasChanged bool) error {
 	if err := s.releaseDocuments(ctx, a); err != nil {
 		return err

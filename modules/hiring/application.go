@@ -7,7 +7,7 @@ import (
 	"github.com/locumhq/locum/core/event"
 )
 
-// Status is the status of an application, for both sides.
+// Status is the status of an application, which the applicant and the employer see.
 type Status string
 
 // The statuses.
@@ -33,8 +33,8 @@ type Application struct {
 	OrganizationID string // of the listing
 	ApplicantID    string
 	Status         Status
-	// Tracker is a private status that the applicant has set. It is cleared when Status
-	// changes.
+	// Tracker is a private status that the applicant has set, or empty. The employer does not see it.
+	// It is cleared when Status changes.
 	Tracker Status
 	// TrackerColor contains CSS classes with which the applicant's client shows Tracker.
 	TrackerColor string
@@ -75,7 +75,7 @@ type Change struct {
 	At            time.Time
 }
 
-// ApplicantStatus returns the status that the applicant sees.
+// ApplicantStatus returns the status that the applicant sees: the tracker if there is one.
 func (a *Application) ApplicantStatus() Status {
 	if a.Tracker != "" {
 		return a.Tracker
@@ -90,8 +90,9 @@ func (a *Application) submission() Change {
 	return Change{ID: a.ID, ApplicationID: a.ID, Actor: ByApplicant, ActorID: a.ApplicantID, To: Pending, At: a.AppliedAt}
 }
 
-// Decide sets the status on behalf of the employer and reports whether it has changed.
-func (a *Application) Decide(to Status, now time.Time) (bool, error) {
+// Decide sets the status on behalf of the employer and reports whether it has changed. It returns
+// ErrInvalidStatus if there is no such status, or if the applicant has withdrawn the application.
+func (a *Application) Decide(to Status, now time.Time) (hasChanged bool, err error) {
 	if !slices.Contains(Statuses, to) {
 		return false, ErrInvalidStatus
 	}
@@ -111,7 +112,7 @@ func (a *Application) Decide(to Status, now time.Time) (bool, error) {
 
 // Withdraw withdraws the application for good on behalf of the applicant. It reports whether
 // Status has changed: the employer may have set it to Withdrawn before.
-func (a *Application) Withdraw(now time.Time) bool {
+func (a *Application) Withdraw(now time.Time) (hasChanged bool) {
 	a.WithdrawnAt = &now
 	if a.Status == Withdrawn {
 		return false
@@ -124,8 +125,9 @@ func (a *Application) Withdraw(now time.Time) bool {
 
 // Abandon withdraws the application of an applicant whose account was deleted. An accepted or
 // rejected application keeps its status. Abandon reports whether Status has changed.
-func (a *Application) Abandon(now time.Time) bool {
-	if a.Status == Accepted || a.Status == Rejected {
+func (a *Application) Abandon(now time.Time) (hasChanged bool) {
+	isDecided := a.Status == Accepted || a.Status == Rejected
+	if isDecided {
 		a.WithdrawnAt, a.Tracker = &now, ""
 		return false
 	}

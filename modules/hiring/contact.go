@@ -28,8 +28,8 @@ type Message struct {
 // used to send spam.
 var messagesPerDay = limit.Rule{Name: "hiring-contact", Max: 50, Per: 24 * time.Hour}
 
-// interviewNoticesPerDay limits the notices of scheduled and moved interviews that the
-// applicant of an application is sent.
+// interviewNoticesPerDay limits the e-mails about scheduled and moved interviews that an applicant is
+// sent about one application.
 var interviewNoticesPerDay = limit.Rule{Name: "hiring-interview", Max: 20, Per: 24 * time.Hour}
 
 // ContactInput is a message to an applicant.
@@ -38,9 +38,14 @@ type ContactInput struct {
 	Message string `json:"message" validate:"required,notblank,max=10000"`
 }
 
-// Contact stores a message to an applicant and returns the applicant's e-mail address. A task
-// sends the message.
-func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID string, in ContactInput) (to string, err error) {
+// Contact stores a message to an applicant and returns the applicant's e-mail address. An event handler
+// sends the message (MailContact).
+func (s *Service) Contact(
+	ctx context.Context,
+	by auth.Actor,
+	applicationID string,
+	in ContactInput,
+) (address string, err error) {
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return "", err
 	}
@@ -57,8 +62,8 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 		return "", err
 	}
 
-	to = people[application.ApplicantID].Email
-	if to == "" {
+	address = people[application.ApplicantID].Email
+	if address == "" {
 		return "", ErrNotFound // the applicant has deleted their account
 	}
 
@@ -66,7 +71,7 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 		return "", err
 	}
 
-	return to, s.Tx.Do(ctx, func(ctx context.Context) error {
+	return address, s.Tx.Do(ctx, func(ctx context.Context) error {
 		message := Message{
 			ID:             s.NewID(),
 			ApplicationID:  application.ID,

@@ -15,8 +15,9 @@ import (
 )
 
 // The documents of an application are copies, so that later changes of the originals do not
-// change the application. Each copy has a row, which exists before the file is written. The
-// files of applications that were never stored can therefore be found and deleted:
+// change the application. Each copy has a row and a file. The row is stored (reserved) before the
+// file is written, so that the file can be found and deleted if the application is never stored. A
+// released document is one whose file and row a task deletes.
 //
 //	reserved ──▶ written ──▶ attached to the application ──▶ released ──▶ deleted
 //	    └────────────┴────── no application within an hour ─────▲
@@ -41,7 +42,7 @@ type Document struct {
 	AttachedAt time.Time
 }
 
-// key returns the key of the file in the file store.
+// key returns the key of the document's file in the file store.
 func (d Document) key() string { return "applications/" + d.ID + d.Extension }
 
 const (
@@ -77,8 +78,8 @@ func (s *Service) copyDocuments(ctx context.Context, a Application, documentIDs 
 	return nil
 }
 
-// discardDocuments releases the copies for an application that will not be stored. Errors
-// can be ignored, because reservations expire.
+// discardDocuments releases the copies for an application that will not be stored. It ignores errors,
+// because a reservation that is not attached is released later anyway.
 func (s *Service) discardDocuments(ctx context.Context, a Application) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
@@ -124,7 +125,7 @@ func (s *Service) copyDocument(ctx context.Context, application Application, doc
 }
 
 // filesUnavailable returns fault.ErrUnavailable for an error of the file store that is not
-// a fault.
+// a fault. It returns a fault, and nil, unchanged.
 func filesUnavailable(err error) error {
 	var f *fault.Error
 	if err == nil || errors.As(err, &f) {
@@ -137,16 +138,16 @@ func filesUnavailable(err error) error {
 // releaseDocuments releases the documents of an application, and adds a task that deletes
 // their files.
 func (s *Service) releaseDocuments(ctx context.Context, a *Application) error {
-	n, err := s.Documents.Release(ctx, a.ApplicantID, a.ID, s.Clock.Now())
-	if err != nil || n == 0 {
+	released, err := s.Documents.Release(ctx, a.ApplicantID, a.ID, s.Clock.Now())
+	if err != nil || released == 0 {
 		return err
 	}
 
 	return s.Tasks.Add(ctx, task.New(kindRemoveFiles, task.Maintenance, kindRemoveFiles+"/"+a.ID, struct{}{}))
 }
 
-// removeFiles deletes the files of released documents, and then the documents themselves. A file
-// that cannot be deleted is claimed again after removeRetryAfter and does not delay the others.
+// removeFiles deletes the files of released documents, and then the documents themselves. A document
+// whose file cannot be deleted is claimed again after removeRetryAfter and does not delay the others.
 func (s *Service) removeFiles(ctx context.Context) error {
 	var errs []error
 	for {
@@ -219,7 +220,7 @@ func (s *Service) OpenReceivedDocument(
 	ctx context.Context,
 	by auth.Actor,
 	applicationID, documentID string,
-) (Document, io.ReadCloser, error) {
+) (document Document, body io.ReadCloser, err error) {
 	documents, err := s.ReceivedDocuments(ctx, by, applicationID)
 	if err != nil {
 		return Document{}, nil, err
@@ -234,7 +235,7 @@ func (s *Service) OpenMyDocument(
 	ctx context.Context,
 	by auth.Actor,
 	applicationID, documentID string,
-) (Document, io.ReadCloser, error) {
+) (document Document, body io.ReadCloser, err error) {
 	a, err := s.getOwn(ctx, by, applicationID)
 	if err != nil {
 		return Document{}, nil, err
@@ -260,7 +261,9 @@ func (s *Service) openDocument(ctx context.Context, documents []Document, docume
 		return Document{}, nil, ErrDocumentNotFound
 	}
 
-	body, _, err := s.Files.Open(ctx, documents[i].key())
+	document := documents[i]
+
+	body, _, err := s.Files.Open(ctx, document.key())
 	switch {
 	case errors.Is(err, files.ErrNotFound):
 		return Document{}, nil, ErrDocumentNotFound // the document was released meanwhile
@@ -268,5 +271,5 @@ func (s *Service) openDocument(ctx context.Context, documents []Document, docume
 		return Document{}, nil, filesUnavailable(err)
 	}
 
-	return documents[i], body, nil
+	return document, body, nil
 }

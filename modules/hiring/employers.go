@@ -69,15 +69,16 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 	return detail, err
 }
 
-// Decision sets the status of one application.
+// Decision is an employer's decision on an application: its new status.
 type Decision struct {
-	ID     string `json:"id"`
+	ID     string `json:"id"` // of the application
 	Status string `json:"status" sample:"review"`
-	// Err is set if a decision of a batch could not be decoded.
+	// Err is set by a caller that could not decode this decision of a batch. The decision is then
+	// refused.
 	Err error `json:"-"`
 }
 
-// Refusal is a refused decision of a batch.
+// Refusal is a decision of a batch that was not applied, and the reason.
 type Refusal struct {
 	At       int // the index in the batch
 	Decision Decision
@@ -93,8 +94,8 @@ const (
 )
 
 // truncate returns the first maxEchoed characters of the text.
-func truncate(s string) string {
-	characters := []rune(s)
+func truncate(text string) string {
+	characters := []rune(text)
 	return string(characters[:min(len(characters), maxEchoed)])
 }
 
@@ -113,8 +114,8 @@ func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
 		return err
 	}
 
-	if refusal, isRefused := failed[0]; isRefused { // the index of the only decision is 0
-		return refusal
+	if reason, isRefused := failed[0]; isRefused { // the index of the only decision is 0
+		return reason
 	}
 
 	return nil
@@ -125,7 +126,7 @@ func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
 func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 	err := s.Decide(ctx, by, Decision{ID: id, Status: string(Withdrawn)})
 
-	// Withdrawn is a valid status, so that the applicant must have withdrawn the application.
+	// Withdrawn is a valid status, so this error means that the applicant has withdrawn the application.
 	if errors.Is(err, ErrInvalidStatus) {
 		return nil
 	}
@@ -134,8 +135,8 @@ func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 }
 
 // DecideBatch applies decisions in their order. A refused decision does not prevent the
-// others. If an id occurs more than once, the last decision wins, and updated contains all
-// decisions about the application.
+// others. If several decisions have the same application, the last one wins, and updated contains
+// all of them.
 func (s *Service) DecideBatch(
 	ctx context.Context,
 	by auth.Actor,
@@ -185,77 +186,98 @@ func (s *Service) decide(
 	by auth.Actor,
 	decisions []Decision,
 ) (updated []Decision, failed map[int]*fault.Error, err error) {
-	// Applications are stored under the canonical form of their id. A malformed id has an empty
-	// canonical form. No application has it, so that it is left out of the query.
-	canonicalID := func(d Decision) string { canonical, _ := id.Canonical(d.ID); return canonical }
-	isMalformed := func(id string) bool { return id == "" }
-	ids := slices.DeleteFunc(list.Distinct(decisions, canonicalID), isMalformed)
+	// No application has a malformed id, so the query omits them.
+	isMalformed := func(applicationID string) bool { return applicationID == "" }
+	ids := slices.DeleteFunc(list.Distinct(decisions, Decision.canonicalID), isMalformed)
 
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		// A transaction that conflicts with another one is executed again.
-		updated = nil
-		failed = map[int]*fault.Error{}
-
 		// Read the applications. In a transaction, listReceived also locks them.
 		applications, err := s.listReceived(ctx, by.OrganizationID, ids)
 		if err != nil {
 			return err
 		}
 
-		byID := make(map[string]*Application, len(applications))
-		for i := range applications {
-			byID[applications[i].ID] = &applications[i]
-		}
-
-		// Apply the decisions to them.
-		now := s.Clock.Now()
+		// Apply the decisions, from the beginning if a conflict has repeated the transaction.
 		var changes []Change
-		var events []event.Event
-
-		changedIDs := map[string]bool{}
-		for i, d := range decisions {
-			if d.Err != nil {
-				failed[i] = fault.Of(d.Err)
-				continue
-			}
-
-			application := byID[canonicalID(d)]
-			if application == nil { // unknown, of another organization, or a malformed id
-				failed[i] = ErrNotFound
-				continue
-			}
-
-			previous := application.Status
-
-			isChanged, err := application.Decide(Status(d.Status), now)
-			if err != nil {
-				failed[i] = fault.Of(err)
-				continue
-			}
-
-			updated = append(updated, Decision{ID: application.ID, Status: d.Status})
-			if isChanged {
-				change := s.newChange(application, ByEmployer, by, previous)
-				changes = append(changes, change)
-				events = append(events, change.event(application))
-				changedIDs[application.ID] = true
-			}
-		}
+		updated, failed, changes = s.applyDecisions(by, applications, decisions)
 
 		if len(changes) == 0 {
 			return nil
 		}
 
 		// Store the changed applications only.
-		applications = slices.DeleteFunc(applications, func(a Application) bool { return !changedIDs[a.ID] })
+		changed := map[string]bool{}
+		for _, c := range changes {
+			changed[c.ApplicationID] = true
+		}
+
+		applications = slices.DeleteFunc(applications, func(a Application) bool { return !changed[a.ID] })
 		if err := s.Applications.UpdateStatuses(ctx, by.OrganizationID, applications, changes); err != nil {
 			return err
 		}
 
-		return s.Events.Record(ctx, events...)
+		return s.Events.Record(ctx, changeEvents(applications, changes)...)
 	})
 
 	return updated, failed, err
+}
+
+// canonicalID returns the id of the application in its stored form, or "" for a malformed id.
+func (d Decision) canonicalID() string {
+	canonicalID, _ := id.Canonical(d.ID)
+	return canonicalID
+}
+
+// applyDecisions applies the decisions to the applications, which it changes in place. It returns
+// the applied decisions, the faults of the refused ones by their index, and the changes of statuses
+// in the order of the decisions. A decision for the current status is applied without a change.
+func (s *Service) applyDecisions(
+	by auth.Actor,
+	applications []Application,
+	decisions []Decision,
+) (updated []Decision, failed map[int]*fault.Error, changes []Change) {
+	failed = map[int]*fault.Error{}
+	now := s.Clock.Now()
+
+	byID := make(map[string]*Application, len(applications))
+	for i := range applications {
+		byID[applications[i].ID] = &applications[i]
+	}
+
+	for i, d := range decisions {
+		if d.Err != nil {
+			failed[i] = fault.Of(d.Err)
+			continue
+		}
+
+		application := byID[d.canonicalID()]
+		if application == nil { // unknown, of another organization, or a malformed id
+			failed[i] = ErrNotFound
+			continue
+		}
+
+		previous := application.Status
+
+		hasChanged, err := application.Decide(Status(d.Status), now)
+		if err != nil {
+			failed[i] = fault.Of(err)
+			continue
+		}
+
+		updated = append(updated, Decision{ID: application.ID, Status: d.Status})
+		if hasChanged {
+			changes = append(changes, s.newChange(application, ByEmployer, by, previous))
+		}
+	}
+
+	return updated, failed, changes
+}
+
+// changeEvents returns an event about each change of the applications.
+func changeEvents(applications []Application, changes []Change) []event.Event {
+	byID := list.ToMap(applications, func(a Application) (string, *Application) { return a.ID, &a })
+
+	return list.Map(changes, func(c Change) event.Event { return c.event(byID[c.ApplicationID]) })
 }
 
 // Counts are numbers of applications by status.
@@ -337,7 +359,7 @@ func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string)
 		return JobAnalytics{}, err
 	}
 
-	// Check that the listing belongs to the organization, and read its numbers.
+	// Viewed fails for a listing of another organization.
 	title, views, err := s.Listings.Viewed(ctx, by.OrganizationID, jobID)
 	if err != nil {
 		return JobAnalytics{}, err

@@ -20,12 +20,16 @@ func TestDismiss_ByEmployer_IsNotFinal(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, employer := newSeeker(), newEmployer()
 		application := env.apply(ann, env.newListing(employer))
+
+		// The employer dismisses the application, accepts it and dismisses it again.
 		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID))
 		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID), "a second dismissal changes nothing")
 		require.Equal(t, hiring.Withdrawn, env.visibleStatus(ann, application.ID), "the applicant still sees it")
 		require.NoError(t, env.setStatus(employer, application.ID, "accepted"))
 		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID))
-		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID), "the applicant withdraws")
+
+		// After the applicant has withdrawn it, the status is final.
+		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
 		require.ErrorIs(t, env.setStatus(employer, application.ID, "accepted"), hiring.ErrInvalidStatus)
 		require.Equal(
 			t,
@@ -114,12 +118,14 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 		}
 	}
 
+	// The viewer may only read.
 	for _, err := range readAsEmployer(viewer) {
 		require.NoError(t, err)
 	}
 
 	requireRefused(viewer, writeAsEmployer(viewer))
 
+	// Others may do nothing for the employer, and only jobseekers may act as applicants.
 	for _, by := range []auth.Actor{outsider, newSeeker(), guest} {
 		requireRefused(by, readAsEmployer(by))
 		requireRefused(by, writeAsEmployer(by))
@@ -165,11 +171,11 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 		require.NoError(t, env.Withdraw(t.Context(), ann, withdrawn.ID))
 		env.recordedEvents()
 
-		missing := stores.NewID()
+		unknownID := stores.NewID()
 		updated, refused, err := env.DecideBatch(t.Context(), employer, []hiring.Decision{
 			{ID: one.ID, Status: "review"},
 			{ID: foreign.ID, Status: "rejected"},
-			{ID: missing, Status: "review"},
+			{ID: unknownID, Status: "review"},
 			{ID: two.ID, Status: "hired"},
 			{ID: two.ID, Status: "pending"},
 			{ID: "x", Status: "review"},
@@ -186,10 +192,11 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 			{ID: one.ID, Status: "accepted"},
 		}, updated)
 
-		// At is the index of the refused decision in the input.
+		// Refused are an application of another organization, an unknown id, an unknown status, a
+		// malformed id, an empty decision and a withdrawn application. At is the index of the refused decision in the input.
 		require.Equal(t, []hiring.Refusal{
 			{At: 1, Decision: hiring.Decision{ID: foreign.ID, Status: "rejected"}, Error: "Application not found"},
-			{At: 2, Decision: hiring.Decision{ID: missing, Status: "review"}, Error: "Application not found"},
+			{At: 2, Decision: hiring.Decision{ID: unknownID, Status: "review"}, Error: "Application not found"},
 			{At: 3, Decision: hiring.Decision{ID: two.ID, Status: "hired"}, Error: "Invalid status"},
 			{At: 5, Decision: hiring.Decision{ID: "x", Status: "review"}, Error: "Application not found"},
 			{At: 6, Error: "Application not found"},
@@ -203,6 +210,7 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 		// No event for two, which was pending already, nor for the second acceptance of one.
 		require.Equal(t, []string{"pending>review", "review>accepted"}, env.recordedEvents())
 
+		// An empty batch is accepted, and one of more than 100 decisions is refused.
 		updated, refused, err = env.DecideBatch(t.Context(), employer, nil)
 		require.NoError(t, err)
 		require.Empty(t, updated)
@@ -277,9 +285,11 @@ func TestApplicantProfile_ShowsVisibleFields(t *testing.T) {
 	shy := newSeeker()
 	employer := newEmployer()
 	env.introductions[ann.UserID] = &hiring.Introduction{Bio: "Twelve years in theatre."}
-	a := env.apply(ann, env.newListing(employer))
-	require.Equal(t, env.introductions[ann.UserID], env.received(employer, a.ID).Introduction)
-	require.Nil(t, env.received(employer, env.apply(shy, env.newListing(employer)).ID).Introduction)
-	require.NoError(t, env.Withdraw(t.Context(), ann, a.ID))
-	require.Nil(t, env.received(employer, a.ID).Introduction, "the introduction is hidden after a withdrawal")
+	application := env.apply(ann, env.newListing(employer))
+	require.Equal(t, env.introductions[ann.UserID], env.received(employer, application.ID).Introduction)
+
+	withoutProfile := env.apply(shy, env.newListing(employer))
+	require.Nil(t, env.received(employer, withoutProfile.ID).Introduction)
+	require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
+	require.Nil(t, env.received(employer, application.ID).Introduction, "the introduction is hidden after a withdrawal")
 }

@@ -32,6 +32,8 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		employer := newEmployer()
 		question := hiring.Question{ID: "why", Required: true}
 		listing := env.newListing(employer)
+
+		// Ann applies twice: one application is pending and has an interview, the other is accepted.
 		application, err := env.Apply(t.Context(), ann, hiring.ApplyInput{
 			ListingID:   env.newListing(employer, question),
 			CoverLetter: "I am Ann",
@@ -43,9 +45,9 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		ofBob := env.apply(bob, listing)
 		require.NoError(t, env.setStatus(employer, accepted.ID, "accepted"))
 
-		in := interviewInput("2027-03-27T11:00:00Z")
-		in.Notes = ptr("Ann was late")
-		_, err = env.Schedule(t.Context(), employer, application.ID, in)
+		input := interviewInput("2027-03-27T11:00:00Z")
+		input.Notes = ptr("Ann was late")
+		_, err = env.Schedule(t.Context(), employer, application.ID, input)
 		require.NoError(t, err)
 
 		_, err = env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{
@@ -56,17 +58,19 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		env.sentMails()
 		env.recordedEvents()
 
+		// The deletion withdraws the pending application and cancels its interview.
 		env.deleteAccount(ann)
 		require.ElementsMatch(t, []string{"interview cancelled 1", "pending>withdrawn"}, env.recordedEvents(),
 			"decided applications keep their status")
 
-		seen := env.received(employer, application.ID)
-		require.Equal(t, hiring.Withdrawn, seen.Status)
-		require.Equal(t, hiring.Person{Name: "Deleted user"}, seen.Applicant)
-		require.Empty(t, seen.CoverLetter)
-		require.Empty(t, seen.Answers)
-		require.Equal(t, hiring.Cancelled, seen.Interview.Status)
-		require.Empty(t, seen.Interview.Notes)
+		// The employer keeps both applications without Ann's data.
+		received := env.received(employer, application.ID)
+		require.Equal(t, hiring.Withdrawn, received.Status)
+		require.Equal(t, hiring.Person{Name: "Deleted user"}, received.Applicant)
+		require.Empty(t, received.CoverLetter)
+		require.Empty(t, received.Answers)
+		require.Equal(t, hiring.Cancelled, received.Interview.Status)
+		require.Empty(t, received.Interview.Notes)
 		require.Equal(t, hiring.Accepted, env.received(employer, accepted.ID).Status)
 		require.ErrorIs(t, env.setStatus(employer, accepted.ID, "rejected"), hiring.ErrInvalidStatus,
 			"an application without an applicant cannot be changed")
@@ -140,10 +144,11 @@ func TestOnAccountDeleted_ExportsNamingApplicant_Deleted(t *testing.T) {
 		_, rows := env.downloadExport(view)
 		require.Contains(t, rows[1], "Name of "+ann.UserID)
 
-		queued := start(employer, "applications")
+		queued := start(employer, "applications") // no task has written it yet
 
 		env.deleteAccount(ann)
 
+		// The export that names Ann is deleted with its file. The others stay.
 		_, err = env.MyExport(t.Context(), employer, named.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
 
@@ -158,21 +163,23 @@ func TestOnAccountDeleted_ExportsNamingApplicant_Deleted(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, hiring.ExportDone, view.State)
 
+		// The queued export is written afterwards, without the name.
 		env.work.All(t)
 
 		view, err = env.MyExport(t.Context(), employer, queued.ID)
 		require.NoError(t, err)
 
 		_, rows = env.downloadExport(view)
-		require.Contains(t, rows[1], "Deleted user", "an export that starts later does not contain the user")
+		require.Contains(t, rows[1], "Deleted user")
 		require.NotContains(t, rows[1], "Name of "+ann.UserID)
 
+		// The event of the deletion is handled again, and does not delete the later export.
 		env.clock.Advance(time.Minute)
 
 		deletedEarlier := event.AccountDeleted{UserID: ann.UserID, DeletedAt: env.clock.Now().Add(-2 * time.Minute)}
 		require.NoError(t, env.OnAccountDeleted(t.Context(), deletedEarlier))
 
 		_, err = env.MyExport(t.Context(), employer, queued.ID)
-		require.NoError(t, err, "an export that was written after the deletion is kept")
+		require.NoError(t, err)
 	})
 }

@@ -34,18 +34,19 @@ const (
 	ExportFailed  ExportState = "failed"
 )
 
-// Export is a file with a table, which is written in the background.
+// Export is a CSV file with a table of an organization (its jobs or its applications), which a task
+// writes in the background.
 type Export struct {
 	ID             string
 	OrganizationID string
 	UserID         string // of the member who started it
-	Kind           string // name of the table
+	Kind           string // name of the table: "jobs" or "applications"
 	Filters        map[string]string
 	State          ExportState
-	RowsDone       int
-	RowsTotal      int
+	RowsDone       int // written so far
+	RowsTotal      int // an estimate until the export is completed
 	CreatedAt      time.Time
-	FinishedAt     *time.Time
+	FinishedAt     *time.Time // when it was completed or failed
 }
 
 // key returns the key of the file in the file store.
@@ -124,9 +125,12 @@ type ExportView struct {
 	ExpiresAt *time.Time
 }
 
+// applicationsKind is the Export.Kind of the table of applications.
+const applicationsKind = "applications"
+
 // requiredPermission returns the permission to read an export of the kind.
 func requiredPermission(kind string) auth.Permission {
-	if kind == "applications" {
+	if kind == applicationsKind {
 		return auth.ApplicationsView
 	}
 
@@ -165,7 +169,8 @@ func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in Expor
 			return err
 		}
 
-		if err := s.Audit.Record(ctx, audit.By(by, audit.ExportCreated, export.ID).With(export.Kind)); err != nil {
+		entry := audit.By(by, audit.ExportCreated, export.ID).With(export.Kind)
+		if err := s.Audit.Record(ctx, entry); err != nil {
 			return err
 		}
 
@@ -285,7 +290,7 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 		return Download{}, err
 	}
 
-	userID = cmp.Or(userID, export.UserID)
+	userID = cmp.Or(userID, export.UserID) // links of earlier versions name no user
 
 	isPermitted, err := s.Organizations.May(ctx, organizationID, userID, requiredPermission(export.Kind))
 	switch {
@@ -296,9 +301,10 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 	}
 
 	body, info, err := s.Files.Open(ctx, export.key())
-	if errors.Is(err, files.ErrNotFound) {
+	switch {
+	case errors.Is(err, files.ErrNotFound):
 		return Download{}, ErrExportNotFound
-	} else if err != nil {
+	case err != nil:
 		return Download{}, err
 	}
 
@@ -316,9 +322,9 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 	return Download{Name: exportName(export.Kind, export.CreatedAt), Size: info.Size, Body: body}, nil
 }
 
-// export executes the task of an export. After a crash, the next attempt writes the file
+// runExportTask writes the file of an export. After a crash, the next attempt writes the file
 // from its beginning; a partial file is never visible.
-func (s *ExportService) export(ctx context.Context, t task.Task, in exportTask) error {
+func (s *ExportService) runExportTask(ctx context.Context, t task.Task, in exportTask) error {
 	export, err := s.Exports.Get(ctx, in.OrganizationID, in.ID)
 	if errors.Is(err, ErrExportNotFound) {
 		// The export has expired, or was deleted because an applicant in it has deleted
@@ -326,7 +332,7 @@ func (s *ExportService) export(ctx context.Context, t task.Task, in exportTask) 
 		return s.Files.Delete(ctx, Export{OrganizationID: in.OrganizationID, ID: in.ID}.key())
 	}
 
-	if err != nil || export.State == ExportDone {
+	if err != nil || export.State == ExportDone { // an earlier attempt may have completed it
 		return err
 	}
 
@@ -353,8 +359,8 @@ func (s *ExportService) markFailed(ctx context.Context, e Export) error {
 	return s.Exports.Update(ctx, e)
 }
 
-// writeFile writes the table into the file of the export, stores the progress after each page, and
-// completes the export.
+// writeFile writes the table into the file of the export, stores the progress after each page of rows,
+// and completes the export.
 func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 	table, exists := s.Tables[e.Kind]
 	if !exists {
@@ -363,9 +369,10 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 
 	// The rows may come from a replica of the database, but not from one that lacks anything that
 	// was written before.
-	readCtx := tx.AllowStale(ctx, 0)
+	const maxStaleness = 0
+	readCtx := tx.AllowStale(ctx, maxStaleness)
 
-	// Mark the export as running. A previous attempt may have stored its progress.
+	// Mark the export as running, and reset the progress that a previous attempt may have stored.
 	total, err := table.Count(readCtx, e.OrganizationID, e.Filters)
 	if err != nil {
 		return err
@@ -390,8 +397,8 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 	return s.complete(ctx, e)
 }
 
-// writePages writes all pages of the table, which it reads with readCtx. It stores the progress of
-// the export after each page.
+// writePages writes all pages of the table into w, as CSV. It reads the table with readCtx. It stores
+// the progress of the export with ctx after each page.
 func (s *ExportService) writePages(ctx, readCtx context.Context, e *Export, pages *tablePages, w io.Writer) error {
 	page := new(csvfile.Page)
 	for {
@@ -440,9 +447,10 @@ func (s *ExportService) complete(ctx context.Context, e *Export) error {
 // not want such e-mails.
 func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) error {
 	export, err := s.Exports.Get(ctx, m.OrganizationID, m.ExportID)
-	if errors.Is(err, ErrExportNotFound) {
-		return nil
-	} else if err != nil {
+	switch {
+	case errors.Is(err, ErrExportNotFound):
+		return nil // deleted meanwhile
+	case err != nil:
 		return err
 	}
 
@@ -481,11 +489,11 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 }
 
 // ForgetExports deletes expired exports. It also marks exports as failed that have been
-// unfinished for exportTimeout, so that they do not count towards the limit any more.
+// unfinished for exportTimeout, so that they do not count towards maxUnfinishedExports any more.
 func (s *ExportService) ForgetExports(ctx context.Context) error {
 	now := s.Clock.Now()
+
 	timedOut := ExportFilter{Unfinished: true, CreatedBefore: now.Add(-exportTimeout)}
-	expired := ExportFilter{CreatedBefore: now.Add(-exportLifetime)}
 
 	err := tx.DoBatches(ctx, s.Tx, expireBatch, func(ctx context.Context) (int, error) {
 		exports, err := s.Exports.List(ctx, timedOut, expireBatch)
@@ -506,10 +514,12 @@ func (s *ExportService) ForgetExports(ctx context.Context) error {
 		return err
 	}
 
+	expired := ExportFilter{CreatedBefore: now.Add(-exportLifetime)}
+
 	return s.deleteExports(ctx, expired)
 }
 
-// deleteExports deletes the exports that match the filter, with their files.
+// deleteExports deletes the exports that match the filter, with their files, in batches.
 func (s *ExportService) deleteExports(ctx context.Context, f ExportFilter) error {
 	const batchSize = 100
 	for {

@@ -19,7 +19,8 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// CSVTable is a table of an organization or user that can be written as CSV.
+// CSVTable is a table that can be written as CSV. Each organization or user, the owner, has its own
+// rows.
 type CSVTable interface {
 	// Columns returns the names of the columns.
 	Columns() []string
@@ -36,12 +37,13 @@ type CSVTable interface {
 	) (next string, err error)
 }
 
-// Table is a table of an organization that can be exported in the background.
+// Table is a table of organizations that can be exported in the background. The filters select some of
+// its rows, by name.
 type Table interface {
 	CSVTable
-	// Check validates the filters.
+	// Check returns a fault about an invalid filter.
 	Check(filters map[string]string) error
-	// Count returns the number of rows.
+	// Count returns the number of the organization's rows that the filters select.
 	Count(ctx context.Context, organizationID string, filters map[string]string) (int, error)
 }
 
@@ -70,21 +72,27 @@ func (applicationTable) Columns() []string {
 
 // Check returns a fault about the first invalid filter.
 func (applicationTable) Check(filters map[string]string) error {
-	_, err := applicationFilter(filters, "filters.")
+	_, err := applicationFilter(filters, inExport)
 	return err
 }
 
-// applicationFilter parses filters by name. The prefix is put before the names in faults.
+// inExport is the prefix of the names of filters in faults: an export has them in the member filters.
+const inExport = "filters."
+
+// applicationFilter parses filters by name, in the order of the names, and returns a fault about the
+// first invalid one. The prefix is put before its name in the fault.
 func applicationFilter(filters map[string]string, prefix string) (f ApplicationFilter, err error) {
 	invalid := func(name, message string) error { return fault.InvalidField(prefix+name, message) }
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
 		value := filters[name]
 		switch name {
 		case "status":
-			f.Statuses = []Status{Status(value)}
-			if !slices.Contains(Statuses, f.Statuses[0]) {
+			status := Status(value)
+			if !slices.Contains(Statuses, status) {
 				return f, ErrInvalidStatus
 			}
+
+			f.Statuses = []Status{status}
 		case "jobId":
 			listingID, isID := id.Canonical(value)
 			if !isID {
@@ -105,7 +113,8 @@ func applicationFilter(filters map[string]string, prefix string) (f ApplicationF
 				return f, invalid(name, err.Error())
 			}
 
-			if isDate { // the whole day is included
+			// AppliedUntil is excluded. An end that is a date includes the whole day.
+			if isDate {
 				f.AppliedUntil = f.AppliedUntil.AddDate(0, 0, 1)
 			}
 		default:
@@ -132,7 +141,7 @@ func parseTime(text string) (at time.Time, isDate bool, err error) {
 
 // Count returns the number of applications that the filters select.
 func (t applicationTable) Count(ctx context.Context, organizationID string, filters map[string]string) (int, error) {
-	f, err := applicationFilter(filters, "filters.")
+	f, err := applicationFilter(filters, inExport)
 	if err != nil {
 		return 0, err
 	}
@@ -151,7 +160,7 @@ func (t applicationTable) AppendRows(
 	n int,
 	out *csvfile.Page,
 ) (string, error) {
-	f, err := applicationFilter(filters, "filters.")
+	f, err := applicationFilter(filters, inExport)
 	if err != nil {
 		return "", err
 	}
@@ -199,7 +208,8 @@ func formatTimestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // have no limit.
 const maxExported = page.MaxExact
 
-// ExportOwn returns the caller's applications that are not withdrawn, newest first.
+// ExportOwn returns the caller's applications that are not withdrawn, newest first. It returns a fault
+// if there are more than maxExported.
 func (s *Service) ExportOwn(ctx context.Context, by auth.Actor) ([]View, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return nil, err
@@ -232,7 +242,9 @@ func (s *Service) ExportOwnTable(ctx context.Context, by auth.Actor) (Download, 
 		return Download{}, err
 	}
 
-	return s.stream(ctx, "my-applications", ownTable{s}, by.UserID, nil)
+	var noFilters map[string]string
+
+	return s.stream(ctx, "my-applications", ownTable{s}, by.UserID, noFilters)
 }
 
 // listOwn returns a page of the applicant's applications, and the cursor of the next page.
@@ -266,28 +278,33 @@ func (t ownTable) AppendRows(
 	out *csvfile.Page,
 ) (string, error) {
 	views, next, err := t.listOwn(ctx, applicantID, cursor, n)
-	for _, a := range views {
-		out.Row([]string{a.ID, a.ListingID, a.JobTitle, a.Company, string(a.ApplicantStatus()), formatTimestamp(a.AppliedAt)})
+	if err != nil {
+		return "", err
 	}
 
-	return next, err
+	for _, v := range views {
+		out.Row([]string{v.ID, v.ListingID, v.JobTitle, v.Company, string(v.ApplicantStatus()), formatTimestamp(v.AppliedAt)})
+	}
+
+	return next, nil
 }
 
-// tablePages writes a table as pages of CSV.
+// tablePages writes a table as pages of CSV. A page has at most rowsPerPage rows.
 type tablePages struct {
 	table   CSVTable
 	ownerID string // of the organization or user
 	filters map[string]string
-	cursor  string
-	rows    int // written so far
+	cursor  string // of the next page, or "" before the first one
+	rows    int    // written so far, without the names of the columns
 }
 
 // next writes the next page of the table into out, and reports whether another page
 // follows. The first page begins with the names of the columns.
-func (t *tablePages) next(ctx context.Context, out *csvfile.Page) (bool, error) {
+func (t *tablePages) next(ctx context.Context, out *csvfile.Page) (hasNext bool, err error) {
 	out.Reset()
 
-	if t.cursor == "" {
+	isFirst := t.cursor == ""
+	if isFirst {
 		out.Row(t.table.Columns())
 	}
 
@@ -323,7 +340,9 @@ func (s *ExportService) ExportNow(ctx context.Context, by auth.Actor, kind strin
 		return Download{}, err
 	}
 
-	entry := audit.By(by, audit.ExportDownloaded, "").With(kind) // no export is stored that could be its object
+	const noObject = "" // ExportNow stores no export
+
+	entry := audit.By(by, audit.ExportDownloaded, noObject).With(kind)
 	if err := s.Audit.Record(ctx, entry); err != nil {
 		return Download{}, errors.Join(err, download.Body.Close())
 	}
@@ -331,11 +350,12 @@ func (s *ExportService) ExportNow(ctx context.Context, by auth.Actor, kind strin
 	return download, nil
 }
 
-// maxStreams is the maximum number of open files of one owner in a process. Each open file
-// has two pages in memory, for as long as a slow client reads it.
+// maxStreams is the maximum number of files that one owner (an organization or user) can read
+// concurrently from a process. Each open file has two pages in memory, for as long as a slow client
+// reads it.
 const maxStreams = 5
 
-// streams counts the open files of each owner, by owner id.
+// streams counts the open files by the id of their owner.
 type streams struct {
 	mu          sync.Mutex
 	openByOwner map[string]int
@@ -371,7 +391,8 @@ func (c *streams) release(owner string) {
 	}
 }
 
-// stream returns a table of the owner as a CSV file that is written while it is read.
+// stream returns a table of the owner as a CSV file that is written while it is read. It returns
+// ErrTooManyExports if the owner has maxStreams open files. The kind is a part of the file's name.
 func (s *ExportService) stream(
 	ctx context.Context,
 	kind string,
@@ -391,7 +412,9 @@ func (s *ExportService) stream(
 
 	// Read the first page. A replica of the database may provide it, but not one that lacks
 	// anything that the caller has written before.
-	ctx = tx.AllowStale(ctx, 0)
+	const maxStaleness = 0
+	ctx = tx.AllowStale(ctx, maxStaleness)
+
 	first := new(csvfile.Page)
 	pages := &tablePages{table: table, ownerID: owner, filters: filters}
 
@@ -404,14 +427,17 @@ func (s *ExportService) stream(
 	// file for longer than the timeout of the request.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 
-	f := &tableFile{
-		pages:   make(chan tablePage),
-		unread:  first.Bytes(),
-		onClose: sync.OnceFunc(func() { cancel(); s.streams.release(owner) }),
+	file := &tableFile{
+		pages:  make(chan tablePage),
+		unread: first.Bytes(),
+		onClose: sync.OnceFunc(func() {
+			cancel()
+			s.streams.release(owner)
+		}),
 	}
-	go f.prepare(ctx, pages, first, hasNext)
+	go file.prepare(ctx, pages, first, hasNext)
 
-	return Download{Name: exportName(kind, s.Clock.Now()), Size: unknownSize, Body: f}, nil
+	return Download{Name: exportName(kind, s.Clock.Now()), Size: unknownSize, Body: file}, nil
 }
 
 // pageTimeout is the timeout for reading a page from the storage.
@@ -431,11 +457,11 @@ type tablePage struct {
 	err  error // io.EOF after the last page
 }
 
-// prepare sends pages to f.pages until the end of the table or until ctx is cancelled. The page
-// current is the first one, which the reader has already.
+// prepare sends the pages after the first one to f.pages, until the end of the table or until ctx is
+// cancelled. The page current is the first one, which the reader has already.
 //
-// Two buffers alternate: when the reader receives a page, it has finished the previous page,
-// whose buffer is used for the next.
+// Two buffers alternate. When the reader receives the page in next, it has finished the page in
+// current, whose buffer is then used for the page after.
 func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csvfile.Page, hasNext bool) {
 	defer close(f.pages)
 

@@ -27,11 +27,11 @@ import (
 func newFileStore(t testing.TB, folder string) files.Store {
 	t.Helper()
 
-	s, err := filestore.Open(folder)
+	store, err := filestore.Open(folder)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(func() { _ = store.Close() })
 
-	return s
+	return store
 }
 
 // Seal implements auth.Sealer. The token is PURPOSE|SUBJECT|EXPIRY, neither encrypted nor signed.
@@ -62,8 +62,8 @@ const (
 	tableRows   = rowsPerPage + 800 // of rowsTable, so that exports read it in two pages
 )
 
-// rowsTable implements hiring.Table with tableRows rows. The cursor is the number of the next
-// row. Reading the second page fails as often as failures says.
+// rowsTable implements hiring.Table with tableRows rows, each of which contains its number. The cursor
+// is the number of the next row. Reading the second page fails as often as failures says.
 type rowsTable struct{ failures atomic.Int64 }
 
 func (*rowsTable) Columns() []string             { return []string{"n"} }
@@ -81,9 +81,10 @@ func (r *rowsTable) AppendRows(
 	page *csvfile.Page,
 ) (next string, err error) {
 	from := 0
-
 	_, _ = fmt.Sscan(cursor, &from) // the first page has an empty cursor
-	if from > 0 && r.failures.Add(-1) >= 0 {
+
+	isFirstPage := from == 0
+	if !isFirstPage && r.failures.Add(-1) >= 0 {
 		return "", errors.New("the database is unavailable")
 	}
 
@@ -104,8 +105,8 @@ func (e *testEnv) downloadExport(export hiring.ExportView) (_ hiring.Download, r
 	e.t.Helper()
 
 	download, err := e.OpenExport(e.t.Context(), export.ID, tokenOf(export))
-
 	require.NoError(e.t, err)
+
 	defer func() { require.NoError(e.t, download.Body.Close()) }()
 
 	raw, err := io.ReadAll(download.Body)
@@ -169,6 +170,7 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 			return rows
 		}
 
+		// Without filters, the file has both applications, the newest first.
 		rows := exportRows(hiring.ExportFilters{})
 		require.Equal(t,
 			"id,job_id,job_title,applicant_name,applicant_email,status,applied_at,updated_at,"+
@@ -191,6 +193,7 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 		require.Equal(t, "scheduled", oldest[interviewStatusColumn])
 		require.Equal(t, "pending", oldest[interviewOutcomeColumn])
 
+		// Each filter selects one of them, or both, or none.
 		byStatus := exportRows(hiring.ExportFilters{Status: ptr("review")})
 		require.Equal(t, reviewed.ID, byStatus[1][idColumn])
 
@@ -214,12 +217,13 @@ func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
 
-	env.jobsTable.failures.Store(2)
+	env.jobsTable.failures.Store(2) // the first two attempts fail
 
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	require.Empty(t, env.sentMails())
 
+	// After the first attempt, the export shows the progress of one page.
 	view, err := env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportRunning, view.State)
@@ -227,7 +231,8 @@ func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	require.Equal(t, tableRows, view.RowsTotal)
 	require.Empty(t, view.URL)
 
-	for range 2 { // the second attempt fails, too
+	// The second attempt fails, too, and the third one completes the export.
+	for range 2 {
 		env.clock.Advance(time.Minute)
 		env.work.All(t)
 	}
@@ -289,6 +294,7 @@ func TestExportNow_FiveOpen_SixthRefused(t *testing.T) {
 	_, err := env.ExportNow(t.Context(), employer, "jobs", hiring.ExportFilters{})
 	require.ErrorIs(t, err, hiring.ErrTooManyExports)
 
+	// After the five files were closed, another one can be opened.
 	for _, download := range open {
 		require.NoError(t, download.Body.Close())
 		require.NoError(t, download.Body.Close(), "a second Close does nothing")
@@ -331,12 +337,12 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
 
-	env.jobsTable.failures.Store(1000) // more than the task has attempts
+	env.jobsTable.failures.Store(1000) // more than there are attempts
 
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 
-	for range 20 {
+	for range 20 { // more than the task has attempts
 		env.work.All(t)
 		env.clock.Advance(5 * time.Hour)
 	}
@@ -376,11 +382,14 @@ func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 		require.NoError(t, err)
 	}
 
+	// Just before a day has passed, the five exports count.
 	env.clock.Advance(24*time.Hour - time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
 
 	_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, hiring.ErrTooManyExports)
+
+	// After a day, they are failed and do not count.
 	env.clock.Advance(2 * time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
 
@@ -390,11 +399,13 @@ func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 
 	_, err = env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
+
+	// A task that runs late completes its export.
 	env.sentMails()
 
 	view, err = env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
-	require.Equal(t, hiring.ExportDone, view.State, "a task that runs late completes the export")
+	require.Equal(t, hiring.ExportDone, view.State)
 }
 
 // TestExport_RequesterLeft_GetsNoLink checks that a member who has lost the permission to read
@@ -403,12 +414,14 @@ func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 	t.Parallel()
 
 	env := newTestEnv(t, stores.SQLite)
-	for kind, needed := range map[string]auth.Permission{
+	for kind, neededPermission := range map[string]auth.Permission{
 		"applications": auth.ApplicationsView,
 		"jobs":         auth.AnyPermission,
 	} {
 		employer := newEmployer()
-		env.lostPermissions[employer.UserID] = needed
+
+		// The member has lost the permission.
+		env.lostPermissions[employer.UserID] = neededPermission
 		_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: kind})
 		require.NoError(t, err)
 		require.Empty(t, env.sentMails(), kind)
@@ -495,11 +508,15 @@ func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	env.sentMails()
+
+	// Just before 7 days have passed, the export exists.
 	env.clock.Advance(7*24*time.Hour - time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
 
 	view, err := env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
+
+	// After 7 days, neither the export nor its file exists.
 	env.clock.Advance(2 * time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
 

@@ -28,12 +28,14 @@ func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 		require.Equal(t, hiring.Pending, application.Status)
 		require.Equal(t, env.clock.Now(), application.AppliedAt)
 
+		// The employer sees the application with the name of the applicant.
 		received := env.received(employer, application.ID)
 		require.Equal(t, "Title of "+job, received.JobTitle)
 		require.Equal(t, "Name of "+ann.UserID, received.Applicant.Name)
 		require.Equal(t, "Dear all", received.CoverLetter)
 		require.Equal(t, application, received.Application)
 
+		// Both sides see the employer's decision.
 		env.clock.Advance(time.Hour)
 		require.NoError(t, env.setStatus(employer, strings.ToUpper(application.ID), "interview"))
 
@@ -114,9 +116,11 @@ func TestApply_Twice_Conflict(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, employer := newSeeker(), newEmployer()
 		job := env.newListing(employer)
-		var requests sync.WaitGroup
 
+		// Apply 50 times concurrently.
+		var requests sync.WaitGroup
 		var created, refused atomic.Int64
+
 		for range 50 {
 			requests.Go(func() {
 				_, err := env.Apply(t.Context(), ann, hiring.ApplyInput{ListingID: job})
@@ -137,13 +141,14 @@ func TestApply_Twice_Conflict(t *testing.T) {
 		require.Equal(t, []string{"submitted"}, env.recordedEvents())
 		require.Equal(t, "Already applied to this position", hiring.ErrAlreadyApplied.Message)
 
+		// A withdrawn application counts as an earlier one, too.
 		mine, err := env.Mine(t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Len(t, mine.Items, 1)
 		require.NoError(t, env.Withdraw(t.Context(), ann, mine.Items[0].ID))
 
 		_, err = env.Apply(t.Context(), ann, hiring.ApplyInput{ListingID: job})
-		require.ErrorIs(t, err, hiring.ErrAlreadyApplied, "a withdrawn application counts as an earlier one")
+		require.ErrorIs(t, err, hiring.ErrAlreadyApplied)
 
 		// Another applicant may apply to the listing, and the same applicant to another listing.
 		env.apply(newSeeker(), job)
@@ -183,14 +188,17 @@ func TestApply_Questions_AreChecked(t *testing.T) {
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
 
-		required := hiring.Answer{QuestionID: "nmc", Answer: "12A3456E"}
-
+		// The required question is not answered.
 		requireRefused("answers")
 		requireRefused("answers", hiring.Answer{QuestionID: "car", Answer: "yes"})
 		requireRefused("answers", hiring.Answer{QuestionID: "nmc", Answer: " \n"})
+
+		// The second answer is to an unknown question, or to the same one.
+		required := hiring.Answer{QuestionID: "nmc", Answer: "12A3456E"}
 		requireRefused("answers.1.question_id", required, hiring.Answer{QuestionID: "age", Answer: "40"})
 		requireRefused("answers.1.question_id", required, required)
 
+		// An answer is too long, or there are too many.
 		tooLong := hiring.Answer{QuestionID: "car", Answer: strings.Repeat("é", 5001)}
 		requireRefused("answers.1.answer", required, tooLong)
 		requireRefused("answers", make([]hiring.Answer, 101)...)
@@ -223,6 +231,7 @@ func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
 
 		before := env.received(employer, application.ID)
 
+		// The applicant sees the tracker, and the employer sees no change.
 		tracked, err := env.Track(t.Context(), ann, application.ID, hiring.TrackInput{
 			Status:      ptr("in-progress"),
 			StatusColor: ptr("bg-amber-100"),
@@ -236,27 +245,24 @@ func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
 		require.Equal(t, before.Timeline, after.Timeline)
 		require.Empty(t, env.recordedEvents(), "a private status records no event")
 
+		// The applicant sees the later change: that of the employer, and then the tracker again.
 		require.NoError(t, env.setStatus(employer, application.ID, "rejected"))
-		require.Equal(t, hiring.Rejected, env.visibleStatus(ann, application.ID), "the employer's change is the later one")
+		require.Equal(t, hiring.Rejected, env.visibleStatus(ann, application.ID))
 
 		_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, application.ID))
 		require.NoError(t, env.setStatus(employer, application.ID, "rejected"))
-		require.Equal(
-			t,
-			hiring.Status("completed"),
-			env.visibleStatus(ann, application.ID),
-			"setting the current status is no change",
-		)
+		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, application.ID), "the current status is no change")
 
 		tracked, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{})
 		require.NoError(t, err)
 		require.Equal(t, "bg-amber-100", tracked.TrackerColor, "a field that is not given stays unchanged")
 
-		for _, bad := range []string{"", "interview", "withdrawn", "PENDING"} {
-			_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: &bad})
-			require.Equal(t, "status", fault.Of(err).Fields[0].Name, bad)
+		// Other values are refused.
+		for _, invalid := range []string{"", "interview", "withdrawn", "PENDING"} {
+			_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: &invalid})
+			require.Equal(t, "status", fault.Of(err).Fields[0].Name, invalid)
 		}
 
 		_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
@@ -274,6 +280,7 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 		env.recordedEvents()
 		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
 
+		// The applicant cannot use it any more, and sees it in the history only.
 		_, err := env.MyApplication(t.Context(), ann, application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 
@@ -298,6 +305,7 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 		_, err = env.MyHistoryEntry(t.Context(), newSeeker(), application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 
+		// The employer sees the withdrawal and cannot change the status.
 		for _, status := range hiring.Statuses {
 			require.ErrorIs(t, env.setStatus(employer, application.ID, string(status)), hiring.ErrInvalidStatus)
 		}
@@ -318,9 +326,9 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, employer := newSeeker(), newEmployer()
 
-		var want []string
+		var newestFirst []string
 		for range 25 {
-			want = append([]string{env.apply(ann, env.newListing(employer)).ID}, want...)
+			newestFirst = append([]string{env.apply(ann, env.newListing(employer)).ID}, newestFirst...)
 		}
 
 		env.apply(newSeeker(), env.newListing(newEmployer()))
@@ -350,27 +358,29 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 				return ids
 			}
 
+			// Read pages by number.
 			lookupsBefore := env.lookups.Load()
 			first, err := list(page.Request{Number: 1, Size: 10})
 			require.NoError(t, err)
-			require.Equal(t, want[:10], checkPage(first), name)
+			require.Equal(t, newestFirst[:10], checkPage(first), name)
 
 			lookups := env.lookups.Load() - lookupsBefore
 			require.LessOrEqual(t, lookups, int64(2), "names are looked up for the page, not for each row")
 
 			second, err := list(page.Request{Number: 2, Size: 10})
 			require.NoError(t, err)
-			require.Equal(t, want[10:20], checkPage(second), name)
+			require.Equal(t, newestFirst[10:20], checkPage(second), name)
 
 			beyond, err := list(page.Request{Number: 9, Size: 10})
 			require.NoError(t, err)
 			require.Empty(t, checkPage(beyond), name)
 
+			// Read all pages by cursor.
 			var seen []string
 
 			cursor := ""
 			for pages := 0; ; pages++ {
-				require.Less(t, pages, 10, "25 rows are three pages: the cursors do not end")
+				require.Less(t, pages, 10, "the cursors do not end, although 25 rows are three pages")
 
 				result, err := list(page.Request{Number: 1, Size: 10, Cursor: cursor})
 				require.NoError(t, err)
@@ -383,7 +393,7 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 				}
 			}
 
-			require.Equal(t, want, seen, name)
+			require.Equal(t, newestFirst, seen, name)
 
 			_, err = list(page.Request{Number: 1, Size: 10, Cursor: "' OR 1=1"})
 			require.Equal(t, "cursor", fault.Of(err).Fields[0].Name)
@@ -406,7 +416,7 @@ func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	}
 
 	application := env.received(employer, id)
-	require.Len(t, application.Timeline, 201)
+	require.Len(t, application.Timeline, 1+200, "the submission and the newest of 250 changes")
 	require.Equal(t, application.Status, application.Timeline[200].To)
 	require.Empty(t, application.Timeline[0].From)
 }

@@ -41,8 +41,8 @@ const (
 	Undecided Outcome = "pending"
 )
 
-// interviewDuration is the duration of an interview in calendar invitations. Employers only
-// enter its begin.
+// interviewDuration is the duration of an interview in calendar invitations. Employers enter only the
+// time at which it begins.
 const interviewDuration = time.Hour
 
 // Appointment is the interview of an application. An application has at most one.
@@ -56,8 +56,8 @@ type Appointment struct {
 	Notes          string // private notes of the employer
 	Status         InterviewStatus
 	Outcome        Outcome
-	// Sequence is the number of the latest invitation that the applicant was sent, from 0
-	// (RFC 5545 §3.8.7.4).
+	// Sequence is the number of the latest notice that the applicant was sent, from 0. Calendars
+	// need it to recognize the newest version of the interview (RFC 5545 §3.8.7.4).
 	Sequence  int
 	CreatedAt time.Time
 	ChangedAt time.Time
@@ -71,13 +71,15 @@ type AppointmentInput struct {
 	Notes       *string          `json:"notes" validate:"omitempty,max=5000"`
 	Status      *InterviewStatus `json:"status" validate:"omitempty,oneof=scheduled completed cancelled"`
 	Outcome     *Outcome         `json:"outcome" validate:"omitempty,oneof=pass fail pending"`
-	// RequireFuture refuses a new ScheduledAt in the past. The API does not set it.
+	// RequireFuture refuses a new ScheduledAt in the past. Forms of the site set it, the API does not.
 	RequireFuture bool `json:"-"`
 }
 
 // checkFuture returns a fault of the field scheduledAt if RequireFuture is set and the parsed time
-// scheduledAt is not after now. A form that repeats the past time of the stored interview, in full
-// minutes, and does not change its status is accepted. The stored interview is nil if there is none.
+// scheduledAt is not after now. The stored interview is nil if there is none.
+//
+// A form contains the time of the stored interview in full minutes, even if the user changes only
+// other fields. So checkFuture accepts this time in the past, unless the status changes.
 func (in AppointmentInput) checkFuture(scheduledAt time.Time, stored *Appointment, now time.Time) error {
 	if !in.RequireFuture || in.ScheduledAt == nil || scheduledAt.After(now) {
 		return nil
@@ -128,8 +130,8 @@ func (in AppointmentInput) Problems() []fault.Field {
 }
 
 // changeSince compares the interview with its state before, which is nil for a new interview. It
-// returns the kind of change that the applicant is notified of, or "" if nothing has changed for
-// the applicant.
+// returns the kind of change that the applicant is notified of (for example event.InterviewMoved), or
+// "" if nothing has changed for the applicant.
 func (a *Appointment) changeSince(before *Appointment) string {
 	wasScheduled := before != nil && before.Status == Scheduled
 	switch {
@@ -144,7 +146,8 @@ func (a *Appointment) changeSince(before *Appointment) string {
 	return ""
 }
 
-// isSameMeeting reports whether both interviews have the same time, location and interviewer.
+// isSameMeeting reports whether both interviews have the same time, location and interviewer, which the
+// applicant sees.
 func (a *Appointment) isSameMeeting(other *Appointment) bool {
 	return a.ScheduledAt.Equal(other.ScheduledAt) && a.Location == other.Location && a.Interviewer == other.Interviewer
 }
@@ -177,6 +180,7 @@ func (a *Appointment) event(application *Application, change, actorID string) ev
 // Schedule creates the interview of an application. If the application has an interview, it
 // is scheduled again with the new time and place.
 func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) (Appointment, error) {
+	// A new interview needs all fields that the applicant sees.
 	required := struct {
 		ScheduledAt *string `json:"scheduledAt" validate:"required,notblank"`
 		Location    *string `json:"location" validate:"required,notblank"`
@@ -252,21 +256,24 @@ func (s *Service) saveInterview(
 
 		in.apply(&interview, scheduledAt)
 
-		if stored != nil && interview == *stored {
+		isUnchanged := stored != nil && interview == *stored
+		if isUnchanged {
 			return nil
 		}
 
-		// Check that an invitation may be sent. A cancellation is always permitted.
+		interview.ChangedAt = now
+
+		// Store a change that the applicant does not see.
 		change := interview.changeSince(stored)
-		if change == event.InterviewScheduled || change == event.InterviewMoved {
+		if change == "" {
+			return s.Appointments.Upsert(ctx, interview)
+		}
+
+		// Check that the applicant may be sent an invitation. A cancellation is always permitted.
+		if change != event.InterviewCancelled {
 			if err := s.checkInvitation(ctx, &application); err != nil {
 				return err
 			}
-		}
-
-		interview.ChangedAt = now
-		if change == "" {
-			return s.Appointments.Upsert(ctx, interview)
 		}
 
 		// Store the change and notify the applicant.
@@ -293,8 +300,8 @@ func (s *Service) newInterview(application *Application, now time.Time) Appointm
 	}
 }
 
-// checkInvitation returns an error if the applicant has withdrawn the application, or has been sent
-// too many invitations for it.
+// checkInvitation counts an invitation or a changed invitation to the applicant. It returns an error if
+// the applicant has withdrawn the application, or was sent too many of them today.
 func (s *Service) checkInvitation(ctx context.Context, application *Application) error {
 	if application.WithdrawnAt != nil {
 		return ErrWithdrawn
@@ -314,9 +321,9 @@ func (s *Service) getReceived(ctx context.Context, by auth.Actor, applicationID 
 	return s.Applications.Get(ctx, Visibility{OrganizationID: by.OrganizationID}, applicationID)
 }
 
-// listReceived returns the applications with the ids, at most 1,000, without details and in
-// any order. It omits applications to other organizations. Inside a transaction, the
-// applications are locked.
+// listReceived returns the applications with the ids, at most 1,000, in any order and without their
+// details (cover letter, URL of the CV, answers). It omits applications to other organizations.
+// Inside a transaction, the applications are locked.
 func (s *Service) listReceived(ctx context.Context, organizationID string, ids []string) ([]Application, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -412,9 +419,9 @@ func (s *Service) interviewViews(ctx context.Context, organizationID string, int
 	}), nil
 }
 
-// maxUpcoming is the maximum number of interviews that NextInterviews and InterviewsByDate
-// read and sort.
-const maxUpcoming = 1_000
+// maxSorted is the maximum number of interviews that NextInterviews and InterviewsByDate read and sort
+// by date. The storage sorts by id, in the order in which the interviews were created.
+const maxSorted = 1_000
 
 // NextInterviews returns the organization's next n scheduled interviews, the earliest first.
 // If the organization has more than 1,000, it considers only the 1,000 newest.
@@ -423,9 +430,9 @@ func (s *Service) NextInterviews(ctx context.Context, by auth.Actor, n int) ([]V
 		return nil, err
 	}
 
-	f := AppointmentFilter{Status: Scheduled, ScheduledAfter: s.Clock.Now()}
+	upcoming := AppointmentFilter{Status: Scheduled, ScheduledAfter: s.Clock.Now()}
 
-	found, err := s.Appointments.List(ctx, by.OrganizationID, f, page.After("", maxUpcoming))
+	found, err := s.Appointments.List(ctx, by.OrganizationID, upcoming, page.After("", maxSorted))
 	if err != nil {
 		return nil, err
 	}
@@ -449,6 +456,7 @@ func (s *Service) InterviewsByDate(
 ) (page.Result[View], error) {
 	var none page.Result[View]
 
+	// The cursor is one of a result of this method: the id of the last of the newest 1,000.
 	if r.Cursor != "" {
 		return s.Interviews(ctx, by, status, r)
 	}
@@ -457,7 +465,7 @@ func (s *Service) InterviewsByDate(
 		return none, err
 	}
 
-	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, page.After("", maxUpcoming))
+	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, page.After("", maxSorted))
 	if err != nil {
 		return none, err
 	}
@@ -465,11 +473,13 @@ func (s *Service) InterviewsByDate(
 	now := s.Clock.Now()
 	slices.SortStableFunc(found.Items, func(a, b Appointment) int { return compareByDate(a, b, now) })
 
+	// Cut the page from the sorted interviews. After the last of these pages, the cursor continues.
 	start := min(r.Offset(), len(found.Items))
 	end := min(start+r.Size, len(found.Items))
+	isLastPage := end == len(found.Items)
 
 	result := page.Result[View]{Total: len(found.Items)}
-	if end == len(found.Items) {
+	if isLastPage {
 		result.NextCursor = found.NextCursor
 	}
 
@@ -478,8 +488,8 @@ func (s *Service) InterviewsByDate(
 	return result, err
 }
 
-// compareByDate puts interviews that will take place before all others. It orders the former by
-// date, and the latter by date in descending order.
+// compareByDate compares interviews for the order of InterviewsByDate. It puts interviews that will take
+// place before all others. It orders the former by date, and the latter by date in descending order.
 func compareByDate(a, b Appointment, now time.Time) int {
 	isUpcoming := func(i Appointment) bool { return i.Status == Scheduled && i.ScheduledAt.After(now) }
 	switch {
@@ -512,9 +522,9 @@ func (s *Service) receivedViews(ctx context.Context, organizationID string, appl
 		return nil, err
 	}
 
-	byApplication := list.ToMap(found.Items, func(a Appointment) (string, *Appointment) { return a.ApplicationID, &a })
+	interviews := list.ToMap(found.Items, func(a Appointment) (string, *Appointment) { return a.ApplicationID, &a })
 	for i := range views {
-		views[i].Interview = byApplication[views[i].ID]
+		views[i].Interview = interviews[views[i].ID] // nil without an interview
 	}
 
 	return views, nil
@@ -547,14 +557,14 @@ func (s *Service) OnOrganizationClosed(ctx context.Context, e event.Organization
 // returns their number.
 func (s *Service) cancelUpcoming(ctx context.Context, organizationID string) (int, error) {
 	now := s.Clock.Now()
-	f := AppointmentFilter{Status: Scheduled, ScheduledAfter: now}
+	upcomingOnly := AppointmentFilter{Status: Scheduled, ScheduledAfter: now}
 
-	upcoming, err := s.Appointments.List(ctx, organizationID, f, page.After("", cancelBatch))
+	upcoming, err := s.Appointments.List(ctx, organizationID, upcomingOnly, page.After("", cancelBatch))
 	if err != nil || len(upcoming.Items) == 0 {
 		return 0, err
 	}
 
-	byApplication := list.ToMap(upcoming.Items, func(a Appointment) (string, Appointment) { return a.ApplicationID, a })
+	interviews := list.ToMap(upcoming.Items, func(a Appointment) (string, Appointment) { return a.ApplicationID, a })
 
 	applications, err := s.listReceived(ctx, organizationID, list.Map(upcoming.Items, interviewApplicationID))
 	if err != nil {
@@ -565,7 +575,7 @@ func (s *Service) cancelUpcoming(ctx context.Context, organizationID string) (in
 
 	var events []event.Event
 	for _, application := range applications {
-		interview := byApplication[application.ID]
+		interview := interviews[application.ID]
 		interview.cancel(now)
 
 		if err := s.Appointments.Upsert(ctx, interview); err != nil {

@@ -33,12 +33,9 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 		application := env.apply(ann, env.newListing(employer))
 		env.recordedEvents()
 
-		appointment, err := env.Schedule(
-			t.Context(),
-			employer,
-			strings.ToUpper(application.ID),
-			interviewInput("2027-03-27T11:00:00+01:00"),
-		)
+		// Schedule the interview.
+		upperCaseID := strings.ToUpper(application.ID)
+		appointment, err := env.Schedule(t.Context(), employer, upperCaseID, interviewInput("2027-03-27T11:00:00+01:00"))
 		require.NoError(t, err)
 		require.Equal(t, time.Date(2027, 3, 27, 10, 0, 0, 0, time.UTC), appointment.ScheduledAt)
 		require.Equal(t, hiring.Scheduled, appointment.Status)
@@ -58,6 +55,7 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 			return changed
 		}
 
+		// Change the location, the time and the status. The numbers are the sequence numbers.
 		same := change(nil, hiring.AppointmentInput{Location: ptr("Ward 3")})
 		require.Equal(t, appointment, same, "unchanged input records no change")
 		change(nil, hiring.AppointmentInput{Notes: ptr("kind")})
@@ -67,20 +65,21 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 		change([]string{"interview moved 2"}, interviewInput("2027-03-28T10:00:00+02:00"))
 		change([]string{"interview cancelled 3"}, hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
 
-		// The next change records no event, because the interview is cancelled.
+		// A change of a cancelled interview records no event, but its restoration does.
 		change(nil, hiring.AppointmentInput{Location: ptr("nowhere")})
 		change([]string{"interview scheduled 4"}, hiring.AppointmentInput{Status: ptr(hiring.Scheduled)})
 
 		done := change(nil, hiring.AppointmentInput{Status: ptr(hiring.Completed), Outcome: ptr(hiring.Pass)})
 		require.Equal(t, hiring.Pass, done.Outcome)
 
-		again, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-04-01T09:00:00Z"))
+		// Schedule it again after it was completed.
+		rescheduled, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-04-01T09:00:00Z"))
 		require.NoError(t, err)
-		require.Equal(t, appointment.ID, again.ID, "an application has one interview")
-		require.Equal(t, "kind", again.Notes)
-		require.Equal(t, hiring.Undecided, again.Outcome)
+		require.Equal(t, appointment.ID, rescheduled.ID, "an application has one interview")
+		require.Equal(t, "kind", rescheduled.Notes)
+		require.Equal(t, hiring.Undecided, rescheduled.Outcome)
 		require.Equal(t, []string{"interview scheduled 5"}, env.recordedEvents())
-		require.Equal(t, again, *env.received(employer, application.ID).Interview)
+		require.Equal(t, rescheduled, *env.received(employer, application.ID).Interview)
 		require.Equal(t, hiring.Pending, env.received(employer, application.ID).Status, "an interview is not a decision")
 	})
 }
@@ -94,18 +93,21 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		env.sentMails()
+
+		// The withdrawal sends the applicant one message, which cancels the interview.
 		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
 
 		toApplicant := slices.DeleteFunc(env.sentMails(), func(m mail.Message) bool {
 			return m.To.Email != ann.UserID+"@example.org"
 		})
-		require.Len(t, toApplicant, 1, "the applicant's own withdrawal sends the applicant only the calendar update")
+		require.Len(t, toApplicant, 1)
 		require.True(t, toApplicant[0].Invite.Cancelled)
 		require.Equal(t, 1, toApplicant[0].Invite.Sequence)
 		require.Contains(t, toApplicant[0].Text, "since you withdrew")
 		require.Zero(t, toApplicant[0].ReplyTo, "the applicant withdrew, so no employer is to be answered")
 		require.Equal(t, hiring.Cancelled, env.received(employer, application.ID).Interview.Status)
 
+		// The employer can add notes, but not invite the applicant again.
 		_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
 
@@ -127,26 +129,26 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	application := env.apply(newSeeker(), env.newListing(employer))
 
 	validTime := ptr("2027-03-27T11:00:00Z")
-	for _, c := range []struct {
-		name  string
-		field string // the field that the refusal names
-		input hiring.AppointmentInput
+	for _, test := range []struct {
+		name      string
+		wantField string // the field that the refusal names
+		input     hiring.AppointmentInput
 	}{
 		{
-			name:  "no time",
-			field: "scheduledAt",
-			input: hiring.AppointmentInput{Location: ptr("x"), Interviewer: ptr("y")},
+			name:      "no time",
+			wantField: "scheduledAt",
+			input:     hiring.AppointmentInput{Location: ptr("x"), Interviewer: ptr("y")},
 		},
-		{name: "time without an offset", field: "scheduledAt", input: interviewInput("2027-03-27T11:00:00")},
-		{name: "no timestamp", field: "scheduledAt", input: interviewInput("tomorrow")},
+		{name: "time without an offset", wantField: "scheduledAt", input: interviewInput("2027-03-27T11:00:00")},
+		{name: "no timestamp", wantField: "scheduledAt", input: interviewInput("tomorrow")},
 		{
-			name:  "blank location",
-			field: "location",
-			input: hiring.AppointmentInput{ScheduledAt: validTime, Location: ptr(" "), Interviewer: ptr("y")},
+			name:      "blank location",
+			wantField: "location",
+			input:     hiring.AppointmentInput{ScheduledAt: validTime, Location: ptr(" "), Interviewer: ptr("y")},
 		},
 		{
-			name:  "long location",
-			field: "location",
+			name:      "long location",
+			wantField: "location",
 			input: hiring.AppointmentInput{
 				ScheduledAt: validTime,
 				Location:    ptr(strings.Repeat("é", 501)),
@@ -154,13 +156,13 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 			},
 		},
 		{
-			name:  "no interviewer",
-			field: "interviewer",
-			input: hiring.AppointmentInput{ScheduledAt: validTime, Location: ptr("x")},
+			name:      "no interviewer",
+			wantField: "interviewer",
+			input:     hiring.AppointmentInput{ScheduledAt: validTime, Location: ptr("x")},
 		},
 	} {
-		_, err := env.Schedule(t.Context(), employer, application.ID, c.input)
-		require.Equal(t, c.field, fault.Of(err).Fields[0].Name, c.name)
+		_, err := env.Schedule(t.Context(), employer, application.ID, test.input)
+		require.Equal(t, test.wantField, fault.Of(err).Fields[0].Name, test.name)
 	}
 
 	for _, change := range []hiring.AppointmentInput{
@@ -188,21 +190,21 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		_, err := env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
 		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
 
-		for _, c := range []struct {
-			by   auth.Actor
-			want error
+		for _, test := range []struct {
+			by      auth.Actor
+			wantErr error
 		}{
-			{by: other, want: hiring.ErrNotFound},
-			{by: viewer, want: fault.ErrForbidden},
+			{by: other, wantErr: hiring.ErrNotFound},
+			{by: viewer, wantErr: fault.ErrForbidden},
 		} {
-			_, err := env.Schedule(t.Context(), c.by, application.ID, interviewInput("2027-03-27T11:00:00Z"))
-			require.ErrorIs(t, err, c.want)
+			_, err := env.Schedule(t.Context(), test.by, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+			require.ErrorIs(t, err, test.wantErr)
 
-			_, err = env.Reschedule(t.Context(), c.by, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
-			require.ErrorIs(t, err, c.want)
+			_, err = env.Reschedule(t.Context(), test.by, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
+			require.ErrorIs(t, err, test.wantErr)
 
-			_, err = env.Contact(t.Context(), c.by, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
-			require.ErrorIs(t, err, c.want)
+			_, err = env.Contact(t.Context(), test.by, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+			require.ErrorIs(t, err, test.wantErr)
 		}
 
 		_, err = env.Schedule(t.Context(), viewer, application.ID, hiring.AppointmentInput{})
@@ -211,15 +213,16 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 
+		// The other organization does not see the interview, and the viewer does.
 		none, err := env.Interviews(t.Context(), other, "", firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
 
-		all, err := env.Interviews(t.Context(), viewer, hiring.Scheduled, firstPage)
+		interviews, err := env.Interviews(t.Context(), viewer, hiring.Scheduled, firstPage)
 		require.NoError(t, err)
-		require.Equal(t, 1, all.Total)
-		require.Equal(t, application.ID, all.Items[0].ID)
-		require.NotEmpty(t, all.Items[0].Applicant.Email)
+		require.Equal(t, 1, interviews.Total)
+		require.Equal(t, application.ID, interviews.Items[0].ID)
+		require.NotEmpty(t, interviews.Items[0].Applicant.Email)
 
 		_, err = env.Interviews(t.Context(), newSeeker(), "", firstPage)
 		require.ErrorIs(t, err, fault.ErrForbidden)
@@ -374,7 +377,8 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 		return err
 	}
 
-	for ward := 10; ward <= 28; ward++ { // 19 moves, after the notice of the schedule
+	// After the notice of the scheduled interview, 19 moves reach the limit of 20 notices.
+	for ward := 10; ward <= 28; ward++ {
 		require.NoError(t, moveToWard(ward))
 	}
 
@@ -386,13 +390,10 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	require.Positive(t, fault.Of(err).RetryAfter)
 	require.Equal(t, "Ward 28", env.received(employer, application.ID).Interview.Location)
 
-	_, err = env.Reschedule(
-		t.Context(),
-		employer,
-		application.ID,
-		hiring.AppointmentInput{Notes: ptr("kind"), Status: ptr(hiring.Cancelled)},
-	)
-	require.NoError(t, err, "interviews can be cancelled")
+	// The interview can be cancelled, but not scheduled again on this day.
+	cancellation := hiring.AppointmentInput{Notes: ptr("kind"), Status: ptr(hiring.Cancelled)}
+	_, err = env.Reschedule(t.Context(), employer, application.ID, cancellation)
+	require.NoError(t, err)
 
 	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
@@ -400,6 +401,7 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 
 	_, err = env.Schedule(t.Context(), employer, other.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err, "another application")
+
 	env.clock.Advance(24*time.Hour + time.Second)
 
 	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
@@ -441,6 +443,7 @@ func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 			future = append(future, application)
 		}
 
+		// A past interview, and one of another organization, are not cancelled.
 		past := env.apply(newSeeker(), env.newListing(employer))
 		other := env.apply(newSeeker(), env.newListing(elsewhere))
 		_, err := env.Schedule(t.Context(), employer, past.ID, interviewInput("2020-01-01T11:00:00Z"))
@@ -512,43 +515,46 @@ func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 // its filter.
 func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		e := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
-		listing := env.newListing(e)
+		employer := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
+		listing := env.newListing(employer)
 
-		var ids []string
+		// The clock of the test is in 2026: the first and the last interview are in the past.
+		var ids []string // of the applications
 		for _, at := range []string{
 			"2019-03-03T10:00:00Z", "2099-03-03T10:00:00Z", "2097-03-03T10:00:00Z", "2098-03-03T10:00:00Z", "2020-03-03T10:00:00Z",
 		} {
-			a := env.apply(newSeeker(), listing)
-			_, err := env.Schedule(t.Context(), e, a.ID, interviewInput(at))
+			application := env.apply(newSeeker(), listing)
+			_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(at))
 			require.NoError(t, err)
 
-			ids = append(ids, a.ID)
+			ids = append(ids, application.ID)
 		}
 
-		_, err := env.Reschedule(t.Context(), e, ids[2], hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
+		_, err := env.Reschedule(t.Context(), employer, ids[2], hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
 		require.NoError(t, err)
 
+		// pageOf returns the ids of the applications on a page.
 		pageOf := func(status hiring.InterviewStatus, number, size int) []string {
-			found, err := env.InterviewsByDate(t.Context(), e, status, page.Request{Number: number, Size: size})
+			found, err := env.InterviewsByDate(t.Context(), employer, status, page.Request{Number: number, Size: size})
 			require.NoError(t, err)
 			require.Empty(t, found.NextCursor)
 
-			var out []string
-			for _, v := range found.Items {
-				out = append(out, v.ID)
+			var applicationIDs []string
+			for _, view := range found.Items {
+				applicationIDs = append(applicationIDs, view.ID)
 			}
 
-			return out
+			return applicationIDs
 		}
 
+		// First the upcoming ones of 2098 and 2099, then the others: 2097 (cancelled), 2020 and 2019.
 		require.Equal(t, []string{ids[3], ids[1], ids[2], ids[4], ids[0]}, pageOf("", 1, 10))
 		require.Equal(t, []string{ids[2], ids[4]}, pageOf("", 2, 2))
 		require.Equal(t, []string{ids[0]}, pageOf("", 3, 2))
 		require.Empty(t, pageOf("", 4, 2))
 		require.Equal(t, []string{ids[3], ids[1], ids[4], ids[0]}, pageOf(hiring.Scheduled, 1, 10))
 
-		_, err = env.InterviewsByDate(t.Context(), e, "lost", firstPage)
+		_, err = env.InterviewsByDate(t.Context(), employer, "lost", firstPage)
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
 
 		_, err = env.InterviewsByDate(t.Context(), newEmployer(auth.JobsUpdate), "", firstPage)
@@ -565,17 +571,17 @@ func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 		env.apply(newSeeker(), otherListing)
 		require.NoError(t, env.setStatus(employer, reviewed.ID, "review"))
 
-		for _, c := range []struct {
+		for _, test := range []struct {
 			filter hiring.StatsInput
 			wantID string
 		}{
 			{filter: hiring.StatsInput{Status: "review"}, wantID: reviewed.ID},
 			{filter: hiring.StatsInput{Status: "pending", JobID: listing}, wantID: pending.ID},
 		} {
-			found, err := env.FindReceived(t.Context(), employer, c.filter, page.After("", 10))
+			found, err := env.FindReceived(t.Context(), employer, test.filter, page.After("", 10))
 			require.NoError(t, err)
 			require.Len(t, found.Items, 1)
-			require.Equal(t, c.wantID, found.Items[0].ID)
+			require.Equal(t, test.wantID, found.Items[0].ID)
 		}
 
 		_, err := env.FindReceived(t.Context(), employer, hiring.StatsInput{Status: "eternal"}, page.After("", 10))
@@ -593,29 +599,31 @@ func TestScheduleAndMove_InvalidTime_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer()
 		application := env.apply(newSeeker(), env.newListing(employer))
-		in := interviewInput(env.clock.Now().Add(-time.Minute).Format(time.RFC3339))
-		in.RequireFuture = true
-		err := env.ScheduleAndMove(t.Context(), employer, application.ID, in)
+		input := interviewInput(env.clock.Now().Add(-time.Minute).Format(time.RFC3339))
+		input.RequireFuture = true
+
+		// A time in the past is refused.
+		err := env.ScheduleAndMove(t.Context(), employer, application.ID, input)
 		require.Equal(t, "scheduledAt", fault.Of(err).Fields[0].Name)
 		require.Equal(t, hiring.Pending, env.received(employer, application.ID).Status)
 
+		// A time in the future is accepted.
 		soon := env.clock.Now().Add(time.Hour).Truncate(time.Minute).Format(time.RFC3339)
-		in.ScheduledAt = &soon
-		require.ErrorIs(
-			t,
-			env.ScheduleAndMove(t.Context(), newEmployer(auth.ApplicationsView), application.ID, in),
-			fault.ErrForbidden,
-		)
-		require.NoError(t, env.ScheduleAndMove(t.Context(), employer, application.ID, in))
+		input.ScheduledAt = &soon
+
+		err = env.ScheduleAndMove(t.Context(), newEmployer(auth.ApplicationsView), application.ID, input)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.NoError(t, env.ScheduleAndMove(t.Context(), employer, application.ID, input))
 		require.Equal(t, hiring.Interviewing, env.received(employer, application.ID).Status)
 
+		// After the interview has taken place, the form repeats its time.
 		env.clock.Advance(2 * time.Hour)
 
-		in.Notes = ptr("went well")
-		_, err = env.Reschedule(t.Context(), employer, application.ID, in)
+		input.Notes = ptr("went well")
+		_, err = env.Reschedule(t.Context(), employer, application.ID, input)
 		require.NoError(t, err, "the time of a past interview is unchanged")
 
-		_, err = env.Schedule(t.Context(), employer, application.ID, in)
+		_, err = env.Schedule(t.Context(), employer, application.ID, input)
 		require.NoError(t, err, "nothing changes for the applicant")
 	})
 }

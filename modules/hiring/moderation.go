@@ -10,6 +10,9 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
+// Moderators can take down a listing, which hides it from the public, and restore it. The employer is
+// notified of each decision, and applicants of a take-down and of its reversal.
+
 // takenDown is the value of event.JobModerated.Decision for a listing that was taken down.
 const takenDown = "taken-down"
 
@@ -21,21 +24,22 @@ type moderatedMail struct {
 	IsApplicant bool               `json:"is_applicant"`
 }
 
-const (
-	kindModerated = "hiring.mail-job-moderated" // kind of the tasks with a moderatedMail
-	// applicantsPerPage is the number of applications that are read at once.
-	applicantsPerPage = 500
-)
+// kindModerated is the kind of the tasks with a moderatedMail.
+const kindModerated = "hiring.mail-job-moderated"
+
+// applicantsPerPage is the number of applications that OnJobModerated reads at a time.
+const applicantsPerPage = 500
 
 // OnJobModerated adds a task for each admin of the employer. If the job was taken down, or
-// restored after that, it also adds a task for each applicant who has not withdrawn.
+// restored after that, it also adds a task for each applicant who was not rejected and has not
+// withdrawn.
 func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.JobModerated) error {
 	admins, err := s.Organizations.Admins(ctx, e.OrganizationID, maxAdmins)
 	if err != nil {
 		return err
 	}
 
-	adminMails := list.Map(admins, func(id string) moderatedMail { return moderatedMail{Event: e, UserID: id} })
+	adminMails := list.Map(admins, func(adminID string) moderatedMail { return moderatedMail{Event: e, UserID: adminID} })
 	if err := s.addModeratedMails(ctx, eventID, adminMails); err != nil {
 		return err
 	}
@@ -45,16 +49,16 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 		return nil
 	}
 
-	filter := ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interviewing, Accepted}}
+	affected := ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interviewing, Accepted}}
 	for r := page.After("", applicantsPerPage); ; {
-		applications, err := s.Applications.List(ctx, Visibility{OrganizationID: e.OrganizationID}, filter, r)
+		applications, err := s.Applications.List(ctx, Visibility{OrganizationID: e.OrganizationID}, affected, r)
 		if err != nil {
 			return err
 		}
 
 		applicantIDs := list.Distinct(applications.Items, func(a Application) string { return a.ApplicantID })
-		applicantMails := list.Map(applicantIDs, func(id string) moderatedMail {
-			return moderatedMail{Event: e, UserID: id, IsApplicant: true}
+		applicantMails := list.Map(applicantIDs, func(applicantID string) moderatedMail {
+			return moderatedMail{Event: e, UserID: applicantID, IsApplicant: true}
 		})
 
 		if err := s.addModeratedMails(ctx, eventID, applicantMails); err != nil {
@@ -72,7 +76,8 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 // a handler that runs again adds no second task.
 func (s *Service) addModeratedMails(ctx context.Context, eventID string, mails []moderatedMail) error {
 	return s.Tasks.Add(ctx, list.Map(mails, func(m moderatedMail) task.Task {
-		return task.New(kindModerated, task.Mail, kindModerated+"/"+eventID+"/"+m.UserID, m)
+		key := kindModerated + "/" + eventID + "/" + m.UserID
+		return task.New(kindModerated, task.Mail, key, m)
 	})...)
 }
 
@@ -91,6 +96,8 @@ func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 	}
 
 	subject, body := moderatedText(m, c)
+
+	// The message of the moderators is for the employer only.
 	if m.Event.Message != "" && !m.IsApplicant {
 		body = append(body, mail.Block{Text: "The moderators write:"}, mail.Block{Quote: m.Event.Message})
 	}
@@ -139,7 +146,8 @@ func moderatedText(m moderatedMail, c correspondence) (subject string, body []ma
 	}
 }
 
-// restoredText returns what the restoration of a job means for the application.
+// restoredText returns the text about the effect of a restoration on the application. The job may not
+// be public, because the employer has closed it meanwhile.
 func restoredText(isPublic bool) string {
 	if isPublic {
 		return "The job is open again. Your application is with the employer as before: you do not have to apply again."

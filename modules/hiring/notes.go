@@ -91,15 +91,15 @@ func (s *Service) WriteNote(ctx context.Context, by auth.Actor, applicationID st
 
 	var note Note
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		a, err := s.getNotWithdrawn(ctx, by, applicationID)
+		application, err := s.getNotWithdrawn(ctx, by, applicationID)
 		if err != nil {
 			return err
 		}
 
 		note = Note{
 			ID:             s.NewID(),
-			ApplicationID:  a.ID,
-			OrganizationID: a.OrganizationID,
+			ApplicationID:  application.ID,
+			OrganizationID: application.OrganizationID,
 			AuthorID:       by.UserID,
 			Text:           strings.TrimSpace(in.Note),
 			WrittenAt:      s.Clock.Now(),
@@ -118,7 +118,7 @@ func (s *Service) DeleteNote(ctx context.Context, by auth.Actor, applicationID, 
 		return err
 	}
 
-	a, err := s.getReceived(ctx, by, applicationID)
+	application, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (s *Service) DeleteNote(ctx context.Context, by auth.Actor, applicationID, 
 	}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Notes.Delete(ctx, by.OrganizationID, a.ID, by.UserID, noteID)
+		return s.Notes.Delete(ctx, by.OrganizationID, application.ID, by.UserID, noteID)
 	})
 }
 
@@ -143,17 +143,17 @@ func (s *Service) ListNotes(
 		return page.Result[NoteView]{}, err
 	}
 
-	a, err := s.getReceived(ctx, by, applicationID)
+	application, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return page.Result[NoteView]{}, err
 	}
 
-	notes, err := s.Notes.List(ctx, by.OrganizationID, a.ID, r)
+	notes, err := s.Notes.List(ctx, by.OrganizationID, application.ID, r)
 	if err != nil {
 		return page.Result[NoteView]{}, err
 	}
 
-	authors, err := s.listAuthors(ctx, list.Map(notes.Items, func(n Note) string { return n.AuthorID }))
+	authors, err := s.authorsByID(ctx, list.Map(notes.Items, func(n Note) string { return n.AuthorID }))
 	if err != nil {
 		return page.Result[NoteView]{}, err
 	}
@@ -177,14 +177,14 @@ func (s *Service) Rate(ctx context.Context, by auth.Actor, applicationID string,
 	}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		a, err := s.getNotWithdrawn(ctx, by, applicationID)
+		application, err := s.getNotWithdrawn(ctx, by, applicationID)
 		if err != nil {
 			return err
 		}
 
 		return s.Ratings.Upsert(ctx, Rating{
-			ApplicationID:  a.ID,
-			OrganizationID: a.OrganizationID,
+			ApplicationID:  application.ID,
+			OrganizationID: application.OrganizationID,
 			AuthorID:       by.UserID,
 			Stars:          in.Rating,
 			RatedAt:        s.Clock.Now(),
@@ -198,13 +198,13 @@ func (s *Service) RemoveRating(ctx context.Context, by auth.Actor, applicationID
 		return err
 	}
 
-	a, err := s.getReceived(ctx, by, applicationID)
+	application, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return err
 	}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Ratings.Delete(ctx, by.OrganizationID, a.ID, by.UserID)
+		return s.Ratings.Delete(ctx, by.OrganizationID, application.ID, by.UserID)
 	})
 }
 
@@ -215,17 +215,17 @@ func (s *Service) ListRatings(ctx context.Context, by auth.Actor, applicationID 
 		return nil, err
 	}
 
-	a, err := s.getReceived(ctx, by, applicationID)
+	application, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return nil, err
 	}
 
-	ratings, err := s.Ratings.List(ctx, by.OrganizationID, a.ID, maxRatings)
+	ratings, err := s.Ratings.List(ctx, by.OrganizationID, application.ID, maxRatings)
 	if err != nil {
 		return nil, err
 	}
 
-	authors, err := s.listAuthors(ctx, list.Map(ratings, func(r Rating) string { return r.AuthorID }))
+	authors, err := s.authorsByID(ctx, list.Map(ratings, func(r Rating) string { return r.AuthorID }))
 	if err != nil {
 		return nil, err
 	}
@@ -249,27 +249,30 @@ func (s *Service) SummarizeRatings(
 	return s.Ratings.Summarize(ctx, by.OrganizationID, applicationIDs)
 }
 
-// getNotWithdrawn returns an application to the organization and locks it. It returns
-// ErrWithdrawn if the applicant has withdrawn the application, which the deletion of the
-// applicant's account does, too: a note that is added after the deletion would never be deleted.
+// getNotWithdrawn returns an application to the organization and locks it. It returns ErrWithdrawn if
+// the applicant has withdrawn the application. The deletion of the applicant's account withdraws it,
+// too. A note that is added after that would never be deleted.
 func (s *Service) getNotWithdrawn(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
-	a, err := s.getReceived(ctx, by, applicationID)
+	application, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return Application{}, err
 	}
 
-	if a.WithdrawnAt != nil {
+	if application.WithdrawnAt != nil {
 		return Application{}, ErrWithdrawn
 	}
 
-	return a, nil
+	return application, nil
 }
 
-// listAuthors returns the authors by id. It omits authors whose accounts were deleted.
-func (s *Service) listAuthors(ctx context.Context, ids []string) (map[string]Person, error) {
+// authorsByID returns the authors with the ids, which may contain duplicates. It omits authors whose
+// accounts were deleted.
+func (s *Service) authorsByID(ctx context.Context, ids []string) (map[string]Person, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 
-	return s.People.ByIDs(ctx, list.Distinct(ids, func(id string) string { return id }))
+	distinctIDs := list.Distinct(ids, func(id string) string { return id })
+
+	return s.People.ByIDs(ctx, distinctIDs)
 }

@@ -14,33 +14,38 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// colleague returns another member of the employer's organization.
-func colleague(of auth.Actor, may ...auth.Permission) auth.Actor {
-	return auth.Actor{UserID: stores.NewID(), Role: auth.EmployerTeam, OrganizationID: of.OrganizationID, Permissions: may}
+// colleague returns another member of the employer's organization, with the permissions.
+func colleague(employer auth.Actor, permissions ...auth.Permission) auth.Actor {
+	return auth.Actor{
+		UserID:         stores.NewID(),
+		Role:           auth.EmployerTeam,
+		OrganizationID: employer.OrganizationID,
+		Permissions:    permissions,
+	}
 }
 
 // writeNote adds a note of the member. It requires success.
 func (e *testEnv) writeNote(by auth.Actor, applicationID, text string) hiring.Note {
 	e.t.Helper()
 
-	n, err := e.WriteNote(e.t.Context(), by, applicationID, hiring.NoteInput{Note: text})
+	note, err := e.WriteNote(e.t.Context(), by, applicationID, hiring.NoteInput{Note: text})
 	require.NoError(e.t, err)
 
-	return n
+	return note
 }
 
 // notes returns the notes about an application, each as "AUTHOR: TEXT".
-func (e *testEnv) notes(by auth.Actor, applicationID string) (out []string) {
+func (e *testEnv) notes(by auth.Actor, applicationID string) (formatted []string) {
 	e.t.Helper()
 
 	found, err := e.ListNotes(e.t.Context(), by, applicationID, page.After("", 50))
 	require.NoError(e.t, err)
 
-	for _, n := range found.Items {
-		out = append(out, n.Author+": "+n.Text)
+	for _, note := range found.Items {
+		formatted = append(formatted, note.Author+": "+note.Text)
 	}
 
-	return out
+	return formatted
 }
 
 // rate sets the rating of the member.
@@ -53,10 +58,10 @@ func (e *testEnv) rate(by auth.Actor, applicationID string, stars int) {
 func (e *testEnv) summary(by auth.Actor, applicationID string) hiring.RatingSummary {
 	e.t.Helper()
 
-	all, err := e.SummarizeRatings(e.t.Context(), by, []string{applicationID})
+	summaries, err := e.SummarizeRatings(e.t.Context(), by, []string{applicationID})
 	require.NoError(e.t, err)
 
-	return all[applicationID]
+	return summaries[applicationID]
 }
 
 // TestNotes_OfColleagues_NewestFirst checks that members who may view applications read each
@@ -74,6 +79,7 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 			[]string{"Name of " + reader.UserID + ": Prefers nights", "Name of " + employer.UserID + ": Strong references"},
 			env.notes(employer, application.ID))
 
+		// Read the notes one by one.
 		one, err := env.ListNotes(t.Context(), employer, application.ID, page.After("", 1))
 		require.NoError(t, err)
 
@@ -84,26 +90,20 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 		_, err = env.ListNotes(t.Context(), employer, application.ID, page.After("nonsense", 1))
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
 
-		require.ErrorIs(
-			t,
-			env.DeleteNote(t.Context(), employer, application.ID, second.ID),
-			hiring.ErrNoteNotFound,
-			"of a colleague",
-		)
+		// Members can delete only their own notes about the application.
+		err = env.DeleteNote(t.Context(), employer, application.ID, second.ID)
+		require.ErrorIs(t, err, hiring.ErrNoteNotFound, "of a colleague")
 
 		for _, id := range []string{"nonsense", stores.NewID()} {
 			require.ErrorIs(t, env.DeleteNote(t.Context(), employer, application.ID, id), hiring.ErrNoteNotFound)
 		}
 
 		other := env.apply(newSeeker(), env.newListing(employer))
-		require.ErrorIs(
-			t,
-			env.DeleteNote(t.Context(), reader, other.ID, second.ID),
-			hiring.ErrNoteNotFound,
-			"of another application",
-		)
+		err = env.DeleteNote(t.Context(), reader, other.ID, second.ID)
+		require.ErrorIs(t, err, hiring.ErrNoteNotFound, "of another application")
 		require.NoError(t, env.DeleteNote(t.Context(), reader, application.ID, second.ID))
 
+		// The note of a deleted member has no name.
 		env.deletedUsers[employer.UserID] = true
 		require.Equal(t, []string{"Deleted user: Strong references"}, env.notes(reader, application.ID))
 	})
@@ -117,13 +117,13 @@ func TestWriteNote_InvalidText_IsRefused(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
 
-	a := env.apply(newSeeker(), env.newListing(employer))
+	application := env.apply(newSeeker(), env.newListing(employer))
 	for _, text := range []string{"", " \n", strings.Repeat("é", hiring.MaxNote+1), "a\x00b", "\xff"} {
-		_, err := env.WriteNote(t.Context(), employer, a.ID, hiring.NoteInput{Note: text})
+		_, err := env.WriteNote(t.Context(), employer, application.ID, hiring.NoteInput{Note: text})
 		require.Equal(t, "note", fault.Of(err).Fields[0].Name, "%q", text)
 	}
 
-	env.writeNote(employer, a.ID, strings.Repeat("é", hiring.MaxNote))
+	env.writeNote(employer, application.ID, strings.Repeat("é", hiring.MaxNote))
 }
 
 // TestWriteNote_MoreThan500InADay_IsLimited checks that the limit is one of each member, so
@@ -155,6 +155,8 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 		application := env.apply(newSeeker(), env.newListing(employer))
 		unrated := env.apply(newSeeker(), env.newListing(employer))
 		require.Zero(t, env.summary(employer, application.ID).Average())
+
+		// Three members rate the application, and the first one changes the rating from 2 to 3.
 		env.rate(employer, application.ID, 2)
 		env.clock.Advance(time.Minute)
 		env.rate(ann, application.ID, 5)
@@ -164,23 +166,26 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 		env.rate(employer, application.ID, 3)
 		require.Equal(t, hiring.RatingSummary{Count: 3, Sum: 13}, env.summary(ann, application.ID))
 
-		// 13 / 3, rounded to one decimal.
+		// The sum is 5 + 5 + 3, and the average 13 / 3, rounded to one decimal.
 		require.InDelta(t, 4.3, env.summary(ann, application.ID).Average(), 1e-9)
 		require.Zero(t, env.summary(ann, unrated.ID))
 
-		all, err := env.ListRatings(t.Context(), ann, application.ID)
+		ratings, err := env.ListRatings(t.Context(), ann, application.ID)
 		require.NoError(t, err)
-		require.Len(t, all, 3)
-		require.Equal(t, 3, all[0].Stars, "the one that was changed last")
-		require.Equal(t, "Name of "+employer.UserID, all[0].Author)
+		require.Len(t, ratings, 3)
+		require.Equal(t, 3, ratings[0].Stars, "the one that was changed last")
+		require.Equal(t, "Name of "+employer.UserID, ratings[0].Author)
+
+		// The rating is removed. A deleted member is listed without a name.
 		require.NoError(t, env.RemoveRating(t.Context(), employer, application.ID))
 		require.NoError(t, env.RemoveRating(t.Context(), employer, application.ID), "removed already")
 
 		env.deletedUsers[ann.UserID] = true
-		all, err = env.ListRatings(t.Context(), ann, application.ID)
+		ratings, err = env.ListRatings(t.Context(), ann, application.ID)
 		require.NoError(t, err)
-		require.Equal(t, []string{"Name of " + bob.UserID, "Deleted user"}, []string{all[0].Author, all[1].Author})
+		require.Equal(t, []string{"Name of " + bob.UserID, "Deleted user"}, []string{ratings[0].Author, ratings[1].Author})
 
+		// Invalid ratings are refused.
 		for _, stars := range []int{-1, 0, 6} {
 			err := env.Rate(t.Context(), employer, application.ID, hiring.RatingInput{Rating: stars})
 			require.Equal(t, "rating", fault.Of(err).Fields[0].Name)
@@ -204,8 +209,9 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 		env.rate(employer, application.ID, 4)
 
 		app := employer
+		app.AppID = stores.NewID()
+		app.Scopes = []auth.Scope{auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 
-		app.AppID, app.Scopes = stores.NewID(), []auth.Scope{auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 		for name, by := range map[string]auth.Actor{
 			"other organization":            newEmployer(),
 			"member without permission":     colleague(employer, auth.JobsCreate, auth.JobsUpdate, auth.ApplicationsUpdate),
@@ -222,10 +228,11 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 				want = fault.Unauthenticated
 			}
 
+			// Each use case returns this kind of error.
 			_, writeErr := env.WriteNote(ctx, by, application.ID, hiring.NoteInput{Note: "x"})
 			_, listErr := env.ListNotes(ctx, by, application.ID, page.After("", 10))
-
 			_, ratingsErr := env.ListRatings(ctx, by, application.ID)
+
 			for call, err := range map[string]error{
 				"WriteNote":    writeErr,
 				"ListNotes":    listErr,
@@ -282,22 +289,24 @@ func TestOnAccountDeleted_NotesAndRatings_AreDeleted(t *testing.T) {
 		bob := newSeeker()
 		listing := env.newListing(employer)
 
-		erased, kept := env.apply(ann, listing), env.apply(bob, listing)
-		for _, a := range []hiring.Application{erased, kept} {
-			env.writeNote(employer, a.ID, "Ann was late")
-			env.rate(employer, a.ID, 2)
+		ofAnn, ofBob := env.apply(ann, listing), env.apply(bob, listing)
+		for _, application := range []hiring.Application{ofAnn, ofBob} {
+			env.writeNote(employer, application.ID, "Ann was late")
+			env.rate(employer, application.ID, 2)
 		}
 
+		// The applicant Ann deletes the account: only the notes about Bob's application stay.
 		env.deleteAccount(ann)
-		require.Empty(t, env.notes(employer, erased.ID))
-		require.Zero(t, env.summary(employer, erased.ID))
+		require.Empty(t, env.notes(employer, ofAnn.ID))
+		require.Zero(t, env.summary(employer, ofAnn.ID))
 
-		_, err := env.WriteNote(t.Context(), employer, erased.ID, hiring.NoteInput{Note: "Ann"})
+		_, err := env.WriteNote(t.Context(), employer, ofAnn.ID, hiring.NoteInput{Note: "Ann"})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
-		require.Len(t, env.notes(employer, kept.ID), 1)
-		require.Equal(t, 1, env.summary(employer, kept.ID).Count)
+		require.Len(t, env.notes(employer, ofBob.ID), 1)
+		require.Equal(t, 1, env.summary(employer, ofBob.ID).Count)
 
+		// The author deletes the account: the note stays without a name.
 		env.deleteAccount(employer)
-		require.Equal(t, []string{"Deleted user: Ann was late"}, env.notes(colleague(employer, auth.ApplicationsView), kept.ID))
+		require.Equal(t, []string{"Deleted user: Ann was late"}, env.notes(colleague(employer, auth.ApplicationsView), ofBob.ID))
 	})
 }

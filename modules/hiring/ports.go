@@ -50,7 +50,7 @@ type Listings interface {
 // Brief is the summary of a listing.
 type Brief struct{ Title, Company string }
 
-// Posting has the properties of a listing that an application needs.
+// Posting contains the properties of a listing that are needed for an application to it.
 type Posting struct {
 	ID             string
 	OrganizationID string
@@ -172,7 +172,7 @@ type Applications interface {
 	// an organization and an applicant, or the filter is IncludeWithdrawn.
 	List(ctx context.Context, v Visibility, f ApplicationFilter, r page.Request) (page.Result[Application], error)
 	// CountByStatus counts the visible applications that match the filter. It counts an
-	// organization's applications by Status, and an applicant's by Application.Shown.
+	// organization's applications by Status, and an applicant's by Application.ApplicantStatus.
 	CountByStatus(ctx context.Context, v Visibility, f ApplicationFilter) (map[Status]int, error)
 	// UpdateStatuses stores Status and ChangedAt of at most 100 applications to the
 	// organization, clears their trackers, and adds changes to their timelines. The
@@ -210,8 +210,10 @@ type AppointmentFilter struct {
 	ScheduledAfter time.Time
 }
 
-// Documents stores the documents of applications. It also records which files may exist in
-// the file store, so that the file of an application that was never stored is deleted.
+// Documents stores the documents of applications. A document is reserved before its file is written,
+// then attached to its application, and finally released, which means that its file and its row have
+// to be deleted. A reservation that is never attached is released, too. So the storage knows every
+// file that may exist in the file store.
 type Documents interface {
 	// Reserve stores a document before its file is written. Unless the document is attached
 	// before the time until, it is released then.
@@ -227,7 +229,8 @@ type Documents interface {
 	// number.
 	Release(ctx context.Context, applicantID, applicationID string, now time.Time) (int, error)
 	// Claim returns ID and Extension of at most n released documents of any applications,
-	// the first released first. No other caller gets them before the time until.
+	// the first released first, for a caller that deletes their files. No other caller gets them
+	// before the time until.
 	Claim(ctx context.Context, n int, now, until time.Time) ([]Document, error)
 	// Delete deletes claimed documents, whose files the caller has deleted.
 	Delete(ctx context.Context, ids []string) error

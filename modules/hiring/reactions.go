@@ -17,9 +17,9 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// The e-mails of this file describe events, and not the current state: a status that has changed
-// again meanwhile is mentioned in the e-mail about that change. An e-mail that is sent again after
-// a failure has the same Message-ID.
+// The e-mails of this file describe events, and not the current state. If a status has changed again
+// since its event, another e-mail describes that change. An e-mail that is sent again after a failure
+// has the same Message-ID.
 
 // maxAdmins is the maximum number of admins who are notified of an event.
 const maxAdmins = 10
@@ -46,7 +46,7 @@ func (s *Service) Handlers() []task.Handler {
 				return task.Permanent(err)
 			}
 
-			return s.export(ctx, t, in)
+			return s.runExportTask(ctx, t, in)
 		},
 	}
 	removeFiles := task.Handle(kindRemoveFiles, task.Maintenance, func(ctx context.Context, _ struct{}) error {
@@ -78,13 +78,15 @@ func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e 
 		return err
 	}
 
-	return s.Tasks.Add(ctx, list.Map(admins, func(id string) task.Task {
-		return task.New(kindReceived, task.Mail, kindReceived+"/"+eventID+"/"+id, receivedMail{Event: e, UserID: id})
+	// The keys contain the event, so that a handler that runs again adds no second task.
+	return s.Tasks.Add(ctx, list.Map(admins, func(adminID string) task.Task {
+		key := kindReceived + "/" + eventID + "/" + adminID
+		return task.New(kindReceived, task.Mail, key, receivedMail{Event: e, UserID: adminID})
 	})...)
 }
 
-// mailReceived notifies one admin of a new application. The e-mail does not contain the address
-// of the applicant.
+// mailReceived notifies one admin of a new application, unless the admin does not want e-mails about
+// the organization. The e-mail does not contain the address of the applicant.
 func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 	wantsAlerts, err := s.Organizations.WantsAlerts(ctx, m.UserID)
 	if err != nil || !wantsAlerts {
@@ -113,7 +115,8 @@ func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 	})
 }
 
-// MailSubmitted sends a confirmation of an application to the applicant.
+// MailSubmitted sends a confirmation of an application to the applicant, unless the applicant does not
+// want optional e-mails.
 func (s *Service) MailSubmitted(ctx context.Context, e event.ApplicationSubmitted) error {
 	wantsMail, err := s.Preferences.WantsMail(ctx, e.CandidateID)
 	if err != nil || !wantsMail {
@@ -148,9 +151,11 @@ var statusWords = map[Status]string{
 	Withdrawn:    "withdrawn",
 }
 
-// MailStatusChanged notifies the applicant of a decision of the employer.
+// MailStatusChanged notifies the applicant of a decision of the employer, unless the applicant does not
+// want optional e-mails.
 func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
-	if e.ActorID == e.CandidateID { // applicants know of their own withdrawals
+	isByApplicant := e.ActorID == e.CandidateID
+	if isByApplicant { // applicants know of their own withdrawals
 		return nil
 	}
 
@@ -183,7 +188,8 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 }
 
 // MailInterview sends the applicant an invitation to the interview, its change or its
-// cancellation. Replies go to the member who made the change.
+// cancellation, unless the applicant does not want optional e-mails. Replies go to the member who
+// made the change.
 func (s *Service) MailInterview(ctx context.Context, eventID string, e event.InterviewChanged) error {
 	wantsMail, err := s.Preferences.WantsMail(ctx, e.CandidateID)
 	if err != nil || !wantsMail {
@@ -280,14 +286,15 @@ func interviewTexts(change string, isByApplicant bool) interviewText {
 	}
 }
 
-// MailContact sends a message of the employer to the applicant. It ignores the applicant's
-// preference about optional e-mails, because no page of the applicant shows the message. Replies
-// go to the sender.
+// MailContact sends a message of the employer to the applicant. It also sends it to applicants who do
+// not want optional e-mails, because they can read the message nowhere else. Replies go to the
+// sender.
 func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) error {
 	message, err := s.Messages.Get(ctx, e.OrganizationID, e.MessageID)
-	if errors.Is(err, ErrNotFound) {
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return nil // the applicant has deleted their account
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
 
@@ -310,10 +317,11 @@ func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) e
 	})
 }
 
-// correspondence contains the names and addresses for an e-mail.
+// correspondence contains the names and addresses for an e-mail about a job. The title and the
+// organization are texts of an employer. If one contains a link, it is replaced (mail.SafeName).
 type correspondence struct {
-	title        string            // of the job, safe for an e-mail
-	organization string            // the name of the employer, safe for an e-mail
+	title        string            // of the job
+	organization string            // the name of the employer
 	people       map[string]Person // by user id, without users who have deleted their account
 	// page is a link to the page that the e-mail is about, or nil.
 	page *mail.Link
@@ -327,14 +335,15 @@ func (c correspondence) address(userID string) mail.Address {
 // canReach reports whether the user has an address. Users who have deleted their account have none.
 func (c correspondence) canReach(userID string) bool { return c.people[userID].Email != "" }
 
-// loadCorrespondence reads the names and addresses for an e-mail about a listing. Empty userIDs are
-// ignored: they stand for the actor if an organization was closed.
+// loadCorrespondence reads the names and addresses for an e-mail about a listing. The userIDs are those
+// of the recipient and of the others whom the e-mail mentions. Empty ones are ignored, because the
+// event about a closed organization has no actor.
 func (s *Service) loadCorrespondence(
 	ctx context.Context,
 	listingID, organizationID string,
 	userIDs ...string,
 ) (correspondence, error) {
-	userIDs = slices.DeleteFunc(userIDs, func(id string) bool { return id == "" })
+	userIDs = slices.DeleteFunc(userIDs, func(userID string) bool { return userID == "" })
 
 	people, err := s.People.ByIDs(ctx, userIDs)
 	if err != nil {
@@ -364,12 +373,13 @@ func (s *Shared) pageLink(label, path string) *mail.Link {
 	return &mail.Link{Label: label, URL: s.PublicURL + path}
 }
 
-// sendLetter completes the letter with the recipient and the link to its page, and sends it.
+// sendLetter completes the letter with its recipient, who is the user, and with the link to its page,
+// and sends it.
 func (s *Shared) sendLetter(ctx context.Context, c correspondence, userID string, l mail.Letter) error {
 	l.To = c.address(userID)
 	l.Greeting = c.people[userID].Name
-
 	l.Home = s.PublicURL
+
 	if c.page != nil {
 		l.Body = append(l.Body, mail.Block{Link: c.page})
 	}
@@ -413,6 +423,7 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 func (s *Service) withdrawBatch(ctx context.Context, applicantID string) (int, error) {
 	visible := Visibility{ApplicantID: applicantID}
 
+	// The empty filter excludes withdrawn applications, so that each call gets other ones.
 	active, err := s.Applications.List(ctx, visible, ApplicationFilter{}, page.After("", withdrawBatchSize))
 	if err != nil {
 		return 0, err
@@ -438,8 +449,8 @@ func (s *Service) withdrawBatch(ctx context.Context, applicantID string) (int, e
 
 // deleteExportsMentioning deletes the exports of applications that may contain the applicant.
 // These are the exports that organizations to which the applicant has applied created at the time
-// until or earlier. If an export is being written, its task finds no row at its end and deletes
-// the file.
+// until or earlier. An export may be deleted while its task is writing the file. The task then fails
+// to update the export, and its next attempt finds no export and deletes the file.
 func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID string, until time.Time) error {
 	const pageSize = 1_000
 
@@ -453,8 +464,8 @@ func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID strin
 
 		f := ExportFilter{
 			OrganizationIDs: list.Distinct(applications.Items, func(a Application) string { return a.OrganizationID }),
-			Kind:            "applications",
-			Begun:           true,
+			Kind:            applicationsKind,
+			Begun:           true,                        // a queued export has not read any rows yet
 			CreatedBefore:   until.Add(time.Microsecond), // stored times have microseconds
 		}
 		if err := s.deleteExports(ctx, f); err != nil {

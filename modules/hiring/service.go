@@ -50,11 +50,10 @@ type Service struct {
 	Limiter            limit.Limiter
 }
 
-// View is an application with properties of other modules, as the employer or the applicant
-// sees it.
+// View is an application as the employer or the applicant sees it, with data of other modules.
 type View struct {
 	Application
-	JobTitle, Company string
+	JobTitle, Company string // of the listing
 	// Applicant is set for employers only.
 	Applicant Person
 	// Interview is nil if the application has no interview. Applicants get it only with a
@@ -62,13 +61,14 @@ type View struct {
 	Interview *Appointment
 }
 
-// Detail is a View with the timeline, which starts with the submission.
+// Detail is a View with its documents and its timeline: the submission of the application and the
+// changes of its status, the oldest first.
 type Detail struct {
 	View
 	Timeline  []Change
 	Documents []Document
-	// Introduction is set for employers only. It is nil if the applicant does not show one
-	// or has withdrawn.
+	// Introduction is set for employers only. It is nil if the applicant does not show one or has
+	// withdrawn the application.
 	Introduction *Introduction
 }
 
@@ -82,9 +82,10 @@ func (s *Service) loadDetail(ctx context.Context, v View) (Detail, error) {
 		return Detail{}, err
 	}
 
+	timeline := append([]Change{v.submission()}, changes...)
 	documents, err := s.Documents.List(ctx, Visibility{OrganizationID: v.OrganizationID}, v.ID)
 
-	return Detail{View: v, Timeline: append([]Change{v.submission()}, changes...), Documents: documents}, err
+	return Detail{View: v, Timeline: timeline, Documents: documents}, err
 }
 
 // withListings returns views with the titles and companies of the listings.
@@ -102,8 +103,8 @@ func (s *Service) withListings(ctx context.Context, applications []Application) 
 	}), nil
 }
 
-// withApplicants returns views with the titles and companies of the listings and the names
-// of the applicants.
+// withApplicants returns views with the titles and companies of the listings and the names and
+// addresses of the applicants.
 func (s *Service) withApplicants(ctx context.Context, applications []Application) ([]View, error) {
 	views, err := s.withListings(ctx, applications)
 	if err != nil || len(views) == 0 {
@@ -119,7 +120,7 @@ func (s *Service) withApplicants(ctx context.Context, applications []Application
 
 	for i := range views {
 		person, exists := people[views[i].ApplicantID]
-		if !exists {
+		if !exists { // the applicant has deleted their account
 			person.Name = DeletedName
 		}
 
@@ -130,7 +131,7 @@ func (s *Service) withApplicants(ctx context.Context, applications []Application
 }
 
 // newChange returns the timeline entry for the change of the application's status from the
-// previous status to the current one.
+// previous status to the current one. The kind is the side, employer or applicant, of the actor by.
 func (s *Service) newChange(a *Application, kind ActorKind, by auth.Actor, previous Status) Change {
 	return Change{
 		ID:            s.NewID(),
@@ -167,8 +168,8 @@ func VisibleTo(by auth.Actor) (v Visibility) {
 	return v
 }
 
-// ListVisible lists the applications that the actor may see, with their details, the newest
-// first. A filter with an invalid id matches no application.
+// ListVisible lists the applications that the actor may see, with their details (cover letter, URL of
+// the CV, answers), the newest first. A filter with an invalid id matches no application.
 func (s *Service) ListVisible(
 	ctx context.Context,
 	by auth.Actor,
@@ -184,26 +185,27 @@ func (s *Service) ListVisible(
 		return none, err
 	}
 
+	// Applications are stored with ids in their canonical form.
 	for i, listingID := range f.ListingIDs {
-		var isID bool
-
-		f.ListingIDs[i], isID = id.Canonical(listingID)
+		canonicalID, isID := id.Canonical(listingID)
 		if !isID {
 			return none, nil
 		}
+
+		f.ListingIDs[i] = canonicalID
 	}
 
 	if f.ApplicantID != "" {
-		var isID bool
-
-		f.ApplicantID, isID = id.Canonical(f.ApplicantID)
+		canonicalID, isID := id.Canonical(f.ApplicantID)
 		if !isID {
 			return none, nil
 		}
+
+		f.ApplicantID = canonicalID
 	}
 
 	visible := VisibleTo(by)
-	if visible == (Visibility{}) {
+	if visible == (Visibility{}) { // the actor may see no applications
 		return none, nil
 	}
 

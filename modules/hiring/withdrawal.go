@@ -19,9 +19,11 @@ type withdrawnMail struct {
 }
 
 // OnApplicationWithdrawn adds a task for each admin of the organization if the applicant has
-// withdrawn the application, as OnApplicationSubmitted does for a new application.
+// withdrawn the application. Each task sends one e-mail, so that one that cannot be delivered does not
+// delay the others.
 func (s *Service) OnApplicationWithdrawn(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
-	if e.ActorID != e.CandidateID || Status(e.Status) != Withdrawn {
+	isByApplicant := e.ActorID == e.CandidateID
+	if !isByApplicant || Status(e.Status) != Withdrawn {
 		return nil
 	}
 
@@ -30,8 +32,9 @@ func (s *Service) OnApplicationWithdrawn(ctx context.Context, eventID string, e 
 		return err
 	}
 
-	return s.Tasks.Add(ctx, list.Map(admins, func(id string) task.Task {
-		return task.New(kindWithdrawn, task.Mail, kindWithdrawn+"/"+eventID+"/"+id, withdrawnMail{Event: e, UserID: id})
+	return s.Tasks.Add(ctx, list.Map(admins, func(adminID string) task.Task {
+		key := kindWithdrawn + "/" + eventID + "/" + adminID
+		return task.New(kindWithdrawn, task.Mail, key, withdrawnMail{Event: e, UserID: adminID})
 	})...)
 }
 

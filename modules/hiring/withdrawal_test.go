@@ -22,17 +22,19 @@ func TestWithdraw_Admins_AreNotified(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, employer := newSeeker(), newEmployer()
 		listing := env.newListing(employer)
-		a := env.apply(ann, listing)
+		application := env.apply(ann, listing)
 		env.sentMails()
 
+		// The applicant withdraws. Of the two admins, one does not want alerts.
 		env.optedOut["deputy-of-"+employer.OrganizationID] = true
-		require.NoError(t, env.Withdraw(t.Context(), ann, a.ID))
+		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
 
 		sent := env.sentMails()
 		notice := "boss-of-" + employer.OrganizationID + "@example.org: Application withdrawn: Title of " + listing
 		require.Equal(t, []string{notice}, addressedSubjects(sent))
 		require.Contains(t, sent[0].Text, "Name of "+ann.UserID)
 
+		// The employer dismisses another application.
 		dismissed := env.apply(newSeeker(), listing)
 		env.sentMails()
 		require.NoError(t, env.Dismiss(t.Context(), employer, dismissed.ID))

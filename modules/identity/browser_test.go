@@ -10,6 +10,9 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
+// noOldSecret is the secret of the earlier session of a browser without one.
+const noOldSecret = ""
+
 // TestBrowserSession_TwelveHoursIdleOrAWeek_Expires checks the lifetimes of cookies: 12 hours
 // without a request, and 7 days in any case.
 func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
@@ -18,7 +21,7 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 
 	signIn := func() string {
 		secret, err := env.LoginBrowser(t.Context(),
-			identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{}, "")
+			identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{}, noOldSecret)
 		require.NoError(t, err)
 
 		return secret
@@ -33,6 +36,7 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 		return err == nil
 	}
 
+	// A session that is not used expires after 12 hours.
 	idle := signIn()
 
 	env.clock.Advance(12*time.Hour - time.Second)
@@ -42,7 +46,7 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	env.clock.Advance(time.Second)
 	require.False(t, isSignedIn(idle))
 
-	// 15 × 11 h = 165 h, which is 3 h less than 7 days.
+	// A session that is used every 11 hours expires after 7 days. 15 × 11 h = 165 h, which is 3 h less than 7 days.
 	for range 15 {
 		require.True(t, isSignedIn(used))
 		env.clock.Advance(11 * time.Hour)
@@ -78,7 +82,7 @@ func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
 	)
 
 	secret, err := env.AcceptInvitationBrowser(t.Context(), guest,
-		identity.AcceptInvitationInput{Token: token, Password: password}, officeClient, "")
+		identity.AcceptInvitationInput{Token: token, Password: password}, officeClient, noOldSecret)
 	require.NoError(t, err)
 
 	principal, err := env.AuthenticateBrowser(t.Context(), secret)

@@ -25,17 +25,19 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
 		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "jo@elsewhere.example"))
 
-		confirm := env.mailToken("jo@elsewhere.example")
+		changeToken := env.mailToken("jo@elsewhere.example")
 		actor := env.actor(jo)
 		require.NoError(t, env.DeleteAccount(t.Context(), actor))
 
+		// Nothing of the account can be used any more.
 		env.requireSignedOut(jo)
 
 		_, err := env.login("jo@example.org", password)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
-		require.ErrorIs(t, env.verifyEmail(confirm), fault.ErrInvalid)
+		require.ErrorIs(t, env.verifyEmail(changeToken), fault.ErrInvalid)
 		require.ErrorIs(t, env.DeleteAccount(t.Context(), actor), fault.ErrUnauthorized, "a repeated deletion")
 
+		// Nothing of it is visible.
 		people, err := env.People(t.Context(), []string{jo.Account.ID})
 		require.NoError(t, err)
 		require.Empty(t, people)
@@ -44,26 +46,27 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, team.Items, 1, "the invitation is deleted with the user")
 
-		_, err = env.work.Relay.Drain(t.Context())
-		require.NoError(t, err)
+		env.handleEvents()
 		require.Len(t, env.deleted.events, 1)
 		require.Equal(t, jo.Account.ID, env.deleted.events[0].UserID)
 		require.Equal(t, "jobseeker", env.deleted.events[0].Kind)
 
-		// A concurrent request that read the account before its deletion stores an invitation.
-		late := identity.NewInvitation(stores.NewID(), boss.OrganizationID, jo.Account.ID, "Jo",
+		// A concurrent request that read the account before its deletion stores an invitation. A
+		// minute later, the task of the second event deletes it.
+		invitation := identity.NewInvitation(stores.NewID(), boss.OrganizationID, jo.Account.ID, "Jo",
 			"jo@example.org", identity.Viewer, env.clock.Now())
-		stored := late
+		stored := invitation
 		require.NoError(t, env.store.Identity.Members.Upsert(t.Context(), &stored))
 		env.clock.Advance(time.Minute)
 		env.work.All(t)
-		require.Len(t, env.deleted.events, 2, "a second event covers concurrent writes")
+		require.Len(t, env.deleted.events, 2)
 
-		err = env.store.Identity.Members.Upsert(t.Context(), &late)
+		err = env.store.Identity.Members.Upsert(t.Context(), &invitation)
 		require.NoError(t, err, "the stored invitation was deleted: it does not conflict with this one")
 
-		again := env.jobseeker("jo@example.org")
-		require.NotEqual(t, jo.Account.ID, again.Account.ID)
+		// The address is available again.
+		newAccount := env.jobseeker("jo@example.org")
+		require.NotEqual(t, jo.Account.ID, newAccount.Account.ID)
 	})
 }
 
@@ -76,8 +79,7 @@ func TestDeleteAccount_Concurrent_OneSucceeds(t *testing.T) {
 		require.Equal(t, 1, countErrors(errs, nil))
 		require.Equal(t, 19, countErrors(errs, fault.ErrUnauthorized))
 
-		_, err := env.work.Relay.Drain(t.Context())
-		require.NoError(t, err)
+		env.handleEvents()
 		require.Len(t, env.deleted.events, 1)
 	})
 }
@@ -114,12 +116,12 @@ func TestDeleteAccount_EndsEverySession(t *testing.T) {
 // the own membership and sessions.
 func TestDeleteAccount_Member_KeepsOrganization(t *testing.T) {
 	env := newSQLiteEnv(t)
-	bossIn := env.employer("boss@example.org")
-	boss := env.actor(bossIn)
+	bossSession := env.employer("boss@example.org")
+	boss := env.actor(bossSession)
 	tom := env.addMember(boss, "tom@example.org", "recruiter")
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), env.actor(tom)))
 	env.requireSignedOut(tom)
-	require.Equal(t, boss.OrganizationID, env.actor(bossIn).OrganizationID)
+	require.Equal(t, boss.OrganizationID, env.actor(bossSession).OrganizationID)
 
 	_, err := env.Permissions(t.Context(), boss, tom.Account.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
@@ -129,9 +131,9 @@ func TestDeleteAccount_Member_KeepsOrganization(t *testing.T) {
 // another admin.
 func TestDeleteAccount_OneOfSeveralAdmins_Allowed(t *testing.T) {
 	env := newSQLiteEnv(t)
-	bossIn := env.employer("boss@example.org")
-	second := env.addMember(env.actor(bossIn), "second@example.org", "admin")
-	require.NoError(t, env.DeleteEmployerAccount(t.Context(), env.actor(bossIn)))
+	bossSession := env.employer("boss@example.org")
+	second := env.addMember(env.actor(bossSession), "second@example.org", "admin")
+	require.NoError(t, env.DeleteEmployerAccount(t.Context(), env.actor(bossSession)))
 	require.NotEmpty(t, env.actor(second).OrganizationID)
 }
 
@@ -140,27 +142,30 @@ func TestDeleteAccount_OneOfSeveralAdmins_Allowed(t *testing.T) {
 // its name stays for applicants.
 func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		bossIn := env.employer("boss@example.org")
-		boss := env.actor(bossIn)
+		bossSession := env.employer("boss@example.org")
+		boss := env.actor(bossSession)
 		tom := env.addMember(boss, "tom@example.org", "recruiter")
 		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "New", Email: "new@example.org"}))
 
 		invitation := env.mailToken("new@example.org")
+
+		// The only admin deletes the account.
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), boss))
-		env.requireSignedOut(bossIn)
+		env.requireSignedOut(bossSession)
 		env.requireSignedOut(tom)
 
 		name, err := env.OrganizationName(t.Context(), boss.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, "St Mary's", name, "the organization keeps its name for applicants")
 
-		in, err := env.login("tom@example.org", password)
+		tomLater, err := env.login("tom@example.org", password)
 		require.NoError(t, err)
-		require.Empty(t, env.actor(in).OrganizationID, "no admin is left")
+		require.Empty(t, env.actor(tomLater).OrganizationID, "no admin is left")
 
-		_, err = env.AcceptInvitation(t.Context(), env.actor(in), identity.AcceptInvitationInput{Token: invitation}, officeClient)
+		// The invitation is void, and the former member can delete the own account.
+		_, err = env.AcceptInvitation(t.Context(), env.actor(tomLater), identity.AcceptInvitationInput{Token: invitation}, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid)
-		require.NoError(t, env.DeleteAccount(t.Context(), env.actor(in)), "an account without an organization can end too")
+		require.NoError(t, env.DeleteAccount(t.Context(), env.actor(tomLater)), "an account without an organization can end too")
 	})
 }
 
@@ -170,16 +175,18 @@ func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 // organization.
 func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		signedIn := func(email string) auth.Actor {
-			in, err := env.login(email, password)
+		signIn := func(email string) auth.Actor {
+			signedIn, err := env.login(email, password)
 			require.NoError(t, err)
-			return env.actor(in)
+
+			return env.actor(signedIn)
 		}
 
+		// Tom gets an account by accepting an invitation.
 		boss := env.actor(env.employer("boss@example.org"))
 		require.Equal(t, auth.EmployerTeam, env.actor(env.addMember(boss, "tom@example.org", "recruiter")).Role)
 
-		// The user founded an organization, which continues without them.
+		// Fay has founded an organization, which continues without her, and joins, too.
 		founder := env.actor(env.employer("founder@example.org"))
 		env.addMember(founder, "heir@example.org", "admin")
 		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Fay", Email: "founder@example.org"}))
@@ -188,31 +195,32 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 			identity.AcceptInvitationInput{Token: env.mailToken("founder@example.org")}, officeClient)
 		require.NoError(t, err)
 
+		// The organization is closed.
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), boss))
 
-		tom := signedIn("tom@example.org")
+		tom := signIn("tom@example.org")
 		require.Equal(t, auth.Jobseeker, tom.Role)
 		require.True(t, tom.Seeker)
 
-		fay := signedIn("founder@example.org")
+		fay := signIn("founder@example.org")
 		require.Equal(t, auth.Employer, fay.Role, "an account that registered as an employer keeps the role")
 		require.False(t, fay.Seeker)
 
-		// Both may join another.
+		// Both can join another organization.
 		other := env.actor(env.employer("other@example.org"))
 		for _, actor := range []auth.Actor{tom, fay} {
 			account, err := env.Me(t.Context(), actor)
 			require.NoError(t, err)
 			require.NoError(t, env.Invite(t.Context(), other, identity.InviteInput{Name: "New", Email: account.Email}))
 
-			in, err := env.AcceptInvitation(t.Context(), actor,
+			joined, err := env.AcceptInvitation(t.Context(), actor,
 				identity.AcceptInvitationInput{Token: env.mailToken(account.Email)}, officeClient)
 			require.NoError(t, err)
-			require.Equal(t, other.OrganizationID, env.actor(in).OrganizationID)
-			require.Equal(t, auth.EmployerTeam, env.actor(in).Role)
+			require.Equal(t, other.OrganizationID, env.actor(joined).OrganizationID)
+			require.Equal(t, auth.EmployerTeam, env.actor(joined).Role)
 		}
 
-		require.True(t, signedIn("tom@example.org").Seeker, "team members who are jobseekers stay jobseekers")
+		require.True(t, signIn("tom@example.org").Seeker, "team members who are jobseekers stay jobseekers")
 	})
 }
 
@@ -240,15 +248,15 @@ func TestDeleteAccount_TwoAdminsAtOnce_SecondClosesOrganization(t *testing.T) {
 // company name gives the organization the name of the user.
 func TestDeleteAccount_OrganizationNamedAfterUser_NameIsErased(t *testing.T) {
 	env := newSQLiteEnv(t)
-	in, err := env.Register(t.Context(),
+	signedIn, err := env.Register(t.Context(),
 		identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"},
 		officeClient)
 	require.NoError(t, err)
 
-	a := env.actor(in)
-	require.NoError(t, env.DeleteEmployerAccount(t.Context(), a))
+	founder := env.actor(signedIn)
+	require.NoError(t, env.DeleteEmployerAccount(t.Context(), founder))
 
-	name, err := env.OrganizationName(t.Context(), a.OrganizationID)
+	name, err := env.OrganizationName(t.Context(), founder.OrganizationID)
 	require.NoError(t, err)
 	require.Equal(t, "Closed organization", name)
 }
@@ -266,10 +274,10 @@ func TestDeleteEmployerAccount_Jobseeker_KeepsAccount(t *testing.T) {
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), env.actor(jo)))
 	env.requireSignedOut(jo)
 
-	in, err := env.login("jo@example.org", password)
+	joLater, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
-	require.True(t, env.actor(in).Seeker)
-	require.Empty(t, env.actor(in).OrganizationID)
+	require.True(t, env.actor(joLater).Seeker)
+	require.Empty(t, env.actor(joLater).OrganizationID)
 }
 
 // TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization checks that the rule about the last
@@ -298,16 +306,17 @@ func TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization(t *testing.T) {
 // is rolled back, the session stays valid and no event is published.
 func TestDeleteAccount_Fails_AccountIsUnchanged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		bossIn := env.employer("boss@example.org")
-		boss := env.actor(bossIn)
+		bossSession := env.employer("boss@example.org")
+		boss := env.actor(bossSession)
+
+		// The surrounding transaction fails after the deletion, and is rolled back.
 		err := env.store.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 			return errors.Join(env.DeleteEmployerAccount(ctx, boss), errors.New("the power went out"))
 		})
 		require.ErrorContains(t, err, "the power went out")
-		require.Equal(t, boss, env.actor(bossIn))
+		require.Equal(t, boss, env.actor(bossSession))
 
-		_, err = env.work.Relay.Drain(t.Context())
-		require.NoError(t, err)
+		env.handleEvents()
 		require.Empty(t, env.deleted.events)
 	})
 }
@@ -317,43 +326,43 @@ func TestDeleteAccount_Fails_AccountIsUnchanged(t *testing.T) {
 // account is deleted, and the name of the person would stay public.
 func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		in, err := env.Register(t.Context(),
+		signedIn, err := env.Register(t.Context(),
 			identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"},
 			officeClient)
 		require.NoError(t, err)
 
-		actor := env.actor(in)
-		tom := env.actor(env.addMember(actor, "tom@example.org", "recruiter"))
+		founder := env.actor(signedIn)
+		tom := env.actor(env.addMember(founder, "tom@example.org", "recruiter"))
 
 		// Tom takes the name of the organization, and then another.
 		for _, name := range []string{"Ann Practitioner", "Tom"} {
-			_, err = env.UpdateEmployer(
-				t.Context(),
-				tom,
-				identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: &name}},
-			)
+			input := identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: &name}}
+			_, err = env.UpdateEmployer(t.Context(), tom, input)
 			require.NoError(t, err)
 		}
 
-		name, err := env.OrganizationName(t.Context(), actor.OrganizationID)
+		name, err := env.OrganizationName(t.Context(), founder.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, "Ann Practitioner", name, "members without admin rights cannot rename the organization")
 
-		out, err := env.UpdateEmployer(t.Context(), actor,
+		// The founder changes only the own name, and then submits a form with both names.
+		account, err := env.UpdateEmployer(t.Context(), founder,
 			identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Married")}})
 		require.NoError(t, err)
-		require.Equal(t, "Ann Married", out.Organization.Name)
+		require.Equal(t, "Ann Married", account.Organization.Name)
 
-		out, err = env.UpdateEmployer(t.Context(), actor,
+		account, err = env.UpdateEmployer(t.Context(), founder,
 			identity.EmployerInput{
 				Profile:     &identity.EmployerProfileInput{Name: ptr("Ann Again")},
 				CompanyName: ptr("Ann Married"),
 			})
 		require.NoError(t, err)
-		require.Equal(t, "Ann Again", out.Organization.Name, "a form sends all of its fields")
-		require.NoError(t, env.DeleteEmployerAccount(t.Context(), actor))
+		require.Equal(t, "Ann Again", account.Organization.Name, "a form sends all of its fields")
 
-		name, err = env.OrganizationName(t.Context(), actor.OrganizationID)
+		// The deletion recognizes the shared name and replaces it.
+		require.NoError(t, env.DeleteEmployerAccount(t.Context(), founder))
+
+		name, err = env.OrganizationName(t.Context(), founder.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, "Closed organization", name)
 	})

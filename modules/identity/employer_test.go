@@ -27,7 +27,8 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 		require.True(t, before.Settings.EmailAlerts)
 		require.Equal(t, identity.Contact{Name: "Em Ployer", Email: "boss@example.org"}, before.Contact())
 
-		got, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{
+		// Change everything in one request.
+		changed, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{
 			Profile: &identity.EmployerProfileInput{
 				Name:     ptr(" Zoë Patel "),
 				JobTitle: ptr("Matron"),
@@ -41,26 +42,27 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 		})
 		require.NoError(t, err)
 
-		again, err := env.MyEmployerAccount(t.Context(), boss)
+		stored, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
-		require.Equal(t, got, again)
-		require.Equal(t, "Zoë Patel", again.Name)
-		require.Equal(t, "boss@example.org", again.Email)
-		require.Equal(t, "zoe@example.org", again.PendingEmail)
-		require.Equal(t, "Matron", again.Settings.JobTitle)
-		require.Equal(t, "St Brigid's", again.Organization.Name)
-		require.Equal(t, "hospital", again.Organization.Industry)
-		require.Equal(t, "51-200", again.Organization.Size)
+		require.Equal(t, changed, stored)
+		require.Equal(t, "Zoë Patel", stored.Name)
+		require.Equal(t, "boss@example.org", stored.Email)
+		require.Equal(t, "zoe@example.org", stored.PendingEmail)
+		require.Equal(t, "Matron", stored.Settings.JobTitle)
+		require.Equal(t, "St Brigid's", stored.Organization.Name)
+		require.Equal(t, "hospital", stored.Organization.Industry)
+		require.Equal(t, "51-200", stored.Organization.Size)
 		require.Equal(
 			t,
 			identity.Contact{Name: "Zoë Patel", Email: "wards@example.org", Phone: "+44 20 7946 0000"},
-			again.Contact(),
+			stored.Contact(),
 		)
 
-		wants, err := env.WantsAlerts(t.Context(), boss.UserID)
+		wantsAlerts, err := env.WantsAlerts(t.Context(), boss.UserID)
 		require.NoError(t, err)
-		require.False(t, wants)
+		require.False(t, wantsAlerts)
 
+		// Reset the settings.
 		reset, err := env.ResetEmployerSettings(t.Context(), boss)
 		require.NoError(t, err)
 		require.True(t, reset.Settings.EmailAlerts)
@@ -91,20 +93,21 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	_, err := env.UpdateOrganization(t.Context(), tom, identity.OrganizationInput{Name: ptr("Tom's")})
 	require.ErrorIs(t, err, fault.ErrForbidden)
 
-	got, err := env.MyEmployerAccount(t.Context(), tom)
+	// Nothing has changed.
+	account, err := env.MyEmployerAccount(t.Context(), tom)
 	require.NoError(t, err)
-	require.Equal(t, "Me Mber", got.Name)
-	require.Empty(t, got.PendingEmail)
-	require.Equal(t, "St Mary's", got.Organization.Name)
+	require.Equal(t, "Me Mber", account.Name)
+	require.Empty(t, account.PendingEmail)
+	require.Equal(t, "St Mary's", account.Organization.Name)
 
-	got, err = env.UpdateEmployer(t.Context(), tom,
+	account, err = env.UpdateEmployer(t.Context(), tom,
 		identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}})
 	require.NoError(t, err, "members can change their own profile")
-	require.Equal(t, "Recruiter", got.Settings.JobTitle)
+	require.Equal(t, "Recruiter", account.Settings.JobTitle)
 
-	mine, err := env.MyEmployerAccount(t.Context(), boss)
+	bossAccount, err := env.MyEmployerAccount(t.Context(), boss)
 	require.NoError(t, err)
-	require.Empty(t, mine.Settings.JobTitle)
+	require.Empty(t, bossAccount.Settings.JobTitle)
 
 	t.Run("address is taken", func(t *testing.T) {
 		_, err := env.UpdateEmployer(
@@ -117,10 +120,10 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 		)
 		require.ErrorIs(t, err, identity.ErrEmailTaken)
 
-		mine, err := env.MyEmployerAccount(t.Context(), boss)
+		bossAccount, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
-		require.Equal(t, "Em Ployer", mine.Name)
-		require.Equal(t, "St Mary's", mine.Organization.Name)
+		require.Equal(t, "Em Ployer", bossAccount.Name)
+		require.Equal(t, "St Mary's", bossAccount.Organization.Name)
 	})
 
 	t.Run("jobseekers and guests have no employer account", func(t *testing.T) {
@@ -155,11 +158,11 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	})
 	require.NoError(t, err)
 
-	again, err := env.MyOrganization(t.Context(), boss)
+	stored, err := env.MyOrganization(t.Context(), boss)
 	require.NoError(t, err)
-	require.Equal(t, organization, again)
+	require.Equal(t, organization, stored)
 
-	for _, bad := range []string{
+	for _, unsafe := range []string{
 		"http://brigid.example",
 		"javascript:alert(1)",
 		"data:image/svg+xml,x",
@@ -178,20 +181,20 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		"https://brigid.example/\"x",
 		"https://brigid.example/" + strings.Repeat("x", 2048),
 	} {
-		for field, in := range map[string]identity.OrganizationInput{"website": {Website: ptr(bad)}, "logo": {Logo: ptr(bad)}} {
-			_, err := env.UpdateOrganization(t.Context(), boss, in)
-			require.ErrorIs(t, err, fault.ErrInvalid, "%q", bad)
+		for field, input := range map[string]identity.OrganizationInput{"website": {Website: ptr(unsafe)}, "logo": {Logo: ptr(unsafe)}} {
+			_, err := env.UpdateOrganization(t.Context(), boss, input)
+			require.ErrorIs(t, err, fault.ErrInvalid, "%q", unsafe)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
 	}
 
-	for field, in := range map[string]identity.OrganizationInput{
+	for field, input := range map[string]identity.OrganizationInput{
 		"name":        {Name: ptr("  ")},
 		"description": {Description: ptr(strings.Repeat("x", 10_001))},
 		"industry":    {Industry: ptr(strings.Repeat("x", 201))},
 		"size":        {Size: ptr("1\n2")},
 	} {
-		_, err := env.UpdateOrganization(t.Context(), boss, in)
+		_, err := env.UpdateOrganization(t.Context(), boss, input)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, field, fault.Of(err).Fields[0].Name)
 	}
@@ -239,11 +242,11 @@ func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 
 		require.Equal(t, 8, countErrors(errs, nil), "%v", errs)
 
-		got, err := env.MyEmployerAccount(t.Context(), boss)
+		account, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
-		require.Equal(t, "Name", got.Organization.Name)
-		require.Equal(t, "9", got.Organization.Size)
-		require.False(t, got.Settings.EmailAlerts)
+		require.Equal(t, "Name", account.Organization.Name)
+		require.Equal(t, "9", account.Organization.Size)
+		require.False(t, account.Settings.EmailAlerts)
 	})
 }
 
@@ -300,6 +303,7 @@ func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
 		return err
 	}
 
+	// Rename the organization 20 times, ten times through each API.
 	for i := range 10 {
 		require.NoError(t, renameOrganization(fmt.Sprint("Organization ", i)))
 		require.NoError(t, renameEmployer(fmt.Sprint("Employer ", i)))

@@ -50,8 +50,11 @@ var guest auth.Actor
 // unknownID is an id in the right format that no row has.
 const unknownID = "0190a3a0-0000-7000-8000-000000000000"
 
-// password fulfills the rules for the passwords of jobseekers.
-const password = "Passw0rd-1"
+// The passwords of accounts. They fulfill the rules for the passwords of jobseekers.
+const (
+	password    = "Passw0rd-1"      // of a new account
+	newPassword = "Better-passw0rd" // after a change
+)
 
 // plainSealer implements auth.Sealer. The token is PURPOSE:SUBJECT and never expires.
 type plainSealer struct{}
@@ -185,8 +188,8 @@ func (e *testEnv) employer(email string) identity.SignedIn {
 	return signedIn
 }
 
-// actor returns the caller of a request with the access token. It requires that the token is
-// valid.
+// actor returns the caller of a request with the access token of the session. It requires that the
+// session is valid.
 func (e *testEnv) actor(s identity.SignedIn) auth.Actor {
 	e.t.Helper()
 
@@ -228,6 +231,16 @@ func (e *testEnv) handleEvents() {
 	require.NoError(e.t, err)
 }
 
+// newestMail returns the newest message to the address. It requires that there is one.
+func (e *testEnv) newestMail(email string) mail.Message {
+	e.t.Helper()
+
+	messages := e.mailsTo(email)
+	require.NotEmpty(e.t, messages, "no mail to %s", email)
+
+	return messages[len(messages)-1]
+}
+
 // mailTokenPattern matches a mailed token, which is alone on a line of the text part.
 var mailTokenPattern = regexp.MustCompile(`(?m)^loc_mt_[0-9A-Za-z]{43}$`)
 
@@ -236,17 +249,15 @@ var mailTokenPattern = regexp.MustCompile(`(?m)^loc_mt_[0-9A-Za-z]{43}$`)
 func (e *testEnv) mailToken(email string) string {
 	e.t.Helper()
 
-	all := e.mailsTo(email)
-	require.NotEmpty(e.t, all, "no mail to %s", email)
-
-	newest := all[len(all)-1]
+	newest := e.newestMail(email)
 	token := mailTokenPattern.FindString(newest.Text)
 	require.NotEmpty(e.t, token, "no token in %s", newest.Text)
 
 	return token
 }
 
-// addMember invites the address and accepts the invitation.
+// addMember invites the address to the admin's organization and accepts the invitation with a new
+// account.
 func (e *testEnv) addMember(admin auth.Actor, email, role string) identity.SignedIn {
 	e.t.Helper()
 	require.NoError(e.t, e.Invite(e.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
@@ -257,18 +268,18 @@ func (e *testEnv) addMember(admin auth.Actor, email, role string) identity.Signe
 	return signedIn
 }
 
-// atOnce calls the functions concurrently and waits for all of them.
-func atOnce(fns ...func()) {
+// atOnce calls different functions concurrently and waits for all of them.
+func atOnce(functions ...func()) {
 	var calls sync.WaitGroup
-	for _, fn := range fns {
-		calls.Go(fn)
+	for _, function := range functions {
+		calls.Go(function)
 	}
 
 	calls.Wait()
 }
 
-// concurrently calls fn n times concurrently, with the numbers of the calls, and returns the
-// errors.
+// concurrently calls fn n times concurrently, with the number of the call (from 0), and returns the
+// errors of the calls.
 func concurrently(n int, fn func(i int) error) []error {
 	errs := make([]error, n)
 

@@ -13,9 +13,6 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// newPassword fulfills the rules for passwords and differs from password.
-const newPassword = "Better-passw0rd"
-
 // requestReset requests a link that sets a new password.
 func (e *testEnv) requestReset(email string) {
 	e.t.Helper()
@@ -31,13 +28,13 @@ func (e *testEnv) useResetLink(token, password string) error {
 // sessions, replaces the password and notifies the owner.
 func TestResetPassword_EndsEverySession(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s := env.jobseeker("jo@example.org")
+	signedIn := env.jobseeker("jo@example.org")
 	env.requestReset("JO@example.org")
 
 	token := env.mailToken("jo@example.org")
 	env.clock.Advance(30*time.Minute - time.Second)
 	require.NoError(t, env.useResetLink(token, newPassword))
-	env.requireSignedOut(s)
+	env.requireSignedOut(signedIn)
 
 	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, identity.ErrBadCredentials)
@@ -45,30 +42,30 @@ func TestResetPassword_EndsEverySession(t *testing.T) {
 	_, err = env.login("jo@example.org", newPassword)
 	require.NoError(t, err)
 
-	all := env.mailsTo("jo@example.org")
-	require.Equal(t, "Your password was changed", all[len(all)-1].Subject)
+	require.Equal(t, "Your password was changed", env.newestMail("jo@example.org").Subject)
 	require.ErrorIs(t, env.useResetLink(token, password), fault.ErrInvalid, "a link is valid once")
 }
 
 // TestResetPassword_Link_ExpiresAndHasOneUse checks that a mailed token is valid for its
-// purpose only, that a refused password does not use it up, and that it expires after 30
-// minutes.
+// purpose only, and that it expires after 30 minutes.
 func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
-	confirm := env.mailToken("jo@example.org")
+	verificationToken := env.mailToken("jo@example.org")
 	env.requestReset("jo@example.org")
 
-	reset := env.mailToken("jo@example.org")
-	require.ErrorIs(t, env.useResetLink(confirm, newPassword), fault.ErrInvalid)
-	require.ErrorIs(t, env.verifyEmail(reset), fault.ErrInvalid)
+	resetToken := env.mailToken("jo@example.org")
+	require.ErrorIs(t, env.useResetLink(verificationToken, newPassword), fault.ErrInvalid, "a token for another purpose")
+	require.ErrorIs(t, env.verifyEmail(resetToken), fault.ErrInvalid)
 
-	_, err := env.refresh(reset)
+	_, err := env.refresh(resetToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	require.ErrorIs(t, env.useResetLink(reset, "weak"), fault.ErrInvalid)
+	require.ErrorIs(t, env.useResetLink(resetToken, "weak"), fault.ErrInvalid, "a refused password")
+
+	// After 30 minutes, the link has expired, and the password is still the old one.
 	env.clock.Advance(30 * time.Minute)
-	require.ErrorIs(t, env.useResetLink(reset, newPassword), fault.ErrInvalid)
+	require.ErrorIs(t, env.useResetLink(resetToken, newPassword), fault.ErrInvalid)
 
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
@@ -99,6 +96,7 @@ func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 		require.NoError(t, env.RequestVerification(t.Context(), identity.RequestVerificationInput{Email: email}, officeClient))
 	}
 
+	// The link of the registration expires after 24 hours. Another one confirms the address.
 	env.clock.Advance(25 * time.Hour)
 	request("JO@example.org")
 	request("nobody@example.org")
@@ -108,8 +106,9 @@ func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 	require.ErrorIs(t, env.verifyEmail(first), fault.ErrInvalid)
 	require.NoError(t, env.verifyEmail(second))
 	request("jo@example.org")
-	require.Len(t, env.mailsTo("jo@example.org"), 2, "the address is confirmed")
+	require.Len(t, env.mailsTo("jo@example.org"), 2, "a confirmed address gets no further link")
 
+	// The limit is three links in an hour.
 	env.jobseeker("sam@example.org")
 
 	for range 5 {
@@ -117,13 +116,10 @@ func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 		request("sam@example.org")
 	}
 
-	// One message is from the registration.
-	require.Len(t, env.mailsTo("sam@example.org"), 1+3, "three in an hour")
-	require.ErrorIs(
-		t,
-		env.RequestVerification(t.Context(), identity.RequestVerificationInput{Email: "jo"}, officeClient),
-		fault.ErrInvalid,
-	)
+	require.Len(t, env.mailsTo("sam@example.org"), 1+3, "one from the registration and three links")
+
+	malformed := identity.RequestVerificationInput{Email: "jo"}
+	require.ErrorIs(t, env.RequestVerification(t.Context(), malformed, officeClient), fault.ErrInvalid)
 }
 
 // TestResetPassword_PasswordChanged_LinksAreVoid checks that the use of one reset link
@@ -153,6 +149,7 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	require.NoError(t, env.Invite(t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
 	env.handleEvents()
 
+	// Request five links for an account, an unknown address and an invited user.
 	for range 5 {
 		for _, email := range []string{"jo@example.org", "nobody@example.org", "new@example.org"} {
 			env.requestReset(email)
@@ -164,6 +161,8 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	require.Len(t, env.mailsTo("jo@example.org"), 1+3, "one from the registration and three links")
 	require.Empty(t, env.mailsTo("nobody@example.org"))
 	require.Len(t, env.mailsTo("new@example.org"), 1, "only the invitation: an invited user has no password to reset")
+
+	// After an hour, a link is sent again.
 	env.clock.Advance(time.Hour)
 	env.requestReset("jo@example.org")
 	require.Len(t, env.mailsTo("jo@example.org"), 1+4)
@@ -238,16 +237,10 @@ func TestChangePassword_EndsOtherSessions(t *testing.T) {
 	signedIn := env.jobseeker("jo@example.org")
 	other, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
-	require.NoError(
-		t,
-		env.ChangePassword(
-			t.Context(),
-			env.actor(signedIn),
-			identity.ChangePasswordInput{CurrentPassword: password, NewPassword: newPassword},
-			officeClient,
-		),
-	)
-	env.actor(signedIn)
+
+	input := identity.ChangePasswordInput{CurrentPassword: password, NewPassword: newPassword}
+	require.NoError(t, env.ChangePassword(t.Context(), env.actor(signedIn), input, officeClient))
+	env.actor(signedIn) // this session is still valid
 	env.requireSignedOut(other)
 
 	_, err = env.login("jo@example.org", newPassword)
@@ -259,16 +252,13 @@ func TestChangePassword_EndsOtherSessions(t *testing.T) {
 // does not count.
 func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 	env := newSQLiteEnv(t)
-	a := env.actor(env.jobseeker("jo@example.org"))
+	jo := env.actor(env.jobseeker("jo@example.org"))
 	change := func(current, next string) error {
-		return env.ChangePassword(
-			t.Context(),
-			a,
-			identity.ChangePasswordInput{CurrentPassword: current, NewPassword: next},
-			officeClient,
-		)
+		input := identity.ChangePasswordInput{CurrentPassword: current, NewPassword: next}
+		return env.ChangePassword(t.Context(), jo, input, officeClient)
 	}
 
+	// Invalid input is not counted.
 	require.ErrorIs(t, change(password, "weak"), fault.ErrInvalid)
 	require.ErrorIs(t, change("", newPassword), fault.ErrInvalid)
 
@@ -278,7 +268,7 @@ func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 		require.Equal(t, "currentPassword", fault.Of(err).Fields[0].Name)
 	}
 
-	require.ErrorIs(t, change(password, newPassword), fault.ErrRateLimit)
+	require.ErrorIs(t, change(password, newPassword), fault.ErrRateLimit, "the right password after ten wrong ones")
 }
 
 // TestResetPassword_LoginAtOnce_LeavesNoOldSession checks that a sign-in with the old password
@@ -290,7 +280,7 @@ func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 
 		token := env.mailToken("jo@example.org")
 		var resetErr error
-		var signedIn [9]identity.SignedIn
+		var signedIn [9]identity.SignedIn // one for each concurrent sign-in
 		var loginErrs []error
 		atOnce(
 			func() { resetErr = env.useResetLink(token, newPassword) },
@@ -350,13 +340,16 @@ func TestResetPassword_ConcurrentUse_OneSucceeds(t *testing.T) {
 func TestOnUserRegistered_Twice_SendsTheSameMessage(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
-	first := env.mailToken("jo@example.org")
-	require.NoError(t, env.OnUserRegistered(t.Context(), event.UserRegistered{UserID: signedIn.Account.ID}))
+	token := env.mailToken("jo@example.org")
+	registered := event.UserRegistered{UserID: signedIn.Account.ID}
+	require.NoError(t, env.OnUserRegistered(t.Context(), registered))
 
-	all := env.mailsTo("jo@example.org")
-	require.Len(t, all, 2)
-	require.Equal(t, all[0].ID, all[1].ID)
-	require.NoError(t, env.verifyEmail(first))
-	require.NoError(t, env.OnUserRegistered(t.Context(), event.UserRegistered{UserID: signedIn.Account.ID}))
+	messages := env.mailsTo("jo@example.org")
+	require.Len(t, messages, 2)
+	require.Equal(t, messages[0].ID, messages[1].ID)
+
+	// After the confirmation, the handler sends nothing.
+	require.NoError(t, env.verifyEmail(token))
+	require.NoError(t, env.OnUserRegistered(t.Context(), registered))
 	require.Len(t, env.mailsTo("jo@example.org"), 2, "a confirmed address gets no further message")
 }

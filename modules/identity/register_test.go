@@ -16,15 +16,15 @@ import (
 // the address is stored in lower case; the local part stays as it was typed.
 func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s := env.jobseeker("Jo@Example.ORG")
-	require.Equal(t, "Jo@example.org", s.Account.Email)
-	require.Equal(t, auth.Jobseeker, s.Account.Role)
+	signedIn := env.jobseeker("Jo@Example.ORG")
+	require.Equal(t, "Jo@example.org", signedIn.Account.Email)
+	require.Equal(t, auth.Jobseeker, signedIn.Account.Role)
 
-	a := env.actor(s)
-	require.True(t, a.Seeker)
-	require.Empty(t, a.OrganizationID)
+	actor := env.actor(signedIn)
+	require.True(t, actor.Seeker)
+	require.Empty(t, actor.OrganizationID)
 
-	me, err := env.Me(t.Context(), a)
+	me, err := env.Me(t.Context(), actor)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Seeker", me.Name)
 	require.Equal(t, env.clock.Now(), me.CreatedAt)
@@ -42,14 +42,14 @@ func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 	require.NoError(t, err)
 
 	withCompany := env.employer("b@example.org")
-	for _, c := range []struct {
-		signedIn     identity.SignedIn
-		organization string
+	for _, test := range []struct {
+		signedIn identity.SignedIn
+		wantName string // of the organization
 	}{
-		{signedIn: withoutCompany, organization: "Ann Other"},
-		{signedIn: withCompany, organization: "St Mary's"},
+		{signedIn: withoutCompany, wantName: "Ann Other"},
+		{signedIn: withCompany, wantName: "St Mary's"},
 	} {
-		actor := env.actor(c.signedIn)
+		actor := env.actor(test.signedIn)
 		require.Equal(t, auth.Employer, actor.Role)
 		require.False(t, actor.Seeker)
 		require.True(t, actor.May(auth.Manage))
@@ -57,7 +57,7 @@ func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 
 		name, err := env.OrganizationName(t.Context(), actor.OrganizationID)
 		require.NoError(t, err)
-		require.Equal(t, c.organization, name)
+		require.Equal(t, test.wantName, name)
 	}
 }
 
@@ -118,26 +118,26 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	}
 
 	allFields := []string{"email", "password", "name", "userType"}
-	for name, c := range map[string]struct {
-		input  identity.RegisterInput
-		fields []string
+	for name, test := range map[string]struct {
+		input      identity.RegisterInput
+		wantFields []string // in the error
 	}{
-		"nothing": {input: identity.RegisterInput{}, fields: allFields},
+		"nothing": {input: identity.RegisterInput{}, wantFields: allFields},
 		"all invalid": {
-			input:  identity.RegisterInput{Email: "jo", Password: "short", Name: " ", UserType: "admin"},
-			fields: allFields,
+			input:      identity.RegisterInput{Email: "jo", Password: "short", Name: " ", UserType: "admin"},
+			wantFields: allFields,
 		},
-		"password without upper case": {input: withPassword("alllower1"), fields: []string{"password"}},
-		"password without lower case": {input: withPassword("ALLUPPER1"), fields: []string{"password"}},
-		"password without digit":      {input: withPassword("NoDigitsHere"), fields: []string{"password"}},
+		"password without upper case": {input: withPassword("alllower1"), wantFields: []string{"password"}},
+		"password without lower case": {input: withPassword("ALLUPPER1"), wantFields: []string{"password"}},
+		"password without digit":      {input: withPassword("NoDigitsHere"), wantFields: []string{"password"}},
 		"password of 1,025 bytes, but fewer characters than the maximum": {
-			input:  withPassword("Aa1" + strings.Repeat("é", 511)),
-			fields: []string{"password"},
+			input:      withPassword("Aa1" + strings.Repeat("é", 511)),
+			wantFields: []string{"password"},
 		},
-		"name that adds a header to e-mails": {input: withName("Jo\r\nBcc: x"), fields: []string{"name"}},
-		"long name":                          {input: withName(strings.Repeat("n", 201)), fields: []string{"name"}},
+		"name that adds a header to e-mails": {input: withName("Jo\r\nBcc: x"), wantFields: []string{"name"}},
+		"long name":                          {input: withName(strings.Repeat("n", 201)), wantFields: []string{"name"}},
 	} {
-		_, err := env.Register(t.Context(), c.input, officeClient)
+		_, err := env.Register(t.Context(), test.input, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid, name)
 
 		var fields []string
@@ -145,7 +145,7 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 			fields = append(fields, field.Name)
 		}
 
-		require.Equal(t, c.fields, fields, name)
+		require.Equal(t, test.wantFields, fields, name)
 	}
 }
 

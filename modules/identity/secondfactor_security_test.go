@@ -37,6 +37,8 @@ func TestConfirmSecondFactor_GuessedCodes_AreLimited(t *testing.T) {
 	status, err := env.MySecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
 	require.False(t, status.Enabled)
+
+	// After 15 minutes, the right code is accepted. The access token has expired by then.
 	env.clock.Advance(15 * time.Minute)
 
 	jo, err = env.loginWithCode("jo@example.org", password, "")
@@ -44,7 +46,7 @@ func TestConfirmSecondFactor_GuessedCodes_AreLimited(t *testing.T) {
 	require.NoError(t, confirm(env.currentCode(enrolled.Secret)))
 }
 
-// slowTx calls a function once before a transaction.
+// slowTx is a tx.Runner whose first transaction waits until the function meanwhile has returned.
 type slowTx struct {
 	tx.Runner
 	once      *sync.Once
@@ -66,14 +68,16 @@ func TestSecondFactor_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	env.clock.Advance(time.Minute)
 
 	usual := env.Tx
-	env.Tx = slowTx{usual, &sync.Once{}, func() {
+	failTenTimes := func() {
 		env.Tx = usual
 		for range 10 {
 			_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: "000000"},
 				identity.Client{Address: "192.0.2.1"})
 			require.ErrorIs(t, err, identity.ErrSecondFactorInvalid)
 		}
-	}}
+	}
+	env.Tx = slowTx{Runner: usual, once: &sync.Once{}, meanwhile: failTenTimes}
+
 	_, err := env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// enroll enables a second factor and returns its secret and recovery codes.
+// enroll enrolls a second factor, enables it with a first code, and returns its secret and recovery
+// codes.
 func (e *testEnv) enroll(s identity.SignedIn) (secret string, recoveryCodes []string) {
 	e.t.Helper()
 
@@ -54,21 +55,24 @@ func TestSecondFactor_SignIn(t *testing.T) {
 		other, err := env.login("jo@example.org", password)
 		require.NoError(t, err)
 
-		secret, recovery := env.enroll(jo)
+		// Enabling the second factor ends the other session.
+		secret, recoveryCodes := env.enroll(jo)
 		env.requireSignedOut(other)
 		env.actor(jo) // the session in which it was enabled continues
 
+		// The password is checked first, and is not sufficient.
 		_, err = env.login("jo@example.org", password)
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 
-		_, err = env.LoginBrowser(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient, "")
+		_, err = env.LoginBrowser(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient, noOldSecret)
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 
-		for _, code := range []string{"", env.currentCode(secret), recovery[0]} {
+		for _, code := range []string{"", env.currentCode(secret), recoveryCodes[0]} {
 			_, err = env.loginWithCode("jo@example.org", "Wr0ng-password", code)
 			require.ErrorIs(t, err, identity.ErrBadCredentials, "a wrong password does not reveal the second factor")
 		}
 
+		// Each code of the app is valid once.
 		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "the code was used to enable the second factor")
 		env.clock.Advance(30 * time.Second) // the next time step of the authenticator app
@@ -79,16 +83,17 @@ func TestSecondFactor_SignIn(t *testing.T) {
 		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a code is valid once")
 
-		_, err = env.loginWithCode("jo@example.org", password, recovery[3])
+		// Each recovery code is valid once, in any order.
+		_, err = env.loginWithCode("jo@example.org", password, recoveryCodes[3])
 		require.NoError(t, err)
 
-		_, err = env.loginWithCode("jo@example.org", password, recovery[3])
-		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a recovery code is valid once")
+		_, err = env.loginWithCode("jo@example.org", password, recoveryCodes[3])
+		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a recoveryCodes code is valid once")
 
 		status, err := env.MySecondFactor(t.Context(), env.actor(jo))
 		require.NoError(t, err)
 		require.True(t, status.Enabled)
-		require.Equal(t, 9, status.RecoveryCodesLeft)
+		require.Equal(t, 10-1, status.RecoveryCodesLeft)
 	})
 }
 
@@ -132,14 +137,12 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	secret, _ := env.enroll(jo)
 	env.clock.Advance(time.Minute)
 
-	network := 0
-
 	// guess signs in with the right password, the code, and a network that was not used before.
+	network := 0
 	guess := func(code string) error {
 		network++
-		_, err := env.Login(t.Context(),
-			identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: code},
-			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)})
+		input := identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: code}
+		_, err := env.Login(t.Context(), input, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)})
 
 		return err
 	}
@@ -148,6 +151,7 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 		require.ErrorIs(t, guess("000000"), identity.ErrSecondFactorInvalid)
 	}
 
+	// Now the right code is refused, for a sign-in and for disabling the second factor.
 	err := guess(env.currentCode(secret))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
@@ -158,6 +162,7 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	}
 	require.ErrorIs(t, env.DisableSecondFactor(t.Context(), env.actor(jo), disable, officeClient), fault.ErrRateLimit)
 	require.ErrorIs(t, guess(""), identity.ErrSecondFactorRequired, "a missing code does not count as a guess")
+
 	env.clock.Advance(15 * time.Minute)
 	require.NoError(t, guess(env.currentCode(secret)))
 }
@@ -216,20 +221,24 @@ func (e *testEnv) hasAuditedReset(userID string) bool {
 // address and removes the second factor of that person. Later resets keep the second factor.
 func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
+		const newestPassword = "N3wer-password" // after the second reset
+
+		// The squatter enables a second factor, and the owner of the mailbox resets the password.
 		squatter := env.jobseeker("jo@example.org")
 		env.enroll(squatter)
-		env.resetPassword("jo@example.org", "N3w-password")
-		require.False(t, env.hasSecondFactor("jo@example.org", "N3w-password"))
+		env.resetPassword("jo@example.org", newPassword)
+		require.False(t, env.hasSecondFactor("jo@example.org", newPassword))
 		require.True(t, env.hasAuditedReset(squatter.Account.ID))
 
-		again, err := env.login("jo@example.org", "N3w-password")
+		// The owner enables a second factor and resets the password again.
+		owner, err := env.login("jo@example.org", newPassword)
 		require.NoError(t, err)
-		env.enroll(again)
+		env.enroll(owner)
 		env.clock.Advance(time.Second)
-		env.resetPassword("jo@example.org", "N3wer-password")
+		env.resetPassword("jo@example.org", newestPassword)
 		require.True(
 			t,
-			env.hasSecondFactor("jo@example.org", "N3wer-password"),
+			env.hasSecondFactor("jo@example.org", newestPassword),
 			"a second factor that the owner enabled later stays",
 		)
 	})
@@ -242,7 +251,7 @@ func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
 	squatter := env.actor(env.jobseeker("jo@example.org"))
 	enrollment, err := env.EnrollSecondFactor(t.Context(), squatter)
 	require.NoError(t, err)
-	env.resetPassword("jo@example.org", "N3w-password")
+	env.resetPassword("jo@example.org", newPassword)
 
 	code := identity.CodeInput{Code: env.currentCode(enrollment.Secret)}
 	_, err = env.ConfirmSecondFactor(t.Context(), squatter, code)
@@ -278,7 +287,7 @@ func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 			changedAt := env.changeAddress(jo, "thief@example.org")
 			env.clock.Advance(time.Second)
 			require.NoError(t, env.undoEmailChange(env.undoToken(jo, changedAt)))
-			require.True(t, env.hasSecondFactor("jo@example.org", "N3w-password"))
+			require.True(t, env.hasSecondFactor("jo@example.org", newPassword))
 			require.False(t, env.hasAuditedReset(jo.Account.ID))
 		})
 	})
@@ -290,7 +299,7 @@ func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 			env.enroll(jo)
 			env.clock.Advance(time.Second)
 			require.NoError(t, env.undoEmailChange(env.undoToken(jo, changedAt)))
-			require.False(t, env.hasSecondFactor("jo@example.org", "N3w-password"))
+			require.False(t, env.hasSecondFactor("jo@example.org", newPassword))
 			require.True(t, env.hasAuditedReset(jo.Account.ID))
 		})
 	})
@@ -303,14 +312,14 @@ func TestSecondFactor_PasswordReset(t *testing.T) {
 	jo := env.jobseeker("jo@example.org")
 	require.NoError(t, env.verifyEmail(env.mailToken("jo@example.org")))
 
-	_, recovery := env.enroll(jo)
+	_, recoveryCodes := env.enroll(jo)
 	env.requestReset("jo@example.org")
-	require.NoError(t, env.useResetLink(env.mailToken("jo@example.org"), "N3w-password"))
+	require.NoError(t, env.useResetLink(env.mailToken("jo@example.org"), newPassword))
 
-	_, err := env.login("jo@example.org", "N3w-password")
+	_, err := env.login("jo@example.org", newPassword)
 	require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 
-	_, err = env.loginWithCode("jo@example.org", "N3w-password", recovery[0])
+	_, err = env.loginWithCode("jo@example.org", newPassword, recoveryCodes[0])
 	require.NoError(t, err)
 }
 
@@ -323,6 +332,7 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	_, err := env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: "000000"})
 	require.ErrorIs(t, err, identity.ErrNotEnrolled)
 
+	// The second enrollment replaces the secret of the first one. Neither enables the second factor.
 	first, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
 
@@ -334,11 +344,14 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 
 	_, err = env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: env.currentCode(first.Secret)})
 	require.ErrorIs(t, err, fault.ErrInvalid, "the secret was replaced")
+
+	// Ten minutes after the password was entered, it has to be entered again to enroll.
 	env.clock.Advance(10 * time.Minute)
 
 	_, err = env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.ErrorIs(t, err, auth.ErrReauthenticate)
 
+	// The first code enables the second factor.
 	_, err = env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: env.currentCode(second.Secret)})
 	require.NoError(t, err)
 	env.clock.Advance(time.Minute)
@@ -349,10 +362,10 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	_, err = env.EnrollSecondFactor(t.Context(), confirmed)
 	require.ErrorIs(t, err, identity.ErrSecondFactorEnabled)
 
+	// The password and a code disable it.
 	disable := func(password, code string) error {
-		return env.DisableSecondFactor(t.Context(), env.actor(jo),
-			identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: code}},
-			officeClient)
+		input := identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: code}}
+		return env.DisableSecondFactor(t.Context(), env.actor(jo), input, officeClient)
 	}
 
 	require.ErrorIs(t, disable("Wr0ng-password", env.currentCode(second.Secret)), fault.ErrInvalid)
@@ -363,9 +376,10 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
 
+	// Both changes were notified.
 	var subjects []string
-	for _, m := range env.mailsTo("jo@example.org") {
-		subjects = append(subjects, m.Subject)
+	for _, message := range env.mailsTo("jo@example.org") {
+		subjects = append(subjects, message.Subject)
 	}
 
 	require.Subset(t, subjects, []string{"Two-step sign-in is on", "Two-step sign-in is off"})
@@ -381,6 +395,8 @@ func TestSecondFactor_RequiredByOrganization(t *testing.T) {
 		requirement := identity.OrganizationInput{RequireSecondFactor: ptr(true)}
 		_, err := env.UpdateOrganization(t.Context(), env.actor(boss), requirement)
 		require.ErrorIs(t, err, fault.ErrInvalid, "the admin has no second factor")
+
+		// The admin enables a second factor and requires it of all members.
 		env.enroll(boss)
 
 		organization, err := env.UpdateOrganization(t.Context(), env.actor(boss), requirement)
@@ -388,6 +404,7 @@ func TestSecondFactor_RequiredByOrganization(t *testing.T) {
 		require.True(t, organization.RequireSecondFactor)
 		require.True(t, env.actor(boss).May(auth.Manage))
 
+		// The member has no access to the organization.
 		actor := env.actor(member)
 		require.True(t, actor.EnrollmentRequired)
 		require.Empty(t, actor.OrganizationID)
@@ -400,6 +417,8 @@ func TestSecondFactor_RequiredByOrganization(t *testing.T) {
 		may, err := env.MemberMay(t.Context(), organization.ID, member.Account.ID, auth.AnyPermission)
 		require.NoError(t, err)
 		require.False(t, may)
+
+		// The member's own second factor restores the access.
 		env.enroll(member)
 		require.Equal(t, organization.ID, env.actor(member).OrganizationID)
 	})

@@ -67,9 +67,9 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	env.jobseeker("jo@example.org")
 
 	started, release := env.blockVerifications()
-	done := make(chan error, 100)
+	done := make(chan error, 100) // more than the sign-ins, so that none waits
 
-	const half = 32 // maxPerSite
+	const half = 32 // of the 64 places of the queue (maxPerNetwork)
 	for range half {
 		go func() {
 			_, err := env.login("jo@example.org", password)
@@ -85,6 +85,7 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.NotZero(t, fault.Of(err).RetryAfter)
 
+	// A known device in the same network, and another network, are served.
 	device, err := env.DeviceToken("jo@example.org")
 	require.NoError(t, err)
 
@@ -122,7 +123,7 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 
 	const noDevice = ""
 
-	const unknown = 48 // maxUnknown
+	const unknown = 48 // the limit of all unknown devices (maxUnknown)
 	for range unknown / 2 {
 		go login("2001:db8:0", noDevice)
 		go login("2001:db8:1", noDevice)

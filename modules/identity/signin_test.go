@@ -32,10 +32,10 @@ func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
-	s, err := env.login("JO@Example.org", password)
+	signedIn, err := env.login("JO@Example.org", password)
 	require.NoError(t, err)
-	require.Equal(t, "Jo Seeker", s.Account.Name)
-	env.actor(s)
+	require.Equal(t, "Jo Seeker", signedIn.Account.Name)
+	env.actor(signedIn)
 
 	for _, wrong := range []string{"passw0rd-1", password + " ", " " + password, strings.Repeat("x", 5000)} {
 		_, err = env.login("jo@example.org", wrong)
@@ -43,7 +43,7 @@ func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 	}
 
 	_, err = env.login("", "")
-	require.Len(t, fault.Of(err).Fields, 2)
+	require.Len(t, fault.Of(err).Fields, 2, "both fields are required")
 }
 
 // TestLogin_UnknownAccount_LikeWrongPassword checks that neither the error nor the number of
@@ -78,24 +78,18 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
 
+	// The network of the failures, a /24, is refused.
 	hashesBefore := env.hasher.verified.Load()
 	_, err := env.login("JO@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Equal(t, 15*time.Minute, fault.Of(err).RetryAfter)
 	require.Equal(t, hashesBefore, env.hasher.verified.Load(), "a refused sign-in computes no hash")
 
-	_, err = env.Login(
-		t.Context(),
-		identity.LoginInput{Email: "jo@example.org", Password: password},
-		identity.Client{Address: "198.51.100.200"},
-	)
-	require.ErrorIs(t, err, fault.ErrRateLimit, "a neighbour of the same /24")
+	input := identity.LoginInput{Email: "jo@example.org", Password: password}
+	_, err = env.Login(t.Context(), input, identity.Client{Address: "198.51.100.200"})
+	require.ErrorIs(t, err, fault.ErrRateLimit, "another address of the same /24")
 
-	_, err = env.Login(
-		t.Context(),
-		identity.LoginInput{Email: "jo@example.org", Password: password},
-		identity.Client{Address: "203.0.113.9"},
-	)
+	_, err = env.Login(t.Context(), input, identity.Client{Address: "203.0.113.9"})
 	require.NoError(t, err, "failures from other networks must not lock out the owner")
 
 	_, err = env.login("jo@example.org", password)
@@ -276,20 +270,20 @@ func TestRefresh_RotatesTokens(t *testing.T) {
 // can repeat the request. Both new tokens are valid and belong to the same session.
 func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s := env.jobseeker("jo@example.org")
-	first, err := env.refresh(s.RefreshToken)
+	signedIn := env.jobseeker("jo@example.org")
+	first, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
 	env.clock.Advance(10 * time.Second)
 
-	sibling, err := env.refresh(s.RefreshToken)
+	repeated, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
-	require.NotEqual(t, first.RefreshToken, sibling.RefreshToken)
-	require.Equal(t, env.actor(first).SessionID, env.actor(sibling).SessionID)
+	require.NotEqual(t, first.RefreshToken, repeated.RefreshToken)
+	require.Equal(t, env.actor(first).SessionID, env.actor(repeated).SessionID)
 
 	_, err = env.refresh(first.RefreshToken)
 	require.NoError(t, err)
 
-	_, err = env.refresh(sibling.RefreshToken)
+	_, err = env.refresh(repeated.RefreshToken)
 	require.NoError(t, err)
 }
 
@@ -306,17 +300,18 @@ func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 	require.NoError(t, err)
 	env.clock.Advance(10*time.Second + time.Microsecond)
 
+	// The first token is used again: the session ends, and the other session continues.
 	_, err = env.refresh(signedIn.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	env.requireSignedOut(next)
 	env.actor(other)
 
-	all := env.mailsTo("jo@example.org")
-	require.Equal(t, "We signed out one of your devices", all[len(all)-1].Subject)
+	mails := env.mailsTo("jo@example.org")
+	require.Equal(t, "We signed out one of your devices", mails[len(mails)-1].Subject)
 
 	_, err = env.refresh(signedIn.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	require.Len(t, env.mailsTo("jo@example.org"), len(all), "one message for each session")
+	require.Len(t, env.mailsTo("jo@example.org"), len(mails), "one message for each session")
 }
 
 // TestRefresh_Concurrent_AllSucceedInOneSession checks that the tabs of a client that refresh
@@ -379,6 +374,7 @@ func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 	idle := env.jobseeker("idle@example.org")
 	busy := env.jobseeker("busy@example.org")
 
+	// The busy session is refreshed just before each seven days have passed.
 	var err error
 	for range 4 {
 		env.clock.Advance(7*24*time.Hour - time.Second)
@@ -404,12 +400,12 @@ func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 // used.
 func TestLogout_EndsItsSessionOnly(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s := env.jobseeker("jo@example.org")
+	signedIn := env.jobseeker("jo@example.org")
 	other, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
-	require.NoError(t, env.Logout(t.Context(), env.actor(s)))
-	env.requireSignedOut(s)
-	env.actor(other)
+	require.NoError(t, env.Logout(t.Context(), env.actor(signedIn)))
+	env.requireSignedOut(signedIn)
+	env.actor(other) // this session is still valid
 }
 
 // TestAuthenticate_UnknownSession_Unauthorized checks that a token whose session is unknown, or
@@ -434,7 +430,7 @@ func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
 func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
 	env := newSQLiteEnv(t)
 	users := []identity.SignedIn{env.jobseeker("jo@example.org"), env.jobseeker("al@example.org"), env.jobseeker("kim@example.org")}
-	unknown := strings.Replace(users[0].AccessToken, env.actor(users[0]).SessionID, "0190a3a0-0000-7000-8000-000000000000", 1)
+	unknown := strings.Replace(users[0].AccessToken, env.actor(users[0]).SessionID, unknownID, 1)
 
 	var requests sync.WaitGroup
 	for i := range 60 {
@@ -459,7 +455,7 @@ func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
 // out.
 func TestLogin_DatabaseUnavailable_IsNotUnauthorized(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s := env.jobseeker("jo@example.org")
+	signedIn := env.jobseeker("jo@example.org")
 
 	// A cancelled context makes every query fail.
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -468,7 +464,7 @@ func TestLogin_DatabaseUnavailable_IsNotUnauthorized(t *testing.T) {
 	_, err := env.Login(cancelled, identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 
-	_, err = env.Authenticate(cancelled, s.AccessToken)
+	_, err = env.Authenticate(cancelled, signedIn.AccessToken)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	require.NotErrorIs(t, err, fault.ErrUnauthorized)
 }

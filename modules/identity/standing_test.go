@@ -45,9 +45,12 @@ func TestOrganizationChanges_CountsCommits(t *testing.T) {
 	_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Brigid's")})
 	require.NoError(t, err)
 	require.Equal(t, before+2, env.OrganizationChanges())
+
+	// A confirmed address verifies the organization by its domain.
 	require.NoError(t, env.verifyEmail(env.mailToken("boss@example.org")))
 	require.Equal(t, before+3, env.OrganizationChanges())
 
+	// A refused change is not counted.
 	_, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("")})
 	require.Error(t, err)
 	require.Equal(t, before+3, env.OrganizationChanges())
@@ -163,15 +166,21 @@ func TestModerateAccount_LockedByOperator_IsNotRestored(t *testing.T) {
 			env.clock.Advance(time.Second)
 			return env.ModerateAccount(t.Context(), moderator, jo.UserID, identity.AccountActionInput{Action: action})
 		}
+
+		// A moderator restores an account that moderators have suspended.
 		require.NoError(t, moderate("suspend"))
 		require.NoError(t, moderate("restore"))
+
+		// A moderator does not restore an account that an operator has locked.
 		require.NoError(t, env.LockAccount(t.Context(), "jo@example.org"))
 		require.Equal(t, fault.Conflict, fault.KindOf(moderate("restore")))
 		require.NoError(t, moderate("suspend"))
 		require.Equal(t, fault.Conflict, fault.KindOf(moderate("restore")), "the lock of the operator remains")
+
+		// After the operator has unlocked it, the lock has no effect any more.
 		require.NoError(t, env.UnlockAccount(t.Context(), "jo@example.org"))
 		require.NoError(t, moderate("suspend"))
-		require.NoError(t, moderate("restore"), "the operator has unlocked the account")
+		require.NoError(t, moderate("restore"))
 	})
 }
 
@@ -189,7 +198,7 @@ func TestModerate_Suspended_MailNamesContact(t *testing.T) {
 		e := event.OrganizationModerated{OrganizationID: boss.OrganizationID, Action: string(action)}
 		require.NoError(t, env.OnOrganizationModerated(t.Context(), e))
 
-		mails := env.mailsTo("boss@example.org")
-		require.Equal(t, namesContact, strings.Contains(mails[len(mails)-1].Text, "Write to help@locum.example."), action)
+		text := env.newestMail("boss@example.org").Text
+		require.Equal(t, namesContact, strings.Contains(text, "Write to help@locum.example."), action)
 	}
 }

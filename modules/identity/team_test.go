@@ -44,8 +44,8 @@ func (e *testEnv) team(actor auth.Actor) map[string]identity.Member {
 	return byEmail
 }
 
-// changeInput returns an input that changes only the role.
-func changeInput(role string) identity.ChangePermissionsInput {
+// roleInput returns an input of ChangePermissions that changes only the role.
+func roleInput(role string) identity.ChangePermissionsInput {
 	return identity.ChangePermissionsInput{Role: role}
 }
 
@@ -56,34 +56,36 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "New@Example.org", ""))
 
-	member := env.team(admin)["New@example.org"]
-	require.Equal(t, identity.Recruiter, member.Role)
-	require.Equal(t, identity.MemberInvited, member.Status)
+	invited := env.team(admin)["New@example.org"]
+	require.Equal(t, identity.Recruiter, invited.Role)
+	require.Equal(t, identity.MemberInvited, invited.Status)
 
-	_, err := env.ChangePermissions(t.Context(), admin, member.UserID, changeInput("viewer"))
+	// The admin changes the role before the user accepts. The user cannot sign in yet.
+	_, err := env.ChangePermissions(t.Context(), admin, invited.UserID, roleInput("viewer"))
 	require.NoError(t, err)
 
 	_, err = env.login("new@example.org", "")
 	require.Error(t, err, "the invited user has no account yet")
 
-	s, err := env.accept(guest, env.mailToken("New@example.org"))
+	// The account keeps the id and has the changed role.
+	signedIn, err := env.accept(guest, env.mailToken("New@example.org"))
 	require.NoError(t, err)
-	require.Equal(t, member.UserID, s.Account.ID)
-	require.Equal(t, "Me Mber", s.Account.Name)
+	require.Equal(t, invited.UserID, signedIn.Account.ID)
+	require.Equal(t, "Me Mber", signedIn.Account.Name)
 
-	a := env.actor(s)
-	require.Equal(t, auth.EmployerTeam, a.Role)
-	require.False(t, a.Seeker)
-	require.Equal(t, admin.OrganizationID, a.OrganizationID)
-	require.Equal(t, []auth.Permission{auth.ApplicationsView}, a.Permissions)
-	require.Equal(t, identity.MemberActive, env.team(a)["New@example.org"].Status)
+	actor := env.actor(signedIn)
+	require.Equal(t, auth.EmployerTeam, actor.Role)
+	require.False(t, actor.Seeker)
+	require.Equal(t, admin.OrganizationID, actor.OrganizationID)
+	require.Equal(t, []auth.Permission{auth.ApplicationsView}, actor.Permissions)
+	require.Equal(t, identity.MemberActive, env.team(actor)["New@example.org"].Status)
 
 	_, err = env.login("new@example.org", password)
 	require.NoError(t, err)
 
-	u, err := env.store.Identity.Users.GetForUpdate(t.Context(), member.UserID)
+	user, err := env.store.Identity.Users.GetForUpdate(t.Context(), invited.UserID)
 	require.NoError(t, err)
-	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
+	require.False(t, user.EmailVerifiedAt.IsZero(), "the token came by mail")
 }
 
 // TestInvite_RegistersInstead_KeepsID checks that a registration with an invited address does
@@ -94,14 +96,14 @@ func TestInvite_RegistersInstead_KeepsID(t *testing.T) {
 	require.NoError(t, env.invite(admin, "new@example.org", ""))
 
 	token := env.mailToken("new@example.org")
-	s := env.jobseeker("new@example.org")
-	require.Equal(t, env.team(admin)["new@example.org"].UserID, s.Account.ID)
-	require.Empty(t, env.actor(s).OrganizationID, "knowing an invited address is not sufficient")
+	registered := env.jobseeker("new@example.org")
+	require.Equal(t, env.team(admin)["new@example.org"].UserID, registered.Account.ID)
+	require.Empty(t, env.actor(registered).OrganizationID, "knowing an invited address is not sufficient")
 
 	_, err := env.accept(guest, token)
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
 
-	joined, err := env.accept(env.actor(s), token)
+	joined, err := env.accept(env.actor(registered), token)
 	require.NoError(t, err)
 	require.Equal(t, admin.OrganizationID, env.actor(joined).OrganizationID)
 }
@@ -120,6 +122,7 @@ func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 	require.Equal(t, seeker.Account.ID, member.UserID)
 	require.Equal(t, "Me Mber", member.Name, "the inviter does not see the account's name")
 
+	// Neither a guest nor another account can accept.
 	token := env.mailToken("jo@example.org")
 	_, err := env.accept(guest, token)
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
@@ -127,10 +130,11 @@ func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 	_, err = env.accept(env.actor(env.jobseeker("al@example.org")), token)
 	require.ErrorIs(t, err, identity.ErrForAnotherAccount)
 
-	s, err := env.AcceptInvitation(t.Context(), env.actor(seeker), identity.AcceptInvitationInput{Token: token}, officeClient)
+	// The account accepts.
+	signedIn, err := env.AcceptInvitation(t.Context(), env.actor(seeker), identity.AcceptInvitationInput{Token: token}, officeClient)
 	require.NoError(t, err, "a signed-in user needs no new password")
 
-	for _, session := range []identity.SignedIn{s, seeker} { // the new session and the earlier one
+	for _, session := range []identity.SignedIn{signedIn, seeker} { // the new session and the earlier one
 		actor := env.actor(session)
 		require.True(t, actor.Seeker)
 		require.Equal(t, auth.EmployerTeam, actor.Role)
@@ -150,6 +154,8 @@ func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 	env := newSQLiteEnv(t)
 	old, next := env.actor(env.employer("old@example.org")), env.actor(env.employer("next@example.org"))
+
+	// A recruiter moves from the old organization to the next one.
 	moving := env.addMember(old, "jo@example.org", "")
 	require.NoError(t, env.invite(next, "jo@example.org", ""))
 
@@ -161,16 +167,18 @@ func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 	_, err = env.Permissions(t.Context(), old, moving.Account.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 
+	// The founder of the old organization can move only after it has another admin.
 	require.NoError(t, env.invite(next, "old@example.org", ""))
 
 	token := env.mailToken("old@example.org")
 	_, err = env.accept(old, token)
 	require.ErrorIs(t, err, identity.ErrLastAdmin)
+
 	env.addMember(old, "heir@example.org", "admin")
 
-	s, err := env.accept(old, token)
+	movedFounder, err := env.accept(old, token)
 	require.NoError(t, err)
-	require.Equal(t, auth.EmployerTeam, env.actor(s).Role, "a founder is an admin of the own organization only")
+	require.Equal(t, auth.EmployerTeam, env.actor(movedFounder).Role, "a founder is an admin of the own organization only")
 }
 
 // TestInvite_Twice_ConflictUntilExpired checks that an organization can invite a user again
@@ -179,6 +187,8 @@ func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	other := env.actor(env.employer("other@example.org"))
+
+	// A second invitation by the same organization is refused; one by another organization is not.
 	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
 	require.ErrorIs(t, env.invite(admin, "NEW@example.org", ""), identity.ErrAlreadyInTeam)
 	require.ErrorIs(t, env.invite(admin, "boss@example.org", ""), identity.ErrAlreadyInTeam)
@@ -189,14 +199,16 @@ func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 
 	// The first message is the invitation of admin, the second the one of other.
 	expired := mailTokenPattern.FindString(env.mailsTo("new@example.org")[0].Text)
+
+	// After 7 days, the link has expired, and the user can be invited again.
 	env.clock.Advance(7 * 24 * time.Hour)
 
 	_, err := env.accept(guest, expired)
 	require.ErrorIs(t, err, fault.ErrInvalid)
 
-	s, err := env.login("boss@example.org", password)
+	signedIn, err := env.login("boss@example.org", password)
 	require.NoError(t, err)
-	require.NoError(t, env.invite(env.actor(s), "new@example.org", "admin"))
+	require.NoError(t, env.invite(env.actor(signedIn), "new@example.org", "admin"))
 
 	joined, err := env.accept(guest, env.mailToken("new@example.org"))
 	require.NoError(t, err)
@@ -240,10 +252,13 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	signedIn := env.addMember(admin, "jo@example.org", "viewer")
-	member, err := env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, changeInput("recruiter"))
+
+	// A new role sets its default permissions.
+	member, err := env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, roleInput("recruiter"))
 	require.NoError(t, err)
 	require.Equal(t, identity.Recruiter.Defaults(), member.Permissions)
 
+	// Single permissions are changed.
 	single := identity.ChangePermissionsInput{Permissions: &identity.PermissionsInput{
 		Jobs:         &identity.JobPermissionsInput{Delete: ptr(true), Create: ptr(false)},
 		Applications: &identity.ApplicationPermissionsInput{Update: ptr(false)},
@@ -258,15 +273,16 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	require.Equal(t, want, member.Permissions)
 	require.Equal(t, identity.Recruiter, member.Role)
 
-	got, err := env.Permissions(t.Context(), env.actor(signedIn), signedIn.Account.ID)
+	current, err := env.Permissions(t.Context(), env.actor(signedIn), signedIn.Account.ID)
 	require.NoError(t, err)
-	require.Equal(t, want, got.Permissions)
+	require.Equal(t, want, current.Permissions)
 	require.Equal(t, want.List(), env.actor(signedIn).Permissions, "permissions apply from the next request on")
 
+	// Invalid changes are refused, and an empty one changes nothing.
 	_, err = env.ChangePermissions(t.Context(), admin, admin.UserID, single)
 	require.ErrorIs(t, err, fault.ErrInvalid, "an admin has all permissions")
 
-	_, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, changeInput("emperor"))
+	_, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, roleInput("emperor"))
 	require.ErrorIs(t, err, fault.ErrInvalid)
 
 	member, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, identity.ChangePermissionsInput{})
@@ -282,31 +298,31 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 	rival := env.actor(env.employer("rival@example.org"))
 	require.NoError(t, env.invite(boss, "viewer@example.org", "viewer"))
 
-	viewer := env.team(boss)["viewer@example.org"].UserID
+	viewerID := env.team(boss)["viewer@example.org"].UserID
 	may := func(organization, user string, p auth.Permission) bool {
 		t.Helper()
 
-		ok, err := env.MemberMay(t.Context(), organization, user, p)
+		isPermitted, err := env.MemberMay(t.Context(), organization, user, p)
 		require.NoError(t, err)
 
-		return ok
+		return isPermitted
 	}
 
-	require.False(t, may(boss.OrganizationID, viewer, auth.AnyPermission), "an invited user is not a member yet")
+	require.False(t, may(boss.OrganizationID, viewerID, auth.AnyPermission), "an invited user is not a member yet")
 
 	_, err := env.accept(guest, env.mailToken("viewer@example.org"))
 	require.NoError(t, err)
-	require.True(t, may(boss.OrganizationID, viewer, auth.AnyPermission))
-	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsView))
-	require.False(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
+	require.True(t, may(boss.OrganizationID, viewerID, auth.AnyPermission))
+	require.True(t, may(boss.OrganizationID, viewerID, auth.ApplicationsView))
+	require.False(t, may(boss.OrganizationID, viewerID, auth.ApplicationsUpdate))
 
-	_, err = env.ChangePermissions(t.Context(), boss, viewer, changeInput("recruiter"))
+	_, err = env.ChangePermissions(t.Context(), boss, viewerID, roleInput("recruiter"))
 	require.NoError(t, err)
-	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
+	require.True(t, may(boss.OrganizationID, viewerID, auth.ApplicationsUpdate))
 	require.True(t, may(boss.OrganizationID, boss.UserID, auth.Manage))
 
-	for _, user := range []string{rival.UserID, boss.OrganizationID} {
-		require.False(t, may(boss.OrganizationID, user, auth.AnyPermission), "not a member")
+	for _, userID := range []string{rival.UserID, boss.OrganizationID} { // the second one is not the id of a user
+		require.False(t, may(boss.OrganizationID, userID, auth.AnyPermission), "not a member")
 	}
 
 	require.False(t, may(rival.OrganizationID, boss.UserID, auth.AnyPermission))
@@ -324,7 +340,7 @@ func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 	for _, actor := range []auth.Actor{guest, jobseeker, recruiter, viewer} {
 		require.ErrorIs(t, env.invite(actor, "new@example.org", ""), kit.Refusal(actor))
 
-		_, err := env.ChangePermissions(t.Context(), actor, admin.UserID, changeInput("viewer"))
+		_, err := env.ChangePermissions(t.Context(), actor, admin.UserID, roleInput("viewer"))
 		require.ErrorIs(t, err, kit.Refusal(actor))
 	}
 
@@ -349,7 +365,7 @@ func TestTeam_OtherOrUnknownMember_NotFound(t *testing.T) {
 		_, err := env.Permissions(t.Context(), admin, userID)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
 
-		_, err = env.ChangePermissions(t.Context(), admin, userID, changeInput("viewer"))
+		_, err = env.ChangePermissions(t.Context(), admin, userID, roleInput("viewer"))
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
 	}
 
@@ -363,13 +379,13 @@ func TestPermissions_LastAdmin_Conflict(t *testing.T) {
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "new@example.org", "admin"))
 
-	_, err := env.ChangePermissions(t.Context(), admin, admin.UserID, changeInput("viewer"))
+	_, err := env.ChangePermissions(t.Context(), admin, admin.UserID, roleInput("viewer"))
 	require.ErrorIs(t, err, identity.ErrLastAdmin, "an invited admin is not an admin yet")
 
 	_, err = env.accept(guest, env.mailToken("new@example.org"))
 	require.NoError(t, err)
 
-	_, err = env.ChangePermissions(t.Context(), admin, admin.UserID, changeInput("viewer"))
+	_, err = env.ChangePermissions(t.Context(), admin, admin.UserID, roleInput("viewer"))
 	require.NoError(t, err)
 }
 
@@ -380,7 +396,7 @@ func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
 		one := env.actor(env.employer("one@example.org"))
 		two := env.actor(env.addMember(one, "two@example.org", "admin"))
 		demote := func(by, member auth.Actor) error {
-			_, err := env.ChangePermissions(t.Context(), by, member.UserID, changeInput("viewer"))
+			_, err := env.ChangePermissions(t.Context(), by, member.UserID, roleInput("viewer"))
 			return err
 		}
 
@@ -401,7 +417,7 @@ func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
 				remaining, demoted = two, one
 			}
 
-			_, err := env.ChangePermissions(t.Context(), remaining, demoted.UserID, changeInput("admin"))
+			_, err := env.ChangePermissions(t.Context(), remaining, demoted.UserID, roleInput("admin"))
 			require.NoError(t, err)
 		}
 	})
@@ -415,11 +431,11 @@ func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
 		two := env.actor(env.addMember(one, "two@example.org", "admin"))
 		other := env.actor(env.employer("other@example.org"))
 		require.NoError(t, env.invite(other, "one@example.org", ""))
-
-		tokenOfOne := env.mailToken("one@example.org")
 		require.NoError(t, env.invite(other, "two@example.org", ""))
 
+		tokenOfOne := env.mailToken("one@example.org")
 		tokenOfTwo := env.mailToken("two@example.org")
+
 		var errOfOne, errOfTwo error
 		atOnce(
 			func() { _, errOfOne = env.accept(one, tokenOfOne) },
@@ -447,6 +463,7 @@ func TestInvite_Concurrent_OneSucceedsPerOrganization(t *testing.T) {
 			return env.invite(admin, "new@example.org", "")
 		})
 
+		// Of the ten calls, one of each organization succeeds.
 		require.Equal(t, 2, countErrors(errs, nil), "%v", errs)
 		require.Equal(t, 8, countErrors(errs, identity.ErrAlreadyInTeam), "%v", errs)
 		require.Equal(t, env.team(adminOfA)["new@example.org"].UserID, env.team(adminOfB)["new@example.org"].UserID)
@@ -499,7 +516,8 @@ func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 			want = append(want, email)
 		}
 
-		var byNumber, byCursor []string
+		// Read the pages by number.
+		var byNumber []string
 		for number := 1; number <= 4; number++ { // the fourth page is empty
 			result, err := env.Team(t.Context(), admin, page.Request{Number: number, Size: 3})
 			require.NoError(t, err)
@@ -511,6 +529,9 @@ func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 		}
 
 		require.Equal(t, want, byNumber)
+
+		// Read the pages by cursor.
+		var byCursor []string
 
 		cursor := ""
 		for {
@@ -544,12 +565,14 @@ func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
 		require.NoError(t, env.invite(admin, "asha@example.org", ""))
 		require.ErrorIs(t, env.invite(admin, "asha@example.org", ""), identity.ErrAlreadyInTeam)
 		require.Contains(t, env.team(admin), "asha@example.org")
-		require.Len(t, env.mailsTo("asha@example.org"), min(i+1, 3))
+
+		mails := min(i+1, 3) // one for each invitation, at most three
+		require.Len(t, env.mailsTo("asha@example.org"), mails)
 	}
 
 	env.clock.Advance(24 * time.Hour)
 	require.NoError(t, env.invite(env.actor(env.employer("later@example.org")), "asha@example.org", ""))
-	require.Len(t, env.mailsTo("asha@example.org"), 4)
+	require.Len(t, env.mailsTo("asha@example.org"), 3+1)
 }
 
 // TestInvite_RecipientOptedOut_SendsNoMail checks the link in an invitation that ends all
@@ -558,6 +581,7 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 	env := newSQLiteEnv(t)
 	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "asha@example.org", ""))
 
+	// Find the token of the link in the invitation.
 	text := env.mailsTo("asha@example.org")[0].Text
 	beforeLink, afterLink, found := strings.Cut(text, "/unsubscribe?invitations=")
 	require.True(t, found, text)
@@ -565,14 +589,17 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 
 	token, err := url.QueryUnescape(strings.Fields(afterLink)[0])
 	require.NoError(t, err)
+
+	// Only this token ends the invitations.
 	require.ErrorIs(t, env.OptOut(t.Context(), "nonsense"), fault.ErrUnauthorized)
 
-	device, err := env.DeviceToken("asha@example.org")
+	deviceToken, err := env.DeviceToken("asha@example.org")
 	require.NoError(t, err)
-	require.ErrorIs(t, env.OptOut(t.Context(), device), fault.ErrUnauthorized, "a token for another purpose")
+	require.ErrorIs(t, env.OptOut(t.Context(), deviceToken), fault.ErrUnauthorized, "a token for another purpose")
 	require.NoError(t, env.OptOut(t.Context(), token))
 	require.NoError(t, env.OptOut(t.Context(), token), "a second click changes nothing")
 
+	// Invitations by others send no e-mail to this address any more.
 	other := env.actor(env.employer("other@example.org"))
 	require.NoError(t, env.invite(other, "ASHA@example.org", ""))
 	require.NoError(t, env.invite(other, "jo@example.org", ""))

@@ -12,7 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// changeAddress changes the account's address and returns the time of the change.
+// changeAddress requests another address for the account, confirms it, and returns the time of the
+// change.
 func (e *testEnv) changeAddress(s identity.SignedIn, email string) time.Time {
 	e.t.Helper()
 	require.NoError(e.t, e.ChangeEmail(e.t.Context(), e.actor(s), email))
@@ -33,9 +34,9 @@ func (e *testEnv) undoToken(s identity.SignedIn, changedAt time.Time) string {
 	return token
 }
 
-// undoEmailChange undoes a change of address and sets the password N3w-password.
+// undoEmailChange undoes a change of address and sets newPassword.
 func (e *testEnv) undoEmailChange(token string) error {
-	return e.UndoEmailChange(e.t.Context(), identity.UndoEmailChangeInput{Token: token, Password: "N3w-password"})
+	return e.UndoEmailChange(e.t.Context(), identity.UndoEmailChangeInput{Token: token, Password: newPassword})
 }
 
 // TestChangeEmail_BackToPreviousAddress_IsAnUndo checks that a return to a former address
@@ -44,24 +45,26 @@ func (e *testEnv) undoEmailChange(token string) error {
 func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
-		change := func(email string) (changedAt time.Time) {
+		change := func(email string) time.Time {
 			t.Helper()
 			env.clock.Advance(time.Second)
 			return env.changeAddress(jo, email)
 		}
 
-		leftFirst := change("own@example.org")
-		leftOwn := change("thief@example.org")
-		leftThief := change("other@example.org")
-		leftOther := change("OWN@example.org") // the case of letters does not matter
+		// The account has the addresses jo@, own@, thief@, other@ and own@ again. Each time is the
+		// one at which the account left an address.
+		leftJoAt := change("own@example.org")
+		leftOwnAt := change("thief@example.org")
+		leftThiefAt := change("other@example.org")
+		leftOtherAt := change("OWN@example.org") // the case of letters does not matter
 
-		for _, leftAt := range []time.Time{leftOwn, leftThief, leftOther} {
-			err := env.undoEmailChange(env.undoToken(jo, leftAt))
+		for _, changedAt := range []time.Time{leftOwnAt, leftThiefAt, leftOtherAt} {
+			err := env.undoEmailChange(env.undoToken(jo, changedAt))
 			require.ErrorIs(t, err, fault.ErrInvalid, "the return to own@ has undone these changes")
 		}
 
 		require.Equal(t, "OWN@example.org", env.account(jo).Email)
-		require.NoError(t, env.undoEmailChange(env.undoToken(jo, leftFirst)), "the first change")
+		require.NoError(t, env.undoEmailChange(env.undoToken(jo, leftJoAt)), "the first change")
 	})
 }
 
