@@ -181,7 +181,10 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		"https://brigid.example/\"x",
 		"https://brigid.example/" + strings.Repeat("x", 2048),
 	} {
-		for field, input := range map[string]identity.OrganizationInput{"website": {Website: ptr(unsafe)}, "logo": {Logo: ptr(unsafe)}} {
+		for field, input := range map[string]identity.OrganizationInput{
+			"website": {Website: ptr(unsafe)},
+			"logo":    {Logo: ptr(unsafe)},
+		} {
 			_, err := env.UpdateOrganization(t.Context(), boss, input)
 			require.ErrorIs(t, err, fault.ErrInvalid, "%q", unsafe)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)

@@ -64,7 +64,8 @@ func TestSecondFactor_SignIn(t *testing.T) {
 		_, err = env.login("jo@example.org", password)
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 
-		_, err = env.LoginBrowser(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient, noOldSecret)
+		withoutCode := identity.LoginInput{Email: "jo@example.org", Password: password}
+		_, err = env.LoginBrowser(t.Context(), withoutCode, officeClient, noOldSecret)
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 
 		for _, code := range []string{"", env.currentCode(secret), recoveryCodes[0]} {

@@ -416,7 +416,8 @@ type AccountActionInput struct {
 
 // errIsModerator is returned for an action on the account of a moderator, so that moderators cannot
 // suspend each other. An operator runs the service and can lock such an account.
-var errIsModerator = fault.New(fault.Conflict, "account_of_moderator", "The account is one of a moderator; an operator can lock it")
+var errIsModerator = fault.New(fault.Conflict, "account_of_moderator",
+	"The account is one of a moderator; an operator can lock it")
 
 // errLockedByOperator is returned for the restoration of an account that an operator has
 // locked.
