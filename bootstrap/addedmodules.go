@@ -32,27 +32,30 @@ import (
 // Module adds operations, pages, background work and tables to the program. All fields but
 // Name are optional. Each function is called once, after the storage is opened. `locum routes`
 // and `locum openapi` also call Routes and Pages, with empty ModuleDeps.
+//
+// The service has two APIs: the portal, below /api, for jobseekers, employers and guests, and the
+// developer interface, below /api/v1, for the programs of developers.
 type Module struct {
 	// Name consists of letters, digits and underscores, such as pins. Names of
 	// subscriptions and kinds of tasks begin with the name and a dot.
 	Name string
-	// Routes returns operations of the portal, with paths below /api, or of the developer
-	// interface, below /api/v1. The server and the documentation treat them like those of
-	// the program itself.
+	// Routes returns operations of the portal or of the developer interface, by their paths. The
+	// server and the documentation treat them like those of the program itself.
 	Routes func(d ModuleDeps) []web.Route
 	// Pages returns handlers for paths of their own.
 	Pages func(d ModuleDeps) []Page
-	// Subscriptions returns handlers of events, including those of the module. An event
-	// may be delivered more than once. Names must not change while events are
-	// undelivered.
+	// Subscriptions returns handlers of events. The events may be those of the module. An event
+	// may be delivered more than once. The name of a subscription must not change while one of
+	// its events is undelivered.
 	Subscriptions func(d ModuleDeps) []event.Subscription
 	// Tasks returns the handlers of tasks that the module adds.
 	Tasks func(d ModuleDeps) []task.Handler
 	// Periodic returns work that is executed once per period, by one of all processes.
 	Periodic func(d ModuleDeps) []task.Periodic
-	// Migrations contains files NNNN_name.sql for goose, with the types of Postgres, and
-	// NNNN_name.DIALECT.sql for dialects that need a different file. They are applied to the
-	// database of the module identity, after its migrations. `locum migrate` manages them.
+	// Migrations contains files NNNN_name.sql for goose (a migration tool), with the column types
+	// of Postgres, and NNNN_name.DIALECT.sql for dialects that need a different file. They are
+	// applied to the database of the module identity, after its migrations. `locum migrate`
+	// manages them.
 	Migrations fs.FS
 }
 
@@ -102,8 +105,8 @@ func WithModule(m Module) Option {
 	}
 }
 
-// hasOnlyMigrations reports whether there is an SQL file at the root, and all SQL files have
-// names of migrations.
+// hasOnlyMigrations reports whether there is an SQL file at the root, and all SQL files there have
+// names of migrations. A file with another name would never be applied.
 func hasOnlyMigrations(files fs.FS) bool {
 	names, err := fs.Glob(files, "*.sql")
 	isOther := func(name string) bool { return !migrationName.MatchString(name) }
@@ -114,35 +117,37 @@ func hasOnlyMigrations(files fs.FS) bool {
 // migrationName matches NNNN_name.sql and NNNN_name.DIALECT.sql.
 var migrationName = regexp.MustCompile(`^[0-9]+_[A-Za-z0-9_-]+(\.[a-z]+)?\.sql$`)
 
-// moduleName matches a name that can be part of the name of a table.
+// moduleName matches names that can be part of the name of a table.
 var moduleName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
 
 // reservedNames are names that an added module must not have, in addition to the names of the
-// built-in modules: folders of migrations, and prefixes of subscriptions and kinds of tasks.
+// built-in modules. The program uses them itself, for folders of migrations or as prefixes of
+// subscriptions and kinds of tasks.
 var reservedNames = []string{"audit", "database", "legacy", "storage"}
 
-// migrations returns the migrations of the added modules by name.
-func (r *registry) migrations() map[string]fs.FS {
-	all := map[string]fs.FS{}
+// addedMigrations returns the migrations of the added modules, by the name of the module.
+func (r *registry) addedMigrations() map[string]fs.FS {
+	byModule := map[string]fs.FS{}
 	for _, m := range r.modules {
 		if m.Migrations != nil {
-			all[m.Name] = m.Migrations
+			byModule[m.Name] = m.Migrations
 		}
 	}
 
-	return all
+	return byModule
 }
 
-// checkMigrations returns an error if the database was opened by an adapter that does not
-// apply the migrations of the added modules.
+// checkMigrations returns an error if the database of module identity was opened by an adapter that
+// does not apply the migrations of the added modules.
 func (r *registry) checkMigrations(ctx context.Context, cfg *config.Config, db *database) error {
-	added := r.migrations()
+	added := r.addedMigrations()
 	if len(added) == 0 {
 		return nil
 	}
 
-	// An adapter that applies the migrations lists them, with the name of the module before a slash.
-	var steps []adapters.SchemaStep // none without a schema
+	// An adapter that applies the migrations lists them in its status, such as pins/0001_init.sql for
+	// the module pins. An adapter without a schema applies and lists none.
+	var steps []adapters.SchemaStep
 	if db.Schema != nil {
 		var err error
 		if steps, err = db.Schema.Status(ctx); err != nil {
@@ -166,7 +171,7 @@ func (r *registry) checkMigrations(ctx context.Context, cfg *config.Config, db *
 	return nil
 }
 
-// addedModule holds the results of the functions of a Module.
+// addedModule holds what the functions of a Module have returned.
 type addedModule struct {
 	name          string
 	routes        []web.Route
@@ -189,7 +194,7 @@ func newAddedModules(
 	mailer mail.Mailer,
 	fileStore files.Store,
 ) (addedModules, error) {
-	return r.addedModules(ModuleDeps{
+	return r.callModules(ModuleDeps{
 		Services:  s,
 		Tx:        store.Identity.Tx,
 		Events:    store.Identity.Events,
@@ -206,26 +211,29 @@ func newAddedModules(
 	})
 }
 
-// addedModules calls the functions of the modules.
-func (r *registry) addedModules(d ModuleDeps) (all addedModules, err error) {
+// callModules calls the functions of the modules and checks what they return.
+func (r *registry) callModules(d ModuleDeps) (modules addedModules, err error) {
 	for _, m := range r.modules {
-		a := describeModule(m, d)
-		a.subscriptions = callIfSet(m.Subscriptions, d)
-		a.tasks = callIfSet(m.Tasks, d)
-
-		a.periodic = callIfSet(m.Periodic, d)
-		if err := a.check(); err != nil {
+		added := addedModule{
+			name:          m.Name,
+			routes:        callIfSet(m.Routes, d),
+			pages:         callIfSet(m.Pages, d),
+			subscriptions: callIfSet(m.Subscriptions, d),
+			tasks:         callIfSet(m.Tasks, d),
+			periodic:      callIfSet(m.Periodic, d),
+		}
+		if err := added.check(); err != nil {
 			return nil, fmt.Errorf("module %s: %w", m.Name, err)
 		}
 
-		all = append(all, a)
+		modules = append(modules, added)
 	}
 
-	return all, nil
+	return modules, nil
 }
 
-// check returns an error if a name of the module's background work is invalid, or the work would
-// never be executed.
+// check returns an error if a name of the module's background work is invalid, if the work would
+// never be executed, or if a page has no handler. addRoutes checks the routes.
 func (m addedModule) check() error {
 	for _, s := range m.subscriptions {
 		if err := m.checkWork(s.Name, s.Queue, s.React != nil); err != nil {
@@ -258,14 +266,14 @@ func (m addedModule) check() error {
 	return nil
 }
 
-// checkWork checks a periodic job or a kind of task of the module: its name, which begins with
-// the name of the module so that two modules cannot have the same, its queue, and whether it has
-// a function.
+// checkWork checks a subscription, a kind of task or periodic work of the module: its name, its queue,
+// and whether it has a function. The name must begin with the name of the module, so that two
+// modules cannot have the same.
 func (m addedModule) checkWork(name string, q task.QueueName, hasFunction bool) error {
 	switch {
 	case !strings.HasPrefix(name, m.name+"."):
 		return fmt.Errorf("the name %q does not begin with %q", name, m.name+".")
-	case task.Workers[q] == 0:
+	case task.Workers[q] == 0: // the runner executes only tasks of the queues in this map
 		return fmt.Errorf("%s: there is no queue %q; want one of package task", name, q)
 	case !hasFunction:
 		return fmt.Errorf("%s has no function", name)
@@ -276,17 +284,17 @@ func (m addedModule) checkWork(name string, q task.QueueName, hasFunction bool) 
 
 // describeModules returns the modules with their routes and pages only, for commands that describe
 // the program without services.
-func (r *registry) describeModules() (all addedModules) {
+func (r *registry) describeModules() (modules addedModules) {
+	noDeps := ModuleDeps{}
 	for _, m := range r.modules {
-		all = append(all, describeModule(m, ModuleDeps{}))
+		modules = append(modules, addedModule{
+			name:   m.Name,
+			routes: callIfSet(m.Routes, noDeps),
+			pages:  callIfSet(m.Pages, noDeps),
+		})
 	}
 
-	return all
-}
-
-// describeModule returns the module with its routes and pages only.
-func describeModule(m Module, d ModuleDeps) addedModule {
-	return addedModule{name: m.Name, routes: callIfSet(m.Routes, d), pages: callIfSet(m.Pages, d)}
+	return modules
 }
 
 // callIfSet returns the result of an optional function of a module, nil if it is not set.
@@ -300,8 +308,8 @@ func callIfSet[Part any](fn func(ModuleDeps) []Part, d ModuleDeps) []Part {
 
 // mounts returns the pages of all modules as mounts of the server. A mount is a handler for a path
 // and everything below it.
-func (all addedModules) mounts() (mounts []fiberhttp.Mount) {
-	for _, m := range all {
+func (modules addedModules) mounts() (mounts []fiberhttp.Mount) {
+	for _, m := range modules {
 		for _, p := range m.pages {
 			mounts = append(mounts, fiberhttp.Mount{Prefix: p.Path, Name: "module " + m.name, Handler: p.Handler})
 		}
@@ -311,10 +319,10 @@ func (all addedModules) mounts() (mounts []fiberhttp.Mount) {
 }
 
 // addRoutes appends the routes of the modules to the APIs that their paths belong to.
-func (all addedModules) addRoutes(apis []web.API) error {
-	for _, m := range all {
+func (modules addedModules) addRoutes(apis []web.API) error {
+	for _, m := range modules {
 		for _, route := range m.routes {
-			if route.Tag == "" {
+			if route.Tag == "" { // the heading under which the documentation lists the route
 				route.Tag = m.name
 			}
 
@@ -327,19 +335,21 @@ func (all addedModules) addRoutes(apis []web.API) error {
 	return nil
 }
 
-// addRoute adds the route to the interface that covers its path.
-func addRoute(apis []web.API, r web.Route) error {
-	if !addedPath.MatchString(r.Path) {
+// addRoute adds the route to the API that covers its path.
+func addRoute(apis []web.API, route web.Route) error {
+	if !addedPath.MatchString(route.Path) {
 		return errors.New("want a path like /api/pins/:id")
 	}
 
-	// The portal, the last of the APIs, covers every path below /api that no other one covers.
-	at := slices.IndexFunc(apis, func(s web.API) bool { return s.Covers(r.Path) })
-	if err := checkAddedRoute(apis[at], r); err != nil {
+	// An API is always found: the portal, which is the last, covers every path below /api.
+	at := slices.IndexFunc(apis, func(api web.API) bool { return api.Covers(route.Path) })
+
+	api := &apis[at]
+	if err := checkAddedRoute(*api, route); err != nil {
 		return err
 	}
 
-	apis[at].Routes = append(slices.Clip(apis[at].Routes), r)
+	api.Routes = append(slices.Clip(api.Routes), route) // Clip, so that append copies a shared array
 
 	return nil
 }
@@ -348,11 +358,20 @@ func addRoute(apis []web.API, r web.Route) error {
 // be literal, so that the path belongs to one API.
 var addedPath = regexp.MustCompile(`^/api/[A-Za-z0-9][A-Za-z0-9_-]*(/:?[A-Za-z0-9][A-Za-z0-9_-]*)*$`)
 
+// routeMethods are the methods that an added route may have.
+var routeMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
 // checkAddedRoute returns an error for a route that the API would not serve, or would
 // serve to more clients than the route declares.
-func checkAddedRoute(s web.API, route web.Route) error {
+//
+// The developer interface has an Authenticator, which requires a key or token with the Scope of the
+// route. The portal has none: its routes declare with Auth whether they require a signed-in user.
+func checkAddedRoute(api web.API, route web.Route) error {
+	isForDevelopers := api.Authenticator != nil
+	isForGuests := !isForDevelopers && route.Auth != web.Required
+
 	switch {
-	case !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, route.Method):
+	case !slices.Contains(routeMethods, route.Method):
 		return errors.New("want the method GET, POST, PUT, PATCH or DELETE")
 	case route.Op.In == nil:
 		return errors.New("it has no Op")
@@ -360,17 +379,17 @@ func checkAddedRoute(s web.API, route web.Route) error {
 		return errors.New("it has no Summary")
 	case route.Status != 0 && (route.Status < 200 || route.Status > 299):
 		return errors.New("its Status is not one of success")
-	case s.Authenticator != nil && (!slices.Contains(integrations.Scopes(), route.Scope) || route.Auth != web.None):
+	case isForDevelopers && (!slices.Contains(integrations.Scopes(), route.Scope) || route.Auth != web.None):
 		return fmt.Errorf("a route of the developer interface has no Auth and one of the scopes %v", integrations.Scopes())
-	case route.Cached && (s.Authenticator != nil || route.Auth == web.Required || route.Method != http.MethodGet):
+	case route.Cached && (!isForGuests || route.Method != http.MethodGet):
 		return errors.New("only what guests read can be Cached")
-	case s.Authenticator == nil && route.Scope != "":
+	case !isForDevelopers && route.Scope != "":
 		return errors.New("only routes of the developer interface have a Scope")
 	case route.Auth != web.Required && (route.Audience != web.Anyone || route.Permission != ""):
 		return errors.New("its Who and Permission need Auth: web.Required")
 	}
 
-	for _, other := range s.Routes {
+	for _, other := range api.Routes {
 		if other.Method == route.Method && overlap(other.Path, route.Path) {
 			return fmt.Errorf("the path is also that of %s %s", other.Method, other.Path)
 		}

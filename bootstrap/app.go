@@ -26,16 +26,17 @@ import (
 	"github.com/locumhq/locum/core/trace"
 )
 
-// version is set at link time.
+// version is the version of the program. The linker sets it for a release.
 var version = "dev"
 
-// role is the role of a process.
+// role is what a process does: it serves, works or executes one command.
 type role struct {
 	name   string
 	serves bool // serves HTTP; other processes (workers) execute the tasks of a shared queue
 	// isCommand is set for a command that uses the services once and ends.
 	isCommand bool
-	// clock and newID replace the system's clock and ids, unless they are nil.
+	// clock and newID replace the system's clock and the source of ids, unless they are nil. A
+	// command that creates data of the past sets them.
 	clock clock.Clock
 	newID id.Source
 }
@@ -44,8 +45,12 @@ type role struct {
 // starting.
 const startTimeout = time.Minute
 
-// stopTimeout bounds the shutdown, including the wait for requests and tasks in progress.
-const stopTimeout = 20 * time.Second
+const (
+	// stopTimeout bounds the shutdown of the servers, including the wait for requests in progress.
+	stopTimeout = 20 * time.Second
+	// appStopTimeout bounds the stop of the whole process. After the servers, it closes the adapters.
+	appStopTimeout = stopTimeout + 5*time.Second
+)
 
 // app is a running process.
 type app struct {
@@ -53,32 +58,35 @@ type app struct {
 	// addr is the address of the server, set by Start.
 	addr    net.Addr
 	server  *fiberhttp.Server // nil in a process that does not serve
-	storage *storage
-	works   bool // the process executes tasks
+	storage *storage          // nil in a process that executes only one command
+	works   bool              // the process executes tasks
 	// transports are the transports that the process serves in addition to HTTP.
 	transports []transport
 }
 
-// newApp assembles a process for the role.
-func newApp(ctx context.Context, cfg *config.Config, s *registry, r role, log *slog.Logger) *app {
-	return wire(ctx, cfg, s, r, log,
+// newApp assembles a process that serves or works. fx calls the invoked functions in this order. They
+// register what happens at the start of the process, in the same order, and at its stop, in the
+// reverse order.
+func newApp(ctx context.Context, cfg *config.Config, registered *registry, r role, log *slog.Logger) *app {
+	return wire(ctx, cfg, registered, r, log,
 		fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork))
 }
 
-// wire assembles the dependencies of use. fx calls only the constructors that are needed, in
-// the order that follows from their parameters, so the order of this list has no meaning.
-func wire(ctx context.Context, cfg *config.Config, s *registry, r role, log *slog.Logger, use fx.Option) *app {
+// wire assembles the dependencies of use, which invokes functions or sets targets. fx calls only the
+// constructors that are needed, in the order that follows from their parameters, so the order of
+// this list has no meaning. The app reports an error of a constructor when it is started.
+func wire(ctx context.Context, cfg *config.Config, registered *registry, r role, log *slog.Logger, use fx.Option) *app {
 	a := &app{}
 	a.fx = fx.New(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.StartTimeout(startTimeout),
-		fx.StopTimeout(stopTimeout+5*time.Second),
-		fx.Supply(cfg, s, r, log, a, startContext{ctx}),
+		fx.StopTimeout(appStopTimeout),
+		fx.Supply(cfg, registered, r, log, a, startContext{ctx}),
 		fx.Provide(
 			prometheus.NewRegistry,
 			provideDeps,
-			func(cfg *config.Config, s *registry, deps adapters.Deps) opening {
-				return opening{config: cfg, registry: s, deps: deps}
+			func(cfg *config.Config, registered *registry, deps adapters.Deps) opening {
+				return opening{config: cfg, registry: registered, deps: deps}
 			},
 			provideStorage,
 			portsOfStorage,
@@ -101,7 +109,7 @@ func wire(ctx context.Context, cfg *config.Config, s *registry, r role, log *slo
 			newAddedModules,
 			subscriptions,
 			newHandlers,
-			newPeriods,
+			newPeriodicTasks,
 			newTaskMetrics,
 			newRunner,
 			newRelay,
@@ -116,7 +124,7 @@ func wire(ctx context.Context, cfg *config.Config, s *registry, r role, log *slo
 // Start opens all adapters and starts the process. Its error is a message for operators.
 func (a *app) Start(ctx context.Context) error {
 	if err := a.fx.Err(); err != nil {
-		return dig.RootCause(err)
+		return dig.RootCause(err) // without the names of the constructors that depend on the failed one
 	}
 
 	return a.fx.Start(ctx)
@@ -128,17 +136,19 @@ func (a *app) Stop(ctx context.Context) error { return a.fx.Stop(ctx) }
 // drain makes the process unready, so that load balancers use other instances, and continues to
 // serve for the configured time.
 func (a *app) drain(d time.Duration) {
-	if a.server != nil {
-		a.server.Drain()
-
-		for _, t := range a.transports {
-			if drainer, ok := t.Transport.(adapters.Drainer); ok {
-				drainer.Drain()
-			}
-		}
-
-		time.Sleep(d)
+	if a.server == nil {
+		return
 	}
+
+	a.server.Drain()
+
+	for _, t := range a.transports {
+		if drainer, ok := t.Transport.(adapters.Drainer); ok {
+			drainer.Drain()
+		}
+	}
+
+	time.Sleep(d)
 }
 
 // startContext is the context in which adapters are opened. It ends with the start.
@@ -151,19 +161,19 @@ func provideDeps(
 	lc fx.Lifecycle,
 	ctx startContext,
 	cfg *config.Config,
-	s *registry,
+	registered *registry,
 	r role,
-	numbers *prometheus.Registry,
+	promRegistry *prometheus.Registry,
 	log *slog.Logger,
 ) (adapters.Deps, error) {
 	deps := newDeps(cfg, log)
 
-	deps.Metrics = adapterMetrics{numbers, log}
+	deps.Metrics = adapterMetrics{registry: promRegistry, log: log}
 	if r.clock != nil { // a command that creates data of the past
 		deps.Clock, deps.NewID = r.clock, r.newID
 	}
 
-	tracer, err := openTracer(ctx, opening{config: cfg, registry: s, deps: deps})
+	tracer, err := openTracer(ctx, opening{config: cfg, registry: registered, deps: deps})
 	if err != nil {
 		return deps, err
 	}
@@ -175,58 +185,60 @@ func provideDeps(
 	return deps, nil
 }
 
-// provideStorage opens the storage, with the system's clock and ids, and registers what happens
-// to it at the start and at the stop. A command only checks the storage; a process also prepares
-// the schemas.
-func provideStorage(lc fx.Lifecycle, ctx startContext, cfg *config.Config, r role, s *registry, deps adapters.Deps) (*storage, error) {
+// provideStorage opens the storage, and registers what happens to it at the start and at the stop.
+// A command only checks the storage; a process also prepares the schemas.
+func provideStorage(
+	lc fx.Lifecycle,
+	ctx startContext,
+	cfg *config.Config,
+	r role,
+	registered *registry,
+	deps adapters.Deps,
+) (*storage, error) {
+	// The storage itself uses the present time, also for a command that creates data of the past.
 	deps.Clock, deps.NewID = clock.System{}, newID
 
-	opened, err := openStorage(ctx, cfg, s, deps)
+	store, err := openStorage(ctx, cfg, registered, deps)
 	if err != nil {
 		return nil, err
 	}
 
-	lc.Append(fx.StopHook(opened.close))
+	lc.Append(fx.StopHook(store.close))
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
 		if r.isCommand {
-			return opened.check(ctx, cfg)
+			return store.check(ctx, cfg)
 		}
 
-		opened.logModules(deps.Log)
+		store.logModules(deps.Log)
 
-		// Claim the databases that only one process may serve from, such as SQLite files.
 		if r.serves {
-			claim := func(db *database) error {
-				if db.Claim == nil {
-					return nil
-				}
-
-				return db.Claim(ctx)
-			}
-			if err := opened.each(cfg, claim); err != nil {
+			if err := store.claim(ctx, cfg); err != nil {
 				return err
 			}
 		}
 
-		if err := prepareSchemas(ctx, cfg, opened, deps.Log); err != nil {
+		if err := prepareSchemas(ctx, cfg, store, deps.Log); err != nil {
 			return err
 		}
 
-		return s.checkMigrations(ctx, cfg, opened.databases[0])
+		ofIdentity := store.databases[0] // which also stores the tables of added modules
+
+		return registered.checkMigrations(ctx, cfg, ofIdentity)
 	}))
 
-	return opened, nil
+	return store, nil
 }
 
 // portsOfStorage returns the repositories of the modules.
 func portsOfStorage(store *storage) adapters.Storage { return store.Storage }
 
-// provide returns a constructor that opens the adapter of a port.
+// provide returns a constructor for fx that opens an adapter with openPort. A port is an interface of
+// the program that adapters implement, such as task.Queue.
 func provide[Port any](openPort func(context.Context, opening) (Port, error)) any {
 	return func(lc fx.Lifecycle, ctx startContext, o opening) (Port, error) {
-		p, err := openPort(ctx, o)
-		closeAtStop(lc, p)
-		return p, err
+		adapter, err := openPort(ctx, o)
+		closeAtStop(lc, adapter)
+		return adapter, err
 	}
 }
 
@@ -262,10 +274,10 @@ func mailTemplates(c *config.Config) (*mail.Templates, error) {
 	return templates, nil
 }
 
-// lazyMailer opens the mailer for the first message, because most commands send none.
+// lazyMailer opens a mailer when a message is sent, because most commands send none.
 type lazyMailer func() (mail.Mailer, error)
 
-// Send implements mail.Mailer.
+// Send implements mail.Mailer. It opens a mailer for each message.
 func (open lazyMailer) Send(ctx context.Context, message mail.Message) error {
 	mailer, err := open()
 	if err != nil {
@@ -275,17 +287,18 @@ func (open lazyMailer) Send(ctx context.Context, message mail.Message) error {
 	return mailer.Send(ctx, message)
 }
 
-// processMailer records a span for each message, and has the templates of letters.
+// processMailer is the mailer of a process. It adds a span of the trace for each message, and the
+// templates with which mail.Deliver renders the text of e-mails.
 type processMailer struct {
 	mail.Mailer
 	tracer    trace.Tracer
 	templates *mail.Templates
 }
 
-// Templates returns the templates that mail.Deliver renders letters with.
+// Templates returns the templates for mail.Deliver.
 func (m processMailer) Templates() *mail.Templates { return m.templates }
 
-// Send implements mail.Mailer.
+// Send implements mail.Mailer. The span ends when the mailer has accepted the message or has failed.
 func (m processMailer) Send(ctx context.Context, message mail.Message) (err error) {
 	ctx, end := m.tracer.Start(ctx, "mail", "")
 	defer func() { end(err) }()
@@ -316,7 +329,7 @@ func runServer(
 	services adapters.Services,
 	added addedModules,
 	deps adapters.Deps,
-	numbers *prometheus.Registry,
+	promRegistry *prometheus.Registry,
 	tracer trace.Tracer,
 	log *slog.Logger,
 ) error {
@@ -337,8 +350,8 @@ func runServer(
 		return err
 	}
 
-	tables := routeTables(services, cfg.HTTP.PublicURL)
-	if err := added.addRoutes(tables); err != nil {
+	apis := newAPIs(services, cfg.HTTP.PublicURL)
+	if err := added.addRoutes(apis); err != nil {
 		return err
 	}
 
@@ -347,17 +360,17 @@ func runServer(
 		return err
 	}
 
-	server, err := fiberhttp.New(services, fiberhttp.Options{
+	a.server, err = fiberhttp.New(services, fiberhttp.Options{
 		PublicURL:      cfg.HTTP.PublicURL,
 		TrustedProxies: proxies,
 		CORSOrigins:    cfg.HTTP.CORSOrigins,
 		NewID:          newID,
 		Log:            log,
-		BodyMemory:     int64(cfg.Limits.BodyMemory) << 20,
-		DisableMetrics: cfg.HTTP.MetricsAddr != "",
-		Metrics:        numbers,
+		BodyMemory:     int64(cfg.Limits.BodyMemory) << 20, // from MiB to bytes
+		DisableMetrics: cfg.HTTP.MetricsAddr != "",         // serveMetrics serves them there
+		Metrics:        promRegistry,
 		Trace:          tracer,
-		APIs:           tables,
+		APIs:           apis,
 		Mounts:         slices.Concat(transportMounts(a.transports), added.mounts()),
 		Site:           cfg.Site.Enabled,
 		Brand:          brand,
@@ -367,44 +380,51 @@ func runServer(
 		return err
 	}
 
-	a.server = server
-
+	// Views of listings and calls of the API are counted in memory. These loops store the counts until
+	// the server has stopped.
 	runInBackground(lc, func(ctx context.Context) {
 		services.Listings.CountViews(ctx, func(err error) { log.Warn("failed to flush view counters; will retry", "error", err) })
 	})
 	runInBackground(lc, func(ctx context.Context) {
 		services.Integrations.CountCalls(ctx, func(err error) { log.Warn("failed to flush call counters; will retry", "error", err) })
 	})
+
 	lc.Append(fx.Hook{
-		OnStart: func(ctx context.Context) error {
-			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.HTTP.Addr)
-			if err != nil {
-				return cfg.Err("http.addr", err.Error())
-			}
-
-			if err := startTransports(ctx, a.transports); err != nil {
-				return errors.Join(err, l.Close())
-			}
-
-			a.addr = l.Addr()
-			go func() {
-				if err := server.Serve(l); err != nil {
-					log.Error("server failed", "error", err)
-				}
-			}()
-
-			return nil
-		},
-		OnStop: func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, stopTimeout)
-			defer cancel()
-
-			others := make(chan error, 1)
-			go func() { others <- shutdownTransports(ctx, a.transports) }()
-
-			return errors.Join(server.Shutdown(ctx), <-others)
-		},
+		OnStart: func(ctx context.Context) error { return a.startServers(ctx, cfg, log) },
+		OnStop:  a.shutdownServers,
 	})
 
 	return nil
+}
+
+// startServers starts the transports, and serves HTTP in the background.
+func (a *app) startServers(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.HTTP.Addr)
+	if err != nil {
+		return cfg.Err("http.addr", err.Error())
+	}
+
+	if err := startTransports(ctx, a.transports); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+
+	a.addr = listener.Addr()
+	go func() {
+		if err := a.server.Serve(listener); err != nil {
+			log.Error("server failed", "error", err)
+		}
+	}()
+
+	return nil
+}
+
+// shutdownServers shuts down the HTTP server and the transports concurrently, within stopTimeout.
+func (a *app) shutdownServers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+
+	ofTransports := make(chan error, 1)
+	go func() { ofTransports <- shutdownTransports(ctx, a.transports) }()
+
+	return errors.Join(a.server.Shutdown(ctx), <-ofTransports)
 }

@@ -151,7 +151,7 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 
-	for _, api := range routeTables(services, "http://localhost") {
+	for _, api := range newAPIs(services, "http://localhost") {
 		bodies := exampleBodies(t, api)
 		for _, route := range api.Routes {
 			if route.Auth != web.Required {
@@ -233,7 +233,7 @@ func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 	scopes := []auth.Scope{auth.ScopeJobsRead, auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 
 	checked := 0
-	for _, api := range routeTables(services, "http://localhost") {
+	for _, api := range newAPIs(services, "http://localhost") {
 		bodies := exampleBodies(t, api)
 		for _, route := range api.Routes {
 			if route.Scope == "" {

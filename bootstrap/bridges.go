@@ -16,7 +16,7 @@ type userReader[P ~struct{ Name, Email string }] struct{ *identity.Service }
 
 // ByIDs returns the users by id. It omits users that do not exist.
 func (b userReader[P]) ByIDs(ctx context.Context, ids []string) (map[string]P, error) {
-	usersByID, err := b.People(ctx, ids)
+	usersByID, err := b.People(ctx, ids) // nil with an error
 
 	peopleByID := make(map[string]P, len(usersByID))
 	for id, user := range usersByID {

@@ -68,36 +68,37 @@ type billingPeople struct {
 func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
 	var appIDs []string
 
-	userIDs := map[string]string{} // the users who pay, by the id of the billing.Owner
-	for _, o := range owners {
-		switch o.Kind {
+	payerIDs := map[string]string{} // ids of the users who pay, by the id of the billing.Owner
+	for _, owner := range owners {
+		switch owner.Kind {
 		case billing.Application:
-			appIDs = append(appIDs, o.ID) // the user is read below
+			appIDs = append(appIDs, owner.ID) // the user is read below
 		case billing.User:
-			userIDs[o.ID] = o.ID
+			payerIDs[owner.ID] = owner.ID
 		}
 	}
 
 	if len(appIDs) > 0 {
 		filter := integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: appIDs}
+		onePage := page.After("", len(appIDs)) // from the beginning, with room for all applications
 
-		apps, err := b.apps.List(ctx, filter, page.After("", len(appIDs)))
+		apps, err := b.apps.List(ctx, filter, onePage)
 		if err != nil {
 			return nil, err
 		}
 
 		for _, app := range apps.Items {
-			userIDs[app.ID] = app.OwnerID
+			payerIDs[app.ID] = app.OwnerID
 		}
 	}
 
 	// People omits deleted users, so their subscriptions have no payer.
-	people, err := b.People(ctx, slices.Collect(maps.Values(userIDs)))
+	people, err := b.People(ctx, slices.Collect(maps.Values(payerIDs)))
 
 	payers := make(map[billing.Owner]billing.Person, len(people))
-	for _, o := range owners {
-		if p, exists := people[userIDs[o.ID]]; exists {
-			payers[o] = billing.Person{Name: p.Name, Email: p.Email}
+	for _, owner := range owners {
+		if person, exists := people[payerIDs[owner.ID]]; exists {
+			payers[owner] = billing.Person{Name: person.Name, Email: person.Email}
 		}
 	}
 

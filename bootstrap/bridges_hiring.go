@@ -27,7 +27,7 @@ func newHiring(
 	listingsSvc *listings.Service,
 	identitySvc *identity.Service,
 	mailer mail.Mailer,
-	counts limit.Limiter,
+	limiter limit.Limiter,
 	ring keyRing,
 	fileStore files.Store,
 ) (*hiring.Service, error) {
@@ -62,7 +62,7 @@ func newHiring(
 		Listings:           hiringListings{listingsSvc},
 		Preferences:        hiringPreferences{storage.Jobseeker.Profiles},
 		PersonalData:       storage.Hiring.PersonalData,
-		Limiter:            counts,
+		Limiter:            limiter,
 	}
 	hiringSvc.Tables = map[string]hiring.Table{"jobs": listingsSvc.Table(), "applications": hiringSvc.Table()}
 
@@ -74,6 +74,7 @@ func newHiring(
 // built later, from the service of module hiring.
 type hiringPreferences struct{ jobseeker.Profiles }
 
+// WantsMail reports whether the jobseeker wants e-mails about their applications.
 func (b hiringPreferences) WantsMail(ctx context.Context, userID string) (bool, error) {
 	profile, err := b.Get(ctx, userID)
 	return profile.EmailNotifications, err
@@ -101,6 +102,7 @@ func (b hiringPreferences) Introduction(ctx context.Context, userID string) (*hi
 // built later, from the service of module hiring.
 type hiringDocuments struct{ jobseeker.DocumentService }
 
+// Read returns a document of the jobseeker with the contents of its file, to attach it to an application.
 func (b hiringDocuments) Read(ctx context.Context, userID, documentID string) (hiring.ApplicantDocument, error) {
 	document, file, err := b.DocumentService.Read(ctx, userID, documentID)
 	if errors.Is(err, jobseeker.ErrDocumentNotFound) {
@@ -124,6 +126,7 @@ func (b hiringOrganizations) Name(ctx context.Context, id string) (string, error
 	return b.OrganizationName(ctx, id)
 }
 
+// May reports whether the user has the permission as a member of the organization.
 func (b hiringOrganizations) May(ctx context.Context, id, userID string, p auth.Permission) (bool, error) {
 	return b.MemberMay(ctx, id, userID, p)
 }
@@ -162,10 +165,11 @@ func (b hiringListings) Viewed(ctx context.Context, organizationID, id string) (
 	return listing.Title, views, err
 }
 
+// CountByStatus returns the numbers of the organization's listings by the name of their status, because
+// module hiring does not know the type of the status.
 func (b hiringListings) CountByStatus(ctx context.Context, organizationID string) (map[string]int, error) {
 	counts, err := b.Service.CountByStatus(ctx, organizationID)
 
-	// Hiring does not know the type of the status.
 	countsByName := make(map[string]int, len(counts))
 	for status, n := range counts {
 		countsByName[string(status)] = n

@@ -28,13 +28,13 @@ func newIntegrations(
 	cfg *config.Config,
 	storage adapters.Storage,
 	d adapters.Deps,
-	counts limit.Limiter,
+	limiter limit.Limiter,
 	identitySvc *identity.Service,
 	billingSvc *billing.Service,
 	mailer mail.Mailer,
 	ring keyRing,
 ) (*integrations.Service, error) {
-	areAccountsInSameDatabase := isSame(storage.Integrations.Tx, storage.Identity.Tx)
+	areAccountsInSameDatabase := isSameRunner(storage.Integrations.Tx, storage.Identity.Tx)
 	deps := integrations.Deps{
 		Tx:               storage.Integrations.Tx,
 		Events:           storage.Integrations.Events,
@@ -53,7 +53,7 @@ func newIntegrations(
 		Accounts:         integrationsAccounts{identitySvc},
 		SeparateIdentity: !areAccountsInSameDatabase,
 		Payments:         integrationsPayments{billingSvc},
-		Limiter:          counts,
+		Limiter:          limiter,
 		Sender:           webhookout.New(webhookout.Options{Private: cfg.Webhooks.AllowPrivateNetworks}),
 		PrivateReceivers: cfg.Webhooks.AllowPrivateNetworks,
 		Vault:            ring,
@@ -65,36 +65,38 @@ func newIntegrations(
 	return integrations.New(deps), checkDeps("integrations", deps)
 }
 
-// isSame reports whether two modules have the same transaction runner, and so the same database.
+// isSameRunner reports whether two modules have the same transaction runner, and so the same database.
 // Runners of a type that cannot be compared (with which == would panic) count as different.
-func isSame(a, b tx.Runner) bool { return reflect.ValueOf(a).Comparable() && a == b }
+func isSameRunner(a, b tx.Runner) bool { return reflect.ValueOf(a).Comparable() && a == b }
 
 // integrationsPayments implements integrations.Payments with module billing, in which the
 // application is the owner of the subscription.
 type integrationsPayments struct{ *billing.Service }
 
+// Choose changes the plan of the application, and charges the payment method for it.
 func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMethodID string) error {
-	_, err := b.ChooseFor(ctx, billing.Owner{Kind: billing.Application, ID: appID},
-		billing.ChooseInput{PlanID: plan, PaymentMethodID: paymentMethodID})
+	choice := billing.ChooseInput{PlanID: plan, PaymentMethodID: paymentMethodID}
+	_, err := b.ChooseFor(ctx, billing.Owner{Kind: billing.Application, ID: appID}, choice)
 	return err
 }
 
 // Paid returns the plan of the application that is paid for and will be renewed, or else the free
 // plan. So a cancelled subscription counts as the free plan at once, and not when the paid month ends.
 func (b integrationsPayments) Paid(ctx context.Context, appID string) (plan string, err error) {
-	sub, err := b.Current(ctx, billing.Owner{Kind: billing.Application, ID: appID})
+	subscription, err := b.Current(ctx, billing.Owner{Kind: billing.Application, ID: appID})
 	if err != nil {
 		return integrations.Free, err
 	}
 
 	// A subscription to the free plan, a cancelled one and an ended one are not renewed.
-	if !sub.AutoRenew {
+	if !subscription.AutoRenew {
 		return integrations.Free, nil
 	}
 
-	return sub.Plan, nil
+	return subscription.Plan, nil
 }
 
+// SetUp begins to add a payment method, which the page of the application completes with the result.
 func (b integrationsPayments) SetUp(ctx context.Context, appID string) (integrations.PaymentSetup, error) {
 	setup, err := b.SetUpMethodFor(ctx, billing.Owner{Kind: billing.Application, ID: appID})
 
@@ -105,15 +107,17 @@ func (b integrationsPayments) SetUp(ctx context.Context, appID string) (integrat
 	}, err
 }
 
-// integrationsAccounts implements integrations.Accounts with module identity. For it, an account
-// that is deleted or locked (for which ActorFor fails with fault.ErrUnauthorized) is not an
-// error, but an account that has no organization and sees no job applications.
+// integrationsAccounts implements integrations.Accounts with module identity. An account that is
+// deleted or locked is not an error here, although ActorFor fails for it with fault.ErrUnauthorized:
+// it counts as an account that has no organization and sees no job applications.
 type integrationsAccounts struct{ *identity.Service }
 
+// ListMembers returns the ids of the users who are members of the organization.
 func (b integrationsAccounts) ListMembers(ctx context.Context, organizationID string) ([]string, error) {
 	return b.ListMemberIDs(ctx, organizationID)
 }
 
+// Visibility returns which job applications the user may see, and so the programs of the user.
 func (b integrationsAccounts) Visibility(ctx context.Context, userID string) (integrations.Visibility, error) {
 	actor, err := b.ActorFor(ctx, userID)
 	if errors.Is(err, fault.ErrUnauthorized) { // the account is deleted or locked
@@ -123,6 +127,7 @@ func (b integrationsAccounts) Visibility(ctx context.Context, userID string) (in
 	return integrations.Visibility(hiring.VisibleTo(actor)), err
 }
 
+// OrganizationID returns the organization of the user, or "" if the user has none.
 func (b integrationsAccounts) OrganizationID(ctx context.Context, userID string) (string, error) {
 	actor, err := b.ActorFor(ctx, userID)
 	if errors.Is(err, fault.ErrUnauthorized) { // the account is deleted or locked
@@ -132,6 +137,8 @@ func (b integrationsAccounts) OrganizationID(ctx context.Context, userID string)
 	return actor.OrganizationID, err
 }
 
+// OwnerName returns the name that users see for the owner of an application: that of the owner's
+// organization, or else the owner's own.
 func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (string, error) {
 	organizationID, err := b.OrganizationID(ctx, userID)
 	if err != nil {

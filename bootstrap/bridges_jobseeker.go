@@ -29,7 +29,7 @@ func newSeekers(
 	cfg *config.Config,
 	storage adapters.Storage,
 	deps adapters.Deps,
-	counts limit.Limiter,
+	limiter limit.Limiter,
 	mailer mail.Mailer,
 	fileStore files.Store,
 	ring keyRing,
@@ -75,7 +75,7 @@ func newSeekers(
 			Matches:     store.Matches,
 			Subscribers: store.Subscribers,
 			Mailboxes:   mailboxes.Keys{},
-			Limiter:     counts,
+			Limiter:     limiter,
 			Mailer:      mailer,
 			Sealer:      ring,
 			PublicURL:   cfg.HTTP.PublicURL,
@@ -107,6 +107,7 @@ func newSeekers(
 // seekersListings implements jobseeker.Listings with the service of module listings.
 type seekersListings struct{ *listings.Service }
 
+// Public returns those of the listings that are public.
 func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.Listing, error) {
 	publicListings, err := b.PublicMany(ctx, ids)
 	return newSeekersListings(publicListings), err
@@ -139,16 +140,16 @@ func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Clos
 // Suggest returns the first n results of a search for the wanted listings, as candidates for
 // recommendations. A radius of zero stands for the default of the search.
 func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int) ([]jobseeker.Candidate, error) {
-	in := listings.FindInput{
+	query := listings.FindInput{
 		Text:    w.Text,
 		Page:    page.Request{Number: 1, Size: n},
 		Filters: listings.FilterInput{Location: w.Location, ContractType: []string{w.ContractType}},
 	}
 	if w.Radius > 0 {
-		in.Filters.Radius = &w.Radius
+		query.Filters.Radius = &w.Radius
 	}
 
-	hits, err := b.ClosestTo(ctx, in, w.Home)
+	hits, err := b.ClosestTo(ctx, query, w.Home)
 	isSpecialty := b.SpecialtyTest(w.Specialty)
 
 	return list.Map(hits, func(h listings.Hit) jobseeker.Candidate { return newCandidate(h, isSpecialty) }), err
@@ -163,7 +164,7 @@ func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobse
 	// the text is in no other field.
 	isInTextOnly := func(m listings.Matched) bool { return m.How == search.HowText }
 
-	c := jobseeker.Candidate{
+	candidate := jobseeker.Candidate{
 		ID:             listing.ID,
 		Title:          listing.Title,
 		Company:        listing.Company,
@@ -176,16 +177,16 @@ func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobse
 		InTitle:        !slices.ContainsFunc(h.Matched, isInTextOnly),
 	}
 	if listing.PostedAt != nil {
-		c.PostedAt = *listing.PostedAt
+		candidate.PostedAt = *listing.PostedAt
 	}
 
 	if listing.Salary != nil {
-		lowest, highest := listing.Salary.Yearly()
-		low, high := listings.Major(lowest), listings.Major(highest)
-		c.PayLowest, c.PayHighest = &low, &high
+		lowest, highest := listing.Salary.Yearly()                               // in minor units, such as pence
+		payLowest, payHighest := listings.Major(lowest), listings.Major(highest) // in pounds
+		candidate.PayLowest, candidate.PayHighest = &payLowest, &payHighest
 	}
 
-	return c
+	return candidate
 }
 
 // Gather reads the listings into memory, to match them with many saved searches.
@@ -210,6 +211,7 @@ func newSeekersListings(fullListings []listings.Listing) []jobseeker.Listing {
 // matched with.
 type seekersListingBatch struct{ *listings.Gathered }
 
+// Listings returns the listings in the order of the indices that Matching returns.
 func (b seekersListingBatch) Listings() []jobseeker.Listing {
 	return newSeekersListings(b.Gathered.Listings())
 }
@@ -223,6 +225,7 @@ func (b seekersListingBatch) Matching(ctx context.Context, t jobseeker.Terms) ([
 // read-only Reader instead of the service, because it needs nothing else.
 type seekersPlans struct{ billing.Reader }
 
+// Plan returns the plan of the user, and whether the subscription to it is active.
 func (b seekersPlans) Plan(ctx context.Context, userID string) (jobseeker.Plan, error) {
 	sub, err := b.Current(ctx, billing.Owner{Kind: billing.User, ID: userID})
 	return jobseeker.Plan{Tier: sub.Plan, Active: sub.Status == billing.Active}, err
@@ -231,14 +234,18 @@ func (b seekersPlans) Plan(ctx context.Context, userID string) (jobseeker.Plan, 
 // seekersApplied implements jobseeker.Applied with the applications of module hiring.
 type seekersApplied struct{ *hiring.Service }
 
+// Lately returns the ids of the listings of the user's n newest applications that are not withdrawn.
 func (b seekersApplied) Lately(ctx context.Context, userID string, n int) ([]string, error) {
 	return b.AppliedLately(ctx, userID, n)
 }
 
+// Among returns the set of those of the listings to which the user has applied. Withdrawn applications
+// count too.
 func (b seekersApplied) Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	return b.AppliedAmong(ctx, userID, listingIDs)
 }
 
+// Counts returns the numbers of the user's applications, and of those that are still pending.
 func (b seekersApplied) Counts(ctx context.Context, userID string) (jobseeker.ApplicationCounts, error) {
 	total, pending, err := b.ApplicantStats(ctx, userID)
 	return jobseeker.ApplicationCounts{Total: total, Pending: pending}, err

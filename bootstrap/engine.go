@@ -26,32 +26,32 @@ const (
 	searchStartTimeout = 3 * time.Second
 	// vocabularyInterval is how often the file of the setting search.vocabulary is read.
 	vocabularyInterval = 2 * time.Second
-	// resolveInterval is how often saved searches are resolved that were stored while no
-	// search index was available.
+	// resolveInterval is how often resolveSearches looks for saved searches to resolve.
 	resolveInterval = 10 * time.Second
 )
 
 // newEngine returns the search engine: the vocabulary (the terms that a search understands) and the
-// index of the public listings. It has an index only in processes that serve.
+// index of the public listings. It opens the index only in processes that serve, because only they
+// answer searches; a worker needs just the vocabulary, to match saved searches with new listings.
 func newEngine(lc fx.Lifecycle, o opening, r role, storage adapters.Storage) (*listings.Engine, error) {
 	file := vocabularyFile(o.config.Search.Vocabulary)
 
-	vocabulary, text, err := file.load()
+	vocabulary, loadedText, err := file.load()
 	if err != nil {
 		return nil, o.config.Err("search.vocabulary", err.Error())
 	}
 
 	engine := listings.NewEngine(listings.EngineDeps{
 		Open:          func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, o, empty) },
-		Feed:          storage.Listings.Feed,
+		Feed:          storage.Listings.Feed, // the stored changes from which the index is updated
 		Notifications: storage.Listings.Outbox.Notifications,
 		Changes:       storage.Listings.Changes,
 		Places:        gazetteer.New(),
 		Log:           o.deps.Log,
 	}, vocabulary)
-	runInBackground(lc, func(ctx context.Context) { file.watch(ctx, text, engine, o.deps) })
+	runInBackground(lc, func(ctx context.Context) { file.watch(ctx, loadedText, engine, o.deps) })
 
-	if !r.serves { // saved searches need only the vocabulary
+	if !r.serves {
 		return engine, nil
 	}
 
@@ -88,7 +88,8 @@ func waitForSearch(ctx context.Context, engine *listings.Engine) {
 }
 
 // resolveSearches periodically resolves saved searches that were stored while no search index
-// was available: it determines the query with which they find listings. It runs in processes that have an index.
+// was available: it determines the query with which they find listings. Only processes that serve
+// have the index that this needs.
 func resolveSearches(lc fx.Lifecycle, r role, seekersSvc *jobseeker.Service, deps adapters.Deps) {
 	if !r.serves {
 		return
@@ -147,20 +148,20 @@ func (f vocabularyFile) load() (v *search.Vocabulary, text []byte, err error) {
 	return v, text, err
 }
 
-// watch loads the vocabulary again when the file has changed. A file with errors is
-// ignored.
-func (f vocabularyFile) watch(ctx context.Context, text []byte, engine *listings.Engine, deps adapters.Deps) {
+// watch loads the vocabulary again when the text of the file differs from the text that was loaded
+// last. A file with errors is ignored.
+func (f vocabularyFile) watch(ctx context.Context, loadedText []byte, engine *listings.Engine, deps adapters.Deps) {
 	if f == "" {
 		return
 	}
 
 	runEvery(ctx, vocabularyInterval, func() {
-		newText, err := f.read()
-		if err != nil || bytes.Equal(newText, text) {
+		text, err := f.read()
+		if err != nil || bytes.Equal(text, loadedText) {
 			return // the file may be missing while it is replaced; the next run reads it
 		}
 
-		text = newText
+		loadedText = text // also of a file with errors, so that they are logged once
 
 		vocabulary, err := f.parse(text)
 		if err != nil {
@@ -175,7 +176,7 @@ func (f vocabularyFile) watch(ctx context.Context, text []byte, engine *listings
 // embeddedSearch opens the search index for a URL embedded:FOLDER. Without a folder the index
 // is in memory. If empty is set, it opens a new index, which replaces the newest one of the folder.
 func embeddedSearch(_ context.Context, url string, empty bool, deps adapters.Deps) (search.Index, error) {
-	o := searchindex.Options{
+	options := searchindex.Options{
 		Folder:    strings.TrimPrefix(url, "embedded:"),
 		Normalize: search.Normalize,
 		Analyzer:  search.Analyzer,
@@ -187,7 +188,7 @@ func embeddedSearch(_ context.Context, url string, empty bool, deps adapters.Dep
 		open = searchindex.OpenNext
 	}
 
-	index, err := open(o)
+	index, err := open(options)
 	if errors.Is(err, searchindex.ErrLocked) {
 		return nil, fmt.Errorf("%w; each process needs a folder of its own", err)
 	}
@@ -199,7 +200,8 @@ func embeddedSearch(_ context.Context, url string, empty bool, deps adapters.Dep
 	return index, nil
 }
 
-// newBatch returns a matcher, which finds the new listings that match a saved search.
+// newBatch returns a matcher for the documents of new listings. It finds those that match a saved
+// search.
 func newBatch(docs []*search.Document) (search.Matcher, error) {
 	return searchindex.NewBatch(docs, search.Normalize)
 }

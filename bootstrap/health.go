@@ -32,37 +32,40 @@ func newHealthChecks(
 	payments billing.Payments,
 	engine *listings.Engine,
 ) healthChecks {
-	all := healthChecks{
-		"database": store.ping, "queue": pingOf(queue), "limiter": limiterPing(limiter),
-		"mail": pingOf(mailer), "files": pingOf(fileStore), "payments": pingOf(payments),
-		"search": engine.Ping, "clock": newClockCheck(deps.Clock).Ping,
-		"events": func(ctx context.Context) error { return checkLag(ctx, store, deps.Clock.Now()) },
+	checks := healthChecks{
+		"database": store.ping,
+		"queue":    pingOf(queue),
+		"limiter":  limiterPing(limiter),
+		"mail":     pingOf(mailer),
+		"files":    pingOf(fileStore),
+		"payments": pingOf(payments),
+		"search":   engine.Ping,
+		"clock":    newClockCheck(deps.Clock).Ping,
+		"events":   func(ctx context.Context) error { return checkLag(ctx, store, deps.Clock.Now()) },
 	}
 	if store.hasReplicas() {
-		all["replicas"] = store.checkReplicas
+		checks["replicas"] = store.checkReplicas
 	}
 
-	return all
+	return checks
 }
 
-// run executes all checks, and those of transports, concurrently within the context. Only the
-// storage and the search index are required. Otherwise the service is degraded: a limiter
-// counts in the process, tasks and e-mails are kept in the database until they can be
-// processed, and files or payments are unavailable while the rest of the service works.
-func (all healthChecks) run(ctx context.Context, transports []transport) map[string]adapters.Health {
+// run executes all checks, and those of transports, concurrently. It returns when all have ended, or
+// when the context ends.
+func (c healthChecks) run(ctx context.Context, transports []transport) map[string]adapters.Health {
 	type result struct {
 		name string
 		err  error
 	}
 
-	checks := maps.Clone(all)
+	checks := maps.Clone(c)
 	for _, t := range transports {
 		if pinger, canPing := t.Transport.(adapters.Pinger); canPing {
 			checks["transport."+t.name] = pinger.Ping
 		}
 	}
 
-	// Start all checks. A check without a result counts as timed out.
+	// Start all checks. Until a check has a result, it counts as timed out.
 	results := make(chan result, len(checks))
 
 	states := map[string]adapters.Health{}
@@ -84,9 +87,10 @@ func (all healthChecks) run(ctx context.Context, transports []transport) map[str
 	return states
 }
 
-// healthOf returns the health of a part. Only a failure of the database or of the search makes
-// the process unready; after any other it still serves most requests, so that it is only
-// degraded.
+// healthOf returns the health that follows from the result of a check. Only a failure of the database
+// or of the search makes the process unready. After any other failure the service is degraded, but
+// serves most requests: a limiter counts in the process, tasks and e-mails are kept in the
+// database until they can be processed, and only requests that need files or payments fail.
 func healthOf(name string, err error) adapters.Health {
 	if name == "database" || name == "search" {
 		return adapters.Health{Err: err}
@@ -100,8 +104,8 @@ type clockCheck struct {
 	clock clock.Clock
 
 	mu        sync.Mutex
-	from      time.Time // time of the clock at the reference
-	reference time.Time // with Go's monotonic reading
+	from      time.Time // what the clock showed at the reference
+	reference time.Time // the same time with Go's monotonic reading, which setting the clock does not change
 	wrongFrom time.Time // when a difference was detected, zero if there is none
 }
 
@@ -150,15 +154,20 @@ const maxLag = time.Minute
 
 // checkLag fails if events have waited to be sent for longer than maxLag.
 func checkLag(ctx context.Context, store *storage, now time.Time) error {
-	n, oldest, err := store.lag(ctx)
-	if lag := now.Sub(oldest); err == nil && n > 0 && lag > maxLag {
-		err = fmt.Errorf("%d events wait, the oldest for %s", n, lag.Round(time.Second))
+	unsent, oldest, err := store.lag(ctx)
+	if err != nil || unsent == 0 {
+		return err
 	}
 
-	return err
+	if lag := now.Sub(oldest); lag > maxLag {
+		return fmt.Errorf("%d events wait, the oldest for %s", unsent, lag.Round(time.Second))
+	}
+
+	return nil
 }
 
-// pingOf returns the Ping of an adapter. An adapter that works in the process has none.
+// pingOf returns the Ping of an adapter. An adapter that works in the process has none, and is
+// always healthy.
 func pingOf(adapter any) func(context.Context) error {
 	if p, ok := adapter.(adapters.Pinger); ok {
 		return p.Ping
@@ -170,7 +179,7 @@ func pingOf(adapter any) func(context.Context) error {
 // limiterPing returns the Ping of the limiter. It also fails while the limiter is degraded.
 func limiterPing(limiter limit.Limiter) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if degraded(limiter) { // its server did not respond in time
+		if isDegraded(limiter) { // its server did not respond in time
 			return context.DeadlineExceeded
 		}
 
@@ -178,8 +187,8 @@ func limiterPing(limiter limit.Limiter) func(context.Context) error {
 	}
 }
 
-// degraded reports whether the limiter counts in the process because its server is unavailable.
-func degraded(limiter limit.Limiter) bool {
+// isDegraded reports whether the limiter counts in the process because its server is unavailable.
+func isDegraded(limiter limit.Limiter) bool {
 	d, ok := limiter.(adapters.Degrader)
 	return ok && d.Degraded()
 }

@@ -6,29 +6,33 @@ import (
 	"regexp"
 )
 
-// secretShapes match the service's own tokens, keys and secrets. No code logs them on
+// secretShapes matches the service's own tokens, keys and secrets. No code logs them on
 // purpose; this protects against a future mistake.
 var secretShapes = regexp.MustCompile(
-	`loc_(live|test|ac|at|bs|rt|mt|cs)_[0-9A-Za-z]{8,}|whsec_[A-Za-z0-9+/=]+|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+|://[^/@\s:]*:[^/@\s]+@`,
+	`loc_(live|test|ac|at|bs|rt|mt|cs)_[0-9A-Za-z]{8,}` + // API keys, tokens and client secrets
+		`|whsec_[A-Za-z0-9+/=]+` + // secrets that sign webhooks
+		`|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+` + // JSON web tokens
+		`|://[^/@\s:]*:[^/@\s]+@`, // user names and passwords in URLs
 )
 
 // newLogger returns a logger that writes JSON without secrets. An unknown level is the same as
 // info.
 func newLogger(w io.Writer, level string) *slog.Logger {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		l = slog.LevelInfo
+	var minLevel slog.Level
+	if err := minLevel.UnmarshalText([]byte(level)); err != nil {
+		minLevel = slog.LevelInfo
 	}
 
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: redact}))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: minLevel, ReplaceAttr: redact}))
 }
 
-// placeholder is the password of example URLs in error messages. It is not redacted.
+// placeholder is in the example URLs of error messages. It has the shape of a secret, but is not
+// redacted.
 const placeholder = "://USER:PASSWORD@"
 
-// redactSecrets returns the text with secrets replaced.
-func redactSecrets(s string) string {
-	return secretShapes.ReplaceAllStringFunc(s, func(secret string) string {
+// redactSecrets returns the text with "[redacted]" in place of each secret.
+func redactSecrets(text string) string {
+	return secretShapes.ReplaceAllStringFunc(text, func(secret string) string {
 		if secret == placeholder {
 			return secret
 		}
@@ -37,7 +41,8 @@ func redactSecrets(s string) string {
 	})
 }
 
-// redact removes secrets from the strings and errors of a log line.
+// redact removes secrets from the strings and errors of a log line. slog calls it with each attribute,
+// and with the names of the groups that the attribute is in.
 func redact(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:

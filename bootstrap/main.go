@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"text/tabwriter"
-	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/prometheus/client_golang/prometheus"
@@ -56,7 +55,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, options .
 	return c.ExecuteContext(ctx)
 }
 
-// oneLine returns an error as one line for an operator.
+// oneLine returns the message of an error for an operator: in one line, and without secrets.
 func oneLine(err error) string {
 	return redactSecrets(strings.ReplaceAll(err.Error(), "\n", "; "))
 }
@@ -65,9 +64,9 @@ func oneLine(err error) string {
 func newGroup(use, short string) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
 		var names []string
-		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() {
-				names = append(names, c.Name())
+		for _, subcommand := range cmd.Commands() {
+			if subcommand.IsAvailableCommand() {
+				names = append(names, subcommand.Name())
 			}
 		}
 
@@ -80,26 +79,31 @@ func newGroup(use, short string) *cobra.Command {
 	}}
 }
 
-// operator holds the state that commands share.
+// operator holds what all commands need. Its methods build the commands.
 type operator struct {
-	registry *registry
-	file     string
+	registry   *registry // the adapters and added modules
+	configFile string    // the flag --config
 }
 
 // load reads the configuration.
 func (o *operator) load() (*config.Config, error) {
-	return config.Load(o.file)
+	return config.Load(o.configFile)
 }
 
 // command returns the program's command with its subcommands.
-func command(s *registry) *cobra.Command {
-	o := &operator{registry: s}
+func command(registered *registry) *cobra.Command {
+	o := &operator{registry: registered}
 	root := &cobra.Command{
 		Use: "locum", Short: "A job board for healthcare", Version: version,
 		SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.PersistentFlags().StringVar(&o.file, "config", "", "configuration file (default: LOCUM_CONFIG, else locum.yaml if it is there)")
+	root.PersistentFlags().StringVar(
+		&o.configFile,
+		"config",
+		"",
+		"configuration file (default: LOCUM_CONFIG, else locum.yaml if it is there)",
+	)
 	root.AddCommand(
 		&cobra.Command{
 			Use:   "serve",
@@ -144,7 +148,7 @@ func command(s *registry) *cobra.Command {
 	return root
 }
 
-// withConfig returns a function of a command that uses the configuration.
+// withConfig returns a function for cobra that reads the configuration and calls run with it.
 func (o *operator) withConfig(run func(cmd *cobra.Command, args []string, cfg *config.Config) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		cfg, err := o.load()
@@ -168,42 +172,23 @@ func (o *operator) runProcess(cmd *cobra.Command, cfg *config.Config, r role) er
 	log := newLogger(cmd.ErrOrStderr(), cfg.Log.Level)
 	limitMemory(log, memlimit.FromCgroup)
 
-	start, cancel := context.WithTimeout(cmd.Context(), startTimeout)
-	defer cancel()
+	startCtx, cancelStart := context.WithTimeout(cmd.Context(), startTimeout)
+	defer cancelStart()
 
-	a := newApp(start, cfg, o.registry, r, log)
-	if err := a.Start(start); err != nil {
+	a := newApp(startCtx, cfg, o.registry, r, log)
+	if err := a.Start(startCtx); err != nil {
 		// Close the adapters that were opened before the error.
-		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		defer cancel()
-		return errors.Join(err, a.Stop(stop))
+		stopCtx, cancelStop := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancelStop()
+		return errors.Join(err, a.Stop(stopCtx))
 	}
 
-	// Print how the process is reached.
 	if r.serves {
-		if a.works {
+		if a.works { // so that the log lines of the first tasks come before the addresses
 			waitIdle(cmd.Context(), a.storage)
 		}
 
-		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %s (listening on %s)\n", cfg.HTTP.PublicURL, a.addr)
-
-		if cfg.Site.Enabled {
-			fmt.Fprintf(cmd.OutOrStdout(), "  find a job:            %[1]s/\n  post a job:            %[1]s/employer\n", cfg.HTTP.PublicURL)
-		}
-
-		fmt.Fprintf(
-			cmd.OutOrStdout(),
-			"  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  call it:               curl '%[1]s/api/listings?search=nurse+near+leeds'\n",
-			cfg.HTTP.PublicURL,
-		)
-
-		if folder, ok := strings.CutPrefix(cfg.Mail.URL, "file:"); ok {
-			fmt.Fprintf(cmd.OutOrStdout(), "  read its mail:         %s\n", folder)
-		}
-
-		for _, account := range demoSignIns(cmd.Context(), cfg, a.storage.Storage) {
-			fmt.Fprintf(cmd.OutOrStdout(), "  sign in to the demo:   %s\n", account)
-		}
+		a.printAddresses(cmd.Context(), cmd.OutOrStdout(), cfg)
 	} else {
 		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")
 	}
@@ -213,10 +198,33 @@ func (o *operator) runProcess(cmd *cobra.Command, cfg *config.Config, r role) er
 	log.Info("stopping", "drain", cfg.HTTP.Drain.String(), "within", stopTimeout.String())
 	a.drain(cfg.HTTP.Drain)
 
-	stop, cancelStop := context.WithTimeout(context.Background(), stopTimeout+5*time.Second)
+	stopCtx, cancelStop := context.WithTimeout(context.Background(), appStopTimeout)
 	defer cancelStop()
 
-	return a.Stop(stop)
+	return a.Stop(stopCtx)
+}
+
+// printAddresses prints how users and developers reach a process that serves.
+func (a *app) printAddresses(ctx context.Context, out io.Writer, cfg *config.Config) {
+	fmt.Fprintf(out, "locum serves %s (listening on %s)\n", cfg.HTTP.PublicURL, a.addr)
+
+	if cfg.Site.Enabled {
+		fmt.Fprintf(out, "  find a job:            %[1]s/\n  post a job:            %[1]s/employer\n", cfg.HTTP.PublicURL)
+	}
+
+	fmt.Fprintf(
+		out,
+		"  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  call it:               curl '%[1]s/api/listings?search=nurse+near+leeds'\n",
+		cfg.HTTP.PublicURL,
+	)
+
+	if folder, isLocal := strings.CutPrefix(cfg.Mail.URL, "file:"); isLocal {
+		fmt.Fprintf(out, "  read its mail:         %s\n", folder)
+	}
+
+	for _, account := range demoSignIns(ctx, cfg, a.storage.Storage) {
+		fmt.Fprintf(out, "  sign in to the demo:   %s\n", account)
+	}
 }
 
 // memoryRatio is the part of the control group's memory limit that the Go runtime may use. The
@@ -240,8 +248,8 @@ func (o *operator) loadExisting() (*config.Config, error) {
 		return nil, err
 	}
 
-	path, ok := strings.CutPrefix(cfg.Database.URL, "sqlite:")
-	if !ok {
+	path, isSQLite := strings.CutPrefix(cfg.Database.URL, "sqlite:")
+	if !isSQLite { // opening fails if the database does not exist
 		return cfg, nil
 	}
 
@@ -269,9 +277,9 @@ func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
 	return o.withNewStorage(cmd, run)
 }
 
-// withServices runs an operator's command with the services of an existing storage. They are
-// assembled as in `locum serve`, with the clock of the role. It sets the targets, which are
-// pointers to services or to their dependencies.
+// withServices runs an operator's command with the services of an existing storage. The services are
+// assembled as in `locum serve`, with the clock of the role if it has one. The targets are pointers to
+// services or to their dependencies, which withServices sets before it calls run.
 func (o *operator) withServices(cmd *cobra.Command, r role, run func(ctx context.Context) error, targets ...any) (err error) {
 	r.isCommand = true
 
@@ -321,8 +329,8 @@ func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 	}
 
 	t := newTable(cmd.OutOrStdout(), "KEY", "VALUE", "SOURCE")
-	for _, s := range cfg.Settings() {
-		t.add(s.Key, s.Value, s.Source)
+	for _, setting := range cfg.Settings() {
+		t.add(setting.Key, setting.Value, setting.Source)
 	}
 
 	return errors.Join(err, t.Flush())
@@ -333,51 +341,57 @@ type table struct{ *tabwriter.Writer }
 
 // newTable returns a table with the header as its first line.
 func newTable(out io.Writer, header ...any) table {
-	t := table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	const minWidth, tabWidth, padding = 0, 0, 2 // columns are as wide as their text, with two spaces between them
+	t := table{tabwriter.NewWriter(out, minWidth, tabWidth, padding, ' ', 0)}
 	t.add(header...)
 	return t
 }
 
 // add adds a line. The writer aligns columns that are separated by tabs.
 func (t table) add(columns ...any) {
-	fmt.Fprintf(t, strings.TrimSuffix(strings.Repeat("%v\t", len(columns)), "\t")+"\n", columns...)
+	format := strings.TrimSuffix(strings.Repeat("%v\t", len(columns)), "\t") + "\n"
+	fmt.Fprintf(t, format, columns...)
 }
 
-// routeTables returns the APIs. Services may be empty if the APIs are only described. The portal
-// is last, because it serves all paths that no other API covers.
-func routeTables(s adapters.Services, publicURL string) []web.API {
+// newAPIs returns the APIs of the service: the developer interface, for the programs of developers, and
+// the portal, for jobseekers, employers and guests. The portal is last, because it covers all
+// paths below /api that no other API covers. Services may be empty if the APIs are only described.
+func newAPIs(s adapters.Services, publicURL string) []web.API {
 	return []web.API{developer.API(s, publicURL), portal.API(s)}
 }
 
-// describe returns the route tables and mounts, including those of added modules, for
-// commands without services.
-func (r *registry) describe(publicURL string) ([]web.API, []fiberhttp.Mount, error) {
+// describe returns the APIs and the mounts (the handlers of other paths), including those of added
+// modules, for commands without services.
+func (r *registry) describe(publicURL string) (apis []web.API, mounts []fiberhttp.Mount, err error) {
 	if r.err != nil {
 		return nil, nil, r.err
 	}
 
-	tables, added := routeTables(adapters.Services{}, publicURL), r.describeModules()
+	apis = newAPIs(adapters.Services{}, publicURL)
+	added := r.describeModules()
+	err = added.addRoutes(apis)
 
-	return tables, added.mounts(), added.addRoutes(tables)
+	return apis, added.mounts(), err
 }
 
-// openapi has one subcommand for each interface.
+// openapi returns the command that prints OpenAPI documents. It has one subcommand for each API.
 func (o *operator) openapi() *cobra.Command {
 	group := newGroup("openapi", "Print an interface's OpenAPI 3.1 document")
-	for i, s := range routeTables(adapters.Services{}, "") {
-		short, _, _ := strings.Cut(s.Description, "\n")
+	for i, api := range newAPIs(adapters.Services{}, "") {
+		firstLine, _, _ := strings.Cut(api.Description, "\n")
 		group.AddCommand(
 			&cobra.Command{
-				Use:   s.Name,
-				Short: short,
+				Use:   api.Name,
+				Short: firstLine,
 				Args:  cobra.NoArgs,
 				RunE: o.withConfig(func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
-					tables, _, err := o.registry.describe(cfg.HTTP.PublicURL)
+					// The document has the configured URL and the routes of added modules.
+					apis, _, err := o.registry.describe(cfg.HTTP.PublicURL)
 					if err != nil {
 						return err
 					}
 
-					document, err := web.OpenAPI(tables[i], cfg.HTTP.PublicURL)
+					document, err := web.OpenAPI(apis[i], cfg.HTTP.PublicURL)
 					if err != nil {
 						return err
 					}
@@ -393,15 +407,15 @@ func (o *operator) openapi() *cobra.Command {
 	return group
 }
 
-// printRoutes prints all routes of a process: of the interfaces, of the server itself and of the
-// mounts.
+// printRoutes prints all routes of a process: those of the APIs, of the server itself and of the
+// mounts (handlers for a path and everything below it).
 func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.Config, deps adapters.Deps) error {
 	transports, err := openTransports(ctx, cfg, r, adapters.Services{}, deps)
 	if err != nil {
 		return err
 	}
 
-	tables, pages, err := r.describe("")
+	apis, pages, err := r.describe("") // the routes do not depend on the public URL
 	if err != nil {
 		return err
 	}
@@ -409,33 +423,15 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.C
 	mounts := slices.Concat(transportMounts(transports), pages)
 
 	t := newTable(out, "METHOD", "PATH", "AUTH", "WHO", "PERMISSION", "LIMIT", "BODY")
-	for _, s := range tables {
-		for _, route := range s.Routes {
-			limit, body := "-", "-"
-			if route.Limit.Max > 0 {
-				limit = fmt.Sprintf("%d/%s", route.Limit.Max, strings.TrimSuffix(strings.TrimSuffix(route.Limit.Per.String(), "0s"), "0m"))
-			}
-
-			if route.TakesBody() {
-				body = fmt.Sprintf("%d KiB", route.BodyLimit()>>10)
-			}
-
-			access, permission := fmt.Sprint(route.Auth), string(route.Permission)
-			if s.Authenticator != nil {
-				access = "key or token"
-				permission = string(route.Scope)
-				limit = "by plan"
-			}
-
-			for _, path := range s.Paths(route) {
-				t.add(route.Method, path, access, route.Audience, dashIfEmpty(permission), limit, body)
-			}
+	for _, api := range apis {
+		for _, route := range api.Routes {
+			t.addRoute(api, route)
 		}
 	}
 
 	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{
 		Metrics:      prometheus.NewRegistry(),
-		APIs:         tables,
+		APIs:         apis,
 		Mounts:       mounts,
 		Site:         cfg.Site.Enabled,
 		EmbedOrigins: cfg.Site.EmbedOrigins,
@@ -444,16 +440,43 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.C
 		return err
 	}
 
-	for _, r := range server.ServerRoutes() {
-		t.add(r.Method, r.Path, r.Auth, "anyone", "-", "-", "-")
+	for _, route := range server.ServerRoutes() {
+		t.add(route.Method, route.Path, route.Auth, "anyone", "-", "-", "-")
 	}
 
 	for _, m := range mounts {
-		t.add("any", m.Prefix, m.Name, "anyone", "-", "-", fmt.Sprintf("%d KiB", web.DefaultBody>>10))
+		t.add("any", m.Prefix, m.Name, "anyone", "-", "-", formatKiB(web.DefaultBody))
 	}
 
 	return t.Flush()
 }
+
+// addRoute adds a line for each path of a route of the API.
+func (t table) addRoute(api web.API, route web.Route) {
+	access, permission, limit, body := fmt.Sprint(route.Auth), string(route.Permission), "-", "-"
+	if route.Limit.Max > 0 {
+		period := strings.TrimSuffix(strings.TrimSuffix(route.Limit.Per.String(), "0s"), "0m") // 1h in place of 1h0m0s
+		limit = fmt.Sprintf("%d/%s", route.Limit.Max, period)
+	}
+
+	if route.TakesBody() {
+		body = formatKiB(route.BodyLimit())
+	}
+
+	isForDevelopers := api.Authenticator != nil // such an API has other kinds of access, permissions and limits
+	if isForDevelopers {
+		access = "key or token"
+		permission = string(route.Scope)
+		limit = "by plan"
+	}
+
+	for _, path := range api.Paths(route) {
+		t.add(route.Method, path, access, route.Audience, dashIfEmpty(permission), limit, body)
+	}
+}
+
+// formatKiB returns a number of bytes in KiB.
+func formatKiB(bytes int) string { return fmt.Sprintf("%d KiB", bytes>>10) }
 
 // dashIfEmpty returns s, or a dash, so that no column of a line is empty.
 func dashIfEmpty(s string) string {

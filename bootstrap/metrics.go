@@ -25,14 +25,14 @@ import (
 
 // registerMetrics registers the metrics of the process.
 func registerMetrics(
-	numbers *prometheus.Registry,
+	promRegistry *prometheus.Registry,
 	cfg *config.Config,
 	limiter limit.Limiter,
 	store *storage,
 	deps adapters.Deps,
 	metrics *taskMetrics,
 ) {
-	numbers.MustRegister(
+	promRegistry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(
@@ -41,7 +41,7 @@ func registerMetrics(
 				Help: "1 while limits are counted in this process because their store is away.",
 			},
 			func() float64 {
-				if degraded(limiter) {
+				if isDegraded(limiter) {
 					return 1
 				}
 
@@ -57,61 +57,64 @@ func registerMetrics(
 
 // adapterMetrics registers the metrics of adapters.
 type adapterMetrics struct {
-	numbers *prometheus.Registry
-	log     *slog.Logger
+	registry *prometheus.Registry
+	log      *slog.Logger
 }
 
-// Gauge implements metrics.Registry.
+// Gauge implements metrics.Registry. It calls read at each request for the metrics.
 func (m adapterMetrics) Gauge(name, help string, read func() float64) {
 	m.register(name, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
-// Counter implements metrics.Registry.
+// Counter implements metrics.Registry. It calls read at each request for the metrics.
 func (m adapterMetrics) Counter(name, help string, read func() float64) {
 	m.register(name, prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read))
 }
 
-// register registers a metric of an adapter. A metric that is refused does not stop the process.
+// register registers a metric of an adapter. A metric that is refused, because its name is invalid or
+// in use, does not stop the process.
 func (m adapterMetrics) register(name string, c prometheus.Collector) {
-	if err := m.numbers.Register(c); err != nil {
+	if err := m.registry.Register(c); err != nil {
 		m.log.Warn("failed to register the metric of an adapter", "name", name, "error", err)
 	}
 }
 
-// diskSpace collects the free space of the folders that the process writes to, by
-// setting.
+// diskSpace collects the free space of the folders that the process writes to. It maps the names of
+// settings, such as files.url, to the folders.
 type diskSpace map[string]string
 
 // diskFree is the metric of diskSpace.
 var diskFree = prometheus.NewDesc("locum_disk_free_bytes", "Free space of the file system that a setting names.", []string{"setting"}, nil)
 
-// newDiskSpace finds the folders that the configured adapters write to.
+// newDiskSpace finds the folders that the configured adapters write to. Adapters that write to no local
+// folder, such as those of servers, have other schemes.
 func newDiskSpace(cfg *config.Config, databases []*database) diskSpace {
-	out := diskSpace{}
+	folders := diskSpace{}
 	for _, db := range databases {
-		if path, ok := strings.CutPrefix(db.url, "sqlite:"); ok {
-			out[db.setting] = filepath.Dir(path)
+		if file, isSQLite := strings.CutPrefix(db.url, "sqlite:"); isSQLite {
+			folders[db.setting] = filepath.Dir(file)
 		}
 	}
 
-	if path, ok := strings.CutPrefix(cfg.Search.URL, "embedded:"); ok && path != "" {
-		out["search.url"] = path
+	// Without a folder, the embedded index is in memory.
+	if folder, isEmbedded := strings.CutPrefix(cfg.Search.URL, "embedded:"); isEmbedded && folder != "" {
+		folders["search.url"] = folder
 	}
 
 	for setting, url := range map[string]string{"files.url": cfg.Files.URL, "mail.url": cfg.Mail.URL} {
-		if path, ok := strings.CutPrefix(url, "file:"); ok {
-			out[setting] = path
+		if folder, isLocal := strings.CutPrefix(url, "file:"); isLocal {
+			folders[setting] = folder
 		}
 	}
 
-	return out
+	return folders
 }
 
 // Describe implements prometheus.Collector.
 func (d diskSpace) Describe(out chan<- *prometheus.Desc) { out <- diskFree }
 
-// Collect implements prometheus.Collector: it sends the free space of each folder. A path that cannot be
-// read is left out.
+// Collect implements prometheus.Collector: it sends the free space of each folder. A folder that cannot
+// be read is left out.
 func (d diskSpace) Collect(out chan<- prometheus.Metric) {
 	for setting, path := range d {
 		if free, err := freeSpace(path); err == nil {
@@ -122,8 +125,8 @@ func (d diskSpace) Collect(out chan<- prometheus.Metric) {
 
 // taskMetrics counts the attempts of tasks, which the task runner reports.
 type taskMetrics struct {
-	attempts *prometheus.CounterVec
-	seconds  *prometheus.HistogramVec
+	attempts *prometheus.CounterVec   // by kind of task and outcome
+	seconds  *prometheus.HistogramVec // the durations, by queue
 }
 
 // newTaskMetrics returns the metrics of the attempts at tasks.
@@ -161,12 +164,16 @@ type backlog struct {
 
 	mu      sync.Mutex
 	readAt  time.Time
-	metrics []prometheus.Metric
+	metrics []prometheus.Metric // as read at readAt
 }
 
-// backlogTTL is how long the numbers of a backlog are used, so that frequent requests for the metrics do
-// not burden the database.
-const backlogTTL = 5 * time.Second
+const (
+	// backlogTTL is how long the numbers of a backlog are used, so that frequent requests for the metrics
+	// do not burden the database.
+	backlogTTL = 5 * time.Second
+	// backlogTimeout bounds the reading of the numbers, so that the other metrics are served soon.
+	backlogTimeout = 2 * time.Second
+)
 
 // The metrics of a backlog. The outbox is the table of recorded events, which a relay passes on.
 var (
@@ -208,49 +215,50 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 // read reads the numbers from the storage. It leaves out numbers that cannot be read, because a zero
 // would look as if nothing waited.
 func (b *backlog) read() []prometheus.Metric {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), backlogTimeout)
 	defer cancel()
-	var out []prometheus.Metric
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...))
+	var metrics []prometheus.Metric
+	addGauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		metrics = append(metrics, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...))
 	}
+	// A time in the future (of a task that is due later) has no age.
+	ageInSeconds := func(since time.Time) float64 { return max(0, b.deps.Clock.Now().Sub(since).Seconds()) }
 
-	age := func(since time.Time) float64 { return max(0, b.deps.Clock.Now().Sub(since).Seconds()) }
-	if n, oldest, err := b.storage.lag(ctx); err == nil {
-		gauge(outboxUnsent, float64(n))
+	if unsent, oldest, err := b.storage.lag(ctx); err == nil {
+		addGauge(outboxUnsent, float64(unsent))
 
 		lag := 0.0
-		if n > 0 {
-			lag = age(oldest)
+		if unsent > 0 {
+			lag = ageInSeconds(oldest)
 		}
 
-		gauge(outboxLag, lag)
+		addGauge(outboxLag, lag)
 	}
 
-	waiting, err := b.storage.tasks().Backlog(ctx)
+	backlogs, err := b.storage.tasks().Backlog(ctx) // one for each queue and state
 	if err != nil {
-		return out
+		return metrics
 	}
 
-	for _, w := range waiting {
-		gauge(tasksOpen, float64(w.Tasks), string(w.Queue), string(w.State))
+	for _, tasks := range backlogs {
+		addGauge(tasksOpen, float64(tasks.Tasks), string(tasks.Queue), string(tasks.State))
 
-		if w.State == task.Waiting {
-			gauge(tasksOldest, age(w.Oldest), string(w.Queue))
+		if tasks.State == task.Waiting {
+			addGauge(tasksOldest, ageInSeconds(tasks.Oldest), string(tasks.Queue))
 		}
 	}
 
-	return out
+	return metrics
 }
 
-// serveMetrics serves the metrics on MetricsAddr, if it is set.
-func serveMetrics(lc fx.Lifecycle, cfg *config.Config, numbers *prometheus.Registry, log *slog.Logger) {
+// serveMetrics serves the metrics on the address http.metrics_addr, if it is set.
+func serveMetrics(lc fx.Lifecycle, cfg *config.Config, promRegistry *prometheus.Registry, log *slog.Logger) {
 	if cfg.HTTP.MetricsAddr == "" {
 		return
 	}
 
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(numbers, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(promRegistry, promhttp.HandlerOpts{}))
 
 	// Profiles are served to the same clients as metrics.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -259,13 +267,13 @@ func serveMetrics(lc fx.Lifecycle, cfg *config.Config, numbers *prometheus.Regis
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
-			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.HTTP.MetricsAddr)
+			listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.HTTP.MetricsAddr)
 			if err != nil {
 				return cfg.Err("http.metrics_addr", err.Error())
 			}
 
 			go func() {
-				if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 					log.Error("metrics server failed", "error", err)
 				}
 			}()

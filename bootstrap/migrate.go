@@ -24,9 +24,9 @@ func (o *operator) migrate() *cobra.Command {
 	return group
 }
 
-// schemas calls fn for every database that has a schema. prefix names the database in the output
-// if there are several.
-func (s *storage) schemas(cfg *config.Config, fn func(prefix string, schema adapters.Schema) error) error {
+// eachSchema calls fn for every database that has a schema. The prefix is for lines of the output: it
+// names the database, and is empty if there is only one.
+func (s *storage) eachSchema(cfg *config.Config, fn func(prefix string, schema adapters.Schema) error) error {
 	return s.each(cfg, func(db *database) error {
 		if db.Schema == nil {
 			return nil
@@ -41,14 +41,14 @@ func (s *storage) schemas(cfg *config.Config, fn func(prefix string, schema adap
 	})
 }
 
-// migrateUp applies the open migrations of all schemas.
+// migrateUp applies the missing migrations of all schemas.
 func (o *operator) migrateUp(cmd *cobra.Command, _ []string) error {
 	return o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
 		applied := 0
 
-		err := store.schemas(cfg, func(prefix string, schema adapters.Schema) error {
+		err := store.eachSchema(cfg, func(prefix string, schema adapters.Schema) error {
 			names, err := schema.Up(ctx)
-			for _, name := range names {
+			for _, name := range names { // also those that were applied before an error
 				fmt.Fprintf(cmd.OutOrStdout(), "%sapplied %s\n", prefix, name)
 			}
 
@@ -64,24 +64,24 @@ func (o *operator) migrateUp(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// migrateDown reverts the newest of the applied migrations of all schemas.
+// migrateDown returns the command that reverts the newest of the applied migrations of all schemas.
 func (o *operator) migrateDown() *cobra.Command {
-	yes := false
+	isConfirmed := false
 	cmd := &cobra.Command{
 		Use: "down", Short: "Revert the newest migration, with the data that it holds", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
 				// If the query fails, the table of users does not exist and there is no data to lose.
-				if hasUsers, err := store.Identity.Users.Exists(ctx); err == nil && hasUsers && !yes {
+				if hasUsers, err := store.Identity.Users.Exists(ctx); err == nil && hasUsers && !isConfirmed {
 					return errors.New("the database holds data, and the migration may delete some; --yes reverts it")
 				}
 
-				prefix, newest, err := store.newestSchema(ctx, cfg)
+				prefix, schema, err := store.lastMigratedSchema(ctx, cfg)
 				if err != nil {
 					return err
 				}
 
-				name, err := newest.Down(ctx)
+				name, err := schema.Down(ctx)
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%sreverted %s\n", prefix, name)
 				}
@@ -90,46 +90,47 @@ func (o *operator) migrateDown() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "revert the migration of a database that holds data")
+	cmd.Flags().BoolVar(&isConfirmed, "yes", false, "revert the migration of a database that holds data")
 
 	return cmd
 }
 
-// newestSchema returns the schema with the newest migration.
-func (s *storage) newestSchema(ctx context.Context, cfg *config.Config) (prefix string, newest adapters.Schema, err error) {
-	var last time.Time
+// lastMigratedSchema returns the schema whose migration was applied last, with its prefix for lines of
+// the output.
+func (s *storage) lastMigratedSchema(ctx context.Context, cfg *config.Config) (prefix string, last adapters.Schema, err error) {
+	var lastAppliedAt time.Time
 
-	err = s.schemas(cfg, func(p string, schema adapters.Schema) error {
-		steps, err := schema.Status(ctx)
-		for _, step := range steps {
-			if step.Applied && !step.AppliedAt.Before(last) {
-				prefix = p
-				newest = schema
-				last = step.AppliedAt
+	err = s.eachSchema(cfg, func(schemaPrefix string, schema adapters.Schema) error {
+		migrations, err := schema.Status(ctx)
+		for _, migration := range migrations {
+			if migration.Applied && !migration.AppliedAt.Before(lastAppliedAt) {
+				prefix = schemaPrefix
+				last = schema
+				lastAppliedAt = migration.AppliedAt
 			}
 		}
 
 		return err
 	})
-	if err == nil && newest == nil {
+	if err == nil && last == nil {
 		err = errors.New("there is no migration to revert")
 	}
 
-	return prefix, newest, err
+	return prefix, last, err
 }
 
 // migrateStatus prints every migration and whether it is applied.
 func (o *operator) migrateStatus(cmd *cobra.Command, _ []string) error {
 	return o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
-		return store.schemas(cfg, func(prefix string, schema adapters.Schema) error {
-			steps, err := schema.Status(ctx)
-			for _, step := range steps {
+		return store.eachSchema(cfg, func(prefix string, schema adapters.Schema) error {
+			migrations, err := schema.Status(ctx)
+			for _, migration := range migrations {
 				state := "pending"
-				if step.Applied {
+				if migration.Applied {
 					state = "applied"
 				}
 
-				fmt.Fprintf(cmd.OutOrStdout(), "%s%-8s %s\n", prefix, state, step.Name)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s%-8s %s\n", prefix, state, migration.Name)
 			}
 
 			return err

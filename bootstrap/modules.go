@@ -29,14 +29,15 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// newID returns an id that is greater than those made in earlier milliseconds, so that rows
+// newID returns a UUIDv7. It is greater than the ids made in earlier milliseconds, so that rows
 // sorted by id are also sorted by age.
 func newID() string {
 	// NewV7 fails only if the system has no entropy.
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-// checkDeps returns an error with the names of the ports of a module that are missing.
+// checkDeps returns an error with the names of the dependencies of a module that are missing. deps is
+// a struct; its fields are the dependencies.
 func checkDeps(module string, deps any) error {
 	if missing := missingFields(module+".", reflect.ValueOf(deps)); len(missing) > 0 {
 		return fmt.Errorf("missing dependencies: %s", strings.Join(missing, ", "))
@@ -48,21 +49,22 @@ func checkDeps(module string, deps any) error {
 // kindsOfDeps are the kinds of fields that hold a dependency, which may be nil.
 var kindsOfDeps = []reflect.Kind{reflect.Interface, reflect.Func, reflect.Map, reflect.Pointer}
 
-// missingFields returns the names of the exported fields that are nil, also of embedded structs.
+// missingFields returns the names of the exported fields that are nil, also of embedded structs. Each
+// name begins with the prefix, such as "hiring.".
 func missingFields(prefix string, deps reflect.Value) (missing []string) {
-	for field, v := range deps.Fields() {
-		if !field.IsExported() || !slices.Contains(kindsOfDeps, v.Kind()) {
+	for field, value := range deps.Fields() {
+		if !field.IsExported() || !slices.Contains(kindsOfDeps, value.Kind()) {
 			continue
 		}
 
 		isOptional := field.Name == "Retention" // without it, no row is deleted because of its age
-		if v.IsNil() && !isOptional {
+		if value.IsNil() && !isOptional {
 			missing = append(missing, prefix+field.Name)
 		}
 
-		isEmbedded := field.Anonymous && v.Kind() == reflect.Pointer
-		if isEmbedded && !v.IsNil() {
-			missing = append(missing, missingFields(prefix+field.Name+".", v.Elem())...)
+		isEmbedded := field.Anonymous && value.Kind() == reflect.Pointer
+		if isEmbedded && !value.IsNil() {
+			missing = append(missing, missingFields(prefix+field.Name+".", value.Elem())...)
 		}
 	}
 
@@ -82,7 +84,8 @@ type keyRing interface {
 // run without keys and fail when they need one.
 func newKeyRing(cfg *config.Config, r role, deps adapters.Deps) (keyRing, error) {
 	for _, path := range cfg.Auth.Keys {
-		if filepath.Ext(path) == ".pem" || r.isCommand {
+		isFile := filepath.Ext(path) == ".pem"
+		if isFile || r.isCommand {
 			continue
 		}
 
@@ -182,8 +185,8 @@ type identitySubscriptions struct{ billing.Reader }
 
 // Status returns the status of the user's plan.
 func (b identitySubscriptions) Status(ctx context.Context, userID string) (string, error) {
-	sub, err := b.Current(ctx, billing.Owner{Kind: billing.User, ID: userID})
-	return string(sub.Status), err
+	subscription, err := b.Current(ctx, billing.Owner{Kind: billing.User, ID: userID})
+	return string(subscription.Status), err
 }
 
 // identityPrograms implements identity.Programs: the programs that act for a user with API keys,
@@ -193,17 +196,17 @@ type identityPrograms struct{ integrations.Programs }
 // List returns the programs of the user.
 func (b identityPrograms) List(ctx context.Context, userID string) ([]identity.Program, error) {
 	programs, err := b.Programs.List(ctx, userID)
-	return identityProgramsOf(programs), err
+	return newIdentityPrograms(programs), err
 }
 
 // SignOut ends the access of the user's programs, and returns them.
 func (b identityPrograms) SignOut(ctx context.Context, userID string, now time.Time) ([]identity.Program, error) {
 	ended, err := b.Programs.SignOut(ctx, userID, now)
-	return identityProgramsOf(ended), err
+	return newIdentityPrograms(ended), err
 }
 
-// identityProgramsOf converts programs into the type of identity.
-func identityProgramsOf(programs []integrations.Program) []identity.Program {
+// newIdentityPrograms converts programs into the type of identity.
+func newIdentityPrograms(programs []integrations.Program) []identity.Program {
 	return list.Map(programs, func(p integrations.Program) identity.Program {
 		return identity.Program{Kind: string(p.Kind), Name: p.Name}
 	})

@@ -38,13 +38,14 @@ import (
 )
 
 // An adapter connects the program to a database, a mail server or another system. The interface of
-// the program that it implements is its port. An opener opens an adapter for a URL (a setting)
-// with its scheme. The context ends when the start is
-// complete, at a signal or at a timeout: it bounds the opening, not the life of the adapter.
-// An error for an invalid URL should state what is expected; the name of the setting, and where
-// its value was read, are added.
+// the program that it implements is its port.
+//
+// An opener opens an adapter for a URL, which is the value of a setting such as queue.url. The scheme
+// of the URL chooses the opener. The context ends when the start is complete, at a signal or at a
+// timeout: it bounds the opening, not the life of the adapter. An error for an invalid URL should
+// state what is expected. The program adds the name of the setting, and where its value was read.
 type (
-	// StorageOpener opens the storage of the modules in d.Modules. It may leave the
+	// StorageOpener opens the storage of the modules in deps.Modules. It may leave the
 	// structs of other modules empty.
 	StorageOpener func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error)
 	// LimiterOpener opens a Limiter.
@@ -57,8 +58,9 @@ type (
 	FilesOpener func(ctx context.Context, url string, deps adapters.Deps) (files.Store, error)
 	// PaymentsOpener opens a payment provider.
 	PaymentsOpener func(ctx context.Context, url string, deps adapters.Deps) (billing.Payments, error)
-	// SearchOpener opens a search index. If empty is set, it opens a new index, which
-	// replaces the existing one as soon as a position is stored in it.
+	// SearchOpener opens a search index. If empty is set, it opens a new index. That replaces the
+	// existing one as soon as a position (the number of the last change that it contains) is
+	// stored in it.
 	SearchOpener func(ctx context.Context, url string, empty bool, deps adapters.Deps) (search.Index, error)
 	// TracerOpener opens a Tracer.
 	TracerOpener func(ctx context.Context, url string, deps adapters.Deps) (trace.Tracer, error)
@@ -66,7 +68,7 @@ type (
 	TransportOpener func(ctx context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error)
 )
 
-// Option registers an adapter.
+// Option registers an adapter or adds a module.
 type Option func(*registry)
 
 // registry holds the openers of each port by scheme, and the added modules.
@@ -98,8 +100,8 @@ func WithStorage(scheme string, open StorageOpener) Option {
 // the opener returns a storage in which the struct of that module is set.
 func WithModuleStorage(module, scheme string, open StorageOpener) Option {
 	return func(r *registry) {
-		openers, ok := r.moduleStorage[module]
-		if !ok {
+		openers, exists := r.moduleStorage[module]
+		if !exists {
 			r.refusef("WithModuleStorage: there is no module %q; want one of %s", module, strings.Join(migrations.Modules(), ", "))
 			return
 		}
@@ -165,14 +167,14 @@ var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 // for the same scheme or name. Without Override that is an error.
 func Override(options ...Option) Option {
 	return func(r *registry) {
-		before := r.overriding
+		wasOverriding := r.overriding // by an Override around this one
 
 		r.overriding = true
 		for _, option := range options {
 			option(r)
 		}
 
-		r.overriding = before
+		r.overriding = wasOverriding
 	}
 }
 
@@ -181,8 +183,8 @@ func (r *registry) refusef(format string, args ...any) {
 	r.err = errors.Join(r.err, fmt.Errorf(format, args...))
 }
 
-// register adds an opener for the scheme, and refuses a scheme or opener that cannot work. The
-// port is its name in messages.
+// register adds an opener for the scheme, and refuses a scheme or opener that cannot work. port is the
+// name of the port in messages, such as "mailer".
 func register[Opener any](r *registry, openers *map[string]Opener, port, scheme string, open Opener) {
 	_, exists := (*openers)[scheme]
 	switch {
@@ -259,14 +261,20 @@ func builtIn() []Option {
 		WithTransport(mcpTransport, openMCP),
 	}
 	for _, scheme := range redisSchemes {
-		options = append(options, WithLimiter(scheme, func(_ context.Context, url string, deps adapters.Deps) (limit.Limiter, error) {
-			return redislimit.Open(url, locallimit.New(deps.Clock), deps.Log)
-		}), WithQueue(scheme, func(_ context.Context, url string, deps adapters.Deps) (task.Queue, error) {
-			return asynqtasks.Open(url, deps.Log)
-		}))
+		options = append(options, WithLimiter(scheme, openRedisLimiter), WithQueue(scheme, openRedisQueue))
 	}
 
 	return options
+}
+
+// openRedisLimiter opens a limiter that counts in Redis, and in this process while Redis is unavailable.
+func openRedisLimiter(_ context.Context, url string, deps adapters.Deps) (limit.Limiter, error) {
+	return redislimit.Open(url, locallimit.New(deps.Clock), deps.Log)
+}
+
+// openRedisQueue opens a queue in Redis, which processes can share.
+func openRedisQueue(_ context.Context, url string, deps adapters.Deps) (task.Queue, error) {
+	return asynqtasks.Open(url, deps.Log)
 }
 
 // openSMTP opens a mailer that sends from the address with a mail server.
@@ -286,8 +294,8 @@ type opening struct {
 	deps     adapters.Deps
 }
 
-// open opens the adapter for a URL with the opener of its scheme. The key is the name of the setting
-// with the URL, for errors.
+// open opens the adapter for a URL with the opener of its scheme. openers are those of the port, by
+// scheme. The key is the name of the setting with the URL, for errors.
 func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Port any](
 	ctx context.Context,
 	o opening,
@@ -297,14 +305,14 @@ func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Po
 	return openWith(ctx, o, key, url, openers, func(open Opener) (Port, error) { return open(ctx, url, o.deps) })
 }
 
-// openWith opens the adapter for a URL as open does, for openers with additional parameters, which
-// run passes.
+// openWith opens the adapter for a URL as open does. The function call calls the opener: it passes the
+// additional parameters that the openers of some ports have.
 func openWith[Opener, Port any](
 	ctx context.Context,
 	o opening,
 	key, url string,
 	openers map[string]Opener,
-	run func(Opener) (Port, error),
+	call func(Opener) (Port, error),
 ) (port Port, err error) {
 	if o.registry.err != nil { // an option of the program was refused
 		return port, o.registry.err
@@ -318,7 +326,7 @@ func openWith[Opener, Port any](
 		return port, o.config.Err(key, fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", schemes))
 	}
 
-	port, err = runUntilDone(ctx, "the adapter was not opened", func() (Port, error) { return run(opener) })
+	port, err = runUntilDone(ctx, "the adapter was not opened", func() (Port, error) { return call(opener) })
 	switch {
 	case err != nil:
 		return port, o.config.Err(key, err.Error())
@@ -338,12 +346,14 @@ func schemeOf(url string) string {
 // isNil reports whether a port is nil, or an interface that contains a nil pointer. A port that is a
 // struct, such as the storage, is not nil.
 func isNil[Port any](port *Port) bool {
-	v := reflect.ValueOf(port).Elem()
-	if v.Kind() != reflect.Interface {
+	value := reflect.ValueOf(port).Elem()
+	if value.Kind() != reflect.Interface {
 		return false
 	}
 
-	return v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil()
+	adapter := value.Elem()
+
+	return value.IsNil() || adapter.Kind() == reflect.Pointer && adapter.IsNil()
 }
 
 // runUntilDone returns the result of run. If ctx ends first, it returns the error of ctx with the
@@ -396,12 +406,17 @@ func openFiles(ctx context.Context, o opening) (files.Store, error) {
 // openPayments opens the configured payments. Only their adapter receives the keys of the
 // payment provider.
 func openPayments(ctx context.Context, o opening) (billing.Payments, error) {
-	p := o.config.Payments
-	o.deps.Payments = adapters.PaymentSettings{SecretKey: p.StripeKey, PublishableKey: p.PublishableKey, WebhookSecrets: p.WebhookSecrets}
-	return open(ctx, o, "payments.url", o.config.Payments.URL, o.registry.payments)
+	settings := o.config.Payments
+	o.deps.Payments = adapters.PaymentSettings{
+		SecretKey:      settings.StripeKey,
+		PublishableKey: settings.PublishableKey,
+		WebhookSecrets: settings.WebhookSecrets,
+	}
+
+	return open(ctx, o, "payments.url", settings.URL, o.registry.payments)
 }
 
-// openSearch opens the configured index, without its documents if empty is set.
+// openSearch opens the configured index, or a new index in place of it if empty is set.
 func openSearch(ctx context.Context, o opening, empty bool) (search.Index, error) {
 	return openWith(ctx, o, "search.url", o.config.Search.URL, o.registry.search, func(open SearchOpener) (search.Index, error) {
 		return open(ctx, o.config.Search.URL, empty, o.deps)
@@ -416,7 +431,8 @@ func openTracer(ctx context.Context, o opening) (trace.Tracer, error) {
 // sentinels, each with TLS or without.
 var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"}
 
-// newDeps returns the dependencies of adapters, without a tracer and metrics.
+// newDeps returns the dependencies of adapters. They record no traces and no metrics; a process
+// replaces Tracer and Metrics.
 func newDeps(cfg *config.Config, log *slog.Logger) adapters.Deps {
 	return adapters.Deps{
 		Clock:      clock.System{},

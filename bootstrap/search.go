@@ -45,25 +45,30 @@ func (o *operator) search() *cobra.Command {
 			Args:    cobra.MinimumNArgs(1),
 			Example: "  locum search explain 'band 5 icu nurse nights near Leeds'",
 			RunE: o.withConfig(func(cmd *cobra.Command, args []string, cfg *config.Config) error {
-				v, _, err := vocabularyFile(cfg.Search.Vocabulary).load()
+				vocabulary, _, err := vocabularyFile(cfg.Search.Vocabulary).load()
 				if err != nil {
 					return cfg.Err("search.vocabulary", err.Error())
 				}
 
-				return explain(cmd, v, strings.Join(args, " "))
+				return explain(cmd, vocabulary, strings.Join(args, " "))
 			}),
 		},
 		&cobra.Command{
 			Use: "lint [FILE]", Short: "Check the vocabulary, with a file that extends it", Args: cobra.MaximumNArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				v, _, err := vocabularyFile(strings.Join(args, "")).load()
+				file := "" // the built-in vocabulary only
+				if len(args) > 0 {
+					file = args[0]
+				}
+
+				vocabulary, _, err := vocabularyFile(file).load()
 				if err == nil {
 					fmt.Fprintf(
 						cmd.OutOrStdout(),
 						"vocabulary %s: %d concepts, %d forms, no problems\n",
-						v.Version(),
-						len(v.Concepts()),
-						len(v.Forms()),
+						vocabulary.Version(),
+						len(vocabulary.Concepts()),
+						len(vocabulary.Forms()),
 					)
 				}
 
@@ -86,8 +91,9 @@ func (emptyLexicon) Words(string) iter.Seq2[string, int] { return func(func(stri
 
 // explain prints how a query is interpreted: the slot of each term (the kind of its meaning, such as
 // the role or the place), its values, and the text of the query that it comes from.
-func explain(cmd *cobra.Command, v *search.Vocabulary, query string) error {
-	parser := search.Parser{Vocabulary: v, Places: gazetteer.New(), Words: search.NewSpelling(v, emptyLexicon{})}
+func explain(cmd *cobra.Command, vocabulary *search.Vocabulary, query string) error {
+	spelling := search.NewSpelling(vocabulary, emptyLexicon{})
+	parser := search.Parser{Vocabulary: vocabulary, Places: gazetteer.New(), Words: spelling}
 
 	parsed := parser.Parse(query)
 	if parsed.Empty {

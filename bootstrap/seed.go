@@ -23,31 +23,35 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// seed fills an empty storage with organizations, users and n listings. The data is the
-// same every time, relative to the present day. It returns the accounts to sign in with.
+// seed fills an empty storage with demo data: organizations, users and listings. Except for the
+// passwords the data is the same every time, relative to the present day. It returns the accounts to
+// sign in with.
 //
 // seed sets the clock, which the hiring service uses, to the times at which applications arrive
-// and are decided. It calls done with the size of each stored batch of listings.
+// and are decided. It calls onStored with the size of each stored batch of listings.
 func seed(
 	ctx context.Context,
 	storage adapters.Storage,
 	hiringSvc *hiring.Service,
 	clock *pastClock,
-	n int,
-	done func(int),
+	listingCount int,
+	onStored func(int),
 ) ([]demoAccount, error) {
 	accounts, hashes, err := newDemoPasswords(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	seeder := newSeeder(time.Now().UTC().Truncate(24*time.Hour), n)
-	if err := storage.Listings.Loader.Load(ctx, seeder.listings(n), done); err != nil {
+	today := time.Now().UTC().Truncate(24 * time.Hour)
+	seeder := newSeeder(today, listingCount)
+
+	// Listings come first, because the seeder remembers those to which the users will apply.
+	if err := storage.Listings.Loader.Load(ctx, seeder.listings(listingCount), onStored); err != nil {
 		return nil, err
 	}
 
 	return accounts, storage.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := seeder.createPeople(ctx, storage, n, hashes); err != nil {
+		if err := seeder.createPeople(ctx, storage, listingCount, hashes); err != nil {
 			return err
 		}
 
@@ -62,10 +66,11 @@ func newDemoPasswords(ctx context.Context) (accounts []demoAccount, hashes map[s
 
 	hasher := argonhash.New()
 	for i := range accounts {
-		a := &accounts[i]
+		account := &accounts[i]
+		account.Password = auth.NewSecret("Demo1-", 12) // the prefix has the characters that passwords require
 
-		a.Password = auth.NewSecret("Demo1-", 12)
-		if hashes[a.Email], err = hasher.Hash(ctx, a.Password); err != nil {
+		hashes[account.Email], err = hasher.Hash(ctx, account.Password)
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -76,18 +81,18 @@ func newDemoPasswords(ctx context.Context) (accounts []demoAccount, hashes map[s
 // seeder creates all data from one random number generator with a fixed seed, so that it
 // is the same every time.
 type seeder struct {
-	*corpus
-	now     time.Time
+	*corpus           // the words, names and numbers of the data, read from seed.json
+	now     time.Time // the beginning of the present day
 	rng     *rand.Rand
-	places  map[town]*listings.Place
+	places  map[town]*listings.Place // where the towns are; towns that the gazetteer does not know are missing
 	orgs    []employer
 	orgDraw []int // indices of orgs for random choices: an organization of weight 2 is in it twice
 
 	// The applications go to the first organization only.
-	seekers   []string           // ids of the users who apply
-	open      []listings.Listing // its listings to which they apply
-	recruiter string             // id of its member who decides about the applications
-	lead      string             // name of its interviewer
+	seekerIDs       []string           // the users who apply
+	open            []listings.Listing // its listings to which they apply
+	recruiterID     string             // its member who decides about the applications
+	interviewerName string
 }
 
 // employer is an invented organization.
@@ -96,32 +101,33 @@ type employer struct {
 	*market            // the towns, posts and texts of its country
 	setting     string // kind of workplace, such as hospital or care home
 	site        string // name of the workplace, for locations
-	towns       []town
+	towns       []town // where it has workplaces
 	boilerplate string // sentences at the end of each description
 }
 
 const (
 	listingsPerEmployer = 40  // on average, with at least one employer of each kind
-	maxEmployers        = 600 // each has a demo admin: below maxDemoAccounts
+	maxEmployers        = 600 // each has a demo admin, of whom there are at most maxDemoAccounts
 )
 
 // demoTowns are the towns of the first employer, to which the demo accounts belong. They are
 // neighbours, as the sites of one hospital trust are; random towns could be far from each other.
 var demoTowns = []string{"Leeds", "Bradford", "Wakefield"}
 
-// newSeeder returns a seeder with the employers of n listings and the places of all towns.
-func newSeeder(now time.Time, n int) *seeder {
+// newSeeder returns a seeder with the employers of the listings and the places of all towns. A larger
+// number of listings has more employers.
+func newSeeder(now time.Time, listingCount int) *seeder {
 	seeder := &seeder{
 		corpus: loadCorpus(),
 		now:    now,
 		rng:    rand.New(rand.NewPCG(2026, 1120)), //nolint:gosec // a fixed seed, so that the data is the same every time
 		places: map[town]*listings.Place{},
 	}
-	homes := map[string]int{} // the numbers of employers by country
+	employersByCountry := map[string]int{}
 
-	employers := min(max(n/listingsPerEmployer, len(seeder.Employers)), maxEmployers)
-	for i := range employers {
-		seeder.addEmployer(i, homes)
+	employerCount := min(max(listingCount/listingsPerEmployer, len(seeder.Employers)), maxEmployers)
+	for i := range employerCount {
+		seeder.addEmployer(i, employersByCountry)
 	}
 
 	resolver := gazetteer.New()
@@ -137,21 +143,21 @@ func newSeeder(now time.Time, n int) *seeder {
 	return seeder
 }
 
-// addEmployer adds employer number i. homes counts the employers of each country: each of them
-// begins with another town.
-func (s *seeder) addEmployer(i int, homes map[string]int) {
+// addEmployer adds employer number i, and counts it by its country. The first town of an employer is
+// the next one of its country, so that the employers spread over the country.
+func (s *seeder) addEmployer(i int, employersByCountry map[string]int) {
 	template := s.Employers[i%len(s.Employers)]
 	founded := s.now.AddDate(-1, 0, 0)
 	market := s.Markets[template.Country]
 
 	org := employer{market: market, setting: template.Setting}
 
-	townCount := 1 + s.rng.IntN(4)
+	firstTown, townCount := employersByCountry[market.code], 1+s.rng.IntN(4)
 	for k := range townCount {
-		org.towns = append(org.towns, market.Towns[(homes[market.code]+k)%len(market.Towns)])
+		org.towns = append(org.towns, market.Towns[(firstTown+k)%len(market.Towns)])
 	}
 
-	homes[market.code]++
+	employersByCountry[market.code]++
 
 	isNamedAfterTown := strings.Contains(template.Name, "{town}")
 	if isNamedAfterTown {
@@ -165,15 +171,17 @@ func (s *seeder) addEmployer(i int, homes map[string]int) {
 
 	home := org.towns[0].Name
 
-	// Each round through the names begins 7 names later, so that templates get other names.
+	// Names are used again after the last one. Each round through them begins 7 names later, so that
+	// a template does not get the same name again.
+	const shiftPerRound = 7
 	round := i / len(s.Names)
-	name := s.Names[(i+7*round)%len(s.Names)]
-	fill := strings.NewReplacer("{name}", name, "{town}", home)
-	org.site = fill.Replace(template.Site)
+	name := s.Names[(i+shiftPerRound*round)%len(s.Names)]
+	placeholders := strings.NewReplacer("{name}", name, "{town}", home)
+	org.site = placeholders.Replace(template.Site)
 	org.boilerplate = strings.Join(s.pickSome(market.Boilerplate, 2, 2), " ")
 	org.Organization = identity.Organization{
 		ID:        demoID(founded, "org", i),
-		Name:      s.uniqueOrgName(fill.Replace(template.Name), home),
+		Name:      s.uniqueOrgName(placeholders.Replace(template.Name), home),
 		Industry:  "Healthcare",
 		Size:      s.pick(s.Sizes),
 		CreatedAt: founded,
@@ -211,8 +219,8 @@ func demoID(at time.Time, kind string, n int) string {
 	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16) // the upper 48 bits are the milliseconds
 	copy(id[6:], hash[:])
 
-	id[6] = id[6]&0x0f | 0x70 // version 7 (RFC 9562)
-	id[8] = id[8]&0x3f | 0x80 // variant of the RFC
+	id[6] = id[6]&0x0f | 0x70 // version 7 in the upper 4 bits (RFC 9562)
+	id[8] = id[8]&0x3f | 0x80 // the variant of the RFC, 10, in the upper 2 bits
 
 	return id.String()
 }
@@ -229,7 +237,9 @@ func (s *seeder) pickSome(items []string, minCount, maxCount int) []string {
 	// gives all subsets of the size count the same probability.
 	var picked []string
 	for i, item := range items {
-		missing, remaining := count-len(picked), len(items)-i
+		missing := count - len(picked)
+
+		remaining := len(items) - i
 		if s.rng.IntN(remaining) < missing {
 			picked = append(picked, item)
 		}
@@ -255,29 +265,29 @@ func slugify(name string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(name), isSeparator), "-")
 }
 
-// postingPeriod returns the period in which the n listings were posted: about 100 a day, over at
+// postingPeriod returns the period in which the listings were posted: about 100 a day, over at
 // least 45 days, and over less than the year for which the employers exist.
-func postingPeriod(n int) time.Duration {
-	days := min(max(n/100, 45), 364)
+func postingPeriod(listingCount int) time.Duration {
+	days := min(max(listingCount/100, 45), 364)
 	return time.Duration(days) * 24 * time.Hour
 }
 
 // listings returns n listings in the order of posting.
 func (s *seeder) listings(n int) iter.Seq[listings.Listing] {
 	return func(yield func(listings.Listing) bool) {
-		step := postingPeriod(n) / time.Duration(n)
+		interval := postingPeriod(n) / time.Duration(n)
 
-		at := s.now.Add(-postingPeriod(n))
+		postedAt := s.now.Add(-postingPeriod(n))
 		for i := range n {
 			org, post := s.pickPost(i)
-			listing := s.newListing(i, at.Truncate(time.Microsecond), org, post)
+			listing := s.newListing(i, postedAt.Truncate(time.Microsecond), org, post) // as databases store times
 			s.remember(listing)
 
 			if !yield(listing) {
 				return
 			}
 
-			at = at.Add(step)
+			postedAt = postedAt.Add(interval)
 		}
 	}
 }
@@ -286,31 +296,31 @@ func (s *seeder) listings(n int) iter.Seq[listings.Listing] {
 // titles and its pay in the country of the employer.
 func (s *seeder) newListing(i int, postedAt time.Time, org *employer, post *post) listings.Listing {
 	family := org.Families[post.Family]
-	place := org.towns[s.rng.IntN(len(org.towns))]
+	town := org.towns[s.rng.IntN(len(org.towns))]
 	listing := listings.Listing{
 		ID:             demoID(postedAt, "listing", i),
 		OrganizationID: org.ID,
 		Version:        1,
 		Company:        org.Name,
-		Place:          s.places[place],
+		Place:          s.places[town],
 		Status:         listings.Active,
 		Open:           true,
 		PostedAt:       &postedAt,
 		CreatedAt:      postedAt,
 		UpdatedAt:      postedAt,
 	}
-	listing.Location = org.site + ", " + org.formatAddress(place)
+	listing.Location = org.site + ", " + org.formatAddress(town)
 	listing.Remote = post.IsRemote
 
-	field := family.Label // the work in the texts: the specialty, or the profession for a post without one
+	field := family.Label // what the texts call the work: the specialty, or the profession for a post without one
 	if post.Specialties != "" {
 		listing.Specialty = s.pick(org.Specialties[post.Specialties])
 		listing.Department = listing.Specialty
 		field = listing.Specialty
 	}
 
-	patterns := org.Shifts[post.Shifts]
-	pattern := patterns[s.rng.IntN(len(patterns))]
+	shifts := org.Shifts[post.Shifts]
+	pattern := shifts[s.rng.IntN(len(shifts))]
 	s.setContract(&listing, org, post, family)
 
 	if pattern.Label == "Part Time" && listing.EmploymentType == "full-time" {
@@ -320,19 +330,19 @@ func (s *seeder) newListing(i int, postedAt time.Time, org *employer, post *post
 	title := s.pick(post.Titles)
 	listing.Title = s.composeTitle(strings.ReplaceAll(title, "{specialty}", listing.Specialty), &listing, org, post, pattern)
 	listing.Salary = s.choosePay(org.market, post, listing.ContractType)
-	fill := strings.NewReplacer(
+	placeholders := strings.NewReplacer(
 		"{org}", org.Name,
-		"{town}", place.Name,
+		"{town}", town.Name,
 		"{specialty}", field,
 		"{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")),
 		"{state}", region(listing.Place),
 	)
 
-	register := fill.Replace(family.Registers[org.code])
 	for _, requirement := range s.pickSome(family.Requirements, 2, 3) {
-		listing.Requirements = append(listing.Requirements, fill.Replace(requirement))
+		listing.Requirements = append(listing.Requirements, placeholders.Replace(requirement))
 	}
 
+	register := placeholders.Replace(family.Registers[org.code]) // the required entry in a professional register
 	listing.Requirements = append(listing.Requirements, strings.ToUpper(register[:1])+register[1:])
 
 	listing.Benefits = s.pickSome(org.Benefits, 3, 5)
@@ -345,7 +355,7 @@ func (s *seeder) newListing(i int, postedAt time.Time, org *employer, post *post
 		})
 	}
 
-	listing.Description = fill.Replace(s.composeDescription(org, post, family, pattern))
+	listing.Description = placeholders.Replace(s.composeDescription(org, post, family, pattern))
 	s.setState(&listing)
 
 	return listing
@@ -467,32 +477,32 @@ const (
 // doctorsPay is the yearly pay in US dollars from which a post is one for a doctor.
 const doctorsPay = 150_000
 
-// choosePay returns the pay of the post: by the hour for temporary work and, in the United
-// States, for contracts and about half of the other posts below a doctor's pay. It is yearly
+// choosePay returns the pay of the post. It is by the hour for temporary work, and in the United
+// States also for contracts and about half of the other posts below a doctor's pay. It is yearly
 // for all others.
 func (s *seeder) choosePay(m *market, post *post, contract string) *listings.Salary {
-	salary := listings.Salary{Currency: m.Currency, Period: "year"}
 	isHourly := contract == "temporary"
 
-	hours := float64(hoursInEurope)
+	hoursPerYear := float64(hoursInEurope)
 	if m.code == "US" {
-		hours = hoursInAmerica
+		hoursPerYear = hoursInAmerica
 		isHourly = isHourly || post.High < doctorsPay && (contract == "contract" || s.rng.IntN(2) == 0)
 	}
 
-	// toMinor converts yearly pay to the pay of the period in cents or pence.
-	toMinor := func(yearly float64) *int64 { return new(int64(yearly) * 100) }
-	if isHourly {
-		salary.Period = "hour"
-
+	// Both functions convert yearly pay to minor units, such as cents.
+	yearlyPay := func(yearly float64) *int64 { return new(int64(yearly) * 100) }
+	hourlyPay := func(yearly float64) *int64 {
 		// Pay by the hour is a tenth higher, and rounded down to 5 cents: there are 20 steps of
 		// 5 cents in a unit of the currency, and 22 with the additional tenth.
-		toMinor = func(yearly float64) *int64 { return new(int64(yearly/hours*22) * 5) }
+		steps := int64(yearly / hoursPerYear * 22)
+		return new(steps * 5)
 	}
 
-	salary.Min, salary.Max = toMinor(post.Low), toMinor(post.High)
+	if isHourly {
+		return &listings.Salary{Currency: m.Currency, Period: "hour", Min: hourlyPay(post.Low), Max: hourlyPay(post.High)}
+	}
 
-	return &salary
+	return &listings.Salary{Currency: m.Currency, Period: "year", Min: yearlyPay(post.Low), Max: yearlyPay(post.High)}
 }
 
 // composeDescription returns the text of a listing: an opening, the duties, the shift pattern, the
@@ -520,7 +530,8 @@ func (s *seeder) composeDescription(org *employer, post *post, family *family, p
 	return text.String()
 }
 
-// withArticle puts "a" or "an" before a title, which begins with a capital letter.
+// withArticle puts "a" or "an" before a title, which begins with a capital letter. Titles with U, such
+// as "Unit Manager", have "a".
 func withArticle(title string) string {
 	if strings.ContainsRune("AEIO", rune(title[0])) {
 		return "an " + title

@@ -11,19 +11,19 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// minListingAge is the least age of the listings to which demo accounts apply: the earliest of
-// demoApplications is 13 days old.
+// minListingAge is the least age of the listings to which demo accounts apply. The earliest of
+// demoApplications is 13 days old, and must be later than its listing.
 const minListingAge = 15 * 24 * time.Hour
 
-// maxOpen is the number of listings to which demo accounts apply: demoApplications refers to
+// maxOpen is the number of listings to which demo accounts apply. demoApplications refers to
 // them by index.
 const maxOpen = 5
 
 // demoApplication is an application of the demo data.
 type demoApplication struct {
-	seeker      int // index of seeder.seekers
-	listing     int // index of seeder.open
-	daysAgo     int
+	seeker      int // index in seeder.seekerIDs
+	listing     int // index in seeder.open
+	daysAgo     int // when it is submitted
 	coverLetter string
 	// statuses are the statuses that the employer sets, one per day.
 	statuses []hiring.Status
@@ -95,13 +95,13 @@ var demoApplications = []demoApplication{
 	},
 }
 
-// interviewIndex is the index of the application with a future interview.
+// interviewIndex is the index in demoApplications of the application with a future interview.
 const interviewIndex = 4
 
-// pastClock is a clock that is set to the times of the demo data. Its ids have these times.
+// pastClock is a clock that is set to the times of the demo data. Its ids contain these times.
 type pastClock struct {
 	now     time.Time
-	idCount int
+	idCount int // the number of ids that newID has returned
 }
 
 // Now implements clock.Clock.
@@ -113,32 +113,34 @@ func (p *pastClock) newID() string {
 	return demoID(p.now, "hiring", p.idCount)
 }
 
-// createApplications creates applications to the first organization and the decisions of its
-// recruiter. It skips applications to listings that a small board does not have. The transaction may run twice.
+// createApplications creates the applications to the first organization, and the decisions of its
+// recruiter about them. It skips applications to listings that a small board does not have. The
+// transaction in which it runs may be repeated.
 func (s *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Service, clock *pastClock) error {
 	clock.idCount = 0 // so that a repeated transaction creates the same ids
 	membership := identity.Membership{Role: identity.Recruiter, Permissions: identity.Recruiter.Defaults()}
 
 	recruiter := auth.Actor{
-		UserID:         s.recruiter,
+		UserID:         s.recruiterID,
 		Role:           auth.EmployerTeam,
 		OrganizationID: s.orgs[0].ID,
 		Permissions:    membership.Grants(),
 	}
-	for i, a := range demoApplications {
-		if a.listing >= len(s.open) {
+	for i, application := range demoApplications {
+		if application.listing >= len(s.open) {
 			continue
 		}
 
 		// Applications are submitted at different hours, from 9 o'clock.
-		clock.now = s.now.AddDate(0, 0, -a.daysAgo).Add(time.Duration(9+i) * time.Hour)
+		day := s.now.AddDate(0, 0, -application.daysAgo)
+		clock.now = day.Add(time.Duration(9+i) * time.Hour)
 
-		applicationID, err := s.apply(ctx, hiringSvc, a)
+		applicationID, err := s.apply(ctx, hiringSvc, application)
 		if err != nil {
 			return fmt.Errorf("application %d: %w", i, err)
 		}
 
-		for _, status := range a.statuses {
+		for _, status := range application.statuses {
 			clock.now = clock.now.Add(26 * time.Hour) // the next day, at another time of the day
 
 			if err := hiringSvc.Decide(ctx, recruiter, hiring.Decision{ID: applicationID, Status: string(status)}); err != nil {
@@ -157,34 +159,39 @@ func (s *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Servi
 }
 
 // apply creates the application and returns its id.
-func (s *seeder) apply(ctx context.Context, hiringSvc *hiring.Service, a demoApplication) (string, error) {
-	listing := s.open[a.listing]
+func (s *seeder) apply(ctx context.Context, hiringSvc *hiring.Service, demo demoApplication) (id string, err error) {
+	listing := s.open[demo.listing]
 
-	in := hiring.ApplyInput{ListingID: listing.ID, CoverLetter: a.coverLetter}
-	for _, q := range listing.Questions {
-		in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: s.Answers[q.Text]})
+	input := hiring.ApplyInput{ListingID: listing.ID, CoverLetter: demo.coverLetter}
+	for _, question := range listing.Questions {
+		answer := hiring.Answer{QuestionID: question.ID, Answer: s.Answers[question.Text]}
+		input.Answers = append(input.Answers, answer)
 	}
 
-	seeker := auth.Actor{UserID: s.seekers[a.seeker], Role: auth.Jobseeker, Seeker: true}
-	application, err := hiringSvc.Apply(ctx, seeker, in)
+	seeker := auth.Actor{UserID: s.seekerIDs[demo.seeker], Role: auth.Jobseeker, Seeker: true}
+	application, err := hiringSvc.Apply(ctx, seeker, input)
 
 	return application.ID, err
 }
 
 // newInterview returns an interview next week.
 func (s *seeder) newInterview() hiring.AppointmentInput {
-	at := s.now.AddDate(0, 0, 6).Add(10 * time.Hour).Format(time.RFC3339)
-	return hiring.AppointmentInput{ScheduledAt: &at, Location: new("Education Centre, room 2"), Interviewer: &s.lead}
+	day := s.now.AddDate(0, 0, 6)
+	at := day.Add(10 * time.Hour).Format(time.RFC3339) // 10 o'clock
+
+	return hiring.AppointmentInput{ScheduledAt: &at, Location: new("Education Centre, room 2"), Interviewer: &s.interviewerName}
 }
 
-// remember stores the latest maxOpen open listings of the first organization that are old
-// enough for applications.
-func (s *seeder) remember(l listings.Listing) {
-	if l.OrganizationID != s.orgs[0].ID || !l.Open || l.PostedAt.After(s.now.Add(-minListingAge)) {
+// remember adds a listing to s.open if demo accounts can apply to it: an open listing of the first
+// organization that is old enough. Listings come in the order of posting, and s.open has the latest
+// maxOpen of them.
+func (s *seeder) remember(listing listings.Listing) {
+	isOfFirstOrganization := listing.OrganizationID == s.orgs[0].ID
+	if !isOfFirstOrganization || !listing.Open || listing.PostedAt.After(s.now.Add(-minListingAge)) {
 		return
 	}
 
-	s.open = append(s.open, l)
+	s.open = append(s.open, listing)
 	if len(s.open) > maxOpen {
 		s.open = s.open[1:]
 	}

@@ -29,7 +29,7 @@ import (
 type demoAccount struct{ Email, Password, Description string }
 
 // demoAccounts are the demo accounts that have a password. Each seeding chooses
-// new ones.
+// new passwords.
 var demoAccounts = []demoAccount{
 	{Email: "employer@" + identity.DemoDomain, Description: "admin of Northgate University Hospitals NHS Foundation Trust"},
 	{Email: "recruiter@" + identity.DemoDomain, Description: "recruiter there"},
@@ -50,7 +50,7 @@ var errHasUsers = errors.New("the store has users; demo data is for an empty sto
 
 // seed is the command that adds or removes the demo data.
 func (o *operator) seed() *cobra.Command {
-	var n int
+	var listingCount int
 	var remove, optional, public bool
 	cmd := &cobra.Command{
 		Use:   "seed",
@@ -59,7 +59,7 @@ func (o *operator) seed() *cobra.Command {
 		Long: "Fill an empty store with organizations, people, listings and a few applications: the same each time, " +
 			"except for the passwords, which are printed and stored in " + demoFile + ".",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if n < 1 || n > maxSeed {
+			if listingCount < 1 || listingCount > maxSeed {
 				return fmt.Errorf("--listings wants a number from 1 to %d", maxSeed)
 			}
 
@@ -74,10 +74,10 @@ func (o *operator) seed() *cobra.Command {
 				return o.removeDemo(cmd)
 			}
 
-			return o.addDemo(cmd, n, optional, public)
+			return o.addDemo(cmd, demoOptions{listingCount: listingCount, optional: optional, public: public})
 		},
 	}
-	cmd.Flags().IntVar(&n, "listings", 200, "how many listings")
+	cmd.Flags().IntVar(&listingCount, "listings", 200, "how many listings")
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove the demo data")
 	cmd.Flags().BoolVar(&optional, "optional", false, "succeed without demo data where it is refused")
 	cmd.Flags().BoolVar(&public, "public", false, "allow demo data where http.public_url is not on this machine")
@@ -85,16 +85,23 @@ func (o *operator) seed() *cobra.Command {
 	return cmd
 }
 
+// demoOptions are the flags of the command that adds demo data.
+type demoOptions struct {
+	listingCount int
+	optional     bool // succeed without demo data where it is refused
+	public       bool // allow demo data where other machines can reach the service
+}
+
 // addDemo adds demo data with services whose clock is set to the times of the data.
-func (o *operator) addDemo(cmd *cobra.Command, n int, optional, public bool) error {
+func (o *operator) addDemo(cmd *cobra.Command, options demoOptions) error {
 	var cfg *config.Config
 	var storage adapters.Storage
 	var hiringSvc *hiring.Service
 	clock := &pastClock{}
 
 	return o.withServices(cmd, role{clock: clock, newID: clock.newID}, func(ctx context.Context) error {
-		if err := checkDemoAllowed(ctx, cfg, storage, public); err != nil {
-			if optional {
+		if err := checkDemoAllowed(ctx, cfg, storage, options.public); err != nil {
+			if options.optional {
 				fmt.Fprintf(cmd.OutOrStdout(), "no demo data is added: %s\n", oneLine(err))
 				return nil
 			}
@@ -102,8 +109,8 @@ func (o *operator) addDemo(cmd *cobra.Command, n int, optional, public bool) err
 			return err
 		}
 
-		return showProgress(cmd, n, func(done func(int)) ([]demoAccount, error) {
-			return seed(ctx, storage, hiringSvc, clock, n, done)
+		return showProgress(cmd, options.listingCount, func(onStored func(int)) ([]demoAccount, error) {
+			return seed(ctx, storage, hiringSvc, clock, options.listingCount, onStored)
 		})
 	}, &cfg, &storage, &hiringSvc)
 }
@@ -138,23 +145,30 @@ func isLoopbackURL(address string) bool {
 	return u.Hostname() == "localhost" || err == nil && a.IsLoopback()
 }
 
-// showProgress seeds n listings with a progress bar, prints the accounts and writes them
-// to a file.
-func showProgress(cmd *cobra.Command, n int, seed func(done func(int)) ([]demoAccount, error)) error {
+// showProgress calls seed, which reports each batch of stored listings, and shows a progress bar
+// meanwhile. Then it prints the accounts and writes them to a file.
+func showProgress(cmd *cobra.Command, listingCount int, seed func(onStored func(int)) ([]demoAccount, error)) error {
 	out, progress := cmd.OutOrStdout(), cmd.ErrOrStderr()
 
 	isTerminal := false // in a file, the bar would be many lines
-	if f, isFile := progress.(*os.File); isFile {
-		isTerminal = term.IsTerminal(int(f.Fd()))
+	if file, isFile := progress.(*os.File); isFile {
+		isTerminal = term.IsTerminal(int(file.Fd()))
 	}
 
-	bar := progressbar.NewOptions(n, progressbar.OptionSetWriter(progress), progressbar.OptionSetVisibility(isTerminal),
-		progressbar.OptionSetDescription("listings"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	bar := progressbar.NewOptions(
+		listingCount,
+		progressbar.OptionSetWriter(progress),
+		progressbar.OptionSetVisibility(isTerminal),
+		progressbar.OptionSetDescription("listings"),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(), // listings per second
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)
 	began := time.Now()
 
 	// An error of the bar is one of the terminal, and no reason to stop.
-	accounts, err := seed(func(n int) { _ = bar.Add(n) })
+	accounts, err := seed(func(stored int) { _ = bar.Add(stored) })
 	if err != nil {
 		return err
 	}
@@ -162,11 +176,12 @@ func showProgress(cmd *cobra.Command, n int, seed func(done func(int)) ([]demoAc
 	_ = bar.Finish()
 
 	var list strings.Builder
-	for _, a := range accounts {
-		fmt.Fprintf(&list, "%-26s %s   (%s)\n", a.Email, a.Password, a.Description)
+	for _, account := range accounts {
+		fmt.Fprintf(&list, "%-26s %s   (%s)\n", account.Email, account.Password, account.Description)
 	}
 
-	fmt.Fprintf(out, "seeded %d listings in %s\n%s", n, time.Since(began).Round(10*time.Millisecond), list.String())
+	took := time.Since(began).Round(10 * time.Millisecond)
+	fmt.Fprintf(out, "seeded %d listings in %s\n%s", listingCount, took, list.String())
 
 	if err := writeDemoFile(list.String()); err != nil {
 		return fmt.Errorf("failed to keep the passwords: %w", err)
@@ -186,19 +201,19 @@ func writeDemoFile(text string) error {
 	return os.WriteFile(demoFile, []byte(text), 0o600)
 }
 
-// demoSignIns returns the lines of the demo accounts in the file, none if the storage has
-// no demo data or they cannot sign in.
-func demoSignIns(ctx context.Context, cfg *config.Config, s adapters.Storage) []string {
+// demoSignIns returns the lines of the demo accounts in the file. It returns none if the storage has
+// no demo data, and none for a service with https, whose output should not have passwords.
+func demoSignIns(ctx context.Context, cfg *config.Config, storage adapters.Storage) []string {
 	if strings.HasPrefix(cfg.HTTP.PublicURL, "https:") {
 		return nil
 	}
 
-	if _, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[0].Email); err != nil {
+	if _, err := storage.Identity.Users.GetByEmail(ctx, demoAccounts[0].Email); err != nil {
 		return nil
 	}
 
 	list, err := os.ReadFile(demoFile)
-	if err != nil {
+	if err != nil { // the demo data was added in another folder
 		return nil
 	}
 
@@ -216,7 +231,7 @@ const maxDemoAccounts = 2_000
 // of other users about them is erased in the background.
 func (o *operator) removeDemo(cmd *cobra.Command) error {
 	var storage adapters.Storage
-	var people *identity.Service
+	var identitySvc *identity.Service
 
 	return o.withServices(cmd, role{}, func(ctx context.Context) error {
 		userIDs, organizationIDs, err := findDemo(ctx, storage)
@@ -224,35 +239,37 @@ func (o *operator) removeDemo(cmd *cobra.Command) error {
 			return err
 		}
 
-		n, err := storage.Listings.Loader.DeleteByOrganizations(ctx, organizationIDs)
+		deletedListings, err := storage.Listings.Loader.DeleteByOrganizations(ctx, organizationIDs)
 		if err != nil {
 			return err
 		}
 
-		// The accounts come last: without them the listings would not be found.
+		// The accounts come last: if the command fails before, it finds the listings by them the next time.
 		for _, userID := range userIDs {
-			actor := auth.Actor{UserID: userID, Seeker: true, ConfirmedAt: people.Clock.Now()}
-			if err := people.DeleteAccount(ctx, actor); err != nil {
+			// DeleteAccount requires that the user has just confirmed it with the password.
+			actor := auth.Actor{UserID: userID, Seeker: true, ConfirmedAt: identitySvc.Clock.Now()}
+			if err := identitySvc.DeleteAccount(ctx, actor); err != nil {
 				return err
 			}
 		}
 
-		fmt.Fprintf(cmd.OutOrStdout(), "removed %d demo accounts and %d listings\n", len(userIDs), n)
+		fmt.Fprintf(cmd.OutOrStdout(), "removed %d demo accounts and %d listings\n", len(userIDs), deletedListings)
 
 		if err := os.Remove(demoFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 
 		return nil
-	}, &storage, &people)
+	}, &storage, &identitySvc)
 }
 
-// findDemo returns the ids of the demo accounts and of their organizations.
-func findDemo(ctx context.Context, s adapters.Storage) (userIDs, organizationIDs []string, err error) {
+// findDemo returns the ids of the demo accounts and of their organizations. It tries all addresses that
+// demo accounts may have, because some of the accounts may be deleted.
+func findDemo(ctx context.Context, storage adapters.Storage) (userIDs, organizationIDs []string, err error) {
 	organizations := map[string]bool{}
 	for _, role := range demoRoles {
 		for i := range maxDemoAccounts {
-			user, err := s.Identity.Users.GetByEmail(ctx, demoEmail(role, i))
+			user, err := storage.Identity.Users.GetByEmail(ctx, demoEmail(role, i))
 			if errors.Is(err, identity.ErrUserNotFound) {
 				continue
 			}
@@ -261,13 +278,13 @@ func findDemo(ctx context.Context, s adapters.Storage) (userIDs, organizationIDs
 				return nil, nil, err
 			}
 
-			m, err := s.Identity.Members.GetByUser(ctx, user.ID)
+			membership, err := storage.Identity.Members.GetByUser(ctx, user.ID)
 			if err != nil {
 				return nil, nil, err
 			}
 
-			if m != nil {
-				organizations[m.OrganizationID] = true
+			if membership != nil { // a jobseeker has none
+				organizations[membership.OrganizationID] = true
 			}
 
 			userIDs = append(userIDs, user.ID)

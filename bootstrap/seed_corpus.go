@@ -10,15 +10,15 @@ import (
 //go:embed seed.json
 var corpusFile string
 
-// corpus is what invented employers in the United Kingdom, Ireland and the United States
-// advertise, read from seed.json.
+// corpus is the raw material of the demo data, read from seed.json: what invented employers in the
+// United Kingdom, Ireland and the United States advertise.
 type corpus struct {
 	// American has words in British English, each before the American one.
 	American []string
 	// Bands are the lowest and the highest yearly pay of grades.
 	Bands     map[string][2]float64
-	Sizes     []string
-	Questions []string
+	Sizes     []string // of organizations
+	Questions []string // that listings ask applicants
 	// Answers are the answers of demo accounts to the questions.
 	Answers               map[string]string
 	FirstNames, LastNames []string
@@ -29,40 +29,43 @@ type corpus struct {
 	Occupations []*occupation      `json:"roles"`
 }
 
-// market is the data of employers in one country.
+// market is the data of employers in one country. loadCorpus sets the texts, the code and the posts.
 type market struct {
 	texts       `json:"-"`
 	Currency    string
 	Benefits    []string
 	Towns       []town
-	Boilerplate []string
-	// LocalSpecialties replace those of the texts.
+	Boilerplate []string // sentences about employers, for the end of a description
+	// LocalSpecialties replace those of the texts that have the same key.
 	LocalSpecialties map[string][]string `json:"specialties"`
 
-	code  string
-	posts map[string][]*post // by setting; one of weight 2 is in it twice
+	code  string             // of the country, such as GB
+	posts map[string][]*post // by kind of workplace; a post of weight 2 is in it twice, for random choices
 }
 
-// texts are shared by all countries, in the spelling of each.
+// texts are shared by all countries, in the spelling of each. The keys of the maps are names that
+// occupations refer to.
 type texts struct {
-	Openings, Closings []string
+	Openings, Closings []string // sentences for the beginning and the end of a description
 	Shifts             map[string][]shift
 	Specialties        map[string][]string
 	Families           map[string]*family
 }
 
-// town is a place of a market; Code is its region.
+// town is a place of a market. Code is its postcode, such as LS1 3QZ; in the United States with the
+// state, such as MA 02108.
 type town struct{ Name, Code string }
 
 // shift is a working pattern: Label is for lists, Sentence for the text of a listing.
 type shift struct{ Label, Sentence string }
 
-// employerKind is a pattern for employers. {name} and {town} are replaced by an invented
+// employerKind is a pattern for employers. In its texts, {name} and {town} are replaced by an invented
 // name and the town.
 type employerKind struct {
-	Country, Setting string
-	Weight           int
-	Name, Site       string
+	Country    string
+	Setting    string // kind of workplace, such as hospital
+	Weight     int    // how often its listings are advertised, in relation to others
+	Name, Site string // of the organization, and of its workplace
 }
 
 // family is the shared data of the occupations of a profession, such as nursing.
@@ -111,24 +114,24 @@ func loadCorpus() *corpus {
 			file = american
 		}
 
-		var shared struct{ Texts texts }
-		decode(file, &shared)
+		var textsOnly struct{ Texts texts }
+		decode(file, &textsOnly)
 
-		m.texts = shared.Texts
+		m.texts = textsOnly.Texts
 		maps.Copy(m.Specialties, m.LocalSpecialties)
 	}
 
-	for _, o := range c.Occupations {
-		for _, p := range o.Posts {
-			p.occupation = o
-			if pay, hasBand := c.Bands[p.Grade]; hasBand {
-				p.Low, p.High = pay[0], pay[1]
+	for _, occupation := range c.Occupations {
+		for _, post := range occupation.Posts {
+			post.occupation = occupation
+			if pay, hasBand := c.Bands[post.Grade]; hasBand {
+				post.Low, post.High = pay[0], pay[1]
 			}
 
-			m := c.Markets[p.Country]
-			for _, setting := range o.Settings {
-				for range o.Weight {
-					m.posts[setting] = append(m.posts[setting], p)
+			m := c.Markets[post.Country]
+			for _, setting := range occupation.Settings {
+				for range occupation.Weight {
+					m.posts[setting] = append(m.posts[setting], post)
 				}
 			}
 		}

@@ -14,9 +14,9 @@ const employersWithTeam = 6
 
 // createPeople stores the organizations with their members, and the jobseekers. hashes are the
 // hashes of passwords by e-mail address; an account without one cannot sign in.
-func (s *seeder) createPeople(ctx context.Context, storage adapters.Storage, n int, hashes map[string]string) error {
-	for i, o := range s.orgs {
-		if err := s.createOrganization(ctx, storage, i, o, hashes); err != nil {
+func (s *seeder) createPeople(ctx context.Context, storage adapters.Storage, listingCount int, hashes map[string]string) error {
+	for i, org := range s.orgs {
+		if err := s.createOrganization(ctx, storage, i, org, hashes); err != nil {
 			return err
 		}
 
@@ -25,78 +25,85 @@ func (s *seeder) createPeople(ctx context.Context, storage adapters.Storage, n i
 		}
 
 		for k, role := range []identity.OrgRole{identity.Recruiter, identity.Viewer} {
-			memberID := demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k) // later than the admin
+			joinedAt := org.CreatedAt.Add(time.Hour) // later than the admin
+			memberNumber := i*10 + k                 // unique, because a team has fewer than ten members
+			memberID := demoID(joinedAt, "member", memberNumber)
 
-			u, err := s.createMember(ctx, storage, i, memberID, role, hashes)
+			user, err := s.createMember(ctx, storage, i, memberID, role, hashes)
 			if err != nil {
 				return err
 			}
 
 			if i == 0 && role == identity.Recruiter {
-				s.recruiter = u.ID
+				s.recruiterID = user.ID
 			}
 		}
 	}
 
-	jobseekers := min(max(n/10, 20), maxDemoAccounts) // one for ten listings, and enough for demoApplications
-	for i := range jobseekers {
-		u := s.newUser(demoEmail("jobseeker", i), identity.KindJobseeker, i, hashes)
+	seekerCount := min(max(listingCount/10, 20), maxDemoAccounts) // one for ten listings, and enough for demoApplications
+	for i := range seekerCount {
+		user := s.newUser(demoEmail("jobseeker", i), identity.KindJobseeker, i, hashes)
 
-		u.Registered = true
-		if err := storage.Identity.Users.Create(ctx, &u); err != nil {
+		user.Registered = true
+		if err := storage.Identity.Users.Create(ctx, &user); err != nil {
 			return err
 		}
 
-		s.seekers = append(s.seekers, u.ID)
+		s.seekerIDs = append(s.seekerIDs, user.ID)
 	}
 
 	return nil
 }
 
-// newUser returns a user with a verified e-mail address.
+// newUser returns user number i of a kind, with a verified e-mail address.
 func (s *seeder) newUser(email string, kind identity.Kind, i int, hashes map[string]string) identity.User {
 	registeredAt := s.now.AddDate(-1, 0, 0)
-	u := identity.NewUser(demoID(registeredAt, "user "+email, i), email, s.pickPersonName(), kind, hashes[email], registeredAt)
-	u.Verify(registeredAt)
+	id := demoID(registeredAt, "user "+email, i)
+	user := identity.NewUser(id, email, s.pickPersonName(), kind, hashes[email], registeredAt)
+	user.Verify(registeredAt)
 
-	return u
+	return user
 }
 
-// createOrganization stores employer i with its admin.
+// createOrganization stores employer i with its admin. The admin of the first employer has a demo
+// account to sign in with, and is the interviewer of the demo applications.
 func (s *seeder) createOrganization(
 	ctx context.Context,
 	storage adapters.Storage,
 	i int,
-	o employer,
+	org employer,
 	hashes map[string]string,
 ) error {
+	isFirst := i == 0
+
 	email := demoEmail("admin", i)
-	if i == 0 {
+	if isFirst {
 		email = demoAccounts[0].Email
 	}
 
 	admin := s.newUser(email, identity.KindEmployer, i, hashes)
 
 	admin.Registered = true
-	if i == 0 {
-		s.lead = admin.Name
+	if isFirst {
+		s.interviewerName = admin.Name
 	}
 
 	if err := storage.Identity.Users.Create(ctx, &admin); err != nil {
 		return err
 	}
 
-	// The organization exists already: only the membership of its admin is new.
-	_, founder := identity.NewOrganization(o.ID, demoID(o.CreatedAt, "membership", i), admin.ID, o.Name,
-		o.Industry, o.Size, o.CreatedAt)
-	if err := storage.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
+	// newSeeder has made the organization: only the membership of its admin is new.
+	membershipID := demoID(org.CreatedAt, "membership", i)
+
+	_, founder := identity.NewOrganization(org.ID, membershipID, admin.ID, org.Name, org.Industry, org.Size, org.CreatedAt)
+	if err := storage.Identity.Organizations.Upsert(ctx, &org.Organization); err != nil {
 		return err
 	}
 
 	return storage.Identity.Members.Upsert(ctx, &founder)
 }
 
-// createMember stores a member of employer i, who has accepted the invitation.
+// createMember stores a new user and their membership of employer i, as after an accepted invitation.
 func (s *seeder) createMember(
 	ctx context.Context,
 	storage adapters.Storage,
@@ -105,20 +112,20 @@ func (s *seeder) createMember(
 	role identity.OrgRole,
 	hashes map[string]string,
 ) (identity.User, error) {
-	o := s.orgs[i]
+	org := s.orgs[i]
 
-	u := s.newUser(demoEmail(string(role), i), identity.KindEmployer, i, hashes)
-	if err := storage.Identity.Users.Create(ctx, &u); err != nil {
+	user := s.newUser(demoEmail(string(role), i), identity.KindEmployer, i, hashes)
+	if err := storage.Identity.Users.Create(ctx, &user); err != nil {
 		return identity.User{}, err
 	}
 
-	m := identity.NewInvitation(memberID, o.ID, u.ID, u.Name, u.Email, role, o.CreatedAt)
-	m.Accept(o.CreatedAt)
+	membership := identity.NewInvitation(memberID, org.ID, user.ID, user.Name, user.Email, role, org.CreatedAt)
+	membership.Accept(org.CreatedAt)
 
-	return u, storage.Identity.Members.Upsert(ctx, &m)
+	return user, storage.Identity.Members.Upsert(ctx, &membership)
 }
 
-// demoEmail returns the address of the demo account of a role with a number.
+// demoEmail returns the address of demo account number i of a role. The first address has no number.
 func demoEmail(role string, i int) string {
 	if i == 0 {
 		return role + "@" + identity.DemoDomain

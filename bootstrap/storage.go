@@ -38,18 +38,19 @@ type database struct {
 	modules []string
 }
 
-// portsOf returns the struct with the ports (the repositories) of a module in a storage: the field
-// Identity for "identity".
+// portsOf returns the struct with the ports (the repositories) of a module in a storage, such as the
+// field Identity for "identity". Reflection saves a list of the modules here.
 func portsOf(s *adapters.Storage, module string) reflect.Value {
 	return reflect.ValueOf(s).Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, module) })
 }
 
-// databaseOf returns the part of the struct of a module that all modules have.
+// databaseOf returns the part of the struct of a module that all modules have: the embedded Database.
 func databaseOf(ports reflect.Value) *adapters.Database {
 	return ports.FieldByName("Database").Addr().Interface().(*adapters.Database)
 }
 
-// storesTasks reports whether the service of the module adds tasks in its transactions.
+// storesTasks reports whether the service of the module adds tasks in its transactions, so that its
+// database must store tasks.
 func storesTasks(module string) bool { return module != "billing" && module != "listings" }
 
 // openStorage opens every database that the settings name, each once.
@@ -67,59 +68,61 @@ func openStorage(ctx context.Context, cfg *config.Config, r *registry, deps adap
 		}
 	}
 
-	// Wrap the transactions of every database, and give each an audit log: a database without one
-	// of its own sends entries to that of identity, as events.
 	isDistributed := len(databases) > 1
 
 	store.requests = idempotency.NewRunner(store.Identity.Tx, store.Identity.Idempotency, isDistributed, deps.Log)
 	for _, db := range databases {
+		// Let requests with an Idempotency-Key store their answer in the transaction of the module.
 		db.Tx = store.requests.Transactions(db.Tx)
+
+		// A database without an audit log sends its entries to that of identity, as events.
 		if db.Audit == nil {
 			db.Audit = audit.Deferred(db.Tx, db.Events, deps.Clock, deps.NewID)
 		}
 
-		for _, m := range db.modules {
-			ports := databaseOf(portsOf(&store.Storage, m))
-			ports.Tx, ports.Audit = db.Tx, db.Audit
+		for _, module := range db.modules {
+			databaseOfModule := databaseOf(portsOf(&store.Storage, module))
+			databaseOfModule.Tx, databaseOfModule.Audit = db.Tx, db.Audit
 		}
 	}
 
 	return store, nil
 }
 
-// databasesOf groups the modules by the database that stores them. Modules that
-// are stored by adapters of their own do not share a database.
+// databasesOf groups the modules by the database that stores them. Modules with the same URL share a
+// database. A module whose URL selects an adapter for this module only (see WithModuleStorage) has a
+// database of its own.
 func databasesOf(cfg *config.Config, r *registry) []*database {
-	var all []*database
+	var databases []*database
 
-	shared := map[string]*database{}
+	sharedByURL := map[string]*database{}
 	for _, module := range migrations.Modules() {
 		setting, address := "database.url", cfg.Database.URL
-		if own := cfg.Database.ModuleURLs()[module]; own != "" {
-			setting, address = "database."+module+"_url", own
+		if moduleURL := cfg.Database.ModuleURLs()[module]; moduleURL != "" {
+			setting, address = "database."+module+"_url", moduleURL
 		}
 
 		_, hasOwnAdapter := r.moduleStorage[module][schemeOf(address)]
-		if db := shared[address]; db != nil && !hasOwnAdapter {
+		if db := sharedByURL[address]; db != nil && !hasOwnAdapter {
 			db.modules = append(db.modules, module)
 			continue
 		}
 
 		db := &database{setting: setting, url: address, modules: []string{module}}
 
-		all = append(all, db)
+		databases = append(databases, db)
 		if !hasOwnAdapter {
-			shared[address] = db
+			sharedByURL[address] = db
 		}
 	}
 
-	return all
+	return databases
 }
 
 // checkDistinct returns an error if two settings name the same database by different
 // URLs: its events and tasks would be processed twice.
 func checkDistinct(cfg *config.Config, databases []*database) error {
-	settings := map[string]string{}
+	settingByName := map[string]string{}
 	for _, db := range databases {
 		// The name of the database is the URL without the parameters and the user.
 		name, _, _ := strings.Cut(db.url, "?")
@@ -127,29 +130,31 @@ func checkDistinct(cfg *config.Config, databases []*database) error {
 			name = u.Scheme + "://" + u.Host + u.Path
 		}
 
-		if first := settings[name]; first != "" {
+		if first := settingByName[name]; first != "" {
 			return cfg.Err(db.setting, fmt.Sprintf("it is the database of %s; use the same URL, or another database", first))
 		}
 
-		settings[name] = db.setting
+		settingByName[name] = db.setting
 	}
 
 	return nil
 }
 
-// open opens a database and takes the structs of its modules.
+// open opens a database and stores the ports of its modules in s.
 func (s *storage) open(ctx context.Context, cfg *config.Config, r *registry, db *database, deps adapters.Deps) error {
 	deps.Modules = db.modules
-	if db.url == cfg.Database.URL {
-		deps.Database.TransactionPooler, deps.Database.DirectURL = cfg.Database.Pooler == "transaction", cfg.Database.DirectURL
+	if db.url == cfg.Database.URL { // these settings are about database.url only
+		deps.Database.TransactionPooler = cfg.Database.Pooler == "transaction"
+		deps.Database.DirectURL = cfg.Database.DirectURL
 		deps.Database.ReplicaURLs = cfg.Database.ReplicaURLs
 	}
 
 	if slices.Contains(db.modules, "identity") {
-		deps.Database.Migrations = r.migrations()
+		deps.Database.Migrations = r.addedMigrations()
 	}
 
-	// An adapter for the storage of one module takes precedence.
+	// An adapter for the storage of one module takes precedence. Such a module is the only one of its
+	// database.
 	openers, scheme := r.storage, schemeOf(db.url)
 	if ofModule := r.moduleStorage[db.modules[0]]; ofModule[scheme] != nil {
 		openers = ofModule
@@ -167,21 +172,21 @@ func (s *storage) open(ctx context.Context, cfg *config.Config, r *registry, db 
 
 	// Take the ports of the modules, and collect the names of those that the adapter lacks.
 	var missing []string
-	for _, m := range db.modules {
-		ports := portsOf(&opened, m)
+	for _, module := range db.modules {
+		ports := portsOf(&opened, module)
 		for _, name := range adapters.Missing(ports.Interface()) {
-			missing = append(missing, m+"."+name)
+			missing = append(missing, module+"."+name)
 		}
 
-		if m == "identity" && db.Audit == nil {
+		if module == "identity" && db.Audit == nil {
 			missing = append(missing, "identity.Audit")
 		}
 
-		if storesTasks(m) && db.Tasks == nil {
-			missing = append(missing, m+".Tasks")
+		if storesTasks(module) && db.Tasks == nil {
+			missing = append(missing, module+".Tasks")
 		}
 
-		portsOf(&s.Storage, m).Set(ports)
+		portsOf(&s.Storage, module).Set(ports)
 	}
 
 	if len(missing) > 0 {
@@ -219,7 +224,7 @@ func (s *storage) tasks() task.Store {
 	return task.Join(stores...)
 }
 
-// each calls fn with every database, and adds its setting to the error.
+// each calls fn with every database until one fails, and adds the setting of the database to the error.
 func (s *storage) each(cfg *config.Config, fn func(*database) error) error {
 	for _, db := range s.databases {
 		if err := fn(db); err != nil {
@@ -230,14 +235,26 @@ func (s *storage) each(cfg *config.Config, fn func(*database) error) error {
 	return nil
 }
 
+// claim claims the databases that only one process may serve from, such as SQLite files. It fails
+// if another process has claimed one.
+func (s *storage) claim(ctx context.Context, cfg *config.Config) error {
+	return s.each(cfg, func(db *database) error {
+		if db.Claim == nil {
+			return nil
+		}
+
+		return db.Claim(ctx)
+	})
+}
+
 // check returns an error if the schema of a database is not that of this version.
 func (s *storage) check(ctx context.Context, cfg *config.Config) error {
-	return s.schemas(cfg, func(_ string, schema adapters.Schema) error { return schema.Check(ctx) })
+	return s.eachSchema(cfg, func(_ string, schema adapters.Schema) error { return schema.Check(ctx) })
 }
 
 // ping returns the errors of the databases that cannot be used.
 func (s *storage) ping(ctx context.Context) error {
-	return s.join(func(db *database) error { return db.Ping(ctx) })
+	return s.joinErrors(func(db *database) error { return db.Ping(ctx) })
 }
 
 // hasReplicas reports whether a database can report the state of its replicas.
@@ -245,9 +262,9 @@ func (s *storage) hasReplicas() bool {
 	return slices.ContainsFunc(s.databases, func(db *database) bool { return db.Replicas != nil })
 }
 
-// checkReplicas returns the states of the replicas of the databases.
+// checkReplicas returns an error if a database reports that its replicas cannot be used.
 func (s *storage) checkReplicas(ctx context.Context) error {
-	return s.join(func(db *database) error {
+	return s.joinErrors(func(db *database) error {
 		if db.Replicas == nil {
 			return nil
 		}
@@ -256,8 +273,9 @@ func (s *storage) checkReplicas(ctx context.Context) error {
 	})
 }
 
-// join returns the errors of all databases, with their settings if there are several.
-func (s *storage) join(fn func(*database) error) error {
+// joinErrors calls fn with every database, also after an error. It returns all errors, with the settings
+// of their databases if there are several.
+func (s *storage) joinErrors(fn func(*database) error) error {
 	errs := make([]error, len(s.databases))
 	for i, db := range s.databases {
 		errs[i] = fn(db)
@@ -276,34 +294,34 @@ func (s *storage) logModules(log *slog.Logger) {
 	}
 }
 
-// stores reports whether the database stores rows of the kind, whose name begins with
-// that of its module. Events are stored in every database, tasks in those that provide
-// them, and kinds without a module with identity.
+// stores reports whether the database stores rows of the kind. A kind is a name such as
+// "listings.visits", which begins with the name of a module. Events are stored in every database,
+// tasks in those that provide them, and kinds without a module with identity.
 func (db *database) stores(kind retention.Kind) bool {
-	owner, _, _ := strings.Cut(string(kind), ".")
+	module, _, _ := strings.Cut(string(kind), ".")
 	switch {
-	case owner == "events":
+	case module == "events":
 		return true
-	case owner == "tasks":
+	case module == "tasks":
 		return db.Tasks != nil
-	case !slices.Contains(migrations.Modules(), owner):
-		owner = "identity"
+	case !slices.Contains(migrations.Modules(), module):
+		module = "identity"
 	}
 
-	return slices.Contains(db.modules, owner)
+	return slices.Contains(db.modules, module)
 }
 
 // lag returns the number of unsent events in the outboxes of all databases (the tables of recorded
 // events), and the time of the oldest.
 func (s *storage) lag(ctx context.Context) (total int, oldest time.Time, err error) {
 	for _, db := range s.databases {
-		n, oldestOfDB, err := db.Outbox.Lag(ctx)
+		unsent, oldestOfDB, err := db.Outbox.Lag(ctx)
 		if err != nil {
 			return total, oldest, err
 		}
 
-		total += n
-		if n > 0 && (oldest.IsZero() || oldestOfDB.Before(oldest)) {
+		total += unsent
+		if unsent > 0 && (oldest.IsZero() || oldestOfDB.Before(oldest)) {
 			oldest = oldestOfDB
 		}
 	}

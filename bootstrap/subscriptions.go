@@ -17,8 +17,12 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// subscriptions returns all subscriptions to events. Names are stored with tasks and must
-// not change once they are in use.
+// subscriptions returns all subscriptions to events. A subscription has a name and a function that
+// handles the events of the type of its parameter. event.OnID also passes the id of the event, and
+// event.OnEnvelope the whole event as it is stored. In chooses the queue of the tasks that handle
+// the events.
+//
+// Names are stored with tasks and must not change once they are in use.
 func subscriptions(
 	storage adapters.Storage,
 	identitySvc *identity.Service,
@@ -29,9 +33,9 @@ func subscriptions(
 	integrationsSvc *integrations.Service,
 	added addedModules,
 ) []event.Subscription {
-	table := []event.Subscription{
-		// The entry is from a module with another database than module identity, which has the
-		// audit log.
+	all := []event.Subscription{
+		// A module with another database than module identity, which has the audit log, sends its
+		// entries for the log as events.
 		event.On("audit.record", func(ctx context.Context, e audit.Recorded) error {
 			return storage.Identity.Audit.Record(ctx, e.Entry)
 		}),
@@ -88,16 +92,16 @@ func subscriptions(
 		event.OnEnvelope("integrations.tell-status", integrationsSvc.PublishStatusChanged),
 	}
 	for _, m := range added {
-		table = append(table, m.subscriptions...)
+		all = append(all, m.subscriptions...)
 	}
 
-	return table
+	return all
 }
 
-// handlers are the handlers of all tasks.
+// handlers are the handlers of all tasks but those that handle events.
 type handlers []task.Handler
 
-// newHandlers returns the handlers of our modules and of those that were added.
+// newHandlers returns the handlers of the built-in modules and of those that were added.
 func newHandlers(
 	identitySvc *identity.Service,
 	hiringSvc *hiring.Service,
@@ -113,15 +117,15 @@ func newHandlers(
 	return all
 }
 
-// periods are the periodic tasks.
-type periods []task.Periodic
+// periodicTasks are tasks that are executed once per period, by one of all processes.
+type periodicTasks []task.Periodic
 
-// closeInterval is the period in which expired listings are closed, so that subscribers are
-// notified within a minute.
+// closeInterval is how often expired listings are closed. It is short, so that subscribers to the event
+// are notified within a minute.
 const closeInterval = 30 * time.Second
 
-// newPeriods returns the periodic tasks of our modules and of those that were added.
-func newPeriods(
+// newPeriodicTasks returns the periodic tasks of the built-in modules and of those that were added.
+func newPeriodicTasks(
 	identitySvc *identity.Service,
 	listingsSvc *listings.Service,
 	hiringSvc *hiring.Service,
@@ -129,14 +133,14 @@ func newPeriods(
 	billingSvc *billing.Service,
 	integrationsSvc *integrations.Service,
 	added addedModules,
-) periods {
+) periodicTasks {
 	closeExpired := func(ctx context.Context) error {
 		_, err := listingsSvc.CloseExpired(ctx)
 		return err
 	}
 
 	all := slices.Concat(
-		periods{
+		periodicTasks{
 			{Kind: "listings.close-expired", Every: closeInterval, Do: closeExpired},
 			{Kind: "listings.forget", Every: time.Hour, Do: listingsSvc.Forget, Timeout: 5 * time.Minute},
 		},

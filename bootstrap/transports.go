@@ -29,7 +29,7 @@ func openTransports(ctx context.Context, cfg *config.Config, r *registry, s adap
 		return nil, r.err
 	}
 
-	var all []transport
+	var transports []transport
 	for _, name := range slices.Sorted(maps.Keys(r.transport)) {
 		if name == mcpTransport && !cfg.MCP.Enabled {
 			continue
@@ -44,18 +44,18 @@ func openTransports(ctx context.Context, cfg *config.Config, r *registry, s adap
 			return nil, fmt.Errorf("transport %s: %w", name, err)
 		}
 
-		all = append(all, transport{name, opened})
+		transports = append(transports, transport{name, opened})
 	}
 
-	return all, nil
+	return transports, nil
 }
 
 // transportMounts returns the handlers that the transports serve below paths of the HTTP server.
-func transportMounts(all []transport) (mounts []fiberhttp.Mount) {
-	for _, t := range all {
-		if h, ok := t.Transport.(adapters.HTTPTransport); ok {
-			for _, prefix := range h.Prefixes() {
-				mounts = append(mounts, fiberhttp.Mount{Prefix: prefix, Name: "transport " + t.name, Handler: h})
+func transportMounts(transports []transport) (mounts []fiberhttp.Mount) {
+	for _, t := range transports {
+		if handler, isHTTP := t.Transport.(adapters.HTTPTransport); isHTTP {
+			for _, prefix := range handler.Prefixes() {
+				mounts = append(mounts, fiberhttp.Mount{Prefix: prefix, Name: "transport " + t.name, Handler: handler})
 			}
 		}
 	}
@@ -64,12 +64,15 @@ func transportMounts(all []transport) (mounts []fiberhttp.Mount) {
 }
 
 // startTransports starts the transports. If one fails, those before it are shut down.
-func startTransports(ctx context.Context, all []transport) error {
-	for i, t := range all {
-		if _, err := runUntilDone(ctx, "it was not started", func() (any, error) { return nil, t.Start(ctx) }); err != nil {
+func startTransports(ctx context.Context, transports []transport) error {
+	for i, t := range transports {
+		if err := callUntilDone(ctx, "it was not started", t.Start); err != nil {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 			defer cancel()
-			return errors.Join(fmt.Errorf("transport %s: %w", t.name, err), shutdownTransports(ctx, all[:i]))
+
+			started := transports[:i]
+
+			return errors.Join(fmt.Errorf("transport %s: %w", t.name, err), shutdownTransports(ctx, started))
 		}
 	}
 
@@ -77,39 +80,50 @@ func startTransports(ctx context.Context, all []transport) error {
 }
 
 // shutdownTransports shuts down all transports concurrently, until ctx ends.
-func shutdownTransports(ctx context.Context, all []transport) error {
-	errs := make([]error, len(all))
+func shutdownTransports(ctx context.Context, transports []transport) error {
+	errs := make([]error, len(transports))
 
-	var ending sync.WaitGroup
-	for i, t := range all {
-		ending.Go(func() {
-			if _, err := runUntilDone(ctx, "it did not shut down", func() (any, error) { return nil, t.Shutdown(ctx) }); err != nil {
+	var shutdowns sync.WaitGroup
+	for i, t := range transports {
+		shutdowns.Go(func() {
+			if err := callUntilDone(ctx, "it did not shut down", t.Shutdown); err != nil {
 				errs[i] = fmt.Errorf("transport %s: %w", t.name, err)
 			}
 		})
 	}
 
-	ending.Wait()
+	shutdowns.Wait()
 
 	return errors.Join(errs...)
 }
 
-// mcpTransport is the name of the server of the Model Context Protocol, which mcp.enabled
-// disables.
+// callUntilDone calls a method of a transport as runUntilDone does.
+func callUntilDone(ctx context.Context, failure string, method func(context.Context) error) error {
+	_, err := runUntilDone(ctx, failure, func() (none struct{}, err error) { return none, method(ctx) })
+	return err
+}
+
+// mcpTransport is the name of the transport for the Model Context Protocol (MCP). It is opened only if
+// the setting mcp.enabled is true.
 const mcpTransport = "mcp"
 
-// openMCP opens the transport for MCP, which offers the routes of the developer interface as
-// tools.
-func openMCP(_ context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
-	o := mcp.Options{
-		API:       developer.API(s, deps.PublicURL),
-		Admission: web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: deps.Tracer},
-		Hiring:    s.Hiring,
+// openMCP opens the transport for MCP, with which assistants call the routes of the developer interface
+// as tools.
+func openMCP(_ context.Context, services adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
+	options := mcp.Options{
+		API: developer.API(services, deps.PublicURL),
+		Admission: web.Admission{
+			Identity:    services.Identity,
+			Limiter:     services.Limiter,
+			Idempotency: services.Idempotency,
+			Tracer:      deps.Tracer,
+		},
+		Hiring:    services.Hiring,
 		PublicURL: deps.PublicURL,
 	}
-	if s.Integrations != nil { // no services are needed to list routes
-		o.Vault = s.Integrations.Vault
+	if services.Integrations != nil { // the command that lists routes has no services
+		options.Vault = services.Integrations.Vault
 	}
 
-	return mcp.New(o)
+	return mcp.New(options)
 }

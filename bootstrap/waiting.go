@@ -20,8 +20,8 @@ import (
 // is unavailable.
 const reportTime = 3 * time.Second
 
-// prepareSchemas applies the missing migrations of embedded databases and returns an
-// error for every other database whose schema is not the one of this version.
+// prepareSchemas applies the missing migrations of embedded databases (in local files). It returns an
+// error if the schema of another database is not that of this version.
 func prepareSchemas(ctx context.Context, cfg *config.Config, store *storage, log *slog.Logger) error {
 	for _, db := range store.databases {
 		if db.Schema == nil {
@@ -45,23 +45,21 @@ func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *s
 		}
 	}
 
-	// Wait for a database that is unavailable, for example after a reboot of all servers.
-	begun, end := time.Now(), time.Now().Add(startTimeout)
-	if deadline, ok := ctx.Deadline(); ok {
-		end = deadline
-	}
+	begun, deadline := time.Now(), waitDeadline(ctx)
 
-	// A start whose earlier steps took long still waits for half of the remaining time.
-	end = end.Add(-min(reportTime, time.Until(end)/2))
-
-	ctx, cancel := context.WithDeadline(ctx, end)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 
 	host := cmp.Or(config.Hosts(db.url), "the database")
 
-	var unavailable error
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	// Check the schema, again and again while the database is unavailable, for example after a reboot
+	// of all servers.
+	const firstPause, longestPause = 50 * time.Millisecond, time.Second
+	var unavailable error // from the last check that failed for this reason
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := db.Schema.Check(ctx)
+
+		isFirstFailure := err != nil && unavailable == nil
 		switch {
 		case err == nil && unavailable != nil:
 			log.Info("database is available", "key", db.setting, "host", host)
@@ -70,33 +68,34 @@ func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *s
 			return nil
 		case fault.KindOf(err) != fault.Unavailable:
 			return cfg.Err(db.setting, err.Error())
-		case unavailable == nil:
-			log.Warn(
-				"database is unavailable; waiting",
-				"key",
-				db.setting,
-				"host",
-				host,
-				"until",
-				end.UTC().Format(time.RFC3339),
-				"error",
-				driverError(err),
-			)
+		case isFirstFailure:
+			until := deadline.UTC().Format(time.RFC3339)
+			log.Warn("database is unavailable; waiting", "key", db.setting, "host", host, "until", until, "error", driverError(err))
 		}
 
-		if unavailable == nil || ctx.Err() == nil { // not an error that is caused by the deadline
+		// After the deadline, the error says only that the time is over: keep the one before it.
+		if isFirstFailure || ctx.Err() == nil {
 			unavailable = err
 		}
 
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return cfg.Err(
-				db.setting,
-				fmt.Sprintf("no answer from %s within %s: %s", host, time.Since(begun).Round(time.Second), driverError(unavailable)),
-			)
+			waited := time.Since(begun).Round(time.Second)
+			return cfg.Err(db.setting, fmt.Sprintf("no answer from %s within %s: %s", host, waited, driverError(unavailable)))
 		}
 	}
+}
+
+// waitDeadline returns until when a start waits for a database: reportTime before the context of the
+// start ends. A start whose earlier steps took long still waits for half of the remaining time.
+func waitDeadline(ctx context.Context) time.Time {
+	startEnd, isBounded := ctx.Deadline()
+	if !isBounded {
+		startEnd = time.Now().Add(startTimeout)
+	}
+
+	return startEnd.Add(-min(reportTime, time.Until(startEnd)/2))
 }
 
 // driverError returns the error of the driver in one line. The fault itself is a message for

@@ -22,26 +22,26 @@ func (o *operator) webhooks() *cobra.Command {
 	group := newGroup("webhooks", "Try webhooks with a program on this machine")
 
 	var appID string
-	var in integrations.ListenInput
+	var input integrations.ListenInput
 	listen := &cobra.Command{
 		Use:   "listen --forward URL",
 		Short: "Forward the events of an application to a URL until interrupted",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !strings.Contains(in.URL, "://") {
-				in.URL = "http://" + in.URL
+			if !strings.Contains(input.URL, "://") {
+				input.URL = "http://" + input.URL
 			}
 
-			return o.withWebhooks(cmd, appID, func(ctx context.Context, s *integrations.Service, a integrations.App) error {
-				return listenFor(ctx, cmd, s, a, in)
+			return o.withApp(cmd, appID, func(ctx context.Context, integrationsSvc *integrations.Service, app integrations.App) error {
+				return forwardEvents(ctx, cmd, integrationsSvc, app, input)
 			})
 		},
 	}
-	listen.Flags().StringVar(&in.URL, "forward", "", "where to send them, like http://localhost:3000/hooks or localhost:3000")
-	listen.Flags().StringSliceVar(&in.Events, "events", nil, "types of events, with commas between them (default: all)")
-	listen.Flags().StringVar(&in.Secret, "secret", "", "what to sign with, whsec_… (default: a new one)")
+	listen.Flags().StringVar(&input.URL, "forward", "", "where to send them, like http://localhost:3000/hooks or localhost:3000")
+	listen.Flags().StringSliceVar(&input.Events, "events", nil, "types of events, with commas between them (default: all)")
+	listen.Flags().StringVar(&input.Secret, "secret", "", "what to sign with, whsec_… (default: a new one)")
 
-	_ = listen.MarkFlagRequired("forward") // it is a flag
+	_ = listen.MarkFlagRequired("forward") // fails only for a flag that does not exist
 
 	trigger := &cobra.Command{
 		Use:   "trigger TYPE",
@@ -53,17 +53,19 @@ func (o *operator) webhooks() *cobra.Command {
 				return nil
 			}
 
-			return o.withWebhooks(cmd, appID, func(ctx context.Context, s *integrations.Service, a integrations.App) error {
-				to, err := s.Trigger(ctx, a, args[0])
+			eventType := args[0]
+
+			return o.withApp(cmd, appID, func(ctx context.Context, integrationsSvc *integrations.Service, app integrations.App) error {
+				endpoints, err := integrationsSvc.Trigger(ctx, app, eventType)
 				switch {
 				case err != nil:
 					return faultMessage(err)
-				case len(to) == 0:
-					return fmt.Errorf("no active webhook of %s wants %s; `locum webhooks listen --forward URL` makes one", a.Name, args[0])
+				case len(endpoints) == 0:
+					return fmt.Errorf("no active webhook of %s wants %s; `locum webhooks listen --forward URL` makes one", app.Name, eventType)
 				}
 
-				for _, e := range to {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s is on its way to %s (webhook %s)\n", args[0], e.URL, e.ID)
+				for _, endpoint := range endpoints {
+					fmt.Fprintf(cmd.OutOrStdout(), "%s is on its way to %s (webhook %s)\n", eventType, endpoint.URL, endpoint.ID)
 				}
 
 				return nil
@@ -78,36 +80,38 @@ func (o *operator) webhooks() *cobra.Command {
 	return group
 }
 
-// withWebhooks runs a command on an application of the storage, with a sender that may
-// send to the addresses that the command allows.
-func (o *operator) withWebhooks(
+// withApp runs a command for the application with the id, or for the only one if the id is "". The
+// webhooks of the command may be sent to private addresses, because the operator chooses them.
+func (o *operator) withApp(
 	cmd *cobra.Command,
 	appID string,
-	run func(ctx context.Context, s *integrations.Service, a integrations.App) error,
+	run func(ctx context.Context, integrationsSvc *integrations.Service, app integrations.App) error,
 ) error {
 	var integrationsSvc *integrations.Service
 
 	return o.withServices(cmd, role{}, func(ctx context.Context) error {
 		integrationsSvc.Sender = webhookout.New(webhookout.Options{Private: true})
-		where := "its id is on its page at " + integrationsSvc.PublicURL + "/developers"
+		hint := "its id is on its page at " + integrationsSvc.PublicURL + "/developers"
 
-		a, err := integrationsSvc.FindApp(ctx, appID)
+		app, err := integrationsSvc.FindApp(ctx, appID)
 		switch {
 		case errors.Is(err, integrations.ErrSeveralApps):
-			return fmt.Errorf("there are several applications: choose one with --app; %s", where)
+			return fmt.Errorf("there are several applications: choose one with --app; %s", hint)
 		case errors.Is(err, integrations.ErrAppNotFound) && appID == "":
 			return fmt.Errorf("there is no application yet: make one at %s/developers", integrationsSvc.PublicURL)
 		case errors.Is(err, integrations.ErrAppNotFound):
-			return fmt.Errorf("--app: there is no application %s; %s", appID, where)
+			return fmt.Errorf("--app: there is no application %s; %s", appID, hint)
 		case err != nil:
 			return err
 		}
 
-		return run(ctx, integrationsSvc, a)
+		return run(ctx, integrationsSvc, app)
 	}, &integrationsSvc)
 }
 
-// faultMessage returns a fault as a message for the user of a command.
+// faultMessage returns the error of a module as a message for the user of a command. The messages of
+// internal errors are for the clients of a server and have no details, so those errors are returned
+// as they are.
 func faultMessage(err error) error {
 	f := fault.Of(err)
 	if f.Kind == fault.Unavailable || f.Kind == fault.Internal {
@@ -115,8 +119,10 @@ func faultMessage(err error) error {
 	}
 
 	if len(f.Fields) > 0 {
+		// A field of the input is named by its flag, if it has one.
+		first := f.Fields[0]
 		flags := map[string]string{"url": "--forward", "events": "--events", "secret": "--secret"}
-		return fmt.Errorf("%s %s", cmp.Or(flags[f.Fields[0].Name], f.Fields[0].Name), f.Fields[0].Message)
+		return fmt.Errorf("%s %s", cmp.Or(flags[first.Name], first.Name), first.Message)
 	}
 
 	return errors.New(f.Message)
@@ -125,36 +131,37 @@ func faultMessage(err error) error {
 // listenerStopTimeout bounds the shutdown of a listener.
 const listenerStopTimeout = 5 * time.Second
 
-// listenFor forwards the events of the app to the address of the input until the context ends,
-// and prints each of them. The endpoint is removed at the end.
-func listenFor(
+// forwardEvents forwards the events of the app to the URL of the input until the context ends, and
+// prints each of them. For this time the app has an additional webhook (endpoint).
+func forwardEvents(
 	ctx context.Context,
 	cmd *cobra.Command,
-	s *integrations.Service,
+	integrationsSvc *integrations.Service,
 	app integrations.App,
-	in integrations.ListenInput,
+	input integrations.ListenInput,
 ) (err error) {
-	endpoint, secret, err := s.Listen(ctx, app, in)
+	endpoint, secret, err := integrationsSvc.Listen(ctx, app, input)
 	if err != nil {
 		return faultMessage(err)
 	}
 
 	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenerStopTimeout)
+		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenerStopTimeout)
 		defer cancel()
 
-		err = errors.Join(err, s.EndListening(end, endpoint))
+		err = errors.Join(err, integrationsSvc.EndListening(stopCtx, endpoint))
 	}()
 
+	// Events are forwarded concurrently.
 	var printing sync.Mutex
-	say := func(format string, args ...any) {
+	printf := func(format string, args ...any) {
 		printing.Lock()
 		defer printing.Unlock()
 
 		fmt.Fprintf(cmd.OutOrStdout(), format, args...)
 	}
 
-	say(
+	printf(
 		"%s: webhooks go to %s\n  signed with  %s\n  try          locum webhooks trigger %s --app %s\n  end          Ctrl-C\n",
 		app.Name,
 		endpoint.URL,
@@ -163,22 +170,24 @@ func listenFor(
 		app.ID,
 	)
 
-	err = s.Forward(ctx, endpoint, func(f integrations.Forwarded) {
-		answered := f.Answer.Error
+	err = integrationsSvc.Forward(ctx, endpoint, func(forwarded integrations.Forwarded) {
+		answer := forwarded.Answer
+
+		result := answer.Error
 		switch {
-		case f.Answer.Status != 0:
-			answered = fmt.Sprint(f.Answer.Status)
-		case answered == "connection":
-			answered = "no connection to " + endpoint.URL + ": is it running?"
+		case answer.Status != 0:
+			result = fmt.Sprint(answer.Status)
+		case answer.Error == "connection":
+			result = "no connection to " + endpoint.URL + ": is it running?"
 		}
 
-		say(
+		printf(
 			"%s  %-28s %s  %s  %d ms\n",
-			f.At.Local().Format(time.TimeOnly),
-			f.Type,
-			f.EventID,
-			cmp.Or(answered, "-"),
-			f.Answer.Took.Milliseconds(),
+			forwarded.At.Local().Format(time.TimeOnly),
+			forwarded.Type,
+			forwarded.EventID,
+			dashIfEmpty(result),
+			answer.Took.Milliseconds(),
 		)
 	})
 	if errors.Is(err, integrations.ErrWebhookNotFound) {

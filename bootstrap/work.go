@@ -27,23 +27,28 @@ func newRunner(
 	store *storage,
 	queue task.Queue,
 	deps adapters.Deps,
-	table []event.Subscription,
-	h handlers,
-	p periods,
+	subscriptions []event.Subscription,
+	handlers handlers,
+	periodic periodicTasks,
 	metrics *taskMetrics,
 	tracer trace.Tracer,
 ) (*task.Runner, error) {
 	return task.NewRunner(task.Deps{
-		Store: store.tasks(), Queue: queue, Clock: deps.Clock, Log: deps.Log,
-		Handlers: slices.Concat(event.Handlers(table), h), Periodic: append(p, deleteExpired(cfg, store, deps)),
-		Report: metrics.report, Trace: tracer,
+		Store:    store.tasks(),
+		Queue:    queue,
+		Clock:    deps.Clock,
+		Log:      deps.Log,
+		Handlers: slices.Concat(event.Handlers(subscriptions), handlers),
+		Periodic: append(periodic, deleteExpired(cfg, store, deps)),
+		Report:   metrics.report,
+		Trace:    tracer,
 	})
 }
 
-// newRelay returns the relay, which creates tasks for the subscribers of the events that the
-// modules have recorded in the outboxes of their databases. The tasks of an
-// event are stored in the database of the event, or with identity if it stores none.
-func newRelay(store *storage, r *task.Runner, table []event.Subscription, log *slog.Logger) *event.Relay {
+// newRelay returns the relay. A module records its events in the outbox, a table of its database. The
+// relay reads the outboxes and creates a task for each subscription to an event. The tasks are stored
+// in the database of the event, or with module identity if that database stores no tasks.
+func newRelay(store *storage, runner *task.Runner, subscriptions []event.Subscription, log *slog.Logger) *event.Relay {
 	sources := make([]event.Source, len(store.databases))
 	for i, db := range store.databases {
 		sources[i] = event.Source{Tx: db.Tx, Outbox: db.Outbox, Tasks: db.Tasks}
@@ -52,12 +57,12 @@ func newRelay(store *storage, r *task.Runner, table []event.Subscription, log *s
 		}
 	}
 
-	return event.NewRelay(event.RelayDeps{Sources: sources, Runner: r, Table: table, Log: log})
+	return event.NewRelay(event.RelayDeps{Sources: sources, Runner: runner, Table: subscriptions, Log: log})
 }
 
 const (
-	// expiredAtOnce is the maximum number of rows that one call deletes.
-	expiredAtOnce = 5_000
+	// deletedAtOnce is the maximum number of rows that one statement deletes.
+	deletedAtOnce = 5_000
 	// keepFeedChanges is how long changes of listings, from which search indexes are
 	// updated, are stored. A search index that was not updated for longer is rebuilt.
 	keepFeedChanges = 7 * 24 * time.Hour
@@ -66,13 +71,14 @@ const (
 	keepDeadTasks = 90 * 24 * time.Hour
 )
 
-// deleteExpired deletes expired rows in every database that stores them.
+// deleteExpired returns the periodic task that deletes expired rows in every database that stores them.
 func deleteExpired(cfg *config.Config, store *storage, deps adapters.Deps) task.Periodic {
-	keep := map[retention.Kind]time.Duration{
+	// How old rows of each kind become.
+	maxAges := map[retention.Kind]time.Duration{
 		event.Sent:           cfg.Retention.Events,
 		task.DoneTasks:       cfg.Retention.Tasks,
 		task.DeadTasks:       cfg.Retention.Tasks + keepDeadTasks,
-		idempotency.Keys:     0,
+		idempotency.Keys:     0, // a key is stored with the time at which it expires
 		audit.Entries:        audit.Keep,
 		listings.FeedChanges: keepFeedChanges,
 		listings.Visits:      listings.KeepVisits,
@@ -83,24 +89,26 @@ func deleteExpired(cfg *config.Config, store *storage, deps adapters.Deps) task.
 		Every:   10 * time.Minute,
 		Timeout: 5 * time.Minute,
 		Do: func(ctx context.Context) error {
-			var failed []error
-			for kind, age := range keep {
+			var errs []error // nil for each deletion that succeeded
+			for kind, maxAge := range maxAges {
 				for _, db := range store.databases {
 					if db.Retention != nil && db.stores(kind) {
-						failed = append(failed, deleteAllBefore(ctx, db.Retention, kind, deps.Clock.Now().Add(-age)))
+						errs = append(errs, deleteAllBefore(ctx, db.Retention, kind, deps.Clock.Now().Add(-maxAge)))
 					}
 				}
 			}
 
-			return errors.Join(failed...)
+			return errors.Join(errs...)
 		},
 	}
 }
 
-// deleteAllBefore deletes in batches, so that no transaction locks many rows.
-func deleteAllBefore(ctx context.Context, s retention.Store, kind retention.Kind, before time.Time) error {
+// deleteAllBefore deletes the rows of the kind that are older than the time. It deletes in batches, so
+// that no transaction locks many rows.
+func deleteAllBefore(ctx context.Context, rows retention.Store, kind retention.Kind, before time.Time) error {
 	for {
-		if n, err := s.DeleteBefore(ctx, kind, before, expiredAtOnce); err != nil || n < expiredAtOnce {
+		deleted, err := rows.DeleteBefore(ctx, kind, before, deletedAtOnce)
+		if wasLast := deleted < deletedAtOnce; err != nil || wasLast {
 			return err
 		}
 	}
@@ -109,7 +117,7 @@ func deleteAllBefore(ctx context.Context, s retention.Store, kind retention.Kind
 // queueRetryDelay is the pause before a failed queue is used again.
 const queueRetryDelay = 2 * time.Second
 
-// work is the context of background work.
+// work is the context of background work. The relay and the runner end when it is done.
 type work struct {
 	ctx context.Context //nolint:containedctx // lives as long as the process, not as long as a call
 	end context.CancelFunc
@@ -121,15 +129,15 @@ func newWork() *work {
 	return &work{ctx, end}
 }
 
-// endWork is the last in the list of functions that newApp invokes. The process stops in the reverse
-// order, so no new work begins while the last requests complete.
+// endWork ends the work at the stop of the process. newApp invokes it last. The process stops in the
+// reverse order, so the work ends first, and no new work begins while the last requests complete.
 func endWork(lc fx.Lifecycle, w *work) {
 	lc.Append(fx.StopHook(w.end))
 }
 
 // Most of the work that is due at the start completes quickly, such as sending the mails
-// of the demo data. The start waits for it, so that its log lines do not separate the
-// address of the server from the end of the output.
+// of the demo data. The start waits for it, so that the address of the server is printed after the log
+// lines of this work, at the end of the output.
 const (
 	idleTimeout = 3 * time.Second
 	idlePoll    = 100 * time.Millisecond
@@ -150,38 +158,41 @@ func waitIdle(ctx context.Context, store *storage) {
 
 		// After an error, the start does not wait either.
 		if err != nil || backlogErr != nil || isIdle {
-			cancel()
+			cancel() // ends runEvery
 		}
 	})
 }
 
 // assignWork determines whether the process executes tasks. It is the first in the
 // list of functions that newApp invokes, so that a worker that has nothing to execute opens no database.
+// An embedded queue is in the process that serves; other queues are shared with workers.
 func assignWork(a *app, cfg *config.Config, r role, queue task.Queue) error {
-	if !r.serves && queue.Embedded() {
+	isWorker := !r.serves
+	if isWorker && queue.Embedded() {
 		return cfg.Err(
 			"queue.url",
 			"`locum serve` executes the tasks of this embedded queue; `locum worker` needs redis://… or another queue that processes share",
 		)
 	}
 
-	a.works = !r.serves || queue.Embedded()
+	a.works = isWorker || queue.Embedded()
 
 	return nil
 }
 
-// runWork starts the relay and the runner.
+// runWork runs the relay and the runner until endWork ends their context.
 func runWork(lc fx.Lifecycle, a *app, w *work, store *storage, relay *event.Relay, runner *task.Runner, log *slog.Logger) {
 	a.storage = store
 	if !a.works {
 		return
 	}
 
-	// run runs fn until endWork ends the work. If the process stops without endWork, because its
+	// run runs fn with the context of the work. If the process stops without endWork, because its
 	// start has failed, the end of the background context ends the work.
 	run := func(fn func(ctx context.Context)) {
 		runInBackground(lc, func(ctx context.Context) {
-			defer context.AfterFunc(ctx, w.end)()
+			stopWaiting := context.AfterFunc(ctx, w.end)
+			defer stopWaiting()
 
 			fn(w.ctx)
 		})
