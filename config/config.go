@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Config is the configuration. Every port to an external system has a URL, whose scheme
-// selects the adapter.
+// Config is the configuration. Every external system, such as the database or the mail server, has a
+// URL. The scheme of the URL selects the adapter for the system.
 type Config struct {
 	HTTP       HTTP       `mapstructure:"http"`
 	Database   Database   `mapstructure:"database"`
@@ -31,15 +31,17 @@ type Config struct {
 	Retention Retention `mapstructure:"retention"`
 	Tracing   Tracing   `mapstructure:"tracing"`
 	Log       Log       `mapstructure:"log"`
-	// DataFolder is the folder of files of adapters.
+	// DataFolder is the folder for files that adapters keep between runs.
 	DataFolder string `mapstructure:"data_folder"`
 
-	sources map[string]string
+	sources map[string]string // of each value, by key: a file, an environment variable or "default"
 }
 
 // HTTP configures the server.
 type HTTP struct {
-	Addr      string `mapstructure:"addr"`
+	// Addr is HOST:PORT or :PORT, on which the server listens.
+	Addr string `mapstructure:"addr"`
+	// PublicURL is the URL under which users reach the service, without a path.
 	PublicURL string `mapstructure:"public_url"`
 	// TrustedProxies are the networks whose X-Forwarded-For header is trusted.
 	TrustedProxies []string `mapstructure:"trusted_proxies"`
@@ -58,16 +60,16 @@ type HTTP struct {
 type Database struct {
 	// URL is sqlite:PATH, postgres://… or mysql://… for MariaDB.
 	URL string `mapstructure:"url"`
-	// The URLs of modules that are stored in separate databases. If the URL of a module is
-	// empty, the module is stored in the database of URL.
+	// IdentityURL and the other URLs of modules are for modules that are stored in separate
+	// databases. If the URL of a module is empty, the module is stored in the database of URL.
 	IdentityURL     string `mapstructure:"identity_url"`
 	ListingsURL     string `mapstructure:"listings_url"`
 	HiringURL       string `mapstructure:"hiring_url"`
 	JobseekerURL    string `mapstructure:"jobseeker_url"`
 	BillingURL      string `mapstructure:"billing_url"`
 	IntegrationsURL string `mapstructure:"integrations_url"`
-	// MaxConnections is the maximum number of connections of a process to each database,
-	// with its replicas.
+	// MaxConnections is the maximum number of connections of a process to each database, including
+	// those to its replicas.
 	MaxConnections int `mapstructure:"max_connections"`
 	// Pooler is "transaction" if URL leads to a pooler, such as PgBouncer, in transaction
 	// mode. Otherwise it is empty.
@@ -84,7 +86,8 @@ type Search struct {
 	// URL is embedded:FOLDER for an index in files of the serving process, or embedded: for
 	// an index in memory, which is built at each start.
 	URL string `mapstructure:"url"`
-	// Vocabulary is a file that extends or overrides the built-in vocabulary.
+	// Vocabulary is a file that extends or overrides the built-in vocabulary: the terms that a
+	// search understands.
 	Vocabulary string `mapstructure:"vocabulary"`
 }
 
@@ -117,7 +120,8 @@ type Limits struct {
 // Mail configures how e-mails are sent.
 type Mail struct {
 	// URL is file:DIRECTORY, or smtp:// or smtps:// with user, password and host.
-	URL  string `mapstructure:"url"`
+	URL string `mapstructure:"url"`
+	// From is the sender of all e-mails, such as locum <no-reply@example.org>.
 	From string `mapstructure:"from"`
 	// Templates is a folder with letter.txt, letter.html or both, in place of the default
 	// templates of e-mails.
@@ -133,7 +137,7 @@ type Files struct {
 
 // Payments configures the payment provider.
 type Payments struct {
-	// URL is sandbox: or stripe:.
+	// URL is sandbox: for payments that are only simulated, or stripe:.
 	URL string `mapstructure:"url"`
 	// StripeKey is the secret or restricted key of the account (sk_… or rk_…).
 	StripeKey string `mapstructure:"stripe_key"`
@@ -151,20 +155,21 @@ type Auth struct {
 	Keys []string `mapstructure:"keys"`
 }
 
-// MCP configures the server of the Model Context Protocol at /mcp.
+// MCP configures the server of the Model Context Protocol.
 type MCP struct {
-	// Enabled enables it.
+	// Enabled is whether the server is offered, at /mcp.
 	Enabled bool `mapstructure:"enabled"`
 }
 
 // Webhooks configures deliveries.
 type Webhooks struct {
+	// AllowPrivateNetworks permits receivers with addresses that are not on the public internet.
 	AllowPrivateNetworks bool `mapstructure:"allow_private_networks"`
 }
 
 // Retention is how long rows of finished work are stored.
 type Retention struct {
-	// Events applies to relayed events.
+	// Events applies to events for which all tasks have been created.
 	Events time.Duration `mapstructure:"events"`
 	// Tasks applies to completed tasks. Dead tasks are stored for 90 days longer.
 	Tasks time.Duration `mapstructure:"tasks"`
@@ -172,11 +177,13 @@ type Retention struct {
 
 // Tracing configures where traces are sent.
 type Tracing struct {
+	// URL is off:, or otlp+http:// or otlp+https:// for an OpenTelemetry collector.
 	URL string `mapstructure:"url"`
 }
 
 // Log configures the log.
 type Log struct {
+	// Level is the lowest level that is logged: debug, info, warn or error.
 	Level string `mapstructure:"level"`
 }
 
@@ -224,28 +231,27 @@ func (d Database) ModuleURLs() map[string]string {
 	}
 }
 
-// Proxies returns the trusted networks; a single address is a network of one.
+// Proxies parses TrustedProxies. A single address counts as the network with this address only.
 func (h HTTP) Proxies() ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for _, s := range h.TrustedProxies {
-		// A trailing comma in the environment is no error.
-		s = strings.TrimSpace(s)
-		if s == "" {
+	var networks []netip.Prefix
+	for _, text := range h.TrustedProxies {
+		text = strings.TrimSpace(text)
+		if text == "" { // after a trailing comma in the environment, which is no error
 			continue
 		}
 
-		if a, err := netip.ParseAddr(s); err == nil {
-			out = append(out, netip.PrefixFrom(a, a.BitLen()))
+		if address, err := netip.ParseAddr(text); err == nil {
+			networks = append(networks, netip.PrefixFrom(address, address.BitLen()))
 			continue
 		}
 
-		p, err := netip.ParsePrefix(s)
+		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("%q is neither an address nor a network like 10.0.0.0/8", s)
+			return nil, fmt.Errorf("%q is neither an address nor a network like 10.0.0.0/8", text)
 		}
 
-		out = append(out, p.Masked())
+		networks = append(networks, network.Masked())
 	}
 
-	return out, nil
+	return networks, nil
 }

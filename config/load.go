@@ -16,8 +16,11 @@ import (
 
 const envPrefix = "LOCUM_"
 
-// Load reads the file (path, else LOCUM_CONFIG, else locum.yaml in the working directory
-// if it exists) and the environment, which takes precedence.
+// Load reads the configuration from a file and from the environment, which takes precedence. The file is
+// the one at the path or, if the path is "", the one that LOCUM_CONFIG names. Without both, it is
+// locum.yaml in the working directory, if that exists.
+//
+// If a value is invalid, Load returns the configuration together with the error.
 func Load(path string) (*Config, error) {
 	v := viper.NewWithOptions(viper.EnvKeyReplacer(strings.NewReplacer(".", "_")))
 	v.SetEnvPrefix("LOCUM")
@@ -26,7 +29,7 @@ func Load(path string) (*Config, error) {
 	c := Default()
 
 	// Viper reads environment variables only for keys with a default or a value in the file.
-	for _, l := range leaves(reflect.ValueOf(c), "") {
+	for _, l := range c.leaves() {
 		v.SetDefault(l.key, l.value.Interface())
 	}
 
@@ -39,8 +42,9 @@ func Load(path string) (*Config, error) {
 		return nil, err
 	}
 
+	// Record the source of each value.
 	c.sources = map[string]string{}
-	for _, l := range leaves(reflect.ValueOf(c), "") {
+	for _, l := range c.leaves() {
 		env := envName(l.key)
 		switch {
 		case os.Getenv(env) != "":
@@ -52,14 +56,15 @@ func Load(path string) (*Config, error) {
 		}
 	}
 
-	decode := func(d *mapstructure.DecoderConfig) {
+	// Copy the values into c. Texts of the environment are converted to lists and durations.
+	setDecoder := func(d *mapstructure.DecoderConfig) {
 		d.ZeroFields = true // a list replaces the default one
 		d.DecodeHook = mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToSliceHookFunc(","),
 			mapstructure.StringToTimeDurationHookFunc(),
 		)
 	}
-	if err := v.UnmarshalExact(&c, decode); err != nil {
+	if err := v.UnmarshalExact(&c, setDecoder); err != nil {
 		return nil, c.userMessage(err, cmp.Or(file, "the environment"))
 	}
 
@@ -98,14 +103,16 @@ var quotedValue = regexp.MustCompile("`[^`]*`")
 // rejectUnknownVariables returns an error for a misspelled LOCUM_ variable, which would
 // otherwise be ignored.
 func rejectUnknownVariables(c *Config) error {
-	knownNames := map[string]bool{"LOCUM_CONFIG": true}
-	for _, l := range leaves(reflect.ValueOf(*c), "") {
-		knownNames[envName(l.key)] = true
+	isKnown := map[string]bool{"LOCUM_CONFIG": true}
+	for _, l := range c.leaves() {
+		isKnown[envName(l.key)] = true
 	}
 
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, "LOCUM_TEST_") && !knownNames[name] {
+
+		isSetting := strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, "LOCUM_TEST_")
+		if isSetting && !isKnown[name] {
 			return fmt.Errorf("%s: no such setting; `locum config` lists them", name)
 		}
 	}
@@ -113,7 +120,8 @@ func rejectUnknownVariables(c *Config) error {
 	return nil
 }
 
-// wrongTypeError matches the decoder's errors for values of another type.
+// wrongTypeError matches the decoder's errors for values of another type. Its groups are the key, and
+// the expected type or the reason why a duration is invalid.
 var wrongTypeError = regexp.MustCompile(
 	`'([a-z0-9_.]+)' (?:cannot parse value as '|expected type '|time: unknown |time: missing |time: invalid )([a-z0-9]+)`,
 )
@@ -137,7 +145,9 @@ func (c *Config) userMessage(err error, source string) error {
 			"unit":     "want a duration with its unit, such as 5s",
 		}
 
-		return c.Err(match[1], cmp.Or(expected[match[2]], "want a "+match[2]))
+		key, wantedType := match[1], match[2]
+
+		return c.Err(key, cmp.Or(expected[wantedType], "want a "+wantedType))
 	}
 
 	return fmt.Errorf("%s: %s", source, strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
@@ -150,20 +160,26 @@ type leaf struct {
 	value reflect.Value
 }
 
-// leaves returns the settings in the struct and in the structs in it.
-func leaves(v reflect.Value, prefix string) (out []leaf) {
-	for field, value := range v.Fields() {
-		name, tagged := field.Tag.Lookup("mapstructure")
+// leaves returns all settings.
+func (c *Config) leaves() []leaf {
+	const noPrefix = ""
+	return leavesOf(reflect.ValueOf(*c), noPrefix)
+}
+
+// leavesOf returns the settings in the struct and in the structs in it. Their keys begin with the prefix.
+func leavesOf(structure reflect.Value, prefix string) (found []leaf) {
+	for field, value := range structure.Fields() {
+		name, isSetting := field.Tag.Lookup("mapstructure")
 		switch {
-		case !tagged: // not a setting, but a value for the program, such as Config.sources
+		case !isSetting: // a value for the program, such as Config.sources
 		case field.Type.Kind() == reflect.Struct:
-			out = append(out, leaves(value, prefix+name+".")...)
+			found = append(found, leavesOf(value, prefix+name+".")...)
 		default:
-			out = append(out, leaf{prefix + name, value})
+			found = append(found, leaf{key: prefix + name, value: value})
 		}
 	}
 
-	return out
+	return found
 }
 
 // envName returns the environment variable of a key, such as LOCUM_HTTP_ADDR.

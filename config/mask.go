@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,34 +15,21 @@ type Setting struct {
 
 // Settings returns every setting with its source. Secrets are masked.
 func (c *Config) Settings() []Setting {
-	var out []Setting
-	for _, l := range leaves(reflect.ValueOf(*c), "") {
-		out = append(out, Setting{Key: l.key, Value: displayValue(l), Source: c.Source(l.key)})
+	var settings []Setting
+	for _, l := range c.leaves() {
+		settings = append(settings, Setting{Key: l.key, Value: displayValue(l), Source: c.Source(l.key)})
 	}
 
-	return out
+	return settings
 }
 
-// displayValue formats a value with its secrets masked.
+// displayValue formats a value with its secrets masked. The end of the key says whether the value is a
+// secret or a URL, which may contain one.
 func displayValue(l leaf) string {
-	list, isList := l.value.Interface().([]string)
-
-	// Lists.
-	switch {
-	case strings.HasSuffix(l.key, "_secrets") && len(list) > 0:
-		return mask
-	case strings.HasSuffix(l.key, "_urls") && isList:
-		list = joinAddresses(list)
-		for i := range list {
-			list[i] = maskURL(list[i])
-		}
-
-		return strings.Join(list, ",")
-	case isList:
-		return strings.Join(list, ",")
+	if list, isList := l.value.Interface().([]string); isList {
+		return displayList(l.key, list)
 	}
 
-	// Single values.
 	value := fmt.Sprint(l.value.Interface())
 	switch {
 	case value == "":
@@ -57,62 +43,69 @@ func displayValue(l leaf) string {
 	return value
 }
 
+// displayList formats the items of a list, with commas between them.
+func displayList(key string, list []string) string {
+	switch {
+	case strings.HasSuffix(key, "_secrets") && len(list) > 0:
+		return mask
+	case strings.HasSuffix(key, "_urls"):
+		list = joinURLs(list)
+		for i := range list {
+			list[i] = maskURL(list[i])
+		}
+	}
+
+	return strings.Join(list, ",")
+}
+
 // mask replaces a secret.
 const mask = "***"
 
-// joinAddresses joins the parts of a URL that contains a comma, between two hosts or in a
-// password: such a URL was split like a list.
-func joinAddresses(list []string) []string {
-	var out []string
-	for _, part := range list {
-		// A part without a scheme continues the URL before it.
-		if len(out) > 0 && !strings.Contains(part, "://") {
-			out[len(out)-1] += "," + part
+// joinURLs joins the parts of URLs that contain commas, between two hosts or in a password. A list in the
+// environment is split at all commas, also at those.
+func joinURLs(parts []string) []string {
+	var urls []string
+	for _, part := range parts {
+		continuesURL := len(urls) > 0 && !strings.Contains(part, "://") // a URL begins with its scheme
+		if continuesURL {
+			urls[len(urls)-1] += "," + part
 			continue
 		}
 
-		out = append(out, part)
+		urls = append(urls, part)
 	}
 
-	return out
+	return urls
 }
 
 // maskURL masks the secrets of a URL, in its user information and query. A URL that
 // cannot be parsed is masked as a whole, because operators read this output when a URL is
 // wrong.
-func maskURL(s string) string {
-	scheme, remainder, hasColon := strings.Cut(s, ":")
+func maskURL(address string) string {
+	scheme, remainder, hasColon := strings.Cut(address, ":")
 
 	isURL := hasColon && !strings.ContainsAny(scheme, " =/@")
 	if !isURL {
 		return mask
 	}
 
-	path, query, _ := strings.Cut(remainder, "?")
+	hasHost := strings.HasPrefix(remainder, "//")
+	isPath := scheme == "file" || scheme == "sqlite"
+
 	switch {
 	case remainder == "":
-		return s
-	case !strings.HasPrefix(remainder, "//"): // without a host
-		isPath := scheme == "file" || scheme == "sqlite"
-		if !isPath {
-			return scheme + ":" + mask
-		}
-	default:
-		if _, err := url.Parse(s); err != nil {
+		return address
+	case hasHost:
+		if _, err := url.Parse(address); err != nil {
 			return scheme + ":" + mask
 		}
 
-		// The user information ends at the last @, because a password may contain /, ? or #.
-		if position := strings.LastIndex(remainder, "@"); position >= 0 {
-			user, _, hasPassword := strings.Cut(remainder[2:position], ":")
-			if hasPassword {
-				user += ":" + mask
-			}
-
-			path, query, _ = strings.Cut("//"+user+remainder[position:], "?")
-		}
+		remainder = maskPassword(remainder)
+	case !isPath: // an unknown form
+		return scheme + ":" + mask
 	}
 
+	path, query, _ := strings.Cut(remainder, "?")
 	if query == "" {
 		return scheme + ":" + path
 	}
@@ -126,6 +119,24 @@ func maskURL(s string) string {
 	}
 
 	return scheme + ":" + path + "?" + strings.Join(pairs, "&")
+}
+
+// maskPassword masks the password in //USER:PASSWORD@HOST/PATH. It ends at the last @, because it may
+// contain /, ? or #.
+func maskPassword(text string) string {
+	const slashes = len("//")
+
+	at := strings.LastIndex(text, "@")
+	if at < 0 {
+		return text
+	}
+
+	user, _, hasPassword := strings.Cut(text[slashes:at], ":")
+	if hasPassword {
+		user += ":" + mask
+	}
+
+	return "//" + user + text[at:]
 }
 
 // isSecret reports whether a query parameter with the name contains a secret.
@@ -162,8 +173,8 @@ var serverSchemes = []string{
 // Hosts returns the servers of a URL, HOST:PORT as written, without secrets. It is empty
 // for a URL without servers.
 func Hosts(address string) string {
-	scheme, rest, ok := strings.Cut(address, "://")
-	if !ok || !slices.Contains(serverSchemes, scheme) {
+	scheme, rest, hasHost := strings.Cut(address, "://")
+	if !hasHost || !slices.Contains(serverSchemes, scheme) {
 		return ""
 	}
 
@@ -182,11 +193,14 @@ func Hosts(address string) string {
 func checkPorts(address string) string {
 	for _, host := range strings.Split(Hosts(address), ",") {
 		colon := strings.LastIndexByte(host, ':')
-		if colon < 0 || strings.HasSuffix(host, "]") { // an IPv6 address without a port
+
+		isIPv6WithoutPort := strings.HasSuffix(host, "]")
+		if colon < 0 || isIPv6WithoutPort {
 			continue
 		}
 
-		if n, err := strconv.ParseUint(host[colon+1:], 10, 16); err != nil || n == 0 {
+		port := host[colon+1:]
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return "want a port from 1 to 65535; special characters in a password are written as %XX"
 		}
 	}

@@ -16,7 +16,7 @@ const (
 
 // validateModeration checks what is done with the listings of new organizations.
 func (c *Config) validateModeration() error {
-	if v := c.Moderation.NewOrganizations; v != PublishNew && v != HoldNew {
+	if value := c.Moderation.NewOrganizations; value != PublishNew && value != HoldNew {
 		return c.Err("moderation.new_organizations", "want publish or hold")
 	}
 

@@ -49,13 +49,13 @@ var logoTypes = []string{".png", ".jpg", ".jpeg", ".webp", ".svg"}
 
 // validateSite checks the name, the appearance and the links of the site.
 func (c *Config) validateSite() error {
-	s := c.Site
-	if name := strings.TrimSpace(s.Name); name == "" || len([]rune(name)) > maxSiteName {
+	site := c.Site
+	if name := strings.TrimSpace(site.Name); name == "" || len([]rune(name)) > maxSiteName {
 		return c.Err("site.name", fmt.Sprintf("want a name of 1 to %d characters", maxSiteName))
 	}
 
-	if s.Colour != "" {
-		contrast, err := contrastWithWhite(s.Colour)
+	if site.Colour != "" {
+		contrast, err := contrastWithWhite(site.Colour)
 		if err != nil {
 			return c.Err("site.colour", "want a colour such as #0b5f66")
 		}
@@ -68,15 +68,15 @@ func (c *Config) validateSite() error {
 		}
 	}
 
-	if s.Contact != "" {
-		if _, err := mail.ParseAddress(s.Contact); err != nil {
+	if site.Contact != "" {
+		if _, err := mail.ParseAddress(site.Contact); err != nil {
 			return c.Err("site.contact", "want an e-mail address")
 		}
 	}
 
-	if s.Logo != "" {
-		info, err := os.Stat(s.Logo)
-		if err != nil || info.Size() > maxLogo || !slices.Contains(logoTypes, strings.ToLower(filepath.Ext(s.Logo))) {
+	if site.Logo != "" {
+		isImage := slices.Contains(logoTypes, strings.ToLower(filepath.Ext(site.Logo)))
+		if info, err := os.Stat(site.Logo); err != nil || info.Size() > maxLogo || !isImage {
 			return c.Err(
 				"site.logo",
 				fmt.Sprintf("want an image file of at most %d KiB that ends in %s", maxLogo>>10, strings.Join(logoTypes, ", ")),
@@ -84,22 +84,22 @@ func (c *Config) validateSite() error {
 		}
 	}
 
-	for _, origin := range s.EmbedOrigins {
+	for _, origin := range site.EmbedOrigins {
 		if origin != "*" && !isOrigin(origin) {
 			return c.Err("site.embed_origins", "want origins such as https://www.example.org, without a path, or *")
 		}
 	}
 
-	if _, err := s.FooterLinks(); err != nil {
+	if _, err := site.FooterLinks(); err != nil {
 		return c.Err("site.links", err.Error())
 	}
 
 	return nil
 }
 
-// FooterLinks parses Links.
+// FooterLinks parses Links. The address of a link is an http or https URL, or a path of the site.
 func (s Site) FooterLinks() ([]SiteLink, error) {
-	var out []SiteLink
+	var links []SiteLink
 	for _, link := range s.Links {
 		text, address, hasAddress := strings.Cut(link, "=")
 		text, address = strings.TrimSpace(text), strings.TrimSpace(address)
@@ -112,10 +112,10 @@ func (s Site) FooterLinks() ([]SiteLink, error) {
 			return nil, fmt.Errorf("want TEXT=ADDRESS, not %q", link)
 		}
 
-		out = append(out, SiteLink{Text: text, Address: address})
+		links = append(links, SiteLink{Text: text, Address: address})
 	}
 
-	return out, nil
+	return links, nil
 }
 
 // hexColour matches a colour such as #0b5f66.

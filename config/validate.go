@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +19,8 @@ func (c *Config) Err(key, expected string) error {
 // variable.
 func (c *Config) Source(key string) string { return cmp.Or(c.sources[key], "default") }
 
-// validate returns an error for the first invalid value.
+// validate returns an error for the first invalid value. It also removes a slash at the end of
+// http.public_url, so that paths can be appended to it.
 func (c *Config) validate() error {
 	if !isPublicURL(c.HTTP.PublicURL) {
 		return c.Err("http.public_url", "want http://HOST or https://HOST, without a user and a path")
@@ -37,9 +37,9 @@ func (c *Config) validate() error {
 		}
 	}
 
-	for _, l := range leaves(reflect.ValueOf(*c), "") {
+	for _, l := range c.leaves() {
 		// All settings whose names end in url select adapters, except for the service's own
-		// address. The other addresses of the database may be empty.
+		// address. Of those of the database, only database.url is required.
 		isAddress := strings.HasSuffix(l.key, "url") && l.key != "http.public_url"
 		isOptional := strings.HasPrefix(l.key, "database.") && l.key != "database.url"
 		isOmitted := isOptional && l.value.IsZero()
@@ -161,17 +161,18 @@ func (c *Config) checkAddress(key, value string) error {
 		return c.Err(key, "want an address that begins with a scheme and a colon")
 	}
 
-	if wrong := checkPorts(value); wrong != "" {
-		return c.Err(key, wrong)
+	if problem := checkPorts(value); problem != "" {
+		return c.Err(key, problem)
 	}
 
 	return nil
 }
 
-// minConnections returns the smallest valid value of MaxConnections.
+// minConnections returns the smallest valid value of MaxConnections, with which requests, the queue of
+// tasks and other background work do not wait for each other's connections.
 func (d Database) minConnections() int {
 	const (
-		primary    = 3
+		primary    = 3 // to the database of URL
 		lag        = 1 // measures the lag of the replicas
 		perReplica = 2
 		direct     = 2 // to the database of DirectURL, without the pooler
