@@ -294,8 +294,8 @@ func TestTeamRoutes(t *testing.T) {
 			require.Equal(t, "recruiter", team.text("data.team.1.role"))
 			require.Equal(t, "invited", team.text("data.team.1.status"))
 
-			t.Run("invalid invitations", func(*testing.T) {
-				client := admin.fromNewAddress()
+			t.Run("invalid invitations", func(t *testing.T) {
+				client := admin.in(t).fromNewAddress()
 				client.post(path, object{}).fails(400, "Intent is required")
 				client.post(path, object{"name": 7, "email": "nowhere"}).fails(400, "Intent is required")
 				client.post(path, object{"intent": "fire-member", "name": "T", "email": newEmail()}).invalid("intent")
@@ -361,7 +361,8 @@ func TestTeamRoutes(t *testing.T) {
 				viewer.at("data.permissions"),
 			)
 
-			t.Run("invalid changes", func(*testing.T) {
+			t.Run("invalid changes", func(t *testing.T) {
+				admin := admin.in(t)
 				admin.put(permissions(member.id), object{"role": "emperor"}).invalid("role")
 				admin.put(permissions(member.id), object{"permissions": "all"}).invalid("permissions")
 				admin.put(permissions(member.id), object{"permissions": object{"jobs": object{"create": "yes"}}}).

@@ -20,6 +20,14 @@ type account struct {
 	id, email, refresh string
 }
 
+// in returns a client of the same user for a subtest, which reports its failures there.
+func (a *account) in(t testing.TB) *account {
+	inSubtest := *a.client
+	inSubtest.t = t
+
+	return &account{client: &inSubtest, id: a.id, email: a.email, refresh: a.refresh}
+}
+
 const (
 	// password is the password of every test user.
 	password = "Corr3ct-horse"

@@ -219,7 +219,8 @@ func TestWebhooks(t *testing.T) {
 
 				require.Empty(t, developer.get(webhook+"/deliveries?status=failed").ok(200).list("data.deliveries"))
 
-				t.Run("invalid parameters", func(*testing.T) {
+				t.Run("invalid parameters", func(t *testing.T) {
+					developer := developer.in(t)
 					developer.get(webhook + "/deliveries?status=lost").invalid("status")
 					developer.post(webhook+"/test", object{"type": "user.deleted"}).invalid("type")
 				})
@@ -420,7 +421,8 @@ func TestDeveloperWebhooks(t *testing.T) {
 				created.pick("data.webhook", "url", "events", "status"))
 			require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, created.text("data.secret"))
 
-			t.Run("invalid URLs", func(*testing.T) {
+			t.Run("invalid URLs", func(t *testing.T) {
+				developer := developer.in(t)
 				for _, invalidURL := range []string{
 					// No https:// address of a host, or more than that.
 					"", "x", "http://receiver.invalid/", "ftp://receiver.invalid/", "https://u:p@receiver.invalid/",
@@ -519,13 +521,15 @@ func TestDeveloperWebhooks(t *testing.T) {
 				developer.post(webhook+"/test", nil).fails(409, "The webhook is not active")
 				require.Equal(t, "active", developer.put(webhook, object{"status": "active"}).ok(200).text("data.webhook.status"))
 
-				t.Run("invalid changes", func(*testing.T) {
+				t.Run("invalid changes", func(t *testing.T) {
+					developer := developer.in(t)
 					developer.put(webhook, object{"status": "disabled"}).invalid("status") // only the server disables a webhook
 					developer.put(webhook, object{"url": "https://10.0.0.1/"}).invalid("url")
 					developer.put(webhook, object{"events": []string{}}).invalid("events")
 				})
 
-				t.Run("unknown webhooks", func(*testing.T) {
+				t.Run("unknown webhooks", func(t *testing.T) {
+					developer := developer.in(t)
 					ofOtherApp, _ := developer.createWebhook("https://receiver.invalid/hook", "job.created")
 					mixed := webhooks + "/" + path.Base(ofOtherApp) // the path of this app with the webhook of the other app
 
@@ -535,7 +539,8 @@ func TestDeveloperWebhooks(t *testing.T) {
 					}
 				})
 
-				t.Run("app of another user", func(*testing.T) {
+				t.Run("app of another user", func(t *testing.T) {
+					otherUser := otherUser.in(t)
 					otherUser.get(webhooks).fails(404, "Application not found")
 					otherUser.get(webhook).fails(404, "Application not found")
 					otherUser.put(webhook, object{"status": "paused"}).fails(404, "Application not found")
