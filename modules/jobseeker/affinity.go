@@ -10,11 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// A signal is a property of the user by which listings are found and rated, such as the role. A
-// listing gets points for every signal below. Only signals for which the user has data
-// count: the score is the percentage of their points that the listing gets. For a user whose
-// profile only has a role, a listing that was posted today with this role in its title
-// scores 100.
+// The score of a listing says how well it suits a user. It has the parts below, each with a
+// maximum number of points. Only parts for which the user has data count: the score is the
+// percentage of their points that the listing gets. For a user whose profile only has a
+// role, a listing that was posted today with this role in its title scores 100.
 //
 //	role         30  the role is in the title (18 if only in the text; half as much
 //	                 if only its last word is: "nurse" of "senior staff nurse")
@@ -37,142 +36,155 @@ const (
 	newnessPoints    = 5.0
 )
 
+// The shares of the points of a part that a listing gets if it matches only partly.
 const (
-	// The shares of a signal's points, as in the table above. textShare is for words
-	// that are in the text but not in the title.
-	textShare             = 0.6
-	roleWordShare         = 0.5
-	unstatedShare         = 0.4
+	textShare             = 0.6 // words are in the text but not in the title
+	roleWordShare         = 0.5 // only the last word of the role matches
+	unstatedShare         = 0.4 // the listing says nothing about the employment type or the pay
 	specialtyInTitleShare = 0.7
 	specialtyInTextShare  = 0.5
-	newnessPeriod         = 30 * 24 * time.Hour
-	defaultRadius         = 10.0 // miles
-	// maxRadii is the distance in radii from which a place gets no points.
+)
+
+const (
+	// newnessPeriod is the age from which a listing gets no points for newness.
+	newnessPeriod = 30 * 24 * time.Hour
+	// defaultRadius is the radius, in miles, of a user who has not set one.
+	defaultRadius = 10.0
+	// maxRadii is the distance, as a multiple of the radius, from which a place gets no points.
 	maxRadii = 3.0
-	// reasonThreshold is the minimum share of a signal's points for which the signal is
-	// returned as a reason.
+	// reasonThreshold is the minimum share of its points with which a part is named as a
+	// reason for the recommendation.
 	reasonThreshold = 0.5
 )
 
-// signal is a property of the user that candidates are found by.
+// signal is a text from the data of a user that listings are searched for.
 type signal int
 
 const (
-	// The role, its last word, the specialty, a saved search, and the title of a listing that
-	// the user saved or applied for.
-	roleSignal signal = iota
-	roleWordSignal
-	specialtySignal
-	searchSignal
-	likedSignal
+	roleSignal      signal = iota // the role in the profile
+	roleWordSignal                // the last word of the role
+	specialtySignal               // the specialty in the profile
+	searchSignal                  // a saved search
+	likedSignal                   // the title of a listing that the user saved or applied for
 	signalCount
 )
 
-// affinity is the data of a user that recommendations depend on. Role and specialty are
-// normalized to search terms.
+// affinity is the data of a user that recommendations depend on: the profile, and the texts
+// that listings are searched for.
 type affinity struct {
 	Profile
-	// roleWord is the last word of the role: nurse, for a senior staff nurse.
-	role, roleWord, specialty string
-	searches                  []Search
-	likedTitles               []string
+	// role and specialty are those of the profile as search queries (plainWords).
+	role, specialty string
+	// roleWord is the last word of the role: "nurse" for "senior staff nurse".
+	roleWord    string
+	searches    []Search
+	likedTitles []string
 }
 
-// newAffinity returns the data of the user with the profile, of whose searches and liked titles
-// the newest are given.
+// newAffinity returns the affinity of the user with the profile. The caller chooses which of
+// the user's searches and liked titles are used.
 func newAffinity(p Profile, searches []Search, likedTitles []string) affinity {
-	t := affinity{
+	a := affinity{
 		Profile:     p,
 		role:        plainWords(p.CurrentRole),
 		specialty:   plainWords(p.Specialty),
 		searches:    searches,
 		likedTitles: likedTitles,
 	}
-	lastWordAt := strings.LastIndexByte(t.role, ' ') + 1 // 0 if there is one word
-	t.roleWord = t.role[lastWordAt:]
+	lastWordAt := strings.LastIndexByte(a.role, ' ') + 1 // 0 if there is one word
+	a.roleWord = a.role[lastWordAt:]
 
-	return t
+	return a
 }
 
-// candidateQuery is a query for candidates (listings that may be recommended) that match signals.
+// candidateQuery is a query for candidates: listings that may be recommended.
 type candidateQuery struct {
-	about  []signal
-	wanted Wanted
-	isNear bool // restricted to the area of the profile
-	// unless is a query that makes this one unnecessary if it is filled: if it found as many
-	// candidates as a query may return.
-	unless   *candidateQuery
+	// signals are those that a listing matches if this query finds it. There are none in the
+	// queries for the newest listings.
+	signals []signal
+	wanted  Wanted
+	isNear  bool // restricted to the area of the user's home
+	// narrower is a stricter query that runs before, nil for none. This query is skipped if
+	// the narrower one is filled.
+	narrower *candidateQuery
+	// isFilled is set when the query has returned as many candidates as a query may return,
+	// or when it was skipped because its narrower query is filled.
 	isFilled bool
 }
 
 // queries returns the queries for candidates. The last ones return the newest listings,
 // so that users without data get recommendations too.
-func (t affinity) queries() (qs []*candidateQuery) {
-	home := t.Home()
+func (a affinity) queries() (queries []*candidateQuery) {
+	home := a.Home()
 	add := func(q candidateQuery) *candidateQuery {
-		q.wanted.Home, q.wanted.Specialty = home, t.Specialty
-		qs = append(qs, &q)
+		q.wanted.Home, q.wanted.Specialty = home, a.Specialty
+		queries = append(queries, &q)
 		return &q
 	}
 
-	// addNearAndAnywhere adds a query for listings near the user's home, and one for
-	// listings anywhere that runs only if the first one returns too few.
-	addNearAndAnywhere := func(unless *candidateQuery, w Wanted, about ...signal) *candidateQuery {
+	// addNearAndAnywhere adds a query for listings near the user's home, if it is known, and
+	// one for listings anywhere, which is skipped if the first one is filled. It returns the
+	// query for listings anywhere.
+	addNearAndAnywhere := func(narrower *candidateQuery, wanted Wanted, signals ...signal) *candidateQuery {
 		if home != "" {
-			near := w
-			near.Location, near.Radius = home, float64(t.LocationRadius)
-			unless = add(candidateQuery{about: about, wanted: near, isNear: true, unless: unless})
+			near := wanted
+			near.Location, near.Radius = home, float64(a.LocationRadius)
+			narrower = add(candidateQuery{signals: signals, wanted: near, isNear: true, narrower: narrower})
 		}
 
-		return add(candidateQuery{about: about, wanted: w, unless: unless})
+		return add(candidateQuery{signals: signals, wanted: wanted, narrower: narrower})
 	}
-	if t.role != "" && t.specialty != "" {
-		addNearAndAnywhere(nil, Wanted{Text: t.role + " " + t.specialty}, roleSignal, specialtySignal)
+	if a.role != "" && a.specialty != "" {
+		addNearAndAnywhere(nil, Wanted{Text: a.role + " " + a.specialty}, roleSignal, specialtySignal)
 	}
 
-	if t.role != "" {
-		anywhere := addNearAndAnywhere(nil, Wanted{Text: t.role}, roleSignal)
-		if t.roleWord != t.role {
-			addNearAndAnywhere(anywhere, Wanted{Text: t.roleWord}, roleWordSignal)
+	if a.role != "" {
+		wholeRole := addNearAndAnywhere(nil, Wanted{Text: a.role}, roleSignal)
+		if a.roleWord != a.role {
+			addNearAndAnywhere(wholeRole, Wanted{Text: a.roleWord}, roleWordSignal)
 		}
 	}
 
-	if t.specialty != "" {
-		addNearAndAnywhere(nil, Wanted{Text: t.specialty}, specialtySignal)
+	if a.specialty != "" {
+		addNearAndAnywhere(nil, Wanted{Text: a.specialty}, specialtySignal)
 	}
 
-	for _, search := range t.searches {
+	for _, search := range a.searches {
 		add(
 			candidateQuery{
-				about:  []signal{searchSignal},
-				wanted: Wanted{Text: search.Query, Location: search.Location, ContractType: search.ContractType},
+				signals: []signal{searchSignal},
+				wanted:  Wanted{Text: search.Query, Location: search.Location, ContractType: search.ContractType},
 			},
 		)
 	}
 
-	for _, title := range t.likedTitles {
-		add(candidateQuery{about: []signal{likedSignal}, wanted: Wanted{Text: title}})
+	for _, title := range a.likedTitles {
+		add(candidateQuery{signals: []signal{likedSignal}, wanted: Wanted{Text: title}})
 	}
 
+	// A query without text returns the newest listings.
 	addNearAndAnywhere(nil, Wanted{})
 
-	return qs
+	return queries
 }
 
-// plainWords returns the words of a title or role as a search query without operators. It
-// stops at the first comma, bracket or slash: "Staff Nurse, ICU (nights)" becomes "staff
-// nurse".
+// plainWords returns the words of a title or role as a search query without operators, of at
+// most maxQuery characters. It stops at the first comma, bracket or slash: "Staff Nurse, ICU
+// (nights)" becomes "staff nurse". A separator at the beginning is ignored.
 func plainWords(text string) string {
 	if i := strings.IndexAny(text, ",(;/|"); i > 0 {
 		text = text[:i]
 	}
 
-	out := lowerWords(text)
-	for utf8.RuneCountInString(out) > maxQuery {
-		out = strings.TrimSpace(out[:strings.LastIndexByte(out, ' ')+1])
+	// Remove the last word until the query is short enough. If only one word is left and it
+	// is too long, the query becomes empty.
+	query := lowerWords(text)
+	for utf8.RuneCountInString(query) > maxQuery {
+		lastWordAt := strings.LastIndexByte(query, ' ') + 1
+		query = strings.TrimSpace(query[:lastWordAt])
 	}
 
-	return out
+	return query
 }
 
 // lowerWords returns the words of a text in lower case, separated by single spaces.
@@ -182,10 +194,11 @@ func lowerWords(text string) string {
 	}), " ")
 }
 
-// titleContainsAll reports whether the title contains all of the words.
+// titleContainsAll reports whether the title contains all of the words. It is false if there
+// are no words.
 func titleContainsAll(title, words string) bool {
-	in := strings.Fields(lowerWords(title))
-	isMissing := func(word string) bool { return !slices.Contains(in, word) }
+	titleWords := strings.Fields(lowerWords(title))
+	isMissing := func(word string) bool { return !slices.Contains(titleWords, word) }
 	return words != "" && !slices.ContainsFunc(strings.Fields(words), isMissing)
 }
 
@@ -199,82 +212,79 @@ type scoredCandidate struct {
 	isNear bool
 }
 
-// recordFoundBy records that the query has found the candidate.
-func (f *scoredCandidate) recordFoundBy(q *candidateQuery, inTitle bool) {
+// recordFoundBy records that the query has found the candidate. inTitle is true if it found
+// the words of the query in the title.
+func (c *scoredCandidate) recordFoundBy(q *candidateQuery, inTitle bool) {
 	relevance := textShare
 	if inTitle {
 		relevance = 1
 	}
 
-	for _, about := range q.about {
-		f.relevance[about] = max(f.relevance[about], relevance)
+	for _, signal := range q.signals {
+		c.relevance[signal] = max(c.relevance[signal], relevance)
 	}
 
-	f.isNear = f.isNear || q.isNear
+	c.isNear = c.isNear || q.isNear
 }
 
-// scorePart is the contribution of a signal to a score.
+// recordTitleMatches records which signals are words of the candidate's title. Queries miss
+// some of these matches: a query only returns its best candidates, and a candidate may have
+// been found by the query of another signal.
+func (a affinity) recordTitleMatches(c *scoredCandidate) {
+	for signal, words := range map[signal]string{roleSignal: a.role, roleWordSignal: a.roleWord, specialtySignal: a.specialty} {
+		if titleContainsAll(c.Title, words) {
+			c.relevance[signal] = 1
+		}
+	}
+}
+
+// scorePart is the contribution of a property of the user, such as the role, to a score.
 type scorePart struct {
-	isKnown   bool    // whether the user has data for the signal
-	share     float64 // 0 to 1, the part of maxPoints that the listing gets
+	isKnown   bool    // whether the user has data for this part
+	share     float64 // 0 to 1, the share of maxPoints that the listing gets
 	maxPoints float64
 	reason    string
 }
 
-// score rates the candidate and returns it as a recommendation with the reasons.
-func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
-	// A query only returns its best candidates. Words in a title also count if the
-	// candidate was found by the query of another signal.
-	for about, words := range map[signal]string{roleSignal: t.role, roleWordSignal: t.roleWord, specialtySignal: t.specialty} {
-		if titleContainsAll(f.Title, words) {
-			f.relevance[about] = 1
-		}
-	}
+// scoreParts returns all parts of the candidate's score, including unknown ones.
+func (a affinity) scoreParts(c *scoredCandidate, now time.Time) []scorePart {
+	place, placeReason := c.placeShare(a.Profile)
+	interest, interestReason := c.interestShare()
+	employment, employmentReason := c.employmentShare(a.EmploymentTypes)
+	age := float64(now.Sub(c.PostedAt)) / float64(newnessPeriod)
 
-	profile, specialty := t.Profile, 0.0
-	switch relevance := f.relevance[specialtySignal]; {
-	case f.Filed:
-		specialty = 1
-	case relevance == 1:
-		specialty = specialtyInTitleShare
-	case relevance > 0:
-		specialty = specialtyInTextShare
-	}
-
-	interest, interestReason := 0.0, "Like jobs that you kept or applied for"
-	if f.relevance[searchSignal] > 0 {
-		interest, interestReason = 1, "Matches a search that you saved"
-	}
-
-	place, placeReason := f.placeShare(profile)
-	employment, employmentReason := f.employmentShare(profile.EmploymentTypes)
-	age := float64(now.Sub(f.PostedAt)) / float64(newnessPeriod)
-	parts := []scorePart{
+	return []scorePart{
 		{
-			isKnown:   t.role != "",
-			share:     max(f.relevance[roleSignal], roleWordShare*f.relevance[roleWordSignal]),
+			isKnown:   a.role != "",
+			share:     max(c.relevance[roleSignal], roleWordShare*c.relevance[roleWordSignal]),
 			maxPoints: rolePoints,
 			reason:    "Fits your role",
 		},
-		{isKnown: t.specialty != "", share: specialty, maxPoints: specialtyPoints, reason: "In your specialty"},
-		{isKnown: profile.Home() != "", share: place, maxPoints: placePoints, reason: placeReason},
+		{isKnown: a.specialty != "", share: c.specialtyShare(), maxPoints: specialtyPoints, reason: "In your specialty"},
+		{isKnown: a.Home() != "", share: place, maxPoints: placePoints, reason: placeReason},
 		{
-			isKnown:   len(t.searches)+len(t.likedTitles) > 0,
-			share:     max(interest, f.relevance[likedSignal]),
+			isKnown:   len(a.searches)+len(a.likedTitles) > 0,
+			share:     interest,
 			maxPoints: interestPoints,
 			reason:    interestReason,
 		},
-		{isKnown: len(profile.EmploymentTypes) > 0, share: employment, maxPoints: employmentPoints, reason: employmentReason},
+		{isKnown: len(a.EmploymentTypes) > 0, share: employment, maxPoints: employmentPoints, reason: employmentReason},
 		{
-			isKnown:   profile.SalaryMin != nil || profile.SalaryMax != nil,
-			share:     f.payShare(profile),
+			isKnown:   a.SalaryMin != nil || a.SalaryMax != nil,
+			share:     c.payShare(a.Profile),
 			maxPoints: payPoints,
 			reason:    "Pays what you expect",
 		},
 		{isKnown: true, share: max(0, 1-age), maxPoints: newnessPoints, reason: "New"},
 	}
+}
+
+// score rates the candidate and returns it as a recommendation with the reasons.
+func (a affinity) score(c *scoredCandidate, now time.Time) Recommendation {
+	a.recordTitleMatches(c)
+
 	isUnknown := func(p scorePart) bool { return !p.isKnown }
-	parts = slices.DeleteFunc(parts, isUnknown)
+	parts := slices.DeleteFunc(a.scoreParts(c, now), isUnknown)
 
 	var points, maxPoints float64
 	for _, part := range parts {
@@ -282,12 +292,13 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 		maxPoints += part.maxPoints
 	}
 
-	// The reasons begin with the part that has the most points.
+	// The reasons begin with the part that has the most points. Parts with the same points
+	// after rounding keep their order.
 	slices.SortStableFunc(parts, func(a, b scorePart) int {
 		return int(math.Round(b.share*b.maxPoints) - math.Round(a.share*a.maxPoints))
 	})
 
-	r := Recommendation{Candidate: f.Candidate, Score: int(math.Round(100 * points / maxPoints)), Reasons: []string{}}
+	r := Recommendation{Candidate: c.Candidate, Score: int(math.Round(100 * points / maxPoints)), Reasons: []string{}}
 	for _, part := range parts {
 		if part.share >= reasonThreshold {
 			r.Reasons = append(r.Reasons, part.reason)
@@ -297,8 +308,34 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 	return r
 }
 
+// specialtyShare returns the share for the specialty. A listing whose own specialty is that
+// of the user gets more than one whose title or text mentions it.
+func (c *scoredCandidate) specialtyShare() float64 {
+	relevance := c.relevance[specialtySignal]
+	switch {
+	case c.Filed:
+		return 1
+	case relevance == 1:
+		return specialtyInTitleShare
+	case relevance > 0:
+		return specialtyInTextShare
+	}
+
+	return 0
+}
+
+// interestShare returns the share for the saved searches and liked titles that have found the
+// listing, with the reason.
+func (c *scoredCandidate) interestShare() (share float64, reason string) {
+	if c.relevance[searchSignal] > 0 {
+		return 1, "Matches a search that you saved"
+	}
+
+	return c.relevance[likedSignal], "Like jobs that you kept or applied for"
+}
+
 // placeShare returns the share for the distance of the listing, with the reason.
-func (f *scoredCandidate) placeShare(profile Profile) (share float64, reason string) {
+func (c *scoredCandidate) placeShare(profile Profile) (share float64, reason string) {
 	radius := float64(profile.LocationRadius)
 	if radius == 0 {
 		radius = defaultRadius
@@ -306,42 +343,44 @@ func (f *scoredCandidate) placeShare(profile Profile) (share float64, reason str
 
 	share = 1
 	switch {
-	case f.Remote:
+	case c.Remote:
 		return share, "Remote"
-	case f.Miles == nil && f.isNear:
+	case c.Miles == nil && c.isNear:
 		return share, "In " + oneLine(profile.Home())
-	case f.Miles == nil: // the place of the listing or of the user is unknown
+	case c.Miles == nil: // the place of the listing or of the user is unknown
 		return 0, ""
-	case !f.isNear && *f.Miles > radius: // from 1 at the radius down to 0 at maxRadii
-		share = max(0, 1-(*f.Miles-radius)/((maxRadii-1)*radius))
+	case !c.isNear && *c.Miles > radius:
+		// The share decreases from 1 at the radius to 0 at maxRadii times the radius.
+		share = max(0, 1-(*c.Miles-radius)/((maxRadii-1)*radius))
 	}
 
-	return share, fmt.Sprintf("%.0f miles from %s", *f.Miles, oneLine(profile.Home()))
+	return share, fmt.Sprintf("%.0f miles from %s", *c.Miles, oneLine(profile.Home()))
 }
 
 // employmentShare returns the share for the contract and employment types, with the reason.
-func (f *scoredCandidate) employmentShare(preferred []string) (share float64, reason string) {
-	for _, kind := range []string{f.ContractType, f.EmploymentType} {
+func (c *scoredCandidate) employmentShare(preferred []string) (share float64, reason string) {
+	for _, kind := range []string{c.ContractType, c.EmploymentType} {
 		if kind != "" && slices.Contains(preferred, kind) {
 			return 1, "Is " + kind
 		}
 	}
 
-	if f.ContractType == "" && f.EmploymentType == "" {
+	if c.ContractType == "" && c.EmploymentType == "" {
 		return unstatedShare, ""
 	}
 
 	return 0, ""
 }
 
-// payShare returns the share for the listing's pay range.
-func (f *scoredCandidate) payShare(p Profile) float64 {
+// payShare returns the share for the listing's pay range. Pay above the user's expectation
+// gets all points, also if it exceeds SalaryMax.
+func (c *scoredCandidate) payShare(p Profile) float64 {
 	switch {
-	case f.PayHighest == nil:
+	case c.PayHighest == nil:
 		return unstatedShare
-	case p.SalaryMin != nil && *f.PayHighest < *p.SalaryMin:
+	case p.SalaryMin != nil && *c.PayHighest < *p.SalaryMin:
 		return 0
 	}
 
-	return 1 // also if the pay is higher than expected
+	return 1
 }

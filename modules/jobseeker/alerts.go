@@ -30,9 +30,12 @@ import (
 // Match is a new listing that matches a saved search.
 type Match struct {
 	SearchID, ListingID string
-	UserID              string
-	At                  time.Time
-	// Email is true if the match belongs in an e-mail digest.
+	// UserID is the owner of the saved search: a user, or a subscriber, who gets alerts
+	// without an account.
+	UserID string
+	At     time.Time
+	// Email is true if the match belongs in a digest, an e-mail about the new matches of a
+	// user.
 	Email bool
 	// SearchName is the name of the saved search. Only Matches.ListByDigest sets it.
 	SearchName string
@@ -46,11 +49,11 @@ const (
 	// matchTimeout is the maximum duration of a run.
 	matchTimeout = 10 * time.Minute
 
-	// listingBatchSize is the number of listings that are held in memory at a time.
+	// listingBatchSize is the maximum number of listings that are held in memory at a time.
 	listingBatchSize = 1_000
 	// searchBatchSize is the number of saved searches per query.
 	searchBatchSize = 1_000
-	// matchBatchSize is the number of pending matches that triggers a flush, which
+	// matchBatchSize is the number of matches in memory from which a run stores them, which
 	// bounds the size of a transaction.
 	matchBatchSize = 2_000
 	// notificationBatchSize is the number of notifications per statement.
@@ -82,6 +85,8 @@ func (s *SearchService) addMatchTask(ctx context.Context, at time.Time) error {
 }
 
 // processAlertQueue matches all queued listings and then creates the digests that are due.
+// Listings are removed from the queue after their matches are stored. A run that is
+// interrupted in between is repeated, which stores no match twice.
 func (s *SearchService) processAlertQueue(ctx context.Context, _ struct{}) error {
 	for {
 		ids, err := s.AlertQueue.List(ctx, listingBatchSize)
@@ -106,16 +111,18 @@ func (s *SearchService) processAlertQueue(ctx context.Context, _ struct{}) error
 // matchRun matches one batch of listings with all saved searches.
 type matchRun struct {
 	*SearchService
+	// id is part of Notification.Cause, so that each run notifies a user once per search.
 	id       string
 	batch    ListingBatch
-	listings []Listing // of batch
+	listings []Listing // the listings of batch, in its order
 	// matches are the matches since the last flush.
 	matches []Match
 	// searchNames maps the ids of the searches in matches to their names.
 	searchNames map[string]string
 }
 
-// matchListings matches the listings with all saved searches.
+// matchListings matches the listings that are public with all saved searches, which it reads
+// in pages, in the order of their ids.
 func (s *SearchService) matchListings(ctx context.Context, ids []string) error {
 	batch, err := s.Listings.Gather(ctx, ids)
 	if err != nil {
@@ -151,7 +158,8 @@ func (s *SearchService) matchListings(ctx context.Context, ids []string) error {
 			}
 		}
 
-		if len(searches) < searchBatchSize {
+		isLastPage := len(searches) < searchBatchSize
+		if isLastPage {
 			return r.flush(ctx)
 		}
 
@@ -166,12 +174,17 @@ func (r *matchRun) addMatches(ctx context.Context, search Search) error {
 	terms.Query = cmp.Or(search.Resolved, search.Query)
 
 	matching, err := r.batch.Matching(ctx, terms)
+	if err != nil {
+		return err
+	}
+
 	for _, i := range matching {
 		listing := r.listings[i]
 
-		// The user could already find a listing that is older than the search. If the event about a
-		// listing is very late, an earlier match may have expired, and would be sent again.
+		// The user could already find a listing that is older than the search.
 		wasPublicBeforeSearch := listing.PostedAt.Before(search.CreatedAt)
+		// The event about a listing may be delivered again very late. The first match may
+		// have expired by then, so that nothing would prevent a second alert.
 		isTooOld := now.Sub(listing.PostedAt) > matchLifetime/2
 
 		if wasPublicBeforeSearch || isTooOld {
@@ -188,51 +201,28 @@ func (r *matchRun) addMatches(ctx context.Context, search Search) error {
 		})
 	}
 
-	return err
+	return nil
 }
 
-// flush stores the matches, and a notification for every search with new matches. One
-// transaction does both, so that a repeated run does not notify a user again.
+// flush stores the matches of the run, and a notification for every search with new matches,
+// and empties the run. One transaction stores both, so that a repeated run does not notify a
+// user again.
 func (r *matchRun) flush(ctx context.Context) error {
 	if len(r.matches) == 0 {
 		return nil
 	}
 
 	err := r.Tx.Do(ctx, func(ctx context.Context) error {
-		created, err := r.Matches.Create(ctx, r.matches)
+		// Matches that an earlier run has stored are not returned.
+		newMatches, err := r.Matches.Create(ctx, r.matches)
 		if err != nil {
 			return err
 		}
 
-		matchesBySearch := map[string][]Match{}
-		for _, m := range created {
-			matchesBySearch[m.SearchID] = append(matchesBySearch[m.SearchID], m)
-		}
-
-		// Subscribers have no account in which they could read notifications.
-		subscribers, err := r.Subscribers.GetByIDs(ctx, list.Distinct(created, func(m Match) string { return m.UserID }))
+		notifications, err := r.notificationsAbout(ctx, newMatches)
 		if err != nil {
 			return err
 		}
-
-		notifications := make([]Notification, 0, len(matchesBySearch))
-		for searchID, matches := range matchesBySearch {
-			userID := matches[0].UserID // all matches of a search have the same user
-			if _, isSubscriber := subscribers[userID]; isSubscriber {
-				continue
-			}
-
-			notifications = append(notifications, r.newNotification(Notification{
-				UserID:    userID,
-				Cause:     searchID + "/" + r.id,
-				Type:      AboutJobs,
-				SubjectID: searchID,
-				Message:   r.notificationText(searchID, matches),
-			}))
-		}
-
-		// A fixed order avoids deadlocks between two runs.
-		slices.SortFunc(notifications, func(a, b Notification) int { return strings.Compare(a.Cause, b.Cause) })
 
 		for chunk := range slices.Chunk(notifications, notificationBatchSize) {
 			if err := r.Notifications.Create(ctx, chunk...); err != nil {
@@ -249,7 +239,43 @@ func (r *matchRun) flush(ctx context.Context) error {
 	return err
 }
 
-// notificationText returns the text of the notification about new matches of a search.
+// notificationsAbout returns one notification for every search that has matches, but none for
+// searches of subscribers, who have no account in which they could read it.
+func (r *matchRun) notificationsAbout(ctx context.Context, matches []Match) ([]Notification, error) {
+	matchesBySearch := map[string][]Match{}
+	for _, m := range matches {
+		matchesBySearch[m.SearchID] = append(matchesBySearch[m.SearchID], m)
+	}
+
+	subscribers, err := r.Subscribers.GetByIDs(ctx, list.Distinct(matches, func(m Match) string { return m.UserID }))
+	if err != nil {
+		return nil, err
+	}
+
+	notifications := make([]Notification, 0, len(matchesBySearch))
+	for searchID, matches := range matchesBySearch {
+		userID := matches[0].UserID // all matches of a search have the same user
+		if _, isSubscriber := subscribers[userID]; isSubscriber {
+			continue
+		}
+
+		notifications = append(notifications, r.newNotification(Notification{
+			UserID:    userID,
+			Cause:     searchID + "/" + r.id,
+			Type:      AboutJobs,
+			SubjectID: searchID,
+			Message:   r.notificationText(searchID, matches),
+		}))
+	}
+
+	// Two runs that store their notifications in the same order cannot deadlock.
+	slices.SortFunc(notifications, func(a, b Notification) int { return strings.Compare(a.Cause, b.Cause) })
+
+	return notifications, nil
+}
+
+// notificationText returns the text of the notification about new matches of a search. It
+// names the newest listing, which is the one with the greatest id, because ids are UUIDv7.
 func (r *matchRun) notificationText(searchID string, matches []Match) string {
 	newest := slices.MaxFunc(matches, func(a, b Match) int { return cmp.Compare(a.ListingID, b.ListingID) })
 	i := slices.IndexFunc(r.listings, func(l Listing) bool { return l.ID == newest.ListingID })
@@ -293,24 +319,27 @@ type digestPayload struct {
 // createDigests creates the digests that are due, in batches of users.
 func (s *SearchService) createDigests(ctx context.Context) error {
 	return tx.DoBatches(ctx, s.Tx, digestBatchSize, func(ctx context.Context) (int, error) {
-		now, ids := s.Clock.Now(), make([]string, digestBatchSize)
-		for i := range ids {
-			ids[i] = s.NewID()
+		// AssignDigests needs an id for every user that it may select.
+		now, newIDs := s.Clock.Now(), make([]string, digestBatchSize)
+		for i := range newIDs {
+			newIDs[i] = s.NewID()
 		}
 
-		assigned, users, err := s.Matches.AssignDigests(ctx, ids, now, now.Add(digestInterval))
+		// There may be fewer digests than users: a user whose pending matches were deleted
+		// gets none.
+		digests, users, err := s.Matches.AssignDigests(ctx, newIDs, now, now.Add(digestInterval))
 		if err != nil {
 			return 0, err
 		}
 
-		return users, s.Tasks.Add(ctx, list.Map(assigned, func(d Digest) task.Task {
+		return users, s.Tasks.Add(ctx, list.Map(digests, func(d Digest) task.Task {
 			return task.New(digestTaskKind, task.Mail, digestTaskKind+"/"+d.ID, digestPayload{ID: d.ID, UserID: d.UserID, At: now})
 		})...)
 	})
 }
 
 // sendDigest sends an e-mail with the listings of a digest that are still public. It sends
-// nothing if none is, or if the user no longer wants alerts or has no account.
+// nothing if none of them is public, or if the user no longer wants alerts or has no account.
 func (s *SearchService) sendDigest(ctx context.Context, digest digestPayload) error {
 	matches, err := s.Matches.ListByDigest(ctx, digest.UserID, digest.ID, maxDigestMatches)
 	if err != nil || len(matches) == 0 {
@@ -324,7 +353,7 @@ func (s *SearchService) sendDigest(ctx context.Context, digest digestPayload) er
 		return err
 	}
 
-	recipient, err := s.digestRecipient(ctx, digest.UserID)
+	recipient, err := s.findDigestRecipient(ctx, digest.UserID)
 	if err != nil || recipient.Email == "" {
 		return err
 	}
@@ -339,19 +368,21 @@ func (s *SearchService) sendDigest(ctx context.Context, digest digestPayload) er
 		return err
 	}
 
-	n := len(entries) // of listings
+	listings := len(entries)
 
-	subject := fmt.Sprintf("%d new jobs match your %s", n, recipient.searches)
-	if n == 1 {
+	subject := fmt.Sprintf("%d new jobs match your %s", listings, recipient.searches)
+	if listings == 1 {
 		subject = "1 new job matches your " + recipient.searches
 	}
 
-	body := []mail.Block{{Text: subject + ":"}, {Items: entries[:min(n, maxDigestListings)]}}
-	if more := n - maxDigestListings; more > 0 {
+	body := []mail.Block{{Text: subject + ":"}, {Items: entries[:min(listings, maxDigestListings)]}}
+	if more := listings - maxDigestListings; more > 0 {
 		body = append(body, mail.Block{Text: fmt.Sprintf("And %d more.", more)})
 	}
 
-	if s.HasSite && recipient.purpose == auth.ForUnsubscribe { // an account, which has pages
+	// The page of saved searches needs an account, which a subscriber does not have.
+	hasAccount := recipient.purpose == auth.ForUnsubscribe
+	if s.HasSite && hasAccount {
 		body = append(body, mail.Block{Link: &mail.Link{Label: "Change your saved searches", URL: s.PublicURL + "/account/searches"}})
 	}
 
@@ -367,7 +398,7 @@ func (s *SearchService) sendDigest(ctx context.Context, digest digestPayload) er
 }
 
 // digestEntries returns an entry for every public listing of a digest, in the order of the
-// matches. An entry contains the names of the searches that the listing matches.
+// matches. Each listing has one entry, with the names of all searches that it matches.
 func (s *SearchService) digestEntries(ctx context.Context, matches []Match) ([]mail.Entry, error) {
 	ids := list.Distinct(matches, func(m Match) string { return m.ListingID })
 

@@ -62,26 +62,28 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 		return SavedJob{}, err
 	}
 
-	listingID, err := canonicalID(by, listingID, ErrListingNotFound)
+	listingID, err := requireSeekerAndID(by, listingID, ErrListingNotFound)
 	if err != nil {
 		return SavedJob{}, err
 	}
 
-	// The error is returned later, because a bookmark that exists already takes precedence.
-	brief, errNotPublic := s.publicBrief(ctx, listingID)
+	// errExists takes precedence over this error: a user who saved the listing may know that
+	// it exists, even if it is no longer public.
+	brief, briefErr := s.publicBrief(ctx, listingID)
 	b := Bookmark{UserID: by.UserID, ListingID: listingID}
+
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		saved, err := s.SavedAmong(ctx, by.UserID, []string{listingID})
 		if err != nil {
 			return err
 		}
 
-		if saved[listingID] { // even if the listing is no longer public
+		if saved[listingID] {
 			return errExists
 		}
 
-		if errNotPublic != nil {
-			return errNotPublic
+		if briefErr != nil {
+			return briefErr
 		}
 
 		count, err := s.SavedCount(ctx, by.UserID)
@@ -105,25 +107,26 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 }
 
 // MyBookmarks lists the caller's bookmarks, newest first.
-func (s *BookmarkService) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request) (out page.Result[SavedJob], err error) {
+func (s *BookmarkService) MyBookmarks(ctx context.Context, by auth.Actor, r page.Request) (jobs page.Result[SavedJob], err error) {
 	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
-		return out, err
+		return jobs, err
 	}
 
-	found, err := s.Bookmarks.List(ctx, by.UserID, BookmarkFilter{}, r)
+	bookmarks, err := s.Bookmarks.List(ctx, by.UserID, BookmarkFilter{}, r)
 	if err != nil {
-		return out, err
+		return jobs, err
 	}
 
-	jobs, err := s.withListings(ctx, found.Items)
+	items, err := s.withListings(ctx, bookmarks.Items)
 
-	return page.WithItems(found, jobs), err
+	return page.WithItems(bookmarks, items), err
 }
 
 // listingOf returns the id of the listing of a bookmark.
 func listingOf(b Bookmark) string { return b.ListingID }
 
-// withListings returns the bookmarks with the properties of their listings.
+// withListings returns the bookmarks with the properties of their listings, which are empty
+// for a deleted listing.
 func (s *BookmarkService) withListings(ctx context.Context, bookmarks []Bookmark) ([]SavedJob, error) {
 	briefs, err := s.Listings.Briefs(ctx, list.Map(bookmarks, listingOf))
 	if err != nil {
@@ -154,7 +157,7 @@ type NoteInput struct {
 
 // Note stores the notes of one of the caller's bookmarks.
 func (s *BookmarkService) Note(ctx context.Context, by auth.Actor, bookmarkID string, in NoteInput) error {
-	bookmarkID, err := canonicalID(by, bookmarkID, ErrBookmarkNotFound)
+	bookmarkID, err := requireSeekerAndID(by, bookmarkID, ErrBookmarkNotFound)
 	if err != nil {
 		return err
 	}
@@ -196,19 +199,22 @@ func (s *BookmarkService) RemoveBookmark(ctx context.Context, by auth.Actor, boo
 	})
 }
 
-// bookmark returns a bookmark of the caller.
+// bookmark returns the bookmark with the id if it belongs to the caller, and
+// ErrBookmarkNotFound otherwise.
 func (s *BookmarkService) bookmark(ctx context.Context, by auth.Actor, bookmarkID string) (Bookmark, error) {
-	bookmarkID, err := canonicalID(by, bookmarkID, ErrBookmarkNotFound)
+	bookmarkID, err := requireSeekerAndID(by, bookmarkID, ErrBookmarkNotFound)
 	if err != nil {
 		return Bookmark{}, err
 	}
 
-	found, err := s.Bookmarks.List(ctx, by.UserID, BookmarkFilter{ID: bookmarkID}, page.Request{Number: 1, Size: 1})
+	oneItem := page.Request{Number: 1, Size: 1}
+	found, err := s.Bookmarks.List(ctx, by.UserID, BookmarkFilter{ID: bookmarkID}, oneItem)
 
 	return list.First(found.Items, err, ErrBookmarkNotFound)
 }
 
 // SavedAmong returns the set of the given listings, at most 1,000, that the user has saved.
+// The set is empty for an empty userID, which stands for a guest.
 func (s *BookmarkService) SavedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 || userID == "" {
 		return map[string]bool{}, nil
@@ -261,8 +267,9 @@ func (s *BookmarkService) remindOfDeadlines(ctx context.Context) error {
 	}
 }
 
-// remindBatch notifies at most reminderBatchSize users, and returns the number of notified
-// users. It claims the reminders: no later call of ClaimReminders returns them again.
+// remindBatch creates the notifications for at most reminderBatchSize bookmarks of the closing
+// listings, and returns their number. Before, it claims the reminders of these bookmarks, so
+// that no other call returns them again.
 func (s *BookmarkService) remindBatch(ctx context.Context, closing []Closing) (int, error) {
 	closingByID := list.ToMap(closing, func(c Closing) (string, Closing) { return c.ID, c })
 

@@ -19,13 +19,14 @@ import (
 )
 
 // The content of a document is stored as the client sent it, and decoded when it is
-// downloaded. Before a file is written, a row reserves it, so that the files of interrupted
-// uploads can be found and deleted:
+// downloaded. Before a file is written, a row in the database reserves it, so that the
+// files of interrupted uploads can be found and deleted. A released file is one that a task
+// will delete:
 //
 //	reserved ──▶ written ──▶ belongs to a document ──▶ released ──▶ deleted
 //	    └────────────┴───── no document within an hour ────▲
 
-// Form is the encoding of content.
+// Form is the encoding in which a client has sent a document.
 type Form string
 
 // The forms.
@@ -54,9 +55,9 @@ var extensions = map[string]string{
 func MediaTypes() []string { return slices.Sorted(maps.Keys(extensions)) }
 
 // readContent detects whether the client sent a file of a known type, in base64 or as a data
-// URI, or plain text. A data URI must contain a file of a type that documents may have. The
-// second result describes invalid content.
-func (s *DocumentService) readContent(sent string) (Content, []fault.Field) {
+// URI, or plain text. A data URI must contain a file of a type that documents may have. A
+// text that can be decoded as base64, but not to such a file, is plain text.
+func (s *DocumentService) readContent(sent string) (content Content, problems []fault.Field) {
 	invalid := func(message string) (Content, []fault.Field) {
 		return Content{}, []fault.Field{{Name: "content", Message: message}}
 	}
@@ -64,7 +65,7 @@ func (s *DocumentService) readContent(sent string) (Content, []fault.Field) {
 		return invalid("is required")
 	}
 
-	out := Content{Size: int64(len(sent)), Form: AsText, MediaType: PlainText}
+	plainText := Content{Size: int64(len(sent)), Form: AsText, MediaType: PlainText}
 
 	form := AsBase64
 	if isDataURI(sent) {
@@ -77,32 +78,31 @@ func (s *DocumentService) readContent(sent string) (Content, []fault.Field) {
 			return invalid("must be a well-formed data URI")
 		}
 
-		return out, nil
+		return plainText, nil
 	}
 
-	kind, err := s.FileTypes.Detect(file)
+	mediaType, err := s.FileTypes.Detect(file)
 	if f := fault.Of(err); f != nil {
 		return invalid(f.Message)
 	}
 
-	if kind == "" {
-		if form == AsData {
-			return invalid("must be a PDF, Word, OpenDocument or RTF document or a PNG or JPEG image")
-		}
-
-		return out, nil
+	isKnownType := mediaType != ""
+	switch {
+	case isKnownType:
+		return Content{Size: int64(len(sent)), Form: form, MediaType: mediaType}, nil
+	case form == AsData:
+		return invalid("must be a PDF, Word, OpenDocument or RTF document or a PNG or JPEG image")
 	}
 
-	out.Form, out.MediaType = form, kind
-
-	return out, nil
+	return plainText, nil
 }
 
-// readInput returns the description of the content, and the content in the form in which it
-// is stored. The content is the file, or the text if file is nil.
-func (s *DocumentService) readInput(text string, file []byte) (Content, string, []fault.Field) {
+// readInput reads the content of a document from a request: the file, or the text if file is
+// nil. It returns the description of the content, and the content in the encoding in which it
+// is stored.
+func (s *DocumentService) readInput(text string, file []byte) (content Content, encoded string, problems []fault.Field) {
 	if file == nil {
-		content, problems := s.readContent(text)
+		content, problems = s.readContent(text)
 		return content, text, problems
 	}
 
@@ -117,14 +117,16 @@ func (s *DocumentService) readInput(text string, file []byte) (Content, string, 
 		return invalid("must have at most 7 MB")
 	}
 
-	kind, err := s.FileTypes.Detect(file)
+	mediaType, err := s.FileTypes.Detect(file)
+	isText := utf8.Valid(file) && bytes.IndexByte(file, 0) < 0
+
 	switch f := fault.Of(err); {
 	case f != nil:
 		return invalid(f.Message)
-	case kind != "":
-		sent := base64.StdEncoding.EncodeToString(file)
-		return Content{Size: int64(len(sent)), Form: AsBase64, MediaType: kind}, sent, nil
-	case !utf8.Valid(file) || bytes.IndexByte(file, 0) >= 0:
+	case mediaType != "":
+		encoded = base64.StdEncoding.EncodeToString(file)
+		return Content{Size: int64(len(encoded)), Form: AsBase64, MediaType: mediaType}, encoded, nil
+	case !isText:
 		return invalid("must be a PDF, Word, OpenDocument or RTF document, a PNG or JPEG image, or plain text")
 	}
 
@@ -138,19 +140,23 @@ func (c Content) FileSize() int64 {
 		return c.Size
 	}
 
-	return c.Size / 4 * 3
+	return c.Size / 4 * 3 // base64 represents 3 bytes by 4 characters
 }
 
+// dataScheme begins a data URI, which has the form data:MEDIATYPE;base64,CONTENT, or without
+// ";base64" for content in percent-encoding.
+const dataScheme = "data:"
+
 // isDataURI reports whether the text is a data URI. A sentence that begins with "data:" is
-// not: it contains spaces before the first comma.
+// none, because it contains spaces before the first comma.
 func isDataURI(sent string) bool {
-	if len(sent) < 5 || !strings.EqualFold(sent[:5], "data:") {
+	if len(sent) < len(dataScheme) || !strings.EqualFold(sent[:len(dataScheme)], dataScheme) {
 		return false
 	}
 
-	head, _, hasComma := strings.Cut(sent[5:], ",")
+	mediaType, _, hasComma := strings.Cut(sent[len(dataScheme):], ",")
 
-	return hasComma && !strings.ContainsAny(head, " \t\r\n")
+	return hasComma && !strings.ContainsAny(mediaType, " \t\r\n")
 }
 
 // errNotBase64 is the error of decodeBase64 for empty input. Content that is not Base64 is
@@ -163,24 +169,27 @@ func (f Form) decode(sent string) ([]byte, error) {
 	case AsBase64:
 		return decodeBase64(sent)
 	case AsData:
-		head, data, _ := strings.Cut(sent[len("data:"):], ",")
-		if strings.HasSuffix(strings.ToLower(head), ";base64") {
-			if strings.Contains(data, "%") {
-				var err error
-				if data, err = url.PathUnescape(data); err != nil {
-					return nil, err
-				}
-			}
-
-			return decodeBase64(data)
-		}
-
-		plain, err := url.PathUnescape(data)
-
-		return []byte(plain), err
+		return decodeDataURI(sent)
 	}
 
 	return []byte(sent), nil
+}
+
+// decodeDataURI returns the content of a data URI. Characters of base64 may also be
+// percent-encoded.
+func decodeDataURI(uri string) ([]byte, error) {
+	mediaType, data, _ := strings.Cut(uri[len(dataScheme):], ",")
+
+	data, err := url.PathUnescape(data)
+	if err != nil {
+		return nil, err
+	}
+
+	if strings.HasSuffix(strings.ToLower(mediaType), ";base64") {
+		return decodeBase64(data)
+	}
+
+	return []byte(data), nil
 }
 
 // decodeBase64 decodes base64 in the standard or the URL alphabet, with or without padding
@@ -205,6 +214,8 @@ func decodeBase64(s string) ([]byte, error) {
 const (
 	// reservationLifetime is the time after which a file without a document is deleted.
 	reservationLifetime = time.Hour
+	// releaseTimeout limits the release of a file at the end of a failed request.
+	releaseTimeout = 2 * time.Second
 	// filesRetryAfter is the Retry-After value while the file store is unavailable.
 	filesRetryAfter = 10 * time.Second
 	// removeRetryAfter is the delay after a failed deletion of a file.
@@ -218,21 +229,24 @@ const (
 // key returns the key of the file in the file store.
 func (f DocumentFile) key() string { return "documents/" + f.ID + f.Extension }
 
-// storeContent writes content into a new, reserved file, and returns the content with that
-// file. If the content is for an existing document (replaced), the size of that document does
-// not count for the limits.
-func (s *DocumentService) storeContent(ctx context.Context, userID string, c Content, sent string, replaced Document) (Content, error) {
-	newDocuments := 1
-	if replaced.ID != "" {
-		newDocuments = 0
-	}
+// noDocument stands for the missing document whose content storeContent would replace.
+var noDocument Document
 
+// storeContent writes the encoded content into a new, reserved file, and returns the
+// description c with that file. replaced is the document whose content is replaced, or
+// noDocument for a new document. Its size does not count for the limits.
+func (s *DocumentService) storeContent(ctx context.Context, userID string, c Content, encoded string, replaced Document) (Content, error) {
 	c.File = DocumentFile{ID: s.NewID(), Extension: extensions[c.MediaType]}
+
+	added := usage{bytes: c.Size - replaced.Size}
+	if isNew := replaced.ID == ""; isNew {
+		added.documents = 1
+	}
 
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		// The limits are checked again in the transaction that stores the document.
 		// This check avoids writing a file in vain.
-		if err := s.checkLimits(ctx, userID, newDocuments, c.Size-replaced.Size); err != nil {
+		if err := s.checkLimits(ctx, userID, added); err != nil {
 			return err
 		}
 
@@ -243,7 +257,7 @@ func (s *DocumentService) storeContent(ctx context.Context, userID string, c Con
 	}
 
 	err = s.Files.Put(ctx, c.File.key(), func(w io.Writer) error {
-		_, err := io.WriteString(w, sent)
+		_, err := io.WriteString(w, encoded)
 		return err
 	})
 	if err != nil {
@@ -265,47 +279,49 @@ func asUnavailable(err error) error {
 	return fault.ErrUnavailable.WithReason("files").WithCause(err).WithRetryAfter(filesRetryAfter)
 }
 
-// openContent returns a document with its opened file. A missing file is normal if a
-// concurrent request has just replaced it: then openContent reads the document again. It is
-// an internal error if the document still names the same file.
-func (s *DocumentService) openContent(ctx context.Context, userID, documentID string) (Document, io.ReadCloser, error) {
-	for missingID := ""; ; {
-		d, err := s.findDocument(ctx, userID, documentID)
+// openContent returns a document with its opened file, which the caller has to close. A file
+// may be missing because a concurrent request has just replaced it. Then openContent reads
+// the document again. It is an internal error if the document still names the missing file.
+func (s *DocumentService) openContent(ctx context.Context, userID, documentID string) (d Document, file io.ReadCloser, err error) {
+	for missingFileID := ""; ; {
+		d, err = s.findDocument(ctx, userID, documentID)
 		if err != nil {
 			return Document{}, nil, err
 		}
 
-		body, _, err := s.Files.Open(ctx, d.File.key())
+		file, _, err = s.Files.Open(ctx, d.File.key())
 		switch {
 		case err == nil:
-			return d, body, nil
+			return d, file, nil
 		case !errors.Is(err, files.ErrNotFound):
 			return Document{}, nil, asUnavailable(err)
-		case d.File.ID == missingID:
+		case d.File.ID == missingFileID:
 			return Document{}, nil, fault.ErrInternal.WithCause(err)
 		}
 
-		missingID = d.File.ID
+		missingFileID = d.File.ID
 	}
 }
 
-// addRemovalTask adds a task that deletes the file. The current transaction releases the
-// file.
+// addRemovalTask adds a task that deletes released files. It is called in the transaction
+// that releases the file f, whose id keeps the tasks of several files apart.
 func (s *DocumentService) addRemovalTask(ctx context.Context, f DocumentFile) error {
 	return s.Tasks.Add(ctx, task.New(removeFilesTaskKind, task.Maintenance, removeFilesTaskKind+"/"+f.ID, struct{}{}))
 }
 
-// releaseFile releases a reserved file whose document was not stored. If that fails, the
-// reservation expires.
+// releaseFile releases a reserved file whose document was not stored, also if the request
+// was cancelled. It does nothing without a file. An error is ignored, because the file is
+// then deleted when its reservation expires.
 func (s *DocumentService) releaseFile(ctx context.Context, userID string, f DocumentFile) {
 	if f.ID == "" {
 		return
 	}
 
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 
 	_ = s.Tx.Do(ctx, func(ctx context.Context) error {
+		// A reservation that ends now releases the file.
 		if err := s.DocumentFiles.Reserve(ctx, userID, f, s.Clock.Now()); err != nil {
 			return err
 		}

@@ -22,12 +22,13 @@ import (
 type Dashboard struct {
 	Guest bool
 	Plan  Plan
-	// Recommendations are the best recommendations. Recommended is the number of all.
+	// Recommendations are the best recommendations. Recommended is the number of all
+	// recommendations, including those that the dashboard does not show.
 	Recommendations []Recommendation
 	Recommended     int
 	// Recent are the newest activities.
 	Recent []Activity
-	// Applications and Bookmarks are numbers.
+	// Applications and Bookmarks are the numbers of the user's applications and saved jobs.
 	Applications, Bookmarks int
 }
 
@@ -96,7 +97,8 @@ func (s *DashboardService) MyDashboard(ctx context.Context, by auth.Actor) (d Da
 
 // guestDashboard returns the dashboard of a visitor without an account.
 func (s *DashboardService) guestDashboard(ctx context.Context) (Dashboard, error) {
-	newest, err := s.Listings.Suggest(ctx, Wanted{}, maxDashboardJobs)
+	anything := Wanted{} // without restrictions, so that the newest listings come first
+	newest, err := s.Listings.Suggest(ctx, anything, maxDashboardJobs)
 
 	d := Dashboard{Guest: true, Plan: Plan{Tier: "basic"}, Recommended: len(newest)}
 	for _, c := range newest {
@@ -134,14 +136,15 @@ func (s *DashboardService) TrackDashboard(ctx context.Context, by auth.Actor, in
 	}
 
 	action := strings.TrimSpace(in.Action)
+	dismisses := action == dismissAction
 
-	description, dismissedID := "On the dashboard: "+action, ""
+	description := "On the dashboard: " + action
 	if action == "" {
 		action, description = "used", "Used the dashboard"
 	}
 
 	if in.ListingID != "" {
-		listingID, err := canonicalID(by, in.ListingID, ErrListingNotFound)
+		listingID, err := requireSeekerAndID(by, in.ListingID, ErrListingNotFound)
 		if err != nil {
 			return err
 		}
@@ -152,14 +155,14 @@ func (s *DashboardService) TrackDashboard(ctx context.Context, by auth.Actor, in
 		}
 
 		description += ", " + oneLine(brief.Title)
-		if action == dismissAction {
-			description, dismissedID = "Dismissed "+oneLine(brief.Title), listingID
+		if dismisses {
+			description = "Dismissed " + oneLine(brief.Title)
 		}
 	}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if dismissedID != "" {
-			if err := s.Dismiss(ctx, by, dismissedID); err != nil {
+		if dismisses {
+			if err := s.Dismiss(ctx, by, in.ListingID); err != nil {
 				return err
 			}
 		}
@@ -215,13 +218,15 @@ type Personalized struct {
 }
 
 const (
-	maxGoal = 500 // characters
-	// maxCountedJobs is the maximum number of jobs that a headline counts.
-	maxCountedJobs  = 100
+	// maxGoal is the maximum number of characters of a career goal.
+	maxGoal = 500
+	// maxCountedJobs is the number of jobs from which a headline does not count them.
+	maxCountedJobs = 100
+	// maxPersonalJobs is the number of recommendations in Personalized.
 	maxPersonalJobs = 3
 )
 
-// Personalize returns a text for the caller.
+// Personalize returns a text for the caller. It stores nothing.
 func (s *DashboardService) Personalize(ctx context.Context, by auth.Actor, in PersonalizeInput) (Personalized, error) {
 	if err := cmp.Or(by.RequireSeeker(), valid.Check("", in)); err != nil {
 		return Personalized{}, err
@@ -232,35 +237,39 @@ func (s *DashboardService) Personalize(ctx context.Context, by auth.Actor, in Pe
 		return Personalized{}, err
 	}
 
-	field := cmp.Or(oneLine(in.Specialty), oneLine(profile.Specialty), oneLine(profile.CurrentRole))
+	profession := cmp.Or(oneLine(in.Specialty), oneLine(profile.Specialty), oneLine(profile.CurrentRole))
+	experience := cmp.Or(oneLine(string(in.Experience)), oneLine(profile.Experience))
 
 	jobs, err := s.Listings.Suggest(ctx,
-		Wanted{Text: plainWords(field), Location: profile.Home(), Radius: float64(profile.LocationRadius), Home: profile.Home()},
+		Wanted{Text: plainWords(profession), Location: profile.Home(), Radius: float64(profile.LocationRadius), Home: profile.Home()},
 		maxCountedJobs)
 	if err != nil {
 		return Personalized{}, err
 	}
 
-	experience := cmp.Or(oneLine(string(in.Experience)), oneLine(profile.Experience))
-
-	out := Personalized{Headline: headline(field, oneLine(profile.Home()), len(jobs)), Summary: summary(field, experience, in.CareerGoals)}
-	if out.Suggestions, err = s.suggestions(ctx, profile); err != nil {
+	text := Personalized{
+		Headline: headline(profession, oneLine(profile.Home()), len(jobs)),
+		Summary:  summary(profession, experience, in.CareerGoals),
+	}
+	if text.Suggestions, err = s.suggestions(ctx, profile); err != nil {
 		return Personalized{}, err
 	}
 
-	all, err := s.recommend(ctx, by.UserID)
-	out.Jobs = all[:min(len(all), maxPersonalJobs)]
+	recommendations, err := s.recommend(ctx, by.UserID)
+	text.Jobs = recommendations[:min(len(recommendations), maxPersonalJobs)]
 
-	return out, err
+	return text, err
 }
 
-// headline returns a sentence about the number of jobs in the user's field.
-func headline(field, home string, count int) string {
+// headline returns a sentence about the number of jobs in the user's profession near the
+// user's home. Both are empty if they are unknown. count is at most maxCountedJobs, which
+// means that there may be more.
+func headline(profession, home string, count int) string {
 	jobs := "jobs in healthcare"
-	if field != "" {
-		jobs = field + " jobs"
+	if profession != "" {
+		jobs = profession + " jobs"
 		if count == 1 {
-			jobs = field + " job"
+			jobs = profession + " job"
 		}
 	}
 
@@ -273,7 +282,7 @@ func headline(field, home string, count int) string {
 		return "Be the first to hear of new " + jobs
 	case count >= maxCountedJobs:
 		return fmt.Sprintf("More than %d %s for you", maxCountedJobs-1, jobs)
-	case count == 1 && field == "":
+	case count == 1 && profession == "":
 		return "One of the " + jobs + " is for you"
 	}
 
@@ -282,7 +291,7 @@ func headline(field, home string, count int) string {
 
 // summary returns sentences about the user's experience and goals. An experience that is a
 // number is in years.
-func summary(field, experience string, goals Goals) string {
+func summary(profession, experience string, goals Goals) string {
 	var sentences []string
 	if experience != "" {
 		if years, err := strconv.Atoi(experience); err == nil {
@@ -293,8 +302,8 @@ func summary(field, experience string, goals Goals) string {
 		}
 
 		sentence := "You bring " + experience + " of experience"
-		if field != "" {
-			sentence += " to " + field
+		if profession != "" {
+			sentence += " to " + profession
 		}
 
 		sentences = append(sentences, sentence+".")
@@ -323,7 +332,7 @@ func (s *DashboardService) suggestions(ctx context.Context, profile Profile) ([]
 
 	counts, err := s.Applied.Counts(ctx, profile.UserID)
 
-	out := []string{}
+	suggestions := []string{} // not nil, so that it is an array in JSON
 	for _, step := range []struct {
 		isMissing bool
 		text      string
@@ -335,11 +344,11 @@ func (s *DashboardService) suggestions(ctx context.Context, profile Profile) ([]
 		{isMissing: counts.Total == 0, text: "Apply for a job that suits you"},
 	} {
 		if step.isMissing {
-			out = append(out, step.text)
+			suggestions = append(suggestions, step.text)
 		}
 	}
 
-	return out, err
+	return suggestions, err
 }
 
 // Analytics are statistics about a jobseeker.
@@ -378,15 +387,17 @@ func (s *DashboardService) MyAnalytics(ctx context.Context, by auth.Actor) (a An
 // completion returns the percentage of properties that are filled in. It considers ten
 // properties that are useful to employers or for searches.
 func (p Profile) completion(hasCV bool) int {
-	percent := 0
-	for _, isFilled := range []bool{
+	properties := []bool{
 		p.Bio != "", p.Phone != "", p.Location != "", p.Specialty != "", p.CurrentRole != "", p.Experience != "",
 		p.PreferredLocation != "", len(p.EmploymentTypes) > 0, p.SalaryMin != nil || p.SalaryMax != nil, hasCV,
-	} {
+	}
+
+	filled := 0
+	for _, isFilled := range properties {
 		if isFilled {
-			percent += 10
+			filled++
 		}
 	}
 
-	return percent
+	return 100 * filled / len(properties)
 }

@@ -46,12 +46,13 @@ type Document struct {
 	UpdatedAt  time.Time
 }
 
-// Content describes the content of a document, which is stored as a file.
+// Content describes the content of a document. The content itself is stored as a file, in
+// the encoding in which the client sent it.
 type Content struct {
 	File DocumentFile
-	// Size is the number of bytes that were sent.
+	// Size is the number of bytes of the stored file.
 	Size int64
-	// Form is the encoding of the file.
+	// Form is the encoding of the stored file.
 	Form Form
 	// MediaType is the media type of the decoded content.
 	MediaType string
@@ -90,7 +91,7 @@ type UploadInput struct {
 	Content   string `json:"content"`
 	FileName  string `json:"fileName" validate:"max=255,line"`
 	IsDefault bool   `json:"isDefault"`
-	// File is the content in place of Content, nil for none.
+	// File replaces Content for a client that uploads a file. It is nil if there is none.
 	File []byte `json:"-"`
 }
 
@@ -117,28 +118,31 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 		IsDefault: in.IsDefault,
 	}
 
-	content, sent, problem := s.readInput(in.Content, in.File)
-	if problems := append(valid.Problems(in), problem...); len(problems) > 0 {
+	content, encoded, contentProblems := s.readInput(in.Content, in.File)
+	if problems := append(valid.Problems(in), contentProblems...); len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
 
 	document = document.withDefaultTitle()
-	var err error
 
-	// The file is written before the transaction. If the transaction fails, the file is
-	// released.
-	if document.Content, err = s.storeContent(ctx, by.UserID, content, sent, Document{}); err != nil {
+	// Write the file before the transaction. If the transaction fails, the file is released,
+	// which means that a task deletes it.
+	content, err := s.storeContent(ctx, by.UserID, content, encoded, noDocument)
+	if err != nil {
 		return Document{}, err
 	}
 
+	document.Content = content
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.checkLimits(ctx, by.UserID, 1, document.Size); err != nil {
+		added := usage{documents: 1, bytes: document.Size}
+		if err := s.checkLimits(ctx, by.UserID, added); err != nil {
 			return err
 		}
 
-		document.ID, document.UploadedAt = s.NewID(), s.Clock.Now()
+		now := s.Clock.Now()
+		document.ID, document.UploadedAt, document.UpdatedAt = s.NewID(), now, now
 
-		document.UpdatedAt = document.UploadedAt
 		if err := s.Documents.Upsert(ctx, document); err != nil {
 			return err
 		}
@@ -153,7 +157,7 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 	return document, nil
 }
 
-// defaultTitles are the titles of documents without a title and a file name.
+// defaultTitles are the titles of documents that have neither a title nor a file name.
 var defaultTitles = map[DocumentType]string{
 	CV:            "CV",
 	CoverLetter:   "Cover letter",
@@ -161,14 +165,20 @@ var defaultTitles = map[DocumentType]string{
 	OtherDocument: "Document",
 }
 
+// baseName returns the file name without the directories of a path. Clients may send paths of
+// Windows, so that it also ends directories at a backslash.
+func (d Document) baseName() string {
+	return d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:]
+}
+
 // withDefaultTitle returns the document with a title. A document without a title gets the
-// name of its file or else of its type as title.
+// name of its file, without the extension, or else the name of its type as title.
 func (d Document) withDefaultTitle() Document {
 	if d.Title != "" {
 		return d
 	}
 
-	name := d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:]
+	name := d.baseName()
 
 	d.Title = cmp.Or(text.Name(strings.TrimSuffix(name, path.Ext(name))), defaultTitles[d.Type])
 	if r := []rune(d.Title); len(r) > maxName {
@@ -178,30 +188,42 @@ func (d Document) withDefaultTitle() Document {
 	return d
 }
 
+// allDocuments is a page that contains all documents of a user.
+var allDocuments = page.After("", MaxDocuments)
+
 // hasCV reports whether the user has a CV.
 func (s *DocumentService) hasCV(ctx context.Context, userID string) (bool, error) {
-	all, err := s.Documents.List(ctx, userID, DocumentFilter{}, page.After("", MaxDocuments))
+	all, err := s.Documents.List(ctx, userID, DocumentFilter{}, allDocuments)
 	return slices.ContainsFunc(all.Items, func(d Document) bool { return d.Type == CV }), err
 }
 
-// checkLimits locks the user's data, and returns an error if the given number of additional
-// documents and bytes would exceed a limit.
-func (s *DocumentService) checkLimits(ctx context.Context, userID string, documents int, bytes int64) error {
+// usage is a number of documents and of the bytes of their files.
+type usage struct {
+	documents int
+	bytes     int64
+}
+
+// checkLimits locks the user's data until the end of the transaction, and returns an error if
+// a change that adds documents or bytes would exceed a limit.
+func (s *DocumentService) checkLimits(ctx context.Context, userID string, added usage) error {
 	if err := s.lock(ctx, userID); err != nil {
 		return err
 	}
 
-	all, err := s.Documents.List(ctx, userID, DocumentFilter{}, page.After("", MaxDocuments))
+	all, err := s.Documents.List(ctx, userID, DocumentFilter{}, allDocuments)
+	if err != nil {
+		return err
+	}
+
+	total := usage{documents: len(all.Items) + added.documents, bytes: added.bytes}
 	for _, d := range all.Items {
-		bytes += d.Size
+		total.bytes += d.Size
 	}
 
 	switch {
-	case err != nil:
-		return err
-	case len(all.Items)+documents > MaxDocuments:
+	case total.documents > MaxDocuments:
 		return ErrTooManyDocuments
-	case bytes > MaxDocumentBytes:
+	case total.bytes > MaxDocumentBytes:
 		return ErrDocumentsTooLarge
 	}
 
@@ -214,13 +236,14 @@ type ChangeDocumentInput struct {
 	Content   *string `json:"content"`
 	FileName  *string `json:"fileName" validate:"omitempty,max=255,line"`
 	IsDefault *bool   `json:"isDefault"`
-	// File is the content in place of Content, nil for none.
+	// File replaces Content for a client that uploads a file. It is nil if there is none.
 	File []byte `json:"-"`
 }
 
-// ChangeDocument changes one of the caller's documents.
+// ChangeDocument changes one of the caller's documents. Like Upload, it writes a new file
+// before the transaction, and releases it if the transaction fails.
 func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, documentID string, in ChangeDocumentInput) (Document, error) {
-	documentID, err := canonicalID(by, documentID, ErrDocumentNotFound)
+	documentID, err := requireSeekerAndID(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, err
 	}
@@ -231,17 +254,18 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 	}
 
 	var newContent Content
-	var sent string
+	var encoded string // the new content as it is stored
 	changesContent := in.Content != nil || in.File != nil
 
 	problems := valid.Problems(in)
 	if changesContent {
-		var problem []fault.Field
+		var sent string
+		var contentProblems []fault.Field
 
 		patch.Set(&sent, in.Content)
 
-		newContent, sent, problem = s.readInput(sent, in.File)
-		problems = append(problems, problem...)
+		newContent, encoded, contentProblems = s.readInput(sent, in.File)
+		problems = append(problems, contentProblems...)
 	}
 
 	if len(problems) > 0 {
@@ -249,7 +273,7 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 	}
 
 	if changesContent {
-		if newContent, err = s.storeContent(ctx, by.UserID, newContent, sent, before); err != nil {
+		if newContent, err = s.storeContent(ctx, by.UserID, newContent, encoded, before); err != nil {
 			return Document{}, err
 		}
 	}
@@ -267,7 +291,8 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 
 		document.UpdatedAt = s.Clock.Now()
 		if changesContent {
-			if err := s.checkLimits(ctx, by.UserID, 0, newContent.Size-old.Size); err != nil {
+			added := usage{bytes: newContent.Size - old.Size}
+			if err := s.checkLimits(ctx, by.UserID, added); err != nil {
 				return err
 			}
 
@@ -292,6 +317,7 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 func (in ChangeDocumentInput) apply(d Document) Document {
 	patch.SetText(&d.FileName, in.FileName)
 
+	// An empty title is replaced by the default title, which may be the new file name.
 	if in.Title != nil {
 		d.Title = text.Name(*in.Title)
 		d = d.withDefaultTitle()
@@ -304,7 +330,7 @@ func (in ChangeDocumentInput) apply(d Document) Document {
 
 // DeleteDocument deletes one of the caller's documents and returns it.
 func (s *DocumentService) DeleteDocument(ctx context.Context, by auth.Actor, documentID string) (document Document, err error) {
-	documentID, err = canonicalID(by, documentID, ErrDocumentNotFound)
+	documentID, err = requireSeekerAndID(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, err
 	}
@@ -329,8 +355,8 @@ func (s *DocumentService) DeleteDocument(ctx context.Context, by auth.Actor, doc
 }
 
 // MyDocument returns one of the caller's documents and its content as it was sent.
-func (s *DocumentService) MyDocument(ctx context.Context, by auth.Actor, documentID string) (Document, string, error) {
-	documentID, err := canonicalID(by, documentID, ErrDocumentNotFound)
+func (s *DocumentService) MyDocument(ctx context.Context, by auth.Actor, documentID string) (d Document, sent string, err error) {
+	documentID, err = requireSeekerAndID(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, "", err
 	}
@@ -339,15 +365,15 @@ func (s *DocumentService) MyDocument(ctx context.Context, by auth.Actor, documen
 }
 
 // readDocument returns a document of the user and its content as it was sent.
-func (s *DocumentService) readDocument(ctx context.Context, userID, documentID string) (Document, string, error) {
-	d, body, err := s.openContent(ctx, userID, documentID)
+func (s *DocumentService) readDocument(ctx context.Context, userID, documentID string) (d Document, sent string, err error) {
+	d, file, err := s.openContent(ctx, userID, documentID)
 	if err != nil {
 		return Document{}, "", err
 	}
 
-	defer func() { _ = body.Close() }()
+	defer func() { _ = file.Close() }()
 
-	content, err := io.ReadAll(io.LimitReader(body, d.Size))
+	content, err := io.ReadAll(io.LimitReader(file, d.Size))
 
 	return d, string(content), err
 }
@@ -361,7 +387,7 @@ type Download struct {
 
 // DownloadDocument returns the file of one of the caller's documents.
 func (s *DocumentService) DownloadDocument(ctx context.Context, by auth.Actor, documentID string) (Download, error) {
-	documentID, err := canonicalID(by, documentID, ErrDocumentNotFound)
+	documentID, err := requireSeekerAndID(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Download{}, err
 	}
@@ -372,14 +398,15 @@ func (s *DocumentService) DownloadDocument(ctx context.Context, by auth.Actor, d
 }
 
 // Read returns a document of the user and its file. It is for other modules, which authorize
-// the request themselves. It only uses the collaborators Documents and Files.
+// the request themselves. It only uses the collaborators Documents and Files, so that other
+// modules can create a DocumentService with these two.
 func (s *DocumentService) Read(ctx context.Context, userID, documentID string) (Document, Download, error) {
-	d, content, err := s.readDocument(ctx, userID, documentID)
+	d, sent, err := s.readDocument(ctx, userID, documentID)
 	if err != nil {
 		return Document{}, Download{}, err
 	}
 
-	body, err := d.Form.decode(content)
+	body, err := d.Form.decode(sent)
 
 	return d, Download{Name: d.downloadName(), MediaType: d.MediaType, Body: body}, err
 }
@@ -391,15 +418,12 @@ func (d Download) Extension() string { return extensions[d.MediaType] }
 // name, or the title if there is none. The name ends in the extension of the media type,
 // which replaces the extension of any other type that documents may have.
 func (d Document) downloadName() string {
-	name := strings.TrimSpace(d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:])
-	if strings.Trim(strings.TrimSuffix(name, path.Ext(name)), ".") == "" {
-		name = strings.Trim(strings.Map(func(r rune) rune {
-			if strings.ContainsRune(`/\:*?"<>|`, r) {
-				return '-'
-			}
+	name := strings.TrimSpace(d.baseName())
 
-			return r
-		}, d.Title), ". ")
+	// A name such as ".pdf" or ".." consists of an extension and dots only.
+	hasText := strings.Trim(strings.TrimSuffix(name, path.Ext(name)), ".") != ""
+	if !hasText {
+		name = fileNameOf(d.Title)
 	}
 
 	extension := strings.ToLower(path.Ext(name))
@@ -407,14 +431,31 @@ func (d Document) downloadName() string {
 		extension = ".jpg"
 	}
 
-	switch {
-	case extension == extensions[d.MediaType]:
+	wanted := extensions[d.MediaType]
+	if extension == wanted {
 		return name
-	case slices.Contains(slices.Collect(maps.Values(extensions)), extension):
+	}
+
+	// Other endings may be part of the name, such as ".2" in "CV v1.2".
+	isOfDocuments := slices.Contains(slices.Collect(maps.Values(extensions)), extension)
+	if isOfDocuments {
 		name = strings.TrimSuffix(name, path.Ext(name))
 	}
 
-	return name + extensions[d.MediaType]
+	return name + wanted
+}
+
+// fileNameOf returns a title as a file name, without characters that file systems reserve.
+func fileNameOf(title string) string {
+	name := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, r) {
+			return '-'
+		}
+
+		return r
+	}, title)
+
+	return strings.Trim(name, ". ")
 }
 
 // findDocument returns a document of the user.

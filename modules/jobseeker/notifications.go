@@ -28,8 +28,8 @@ const (
 type Notification struct {
 	ID     string
 	UserID string
-	// Cause identifies what happened, for example by the id of an event. A user is
-	// notified of each cause once.
+	// Cause identifies what the user is notified of, for example by the id of an event. A
+	// user is notified of each cause once.
 	Cause string
 	Type  NotificationType
 	// SubjectID is the id of the application, listing or saved search that the notification is
@@ -71,7 +71,7 @@ func (s *NotificationService) DeleteNotification(ctx context.Context, by auth.Ac
 
 // update changes one of the caller's notifications.
 func (s *NotificationService) update(ctx context.Context, by auth.Actor, notificationID string, u NotificationUpdate) error {
-	notificationID, err := canonicalID(by, notificationID, ErrNotificationNotFound)
+	notificationID, err := requireSeekerAndID(by, notificationID, ErrNotificationNotFound)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,8 @@ func (s *NotificationService) update(ctx context.Context, by auth.Actor, notific
 // Activity is an entry in the activity log of a user.
 type Activity struct {
 	UserID string
-	// EventID is the id of the event, a UUIDv7. The log is ordered by it.
+	// EventID is the id of the event, or a new id for an action of the user in this module.
+	// It is a UUIDv7, which contains the time, and the log is ordered by it.
 	EventID string
 	// Type is the subject (application, interview, search), Action the verb.
 	Type, Action string
@@ -132,8 +133,9 @@ var statusTexts = map[string]string{
 	"withdrawn": "has been set to withdrawn by the employer",
 }
 
-// OnApplicationStatusChanged notifies the candidate of a decision of the employer. A change
-// by the candidate, which is a withdrawal, is only added to the activity log.
+// OnApplicationStatusChanged notifies the candidate of a decision of the employer. The only
+// change by the candidate is a withdrawal. It is added to the activity log without a
+// notification.
 func (s *NotificationService) OnApplicationStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
 	title, err := s.listingTitle(ctx, e.JobID)
 	if err != nil {
@@ -141,7 +143,8 @@ func (s *NotificationService) OnApplicationStatusChanged(ctx context.Context, ev
 	}
 
 	entry := Activity{UserID: e.CandidateID, EventID: eventID, Type: "application", At: e.ChangedAt}
-	if e.ActorID == e.CandidateID {
+	isWithdrawal := e.ActorID == e.CandidateID
+	if isWithdrawal {
 		entry.Action, entry.Description = "withdrew", "Withdrew the application for "+title
 		return s.log(ctx, entry)
 	}
@@ -233,8 +236,10 @@ var subscriptionTexts = map[string]string{
 
 // OnSubscriptionChanged notifies the user of a change of their plan.
 func (s *NotificationService) OnSubscriptionChanged(ctx context.Context, eventID string, e event.SubscriptionChanged) error {
-	message, ok := subscriptionTexts[e.Change]
-	if !ok || e.OwnerKind != "user" {
+	// Subscriptions of organizations do not concern jobseekers, and users are not notified
+	// of changes without a text.
+	message, hasText := subscriptionTexts[e.Change]
+	if !hasText || e.OwnerKind != "user" {
 		return nil
 	}
 

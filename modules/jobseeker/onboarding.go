@@ -28,9 +28,11 @@ type Onboarding struct {
 	// Preferences is a JSON object as the client sent it, empty for none.
 	Preferences string
 	// Steps are the steps with progress, in the order of their first events.
-	Steps     []Progress
+	Steps []Progress
+	// TouchedAt is the time of the last change.
 	TouchedAt time.Time
-	Version   int64
+	// Version is the number of the last change, 0 if the onboarding is not stored.
+	Version int64
 }
 
 // IsEmpty reports whether the onboarding has no content.
@@ -83,11 +85,13 @@ func (p Progress) Status() StepStatus {
 type Step struct {
 	Progress
 	Title string
-	// IsShown is true if the data of the account show that the step is completed.
+	// IsShown is true if the data of the account show that the step is completed, for example
+	// a stored document for the step "documents".
 	IsShown bool
 }
 
-// Status returns the status of the step.
+// Status returns the status of the step. A step that is completed according to the data of
+// the account needs no event.
 func (s Step) Status() StepStatus {
 	if s.IsShown {
 		return StepCompleted
@@ -156,7 +160,7 @@ func (s *OnboardingService) MyOnboarding(ctx context.Context, by auth.Actor, sec
 
 	completed := map[string]bool{"preferences": o.Preferences != ""}
 	if !by.Guest() {
-		if err := s.completedSteps(ctx, by.UserID, completed); err != nil {
+		if completed, err = s.completedSteps(ctx, by.UserID, o); err != nil {
 			return Guided{}, secret, err
 		}
 	}
@@ -164,40 +168,41 @@ func (s *OnboardingService) MyOnboarding(ctx context.Context, by auth.Actor, sec
 	return o.guidedView(completed), secret, nil
 }
 
-// completedSteps sets the steps that are completed according to the data of the account.
-func (s *OnboardingService) completedSteps(ctx context.Context, userID string, steps map[string]bool) error {
+// completedSteps returns which steps are completed according to the onboarding's preferences
+// and the data of the account.
+func (s *OnboardingService) completedSteps(ctx context.Context, userID string, o Onboarding) (map[string]bool, error) {
 	profile, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	hasCV, err := s.Documents.hasCV(ctx, userID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
-	searches, err := s.Searches.ListByUser(ctx, userID, 1)
+	newestSearch, err := s.Searches.ListByUser(ctx, userID, 1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	applications, err := s.Applied.Counts(ctx, userID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
-	steps["account"] = true
-	steps["profile"] = cmp.Or(profile.Specialty, profile.CurrentRole, profile.Bio) != ""
-	steps["preferences"] = steps["preferences"] || profile.PreferredLocation != "" || len(profile.EmploymentTypes) > 0
-	steps["documents"] = hasCV
-	steps["first-search"] = len(searches) > 0
-	steps["first-application"] = applications.Total > 0
-
-	return nil
+	return map[string]bool{
+		"account":           true,
+		"profile":           cmp.Or(profile.Specialty, profile.CurrentRole, profile.Bio) != "",
+		"preferences":       o.Preferences != "" || profile.PreferredLocation != "" || len(profile.EmploymentTypes) > 0,
+		"documents":         hasCV,
+		"first-search":      len(newestSearch) > 0,
+		"first-application": applications.Total > 0,
+	}, nil
 }
 
-// guidedView returns the onboarding with all steps of the guide. completed contains the
-// steps that are completed according to the data of the account.
+// guidedView returns the onboarding with the steps of the guide, followed by the steps that
+// clients have added. completed contains the steps that are completed without an event.
 func (o *Onboarding) guidedView(completed map[string]bool) Guided {
 	g := Guided{Steps: slices.Clone(guide), Complete: true, Email: o.Email, Preferences: o.Preferences}
 	for _, progress := range o.Steps {
@@ -212,9 +217,13 @@ func (o *Onboarding) guidedView(completed map[string]bool) Guided {
 
 	for i := range g.Steps {
 		step := &g.Steps[i]
-
 		step.IsShown = completed[step.Step]
-		if status := step.Status(); i < len(guide) && status != StepCompleted && status != StepSkipped {
+
+		// Steps that a client has added do not count.
+		isOfGuide := i < len(guide)
+		isOpen := step.Status() != StepCompleted && step.Status() != StepSkipped
+
+		if isOfGuide && isOpen {
 			g.Complete = false
 		}
 	}
@@ -252,14 +261,15 @@ func (s *OnboardingService) Onboard(ctx context.Context, by auth.Actor, secret s
 	}
 
 	if by.Guest() {
-		// An unknown secret is not used, because an attacker may have planted it in the
-		// browser to read the guest's onboarding later.
 		o, err := s.Onboardings.Get(ctx, visitor(by, secret))
 		if err != nil {
 			return secret, err
 		}
 
-		if secret == "" || o.Version == 0 {
+		// A secret under which nothing is stored is replaced, because an attacker may have
+		// planted it in the browser to read the guest's onboarding later.
+		isUnknown := o.Version == 0
+		if secret == "" || isUnknown {
 			secret = rand.Text()
 		}
 	}
@@ -276,11 +286,15 @@ func (s *OnboardingService) Onboard(ctx context.Context, by auth.Actor, secret s
 		}
 
 		o.TouchedAt = now
-		if err := s.Onboardings.Upsert(ctx, o); err != nil || by.Guest() || in.Action != "update_preferences" {
+		if err := s.Onboardings.Upsert(ctx, o); err != nil {
 			return err
 		}
 
-		return s.fillProfile(ctx, by.UserID, in.Preferences)
+		if in.Action == "update_preferences" && !by.Guest() {
+			return s.fillProfile(ctx, by.UserID, in.Preferences)
+		}
+
+		return nil
 	})
 }
 
@@ -293,8 +307,11 @@ func visitor(by auth.Actor, secret string) Visitor {
 	return Visitor{UserID: by.UserID}
 }
 
-// change validates the input and returns a function that applies it.
-func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time) error, error) {
+// onboardingChange applies an input to the stored onboarding.
+type onboardingChange func(o *Onboarding, now time.Time) error
+
+// change validates the input and returns the change that it requests.
+func (in OnboardingInput) change(isGuest bool) (onboardingChange, error) {
 	switch in.Action {
 	case "capture_email":
 		email := strings.TrimSpace(in.Email)
@@ -307,7 +324,7 @@ func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time)
 
 		return func(o *Onboarding, _ time.Time) error {
 			o.Source = cmp.Or(in.Source, o.Source)
-			if guest { // the address of a user is the address of the account
+			if isGuest { // the address of a user belongs to the account
 				o.Email = email
 			}
 

@@ -55,9 +55,9 @@ type ApplicationCounts struct{ Total, Pending int }
 type Listings interface {
 	// Briefs maps the ids of listings that exist, in any state, to summaries.
 	Briefs(ctx context.Context, ids []string) (map[string]Brief, error)
-	// ClosingBetween returns at most n public listings, ordered by deadline and id. It
-	// returns listings that come after from in this order and whose deadline is not
-	// after until.
+	// ClosingBetween returns at most n public listings, ordered by deadline and then by id.
+	// It returns those that come after the listing from in this order, and whose deadline
+	// is not after until. For the first page, from only has a time.
 	ClosingBetween(ctx context.Context, from Closing, until time.Time, n int) ([]Closing, error)
 	// Public returns the listings that are public now, in any order.
 	Public(ctx context.Context, ids []string) ([]Listing, error)
@@ -67,8 +67,8 @@ type Listings interface {
 	// Resolve returns the query with misspelt words replaced, as ListingBatch.Matching
 	// expects it. It returns an empty text while the process has no search index.
 	Resolve(ctx context.Context, text string) (string, error)
-	// Gather reads those of the listings, at most 1,000, that are public now into memory,
-	// in order to match them with many searches.
+	// Gather reads listings into memory, in order to match them with many searches. It omits
+	// those that are not public now. At most 1,000 ids are allowed.
 	Gather(ctx context.Context, ids []string) (ListingBatch, error)
 }
 
@@ -147,8 +147,8 @@ type Person struct{ Name, Email string }
 
 // Applied provides the applications of users.
 type Applied interface {
-	// Lately returns the listings of the user's n newest applications that are not
-	// withdrawn.
+	// Lately returns the listings of the user's n newest applications, without withdrawn
+	// ones.
 	Lately(ctx context.Context, userID string, n int) (listingIDs []string, err error)
 	// Among returns the set of the given listings, at most 1,000, that the user has
 	// applied for. Withdrawn applications count too.
@@ -163,34 +163,36 @@ type Plans interface {
 	Plan(ctx context.Context, userID string) (Plan, error)
 }
 
-// The kinds of rows that expire.
+// The kinds of rows that expire. The comments name the timestamp that the age of a row is
+// measured from.
 const (
-	// NotificationKind are notifications, also deleted ones, by CreatedAt.
+	// NotificationKind are notifications, including deleted ones (CreatedAt).
 	NotificationKind retention.Kind = "jobseeker.notifications"
-	// ActivityKind are activities, by At.
+	// ActivityKind are activities (At).
 	ActivityKind retention.Kind = "jobseeker.activities"
-	// MatchKind are matches, by At.
+	// MatchKind are matches (At).
 	MatchKind retention.Kind = "jobseeker.matches"
-	// GuestOnboardingKind are the onboardings of guests, by TouchedAt. Onboardings of
-	// users do not expire.
+	// GuestOnboardingKind are the onboardings of guests (TouchedAt). Onboardings of users
+	// do not expire.
 	GuestOnboardingKind retention.Kind = "jobseeker.guest_onboardings"
 )
 
 // PersonalData deletes what is stored about a user.
 type PersonalData interface {
-	// DeleteByUser deletes everything that the ports of this module store about the
-	// user, and releases the files of the user's documents at the given time. The
-	// only rows that remain are those of notifications that the user has deleted,
-	// which have no content, until they expire.
+	// DeleteByUser deletes everything that the ports of this module store about the user.
+	// The files of the user's documents are released at the given time, which means that
+	// they may be deleted from then on (DocumentFiles.Claim). The only rows that remain
+	// until they expire are those of notifications that the user has deleted. They have
+	// no content.
 	DeleteByUser(ctx context.Context, userID string, now time.Time) error
 }
 
 // Profiles stores profiles.
 type Profiles interface {
-	// Get returns the profile of the user, or NewProfile if none is stored. Inside
-	// a transaction it also locks the profile, stored or not, until the end of the
-	// transaction. That lock serializes the writes of everything that is limited or
-	// unique per user in this module.
+	// Get returns the profile of the user, or NewProfile if none is stored. Inside a
+	// transaction it also locks the profile until the end of the transaction, even if none
+	// is stored. Transactions that write something that is limited or unique per user
+	// take this lock first, which serializes them.
 	Get(ctx context.Context, userID string) (Profile, error)
 	// Update stores the profile, which this transaction has read. It assigns a Number
 	// to a profile that has none. A number never changes and is never assigned twice.
@@ -200,8 +202,8 @@ type Profiles interface {
 // Notifications stores notifications. A notification of another user, or one that
 // is deleted, does not exist for the methods below.
 type Notifications interface {
-	// Create stores notifications. It ignores those with a Cause that the same user
-	// has been notified of, also if the user has deleted that notification.
+	// Create stores notifications. It ignores a notification if the user has been notified
+	// of the same Cause before, even if the user has deleted that notification.
 	Create(ctx context.Context, ns ...Notification) error
 	// List returns the notifications of the user in descending order of id. The
 	// cursor is the id of the last item of the previous page.
@@ -232,9 +234,9 @@ type Activities interface {
 
 // Bookmarks stores bookmarks.
 type Bookmarks interface {
-	// Upsert stores a new bookmark, or the notes of a bookmark that its user has. A
-	// second bookmark of a user for the same listing, and the id of a bookmark of
-	// another user, are errors. The transaction has locked the profile
+	// Upsert stores a new bookmark, or changes the notes of a stored one. It returns an
+	// error for a second bookmark of a user for the same listing, and for the id of a
+	// bookmark of another user. The transaction must have locked the profile
 	// (Profiles.Get).
 	Upsert(ctx context.Context, b Bookmark) error
 	// List returns the bookmarks of the user that the filter selects, in descending
@@ -242,9 +244,10 @@ type Bookmarks interface {
 	List(ctx context.Context, userID string, f BookmarkFilter, r page.Request) (page.Result[Bookmark], error)
 	// Delete deletes a bookmark of the user, or returns ErrBookmarkNotFound.
 	Delete(ctx context.Context, userID, id string) error
-	// ClaimReminders returns at most n bookmarks, of any users, for the listings, of
-	// which there are at most 1,000. It returns each bookmark once, unless the
-	// transaction is rolled back. Concurrent callers get different bookmarks.
+	// ClaimReminders returns at most n bookmarks of any users for the given listings, and
+	// marks them, so that no later call returns them again. A rollback of the transaction
+	// removes the marks. Concurrent callers get different bookmarks. At most 1,000 listings
+	// are allowed.
 	ClaimReminders(ctx context.Context, listingIDs []string, n int) ([]Bookmark, error)
 }
 
@@ -265,27 +268,29 @@ type Dismissals interface {
 	ListByListings(ctx context.Context, userID string, listingIDs []string) ([]string, error)
 }
 
-// Onboardings stores the progress of visitors. An onboarding that is not stored is
-// empty and has Version 0.
+// Onboardings stores the progress of visitors.
 type Onboardings interface {
-	// Get returns the onboarding of the visitor. Inside a transaction it locks a
-	// stored onboarding until the end of the transaction.
+	// Get returns the onboarding of the visitor. If none is stored, it returns an empty
+	// one with Version 0. Inside a transaction it locks a stored onboarding until the end
+	// of the transaction.
 	Get(ctx context.Context, v Visitor) (Onboarding, error)
-	// Upsert stores the onboarding with the next Version, or deletes it if it is
-	// empty (IsEmpty). If the stored version is not o.Version it fails with an error
-	// after which tx.Runner runs the transaction again.
+	// Upsert stores the onboarding with the next Version, or deletes it if it is empty
+	// (IsEmpty). It fails if the stored version is not o.Version, because another request
+	// has changed the onboarding. After this error tx.Runner runs the transaction again.
 	Upsert(ctx context.Context, o Onboarding) error
 }
 
-// Documents stores the properties of documents. Transactions that write have locked
+// Documents stores the properties of documents. Transactions that write must have locked
 // the profile (Profiles.Get).
 type Documents interface {
-	// Upsert stores a new document, or changes one of its user. The id of a document
-	// of another user is an error. A file that the document did not have before must
-	// be reserved for the user until after d.UpdatedAt; it belongs to the document
-	// from then on, and the previous file is released at d.UpdatedAt. If the
-	// document is the default of its type, the user's other documents of that type
-	// are not.
+	// Upsert stores a new document, or changes a stored one. It returns an error for the id
+	// of a document of another user.
+	//
+	// A file that the document did not have before must be reserved for the user until
+	// after d.UpdatedAt (DocumentFiles.Reserve). It belongs to the document from then on,
+	// and the previous file is released.
+	//
+	// If d.IsDefault is set, Upsert clears it for the user's other documents of that type.
 	Upsert(ctx context.Context, d Document) error
 	// List returns the documents of the user that the filter selects, in descending
 	// order of id. The cursor is the id of the last item of the previous page.
@@ -299,15 +304,17 @@ type Documents interface {
 type DocumentFilter struct{ ID string }
 
 // DocumentFiles stores which files exist, or may exist, in the file store for the
-// content of documents, so that no file is left without a document.
+// content of documents, so that no file is left without a document. A file either belongs
+// to a document, is reserved for one until a given time, or is released: then it has to be
+// deleted.
 type DocumentFiles interface {
-	// Reserve stores the row of a file that is about to be written. The file is released
-	// at the given time unless it belongs to a document by then. For a file that has a
-	// row but no document, Reserve changes the time. It does not change a file of a
-	// document.
+	// Reserve stores a row for a file that is about to be written. The file is released at
+	// the given time unless it belongs to a document by then. A second call for a
+	// reserved file changes the time. For a file that belongs to a document, Reserve does
+	// nothing.
 	Reserve(ctx context.Context, userID string, f DocumentFile, until time.Time) error
-	// Claim returns at most n files, of any users, that have been released by now, in
-	// the order of their release. Until the given time it does not return them again.
+	// Claim returns at most n files of any users that are released by now, in the order of
+	// their release. Later calls do not return them again before the time until.
 	Claim(ctx context.Context, n int, now, until time.Time) ([]DocumentFile, error)
 	// Delete deletes the rows of files that have been claimed and deleted.
 	Delete(ctx context.Context, ids []string) error
@@ -319,8 +326,8 @@ type Searches interface {
 	ListByUser(ctx context.Context, userID string, n int) ([]Search, error)
 	// Replace makes the searches the only ones of the user. It stores those that are
 	// new, deletes those that are missing together with their matches, and stores
-	// EmailAlerts of the others. Matches of a search whose EmailAlerts is turned
-	// off will not be in a digest. The transaction has locked the profile
+	// EmailAlerts of the others. Once EmailAlerts is turned off, the matches of a search
+	// are not in later digests. The transaction must have locked the profile
 	// (Profiles.Get).
 	Replace(ctx context.Context, userID string, searches []Search) error
 	// List returns at most n searches, of any users, that the filter selects, in
@@ -333,19 +340,20 @@ type Searches interface {
 
 // Subscribers stores the recipients of alerts without an account.
 type Subscribers interface {
-	// GetOrCreate returns the subscriber with the Mailbox of s, or stores s and returns it.
+	// GetOrCreate returns the stored subscriber with the Mailbox of s. If there is none, it
+	// stores s and returns it.
 	GetOrCreate(ctx context.Context, s Subscriber) (Subscriber, error)
-	// GetByIDs maps the ids, of which there are at most 2,000, to the subscribers that
-	// exist.
+	// GetByIDs maps the ids to the subscribers that exist. At most 2,000 ids are allowed.
 	GetByIDs(ctx context.Context, ids []string) (map[string]Subscriber, error)
-	// Delete deletes the subscriber together with everything that is stored with its id as
-	// that of a user. It does nothing for other ids.
+	// Delete deletes the subscriber, and all rows of this module that have its id as user
+	// id, such as its searches and their matches. It does nothing for other ids.
 	Delete(ctx context.Context, id string) error
 }
 
 // Mailboxes recognizes addresses that name the same mailbox.
 type Mailboxes interface {
-	// Key returns a text that is equal for all spellings of the address.
+	// Key returns a text that is equal for all spellings of the address, for example in
+	// upper and lower case.
 	Key(email string) string
 }
 
@@ -370,21 +378,22 @@ type AlertQueue interface {
 
 // Matches stores the listings that saved searches have found.
 type Matches interface {
-	// Create stores matches and returns those that are new, in any order: a listing
-	// matches a search once. It does not store matches of users who have turned job
-	// alerts off (Profile.JobAlerts). Users of new matches with Email have a pending
-	// digest; users without a previous digest may get it at once.
-	Create(ctx context.Context, ms []Match) ([]Match, error)
-	// AssignDigests creates digests for at most len(digestIDs) users, with one of the ids
-	// for each, and assigns the pending matches of each user to the user's digest. It
-	// selects users with a pending digest whose next digest is due by now. Their next
-	// digest is then due at next, or at once if no pending match of the user exists any
-	// more. AssignDigests returns the digests that have matches, and the number of
-	// selected users. Concurrent transactions select different users.
+	// Create stores matches and returns those that are new, in any order. A listing matches
+	// a search once, so that repeated matches are ignored. So are matches of users who have
+	// turned job alerts off (Profile.JobAlerts). New matches with Email are pending until
+	// AssignDigests assigns them to a digest. The first digest of a user is due at once.
+	Create(ctx context.Context, newMatches []Match) ([]Match, error)
+	// AssignDigests creates digests for users with pending matches whose next digest is due
+	// by now, for at most len(digestIDs) users. Each digest gets one of the ids and all
+	// pending matches of its user, whose next digest is then due at the time next.
+	//
+	// A user whose pending matches were deleted meanwhile is selected too, but gets no
+	// digest, and the next one is due at once. AssignDigests returns the digests, and the
+	// number of selected users. Concurrent transactions select different users.
 	AssignDigests(ctx context.Context, digestIDs []string, now, next time.Time) (digests []Digest, users int, err error)
-	// ListByDigest returns at most n matches of the digest of the user, of searches
-	// that exist and have EmailAlerts, with SearchName, in descending order of
-	// listing id.
+	// ListByDigest returns at most n matches of the digest of the user, with SearchName, in
+	// descending order of listing id. It omits matches of searches that were deleted or
+	// whose EmailAlerts is turned off.
 	ListByDigest(ctx context.Context, userID, digestID string, n int) ([]Match, error)
 }
 

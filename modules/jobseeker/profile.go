@@ -115,8 +115,8 @@ func (w *Words) UnmarshalJSON(raw []byte) error {
 // JSONTypes returns the accepted JSON types for the documentation.
 func (Words) JSONTypes() []string { return []string{"string", "number"} }
 
-// ProfileInput changes a profile. Fields that are nil keep their value; an empty string
-// or 0 clears it.
+// ProfileInput changes a profile. Fields that are nil keep their value. An empty string or 0
+// clears it.
 type ProfileInput struct {
 	FirstName         *string           `json:"firstName" validate:"omitempty,max=100,line"`
 	LastName          *string           `json:"lastName" validate:"omitempty,max=100,line"`
@@ -134,7 +134,7 @@ type ProfileInput struct {
 	SalaryMin         *float64          `json:"salaryMin" validate:"omitempty,min=0,max=100000000"`
 	SalaryMax         *float64          `json:"salaryMax" validate:"omitempty,min=0,max=100000000"`
 	Preferences       *PreferencesInput `json:"preferences"`
-	// ShowProfile is set by Show.
+	// ShowProfile is not part of this request. The method Show sets it.
 	ShowProfile *bool `json:"-"`
 }
 
@@ -233,7 +233,8 @@ func (s *ProfileService) changeProfile(ctx context.Context, by auth.Actor, prefi
 }
 
 // requestEmailChange sends a confirmation request to the new address if the rest of the
-// input is valid. It must run outside a transaction, because it uses a rate limiter.
+// input is valid. It must run outside a transaction, because it uses a rate limiter: a
+// transaction may be repeated, which would count the request twice.
 func (s *ProfileService) requestEmailChange(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) error {
 	account, err := s.MyProfile(ctx, by)
 	if err != nil {
@@ -247,35 +248,11 @@ func (s *ProfileService) requestEmailChange(ctx context.Context, by auth.Actor, 
 	return s.Accounts.ChangeEmail(ctx, by, *in.Email)
 }
 
-// apply changes the account, and validates the result.
+// apply changes the account, and validates the result. Faults name fields with the given
+// prefix.
 func (in ProfileInput) apply(a *Account, prefix string) error {
-	first, last := a.nameParts()
-	if in.Name != nil {
-		// The first name ends at the first space, unless the input divides the name.
-		first, last, _ = strings.Cut(text.Name(*in.Name), " ")
-	}
-
-	patch.SetText(&first, in.FirstName)
-	patch.SetText(&last, in.LastName)
-
-	first, last = text.Name(first), text.Name(last)
-	if in.Name != nil || in.FirstName != nil || in.LastName != nil {
-		a.FirstName, a.LastName = first, last
-
-		a.Name = fullName(first, a.LastName)
-		if a.Name == "" {
-			// The error names the field that the request contains.
-			name := "firstName"
-			if in.Name != nil {
-				name = "name"
-			}
-
-			return fault.InvalidField(prefix+name, "is required")
-		}
-
-		if utf8.RuneCountInString(a.Name) > maxName {
-			return fault.InvalidField(prefix+"lastName", fmt.Sprintf("makes the name longer than %d characters", maxName))
-		}
+	if err := in.applyName(a, prefix); err != nil {
+		return err
 	}
 
 	patch.SetText(&a.Bio, in.Bio)
@@ -298,12 +275,13 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 	setSalary(&a.SalaryMax, in.SalaryMax)
 
 	if a.SalaryMin != nil && a.SalaryMax != nil && *a.SalaryMin > *a.SalaryMax {
-		name := "salaryMax"
+		// The error names a field that the request contains.
+		field := "salaryMax"
 		if in.SalaryMax == nil {
-			name = "salaryMin"
+			field = "salaryMin"
 		}
 
-		return fault.InvalidField(prefix+name, "salaryMin must not be above salaryMax")
+		return fault.InvalidField(prefix+field, "salaryMin must not be above salaryMax")
 	}
 
 	patch.Set(&a.ShowProfile, in.ShowProfile)
@@ -311,6 +289,42 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 	if p := in.Preferences; p != nil {
 		patch.Set(&a.JobAlerts, p.JobAlerts)
 		patch.Set(&a.EmailNotifications, p.EmailNotifications)
+	}
+
+	return nil
+}
+
+// applyName changes the name of the account and its two parts. The input may contain the
+// whole name, which ends the first name at the first space, and each part, which takes
+// precedence.
+func (in ProfileInput) applyName(a *Account, prefix string) error {
+	if in.Name == nil && in.FirstName == nil && in.LastName == nil {
+		return nil
+	}
+
+	first, last := a.nameParts()
+	if in.Name != nil {
+		first, last, _ = strings.Cut(text.Name(*in.Name), " ")
+	}
+
+	patch.SetText(&first, in.FirstName)
+	patch.SetText(&last, in.LastName)
+
+	a.FirstName, a.LastName = text.Name(first), text.Name(last)
+
+	a.Name = fullName(a.FirstName, a.LastName)
+	if a.Name == "" {
+		// The error names a field that the request contains.
+		field := "firstName"
+		if in.Name != nil {
+			field = "name"
+		}
+
+		return fault.InvalidField(prefix+field, "is required")
+	}
+
+	if utf8.RuneCountInString(a.Name) > maxName {
+		return fault.InvalidField(prefix+"lastName", fmt.Sprintf("makes the name longer than %d characters", maxName))
 	}
 
 	return nil
@@ -402,14 +416,34 @@ func (s *ProfileService) ExportProfile(ctx context.Context, by auth.Actor) (Tabl
 		radius = strconv.Itoa(a.LocationRadius)
 	}
 
+	var header, row []string
+	for _, column := range []struct{ name, value string }{
+		{name: "uuid", value: a.UserID},
+		{name: "email", value: a.Email},
+		{name: "name", value: a.Name},
+		{name: "first_name", value: a.First()},
+		{name: "last_name", value: a.Last()},
+		{name: "bio", value: a.Bio},
+		{name: "phone", value: a.Phone},
+		{name: "location", value: a.Location},
+		{name: "specialty", value: a.Specialty},
+		{name: "current_role", value: a.CurrentRole},
+		{name: "experience", value: a.Experience},
+		{name: "preferred_location", value: a.PreferredLocation},
+		{name: "location_radius", value: radius},
+		{name: "employment_types", value: strings.Join(a.EmploymentTypes, ", ")},
+		{name: "salary_min", value: formatAmount(a.SalaryMin)},
+		{name: "salary_max", value: formatAmount(a.SalaryMax)},
+		{name: "show_profile", value: strconv.FormatBool(a.ShowProfile)},
+		{name: "job_alerts", value: strconv.FormatBool(a.JobAlerts)},
+		{name: "email_notifications", value: strconv.FormatBool(a.EmailNotifications)},
+	} {
+		header, row = append(header, column.name), append(row, column.value)
+	}
+
 	var page csvfile.Page
-	page.Row(
-		[]string{"uuid", "email", "name", "first_name", "last_name", "bio", "phone", "location", "specialty", "current_role", "experience",
-			"preferred_location", "location_radius", "employment_types", "salary_min", "salary_max", "show_profile", "job_alerts", "email_notifications"},
-	)
-	page.Row([]string{a.UserID, a.Email, a.Name, a.First(), a.Last(), a.Bio, a.Phone, a.Location, a.Specialty, a.CurrentRole, a.Experience,
-		a.PreferredLocation, radius, strings.Join(a.EmploymentTypes, ", "), formatAmount(a.SalaryMin), formatAmount(a.SalaryMax),
-		strconv.FormatBool(a.ShowProfile), strconv.FormatBool(a.JobAlerts), strconv.FormatBool(a.EmailNotifications)})
+	page.Row(header)
+	page.Row(row)
 
 	text := page.Bytes()
 

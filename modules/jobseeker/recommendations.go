@@ -13,16 +13,16 @@ import (
 )
 
 // Recommendations are computed in two steps. First, a few queries of the search index
-// collect candidates: each query is about one property of the user, such as the role or the
-// place, and returns at most 100 listings. Then every candidate gets points for each
-// property that it matches (see affinity.go). The cost does not depend on the number of
-// listings.
+// collect candidates, which are listings that may be recommended. Each query is about one or
+// two properties of the user, such as the role, and returns at most 100 listings. Then
+// every candidate gets points for each property that it matches (see affinity.go). The cost
+// does not depend on the number of listings.
 
 // Recommendation is a listing that may suit the user.
 type Recommendation struct {
 	Candidate
-	// Score is from 0 to 100: the share of the user's known properties that the listing
-	// matches.
+	// Score is from 0 to 100. It is 100 if the listing matches all data of the user that
+	// recommendations depend on.
 	Score int
 	// Reasons are short texts about the matching properties, the most important first.
 	Reasons []string
@@ -33,19 +33,20 @@ const (
 	candidatesPerQuery = 100
 	// MaxRecommendations is the maximum number of recommendations for a user.
 	MaxRecommendations = 200
-	// maxLikedTitles is the number of titles, of listings that the user has applied for or
-	// saved, that are searched for. maxUsedSearches is the number of saved searches that
-	// are run. The newest ones are used.
-	maxLikedTitles  = 3
+	// maxUsedSearches is the number of saved searches, the newest ones, that are run.
 	maxUsedSearches = 3
-	// recentListingLimit is the number of applications, and of bookmarks, among which
-	// distinct titles are looked for.
+	// maxLikedTitles is the number of liked titles that are searched for. A liked title is
+	// the title of a listing that the user has applied for or saved.
+	maxLikedTitles = 3
+	// recentListingLimit is the number of the newest applications, and of the newest
+	// bookmarks, from which the liked titles are taken.
 	recentListingLimit = 10
 	// maxDismissed is the number of dismissals that are stored per user.
 	maxDismissed = 1_000
 )
 
-// Recommend lists listings that may suit the caller, the best first.
+// Recommend lists listings that may suit the caller, the best first. The cursor is the
+// number of recommendations on the previous pages.
 func (s *DashboardService) Recommend(ctx context.Context, by auth.Actor, r page.Request) (out page.Result[Recommendation], err error) {
 	if err := by.RequireSeeker(); err != nil {
 		return out, err
@@ -60,6 +61,10 @@ func (s *DashboardService) Recommend(ctx context.Context, by auth.Actor, r page.
 	}
 
 	all, err := s.recommend(ctx, by.UserID)
+	if err != nil {
+		return out, err
+	}
+
 	from = min(from, len(all))
 	until := min(from+r.Size, len(all))
 
@@ -68,13 +73,12 @@ func (s *DashboardService) Recommend(ctx context.Context, by auth.Actor, r page.
 		out.NextCursor = strconv.Itoa(until)
 	}
 
-	return out, err
+	return out, nil
 }
 
 // recommend returns all recommendations for the user, best first.
 func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Recommendation, error) {
-	// Read the data of the user.
-	p, err := s.Profiles.Get(ctx, userID)
+	profile, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
@@ -89,42 +93,19 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 		return nil, err
 	}
 
-	// Collect the candidates of all queries, each candidate once.
-	profile := newAffinity(p, searches, likedTitles)
-	var found []*scoredCandidate
+	user := newAffinity(profile, searches, likedTitles)
 
-	candidatesByID := map[string]*scoredCandidate{}
-	for _, q := range profile.queries() {
-		if q.unless != nil && q.unless.isFilled {
-			q.isFilled = true // for the queries that depend on this one
-			continue
-		}
-
-		candidates, err := s.Listings.Suggest(ctx, q.wanted, candidatesPerQuery)
-		if err != nil {
-			return nil, err
-		}
-
-		q.isFilled = len(candidates) == candidatesPerQuery
-		for _, c := range candidates {
-			candidate, exists := candidatesByID[c.ID]
-			if !exists {
-				candidate = &scoredCandidate{Candidate: c}
-				candidatesByID[c.ID] = candidate
-				found = append(found, candidate)
-			}
-
-			candidate.recordFoundBy(q, c.InTitle)
-		}
-	}
-
-	if found, err = s.excludeKnown(ctx, userID, found); err != nil {
+	candidates, err := s.collectCandidates(ctx, user.queries())
+	if err != nil {
 		return nil, err
 	}
 
-	// Rate the candidates, and return the best ones.
+	if candidates, err = s.excludeKnown(ctx, userID, candidates); err != nil {
+		return nil, err
+	}
+
 	now := s.Clock.Now()
-	recommendations := list.Map(found, func(f *scoredCandidate) Recommendation { return profile.score(f, now) })
+	recommendations := list.Map(candidates, func(c *scoredCandidate) Recommendation { return user.score(c, now) })
 	slices.SortFunc(recommendations, func(a, b Recommendation) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), b.PostedAt.Compare(a.PostedAt), cmp.Compare(b.ID, a.ID))
 	})
@@ -132,32 +113,67 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 	return recommendations[:min(len(recommendations), MaxRecommendations)], nil
 }
 
-// excludeKnown removes the listings that the user has saved, dismissed or applied for,
-// including withdrawn applications.
-func (s *DashboardService) excludeKnown(ctx context.Context, userID string, found []*scoredCandidate) ([]*scoredCandidate, error) {
+// collectCandidates runs the queries and returns their candidates, each once, with the
+// signals of all queries that found it.
+func (s *DashboardService) collectCandidates(ctx context.Context, queries []*candidateQuery) ([]*scoredCandidate, error) {
+	var candidates []*scoredCandidate
+
+	byID := map[string]*scoredCandidate{}
+	for _, q := range queries {
+		if q.narrower != nil && q.narrower.isFilled {
+			// Queries for which this one is the narrower one are skipped too.
+			q.isFilled = true
+			continue
+		}
+
+		results, err := s.Listings.Suggest(ctx, q.wanted, candidatesPerQuery)
+		if err != nil {
+			return nil, err
+		}
+
+		q.isFilled = len(results) == candidatesPerQuery
+		for _, result := range results {
+			candidate, exists := byID[result.ID]
+			if !exists {
+				candidate = &scoredCandidate{Candidate: result}
+				byID[result.ID] = candidate
+				candidates = append(candidates, candidate)
+			}
+
+			candidate.recordFoundBy(q, result.InTitle)
+		}
+	}
+
+	return candidates, nil
+}
+
+// excludeKnown returns the candidates without those that the user knows already: listings
+// that the user has saved, dismissed or applied for, including withdrawn applications.
+func (s *DashboardService) excludeKnown(ctx context.Context, userID string, candidates []*scoredCandidate) ([]*scoredCandidate, error) {
 	type findKnown func(ctx context.Context, userID string, listingIDs []string) (known map[string]bool, err error)
 	for _, knownAmong := range []findKnown{s.Applied.Among, s.Saved.SavedAmong, s.dismissedAmong} {
-		ids := list.Map(found, func(f *scoredCandidate) string { return f.ID })
+		ids := list.Map(candidates, func(c *scoredCandidate) string { return c.ID })
 		for chunk := range slices.Chunk(ids, listingBatchSize) {
 			known, err := knownAmong(ctx, userID, chunk)
 			if err != nil {
 				return nil, err
 			}
 
-			found = slices.DeleteFunc(found, func(f *scoredCandidate) bool { return known[f.ID] })
+			candidates = slices.DeleteFunc(candidates, func(c *scoredCandidate) bool { return known[c.ID] })
 		}
 	}
 
-	return found, nil
+	return candidates, nil
 }
 
 // dismissedAmong returns the set of the given listings that the user has dismissed.
 func (s *DashboardService) dismissedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
-	found, err := s.Dismissals.ListByListings(ctx, userID, listingIDs)
-	return list.ToMap(found, func(id string) (string, bool) { return id, true }), err
+	dismissedIDs, err := s.Dismissals.ListByListings(ctx, userID, listingIDs)
+	return list.ToMap(dismissedIDs, func(id string) (string, bool) { return id, true }), err
 }
 
-// likedTitles returns the titles of listings that the user has recently applied for or saved.
+// likedTitles returns the titles of listings that the user has recently applied for or saved,
+// as search queries. Applications come before saved listings.
 func (s *DashboardService) likedTitles(ctx context.Context, userID string) ([]string, error) {
 	bookmarks, err := s.Saved.Bookmarks.List(ctx, userID, BookmarkFilter{}, page.Request{Number: 1, Size: recentListingLimit})
 	if err != nil {
@@ -189,7 +205,7 @@ func (s *DashboardService) likedTitles(ctx context.Context, userID string) ([]st
 
 // Dismiss removes a listing from the caller's recommendations.
 func (s *DashboardService) Dismiss(ctx context.Context, by auth.Actor, listingID string) error {
-	listingID, err := canonicalID(by, listingID, ErrListingNotFound)
+	listingID, err := requireSeekerAndID(by, listingID, ErrListingNotFound)
 	if err != nil {
 		return err
 	}

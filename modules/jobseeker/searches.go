@@ -22,8 +22,9 @@ type Search struct {
 	UserID string
 	Name   string
 	Terms
-	// Resolved is the query with misspelt words replaced, as alerts evaluate it.
-	// It is empty until ResolveSearches has resolved the query.
+	// Resolved is the query with misspelt words replaced, as alerts evaluate it. It is
+	// empty if the process had no search index when the search was saved, until
+	// ResolveSearches has resolved the query.
 	Resolved string
 	// EmailAlerts is true if new matches are mailed in a digest.
 	EmailAlerts bool
@@ -50,6 +51,7 @@ const (
 // about new listings that they find.
 type SearchService struct {
 	*Shared
+	// Account changes the preferences of the profile, and knows the addresses of users.
 	Account    *ProfileService
 	Searches   Searches
 	AlertQueue AlertQueue
@@ -210,7 +212,8 @@ func (s *SearchService) searchesBelowLimit(ctx context.Context, userID string) (
 	return searches, err
 }
 
-// resolve returns the query with misspelt words replaced.
+// resolve returns the query with misspelt words replaced, or an empty text if the process
+// has no search index.
 func (s *SearchService) resolve(ctx context.Context, query string) (string, error) {
 	if query == "" {
 		return "", nil
@@ -228,27 +231,32 @@ func (s *SearchService) ResolveSearches(ctx context.Context) error {
 			return err
 		}
 
-		resolved, err := s.resolveAll(ctx, searches)
+		resolved, resolveErr := s.resolveAll(ctx, searches)
 
 		// Queries that were resolved before an error are stored too.
-		err = errors.Join(s.Searches.UpdateResolved(ctx, resolved), err)
-		if err != nil || len(resolved) < searchBatchSize {
+		err = errors.Join(s.Searches.UpdateResolved(ctx, resolved), resolveErr)
+		if err != nil {
 			return err
+		}
+
+		// A smaller number means that no search is left, or that there is no search index.
+		if len(resolved) < searchBatchSize {
+			return nil
 		}
 	}
 }
 
-// resolveAll maps the ids of searches to their resolved queries. It stops at the first
-// query that cannot be resolved now.
+// resolveAll maps the ids of searches to their resolved queries. It stops without an error at
+// the first query that cannot be resolved because the process has no search index.
 func (s *SearchService) resolveAll(ctx context.Context, searches []Search) (resolved map[string]string, err error) {
 	resolved = map[string]string{}
 	for _, search := range searches {
-		text, err := s.resolve(ctx, search.Query)
-		if err != nil || text == "" {
+		query, err := s.resolve(ctx, search.Query)
+		if err != nil || query == "" {
 			return resolved, err
 		}
 
-		resolved[search.ID] = text
+		resolved[search.ID] = query
 	}
 
 	return resolved, nil
@@ -256,7 +264,7 @@ func (s *SearchService) resolveAll(ctx context.Context, searches []Search) (reso
 
 // SetAlerts turns the e-mail alerts of one of the caller's searches on or off.
 func (s *SearchService) SetAlerts(ctx context.Context, by auth.Actor, searchID string, enabled bool) error {
-	searchID, err := canonicalID(by, searchID, ErrSearchNotFound)
+	searchID, err := requireSeekerAndID(by, searchID, ErrSearchNotFound)
 	if err != nil {
 		return err
 	}
@@ -293,7 +301,7 @@ func (s *SearchService) DeleteSearch(ctx context.Context, by auth.Actor, searchI
 		return nil, err
 	}
 
-	if searchID, err = canonicalID(by, searchID, ErrSearchNotFound); err != nil {
+	if searchID, err = requireSeekerAndID(by, searchID, ErrSearchNotFound); err != nil {
 		return nil, err
 	}
 
@@ -321,10 +329,13 @@ func (s *SearchService) DeleteSearch(ctx context.Context, by auth.Actor, searchI
 	return rest, err
 }
 
-// Prefer changes the caller's profile and returns the caller's searches.
+// Prefer changes the caller's preferences, which are fields of the profile, and returns the
+// caller's searches.
 func (s *SearchService) Prefer(ctx context.Context, by auth.Actor, in ProfileInput) (all []Search, err error) {
+	const noPrefix = "" // the request contains the fields of the profile at its top level
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if _, err := s.Account.changeProfile(ctx, by, "", in); err != nil {
+		if _, err := s.Account.changeProfile(ctx, by, noPrefix, in); err != nil {
 			return err
 		}
 

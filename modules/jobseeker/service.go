@@ -44,8 +44,9 @@ type Service struct {
 	PersonalData PersonalData
 }
 
-// lock locks the user's profile until the end of the transaction. That serializes all
-// transactions that change the user's data in this module.
+// lock locks the user's profile until the end of the transaction, because Profiles.Get does
+// that inside a transaction. The lock serializes all transactions that change the user's
+// data in this module.
 func (s *Shared) lock(ctx context.Context, userID string) error {
 	_, err := s.Profiles.Get(ctx, userID)
 	return err
@@ -62,9 +63,9 @@ func (s *Shared) doLocked(ctx context.Context, userID string, fn func(ctx contex
 	})
 }
 
-// canonicalID requires a jobseeker as the caller, and returns the id in the form in which
-// ids are stored, or errNotFound if the text is not an id.
-func canonicalID(by auth.Actor, text string, errNotFound error) (string, error) {
+// requireSeekerAndID returns an error if the caller is not a jobseeker, and errNotFound if the
+// text is not an id. Otherwise it returns the id in the form in which ids are stored.
+func requireSeekerAndID(by auth.Actor, text string, errNotFound error) (canonicalID string, err error) {
 	if err := by.RequireSeeker(); err != nil {
 		return "", err
 	}
@@ -102,26 +103,26 @@ type Settings struct {
 }
 
 // MySettings returns the caller's settings.
-func (s *Service) MySettings(ctx context.Context, by auth.Actor) (out Settings, err error) {
-	if out.Account, err = s.MyProfile(ctx, by); err != nil {
-		return out, err
+func (s *Service) MySettings(ctx context.Context, by auth.Actor) (settings Settings, err error) {
+	if settings.Account, err = s.MyProfile(ctx, by); err != nil {
+		return settings, err
 	}
 
-	if out.Number == 0 {
-		if out.Number, err = s.assignNumber(ctx, by.UserID); err != nil {
-			return out, err
+	if settings.Number == 0 { // the profile is not stored yet
+		if settings.Number, err = s.assignNumber(ctx, by.UserID); err != nil {
+			return settings, err
 		}
 	}
 
 	saved, err := s.MyBookmarks(ctx, by, page.Request{Number: 1, Size: maxSettingsJobs})
 	if err != nil {
-		return out, err
+		return settings, err
 	}
 
-	out.Saved = saved.Items
-	out.Searches, err = s.SearchService.Searches.ListByUser(ctx, by.UserID, MaxSearches)
+	settings.Saved = saved.Items
+	settings.Searches, err = s.SearchService.Searches.ListByUser(ctx, by.UserID, MaxSearches)
 
-	return out, err
+	return settings, err
 }
 
 const (
@@ -168,7 +169,9 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // isEmpty reports whether the text is empty.
 func isEmpty(s string) bool { return s == "" }
 
-// Periodic returns the periodic tasks of the module.
+// Periodic returns the periodic tasks of the module. Matching and the deletion of files
+// usually run as tasks that an event or a request has added. The periodic tasks process what
+// these have left, for example after a failure.
 func (s *Service) Periodic() []task.Periodic {
 	return []task.Periodic{
 		{

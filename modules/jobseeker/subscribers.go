@@ -26,7 +26,8 @@ import (
 type Subscriber struct {
 	ID    string
 	Email string
-	// Mailbox is a key that is the same for all spellings of the address.
+	// Mailbox is a key that is the same for all spellings of the address, for example in
+	// upper and lower case.
 	Mailbox   string
 	CreatedAt time.Time
 }
@@ -72,10 +73,8 @@ func (s *SearchService) RequestAlert(ctx context.Context, in AlertInput, clientI
 		return err
 	}
 
-	email, _ := text.ParseEmail(in.Email)
-
-	in.Email = email
-	if err := s.checkAlertLimits(ctx, email, clientIP); err != nil {
+	in.Email, _ = text.ParseEmail(in.Email) // validated above
+	if err := s.takeAlertLimits(ctx, in.Email, clientIP); err != nil {
 		return err
 	}
 
@@ -90,14 +89,20 @@ func (s *SearchService) RequestAlert(ctx context.Context, in AlertInput, clientI
 	)
 }
 
-// checkAlertLimits counts a request for an alert, and returns an error if the client or the
-// mailbox has reached its rate limit.
-func (s *SearchService) checkAlertLimits(ctx context.Context, email, clientIP string) error {
-	mailbox := s.Mailboxes.Key(withoutTag(email))
+// The prefixes, in bits, that identify a client by its IP address. An internet connection
+// usually has one IPv4 address, and may have all IPv6 addresses of a /56.
+const (
+	clientIPv4Bits = 32
+	clientIPv6Bits = 56
+)
 
-	// An internet subscriber has one IPv4 address, and may have an IPv6 network of the size /56.
-	client := audit.Prefix(clientIP, 32, 56)
-	for _, taken := range []struct {
+// takeAlertLimits counts a request for an alert against the rate limits, and returns an error
+// if the client or the mailbox has reached one of them.
+func (s *SearchService) takeAlertLimits(ctx context.Context, email, clientIP string) error {
+	mailbox := s.Mailboxes.Key(withoutTag(email))
+	client := audit.Prefix(clientIP, clientIPv4Bits, clientIPv6Bits)
+
+	for _, counter := range []struct {
 		rule limit.Rule
 		key  string
 	}{
@@ -105,7 +110,7 @@ func (s *SearchService) checkAlertLimits(ctx context.Context, email, clientIP st
 		{rule: alertsPerMailbox, key: mailbox},
 		{rule: alertsPerMailboxWeek, key: mailbox},
 	} {
-		decision, err := s.Limiter.Take(ctx, taken.rule, taken.key)
+		decision, err := s.Limiter.Take(ctx, counter.rule, counter.key)
 		if err = cmp.Or(err, decision.Err()); err != nil {
 			return err
 		}
@@ -129,25 +134,29 @@ type alertRequest struct {
 	At time.Time `json:"at"`
 }
 
-// sendConfirmationLink sends the e-mail with the link that confirms an alert.
+// sendConfirmationLink sends the e-mail with the link that confirms an alert. The token of
+// the link contains the whole request, because nothing is stored until it is confirmed.
 func (s *SearchService) sendConfirmationLink(ctx context.Context, r alertRequest) error {
-	subject, err := json.Marshal(r.AlertInput)
+	request, err := json.Marshal(r.AlertInput)
 	if err != nil {
 		return task.Permanent(err)
 	}
 
-	token, err := s.Sealer.Seal(auth.ForAlert, base64.RawURLEncoding.EncodeToString(subject), r.At.Add(confirmationLifetime))
+	token, err := s.Sealer.Seal(auth.ForAlert, base64.RawURLEncoding.EncodeToString(request), r.At.Add(confirmationLifetime))
 	if err != nil {
 		return err
 	}
 
 	link := s.PublicURL + "/job-alerts/confirm?token=" + url.QueryEscape(token)
 
-	// Anyone can ask for this e-mail, so that the search must not contain a link.
+	// Anyone can request this e-mail for any address. SafeName replaces a search that
+	// contains a link by the general words.
 	search := mail.SafeName(r.asSearch().terms().Label(), "the jobs that you have chosen")
 
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
-		ID: "confirm-alert-" + r.ID, To: mail.Address{Email: r.Email}, Subject: "Confirm your job alert",
+		ID:      "confirm-alert-" + r.ID,
+		To:      mail.Address{Email: r.Email},
+		Subject: "Confirm your job alert",
 		Body: []mail.Block{
 			{Text: "You asked for e-mails about new jobs for this search: " + search + "."},
 			{Link: &mail.Link{Label: "Confirm your job alert", URL: link}},
@@ -166,7 +175,9 @@ func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search 
 		return search, err
 	}
 
-	search = Search{Name: in.asSearch().terms().Label(), Terms: in.asSearch().terms(), EmailAlerts: true}
+	terms := in.asSearch().terms()
+	search = Search{Name: terms.Label(), Terms: terms, EmailAlerts: true}
+
 	if search.Resolved, err = s.resolve(ctx, search.Query); err != nil {
 		return search, err
 	}
@@ -191,8 +202,8 @@ func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search 
 			return err
 		}
 
-		isConfirmed := slices.ContainsFunc(existing, func(saved Search) bool { return saved.Terms == search.Terms })
-		if isConfirmed { // the link was used before
+		wasConfirmedBefore := slices.ContainsFunc(existing, func(saved Search) bool { return saved.Terms == search.Terms })
+		if wasConfirmedBefore {
 			return nil
 		}
 
@@ -212,15 +223,17 @@ func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search 
 
 // parseAlertToken returns the request for an alert that a token contains.
 func (s *SearchService) parseAlertToken(token string) (in AlertInput, err error) {
-	subject, err := s.Sealer.Unseal(auth.ForAlert, token)
+	encodedRequest, err := s.Sealer.Unseal(auth.ForAlert, token)
 	if err != nil {
 		return in, err
 	}
 
-	raw, err := base64.RawURLEncoding.DecodeString(subject)
-	if err == nil {
-		err = json.Unmarshal(raw, &in)
+	request, err := base64.RawURLEncoding.DecodeString(encodedRequest)
+	if err != nil {
+		return in, err
 	}
+
+	err = json.Unmarshal(request, &in)
 
 	return in, err
 }
@@ -239,28 +252,33 @@ func (s *SearchService) EndAlerts(ctx context.Context, token string) error {
 // digestRecipient is the person who gets a digest, an e-mail about new matches of saved searches.
 type digestRecipient struct {
 	Person
-	// purpose and parameter are those of the token in the unsubscribe link.
+	// purpose is what the token of the unsubscribe link is valid for, and parameter the
+	// query parameter of the link that contains the token.
 	purpose   auth.Purpose
 	parameter string
-	// searches is what the person calls the searches.
+	// searches is the term for the person's searches in the text of the e-mail.
 	searches string
 }
 
-// digestRecipient returns the subscriber or the user with the id. The address is empty if
+// findDigestRecipient returns the subscriber or the user with the id. The address is empty if
 // neither exists any more.
-func (s *SearchService) digestRecipient(ctx context.Context, userID string) (r digestRecipient, err error) {
-	ids := []string{userID}
-
-	subscribers, err := s.Subscribers.GetByIDs(ctx, ids)
-	if subscriber, ok := subscribers[userID]; ok || err != nil {
-		person := Person{Email: subscriber.Email}
-		return digestRecipient{Person: person, purpose: auth.ForAlertsEnd, parameter: "alerts", searches: "job alerts"}, err
+func (s *SearchService) findDigestRecipient(ctx context.Context, id string) (digestRecipient, error) {
+	subscribers, err := s.Subscribers.GetByIDs(ctx, []string{id})
+	if err != nil {
+		return digestRecipient{}, err
 	}
 
-	people, err := s.Account.People.ByIDs(ctx, ids)
-	person := people[userID]
+	if subscriber, isSubscriber := subscribers[id]; isSubscriber {
+		person := Person{Email: subscriber.Email} // a subscriber has no name
+		return digestRecipient{Person: person, purpose: auth.ForAlertsEnd, parameter: "alerts", searches: "job alerts"}, nil
+	}
 
-	return digestRecipient{Person: person, purpose: auth.ForUnsubscribe, parameter: "token", searches: "saved searches"}, err
+	people, err := s.Account.People.ByIDs(ctx, []string{id})
+	if err != nil {
+		return digestRecipient{}, err
+	}
+
+	return digestRecipient{Person: people[id], purpose: auth.ForUnsubscribe, parameter: "token", searches: "saved searches"}, nil
 }
 
 // Label returns the terms that are set, separated by commas.

@@ -48,30 +48,37 @@ func (s *OnboardingService) mergeGuestProgress(ctx context.Context, by auth.Acto
 }
 
 // moveProgress merges the onboarding of the guest into the onboarding of the user, and
-// deletes it. It returns what it has deleted.
+// deletes that of the guest. It returns the deleted onboarding, which is empty if nothing was
+// stored for the guest.
 func (s *OnboardingService) moveProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
-	return guest, s.Tx.Do(ctx, func(ctx context.Context) error {
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		guestVisitor := Visitor{GuestKey: auth.HashSecret(secret)}
 
 		guest, err = s.Onboardings.Get(ctx, guestVisitor)
-		if err != nil || guest.Version == 0 { // nothing is stored for the guest
-			return err
-		}
-
-		mine, err := s.Onboardings.Get(ctx, Visitor{UserID: userID})
 		if err != nil {
 			return err
 		}
 
-		mine.merge(guest, s.Clock.Now())
+		if guest.Version == 0 { // nothing is stored for the guest
+			return nil
+		}
 
-		if err := s.Onboardings.Upsert(ctx, mine); err != nil {
+		user, err := s.Onboardings.Get(ctx, Visitor{UserID: userID})
+		if err != nil {
 			return err
 		}
 
-		// An empty onboarding deletes that of the guest.
+		user.merge(guest, s.Clock.Now())
+
+		if err := s.Onboardings.Upsert(ctx, user); err != nil {
+			return err
+		}
+
+		// Storing an empty onboarding deletes the one of the guest.
 		return s.Onboardings.Upsert(ctx, Onboarding{Visitor: guestVisitor, Version: guest.Version})
 	})
+
+	return guest, err
 }
 
 // merge adds the progress of another onboarding, up to maxSteps steps. If both contain an
@@ -104,9 +111,13 @@ func (o *Onboarding) merge(other Onboarding, now time.Time) {
 	o.TouchedAt = now
 }
 
-// earlier returns the earlier timestamp that is not zero.
+// earlier returns the earlier timestamp. A zero timestamp stands for an event that has not
+// happened, so that the other one is returned.
 func earlier(a, b time.Time) time.Time {
-	if b.IsZero() || !a.IsZero() && a.Before(b) {
+	switch {
+	case a.IsZero():
+		return b
+	case b.IsZero() || a.Before(b):
 		return a
 	}
 
@@ -123,7 +134,7 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(preferences), &values); err != nil {
-		return err // it was an object when it was stored
+		return err // unexpected, because Onboard only stores JSON objects
 	}
 
 	profile, err := s.Profiles.Get(ctx, userID)
@@ -131,8 +142,8 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 		return err
 	}
 
-	// These preferences have the same name as a property of the profile. The order matters, because
-	// the salaries are checked against each other.
+	// These are the preferences that a profile has too, under the same name. Other ones are
+	// ignored. The order matters for the salaries: salaryMax is checked against salaryMin.
 	for _, property := range []struct {
 		name    string
 		isEmpty bool // in the profile
@@ -152,7 +163,7 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 			continue
 		}
 
-		// Apply the value as the only change of a request.
+		// Apply the value like a request that changes only this property.
 		object, err := json.Marshal(map[string]json.RawMessage{property.name: value})
 		if err != nil {
 			return err
