@@ -86,7 +86,8 @@ func PlanOf(id string) (Plan, bool) {
 // application share its quota.
 func (a App) QuotaKey() string { return "app:" + a.ID }
 
-// Limits returns the plan of the application.
+// Limits returns the plan of the application, which has no quota if the plan is no longer for
+// sale.
 func (a App) Limits() Plan {
 	p, _ := PlanOf(a.Plan)
 	return p
@@ -112,7 +113,9 @@ func (a App) with(in AppInput) (App, error) {
 // carry authorization codes to it, so only the client may receive the requests: the address
 // must use https, be a loopback address, or have a private-use scheme (RFC 8252 §7, §8.4).
 // Only public applications can have private-use schemes.
-func isRedirectURI(uri string, public bool) bool {
+func isRedirectURI(uri string, isPublicApp bool) bool {
+	// Control characters, spaces and backslashes are read differently by different URL
+	// parsers. An asterisk may look like a pattern, which the service does not support.
 	isForbidden := func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' || r == '*' }
 	if uri == "" || strings.ContainsFunc(uri, isForbidden) {
 		return false
@@ -130,9 +133,10 @@ func isRedirectURI(uri string, public bool) bool {
 		return hasServer(u) && Loopback(u.Hostname())
 	}
 
+	// A private-use scheme is a domain name in reverse order, as in com.example.app:/path.
 	isPrivateUse := strings.Contains(u.Scheme, ".") && u.Host == "" && strings.HasPrefix(u.Path, "/")
 
-	return public && isPrivateUse
+	return isPublicApp && isPrivateUse
 }
 
 // RedirectsTo reports whether the redirect address is registered. Addresses are compared
@@ -146,15 +150,15 @@ func (a App) RedirectsTo(uri string) bool {
 			return true
 		}
 
-		registeredWithoutPort, ok := trimLoopbackPort(registered)
+		registeredWithoutPort, isRegisteredLoopback := trimLoopbackPort(registered)
 
-		return ok && isLoopback && registeredWithoutPort == withoutPort
+		return isLoopback && isRegisteredLoopback && registeredWithoutPort == withoutPort
 	})
 }
 
 // trimLoopbackPort returns the http URL of a loopback IP address without its scheme and
-// port, and false for any other URL.
-func trimLoopbackPort(uri string) (string, bool) {
+// port, and false for any other URL. localhost is not an IP address: its port must match.
+func trimLoopbackPort(uri string) (withoutPort string, isLoopback bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "http" {
 		return "", false

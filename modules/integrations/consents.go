@@ -44,12 +44,15 @@ func (s *Service) Consent(ctx context.Context, by auth.Actor, appID string, scop
 	}
 
 	return s.withSession(ctx, by, func(ctx context.Context) error {
-		c, _, err := s.findConsent(ctx, by.UserID, appID)
+		earlier, _, err := s.findConsent(ctx, by.UserID, appID) // empty if there is none
 		if err != nil {
 			return err
 		}
 
-		all := slices.DeleteFunc(Scopes(), func(scope Scope) bool { return !slices.Contains(slices.Concat(scopes, c.Scopes), scope) })
+		// Take the scopes from Scopes, for a fixed order without duplicates.
+		permitted := slices.Concat(earlier.Scopes, scopes)
+		isNotPermitted := func(scope Scope) bool { return !slices.Contains(permitted, scope) }
+		all := slices.DeleteFunc(Scopes(), isNotPermitted)
 
 		return s.Consents.Upsert(ctx, Consent{UserID: by.UserID, AppID: appID, Scopes: all, GivenAt: s.Clock.Now()})
 	})
@@ -61,7 +64,9 @@ func (s *Service) MyConsents(ctx context.Context, by auth.Actor, r page.Request)
 		return page.Result[AppConsent]{}, err
 	}
 
-	return s.Consents.List(ctx, []string{by.UserID}, "", r)
+	const everyApp = ""
+
+	return s.Consents.List(ctx, []string{by.UserID}, everyApp, r)
 }
 
 // WithdrawConsent deletes the caller's consent to an application and revokes the tokens that

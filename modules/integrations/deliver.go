@@ -13,8 +13,9 @@ import (
 
 const (
 	// deliverKind is the kind of the tasks that run a delivery worker. The group of such a
-	// task is the id of the endpoint. Which deliveries are sent depends on the stored
-	// deliveries only, so that a superfluous task has no effect.
+	// task is the id of the endpoint, and the tasks of a group run one after the other. A
+	// worker sends the stored deliveries that are due, so that a superfluous task has no
+	// effect.
 	deliverKind = "integrations.deliver"
 	// postponeFor is the delay of a delivery that could not be attempted, because of an
 	// error in the service itself.
@@ -27,7 +28,8 @@ const (
 )
 
 // attemptResult is the result of processing a delivery. If no attempt was made, the delivery
-// is postponed or has failed for good.
+// is postponed because of an error of the service, or has failed for good because the
+// endpoint is no longer authorized.
 type attemptResult struct {
 	Outgoing
 	url        string        // the receiver of the attempt
@@ -40,10 +42,13 @@ type attemptResult struct {
 // workers are running already, it adds a task for later instead.
 func (s *Service) deliver(ctx context.Context, t task.Task) error {
 	e, err := s.Webhooks.Get(ctx, AnyOwner, t.Group)
-
-	isOfListener := err == nil && e.ListeningUntil != nil // the process of the listener sends its deliveries
-	if err != nil || isOfListener {
+	if err != nil {
 		return fault.IfNotFound(err, nil)
+	}
+
+	isOfListener := e.ListeningUntil != nil
+	if isOfListener { // its own process sends the deliveries
+		return nil
 	}
 
 	release, isAcquired := s.acquireWorker(ctx, e)
@@ -79,7 +84,8 @@ func (s *Service) attempt(ctx context.Context, endpoint Endpoint, out Outgoing) 
 		}
 
 		if !mayReceive {
-			return attemptResult{Outgoing: out}, nil // without an attempt, the delivery has failed for good
+			hasFailedForGood := attemptResult{Outgoing: out}
+			return hasFailedForGood, nil
 		}
 	}
 
@@ -91,26 +97,36 @@ func (s *Service) attempt(ctx context.Context, endpoint Endpoint, out Outgoing) 
 		return attemptResult{Outgoing: out, url: endpoint.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, task.Permanent(err)
 	}
 
-	next := out
-	next.Attempt++ // the number of this attempt, for the headers; recordResults stores it
+	// The headers contain the number of this attempt. In the result, Attempt is still the
+	// number of the previous one, and updatedDelivery increments it.
+	sent := out
+	sent.Attempt++
 
-	a := s.Sender.Post(ctx, Post{URL: endpoint.URL, Body: out.Message.Body, Headers: requestHeaders(next, now, signature)})
-	if ctx.Err() != nil && a.Status == 0 {
-		return attemptResult{}, ctx.Err() // cancelled by the worker
+	answer := s.Sender.Post(ctx, Post{URL: endpoint.URL, Body: out.Message.Body, Headers: requestHeaders(sent, now, signature)})
+
+	wasCancelled := ctx.Err() != nil && answer.Status == 0
+	if wasCancelled {
+		return attemptResult{}, ctx.Err()
 	}
 
-	isAccepted := a.Status >= 200 && a.Status < 300
-	if !isAccepted && a.Error == "" {
-		a.Error = "status"
+	isAccepted := answer.Status >= 200 && answer.Status < 300
+	if !isAccepted && answer.Error == "" {
+		answer.Error = "status"
 	}
 
 	r = attemptResult{
 		Outgoing: out,
 		url:      endpoint.URL,
-		attempt:  &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body},
+		attempt: &Attempt{
+			At:             now,
+			ResponseStatus: answer.Status,
+			Error:          answer.Error,
+			DurationMs:     answer.Took.Milliseconds(),
+			Answer:         answer.Body,
+		},
 	}
-	if a.Status == statusTooManyRequests || a.Status == statusUnavailable {
-		r.retryAfter = a.RetryAfter
+	if answer.Status == statusTooManyRequests || answer.Status == statusUnavailable {
+		r.retryAfter = answer.RetryAfter
 	}
 
 	return r, nil
@@ -150,11 +166,14 @@ func (s *Service) recordResults(
 	}
 
 	before := *endpoint
-	for _, r := range results {
-		isRecorded := len(recordedIDs) == len(results) || slices.Contains(recordedIDs, r.ID)
+	areAllRecorded := len(recordedIDs) == len(results)
 
+	for _, r := range results {
+		// A result that another worker has recorded before must not count twice.
+		isRecorded := areAllRecorded || slices.Contains(recordedIDs, r.ID)
 		// An attempt says nothing about an endpoint whose URL was changed after it.
 		isToCurrentURL := r.attempt != nil && r.url == endpoint.URL
+
 		if isToCurrentURL && isRecorded {
 			endpoint.updateHealth(*r.attempt, now)
 		}
@@ -165,20 +184,22 @@ func (s *Service) recordResults(
 	return tasks, endpoint.healthChanged(before), nil
 }
 
-// updatedDelivery returns the delivery after the result: succeeded, failed for good, or pending with
-// the time of the next attempt. Only an active endpoint gets a next attempt.
+// updatedDelivery returns the delivery after the result: succeeded, failed for good, or
+// pending with the time of the next attempt. Only an active endpoint gets a next attempt.
 func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Delivery {
 	d := r.Delivery
 	d.Attempt++
-	d.Status = Failed
-	d.NextAt = nil
 
-	d.FailedAt = &now
-	if r.postponed && endpoint.Status == EndpointActive {
-		at := now.Add(postponeFor)
-		d.Status = Pending
-		d.NextAt = &at
-		d.FailedAt = nil
+	// The delivery has failed for good, unless one of the cases below applies.
+	d.Status, d.NextAt, d.FailedAt = Failed, nil, &now
+	isActive := endpoint.Status == EndpointActive
+	retryIn := func(delay time.Duration) {
+		at := now.Add(delay)
+		d.Status, d.NextAt, d.FailedAt = Pending, &at, nil
+	}
+
+	if r.postponed && isActive {
+		retryIn(postponeFor)
 	}
 
 	if r.attempt == nil {
@@ -191,18 +212,20 @@ func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Deliver
 
 	if r.attempt.Error == "" {
 		d.Status, d.FailedAt = Succeeded, nil
-	} else if delay, hasNext := retryDelay(d.Tries, r.retryAfter); hasNext && endpoint.Status == EndpointActive {
-		at := now.Add(delay)
-		d.Status = Pending
-		d.NextAt = &at
-		d.FailedAt = nil
+		return d
+	}
+
+	delay, hasNext := retryDelay(d.Tries, r.retryAfter)
+	if hasNext && isActive {
+		retryIn(delay)
 	}
 
 	return d
 }
 
-// updateHealth updates the endpoint with the result of an attempt. The response 410 Gone
-// disables the endpoint, except that of a listener.
+// updateHealth updates the endpoint with the result of an attempt: since when it has been
+// failing, and whether the owner was warned of that. The response 410 Gone disables the
+// endpoint, except that of a listener, which ends with the process of its developer.
 func (e *Endpoint) updateHealth(a Attempt, now time.Time) {
 	if a.Error == "" {
 		e.FailingSince, e.WarnedAt = nil, nil

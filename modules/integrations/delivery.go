@@ -44,11 +44,13 @@ type Delivery struct {
 	EventID    string
 	Type       string
 	Status     DeliveryStatus
-	// Attempt counts all attempts and postponements.
+	// Attempt is the number of attempts and postponements so far, including those that are
+	// no longer in Attempts.
 	Attempt int
-	// Tries counts the attempts since the last replay. The retry schedule depends on it.
+	// Tries is the number of attempts since the delivery was created or last replayed. The
+	// retry schedule depends on it.
 	Tries int
-	// Attempts are the latest attempts, the newest last.
+	// Attempts are the latest attempts, the newest last, at most maxStoredAttempts.
 	Attempts []Attempt
 	// NextAt is the time of the next attempt, nil if no attempt follows.
 	NextAt *time.Time
@@ -88,7 +90,8 @@ func (d *Delivery) addAttempt(a Attempt) {
 	d.Attempts = d.Attempts[excess:]
 }
 
-// retries are the delays after failed attempts (Standard Webhooks).
+// retries is the retry schedule: the delays after the first and each further failed attempt.
+// It is the one that the specification Standard Webhooks recommends.
 var retries = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
@@ -101,9 +104,10 @@ func Retries() []time.Duration { return slices.Clone(retries) }
 // maxRetryAfter is the longest delay that a receiver can request with Retry-After.
 const maxRetryAfter = 24 * time.Hour
 
-// retryDelay returns the delay after the given number of tries: the delay of the schedule
-// with a jitter of a fifth, or retryAfter if that is longer. The jitter spreads the retries of
-// deliveries that failed at the same time. It returns false if the schedule has no further attempt.
+// retryDelay returns the delay after the given number of tries, of which the last one has
+// failed. It is the delay of the schedule, changed by up to a fifth at random, or retryAfter
+// if that is longer. The randomness spreads the retries of deliveries that failed at the same
+// time. retryDelay returns false if the schedule has no further attempt.
 func retryDelay(tries int, retryAfter time.Duration) (delay time.Duration, hasNext bool) {
 	if tries > len(retries) {
 		return 0, false
@@ -111,7 +115,7 @@ func retryDelay(tries int, retryAfter time.Duration) (delay time.Duration, hasNe
 
 	delay = retries[tries-1]
 	fifth := int64(delay / 5)
-	jitter := mathrand.Int64N(2*fifth+1) - fifth //nolint:gosec // jitter needs no secrecy
+	jitter := mathrand.Int64N(2*fifth+1) - fifth //nolint:gosec // from -fifth to fifth; needs no secrecy
 	delay += time.Duration(jitter)
 
 	return max(delay, min(retryAfter, maxRetryAfter)), true
@@ -133,15 +137,16 @@ func newWebhookSecret() string {
 }
 
 // signature returns the value of the header webhook-signature: a signature with each secret
-// of the endpoint that is valid at the given time.
+// of the endpoint that is valid at the given time, separated by spaces. After a rotation of
+// the secret there are two, until rotationOverlap has passed.
 func (s *Service) signature(e Endpoint, out Outgoing, at time.Time) (string, error) {
-	encrypted := []string{e.Secret}
+	encryptedSecrets := []string{e.Secret}
 	if e.PreviousUntil != nil && e.PreviousUntil.After(at) {
-		encrypted = append(encrypted, e.PreviousSecret)
+		encryptedSecrets = append(encryptedSecrets, e.PreviousSecret)
 	}
 
 	var signatures []string
-	for _, ciphertext := range encrypted {
+	for _, ciphertext := range encryptedSecrets {
 		secret, err := s.Vault.Decrypt(ciphertext, e.ID)
 		if err != nil {
 			return "", err

@@ -16,19 +16,19 @@ const (
 	// maxAttemptsFailing is the maximum for an endpoint whose last attempt failed.
 	maxAttempts        = 5
 	maxAttemptsFailing = 1
-	// minBatch and maxBatch limit the number of deliveries that are read at once. The
-	// batch starts small, so that the deliveries of slow endpoints do not fill the memory,
-	// and doubles as long as all deliveries of a batch are sent within batchFor.
+	// minBatch and maxBatch limit the number of deliveries that are read at once, which is
+	// a batch. The batch starts small, so that the deliveries of slow endpoints do not fill
+	// the memory, and doubles as long as all deliveries of a batch are sent within batchFor.
 	minBatch = 2 * maxAttempts
 	maxBatch = 200
 	// batchFor is the time limit for a batch. After it, the worker stores the results,
 	// and reads changes of the endpoint and further deliveries.
 	batchFor = 500 * time.Millisecond
-	// runFor is the time after which a worker ends, to make room for other endpoints;
-	// another task sends the remaining deliveries. A worker cannot end while an attempt is
-	// running. If an attempt takes longer than slowAttempt, the worker therefore continues
-	// to start attempts, until maxRunFor.
-	runFor      = 3 * time.Second
+	// runFor is the time after which a worker ends, to make room for other endpoints.
+	// Another task then sends the remaining deliveries.
+	runFor = 3 * time.Second
+	// A worker cannot end while an attempt is running. While an attempt takes longer than
+	// slowAttempt, the worker therefore continues to start others, until maxRunFor.
 	slowAttempt = time.Second
 	maxRunFor   = 20 * time.Second
 	// maxWorkerTime is the timeout of the task of a worker. It leaves time for an attempt
@@ -44,10 +44,11 @@ const (
 	storeFor = 10 * time.Second
 )
 
-// deliveryWorker sends the due deliveries (messages to one receiver) of one endpoint. The endpoint is the concurrency
-// group of the worker's task, so no other worker sends to the endpoint. A worker can
-// therefore read deliveries without claiming them, and write each only once, after the
-// attempt.
+// deliveryWorker sends the due deliveries of one endpoint. A delivery is a message to one
+// receiver, and may take several attempts. The task of a worker has the endpoint as its
+// group, and the tasks of a group run one after the other, so that no other worker sends to
+// the endpoint. A worker can therefore read deliveries without claiming them, and write each
+// only once, after the attempt.
 type deliveryWorker struct {
 	*Service
 	endpoint Endpoint
@@ -55,13 +56,16 @@ type deliveryWorker struct {
 	// that process may be ahead of this one.
 	dueAt time.Time
 	// running contains the start times of running attempts, by delivery id.
-	running  map[string]time.Time
+	running map[string]time.Time
+	// finished receives every attempt when it ends.
 	finished chan finishedAttempt
 
-	// A listener (a process of a developer that forwards events to a local receiver) sets url, to
-	// which deliveries are sent instead of the URL of the endpoint, and onResult, which is called
-	// with each stored result.
-	url      string
+	// The fields below are set by a listener, which is a process of a developer that forwards
+	// events to a local receiver.
+
+	// url replaces the URL of the endpoint, unless it is empty.
+	url string
+	// onResult is called with each stored result. It is nil without a listener.
 	onResult func(attemptResult)
 }
 
@@ -94,7 +98,8 @@ func (s *Service) newDeliveryWorker(e Endpoint) *deliveryWorker {
 
 // run sends due deliveries until none is due or the time of the worker is up. It adds a task
 // for deliveries that are due later. After ctx is cancelled, running attempts have
-// attemptGrace to end, and their results are stored.
+// attemptGrace to end, and their results are stored. run returns all errors of the attempts
+// together.
 func (w *deliveryWorker) run(ctx context.Context) error {
 	// attemptCtx is cancelled attemptGrace later than ctx.
 	attemptCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -104,14 +109,15 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 	defer stopWaiting()
 	var errs error
 
+	// A worker that is stopping starts no attempts. It ends when its running attempts have
+	// ended and their results are stored.
 	isStopping := false
 	batchSize := minBatch
 
 	for begin := time.Now(); ; {
 		isStopping = isStopping || ctx.Err() != nil || w.isTimeUp(time.Since(begin))
 
-		// Read further deliveries. After an error, only wait for the running attempts, whose
-		// results have to be stored.
+		// Read further deliveries.
 		var due []Outgoing
 		if !isStopping {
 			var err error
@@ -124,17 +130,19 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 			}
 		}
 
-		// Send them for the time of a batch.
-		results, err := w.send(ctx, attemptCtx, due)
-		if w.onResult == nil { // a listener continues after failed attempts
-			errs = errors.Join(errs, err)
+		// Send them for the time of a batch. A listener has been told about failed attempts,
+		// and continues after them.
+		results, sendErr := w.send(ctx, attemptCtx, due)
+		if w.onResult == nil {
+			errs = errors.Join(errs, sendErr)
 		}
 
+		// Store the results of the attempts that have ended. While attempts are running and
+		// none has ended, there is nothing to store.
 		if len(results) == 0 && len(w.running) > 0 {
 			continue
 		}
 
-		// Store the results of the attempts that have ended.
 		hasEnded, err := w.store(ctx, results, isStopping || ctx.Err() != nil)
 		if err != nil || hasEnded {
 			return errors.Join(errs, err)
@@ -149,7 +157,8 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 	}
 }
 
-// isTimeUp reports whether the worker should end to make room for other endpoints.
+// isTimeUp reports whether the worker should end to make room for other endpoints: after
+// runFor, or after maxRunFor if an attempt is slow.
 func (w *deliveryWorker) isTimeUp(elapsed time.Duration) bool {
 	if elapsed < runFor {
 		return false
@@ -168,11 +177,12 @@ func (w *deliveryWorker) isTimeUp(elapsed time.Duration) bool {
 	return true
 }
 
-// readDue returns at most n due deliveries that have no running attempt.
+// readDue returns due deliveries that have no running attempt, usually at most n.
 func (w *deliveryWorker) readDue(ctx context.Context, n int) ([]Outgoing, error) {
 	isRunning := func(o Outgoing) bool { _, hasStarted := w.running[o.ID]; return hasStarted }
 
-	// The list also contains the deliveries of the running attempts.
+	// The deliveries of running attempts are still due in the database. They are read too and
+	// removed here.
 	due, err := w.Deliveries.ListMessages(ctx, AnyOwner, w.endpoint.ID, MessageFilter{DueBy: w.dueBy()}, n+len(w.running))
 
 	return slices.DeleteFunc(due, isRunning), err
@@ -184,17 +194,18 @@ func (w *deliveryWorker) dueBy() time.Time {
 }
 
 // send sends deliveries, and returns the results of all attempts that have ended. It returns
-// after batchFor, or as soon as an attempt fails; further attempts may then be running. The
-// context of the attempts is attemptCtx, which is cancelled later than ctx.
+// when all attempts have ended, after batchFor, or as soon as an attempt fails. In the last
+// two cases further attempts may be running. The context of the attempts is attemptCtx, which
+// is cancelled later than ctx.
 func (w *deliveryWorker) send(ctx, attemptCtx context.Context, due []Outgoing) (results []attemptResult, errs error) {
-	limit := maxAttempts
+	maxRunning := maxAttempts
 	if w.endpoint.FailingSince != nil {
-		limit = maxAttemptsFailing
+		maxRunning = maxAttemptsFailing
 	}
 
 	timeout, cancelled := time.After(batchFor), ctx.Done()
 	for {
-		for len(due) > 0 && len(w.running) < limit {
+		for len(due) > 0 && len(w.running) < maxRunning {
 			w.start(attemptCtx, due[0])
 
 			due = due[1:]
@@ -218,7 +229,8 @@ func (w *deliveryWorker) send(ctx, attemptCtx context.Context, due []Outgoing) (
 			}
 		case <-timeout:
 			return results, errs
-		case <-cancelled: // start no attempts, and wait for the running ones
+		case <-cancelled:
+			// Start no attempts, and wait for the running ones, which attemptCtx ends soon.
 			due = nil
 			timeout = nil
 			cancelled = nil
@@ -227,7 +239,8 @@ func (w *deliveryWorker) send(ctx, attemptCtx context.Context, due []Outgoing) (
 }
 
 // start starts an attempt in a goroutine, which sends the result to w.finished. A panic
-// postpones the delivery.
+// postpones the delivery. finished has room for all attempts, so that the goroutine ends even
+// if the worker no longer receives.
 func (w *deliveryWorker) start(ctx context.Context, out Outgoing) {
 	// Copy what the goroutine needs, because w may change while it runs.
 	service, endpoint, finished := w.Service, w.endpoint, w.finished
@@ -248,8 +261,9 @@ func (w *deliveryWorker) start(ctx context.Context, out Outgoing) {
 	}()
 }
 
-// store stores results. It reports whether the worker has ended: it has no running attempt,
-// and is stopping or has no due delivery. While the database is unavailable, store retries.
+// store stores results, and reports whether the worker has ended. A worker has ended if it has
+// no running attempt, and is stopping or has no due delivery. While the database is
+// unavailable, store retries, because a delivery without a stored result is sent again.
 func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, isStopping bool) (hasEnded bool, err error) {
 	timeout := storeFor
 	if ctx.Err() != nil {
@@ -280,7 +294,8 @@ func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, isS
 	return hasEnded, err
 }
 
-// storeOnce is store without retries.
+// storeOnce is store without retries. One transaction stores the results, the health of the
+// endpoint, and a task for the next due delivery if the worker has ended.
 func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult, isStopping bool) (hasEnded bool, err error) {
 	err = w.Tx.Do(ctx, func(ctx context.Context) error {
 		// Get locks the endpoint, so that no delivery is created before the transaction ends.
@@ -312,13 +327,18 @@ func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult,
 		}
 
 		next, err := w.Deliveries.NextDue(ctx, endpoint.ID)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case next == nil: // no pending delivery
-		case !isStopping && !next.After(w.dueBy()): // run sends the delivery now
+		}
+
+		hasPending := next != nil
+		isDueNow := hasPending && !next.After(w.dueBy())
+		isListener := w.url != "" // needs no task, because it polls
+
+		switch {
+		case isDueNow && !isStopping: // run continues with this delivery
 			hasEnded = false
-		case w.url == "": // a listener needs no task, because it polls
+		case hasPending && !isListener:
 			tasks = append(tasks, w.newDeliverTask(endpoint.ID, *next))
 		}
 

@@ -9,8 +9,8 @@ import (
 )
 
 // disableOrWarn disables an endpoint that has failed for disableAfter. It returns the task
-// that notifies the owner, if the endpoint was disabled or has failed for warnAfter. The
-// argument before is the endpoint before the latest results.
+// that notifies the owner, if the endpoint was disabled, here or by the latest results, or if
+// it has failed for warnAfter. The argument before is the endpoint before these results.
 func (s *Service) disableOrWarn(before Endpoint, endpoint *Endpoint, now time.Time) []task.Task {
 	// The endpoint of a listener ends with its process, and its developer sees the failures.
 	if endpoint.FailingSince == nil || before.Status != EndpointActive || endpoint.ListeningUntil != nil {
@@ -48,8 +48,8 @@ const (
 )
 
 // sweepDeliveries adds tasks for endpoints with overdue deliveries. The task of such an
-// endpoint may have been lost: an operator has dropped it, or it is dead. If the task still
-// exists, a superfluous one does no harm.
+// endpoint may have been lost: an operator has dropped it, or it has failed too often. If the
+// task still exists, a superfluous one does no harm.
 func (s *Service) sweepDeliveries(ctx context.Context) error {
 	now := s.Clock.Now()
 	for lastID := ""; ; {

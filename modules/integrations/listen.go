@@ -14,7 +14,7 @@ import (
 
 const (
 	// listenerLife is the lifetime of the endpoint of a listener. The listener extends it
-	// each extendEvery, so that the endpoint of a killed listener is soon deleted.
+	// each extendEvery. The endpoint of a killed listener is therefore soon deleted.
 	listenerLife = time.Minute
 	extendEvery  = 15 * time.Second
 	// pollEvery is the interval at which a listener reads the database, and at which a
@@ -120,6 +120,7 @@ func (s *Service) Forward(ctx context.Context, endpoint Endpoint, onAttempt func
 		case <-poll.C:
 		}
 
+		// Extend the lifetime of the endpoint.
 		now := s.Clock.Now()
 		if now.Sub(extendedAt) >= extendEvery {
 			switch err := s.extendListener(ctx, endpoint, now.Add(listenerLife)); {
@@ -130,6 +131,7 @@ func (s *Service) Forward(ctx context.Context, endpoint Endpoint, onAttempt func
 			}
 		}
 
+		// Send the deliveries that are due.
 		next, err := s.Deliveries.NextDue(ctx, endpoint.ID)
 		if err == nil && next != nil && !next.After(now) {
 			worker := s.newDeliveryWorker(endpoint)
@@ -159,8 +161,8 @@ func (s *Service) extendListener(ctx context.Context, e Endpoint, until time.Tim
 	})
 }
 
-// report calls onAttempt with the attempt. If no attempt could be made, the answer has the error
-// not_sent.
+// report calls onAttempt with the attempt. If no attempt could be made because of an error of
+// the service, the answer has the error not_sent.
 func (r attemptResult) report(onAttempt func(Forwarded), now time.Time) {
 	forwarded := Forwarded{At: now, Type: r.Type, EventID: r.EventID}
 
@@ -171,15 +173,15 @@ func (r attemptResult) report(onAttempt func(Forwarded), now time.Time) {
 		forwarded.Answer = Answer{Status: a.ResponseStatus, Error: a.Error, Took: took}
 	case r.postponed:
 		forwarded.Answer = Answer{Error: "not_sent"}
-	default: // failed for good without an attempt
+	default: // the endpoint is no longer authorized to receive the event
 		return
 	}
 
 	onAttempt(forwarded)
 }
 
-// isTransient reports whether a listener can continue after the error: the database is unavailable,
-// or ctx is done, which ends Forward without an error.
+// isTransient reports whether Forward can continue after the error. It can if the database is
+// unavailable, and if ctx is done: then Forward ends at its next step, without an error.
 func isTransient(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || fault.KindOf(err) == fault.Unavailable
 }
@@ -196,16 +198,20 @@ func (s *Service) Trigger(ctx context.Context, a App, eventType string) ([]Endpo
 		return nil, err
 	}
 
-	isOther := func(e Endpoint) bool { return e.Status != EndpointActive || !slices.Contains(e.Events, eventType) }
+	var subscribed []Endpoint
+	for _, e := range endpoints {
+		if e.Status == EndpointActive && slices.Contains(e.Events, eventType) {
+			subscribed = append(subscribed, e)
+		}
+	}
 
-	endpoints = slices.DeleteFunc(endpoints, isOther)
-	if len(endpoints) == 0 {
+	if len(subscribed) == 0 {
 		return nil, nil
 	}
 
-	_, err = s.sendTest(ctx, eventType, endpoints)
+	_, err = s.sendTest(ctx, eventType, subscribed)
 
-	return endpoints, err
+	return subscribed, err
 }
 
 // FindApp returns the application with the id, or ErrAppNotFound. If the id is empty, it

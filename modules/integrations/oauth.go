@@ -17,8 +17,8 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Lifetimes of tokens. Each refresh issues a refresh token with a new RefreshLife, but all
-// tokens of an authorization expire after GrantLife.
+// Lifetimes of tokens. A refresh issues a new refresh token, whose RefreshLife begins again.
+// All tokens of an authorization expire GrantLife after the user's consent.
 const (
 	CodeLife    = 60 * time.Second
 	AccessLife  = 15 * time.Minute
@@ -52,7 +52,7 @@ type Token struct {
 	Hash    string
 	GrantID string
 	Kind    TokenKind
-	// Scopes are the scopes of the grant; an access token may have fewer.
+	// Scopes are the scopes of the grant. An access token may have fewer.
 	Scopes []Scope
 	// RedirectURI is the redirect_uri parameter of the authorization request. It may be
 	// empty, and is set for codes only.
@@ -100,8 +100,8 @@ func unsupportedParameter(name string) *fault.Error {
 	return oauthError(name+"_not_supported", "The parameter "+name+" is not supported.")
 }
 
-// findClient returns the application with the client_id. It fails with ErrAppNotFound if there
-// is none or its owner's account is not active.
+// findClient returns the application with the client_id. It fails with ErrAppNotFound if the
+// application does not exist, or if the account of its owner is not active.
 func (s *Service) findClient(ctx context.Context, clientID string) (App, error) {
 	a, err := s.findApp(ctx, clientID)
 	if err == nil {
@@ -166,7 +166,9 @@ type AuthorizationRequest struct {
 // ParseAuthorization parses and validates the parameters of an authorization request. If it
 // returns an error that can be sent to the client, Redirect and State of the request are set.
 func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r AuthorizationRequest, err error) {
-	// Request objects would replace the other parameters, so no redirect URI is known.
+	// These parameters contain or name a request object (OpenID Connect Core §6), which
+	// replaces the other parameters, including the redirect_uri. The service does not
+	// support request objects, so it does not know where it could send the error.
 	for _, name := range []string{"request", "request_uri"} {
 		if params.Get(name) != "" {
 			return r, unsupportedParameter(name)
@@ -248,6 +250,8 @@ func (s *Service) ApproveAgain(ctx context.Context, by auth.Actor, r Authorizati
 		return "", ErrConsentNotFound
 	}
 
+	// The first check avoids counting requests without a consent against the rate limit. The
+	// check in the transaction of authorize locks the consent.
 	if err := s.requireConsent(ctx, by, r); err != nil {
 		return "", err
 	}
@@ -358,14 +362,17 @@ func (s *Service) Refresh(ctx context.Context, client App, token, scope string) 
 
 // redeem exchanges a code or refresh token of the client for new tokens. The function check
 // validates the request and returns the scopes of the access token. If check fails, the code
-// or refresh token remains valid.
+// or refresh token remains valid. If the code or refresh token was used before, it may have
+// been stolen: then redeem revokes the authorization.
 func (s *Service) redeem(
 	ctx context.Context,
 	client App,
 	kind TokenKind,
 	token string,
 	check func(IssuedToken) ([]Scope, error),
-) (out TokenPair, err error) {
+) (pair TokenPair, err error) {
+	// The error about a reused token is returned after the transaction, because an error
+	// inside it would undo the revocation.
 	isReused := false
 
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -395,10 +402,12 @@ func (s *Service) redeem(
 		if isMarked, err := s.Grants.Use(ctx, t.Grant.ID, t.Token.Hash, s.Clock.Now()); err != nil {
 			return err
 		} else if !isMarked {
-			return tx.ErrStale // a concurrent transaction has used the token
+			// A concurrent transaction has used the token. After ErrStale this transaction is
+			// repeated, and finds that the token is reused.
+			return tx.ErrStale
 		}
 
-		out, err = s.issueTokens(ctx, t.Grant, scopes)
+		pair, err = s.issueTokens(ctx, t.Grant, scopes)
 
 		return err
 	})
@@ -406,7 +415,7 @@ func (s *Service) redeem(
 		err = oauthError("invalid_grant", "The code or refresh token was used before. All tokens of the authorization are revoked.")
 	}
 
-	return out, fault.IfNotFound(err, ErrInvalidGrant)
+	return pair, fault.IfNotFound(err, ErrInvalidGrant)
 }
 
 // issueTokens adds an access token with the scopes to the authorization, and a refresh
@@ -437,18 +446,22 @@ func (s *Service) issueTokens(ctx context.Context, g Grant, scopes []Scope) (Tok
 		ExpiresAt: now.Add(min(RefreshLife, remaining)),
 	}
 
-	if err := s.Grants.Create(ctx, access, nil); err != nil {
+	var noGrant *Grant // the authorization exists already
+	if err := s.Grants.Create(ctx, access, noGrant); err != nil {
 		return TokenPair{}, err
 	}
 
-	return pair, s.Grants.Create(ctx, refresh, nil)
+	return pair, s.Grants.Create(ctx, refresh, noGrant)
 }
 
 // findToken returns the token, or ErrTokenNotFound if there is no such token of one of the
 // kinds. The token is active if it can be used and the accounts of the user and of the app's
 // owner are active.
 func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKind) (t IssuedToken, isActive bool, err error) {
-	i := slices.IndexFunc(kinds, func(kind TokenKind) bool { return HashToken(kind, token) != "" })
+	// The prefix of a token shows its kind.
+	hasPrefixOf := func(kind TokenKind) bool { return HashToken(kind, token) != "" }
+
+	i := slices.IndexFunc(kinds, hasPrefixOf)
 	if i < 0 {
 		return t, false, ErrTokenNotFound
 	}
@@ -464,10 +477,11 @@ func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKin
 }
 
 // Introspect returns an access or refresh token, and whether it is an active token of the
-// client (RFC 7662).
-func (s *Service) Introspect(ctx context.Context, client App, token string) (IssuedToken, bool, error) {
-	t, isActive, err := s.findToken(ctx, token, Access, Refresh)
+// client (RFC 7662). An unknown token is not active.
+func (s *Service) Introspect(ctx context.Context, client App, token string) (t IssuedToken, isActive bool, err error) {
+	t, isActive, err = s.findToken(ctx, token, Access, Refresh)
 	err = fault.IfNotFound(err, nil)
+
 	return t, isActive && t.App.ID == client.ID, err
 }
 
@@ -477,8 +491,12 @@ func (s *Service) Introspect(ctx context.Context, client App, token string) (Iss
 func (s *Service) Revoke(ctx context.Context, client App, token string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		t, _, err := s.findToken(ctx, token, Access, Refresh)
-		if err != nil || t.App.ID != client.ID {
+		if err != nil {
 			return fault.IfNotFound(err, nil)
+		}
+
+		if t.App.ID != client.ID {
+			return nil
 		}
 
 		return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now())
@@ -499,6 +517,6 @@ func (s *Service) AuthenticateToken(ctx context.Context, token string) (Caller, 
 	return Caller{App: t.App, UserID: t.Grant.UserID, Scopes: t.Token.Scopes}, nil
 }
 
-// grantRetention is the time for which expired tokens are stored, so that the use of an
-// expired token can be distinguished from the use of an unknown token.
+// grantRetention is the time for which expired tokens remain stored. During that time, the
+// use of an expired token can be distinguished from the use of an unknown token.
 const grantRetention = 24 * time.Hour

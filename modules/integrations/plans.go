@@ -38,7 +38,7 @@ func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, pa
 		return a, err
 	}
 
-	return s.applyPaidPlan(ctx, by, a.ID, false)
+	return s.applyPaidPlan(ctx, by, a.ID, planChosen)
 }
 
 // SetUpPayment begins the collection of a payment method of one of the caller's
@@ -52,10 +52,19 @@ func (s *Service) SetUpPayment(ctx context.Context, by auth.Actor, appID string)
 	return s.Payments.SetUp(ctx, a.ID)
 }
 
+// planChangeCause is the reason why the plan of an application may have changed.
+type planChangeCause int
+
+const (
+	planChosen  planChangeCause = iota // by the owner
+	planExpired                        // the subscription has ended
+)
+
 // applyPaidPlan puts an application of the owner on the plan that is paid for. It records
-// the change in the audit log, unless the paid plan has expired. It reads the plan in the
+// the change in the audit log, which contains actions of users. The return to the free plan
+// after the paid one has expired is not an action. applyPaidPlan reads the plan in the
 // transaction, so that concurrent calls end with the last choice and record it once.
-func (s *Service) applyPaidPlan(ctx context.Context, owner auth.Actor, appID string, isExpired bool) (App, error) {
+func (s *Service) applyPaidPlan(ctx context.Context, owner auth.Actor, appID string, cause planChangeCause) (App, error) {
 	return s.changeApp(ctx, owner.UserID, appID, func(ctx context.Context, a *App) error {
 		paid, err := s.Payments.Paid(ctx, a.ID)
 		if err != nil || paid == a.Plan {
@@ -63,7 +72,7 @@ func (s *Service) applyPaidPlan(ctx context.Context, owner auth.Actor, appID str
 		}
 
 		a.Plan = paid
-		if isExpired && paid == Free {
+		if cause == planExpired && paid == Free {
 			return nil
 		}
 

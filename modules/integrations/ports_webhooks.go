@@ -61,8 +61,8 @@ const ListenersKind retention.Kind = "integrations.listeners"
 type Deliveries interface {
 	// Enqueue stores messages and their pending deliveries. It ignores messages that exist,
 	// a second delivery of a message to an endpoint, and deliveries to endpoints that do not
-	// exist or are not active. The endpoints are locked until the transaction ends, so that a
-	// worker that finds no more deliveries has not missed the new ones.
+	// exist or are not active. The endpoints are locked until the transaction ends. A worker
+	// that takes the same lock and finds no due delivery has therefore missed none.
 	Enqueue(ctx context.Context, messages []Message, deliveries []Delivery) error
 	// List returns a page of the deliveries to the endpoint, the newest first. If the status
 	// is not empty, it returns only deliveries with that status.
@@ -79,9 +79,10 @@ type Deliveries interface {
 	// RecordResults stores the results of attempts: Attempt, Tries, Status, Attempts, NextAt
 	// and FailedAt. It returns the ids of the deliveries that it has changed.
 	//
-	// Attempt includes the recorded attempt. A delivery whose stored Attempt is not one less
-	// has been recorded by another caller, and is not changed. If a delivery was replayed
-	// during the attempt and the attempt has failed, only Attempt and Attempts are stored.
+	// Attempt of the given deliveries includes the attempt to record. If the stored Attempt
+	// is not one less, another caller has recorded a result, and the delivery is not changed.
+	// If a delivery was replayed during the attempt and the attempt has failed, only Attempt
+	// and Attempts are stored, so that the delivery remains due.
 	RecordResults(ctx context.Context, endpointID string, deliveries []Delivery) ([]string, error)
 	// DeleteByApplicant deletes the messages about the applicant's job applications
 	// with their deliveries.

@@ -44,26 +44,28 @@ func (in AppChange) Problems() []fault.Field {
 	return in.applyTo(AppInput{Public: true}).Problems()
 }
 
-// Problems returns the problems of the input. It accepts private receivers; CreateWebhook
-// refuses them unless the settings permit them.
+// acceptPrivate makes the Problems methods accept webhooks to private networks. Whether they are
+// permitted depends on the settings, which the use cases check.
+const acceptPrivate = true
+
+// Problems returns the problems of the input.
 func (in WebhookInput) Problems() []fault.Field {
-	urlErr := checkReceiver(strings.TrimSpace(in.URL), true)
+	urlErr := checkReceiver(strings.TrimSpace(in.URL), acceptPrivate)
 	_, eventsErr := parseEventTypes(in.Events)
 	return slices.Concat(fault.FieldsOf(urlErr), fault.FieldsOf(eventsErr))
 }
 
-// Problems returns the problems of the change. It accepts private receivers; ChangeWebhook
-// refuses them unless the settings permit them.
+// Problems returns the problems of the change.
 func (in WebhookChange) Problems() []fault.Field {
-	var out []fault.Field
+	var problems []fault.Field
 	if in.URL != nil {
-		out = fault.FieldsOf(checkReceiver(strings.TrimSpace(*in.URL), true))
+		problems = fault.FieldsOf(checkReceiver(strings.TrimSpace(*in.URL), acceptPrivate))
 	}
 
 	if in.Events != nil {
 		_, err := parseEventTypes(*in.Events)
-		out = append(out, fault.FieldsOf(err)...)
+		problems = append(problems, fault.FieldsOf(err)...)
 	}
 
-	return out
+	return problems
 }

@@ -63,9 +63,10 @@ func (p Programs) SignOut(ctx context.Context, userID string, now time.Time) (re
 	return revoked, err
 }
 
-// revoke revokes the keys, grants and consents of the account that were created earlier than
-// before, and pauses active webhooks that were last changed earlier than before. If before is
-// zero, it revokes and pauses all. Repeated calls have no further effect.
+// revoke revokes the keys, grants (authorizations of applications) and consents of the account
+// that were created earlier than before, and pauses active webhooks that were last changed
+// earlier than before. If before is zero, it revokes and pauses all. Repeated calls have no
+// further effect.
 func (p Programs) revoke(ctx context.Context, userID string, before, now time.Time) error {
 	return p.Tx.Do(ctx, func(ctx context.Context) error {
 		if _, err := p.Keys.Delete(ctx, userID, KeyFilter{CreatedBefore: before}); err != nil {
@@ -94,11 +95,14 @@ func (p Programs) revoke(ctx context.Context, userID string, before, now time.Ti
 // pause pauses an active endpoint if it was last changed earlier than before, or if before
 // is zero.
 func (p Programs) pause(ctx context.Context, e Endpoint, before, now time.Time) error {
-	e, err := p.Webhooks.Get(ctx, e.OwnerID, e.ID) // locks the row
+	e, err := p.Webhooks.Get(ctx, e.OwnerID, e.ID) // locks the row, which may have changed
+	if err != nil {
+		return fault.IfNotFound(err, nil)
+	}
 
 	isSelected := before.IsZero() || e.UpdatedAt.Before(before)
-	if err != nil || e.Status != EndpointActive || !isSelected {
-		return fault.IfNotFound(err, nil)
+	if e.Status != EndpointActive || !isSelected {
+		return nil
 	}
 
 	e.Status, e.UpdatedAt = EndpointPaused, now
@@ -106,9 +110,13 @@ func (p Programs) pause(ctx context.Context, e Endpoint, before, now time.Time) 
 	return p.Webhooks.Upsert(ctx, e)
 }
 
+// allApps is a page that contains all applications of an account. Its size is twice the limit,
+// in case that the limit was exceeded by accident.
+var allApps = page.After("", 2*maxApps)
+
 // list returns the programs of the account, and its active endpoints.
 func (p Programs) list(ctx context.Context, userID string) (programs []Program, active []Endpoint, err error) {
-	apps, err := p.Apps.List(ctx, AppFilter{OwnerID: userID}, page.After("", 2*maxApps))
+	apps, err := p.Apps.List(ctx, AppFilter{OwnerID: userID}, allApps)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,27 +132,28 @@ func (p Programs) list(ctx context.Context, userID string) (programs []Program, 
 			return nil, nil, err
 		}
 
-		programs = append(programs, Program{ProgramApp, app.Name})
+		programs = append(programs, Program{Kind: ProgramApp, Name: app.Name})
 		for _, k := range keys {
-			programs = append(programs, Program{ProgramKey, k.Name + " of " + app.Name})
+			programs = append(programs, Program{Kind: ProgramKey, Name: k.Name + " of " + app.Name})
 		}
 
 		for _, e := range endpoints {
 			if e.Status == EndpointActive {
-				programs = append(programs, Program{ProgramWebhook, hostOf(e.URL) + " of " + app.Name})
+				programs = append(programs, Program{Kind: ProgramWebhook, Name: hostOf(e.URL) + " of " + app.Name})
 				active = append(active, e)
 			}
 		}
 	}
 
-	for r := page.After("", 100); ; {
-		consents, err := p.Consents.List(ctx, []string{userID}, "", r)
+	const everyApp = ""
+	for r := page.After("", consentsPerPage); ; {
+		consents, err := p.Consents.List(ctx, []string{userID}, everyApp, r)
 		if err != nil {
 			return nil, nil, err
 		}
 
 		for _, c := range consents.Items {
-			programs = append(programs, Program{ProgramConsent, c.Name})
+			programs = append(programs, Program{Kind: ProgramConsent, Name: c.Name})
 		}
 
 		r.Cursor = consents.NextCursor
@@ -154,10 +163,15 @@ func (p Programs) list(ctx context.Context, userID string) (programs []Program, 
 	}
 }
 
+// consentsPerPage is the number of consents that are read at once.
+const consentsPerPage = 100
+
 // listEndpoints returns all endpoints of the owner's application, the newest first. An
-// application has at most maxWebhooks, so one page is enough.
+// application has at most maxWebhooks. The page is larger, in case that the limit was exceeded
+// by accident.
 func listEndpoints(ctx context.Context, w Webhooks, ownerID, appID string) ([]Endpoint, error) {
-	endpoints, err := w.List(ctx, ownerID, EndpointFilter{AppID: appID}, "", 5*maxWebhooks)
+	const fromFirst = ""
+	endpoints, err := w.List(ctx, ownerID, EndpointFilter{AppID: appID}, fromFirst, 5*maxWebhooks)
 	slices.Reverse(endpoints) // List returns the oldest first
 	return endpoints, err
 }

@@ -32,44 +32,54 @@ func newMessage(eventID, eventType string, at time.Time, data any) (Message, err
 	return Message{EventID: eventID, Type: eventType, Body: string(text), CreatedAt: at}, err
 }
 
+// jobEvent has the fields of all events about a listing. The type of the event is in its
+// envelope.
+type jobEvent event.JobCreated
+
 // PublishJobCreated publishes to webhooks that a listing became public.
 func (s *Service) PublishJobCreated(ctx context.Context, e event.Envelope, created event.JobCreated) error {
-	render := func() (Message, error) { return s.newJobMessage(ctx, e, created) }
-	everyEndpoint := func(Endpoint) (bool, error) { return true, nil } // a public listing is not confidential
-
-	return s.publish(ctx, EndpointFilter{Event: e.Type}, render, everyEndpoint)
-}
-
-// newJobMessage returns the message about a listing. It contains only the id of the listing if the
-// event has no more, or if the body would be larger than maxBody.
-func (s *Service) newJobMessage(ctx context.Context, e event.Envelope, created event.JobCreated) (Message, error) {
-	data := JobData{ID: created.JobID}
-	if created.Listing != nil {
-		view, err := s.Postings.View(ctx, created.Listing)
-		if err != nil {
-			return Message{}, err
-		}
-
-		data.Job = &view
-	}
-
-	m, err := newMessage(e.ID, e.Type, e.RecordedAt, data)
-	if err != nil || len(m.Body) <= maxBody {
-		return m, err
-	}
-
-	return newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: created.JobID})
+	return s.publishJob(ctx, e, jobEvent(created))
 }
 
 // PublishJobUpdated publishes to webhooks that a public listing has changed, or
 // became public again.
 func (s *Service) PublishJobUpdated(ctx context.Context, e event.Envelope, updated event.JobUpdated) error {
-	return s.PublishJobCreated(ctx, e, event.JobCreated(updated))
+	return s.publishJob(ctx, e, jobEvent(updated))
 }
 
 // PublishJobClosed publishes to webhooks that a listing is no longer public.
 func (s *Service) PublishJobClosed(ctx context.Context, e event.Envelope, closed event.JobClosed) error {
-	return s.PublishJobCreated(ctx, e, event.JobCreated(closed))
+	return s.publishJob(ctx, e, jobEvent(closed))
+}
+
+// publishJob publishes an event about a listing to every endpoint that subscribes to its
+// type. No authorization is needed, because the listing is or was public.
+func (s *Service) publishJob(ctx context.Context, e event.Envelope, job jobEvent) error {
+	render := func() (Message, error) { return s.newJobMessage(ctx, e, job) }
+	isAuthorized := func(Endpoint) (bool, error) { return true, nil }
+
+	return s.publish(ctx, EndpointFilter{Event: e.Type}, render, isAuthorized)
+}
+
+// newJobMessage returns the message about a listing. It contains only the id of the listing if
+// the event has no more, or if the body would be larger than maxBody.
+func (s *Service) newJobMessage(ctx context.Context, e event.Envelope, job jobEvent) (Message, error) {
+	onlyID := JobData{ID: job.JobID}
+	if job.Listing == nil {
+		return newMessage(e.ID, e.Type, e.RecordedAt, onlyID)
+	}
+
+	view, err := s.Postings.View(ctx, job.Listing)
+	if err != nil {
+		return Message{}, err
+	}
+
+	m, err := newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: job.JobID, Job: &view})
+	if err != nil || len(m.Body) <= maxBody {
+		return m, err
+	}
+
+	return newMessage(e.ID, e.Type, e.RecordedAt, onlyID)
 }
 
 // PublishSubmitted publishes a job application to authorized webhooks.
@@ -97,8 +107,11 @@ func (s *Service) PublishStatusChanged(ctx context.Context, e event.Envelope, a 
 
 // publishApplication publishes an event about a job application to authorized webhooks.
 func (s *Service) publishApplication(ctx context.Context, e event.Envelope, organizationID, applicantID string, data any) error {
-	subscribed, err := s.Webhooks.List(ctx, AnyOwner, EndpointFilter{Event: e.Type}, "", 1)
-	if err != nil || len(subscribed) == 0 {
+	// Most installations have no endpoint for this event, and need not look up accounts.
+	const fromFirst = ""
+
+	firstSubscribed, err := s.Webhooks.List(ctx, AnyOwner, EndpointFilter{Event: e.Type}, fromFirst, 1)
+	if err != nil || len(firstSubscribed) == 0 {
 		return err
 	}
 
@@ -131,7 +144,8 @@ func (s *Service) listInvolved(ctx context.Context, organizationID, applicantID 
 // event.
 const maxConsentsChecked = 500
 
-// mayReceive is isAuthorized for callers that check only one endpoint.
+// mayReceive is isAuthorized for callers that check only one endpoint, and therefore do not
+// know the involved accounts.
 func (s *Service) mayReceive(ctx context.Context, e Endpoint, organizationID, applicantID string) (bool, error) {
 	return s.isAuthorized(ctx, e, organizationID, applicantID, func() ([]string, error) {
 		return s.listInvolved(ctx, organizationID, applicantID)
@@ -141,7 +155,8 @@ func (s *Service) mayReceive(ctx context.Context, e Endpoint, organizationID, ap
 // isAuthorized reports whether the endpoint may receive events about a job application of
 // the applicant to the organization. It may if its owner can see the job application, or if
 // a user who can see the job application has allowed the endpoint's app to read job
-// applications. The function listInvolved is called only if it is needed.
+// applications. The function listInvolved returns the accounts that may be such users. It is
+// called only if the owner cannot see the job application.
 func (s *Service) isAuthorized(
 	ctx context.Context,
 	endpoint Endpoint,
@@ -183,8 +198,8 @@ func (s *Service) isAuthorized(
 }
 
 // publish creates the deliveries of an event to all endpoints that match the filter and are
-// authorized. It renders the message when it finds the first of them. A repeated call does
-// not change existing deliveries.
+// authorized. It calls render at most once, when it finds the first of them. A repeated call
+// does not change existing deliveries.
 func (s *Service) publish(
 	ctx context.Context,
 	f EndpointFilter,
@@ -201,14 +216,14 @@ func (s *Service) publish(
 		lastID = batch[len(batch)-1].ID
 
 		var authorized []Endpoint
-		for _, e := range batch {
-			mayReceive, err := isAuthorized(e)
+		for _, endpoint := range batch {
+			mayReceive, err := isAuthorized(endpoint)
 			if err != nil {
 				return err
 			}
 
 			if mayReceive {
-				authorized = append(authorized, e)
+				authorized = append(authorized, endpoint)
 			}
 		}
 
@@ -239,8 +254,7 @@ type broadcast struct {
 // newBroadcast returns the message with a delivery to each receiver, due now.
 func (s *Service) newBroadcast(m Message, receivers []Endpoint) broadcast {
 	now := s.Clock.Now()
-
-	return broadcast{m, list.Map(receivers, func(e Endpoint) Delivery {
+	deliveries := list.Map(receivers, func(e Endpoint) Delivery {
 		return Delivery{
 			ID:         s.NewID(),
 			EndpointID: e.ID,
@@ -251,16 +265,18 @@ func (s *Service) newBroadcast(m Message, receivers []Endpoint) broadcast {
 			NextAt:     &now,
 			CreatedAt:  now,
 		}
-	})}
+	})
+
+	return broadcast{Message: m, deliveries: deliveries}
 }
 
 // enqueue stores messages with their deliveries, and adds a task for each endpoint.
-func (s *Service) enqueue(ctx context.Context, all []broadcast) error {
+func (s *Service) enqueue(ctx context.Context, broadcasts []broadcast) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		var messages []Message
 
 		var deliveries []Delivery
-		for _, b := range all {
+		for _, b := range broadcasts {
 			messages, deliveries = append(messages, b.Message), append(deliveries, b.deliveries...)
 		}
 
@@ -271,9 +287,9 @@ func (s *Service) enqueue(ctx context.Context, all []broadcast) error {
 			}
 		}
 
-		// Deliveries are stored before tasks, because that locks the endpoints: a running
-		// worker either sends the new deliveries, or has ended before Tasks.Add looks for a
-		// waiting task of the same group.
+		// Store the deliveries before the tasks, because Enqueue locks the endpoints. A
+		// running worker for an endpoint then either sends the new deliveries, or has ended
+		// before Tasks.Add looks for a waiting task of the same endpoint.
 		if err := s.Deliveries.Enqueue(ctx, messages, deliveries); err != nil {
 			return err
 		}

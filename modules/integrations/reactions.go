@@ -7,7 +7,6 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/task"
 )
 
@@ -20,7 +19,7 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 			return err
 		}
 
-		apps, err := s.Apps.List(ctx, AppFilter{OwnerID: e.UserID}, page.After("", 2*maxApps))
+		apps, err := s.Apps.List(ctx, AppFilter{OwnerID: e.UserID}, allApps)
 		if err != nil {
 			return err
 		}
@@ -43,13 +42,13 @@ func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged
 		return nil
 	}
 
-	return s.revokeConcurrent(ctx, signOut{e.UserID, e.ChangedAt})
+	return s.revokeConcurrent(ctx, signOut{UserID: e.UserID, At: e.ChangedAt})
 }
 
-// OnProgramsSignedOut does the same for programs that were signed out without a change of
-// the password.
+// OnProgramsSignedOut does the same as OnPasswordChanged, for programs that were signed out
+// without a change of the password.
 func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSignedOut) error {
-	return s.revokeConcurrent(ctx, signOut{e.UserID, e.SignedOutAt})
+	return s.revokeConcurrent(ctx, signOut{UserID: e.UserID, At: e.SignedOutAt})
 }
 
 // signOut is a sign-out of the programs of a user. It is the payload of the tasks that revoke
@@ -106,25 +105,27 @@ func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.Subscriptio
 		return nil
 	}
 
-	isExpired := false
+	var cause planChangeCause
+
 	switch e.Change {
 	case event.SubscriptionStarted,
 		event.SubscriptionUpgraded,
 		event.SubscriptionDowngraded,
 		event.SubscriptionCancelled,
 		event.SubscriptionResumed:
+		cause = planChosen
 	case event.SubscriptionEnded, event.SubscriptionLapsed:
-		isExpired = true
+		cause = planExpired
 	default: // other changes must not replace a plan that an operator has set
 		return nil
 	}
 
 	// The application may have been deleted since.
-	return fault.IfNotFound(s.applyPaidPlanForOwner(ctx, e.OwnerID, isExpired), nil)
+	return fault.IfNotFound(s.applyPaidPlanForOwner(ctx, e.OwnerID, cause), nil)
 }
 
 // applyPaidPlanForOwner calls applyPaidPlan on behalf of the application's owner.
-func (s *Service) applyPaidPlanForOwner(ctx context.Context, appID string, isExpired bool) error {
+func (s *Service) applyPaidPlanForOwner(ctx context.Context, appID string, cause planChangeCause) error {
 	a, err := s.findApp(ctx, appID)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (s *Service) applyPaidPlanForOwner(ctx context.Context, appID string, isExp
 		return err
 	}
 
-	_, err = s.applyPaidPlan(ctx, owner, a.ID, isExpired)
+	_, err = s.applyPaidPlan(ctx, owner, a.ID, cause)
 
 	return err
 }

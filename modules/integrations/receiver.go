@@ -31,8 +31,10 @@ func checkReceiver(address string, allowPrivate bool) error {
 const localReceiverHint = "; on your own installation webhooks.allow_private_networks allows it, " +
 	"and `locum webhooks listen --forward URL` forwards to a local receiver"
 
-// receiverProblem returns the message for a URL to which webhooks may not be sent, or "".
+// receiverProblem returns what is wrong with a URL to which webhooks may not be sent, or "" for
+// a permitted one.
 func receiverProblem(address string, allowPrivate bool) string {
+	// form and ports are parts of messages.
 	form := "must be an https:// address"
 	ports := "443, 80, 8443 or one from 1024"
 
@@ -71,6 +73,8 @@ func receiverProblem(address string, allowPrivate bool) string {
 		return ""
 	}
 
+	// Refuse hosts that are known to be private. Other names are checked when the sender has
+	// resolved them.
 	const notPublicMessage = "must be of a server on the public internet" + localReceiverHint
 	host = strings.TrimSuffix(host, ".")
 
@@ -79,8 +83,9 @@ func receiverProblem(address string, allowPrivate bool) string {
 		return notPublicMessage
 	}
 
-	// Some programs read 0x7f.1, 0177.0.0.1 and 2130706433 as addresses. PublicHost accepts
-	// only the usual form with four decimal numbers.
+	// Some programs read 0x7f.1, 0177.0.0.1 and 2130706433 as IPv4 addresses, so all hosts
+	// whose last label is a number count as addresses. PublicHost only accepts the usual form
+	// with four decimal numbers. IPv6 addresses are in brackets.
 	if isAddress := strings.HasPrefix(u.Host, "[") || isNumericLabel(lastLabel); isAddress && !PublicHost(host) {
 		return notPublicMessage
 	}
@@ -92,8 +97,11 @@ func receiverProblem(address string, allowPrivate bool) string {
 // an IP address, or a name with labels of letters, digits, hyphens and underscores
 // (RFC 1123 §2.1). The port must be from 1 to 65535, or absent.
 func hasServer(u *url.URL) bool {
+	// The maximum lengths of a name and of each of its labels (RFC 1035 §2.3.4).
+	const maxHost, maxLabel = 253, 63
+
 	host, port := u.Hostname(), u.Port()
-	if strings.HasSuffix(u.Host, ":") || port != "" && !isPort(port) || len(host) > 253 {
+	if strings.HasSuffix(u.Host, ":") || port != "" && !isPort(port) || len(host) > maxHost {
 		return false
 	}
 
@@ -103,7 +111,8 @@ func hasServer(u *url.URL) bool {
 	}
 
 	for label := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
-		if label == "" || len(label) > 63 || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		hasOtherCharacters := strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") != ""
+		if label == "" || len(label) > maxLabel || hasOtherCharacters {
 			return false
 		}
 	}
@@ -157,7 +166,7 @@ func Public(ip netip.Addr) bool {
 	return !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// PublicHost is Public for an address as text.
+// PublicHost is Public for an IP address as text. It returns false for any other text.
 func PublicHost(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && Public(ip)

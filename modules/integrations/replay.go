@@ -99,8 +99,8 @@ func (s *Service) findDelivery(ctx context.Context, ownerID, endpointID, deliver
 	return list.First(deliveries, err, ErrDeliveryNotFound)
 }
 
-// ReplayDelivery sends a delivery again, whatever its status. The delivery keeps its earlier
-// attempts and the id of the event.
+// ReplayDelivery schedules a delivery to be sent again at once, whatever its status. The
+// delivery keeps its earlier attempts and the id of the event.
 func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (d Delivery, err error) {
 	deliveryID, isID := id.Canonical(deliveryID)
 	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, endpoint Endpoint, now time.Time) error {
@@ -126,8 +126,8 @@ func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPa
 	return d, err
 }
 
-// ReplayFailed sends the deliveries again that have failed since the given time: at most
-// 1,000, the earliest first. It returns their number.
+// ReplayFailed schedules the deliveries that have failed since the given time to be sent again
+// at once: at most 1,000, the earliest first. It returns their number.
 func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath, since time.Time) (n int, err error) {
 	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
 		n, err = s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{FailedSince: since}, now, maxReplayed)
@@ -148,7 +148,8 @@ var sendsPerAccount = limit.Rule{Name: "webhook-sends", Max: SendsAMinute, Per: 
 const SendsAMinute = 600
 
 // withActiveWebhook calls fn in a transaction with one of the caller's endpoints. It fails
-// with ErrWebhookInactive unless the endpoint is active, and limits the caller's sends.
+// with ErrWebhookInactive unless the endpoint is active. Each call counts against the rate
+// limit of test events and replays.
 func (s *Service) withActiveWebhook(
 	ctx context.Context,
 	by auth.Actor,
@@ -190,28 +191,34 @@ func (s *Service) TestWebhook(ctx context.Context, by auth.Actor, p WebhookPath,
 	}
 
 	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, e Endpoint, _ time.Time) error {
-		sent, err := s.sendTest(ctx, cmp.Or(in.Type, e.Events[0]), []Endpoint{e})
-		d = sent.deliveries[0]
-		return err
+		deliveries, err := s.sendTest(ctx, cmp.Or(in.Type, e.Events[0]), []Endpoint{e})
+		if err != nil {
+			return err
+		}
+
+		d = deliveries[0] // the only one
+
+		return nil
 	})
 
 	return d, err
 }
 
-// sendTest sends a test event to the endpoints.
-func (s *Service) sendTest(ctx context.Context, eventType string, receivers []Endpoint) (broadcast, error) {
+// sendTest creates a test event with a delivery to each endpoint, and returns the deliveries.
+func (s *Service) sendTest(ctx context.Context, eventType string, receivers []Endpoint) ([]Delivery, error) {
 	now := s.Clock.Now()
-	m, err := newMessage(s.NewID(), eventType, now, s.testData(eventType, now))
 
-	b := s.newBroadcast(m, receivers)
+	m, err := newMessage(s.NewID(), eventType, now, s.testData(eventType, now))
 	if err != nil {
-		return b, err
+		return nil, err
 	}
 
-	return b, s.enqueue(ctx, []broadcast{b})
+	test := s.newBroadcast(m, receivers)
+
+	return test.deliveries, s.enqueue(ctx, []broadcast{test})
 }
 
-// testData returns the data of a test event.
+// testData returns the data of a test event: a made-up listing or job application.
 func (s *Service) testData(eventType string, now time.Time) any {
 	now = now.UTC()
 

@@ -25,17 +25,19 @@ const (
 // work.
 var maxFailingWorkers = task.Workers[task.Webhooks] / 2
 
-// keyedSemaphore is a semaphore of the same size for each key.
+// keyedSemaphore limits the number of concurrent holders of each key. Every key has its own
+// slots, of the same number. A caller holds a slot from Acquire to release.
 type keyedSemaphore struct {
-	size int
+	size int // the number of slots of a key
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// slots contains the keys with users only, so that it does not grow forever.
 	slots map[string]*slots
 }
 
 // slots are the slots of one key.
 type slots struct {
-	held  chan struct{} // has a value for each slot in use
+	held  chan struct{} // has a value for each slot that is held, and room for all slots
 	users int           // the number of callers that hold a slot or wait for one
 }
 
@@ -45,9 +47,9 @@ func newKeyedSemaphore(size int) *keyedSemaphore {
 }
 
 // Acquire waits for a slot of the key for at most acquireTimeout, and reports whether it got
-// one. It fails at once if maxWaiting callers are waiting already. The caller must call
-// release.
-func (s *keyedSemaphore) Acquire(ctx context.Context, key string) (release func(), ok bool) {
+// one. It fails at once if maxWaiting callers are waiting already. A caller that got a slot
+// must call release.
+func (s *keyedSemaphore) Acquire(ctx context.Context, key string) (release func(), isAcquired bool) {
 	s.mu.Lock()
 
 	ofKey := s.slots[key]
@@ -89,16 +91,18 @@ func (s *keyedSemaphore) Acquire(ctx context.Context, key string) (release func(
 
 // acquireWorker acquires the slots that a delivery worker for the endpoint needs: one of the owner
 // and, for a failing endpoint, one of the slots for failing endpoints of all owners.
-func (s *Service) acquireWorker(ctx context.Context, e Endpoint) (release func(), ok bool) {
-	releaseOwner, ok := s.ownerSlots.Acquire(ctx, e.OwnerID)
-	if !ok || e.FailingSince == nil {
-		return releaseOwner, ok
+func (s *Service) acquireWorker(ctx context.Context, e Endpoint) (release func(), isAcquired bool) {
+	releaseOwner, isAcquired := s.ownerSlots.Acquire(ctx, e.OwnerID)
+
+	isFailing := e.FailingSince != nil
+	if !isAcquired || !isFailing {
+		return releaseOwner, isAcquired
 	}
 
 	const allOwners = "" // the only key of failingSlots
 
-	releaseFailing, ok := s.failingSlots.Acquire(ctx, allOwners)
-	if !ok {
+	releaseFailing, isAcquired := s.failingSlots.Acquire(ctx, allOwners)
+	if !isAcquired {
 		releaseOwner()
 		return nil, false
 	}

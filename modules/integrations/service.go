@@ -59,9 +59,11 @@ type Deps struct {
 type Service struct {
 	Deps
 	usageCounts *usageCounter
-	// enqueuer stores the deliveries of concurrent events together.
+	// enqueuer stores the deliveries of concurrent events together, in one transaction. It
+	// has no results.
 	enqueuer *batch.Batcher[broadcast, struct{}]
-	// ownerSlots and failingSlots limit the delivery workers of this process.
+	// ownerSlots limits the delivery workers of each owner in this process. failingSlots
+	// limits those for failing endpoints of all owners together.
 	ownerSlots, failingSlots *keyedSemaphore
 }
 
@@ -78,7 +80,8 @@ func New(d Deps) *Service {
 
 	countDeliveries := func(b broadcast) int { return len(b.deliveries) }
 	enqueueAll := func(ctx context.Context, broadcasts []broadcast) ([]struct{}, error) {
-		return make([]struct{}, len(broadcasts)), s.enqueue(ctx, broadcasts)
+		noResults := make([]struct{}, len(broadcasts)) // a Batcher needs one for each call
+		return noResults, s.enqueue(ctx, broadcasts)
 	}
 	s.enqueuer = batch.New(maxTransactions, deliveriesPerTx, countDeliveries, enqueueAll)
 
@@ -106,9 +109,10 @@ func (s *Service) requireConfirmed(by auth.Actor) error {
 	return cmp.Or(by.RequireUser(), by.RequireConfirmed(s.Clock.Now()))
 }
 
-// createCredential calls store, which stores a new credential (an application with its secret, or an API
-// key) with the id, in a transaction with an entry of the audit log. The caller must be confirmed, and the caller's session
-// does not end before the transaction does.
+// createCredential calls store in a transaction, and adds an entry about the action to the
+// audit log. store stores the new credential with the id: an application with its secret, an
+// API key, or a webhook with its secret. The caller must be confirmed. The caller's session
+// does not end before the transaction does (withSession).
 func (s *Service) createCredential(
 	ctx context.Context,
 	by auth.Actor,
@@ -160,8 +164,10 @@ func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (ap
 	return app, secret, err
 }
 
-// withSession runs fn in a transaction. The caller's session does not end before the
-// transaction does (see Accounts.HoldSession).
+// withSession runs fn in a transaction during which the caller's session cannot end (see
+// Accounts.HoldSession). A password reset waits for the transaction, and then revokes what fn
+// has created. Without this lock, an attacker could keep a credential that was created at the
+// same time.
 func (s *Service) withSession(ctx context.Context, by auth.Actor, fn func(context.Context) error) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Accounts.HoldSession(ctx, by); err != nil {
@@ -225,8 +231,8 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 	})
 }
 
-// changeOwnApp applies change to one of the caller's applications and stores the result. The caller's
-// session does not end before that.
+// changeOwnApp applies change to one of the caller's applications and stores the result. The
+// caller's session does not end before that (withSession).
 func (s *Service) changeOwnApp(
 	ctx context.Context,
 	by auth.Actor,
@@ -360,7 +366,9 @@ func (s *Service) Periodic() []task.Periodic {
 	}
 }
 
-// endedListenerAge is the age at which the endpoints of listeners that have ended are deleted: at once.
+// endedListenerAge is the time after which the endpoint of an ended listener is deleted. A
+// listener is a process of a developer that receives webhooks (see Listen). Its endpoint is
+// deleted at once.
 const endedListenerAge = 0
 
 // expire returns a function that deletes the rows of the kinds that are older than age.

@@ -44,21 +44,26 @@ func newUsageCounter() *usageCounter {
 	return &usageCounter{days: map[appDay]DayUsage{}, keyLastUsed: map[string]time.Time{}}
 }
 
-// add adds to the counters of a day. The caller holds the lock.
-func (c *usageCounter) add(u DayUsage) {
-	day := appDay{appID: u.AppID, day: u.Day}
+// add adds requests to the counters of their day. It drops them if maxCounters is reached. The
+// caller holds the lock.
+func (c *usageCounter) add(added DayUsage) {
+	day := appDay{appID: added.AppID, day: added.Day}
 
 	sum, exists := c.days[day]
 	if !exists && len(c.days) >= maxCounters {
 		return
 	}
 
-	u.Requests += sum.Requests
-	u.Errors += sum.Errors
-	c.days[day] = u
+	c.days[day] = DayUsage{
+		AppID:    added.AppID,
+		Day:      added.Day,
+		Requests: sum.Requests + added.Requests,
+		Errors:   sum.Errors + added.Errors,
+	}
 }
 
-// noteKeyUse updates the time at which a key was last used. The caller holds the lock.
+// noteKeyUse updates the time at which a key was last used, unless a later time is known. The
+// caller holds the lock.
 func (c *usageCounter) noteKeyUse(keyID string, at time.Time) {
 	if at.After(c.keyLastUsed[keyID]) && len(c.keyLastUsed) < maxCounters {
 		c.keyLastUsed[keyID] = at
@@ -112,6 +117,7 @@ func (s *Service) CountCalls(ctx context.Context, onError func(error)) {
 // flushUsage stores the counters. If that fails, it adds them to the counters in memory
 // again.
 func (s *Service) flushUsage(ctx context.Context) error {
+	// Take the counters out of the memory, so that requests are not blocked meanwhile.
 	c, empty := s.usageCounts, newUsageCounter()
 	c.mu.Lock()
 	days, keyLastUsed := c.days, c.keyLastUsed
@@ -149,10 +155,12 @@ type UsageInput struct {
 	To   string `query:"to" sample:"2026-11-30"`
 }
 
-// Problems returns all problems of the days.
+// Problems returns all problems of the form of the days.
 func (in UsageInput) Problems() []fault.Field {
-	_, fromErr := parseDay(in.From, "from", time.Time{})
-	_, toErr := parseDay(in.To, "to", time.Time{})
+	var anyDay time.Time // the default for an empty day, which is valid
+	_, fromErr := parseDay(in.From, "from", anyDay)
+	_, toErr := parseDay(in.To, "to", anyDay)
+
 	return slices.Concat(fault.FieldsOf(fromErr), fault.FieldsOf(toErr))
 }
 
@@ -177,7 +185,9 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 		return UsageReport{}, err
 	}
 
-	from, err := parseDay(in.From, "from", to.AddDate(0, 0, 1-defaultDays))
+	firstByDefault := to.AddDate(0, 0, 1-defaultDays) // defaultDays days, including the last one
+	from, err := parseDay(in.From, "from", firstByDefault)
+
 	switch {
 	case err != nil:
 		return UsageReport{}, err
@@ -208,15 +218,15 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 	return report, err
 }
 
-// parseDay returns the begin of the day of a date or date-time in a field, or of byDefault if
-// the text is empty.
+// parseDay returns the day of a date or date-time, as its first moment in UTC. For an empty
+// text it returns the day of byDefault. Faults name the given field.
 func parseDay(text, field string, byDefault time.Time) (time.Time, error) {
 	if text == "" {
-		return time.Date(byDefault.Year(), byDefault.Month(), byDefault.Day(), 0, 0, 0, 0, time.UTC), nil
+		return startOfDay(byDefault), nil
 	}
 
 	if timestamp, err := time.Parse(time.RFC3339, text); err == nil {
-		return parseDay("", field, timestamp.UTC())
+		return startOfDay(timestamp.UTC()), nil
 	}
 
 	day, err := time.Parse(time.DateOnly, text)
@@ -225,4 +235,9 @@ func parseDay(text, field string, byDefault time.Time) (time.Time, error) {
 	}
 
 	return day, nil
+}
+
+// startOfDay returns midnight, in UTC, of the date of t.
+func startOfDay(t time.Time) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }

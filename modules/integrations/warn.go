@@ -34,11 +34,13 @@ func (s *Service) warn(ctx context.Context, w warning) error {
 	}
 
 	recipients, err := s.Accounts.ListByIDs(ctx, []string{endpoint.OwnerID})
-	p, ok := recipients[endpoint.OwnerID]
-
-	// A deleted account has no address.
-	if err != nil || !ok || p.Email == "" {
+	if err != nil {
 		return err
+	}
+
+	owner := recipients[endpoint.OwnerID]
+	if owner.Email == "" { // the account was deleted
+		return nil
 	}
 
 	// The id is the same for all attempts of the task, so that the owner gets the e-mail once.
@@ -56,8 +58,8 @@ func (s *Service) warn(ctx context.Context, w warning) error {
 
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID:       mailID,
-		To:       mail.Address{Name: p.Name, Email: p.Email},
-		Greeting: p.Name,
+		To:       mail.Address{Name: owner.Name, Email: owner.Email},
+		Greeting: owner.Name,
 		Home:     s.PublicURL,
 		Subject:  subject,
 		Body: []mail.Block{

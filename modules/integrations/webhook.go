@@ -58,18 +58,20 @@ const eventNames = "job.created, job.updated, job.closed, application.submitted,
 // parseEventTypes returns the requested event types without duplicates, in the order of the
 // catalogue. It returns an Invalid fault if a type is unknown or none is requested.
 func parseEventTypes(requested []string) ([]string, error) {
-	out := slices.DeleteFunc(EventTypes(), func(t string) bool { return !slices.Contains(requested, t) })
-	for _, t := range requested {
-		if !slices.Contains(out, t) {
+	isNotRequested := func(eventType string) bool { return !slices.Contains(requested, eventType) }
+	known := slices.DeleteFunc(EventTypes(), isNotRequested)
+
+	for _, eventType := range requested {
+		if !slices.Contains(known, eventType) {
 			return nil, fault.InvalidField("events", "must be some of: "+eventNames)
 		}
 	}
 
-	if len(out) == 0 {
+	if len(known) == 0 {
 		return nil, fault.InvalidField("events", "must name at least one of: "+eventNames)
 	}
 
-	return out, nil
+	return known, nil
 }
 
 // WebhookInput describes an endpoint.
@@ -105,8 +107,8 @@ func (s *Service) CreateWebhook(
 	}
 
 	err = s.createCredential(ctx, by, audit.WebhookCreated, endpoint.ID, func(ctx context.Context) error {
-		endpoint.AppID, _ = id.Canonical(appID)
-		if endpoint.AppID == "" {
+		var isID bool
+		if endpoint.AppID, isID = id.Canonical(appID); !isID {
 			return ErrAppNotFound
 		}
 
