@@ -28,12 +28,13 @@ func HoldsCardNumber(body []byte) bool {
 	dec.UseNumber()
 
 	for {
-		t, err := dec.Token()
-		if err != nil {
+		token, err := dec.Token()
+		if err != nil { // the end, or invalid JSON, which later checks refuse
 			return false
 		}
 
-		if s, ok := t.(string); ok && containsCardNumber(s) {
+		text, isString := token.(string)
+		if isString && containsCardNumber(text) {
 			return true
 		}
 	}
@@ -42,13 +43,13 @@ func HoldsCardNumber(body []byte) bool {
 // containsCardNumber reports whether the text contains a number that isCardNumber recognizes.
 // Spaces and dashes inside of a number are ignored.
 func containsCardNumber(text string) bool {
-	var digits []byte
+	var digits []byte // of the number that is being read
 	for i := range len(text) {
 		switch c := text[i]; {
 		case c >= '0' && c <= '9':
 			digits = append(digits, c-'0')
 		case (c == ' ' || c == '-') && len(digits) > 0: // a separator does not end the number
-		default:
+		default: // any other character ends it
 			if isCardNumber(digits) {
 				return true
 			}
@@ -99,14 +100,15 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		return Subscription{}, fault.InvalidField("paymentMethodId", "is required")
 	}
 
-	o := Owner{User, by.UserID}
+	o := userOwner(by)
 
 	sub, err := s.Current(ctx, o)
 	if err != nil {
 		return sub, err
 	}
 
-	if sub.Status == PastDue { // choosing the same plan charges the new method
+	// The choice of the plan that is past due charges the new method.
+	if sub.Status == PastDue {
 		const allowCheaper = false
 		return s.choose(ctx, o, ChooseInput{PlanID: sub.Plan, PaymentMethodID: methodID}, allowCheaper)
 	}
@@ -146,8 +148,8 @@ func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method,
 // CheckMethodID returns a fault about the field paymentMethodId if no provider can have a
 // payment method with the id.
 func CheckMethodID(text string) error {
-	if len(text) > maxMethodID || containsCardNumber(text) || !strings.HasPrefix(text, "pm_") ||
-		strings.ContainsFunc(text, isNotIDCharacter) {
+	hasForm := strings.HasPrefix(text, "pm_") && len(text) <= maxMethodID && !strings.ContainsFunc(text, isNotIDCharacter)
+	if !hasForm || containsCardNumber(text) {
 		return fault.InvalidField("paymentMethodId", "must be the id of a payment method, pm_…")
 	}
 

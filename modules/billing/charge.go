@@ -45,9 +45,10 @@ const confirmTimeout = 24 * time.Hour
 func (c Charge) awaitsPayer() bool { return c.Status == Pending && !c.ActionAt.IsZero() }
 
 // retryDelay returns the delay before the next call to the provider, after the given number
-// of calls without a result.
+// of calls without a result: a minute, which doubles with each call, but at most an hour.
 func retryDelay(attempts int) time.Duration {
-	return min(time.Minute<<min(attempts, 10), time.Hour)
+	doublings := min(attempts, 10) // many more would overflow
+	return min(time.Minute<<doublings, time.Hour)
 }
 
 // minCharge is the smallest amount that providers collect, in the minor unit.
@@ -57,6 +58,8 @@ const minCharge = 50
 // Like switchTo, it calculates with the length of the month that begins now, so that nothing
 // is lost or gained by switching back and forth.
 func creditFor(s Subscription, price Money, now time.Time) int64 {
-	month, rest := addMonths(now, 1).Sub(now), max(0, s.ExpiresAt.Sub(now))
+	month := addMonths(now, 1).Sub(now)
+	rest := max(0, s.ExpiresAt.Sub(now))
+
 	return int64(float64(price.Minor) * float64(rest) / float64(month))
 }

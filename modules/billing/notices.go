@@ -7,13 +7,13 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// ReceiveNotice handles a notice (a webhook of the payment provider, which reports that a payment may
-// have changed): it reads the result of the charge from the provider and stores it. It returns
-// ErrNoNotices or ErrBadNotice for a webhook that it cannot handle. After another error, the
-// provider should send the webhook again.
+// ReceiveNotice handles a notice: a webhook of the payment provider, which reports that a
+// payment may have changed. It reads the result of the charge from the provider and stores it.
+// It returns ErrNoNotices or ErrBadNotice for a webhook that it cannot handle. After another
+// error, the provider should send the webhook again.
 func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) string, body []byte) error {
-	parser, ok := s.Payments.(NoticeParser)
-	if !ok {
+	parser, sendsNotices := s.Payments.(NoticeParser)
+	if !sendsNotices {
 		return ErrNoNotices
 	}
 
@@ -29,19 +29,24 @@ func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) st
 		return nil
 	}
 
-	// A notice about another charge than the pending one is late: the result is stored already.
-	c, err := s.pendingCharge(ctx, Owner{n.Owner.Kind, ownerID})
-	if err != nil || c == nil || c.ID != n.Key || s.isFirstCall(*c) {
+	c, err := s.pendingCharge(ctx, Owner{Kind: n.Owner.Kind, ID: ownerID})
+	if err != nil {
 		return err
 	}
 
-	_, err = s.collect(ctx, *c, attempt{})
+	// A notice about another charge than the pending one is late: the result is stored already.
+	isLate := c == nil || c.ID != n.Key
+	if isLate || s.isFirstCall(*c) {
+		return nil
+	}
+
+	_, err = s.collect(ctx, *c, attempt{attended: false})
 
 	return ignoreExpected(err)
 }
 
-// isFirstCall reports whether the first call to the provider for the charge is still in
-// progress. Its caller stores the result.
+// isFirstCall reports whether the first call to the provider for the charge may still be in
+// progress. Its caller stores the result. The claim of the first call is valid until NextAt.
 func (s *Service) isFirstCall(c Charge) bool {
 	return !c.awaitsPayer() && c.Attempts <= 1 && c.NextAt.After(s.Clock.Now())
 }
@@ -52,14 +57,14 @@ func (s *Service) SetUpMethod(ctx context.Context, by auth.Actor) (Action, error
 		return Action{}, err
 	}
 
-	return s.SetUpMethodFor(ctx, Owner{User, by.UserID})
+	return s.SetUpMethodFor(ctx, userOwner(by))
 }
 
 // SetUpMethodFor begins the collection of a payment method of an owner. The caller has
 // checked permissions.
 func (s *Service) SetUpMethodFor(ctx context.Context, o Owner) (Action, error) {
-	collector, ok := s.Payments.(MethodCollector)
-	if !ok {
+	collector, collectsMethods := s.Payments.(MethodCollector)
+	if !collectsMethods {
 		return Action{}, ErrNoCollector
 	}
 

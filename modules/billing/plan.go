@@ -46,8 +46,8 @@ func (o Owner) Free() string {
 // Plans returns the plans of jobseekers, the cheapest first.
 func Plans() []Plan {
 	return []Plan{
-		{For: User, ID: Basic, Name: "Basic", Price: Money{0, "GBP"}},
-		{For: User, ID: "premium", Name: "Premium", Price: Money{999, "GBP"}},
+		{For: User, ID: Basic, Name: "Basic", Price: Money{Minor: 0, Currency: "GBP"}},
+		{For: User, ID: "premium", Name: "Premium", Price: Money{Minor: 999, Currency: "GBP"}},
 	}
 }
 
@@ -84,8 +84,9 @@ func (s *Service) plansOf(o Owner) []Plan {
 	return slices.DeleteFunc(slices.Clone(s.Plans), func(p Plan) bool { return p.For != o.Kind })
 }
 
-// plan returns the plan with the id.
-func (s *Service) plan(id string) (Plan, bool) {
+// plan returns the plan with the id, for any kind of owner. It returns false if the settings do
+// not contain the plan, which may have been for sale earlier.
+func (s *Service) plan(id string) (plan Plan, isForSale bool) {
 	i := slices.IndexFunc(s.Plans, func(p Plan) bool { return p.ID == id })
 	if i < 0 {
 		return Plan{}, false
@@ -98,6 +99,7 @@ func (s *Service) plan(id string) (Plan, bool) {
 // the anchor. If a month does not have the anchor's day, its last day is used: 31 January,
 // 28 February, 31 March.
 func monthAfter(anchor, from time.Time) time.Time {
+	// Begin with the month of from, in which the anchor's day may be over.
 	months := (from.Year()-anchor.Year())*12 + int(from.Month()-anchor.Month())
 	for {
 		if at := addMonths(anchor, months); at.After(from) {
@@ -111,7 +113,9 @@ func monthAfter(anchor, from time.Time) time.Time {
 // addMonths returns the same day n months later, or the last day of that month if it is
 // shorter.
 func addMonths(t time.Time, n int) time.Time {
-	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
-	last := first.AddDate(0, 1, -1).Day()
-	return first.AddDate(0, 0, min(t.Day(), last)-1)
+	firstDay := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
+	daysInMonth := firstDay.AddDate(0, 1, -1).Day()
+	day := min(t.Day(), daysInMonth)
+
+	return firstDay.AddDate(0, 0, day-1)
 }

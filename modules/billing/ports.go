@@ -133,9 +133,9 @@ type Subscriptions interface {
 	// the earliest first.
 	ListDue(ctx context.Context, now time.Time, n int) ([]Owner, error)
 	// Erase deletes the owner's subscription, and assigns the owner's charges to anonymous,
-	// an owner without an account. It clears brand, number and expiry of the charges' payment
-	// methods, and the ids of the methods unless the charge is pending. An owner without data
-	// is not an error.
+	// an owner without an account. In these charges it clears the brand, number and expiry of
+	// the payment method. It also clears the id of the method, unless the charge is pending
+	// and the id is still needed. An owner without data is not an error.
 	Erase(ctx context.Context, o, anonymous Owner) error
 }
 
@@ -150,9 +150,9 @@ type Charges interface {
 	// changes no charge that is not pending, does not exist, or belongs to another owner.
 	//
 	// If c is pending, Update stores Attempts, NextAt and ActionAt, and succeeds only if the
-	// stored charge has one attempt less. One of several concurrent callers succeeds.
-	// If c is not pending, Update stores Status, Receipt and Method, whatever the number of
-	// attempts.
+	// stored charge has one attempt less. Of several concurrent callers with the same
+	// attempt, only one succeeds. If c is not pending, Update stores Status, Receipt and
+	// Method, whatever the number of attempts.
 	Update(ctx context.Context, c Charge) (bool, error)
 	// List returns at most n charges. With DueBy, the charge with the earliest NextAt is the
 	// first; otherwise the newest charge is.

@@ -11,21 +11,24 @@ import (
 
 // MailSubscriptionChanged notifies the payer of a change of the subscription.
 func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e event.SubscriptionChanged) error {
-	o := Owner{OwnerKind(e.OwnerKind), e.OwnerID}
-	payers, err := s.People.Payers(ctx, []Owner{o})
-	p, ok := payers[o]
+	o := Owner{Kind: OwnerKind(e.OwnerKind), ID: e.OwnerID}
 
-	// A deleted account has no address.
-	if err != nil || !ok || p.Email == "" {
+	payers, err := s.People.Payers(ctx, []Owner{o})
+	if err != nil {
 		return err
+	}
+
+	payer := payers[o]
+	if payer.Email == "" { // the account was deleted
+		return nil
 	}
 
 	subject, text := s.mailText(e)
 
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID:       "subscription-" + eventID,
-		To:       mail.Address{Name: p.Name, Email: p.Email},
-		Greeting: p.Name,
+		To:       mail.Address{Name: payer.Name, Email: payer.Email},
+		Greeting: payer.Name,
 		Home:     s.PublicURL,
 		Subject:  subject,
 		Body:     []mail.Block{{Text: text}},
@@ -90,9 +93,10 @@ func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
 			formatDay(e.ExpiresAt),
 		)
 	case event.SubscriptionLapsed:
-		return "Your plan has ended", "The payment for your plan was declined several times, so the plan has ended. You are on the " + s.freeName(
-			e,
-		) + " plan."
+		return "Your plan has ended", fmt.Sprintf(
+			"The payment for your plan was declined several times, so the plan has ended. You are on the %s plan.",
+			s.freeName(e),
+		)
 	case event.SubscriptionRefused:
 		return "Your payment did not work", fmt.Sprintf(
 			"The payment for the %s plan was declined, so nothing has changed and nothing is charged. You can choose the plan again with another payment method.",
@@ -123,12 +127,12 @@ func (s *Service) freeName(e event.SubscriptionChanged) string {
 // OnAccountDeleted deletes the billing data of the user, here and at the payment provider. It
 // retains charges for accounting, but makes them anonymous.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
-	return s.deleteOwner(ctx, Owner{User, e.UserID})
+	return s.deleteOwner(ctx, Owner{Kind: User, ID: e.UserID})
 }
 
 // OnAppDeleted deletes the billing data of an application as OnAccountDeleted does.
 func (s *Service) OnAppDeleted(ctx context.Context, e event.AppDeleted) error {
-	return s.deleteOwner(ctx, Owner{Application, e.AppID})
+	return s.deleteOwner(ctx, Owner{Kind: Application, ID: e.AppID})
 }
 
 // deleteOwner deletes the owner at the provider, and then here. If the first step fails, the
@@ -147,7 +151,10 @@ func (s *Service) deleteOwner(ctx context.Context, o Owner) error {
 	})
 }
 
-// erase deletes the owner's subscription and makes the owner's charges anonymous.
+// erase deletes the owner's subscription and makes the owner's charges anonymous, by assigning
+// them to an owner with a new id.
 func (s *Service) erase(ctx context.Context, o Owner) error {
-	return s.Subscriptions.Erase(ctx, o, Owner{DeletedOwner, s.NewID()})
+	anonymous := Owner{Kind: DeletedOwner, ID: s.NewID()}
+
+	return s.Subscriptions.Erase(ctx, o, anonymous)
 }

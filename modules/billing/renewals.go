@@ -16,7 +16,8 @@ import (
 const renewBatch = 100
 
 // Renew ends and renews due subscriptions, and continues pending charges (payments without a
-// result) that are due. Errors of one owner do not affect other owners.
+// result) that are due. It is called periodically. Errors of one owner do not affect other
+// owners.
 func (s *Service) Renew(ctx context.Context) error {
 	var errs []error
 
@@ -65,11 +66,12 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.erase(ctx, o) })
 	}
 
-	var charge *Charge
+	var charge *Charge     // the renewal to collect, nil if there is none
 	var unpayableErr error // returned after the commit, so that NextAt is stored
 
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		charge, unpayableErr = nil, nil
+		charge, unpayableErr = nil, nil // the transaction may run repeatedly
+
 		sub, err := s.Subscriptions.Lock(ctx, o)
 		if err != nil {
 			return err
@@ -90,8 +92,11 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 			return err
 		}
 
-		if pending != nil && pending.awaitsPayer() && !pending.Renewal {
-			// An unconfirmed purchase of another plan must not extend the plan that is due.
+		// While the payer has not confirmed the purchase of another plan, no renewal can be
+		// charged, because an owner has at most one pending charge. The renewal then counts as
+		// declined. Otherwise the plan that is due would be extended without a payment.
+		awaitsPurchase := pending != nil && pending.awaitsPayer() && !pending.Renewal
+		if awaitsPurchase {
 			change := sub.applyDeclined(now)
 			return s.updateAndRecord(ctx, sub, change)
 		}
@@ -102,12 +107,16 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 			sub.NextAt = latest(pending.NextAt, sub.NextAt)
 		}
 
-		if err := s.Subscriptions.Update(ctx, sub); err != nil || pending != nil {
+		if err := s.Subscriptions.Update(ctx, sub); err != nil {
 			return err
 		}
 
-		plan, ok := s.plan(sub.Plan)
-		if !ok || sub.Method.ID == "" {
+		if pending != nil {
+			return nil
+		}
+
+		plan, isForSale := s.plan(sub.Plan)
+		if !isForSale || sub.Method.ID == "" {
 			unpayableErr = fmt.Errorf("no way to charge for plan %q", sub.Plan)
 			return nil
 		}
@@ -189,13 +198,14 @@ func (s *Service) getResult(ctx context.Context, charge Charge) (Subscription, e
 	return s.Subscriptions.Get(ctx, charge.Owner)
 }
 
-// claimAndCollect claims a pending charge and collects it. A claim increments the stored number of
-// attempts, which only one of several concurrent callers can do, and sets the time of the next
-// attempt. claimAndCollect fails with errInProgress if another caller has claimed the charge. The
-// payer waits for the result if attended is true.
+// claimAndCollect claims a pending charge and collects it. A claim increments the stored number
+// of attempts, which only one of several concurrent callers can do, and sets the time of the
+// next attempt. If another caller has claimed the charge, claimAndCollect returns that caller's
+// result, or errInProgress if there is none yet. The payer waits for the result if attended is
+// true.
 func (s *Service) claimAndCollect(ctx context.Context, charge Charge, attended bool) (sub Subscription, err error) {
-	// If the account was deleted before the first call, the provider does not know the payment: it
-	// is declined without a call.
+	// If the account was deleted before the first call, the provider does not know the payment.
+	// The charge is declined without a call.
 	if charge.Owner.Kind == DeletedOwner && charge.Attempts == 0 {
 		charge.Status, charge.Method = Declined, Method{}
 		return sub, s.updateCharge(ctx, charge)
@@ -243,24 +253,23 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 	callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 
-	receipt, err := s.Payments.Charge(callCtx, s.bill(charge, a))
-	outcome := err // returned after the result is stored
+	receipt, outcome := s.Payments.Charge(callCtx, s.bill(charge, a))
 
 	// Only a payment and a refusal are results. After any other outcome, the charge stays pending.
-	_, isAction := errors.AsType[*ActionRequiredError](err)
+	_, requiresAction := errors.AsType[*ActionRequiredError](outcome)
 	switch {
-	case err == nil:
+	case outcome == nil:
 		charge.Status, charge.Receipt = Paid, receipt
-	case errors.Is(err, ErrDeclined):
+	case errors.Is(outcome, ErrDeclined):
 		charge.Status = Declined
-	case isAction:
+	case requiresAction:
 		return sub, cmp.Or(s.storeAction(context.WithoutCancel(ctx), charge), outcome)
-	case errors.Is(err, ErrUnderWay):
+	case errors.Is(outcome, ErrUnderWay):
 		return sub, errUnderWay()
-	case fault.KindOf(err) == fault.Unavailable:
-		return sub, err
+	case fault.KindOf(outcome) == fault.Unavailable:
+		return sub, outcome
 	default:
-		return sub, fault.ErrUnavailable.WithReason("payments").WithCause(fmt.Errorf("charge %s: %w", charge.ID, err))
+		return sub, fault.ErrUnavailable.WithReason("payments").WithCause(fmt.Errorf("charge %s: %w", charge.ID, outcome))
 	}
 
 	// The result is stored even if the request was cancelled.
@@ -294,6 +303,7 @@ func (s *Service) storeResult(ctx context.Context, charge Charge, a attempt) (su
 			return errHasResult
 		}
 
+		// Apply the result to the subscription. change is the change for the event, "" for none.
 		now, change := s.Clock.Now(), ""
 		switch {
 		case charge.Status == Paid:
@@ -334,9 +344,10 @@ func (s *Service) storeResult(ctx context.Context, charge Charge, a attempt) (su
 }
 
 // bill returns the request to the provider. A renewal is unattended, unless the payer is
-// confirming it. A payment is abandoned if the payer has decided against it, has not confirmed it in
-// time, or is deleted.
+// confirming it. A payment is abandoned if the payer has decided against it, has not confirmed
+// it in time, or is deleted.
 func (s *Service) bill(c Charge, a attempt) Bill {
+	isConfirming := a.attended && c.awaitsPayer()
 	isExpired := c.awaitsPayer() && s.Clock.Now().Sub(c.ActionAt) >= confirmTimeout
 	cannotBeConfirmed := c.awaitsPayer() && c.Owner.Kind == DeletedOwner
 
@@ -347,7 +358,7 @@ func (s *Service) bill(c Charge, a attempt) Bill {
 		Amount:      c.Amount,
 		Description: s.describe(c),
 		CreatedAt:   c.CreatedAt,
-		Unattended:  c.Renewal && (!a.attended || !c.awaitsPayer()),
+		Unattended:  c.Renewal && !isConfirming,
 		Abandon:     a.abandon || isExpired || cannotBeConfirmed,
 	}
 }
@@ -373,11 +384,16 @@ func (s *Service) storeAction(ctx context.Context, charge Charge) error {
 		}
 
 		isUpdated, err := s.Charges.Update(ctx, charge)
-		if err != nil || !isUpdated || !sub.applyUnconfirmed() {
+		if err != nil || !isUpdated {
 			return err
 		}
 
-		return s.updateAndRecord(ctx, sub, event.SubscriptionUnconfirmed)
+		change := sub.applyUnconfirmed()
+		if change == "" {
+			return nil
+		}
+
+		return s.updateAndRecord(ctx, sub, change)
 	})
 }
 

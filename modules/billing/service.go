@@ -59,7 +59,7 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
 		return Overview{}, err
 	}
 
-	o := Owner{User, by.UserID}
+	o := userOwner(by)
 
 	sub, err := s.Current(ctx, o)
 	if err != nil {
@@ -71,9 +71,12 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
 	return Overview{Subscription: sub, Plans: s.plansOf(o), History: history}, err
 }
 
+// userOwner returns the caller as the owner of a subscription.
+func userOwner(by auth.Actor) Owner { return Owner{Kind: User, ID: by.UserID} }
+
 // Current returns the owner's present subscription.
 func (s *Service) Current(ctx context.Context, o Owner) (Subscription, error) {
-	return Reader{s.Subscriptions, s.Clock}.Current(ctx, o)
+	return Reader{Subscriptions: s.Subscriptions, Clock: s.Clock}.Current(ctx, o)
 }
 
 // Reader reads subscriptions. It needs fewer ports than Service, so that the modules on which
@@ -83,7 +86,8 @@ type Reader struct {
 	Clock         clock.Clock
 }
 
-// Current returns the owner's present subscription.
+// Current returns the owner's present subscription. An expired one counts as ended, even if
+// that is not stored yet.
 func (s Reader) Current(ctx context.Context, o Owner) (Subscription, error) {
 	sub, err := s.Subscriptions.Get(ctx, o)
 	return sub.At(s.Clock.Now()), err
@@ -97,9 +101,11 @@ type ChooseInput struct {
 }
 
 // Create subscribes the caller to a plan and collects the first payment, less a credit for the
-// rest of another plan. If the caller has the plan already, nothing is charged; a cancelled
-// subscription is renewed again, with the given method. The free plan ends the paid plan with
-// its period; a method given with it is stored for a later Upgrade.
+// rest of another plan.
+//
+// If the caller has the plan already, nothing is charged. If that plan is cancelled, it will be
+// renewed again, with the given method. The choice of the free plan ends the paid plan with its
+// period. A method that is given with the free plan is stored for a later Upgrade.
 //
 // If the payer has to confirm the payment, Create returns an *ActionRequiredError. After the
 // confirmation, the same call returns the result. A call with another plan or method abandons
@@ -125,12 +131,12 @@ func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, 
 		return Subscription{}, err
 	}
 
-	return s.choose(ctx, Owner{User, by.UserID}, in, allowCheaper)
+	return s.choose(ctx, userOwner(by), in, allowCheaper)
 }
 
-// ChooseFor puts an owner on a plan. The caller has checked permissions. The rest of the
-// current period is credited; a cheaper plan is not charged but lasts longer. The free plan
-// ends the paid plan with its period.
+// ChooseFor puts an owner on a plan. The caller must have checked permissions. The rest of the
+// current period is credited. A cheaper plan is not charged as long as there is credit, which
+// extends it instead. The free plan ends the paid plan with its period.
 func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subscription, error) {
 	const allowCheaper = true
 
@@ -179,11 +185,17 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, allowChea
 	return s.completeCharge(ctx, *charge)
 }
 
-// completeCharge collects a pending charge (a stored payment without a result) while the payer waits.
-// To collect a charge, a caller first claims it: only one of several concurrent callers can, until
-// NextAt of the charge. If another caller has claimed the charge, completeCharge waits for its
-// result. If that caller gets no result, completeCharge collects the charge itself.
+// completeCharge collects a pending charge, which is a stored payment without a result, while
+// the payer waits.
+//
+// To collect a charge, a caller first claims it. Only one of several concurrent callers can
+// claim a charge, and the claim is valid until NextAt of the charge. If another caller has
+// claimed the charge, completeCharge waits for its result. If that caller gets no result,
+// completeCharge collects the charge itself.
 func (s *Service) completeCharge(ctx context.Context, charge Charge) (Subscription, error) {
+	const attended = true
+
+	// A charge that awaits the payer needs no claim: the provider only returns its state.
 	if charge.awaitsPayer() {
 		return s.collect(ctx, charge, attempt{attended: true})
 	}
@@ -193,7 +205,7 @@ func (s *Service) completeCharge(ctx context.Context, charge Charge) (Subscripti
 	isDue := !charge.NextAt.After(s.Clock.Now())
 
 	if isFirstAttempt || isDue {
-		sub, err := s.claimAndCollect(ctx, charge, true)
+		sub, err := s.claimAndCollect(ctx, charge, attended)
 		if !errors.Is(err, errInProgress) {
 			return sub, err
 		}
@@ -211,7 +223,8 @@ func (s *Service) completeCharge(ctx context.Context, charge Charge) (Subscripti
 		return sub, err
 	}
 
-	if pending == nil || pending.ID != charge.ID { // the result has been stored since the last poll
+	hasResult := pending == nil || pending.ID != charge.ID // stored since the last poll
+	if hasResult {
 		return s.getResult(ctx, charge)
 	}
 
@@ -219,7 +232,7 @@ func (s *Service) completeCharge(ctx context.Context, charge Charge) (Subscripti
 		return s.collect(ctx, *pending, attempt{attended: true})
 	}
 
-	sub, err = s.claimAndCollect(ctx, *pending, true)
+	sub, err = s.claimAndCollect(ctx, *pending, attended)
 	if errors.Is(err, errInProgress) {
 		return sub, errUnderWay()
 	}
@@ -227,10 +240,10 @@ func (s *Service) completeCharge(ctx context.Context, charge Charge) (Subscripti
 	return sub, err
 }
 
-// awaitResult polls every 50 ms for 3 s, because most payments take less.
+// awaitResult polls for 3 s, because most payments take less.
 const (
 	pollEvery = 50 * time.Millisecond
-	maxPolls  = 60
+	maxPolls  = int(3 * time.Second / pollEvery)
 )
 
 // awaitResult polls for the result of a concurrent call of the provider. It fails with
@@ -252,12 +265,19 @@ func (s *Service) awaitResult(ctx context.Context, c Charge) (Subscription, erro
 	return Subscription{}, errInProgress
 }
 
-// openCharge chooses a plan and returns the pending charge that pays for it. If the request is
-// repeated, the charge exists already. It returns no charge, but changes the subscription, if
-// the owner has the plan already or the credit of the previous plan pays for it. If
-// allowCheaper is false, a cheaper plan is a fault.
-func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Method, allowCheaper bool) (Subscription, *Charge, error) {
-	sub, err := s.Subscriptions.Lock(ctx, o)
+// openCharge chooses a plan and returns the pending charge that pays for it, which it creates
+// unless an earlier, equal request has. If nothing has to be paid, it changes the subscription
+// and returns no charge. This is so if the owner has the plan already, or if the credit for the
+// rest of the previous plan pays for the new one. If allowCheaper is false, a cheaper plan is a
+// fault.
+func (s *Service) openCharge(
+	ctx context.Context,
+	o Owner,
+	plan Plan,
+	method Method,
+	allowCheaper bool,
+) (sub Subscription, charge *Charge, err error) {
+	sub, err = s.Subscriptions.Lock(ctx, o)
 	if err != nil {
 		return sub, nil, err
 	}
@@ -295,7 +315,7 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 		return sub, nil, fault.InvalidField("paymentMethodId", "is required: there is no payment method on file")
 	}
 
-	charge := Charge{
+	charge = &Charge{
 		ID:          s.NewID(),
 		Owner:       o,
 		Plan:        plan.ID,
@@ -309,9 +329,10 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 	}
 
 	// Credit the rest of another paid plan.
-	if sub.Plan != o.Free() && sub.Plan != plan.ID {
-		// A plan that the settings do not contain any more costs nothing, so there is no credit
-		// for it.
+	hasOtherPaidPlan := sub.Plan != o.Free() && sub.Plan != plan.ID
+	if hasOtherPaidPlan {
+		// A plan that is not in the settings any more has the price 0 here, so that there is no
+		// credit for it.
 		currentPlan, _ := s.plan(sub.Plan)
 
 		isCheaper := plan.Price.Minor <= currentPlan.Price.Minor
@@ -323,10 +344,11 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 		}
 
 		credit := creditFor(sub, currentPlan.Price, now)
+		remainder := plan.Price.Minor - credit
 
 		// No amount below minCharge is charged, and a cheaper plan costs nothing as long as
-		// there is credit: it lasts longer or shorter instead.
-		isPaidByCredit := credit > plan.Price.Minor-minCharge || isCheaper && credit > 0
+		// there is credit. The length of the first period depends on the credit instead.
+		isPaidByCredit := remainder < minCharge || isCheaper && credit > 0
 		if isPaidByCredit {
 			change := event.SubscriptionUpgraded
 			if isCheaper {
@@ -340,10 +362,10 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 			return sub, nil, s.updateAndRecord(ctx, sub, change)
 		}
 
-		charge.Amount.Minor -= credit
+		charge.Amount.Minor = remainder
 	}
 
-	return sub, &charge, s.Charges.Create(ctx, charge)
+	return sub, charge, s.Charges.Create(ctx, *charge)
 }
 
 // Cancel ends the caller's plan with its paid period. It does nothing on the basic plan, or
@@ -355,7 +377,9 @@ func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, erro
 		return Subscription{}, err
 	}
 
-	return s.cancel(ctx, Owner{User, by.UserID}, Method{})
+	var keepMethod Method
+
+	return s.cancel(ctx, userOwner(by), keepMethod)
 }
 
 // cancel ends the owner's plan with its paid period. It stores the payment method unless the
@@ -374,16 +398,18 @@ func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subsc
 		now := s.Clock.Now()
 		sub = sub.At(now)
 
-		var changed string // the change for the event, "" for none
+		// These are changes for events, "" for none.
+		methodChange := ""
 		if method.ID != "" {
-			changed = sub.setMethod(method)
+			methodChange = sub.setMethod(method)
 		}
 
-		if cancelled := sub.cancel(now); cancelled != "" || changed != "" {
-			return s.updateAndRecord(ctx, sub, changed, cancelled)
+		planChange := sub.cancel(now)
+		if methodChange == "" && planChange == "" {
+			return nil
 		}
 
-		return nil
+		return s.updateAndRecord(ctx, sub, methodChange, planChange)
 	})
 
 	return sub, err
@@ -420,8 +446,8 @@ func (s *Service) lockUnlessPurchasing(ctx context.Context, o Owner) (Subscripti
 	return sub, nil
 }
 
-// errUnderWay returns ErrUnderWay with the time after which a client may try again: the delay after
-// which Renew makes the next call for a new charge.
+// errUnderWay returns ErrUnderWay with the time after which a client may try again. It is the
+// delay after which Renew, the periodic task, continues a new charge.
 func errUnderWay() error { return ErrUnderWay.WithRetryAfter(retryDelay(0)) }
 
 // updateAndRecord stores the subscription and records the changes. It ignores empty changes.
@@ -443,8 +469,8 @@ func (s *Service) updateAndRecord(ctx context.Context, sub Subscription, changes
 	return nil
 }
 
-// recordChange records a change of the subscription as an event. It also records a change that
-// the owner has made in the audit log.
+// recordChange records a change of the subscription as an event. A change of the plan that a
+// user has made is also recorded in the audit log. The modules of other owners record theirs.
 func (s *Service) recordChange(ctx context.Context, sub Subscription, change string) error {
 	e := event.SubscriptionChanged{
 		OwnerKind: string(sub.Owner.Kind),

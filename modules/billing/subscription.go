@@ -27,9 +27,11 @@ type Owner struct {
 // Status is the status of a subscription.
 type Status string
 
-// The statuses; see the package comment.
+// The statuses of a subscription.
 const (
-	Active  Status = "active"
+	Active Status = "active"
+	// PastDue means that the last renewal was declined or awaits a confirmation by the payer.
+	// The plan remains, and a declined renewal is repeated.
 	PastDue Status = "past_due"
 )
 
@@ -50,8 +52,8 @@ type Subscription struct {
 	Status Status
 	// AutoRenew is true if the plan is renewed at the end of the paid period.
 	AutoRenew bool
-	// AnchorAt determines the day of the month on which periods begin. It is zero on a free
-	// plan.
+	// AnchorAt is the time from which the months of the periods are counted. It determines the
+	// day of the month on which periods begin. It is zero on a free plan.
 	AnchorAt time.Time
 	// ExpiresAt is the end of the paid period. It is zero on a free plan.
 	ExpiresAt time.Time
@@ -97,8 +99,8 @@ func (s *Subscription) end() {
 	s.NextAt = time.Time{}
 }
 
-// renewalRetryDelays are the delays after each declined renewal. If the attempt after the last
-// delay is declined too, the plan ends.
+// renewalRetryDelays are the delays after the first and each further declined attempt to renew
+// a plan. If the attempt after the last delay is declined too, the plan ends.
 var renewalRetryDelays = [...]time.Duration{24 * time.Hour, 2 * 24 * time.Hour, 4 * 24 * time.Hour}
 
 // applyPaid applies a paid charge and returns the change for the event.
@@ -112,6 +114,8 @@ func (s *Subscription) applyPaid(charge Charge) (change string) {
 		change = event.SubscriptionUpgraded
 	}
 
+	// A renewal changes neither the method nor a cancellation, which the owner may have changed
+	// while it was pending. It keeps the anchor, unless the plan has ended meanwhile.
 	if !charge.Renewal {
 		s.AutoRenew, s.Method = true, charge.Method
 	}
@@ -152,8 +156,9 @@ func (s *Subscription) resume() (change string) {
 	return change
 }
 
-// switchTo changes the plan. The credit, in the minor unit, pays for the first period, whose
-// length depends on it.
+// switchTo changes the plan without a payment. The credit for the rest of the previous plan, in
+// the minor unit, pays for the first period, whose length depends on it: a credit of half the
+// price pays for half a month.
 func (s *Subscription) switchTo(plan Plan, credit int64, now time.Time) {
 	month := addMonths(now, 1).Sub(now)
 	paidTime := time.Duration(float64(month) * float64(credit) / float64(plan.Price.Minor))
@@ -179,16 +184,16 @@ func (s *Subscription) applyDeclined(now time.Time) (change string) {
 	return event.SubscriptionPaymentFailed
 }
 
-// applyUnconfirmed applies a renewal that the payer has to confirm. It returns false, and
-// changes nothing, if the plan is not renewed any more.
-func (s *Subscription) applyUnconfirmed() bool {
+// applyUnconfirmed applies a renewal that the payer has to confirm. It returns the change for
+// the event, or "" if the plan is not renewed any more.
+func (s *Subscription) applyUnconfirmed() (change string) {
 	if s.Plan == s.Owner.Free() || !s.AutoRenew {
-		return false
+		return ""
 	}
 
 	s.Status = PastDue
 
-	return true
+	return event.SubscriptionUnconfirmed
 }
 
 // cancel ends the plan with its paid period, or at once if that period is over. It returns the
