@@ -24,11 +24,11 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 	}
 
 	found.IsUnknownPlace = q.isUnknownPlace
-	if q.empty {
+	if q.matchesNothing {
 		return found, nil
 	}
 
-	r, err := g.index.Find(ctx, q.query)
+	result, err := g.index.Find(ctx, q.query)
 	if errors.Is(err, search.ErrInvalidCursor) {
 		return found, fault.InvalidField("cursor", "is not a cursor of this list")
 	}
@@ -37,14 +37,15 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 		return found, err
 	}
 
-	// The index has the ids and ranks of listings only. The listings themselves are read from the database or a cache.
-	listingsByID, err := s.publicListings(ctx, q, r.Hits)
+	// The index returns the ids and ranks of listings only. The listings themselves are read
+	// from the database or a cache.
+	listingsByID, err := s.publicListings(ctx, q, result.Hits)
 	if err != nil {
 		return found, err
 	}
 
-	found.Total, found.NextCursor = r.Total, r.Next
-	for _, h := range r.Hits {
+	found.Total, found.NextCursor = result.Total, result.Next
+	for _, h := range result.Hits {
 		l, exists := listingsByID[h.ID]
 		if !exists {
 			continue // closed after the index was updated
@@ -60,10 +61,10 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 	found.Understood = q.interpretations()
 	found.Corrections = append(found.Corrections, q.understood.Corrections...)
 	found.Corrections = append(found.Corrections, q.corrected...)
-	found.Facets = q.facets(g, r.Facets)
+	found.Facets = q.facetValues(g, result.Facets)
 
 	isFirstPage := q.Page.Cursor == ""
-	if r.Total == 0 && isFirstPage {
+	if result.Total == 0 && isFirstPage {
 		found.Suggestions, err = q.suggestAlternatives(ctx, g)
 	}
 
@@ -71,26 +72,29 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 }
 
 // explain returns a result: the listing with its relevance, and with how it satisfies each
-// part of the text. Each slot of the query has levels, which are ways to satisfy it with a cost.
-// The hit has the number of its level for each slot.
+// part of the text. Each slot of the query has levels, which are ways to satisfy it. A level
+// has a cost, which is higher for a less exact way. The hit has the number of its level for
+// each slot.
 func (q *searchRequest) explain(h search.Hit, l *Listing) Hit {
 	cost, matched := 0, []Matched{}
-	for i, level := range h.Levels {
-		cost += q.query.Slots[i].Levels[level].Cost
-		if term := q.termOf(i); term != nil {
-			matched = append(matched, Matched{Slot: term.Slot, How: q.plan.How[i][level]})
+	for slot, level := range h.Levels {
+		cost += q.query.Slots[slot].Levels[level].Cost
+		if term := q.termOf(slot); term != nil {
+			matched = append(matched, Matched{Slot: term.Slot, How: q.plan.How[slot][level]})
 		}
 	}
 
-	// A relevance of 1 costs nothing; a relaxed result of the maximum cost has 0.5.
-	const hundred = 100
-	relevance := math.Round(max(0, 1-float64(cost)/(2*search.MaxCost))*hundred) / hundred
+	// A result without costs has the relevance 1, and one with the maximum cost 0.5. The
+	// relevance has two decimals.
+	relevance := max(0, 1-float64(cost)/(2*search.MaxCost))
+	relevance = math.Round(relevance*100) / 100
 
 	return Hit{Listing: *l, Relevance: relevance, Match: Match{Matched: matched, Relaxed: !h.Exact}, Miles: h.Miles}
 }
 
-// termOf returns the term, a part of the text, to which a slot of the query belongs. It returns nil for the slot of
-// the location filter, which follows those of the text, and for slots that only order the results.
+// termOf returns the term, a part of the text, to which a slot of the query belongs. It returns
+// nil for the slot of the location filter, which follows those of the text, and for slots that
+// only order the results.
 func (q *searchRequest) termOf(slot int) *search.Term {
 	isOfText := slot < len(q.plan.Terms) && q.plan.Terms[slot] >= 0
 	if !isOfText {
@@ -107,7 +111,7 @@ func (q *searchRequest) interpretations() []Understood {
 		t := &q.understood.Terms[i]
 
 		slot := t.Slot
-		if t.Excluded { // clients see it as in the text: "-retail" excludes retail
+		if t.Excluded { // marked for clients as in the text, where "-retail" excludes retail
 			slot = "-" + slot
 		}
 
@@ -123,21 +127,24 @@ func (q *searchRequest) interpretations() []Understood {
 // maxFacetValues is the maximum number of values of a facet.
 const maxFacetValues = 50
 
-// facets returns the values of each requested facet, the most frequent first. counts maps
-// the prefixes of facets to the counts of their keys.
-func (q *searchRequest) facets(g *generation, counts map[string]map[string]int) map[string][]FacetValue {
+// facetValues returns the values of each requested facet, by its name, the most frequent first.
+// A facet is a property by which results are counted. counts contains the counts of keys of the
+// index, by the prefix of the facet and the key.
+func (q *searchRequest) facetValues(g *generation, counts map[string]map[string]int) map[string][]FacetValue {
 	if len(q.Facets) == 0 {
 		return nil
 	}
 
-	out := map[string][]FacetValue{}
+	valuesByFacet := map[string][]FacetValue{}
 	for _, name := range q.Facets {
+		prefix := facets[name]
+
 		values := []FacetValue{}
-		for key, n := range counts[facets[name]] {
-			value := strings.TrimPrefix(key, facets[name])
+		for key, n := range counts[prefix] {
+			value := strings.TrimPrefix(key, prefix)
 
 			label := g.parser.Vocabulary.Label(value)
-			if name == "region" {
+			if name == "region" { // its values have the form country/region
 				country, region, _ := strings.Cut(value, "/")
 				label = region + ", " + CountryName(country)
 			}
@@ -147,10 +154,10 @@ func (q *searchRequest) facets(g *generation, counts map[string]map[string]int) 
 
 		slices.SortFunc(values, func(a, b FacetValue) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) })
 
-		out[name] = values[:min(len(values), maxFacetValues)]
+		valuesByFacet[name] = values[:min(len(values), maxFacetValues)]
 	}
 
-	return out
+	return valuesByFacet
 }
 
 const (
@@ -167,21 +174,21 @@ var suggestedRadii = []float64{25, 50, 100}
 // suggestAlternatives returns less specific searches that have results. It tries a larger
 // radius for each place, and the text without each of its parts.
 func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) ([]Suggestion, error) {
-	out := []Suggestion{}
+	suggestions := []Suggestion{}
 	addIfFound := func(text string, slots []search.Slot) error {
 		n, err := q.count(ctx, g, slots)
-		if err == nil && n > 0 && len(out) < maxSuggestions {
-			out = append(out, Suggestion{Text: text, Total: n})
+		if err == nil && n > 0 && len(suggestions) < maxSuggestions {
+			suggestions = append(suggestions, Suggestion{Text: text, Total: n})
 		}
 
 		return err
 	}
 
-	// Every alternative keeps the phrases, exclusions and filters. If they alone have no
-	// results, no alternative has any.
+	// Every alternative keeps the phrases, exclusions and filters, which are in Must. If they
+	// alone have no results, no alternative has any.
 	if len(q.query.Must) > 0 {
 		if n, err := q.count(ctx, g, nil); err != nil || n == 0 {
-			return out, err
+			return suggestions, err
 		}
 	}
 
@@ -194,22 +201,11 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 			continue // the slot only orders the results
 		}
 
+		// Replace the slot by one that a larger circle satisfies.
 		places := q.placesOf(term)
-		for _, radius := range suggestedRadii {
-			isTown := len(places) > 0 && places[0].Kind == Town // only towns have a radius
-			isLarger := radius > max(q.radius, q.understood.Radius)
-
-			if !isTown || !isLarger {
-				continue
-			}
-
-			// Replace the slot by one that the larger circle satisfies.
+		for _, radius := range q.largerRadii(places) {
 			slots := slices.Clone(q.query.Slots)
-
-			slots[i] = search.Slot{}
-			for _, p := range places {
-				slots[i].Levels = append(slots[i].Levels, search.NearSlot(p, radius).Levels...)
-			}
+			slots[i] = slotNearAny(places, radius)
 
 			if err := addIfFound(fmt.Sprintf("within %.0f miles of %s", radius, places[0].Name), slots); err != nil {
 				return nil, err
@@ -218,31 +214,59 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 
 		tried++
 
+		// Search without this part of the text.
 		hasOtherTerms := len(q.understood.Terms) > 1
 		if isOfFilter || !hasOtherTerms || tried > maxAlternatives {
 			continue
 		}
 
-		without := strings.Join(strings.Fields(q.Text[:term.Start]+" "+q.Text[term.End:]), " ")
-		if err := addIfFound(without, slices.Delete(slices.Clone(q.query.Slots), i, i+1)); err != nil {
+		textWithout := strings.Join(strings.Fields(q.Text[:term.Start]+" "+q.Text[term.End:]), " ")
+		slotsWithout := slices.Delete(slices.Clone(q.query.Slots), i, i+1)
+
+		if err := addIfFound(textWithout, slotsWithout); err != nil {
 			return nil, err
 		}
 	}
 
-	return out, nil
+	return suggestions, nil
 }
 
-// count returns the number of exact hits of the query with other slots. It requests no page of them.
+// largerRadii returns the radii to suggest for the places that a part of the text may mean:
+// those that are larger than the radius of the search. Only towns have a radius.
+func (q *searchRequest) largerRadii(places []Place) []float64 {
+	isTown := len(places) > 0 && places[0].Kind == Town
+	if !isTown {
+		return nil
+	}
+
+	isNotLarger := func(radius float64) bool { return radius <= max(q.radius, q.understood.Radius) }
+
+	return slices.DeleteFunc(slices.Clone(suggestedRadii), isNotLarger)
+}
+
+// slotNearAny returns a slot that listings near one of the places satisfy.
+func slotNearAny(places []Place, radius float64) search.Slot {
+	var slot search.Slot
+	for _, p := range places {
+		slot.Levels = append(slot.Levels, search.NearSlot(p, radius).Levels...)
+	}
+
+	return slot
+}
+
+// count returns the number of exact results of the query with other slots.
 func (q *searchRequest) count(ctx context.Context, g *generation, slots []search.Slot) (int, error) {
 	other := q.query
 	other.Slots = slots
+
+	// Request only the total, and no page of results.
 	other.Limit = 0
 	other.Offset = 0
 	other.Relaxed = 0
 	other.Facets = nil
-	r, err := g.index.Find(ctx, other)
+	result, err := g.index.Find(ctx, other)
 
-	return r.Total, err
+	return result.Total, err
 }
 
 // placesOf returns the places of a term, or of the location filter if term is nil.
@@ -261,9 +285,10 @@ func (q *searchRequest) placesOf(term *search.Term) []Place {
 // maxSummaries is the maximum number of listings in one half of the cache, about 1 KB each.
 const maxSummaries = 10_000
 
-// summaries caches listings without their texts, by id. The cache consists of two halves. A
-// listing that is read or stored moves to the recent half. When that is full, it becomes the
-// old half, and the listings that were in the old half are dropped.
+// summaries caches listings without their long texts, by id. The cache consists of two halves.
+// A listing that is read or stored moves to the recent half. When the recent half is full, it
+// becomes the old half, and the listings that were in the old half are dropped. The cache
+// therefore keeps the listings that were used last, without a list of their order.
 type summaries struct {
 	mu          sync.Mutex
 	recent, old map[string]*Listing
@@ -308,8 +333,8 @@ func (s *summaries) add(l *Listing) {
 }
 
 // publicListings returns the listings of the hits that are still public, by id. It uses the
-// cache if the index is current, since an index that is not current may contain listings
-// that are no longer public.
+// cache only if the index is current. An index that is not current may contain listings that
+// are no longer public, which a query of the database excludes.
 func (s *Service) publicListings(ctx context.Context, q *searchRequest, hits []search.Hit) (map[string]*Listing, error) {
 	listingsByID := make(map[string]*Listing, len(hits))
 

@@ -18,11 +18,12 @@ const (
 	DefaultSearchTimeout = time.Second
 	// costWindow is the time in which searches from a network may take Deps.SearchCPU.
 	costWindow = 10 * time.Second
-	// maxCosts is the number of networks at which networks without costs are removed from
-	// memory.
+	// maxCosts is the number of networks in memory from which networks without costs are
+	// removed.
 	maxCosts = 10_000
 
-	// maxSlots leaves half of the connections of a database pool to other requests.
+	// maxSlots is the maximum number of concurrent searches. It leaves half of the connections
+	// of a database pool to other requests.
 	maxSlots = 8
 
 	// maxExclusions and maxPhrases limit the most expensive parts of a search text.
@@ -31,11 +32,11 @@ const (
 )
 
 // bulkhead limits the share of processors and database connections that searches can take
-// from other requests. Each search waits for a slot; there are two slots per processor, and
-// at most maxSlots. The time for which a search holds its slot is charged to the client's
-// network.
+// from other requests. Each search waits for a slot. There are two slots per processor, and
+// at most maxSlots. The time for which a search holds its slot is charged to the network of
+// the client, which has a budget.
 type bulkhead struct {
-	slots   chan struct{}
+	slots   chan struct{} // has a value for each slot that is held
 	timeout time.Duration
 	clock   clock.Clock
 	budget  time.Duration // the time of each network per costWindow, 0 for no limit
@@ -44,12 +45,13 @@ type bulkhead struct {
 	costs map[string]*cost // by network
 }
 
-// cost is the search time that a network has spent. It is a leaky bucket, which drains by
-// the budget per costWindow.
+// cost is the search time that a network has spent. It is a leaky bucket: in each costWindow,
+// the spent time decreases by the budget.
 type cost struct {
 	spent     time.Duration
 	drainedAt time.Time
-	// running contains, for each running search, the time when it acquired its slot.
+	// running contains, for each running search, the time when it acquired its slot. The
+	// pointer identifies the search, because several may have begun at the same time.
 	running map[*time.Time]struct{}
 }
 
@@ -84,7 +86,8 @@ func (b *bulkhead) do(ctx context.Context, fn func(ctx context.Context) error) e
 		return err
 	}
 
-	// The time is over. An error with a reason of its own is another failure, such as an unavailable database.
+	// The time is over. An error with a reason of its own is another failure, such as an
+	// unavailable database.
 	isOtherFailure := fault.Of(err).Reason != "" && !errors.Is(err, ctx.Err())
 	if isOtherFailure {
 		return err
@@ -152,7 +155,8 @@ func (b *bulkhead) checkBudget(network string) error {
 		return nil
 	}
 
-	// The budget drains in costWindow. Retry when the excess has drained, and a second later for rounding.
+	// The client may retry when the excess has drained. A whole budget drains in costWindow. A
+	// second is added because of rounding.
 	excess := float64(spent-b.budget) / float64(b.budget)
 	drainTime := time.Duration(excess * float64(costWindow))
 
@@ -180,7 +184,7 @@ func (b *bulkhead) startCharging(network string) (charge func()) {
 		b.costs[network] = c
 	}
 
-	start := &now // its address identifies this search
+	start := &now
 	c.running[start] = struct{}{}
 
 	return func() {

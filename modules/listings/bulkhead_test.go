@@ -49,7 +49,7 @@ func newCaughtUpEngine(index search.Index) *Engine {
 	}
 
 	e := NewEngine(EngineDeps{Changes: func() uint64 { return 0 }, Places: noPlaces{}}, v)
-	e.current.Store(e.generation(index))
+	e.current.Store(e.newGeneration(index))
 
 	return e
 }

@@ -68,8 +68,8 @@ type completer struct {
 	completions []Completion
 }
 
-// complete adds the concepts of the vocabulary, places and employers whose names begin with the text, and returns
-// those with the most results.
+// complete adds the concepts of the vocabulary, places and employers whose names begin with the
+// text, and returns those with the most results.
 func (c *completer) complete(ctx context.Context, text string, places Gazetteer) ([]Completion, error) {
 	for _, concept := range c.g.parser.Vocabulary.Complete(text, maxCandidates) {
 		if err := c.add(ctx, concept.Slot(), concept.Label, search.Is(concept)); err != nil {
@@ -99,8 +99,8 @@ func (c *completer) complete(ctx context.Context, text string, places Gazetteer)
 	return c.completions[:min(len(c.completions), maxCompletions)], nil
 }
 
-// frequentNames returns the most frequent names, of keys with the prefix, that begin with the
-// text.
+// frequentNames returns the most frequent names that begin with the text. prefix is the prefix
+// of the keys that contain names of the kind, such as keyEmployerName.
 func (c *completer) frequentNames(prefix, text string) []string {
 	type name struct {
 		text  string
@@ -109,8 +109,9 @@ func (c *completer) frequentNames(prefix, text string) []string {
 
 	var found []name
 	for key, n := range c.g.index.Keys(prefix + foldedName(text)) {
-		if _, text, ok := strings.Cut(key, nameSeparator); ok {
-			found = append(found, name{text, n})
+		// A key consists of the folded name and the name as it is written (nameKey).
+		if _, written, hasName := strings.Cut(key, nameSeparator); hasName {
+			found = append(found, name{text: written, count: n})
 		}
 
 		if len(found) == maxNames {

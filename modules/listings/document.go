@@ -47,7 +47,8 @@ func (l *Listing) document(v *search.Vocabulary) *search.Document {
 		d.Pay = &search.PayRange{Min: low, Max: high, Currency: l.Salary.Currency}
 	}
 
-	// Remote work has no distance. A list by distance ends with it.
+	// Remote work has no distance, and neither has a place that is larger than a town. Such
+	// listings are the last of a list by distance.
 	if l.Place != nil && l.Place.Kind == Town && !l.Remote {
 		d.Point = pointOf(l.Place)
 	}
@@ -99,10 +100,14 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 	}
 
 	for _, tag := range annotation.Tags {
-		// A description may mention any specialty. A title or a field may name the roles of
-		// others ("secretary to the director"); a description has tags of wanted roles alone.
+		// A description may mention any specialty.
 		isOwnSpecialty := tag.Kind == search.Specialty && tag.Level != search.InText
-		isOwnRole := tag.Kind == search.Role && tag.Level != search.InTitle && tag.Level != search.InField
+
+		// A title or a field may also name the roles of others, as in "secretary to the
+		// director". The main role of the title has a level of its own. A description is only
+		// tagged with roles that it asks for.
+		mayBeOfOthers := tag.Level == search.InTitle || tag.Level == search.InField
+		isOwnRole := tag.Kind == search.Role && !mayBeOfOthers
 
 		switch {
 		case isOwnSpecialty:

@@ -45,8 +45,8 @@ type Engine struct {
 	outdated   chan struct{}              // receives a value when the vocabulary has changed
 }
 
-// generation is an index with its indexer, and the parser for its vocabulary. When an index must be built anew, for
-// example for another vocabulary, the next generation replaces it.
+// generation is an index with its indexer, and the parser for its vocabulary. When an index
+// must be built anew, for example for another vocabulary, the next generation replaces it.
 type generation struct {
 	index   search.Index
 	indexer *Indexer
@@ -81,7 +81,7 @@ func (e *Engine) SetVocabulary(v *search.Vocabulary) {
 
 	select {
 	case e.outdated <- struct{}{}:
-	default:
+	default: // Run has not received the previous value yet
 	}
 }
 
@@ -106,7 +106,7 @@ func (e *Engine) Ping(context.Context) error {
 
 // Run keeps the index current until ctx is done, and then closes it.
 func (e *Engine) Run(ctx context.Context) {
-	g := e.generation(e.opened)
+	g := e.newGeneration(e.opened)
 
 	isEmpty := e.opened.Position() == ""
 	if isEmpty {
@@ -118,8 +118,8 @@ func (e *Engine) Run(ctx context.Context) {
 	}
 }
 
-// generation returns a generation with the index and the current vocabulary.
-func (e *Engine) generation(index search.Index) *generation {
+// newGeneration returns a generation with the index and the current vocabulary.
+func (e *Engine) newGeneration(index search.Index) *generation {
 	v := e.vocabulary.Load()
 
 	return &generation{
@@ -136,7 +136,8 @@ func (e *Engine) generation(index search.Index) *generation {
 // follow keeps the generation current until it has to be replaced. It builds the next
 // generation while the present one remains in use, and returns it, or nil if ctx is done.
 func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
-	// The misspelt query builds the indexes that are built at the first correction.
+	// The parser prepares the correction of words and places when it first corrects one. This
+	// misspelt query causes it to do so now, and not during the first search of a user.
 	g.parser.Parse("warm upp in leds")
 
 	following, stop := context.WithCancel(ctx)
@@ -161,7 +162,7 @@ func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
 	stop()
 	done.Wait()
 
-	if next == nil {
+	if next == nil { // ctx is done
 		e.current.Store(nil)
 		e.close(g.index)
 		return nil
@@ -254,22 +255,22 @@ func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation,
 		}
 	}
 
-	g := e.generation(index)
-	start, logged := time.Now(), 0
+	g := e.newGeneration(index)
+	start, logged := time.Now(), 0 // logged is the number of listings that was logged last
 
 	building, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
-	err := g.indexer.Build(building, func(n int) {
+	err := g.indexer.Build(building, func(total int) {
 		if e.isOutdated(g) {
 			stop(errOutdated)
 		}
 
-		e.building.Store(int64(n))
+		e.building.Store(int64(total))
 
-		if n >= logged+progressInterval {
-			logged = n
-			e.deps.Log.Info("building search index", "listings", n, "seconds", int(time.Since(start).Seconds()))
+		if total >= logged+progressInterval {
+			logged = total
+			e.deps.Log.Info("building search index", "listings", total, "seconds", int(time.Since(start).Seconds()))
 		}
 	})
 	if err == nil {

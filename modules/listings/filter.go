@@ -29,7 +29,7 @@ func (s *Service) addFilters(p *search.Parser, q *searchRequest) error {
 	}
 
 	f.addPay()
-	f.anyOf(q.Filters.Employer, search.IsEmployer)
+	f.addAnyOf(q.Filters.Employer, search.IsEmployer)
 
 	if q.Filters.Organization != "" {
 		f.addCondition(search.HasKey(keyOrganization + q.Filters.Organization))
@@ -45,7 +45,9 @@ func (s *Service) addFilters(p *search.Parser, q *searchRequest) error {
 	}
 
 	if q.Filters.PostedAfter != "" {
-		at, err := ParseMoment(q.Filters.PostedAfter, false)
+		const endOfDay = false // a date means its beginning
+
+		at, err := ParseMoment(q.Filters.PostedAfter, endOfDay)
 		if err != nil {
 			f.invalid("postedAfter", err.Error())
 		}
@@ -87,16 +89,18 @@ func (f *filterBuilder) addLocation() {
 
 	if r := f.Filters.Radius; r != nil {
 		f.radius = *r
-		if !(*r > 0 && *r <= maxRadius) {
+
+		isValid := *r > 0 && *r <= maxRadius // false for NaN
+		if !isValid {
 			f.invalid("radius", fmt.Sprintf("must be more than 0 and at most %v", maxRadius))
 		}
 	}
 }
 
-// addPlace finds the place of a location filter. If the place is unknown, the location of a
-// listing must contain the words of the filter.
+// addPlace interprets a location filter as a place, as remote work, or as a misspelt place. If
+// it is none of these, the location of a listing must contain the words of the filter.
 func (f *filterBuilder) addPlace(text string) {
-	if p, ok := f.places.Resolve(text); ok {
+	if p, isPlace := f.places.Resolve(text); isPlace {
 		f.near = &p
 		return
 	}
@@ -110,9 +114,9 @@ func (f *filterBuilder) addPlace(text string) {
 	words = words[:len(words)-1] // without the empty word that ends a field
 
 	p, isSimilar := f.places.Correct(text)
-	describesJobs := slices.ContainsFunc(words, f.isKnown)
+	hasWordOfJobs := slices.ContainsFunc(words, f.describesJobs)
 
-	if isSimilar && !describesJobs {
+	if isSimilar && !hasWordOfJobs {
 		f.near = &p
 		f.corrected = append(f.corrected, search.Correction{From: text, To: p.Name})
 		return
@@ -123,18 +127,19 @@ func (f *filterBuilder) addPlace(text string) {
 		f.addCondition(search.HasKey(keyLocation + w))
 	}
 
-	f.empty = f.empty || len(words) == 0 // no location contains a text without words
+	f.matchesNothing = f.matchesNothing || len(words) == 0 // no location contains a text without words
 }
 
-// isKnown reports whether the word describes jobs. Such a word is not a misspelt place.
-func (f *filterBuilder) isKnown(word string) bool {
+// describesJobs reports whether the word is in the vocabulary of jobs. Such a word is not a
+// misspelt place.
+func (f *filterBuilder) describesJobs(word string) bool {
 	_, isPlace := f.places.Resolve(word)
 	return !isPlace && f.vocabulary.Form(word) != nil
 }
 
-// anyOf adds the condition that a listing satisfies the expression of one of the values. It
+// addAnyOf adds the condition that a listing satisfies the expression of one of the values. It
 // ignores empty values, and adds no condition if there are no others.
-func (f *filterBuilder) anyOf(values []string, expr func(value string) search.Expr) {
+func (f *filterBuilder) addAnyOf(values []string, expr func(value string) search.Expr) {
 	var exprs []search.Expr
 	for _, v := range values {
 		v = strings.TrimSpace(v)
@@ -148,10 +153,10 @@ func (f *filterBuilder) anyOf(values []string, expr func(value string) search.Ex
 	}
 }
 
-// addChoice adds a filter whose values must be allowed ones, and which are stored as keys
-// with the prefix.
+// addChoice adds a filter whose values must be some of the allowed ones. The index has a key
+// for each value, which consists of the prefix and the value.
 func (f *filterBuilder) addChoice(name string, values, allowed []string, prefix string) {
-	f.anyOf(values, func(v string) search.Expr {
+	f.addAnyOf(values, func(v string) search.Expr {
 		if !slices.Contains(allowed, v) {
 			f.invalid(name, "must be one of: "+strings.Join(allowed, ", "))
 		}
@@ -164,7 +169,7 @@ func (f *filterBuilder) addChoice(name string, values, allowed []string, prefix 
 // the same words. A specialty of the vocabulary also matches listings that mention it in
 // other words.
 func (f *filterBuilder) addSpecialty() {
-	f.anyOf(f.Filters.Specialty, func(v string) search.Expr {
+	f.addAnyOf(f.Filters.Specialty, func(v string) search.Expr {
 		if utf8.RuneCountInString(v) > maxQuery {
 			f.invalid("specialty", fmt.Sprintf("must have at most %d characters", maxQuery))
 		}
@@ -181,7 +186,7 @@ func (f *filterBuilder) addSpecialty() {
 // addConcept adds a filter whose values are ids or names of concepts of the vocabulary. The
 // prefix "band" of grades may be omitted.
 func (f *filterBuilder) addConcept(name string, values []string, kind search.Kind) {
-	f.anyOf(values, func(v string) search.Expr {
+	f.addAnyOf(values, func(v string) search.Expr {
 		c := f.conceptOf(v, kind)
 		if c == nil && kind == search.Grade {
 			c = f.conceptOf("band "+v, kind)
@@ -246,7 +251,8 @@ func (f *filterBuilder) amount(name string, major *float64) *int64 {
 		return nil
 	}
 
-	if !(*major >= 0 && *major <= maxPay) { // NaN is invalid too
+	isValid := *major >= 0 && *major <= maxPay // false for NaN
+	if !isValid {
 		f.invalid(name, "must be from 0 to 1000000000")
 		return nil
 	}
@@ -257,9 +263,9 @@ func (f *filterBuilder) amount(name string, major *float64) *int64 {
 }
 
 // SpecialtyTest returns a function that reports whether the specialty of a listing is the
-// given specialty or a synonym.
+// given specialty, a synonym, or a part of it.
 func (s *Service) SpecialtyTest(specialty string) func(text string) bool {
-	f := filterBuilder{vocabulary: s.Engine.Parser().Vocabulary}
+	f := filterBuilder{vocabulary: s.Engine.Parser().Vocabulary} // conceptOf needs no more
 	wanted, key := f.conceptOf(specialty, search.Specialty), specialtyKey(specialty)
 
 	return func(text string) bool {
@@ -268,8 +274,8 @@ func (s *Service) SpecialtyTest(specialty string) func(text string) bool {
 		}
 
 		c := f.conceptOf(text, search.Specialty)
-		isSynonym := c != nil && wanted != nil && c.IsA(wanted) // or a part of the specialty
+		isSameOrNarrower := c != nil && wanted != nil && c.IsA(wanted)
 
-		return specialtyKey(text) == key || isSynonym
+		return specialtyKey(text) == key || isSameOrNarrower
 	}
 }

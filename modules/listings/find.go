@@ -70,10 +70,11 @@ var facets = map[string]string{
 	"contractType": keyContractType, "employmentType": keyEmploymentType, "region": "region:",
 }
 
-// A search text has parts with a meaning, called slots: "band 5 nurse in Leeds" has a grade, a role and a place. An exact
-// result satisfies every slot. A relaxed result satisfies one of them only approximately, and follows the exact ones.
-
 // FindInput is a search of the public listings.
+//
+// The parts of a search text that have a meaning are called slots: "band 5 nurse in Leeds" has
+// a grade, a role and a place. An exact result satisfies every slot. A relaxed result satisfies
+// one of them only approximately, and follows the exact ones.
 type FindInput struct {
 	Text    string
 	Filters FilterInput
@@ -87,8 +88,8 @@ type FindInput struct {
 	Page   page.Request
 	// Full requests listings with all fields.
 	Full bool
-	// home is the location from which distances are measured, if it is set and known. It
-	// overrides the place that setOrder chooses.
+	// home is the location from which distances are measured, if it is set and the gazetteer
+	// knows it. It takes precedence over the place of the search (setOrder).
 	home string
 }
 
@@ -183,10 +184,12 @@ func (s *Service) find(ctx context.Context, by auth.Actor, in FindInput) (Found,
 	var found Found
 	err := s.useIndex(ctx, func(ctx context.Context, g *generation, isCurrent bool) error {
 		q, err := s.parseRequest(ctx, g.parserWithin(ctx), by, in)
-		if err == nil {
-			q.isCurrent = isCurrent
-			found, err = s.runSearch(ctx, g, q)
+		if err != nil {
+			return err
 		}
+
+		q.isCurrent = isCurrent
+		found, err = s.runSearch(ctx, g, q)
 
 		return err
 	})
@@ -194,8 +197,9 @@ func (s *Service) find(ctx context.Context, by auth.Actor, in FindInput) (Found,
 	return found, err
 }
 
-// useIndex calls fn with the current index, within the limits of time and concurrency that
-// all searches share.
+// useIndex calls fn with the current generation of the index, within the limits of time and
+// concurrency that all searches share. isCurrent is true if the index contains all changes that
+// this process has committed.
 func (s *Service) useIndex(ctx context.Context, fn func(ctx context.Context, g *generation, isCurrent bool) error) error {
 	return s.searches.do(ctx, func(ctx context.Context) error {
 		return s.Engine.use(ctx, func(g *generation, isCurrent bool) error { return fn(ctx, g, isCurrent) })
@@ -238,20 +242,22 @@ type searchRequest struct {
 	radius     float64
 	// isUnknownPlace has the meaning of Found.IsUnknownPlace.
 	isUnknownPlace bool
-	empty          bool // no listing can match
+	matchesNothing bool // no listing can match
 	isCurrent      bool // the index contains all changes that this process has committed
 }
 
-// parseRequest parses the text and the filters of a search.
+// parseRequest parses the text and the filters of a search, and translates them into a query
+// for the index.
 func (s *Service) parseRequest(ctx context.Context, p *search.Parser, by auth.Actor, in FindInput) (*searchRequest, error) {
 	in.Facets = slices.Compact(slices.Sorted(slices.Values(in.Facets)))
-	q := &searchRequest{FindInput: in, radius: DefaultRadius, understood: p.Parse(in.Text)}
+	understood := p.Parse(in.Text)
+	q := &searchRequest{FindInput: in, radius: DefaultRadius, understood: understood, matchesNothing: understood.Empty}
 
-	q.empty = q.understood.Empty
 	if problem := complexityProblem(&q.understood); problem != "" {
 		return nil, ErrQuery.WithFields(fault.Field{Name: "query", Message: problem})
 	}
 
+	// Add the conditions of the filters and of the text.
 	if err := s.addFilters(p, q); err != nil {
 		return nil, err
 	}
@@ -260,7 +266,8 @@ func (s *Service) parseRequest(ctx context.Context, p *search.Parser, by auth.Ac
 	q.query.Now = s.Clock.Now()
 	q.query.Must = append(q.query.Must, q.plan.Must...)
 
-	// The slot of the location filter follows those of the text, so that these have the same indexes as in plan.
+	// The slot of the location filter follows those of the text. The slots of the text then
+	// have the same indexes in the query as in the plan.
 	q.query.Slots = slices.Clone(q.plan.Slots)
 	if q.near != nil {
 		q.query.Slots = append(q.query.Slots, search.NearSlot(*q.near, q.radius))
@@ -270,13 +277,14 @@ func (s *Service) parseRequest(ctx context.Context, p *search.Parser, by auth.Ac
 		q.query.MaxCost, q.query.Relaxed = search.MaxCost, maxRelaxed
 	}
 
-	q.query.Offset = in.Page.Offset()
-	q.query.Limit = in.Page.Size
-
-	q.query.After = in.Page.Cursor
 	for _, name := range in.Facets {
 		q.query.Facets = append(q.query.Facets, facets[name])
 	}
+
+	// Select the page and the order.
+	q.query.Offset = in.Page.Offset()
+	q.query.Limit = in.Page.Size
+	q.query.After = in.Page.Cursor
 
 	if err := s.setOrder(ctx, q, by); err != nil {
 		return nil, err
@@ -375,7 +383,8 @@ func complexityProblem(u *search.Understanding) string {
 		}
 
 		if u.Terms[i].Slot == search.SlotPhrase {
-			phrases += 1 + len(u.Terms[i].Or)
+			alternatives := len(u.Terms[i].Or) // as in: "day surgery" OR "day case"
+			phrases += 1 + alternatives
 		}
 	}
 

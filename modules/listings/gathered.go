@@ -26,22 +26,23 @@ func (s *Service) PublicMany(ctx context.Context, ids []string) ([]Listing, erro
 // searches. It is not safe for concurrent use.
 //
 // The query of a saved search is divided into conditions, such as a role or a place, which
-// many searches have in common. Each condition is evaluated on all listings only once, and
-// its result is kept as a bitset. The matches of a search are the intersection of the
-// bitsets of its conditions.
+// many searches have in common. Every condition has a number. Each condition is evaluated on
+// all listings only once, and its result is kept as a bitset. The matches of a search are the
+// intersection of the bitsets of its conditions.
 type Gathered struct {
 	service      *Service
 	batch        search.Matcher // evaluates conditions on the listings
-	plans        *plans         // the conditions of saved searches, which have numbers
+	plans        *plans         // the conditions of saved searches and their numbers
 	now          time.Time
 	listings     []Listing
 	positionByID map[string]int // in listings
 	// matches contains, by the number of a condition, the listings that match it, or nil
 	// if the condition has not been evaluated.
 	matches []bitset
-	// found and ids are buffers that each call of Matching reuses.
-	found bitset
-	ids   []string
+	// remaining is a buffer for Matching: the listings that match all conditions so far.
+	remaining bitset
+	// ids is a buffer for matchCondition.
+	ids []string
 }
 
 // bitset is a set of positions in Gathered.listings.
@@ -93,7 +94,8 @@ func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 		docs = append(docs, d)
 	}
 
-	g.found = make(bitset, (len(docs)+wordBits-1)/wordBits)
+	words := (len(docs) + wordBits - 1) / wordBits // rounded up
+	g.remaining = make(bitset, words)
 	g.batch, err = s.NewBatch(docs)
 
 	return g, err
@@ -105,7 +107,8 @@ func (g *Gathered) Listings() []Listing { return g.listings }
 // Matching returns the positions of the listings that are exact results of the search. It
 // returns none for a search that Find refuses as invalid.
 func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
-	// New plans number conditions from 0 again, so that the results by the old numbers are void.
+	// New plans number conditions from 0 again. The results of conditions with the old numbers
+	// are dropped.
 	if g.plans.isFull() {
 		g.plans, g.matches = g.service.emptyPlans(g.plans.parser), nil
 	}
@@ -115,25 +118,28 @@ func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
 		return nil, err
 	}
 
-	for i := range g.found {
-		g.found[i] = ^uint64(0) // all listings, and positions beyond them, which are not returned
+	// Begin with all listings. The last word also has bits for positions beyond them, which
+	// are not returned.
+	const allBits = ^uint64(0)
+	for i := range g.remaining {
+		g.remaining[i] = allBits
 	}
 
 	for _, condition := range plan {
-		remaining := uint64(0) // is 0 if no listing is left
+		anyBits := uint64(0) // the bits of all words together, 0 if no listing is left
 		for i, word := range g.matchCondition(condition) {
-			g.found[i] &= word
-			remaining |= g.found[i]
+			g.remaining[i] &= word
+			anyBits |= g.remaining[i]
 		}
 
-		if remaining == 0 {
+		if anyBits == 0 {
 			return nil, nil
 		}
 	}
 
 	var positions []int
 	for i := range g.listings {
-		if g.found.has(i) {
+		if g.remaining.has(i) {
 			positions = append(positions, i)
 		}
 	}
@@ -144,35 +150,37 @@ func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
 // has reports whether the set contains the position.
 func (b bitset) has(i int) bool { return b[i/wordBits]>>(i%wordBits)&1 == 1 }
 
+// add adds a position to the set.
+func (b bitset) add(i int) { b[i/wordBits] |= 1 << (i % wordBits) }
+
 // matchCondition returns the listings that match the condition with the number. It evaluates
 // each condition once.
-func (g *Gathered) matchCondition(condition int32) bitset {
-	for int(condition) >= len(g.matches) {
+func (g *Gathered) matchCondition(number int32) bitset {
+	for int(number) >= len(g.matches) {
 		g.matches = append(g.matches, nil)
 	}
 
-	if g.matches[condition] == nil {
-		q := g.plans.condition(condition)
+	if g.matches[number] == nil {
+		q := g.plans.condition(number)
 		q.Now = g.now
-		found := make(bitset, len(g.found))
+		found := make(bitset, len(g.remaining))
 
 		g.ids = g.batch.AppendMatches(g.ids[:0], &q)
 		for _, id := range g.ids {
-			i := g.positionByID[id]
-			found[i/wordBits] |= 1 << (i % wordBits)
+			found.add(g.positionByID[id])
 		}
 
-		g.matches[condition] = found
+		g.matches[number] = found
 	}
 
-	return g.matches[condition]
+	return g.matches[number]
 }
 
 // plan returns the numbers of the conditions of a saved search. The exact results of the
 // search are the listings that match all of them.
 func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error) {
 	k.Location = strings.TrimSpace(k.Location)
-	if plan, ok := p.get(k); ok {
+	if plan, isCached := p.get(k); isCached {
 		return plan, nil
 	}
 
@@ -185,15 +193,13 @@ func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error
 	q, err := s.parseRequest(ctx, p.parser, auth.Actor{}, in)
 
 	isRefused := fault.KindOf(err) == fault.Invalid
-	hasNoResults := isRefused || err == nil && q.empty
-
-	if hasNoResults {
-		nothing := search.Or() // matches no listing, since it has no alternatives
-		return p.add(k, []search.Query{{Must: []search.Expr{nothing}}})
+	if err != nil && !isRefused {
+		return nil, err
 	}
 
-	if err != nil {
-		return nil, err
+	if isRefused || q.matchesNothing {
+		nothing := search.Or() // matches no listing, since it has no alternatives
+		return p.add(k, []search.Query{{Must: []search.Expr{nothing}}})
 	}
 
 	return p.add(k, conditions(&q.query))
@@ -203,22 +209,23 @@ func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error
 // result of the query if it matches all of them. A condition is one of Must, or a slot: a part
 // of the query such as the role, with its levels, which are the ways to satisfy it.
 func conditions(q *search.Query) []search.Query {
-	var out []search.Query
+	var divided []search.Query
 	for _, e := range q.Must {
-		out = append(out, search.Query{Must: []search.Expr{e}})
+		divided = append(divided, search.Query{Must: []search.Expr{e}})
 	}
 
 	for _, slot := range q.Slots {
-		if slot, matchesAll := exactLevels(slot); !matchesAll {
-			out = append(out, search.Query{Slots: []search.Slot{slot}})
+		exact, matchesAll := exactLevels(slot)
+		if !matchesAll {
+			divided = append(divided, search.Query{Slots: []search.Slot{exact}})
 		}
 	}
 
-	if len(out) == 0 { // the empty query matches every listing
-		out = append(out, search.Query{})
+	if len(divided) == 0 { // the empty query matches every listing
+		divided = append(divided, search.Query{})
 	}
 
-	return out
+	return divided
 }
 
 // exactLevels returns the slot up to its last exact level, since the levels after it do not
@@ -233,7 +240,8 @@ func exactLevels(s search.Slot) (exact search.Slot, matchesAll bool) {
 
 		exact.Levels = s.Levels[:i+1]
 
-		// A listing that matches an earlier relaxed level does not get as far as this one.
+		// A listing satisfies a slot at its first level that matches. If that is a relaxed
+		// level, a later exact level for all listings does not count.
 		if level.Expr.Op == search.OpAll && !hasRelaxedBefore {
 			matchesAll = true
 		}
@@ -267,7 +275,7 @@ func (s *Service) plansFor(parser *search.Parser) *plans {
 		return p
 	}
 
-	parser.Resolved = true // the texts of saved searches are results of Resolve
+	parser.Resolved = true // the texts of saved searches are corrected already (Resolve)
 
 	return s.emptyPlans(parser)
 }
@@ -304,13 +312,13 @@ func (p *plans) condition(number int32) search.Query {
 }
 
 // add stores the conditions of a search and returns their numbers.
-func (p *plans) add(k FindKey, all []search.Query) ([]int32, error) {
+func (p *plans) add(k FindKey, conditions []search.Query) ([]int32, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	plan := make([]int32, len(all))
-	for i := range all {
-		key, err := json.Marshal(&all[i])
+	plan := make([]int32, len(conditions))
+	for i := range conditions {
+		key, err := json.Marshal(&conditions[i])
 		if err != nil {
 			return nil, err
 		}
@@ -319,7 +327,7 @@ func (p *plans) add(k FindKey, all []search.Query) ([]int32, error) {
 		if !exists {
 			number = int32(len(p.conditions))
 			p.numbers[string(key)] = number
-			p.conditions = append(p.conditions, all[i])
+			p.conditions = append(p.conditions, conditions[i])
 		}
 
 		plan[i] = number

@@ -12,10 +12,24 @@ import (
 // while a moderator has still to decide about a new organization. Its case, the record of its
 // moderation, says so in the field Held. A case that is open is in the queue of moderators.
 
+// hold says whether the listings of an organization are held.
+type hold struct {
+	// isHeld is true if the organization must not have public listings.
+	isHeld bool
+	// awaitsReview is true if a moderator has still to decide about the organization.
+	awaitsReview bool
+}
+
+// holdOf returns whether the listings of the organization are held.
+func (s *Service) holdOf(ctx context.Context, organizationID string) (h hold, err error) {
+	h.isHeld, h.awaitsReview, err = s.Organizations.HoldsJobs(ctx, organizationID)
+	return h, err
+}
+
 // createHeldCase stores the case of a listing if it is held, in the transaction of ctx. If a
 // moderator has to decide about the organization, the case is in the queue.
-func (s *Service) createHeldCase(ctx context.Context, l *Listing, isHeld, awaitsReview bool) error {
-	if !isHeld {
+func (s *Service) createHeldCase(ctx context.Context, l *Listing, h hold) error {
+	if !h.isHeld {
 		return nil
 	}
 
@@ -25,7 +39,7 @@ func (s *Service) createHeldCase(ctx context.Context, l *Listing, isHeld, awaits
 	}
 
 	// Unless the organization awaits a review, no moderator has to decide about the listing.
-	if awaitsReview {
+	if h.awaitsReview {
 		c.open(s.NewID(), s.Clock.Now())
 	}
 
@@ -37,20 +51,21 @@ func (s *Service) createHeldCase(ctx context.Context, l *Listing, isHeld, awaits
 // OnOrganizationModerated hides the listings of an organization whose jobs must not be
 // public. For other organizations it shows the listings that were held.
 func (s *Service) OnOrganizationModerated(ctx context.Context, e event.OrganizationModerated) error {
-	isHeld, awaitsReview, err := s.Organizations.HoldsJobs(ctx, e.OrganizationID)
+	h, err := s.holdOf(ctx, e.OrganizationID)
 	if err != nil {
 		return err
 	}
 
-	if isHeld {
-		return s.hideAll(ctx, e.OrganizationID, awaitsReview)
+	if h.isHeld {
+		return s.hideAll(ctx, e.OrganizationID, h)
 	}
 
 	return s.unhideAll(ctx, e.OrganizationID)
 }
 
-// hideAll hides all listings of an organization, in one transaction per batch, the newest first.
-func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsReview bool) error {
+// hideAll hides all listings of an organization, in one transaction per batch, the newest
+// first, and stores their cases.
+func (s *Service) hideAll(ctx context.Context, organizationID string, h hold) error {
 	var before *Listing // the oldest listing of the previous batch; nil for the first batch
 	for {
 		var oldest *Listing // of this batch, nil if no batch follows
@@ -93,10 +108,8 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 				return err
 			}
 
-			const isHeld = true
-
 			for i := range changed {
-				if err := s.createHeldCase(ctx, &changed[i], isHeld, awaitsReview); err != nil {
+				if err := s.createHeldCase(ctx, &changed[i], h); err != nil {
 					return err
 				}
 			}
@@ -116,7 +129,8 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 // reported, or that are suspicious, remain in the queue.
 func (s *Service) unhideAll(ctx context.Context, organizationID string) error {
 	for {
-		// Each round ends the hold of these cases, so that the next one lists others.
+		// Each round shows these listings, and their cases are not held any more. The next round
+		// therefore lists others.
 		held, err := s.Cases.List(ctx, CaseFilter{OrganizationID: organizationID, Held: true}, page.After("", MaxBatch))
 		if err != nil || len(held.Items) == 0 {
 			return err
@@ -133,7 +147,8 @@ func (s *Service) unhideAll(ctx context.Context, organizationID string) error {
 				return s.changeCase(ctx, organizationID, c.ListingID, func(c *Case) {
 					c.Held = false
 
-					// A case with another reason stays open, because a moderator has still to decide about it.
+					// A case with another reason stays open, because a moderator has still to
+					// decide about it.
 					hasOtherReason := c.Reports > 0 || c.Score >= suspicionThreshold
 					if c.State == CaseOpen && !hasOtherReason {
 						c.State = CaseKept

@@ -13,21 +13,24 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Indexer keeps a search index current with the feed of listings. The index stores the position in the feed up to
-// which it contains the changes, so that the indexer continues there.
+// Indexer keeps a search index current with the feed of listings. The index stores the
+// position in the feed up to which it contains the changes, so that the indexer continues
+// there.
 type Indexer struct {
 	feed       Feed
 	index      search.Index
 	vocabulary *search.Vocabulary
-	changes    func() uint64 // how many transactions of this process have changed listings
-	log        *slog.Logger
+	// countChanges returns how many transactions of this process have changed listings.
+	countChanges func() uint64
+	log          *slog.Logger
 
-	// feedLock is a mutex for readers of the feed: its only place is taken by the one that reads. Unlike that for a
-	// sync.Mutex, the wait for it can be cancelled.
+	// feedLock is a mutex for readers of the feed. The reader that holds it has a value in the
+	// channel, which has room for one. Unlike the wait for a sync.Mutex, the wait for feedLock
+	// can be cancelled.
 	feedLock         chan struct{}
 	positionStoredAt time.Time // guarded by feedLock
-	// appliedChanges is how many of this process's changes, which the function changes
-	// counts, the index contains.
+	// appliedChanges is the number of changes of this process, as countChanges counts them,
+	// that the index contains.
 	appliedChanges atomic.Uint64
 	// caughtUpAt is the time when the feed was last read to its end, in Unix nanoseconds.
 	caughtUpAt atomic.Int64
@@ -36,7 +39,14 @@ type Indexer struct {
 // NewIndexer returns an indexer that annotates listings with the vocabulary.
 // changes returns the number of transactions of this process that have changed listings.
 func NewIndexer(feed Feed, index search.Index, vocabulary *search.Vocabulary, changes func() uint64, log *slog.Logger) *Indexer {
-	return &Indexer{feed: feed, index: index, vocabulary: vocabulary, changes: changes, log: log, feedLock: make(chan struct{}, 1)}
+	return &Indexer{
+		feed:         feed,
+		index:        index,
+		vocabulary:   vocabulary,
+		countChanges: changes,
+		log:          log,
+		feedLock:     make(chan struct{}, 1),
+	}
 }
 
 // isOutdated reports whether the documents of the index, or those that the indexer adds, have
@@ -75,6 +85,7 @@ func (x *Indexer) lock(ctx context.Context) error {
 	}
 }
 
+// unlock lets the next goroutine read the feed.
 func (x *Indexer) unlock() { <-x.feedLock }
 
 const (
@@ -99,7 +110,7 @@ const (
 // Build fills an empty index with the open listings. After each batch it calls progress with
 // the number of listings so far. The index has no position until it is complete, so that an
 // interrupted build is recognized and started again.
-func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
+func (x *Indexer) Build(ctx context.Context, progress func(total int)) error {
 	if err := x.lock(ctx); err != nil {
 		return err
 	}
@@ -124,7 +135,9 @@ func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 			return nil
 		}
 
-		return apply("") // no position until the index is complete
+		const noPosition = ""
+
+		return apply(noPosition)
 	})
 	if err != nil {
 		return err
@@ -139,8 +152,9 @@ func (x *Indexer) CatchUp(ctx context.Context) error {
 	return x.CatchUpWith(ctx, math.MaxUint64)
 }
 
-// CatchUpWith does the same as CatchUp, unless the index already contains the first n changes
-// of this process. While it waits for another reader of the feed, that reader may apply them.
+// CatchUpWith does the same as CatchUp, but returns at once if the index already contains the
+// first n changes of this process. It also does so if another reader of the feed has applied
+// them while CatchUpWith waited for it.
 func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
 	if x.appliedChanges.Load() >= n {
 		return nil
@@ -156,10 +170,11 @@ func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
 		return nil
 	}
 
-	changesBefore := x.changes() // are in the feed now
+	// These changes are committed, so that the feed contains them.
+	changesInFeed := x.countChanges()
 
 	version, _ := x.position()
-	for more := true; more; {
+	for hasMore := true; hasMore; {
 		_, position := x.position()
 
 		batch, err := x.feed.ListSince(ctx, position, followBatchSize)
@@ -181,6 +196,8 @@ func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
 			changes = append(changes, search.Change{ID: id, Version: highest})
 		}
 
+		// Without changes the position is stored now and then, so that it does not become too
+		// old for the feed.
 		mustStore := len(changes) > 0 || time.Since(x.positionStoredAt) > storeInterval
 		if mustStore {
 			x.positionStoredAt = time.Now()
@@ -189,10 +206,10 @@ func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
 			}
 		}
 
-		more = batch.More
+		hasMore = batch.More
 	}
 
-	x.appliedChanges.Store(changesBefore)
+	x.appliedChanges.Store(changesInFeed)
 	x.caughtUpAt.Store(time.Now().UnixNano())
 
 	return nil
@@ -209,10 +226,10 @@ func (x *Indexer) change(l *Listing) search.Change {
 	return c
 }
 
-// Follow keeps the index current until ctx is done: it catches up after every value that
-// changes receives, and every second. It calls done each time that it has caught up. It
-// returns ErrFeedPosition if the index must be built anew.
-func (x *Indexer) Follow(ctx context.Context, changes <-chan struct{}, done func()) error {
+// Follow keeps the index current until ctx is done. It catches up after every notification, and
+// at least every second. It calls caughtUp each time that it has caught up. It returns
+// ErrFeedPosition if the index must be built anew.
+func (x *Indexer) Follow(ctx context.Context, notifications <-chan struct{}, caughtUp func()) error {
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 
@@ -230,13 +247,13 @@ func (x *Indexer) Follow(ctx context.Context, changes <-chan struct{}, done func
 		case err != nil:
 			x.log.Warn("search index failed to catch up; retrying", "error", err)
 		default:
-			done()
+			caughtUp()
 		}
 
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-changes:
+		case <-notifications:
 		case <-poll.C:
 		}
 	}

@@ -73,7 +73,7 @@ func (d Details) Problems() []fault.Field {
 	}
 
 	if d.ApplicationDeadline != nil && *d.ApplicationDeadline != "" {
-		if _, err := ParseMoment(*d.ApplicationDeadline, true); err != nil {
+		if _, err := parseDeadline(*d.ApplicationDeadline); err != nil {
 			out = append(out, fault.Field{Name: "applicationDeadline", Message: err.Error()})
 		}
 	}
@@ -96,11 +96,13 @@ func (d Details) Problems() []fault.Field {
 // accepted the input.
 func (d Details) apply(c *Content, newID id.Source) {
 	setTexts := func(to, from *[]string) {
-		if from != nil {
-			*to = nil
-			for _, s := range *from {
-				*to = append(*to, strings.TrimSpace(s))
-			}
+		if from == nil { // not in the input
+			return
+		}
+
+		*to = nil
+		for _, s := range *from {
+			*to = append(*to, strings.TrimSpace(s))
 		}
 	}
 
@@ -119,7 +121,7 @@ func (d Details) apply(c *Content, newID id.Source) {
 
 	if d.ApplicationDeadline != nil {
 		c.Deadline = nil // an empty text clears it
-		if at, err := ParseMoment(*d.ApplicationDeadline, true); err == nil {
+		if at, err := parseDeadline(*d.ApplicationDeadline); err == nil {
 			c.Deadline = &at
 		}
 	}
@@ -136,8 +138,15 @@ func (d Details) apply(c *Content, newID id.Source) {
 	}
 }
 
+// parseDeadline parses the deadline of a listing. A date without a time includes its day.
+func parseDeadline(text string) (time.Time, error) {
+	const endOfDay = true
+
+	return ParseMoment(text, endOfDay)
+}
+
 // ParseMoment parses an RFC 3339 date-time or date. A date means the beginning of the day, or
-// its last second if endOfDay is true: a deadline includes its day.
+// its last second if endOfDay is true.
 func ParseMoment(s string, endOfDay bool) (time.Time, error) {
 	if day, err := time.Parse(time.DateOnly, s); err == nil {
 		if endOfDay {

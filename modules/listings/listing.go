@@ -13,11 +13,11 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Status is the state of a listing.
+// Status is the status of a listing.
 type Status string
 
-// The statuses. An employer sets the first three. A draft is a new listing before its
-// first status; archived and deleted listings are archived.
+// The statuses. An employer sets the first three. A draft is a new listing before its first
+// publication. Archived and deleted listings have the status archived.
 const (
 	Active   Status = "active"
 	Inactive Status = "inactive"
@@ -42,8 +42,8 @@ type Listing struct {
 	Place   *Place // of Location, nil if the gazetteer does not have it
 	Meta    json.RawMessage
 	Status  Status
-	// Open is true if the listing was public when it was last stored. Public may differ
-	// after the deadline, until CloseExpired has closed the listing.
+	// Open is true if the listing was public when it was last stored. After the deadline, a
+	// listing is still Open until CloseExpired, which runs periodically, has closed it.
 	Open bool
 	// PostedAt is the time of the first publication, nil before it.
 	PostedAt   *time.Time
@@ -186,9 +186,9 @@ func (l *Listing) Copy(id string, now time.Time) Listing {
 // returns the event to record, or nil. before is the listing as it is stored, or a zero
 // Listing for a new listing.
 func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
-	wasOpen := l.Open
-
+	wasOpen := l.Open // only this method sets Open
 	l.Open, l.UpdatedAt = l.Public(now), now
+
 	switch {
 	case l.Open && l.PostedAt == nil: // the first publication
 		l.PostedAt = &now
@@ -202,9 +202,9 @@ func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 	return nil
 }
 
-// maxSnapshot is the maximum size of a listing in an event, in bytes. It is above the limit of the
-// body of a webhook, 20 KiB, whose form of a listing is shorter: each listing that fits there is in
-// the event.
+// maxSnapshot is the maximum size of a listing in an event, in bytes. Larger listings are left
+// out. Webhooks send the listing of an event in a shorter form, of at most 20 KiB. This limit is
+// higher, so that every listing that fits into a webhook is in the event.
 const maxSnapshot = 24 << 10
 
 // eventFields returns the fields of an event about the listing in its present state. They do
@@ -212,12 +212,14 @@ const maxSnapshot = 24 << 10
 // remain stored for a while after this person has deleted the account.
 func (l *Listing) eventFields() event.JobCreated {
 	e := event.JobCreated{JobID: l.ID, OrganizationID: l.OrganizationID}
+
 	snapshot := *l
 	snapshot.Meta = nil
 	snapshot.Department = ""
-
 	snapshot.Company = ""
-	if raw, err := json.Marshal(snapshot); err == nil && len(raw) <= maxSnapshot { //nolint:musttag // for this service only
+
+	raw, err := json.Marshal(snapshot) //nolint:musttag // for this service only
+	if err == nil && len(raw) <= maxSnapshot {
 		e.Listing = raw
 	}
 
@@ -227,17 +229,28 @@ func (l *Listing) eventFields() event.JobCreated {
 // samePublicFields reports whether all public fields of the listings are equal. Meta is not
 // public.
 func samePublicFields(a, b *Listing) bool {
-	x, y := a.Content, b.Content
-	if (x.Deadline == nil) != (y.Deadline == nil) || x.Deadline != nil && !x.Deadline.Equal(*y.Deadline) {
+	contentA, contentB := a.Content, b.Content
+	if !equalTimes(contentA.Deadline, contentB.Deadline) {
 		return false
 	}
 
-	x.Deadline, y.Deadline = nil, nil // are equal, but DeepEqual compares time zones too
+	// The deadlines are equal, but DeepEqual would compare their time zones too.
+	contentA.Deadline, contentB.Deadline = nil, nil
 
-	return a.Company == b.Company && reflect.DeepEqual(x, y)
+	return a.Company == b.Company && reflect.DeepEqual(contentA, contentB)
 }
 
-// clone returns a deep copy of the listing.
+// equalTimes reports whether both times are nil or the same instant.
+func equalTimes(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+
+	return a.Equal(*b)
+}
+
+// clone returns a copy of the listing that can be changed without changing the original.
+// Changes replace the values behind its pointers, so that only the lists are copied.
 func (l *Listing) clone() Listing {
 	c := *l
 	c.Requirements = slices.Clone(l.Requirements)
@@ -289,8 +302,10 @@ func newSalary(in SalaryInput) (*Salary, error) {
 			return nil
 		}
 
+		const tolerance = 1e-4 // in minor units, because of the rounding of floating-point numbers
+
 		minor := math.Round(*major * 100)
-		if math.Abs(*major*100-minor) > 1e-4 {
+		if math.Abs(*major*100-minor) > tolerance {
 			problems = append(problems, fault.Field{Name: name, Message: "must have at most 2 decimals"})
 		}
 
@@ -334,7 +349,10 @@ func (s *Salary) Yearly() (lowest, highest int64) {
 		periods = usHoursPerYear
 	}
 
-	return *cmp.Or(s.Min, s.Max) * periods, *cmp.Or(s.Max, s.Min) * periods
+	lowest = *cmp.Or(s.Min, s.Max) * periods
+	highest = *cmp.Or(s.Max, s.Min) * periods
+
+	return lowest, highest
 }
 
 // usHoursPerYear are the hours of a full-time year in the United States: 52 weeks of 40.

@@ -111,9 +111,11 @@ func mergeObject(target, patch map[string]any) map[string]any {
 type metaSize struct {
 	depth, keys int
 	// growth is the number of bytes by which the object grows in a database that writes
-	// numbers without exponents.
-	growth                         int
-	hasReservedName, hasHugeNumber bool
+	// numbers without exponents, so that 1e308 takes 309 bytes.
+	growth          int
+	hasReservedName bool
+	// hasHugeNumber is true if not every database can store one of the numbers.
+	hasHugeNumber bool
 }
 
 // measure adds the measures of a value at the given depth.
@@ -132,19 +134,27 @@ func (m *metaSize) measure(v any, depth int) {
 			m.measure(inner, depth+1)
 		}
 	case json.Number:
-		x, err := v.Float64()
+		m.measureNumber(v)
+	}
+}
 
-		// Some databases write all digits, so that 1e308 takes 309 bytes.
-		if digits := int(math.Abs(math.Log10(math.Abs(x)))); x != 0 && digits > len(v) {
-			m.growth += digits - len(v)
+// measureNumber adds the measures of a number.
+func (m *metaSize) measureNumber(n json.Number) {
+	const maxLength = 64
+
+	x, err := n.Float64()
+	if x != 0 {
+		digits := int(math.Abs(math.Log10(math.Abs(x)))) // without an exponent
+		if digits > len(n) {
+			m.growth += digits - len(n)
 		}
+	}
 
-		// Databases differ in the numbers that they can store. A number that is too small
-		// for a double becomes 0 although its mantissa is not.
-		const maxLength = 64
-		isUnderflow := x == 0 && strings.ContainsAny(mantissa(v), "123456789")
-		isHuge := err != nil || len(v) > maxLength || isUnderflow
-		m.hasHugeNumber = m.hasHugeNumber || isHuge
+	// A number that is too large for a double is an error. One that is too small becomes 0,
+	// although its mantissa is not 0.
+	isUnderflow := x == 0 && strings.ContainsAny(mantissa(n), "123456789")
+	if err != nil || len(n) > maxLength || isUnderflow {
+		m.hasHugeNumber = true
 	}
 }
 

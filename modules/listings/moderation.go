@@ -60,8 +60,9 @@ const (
 	CaseTakenDown CaseState = "taken-down"
 )
 
-// Case is the moderation of a listing. Listings have no case until they are reported,
-// suspicious, held or decided about.
+// Case is the record of the moderation of a listing. A listing gets a case when it is reported,
+// found suspicious or held (hidden because of its organization), or when a moderator or
+// operator decides about it.
 type Case struct {
 	// ID orders the queue of open cases. A case gets a new id whenever it is opened.
 	ID             string
@@ -72,8 +73,8 @@ type Case struct {
 	Reports int
 	// Score is the suspicion score of the last version of the listing that was suspicious.
 	Score int
-	// Held is true if the listing is hidden because of its organization. It ends when a
-	// moderator decides about the listing or about the organization.
+	// Held is true if the listing is hidden because of the state of its organization. It ends
+	// when a moderator decides about the listing or about the organization.
 	Held bool
 	// Note is the message to the employer with the last decision.
 	Note string
@@ -103,8 +104,8 @@ func (c *Case) decide(state CaseState, by, note string, now time.Time) {
 	c.Held = false
 }
 
-// isHiddenByOperator reports whether the last decision of the case is that of an operator to
-// take down the listing.
+// isHiddenByOperator reports whether the listing of the case is hidden by the decision of an
+// operator. Operators manage the installation, and only they can reverse their decisions.
 func (c *Case) isHiddenByOperator(l *Listing) bool {
 	isHiddenByDecision := l.HiddenAt != nil && !c.Held && c.DecidedAt != nil
 	return isHiddenByDecision && c.DecidedBy == ""
@@ -192,9 +193,10 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 	})
 }
 
-// changeCase changes the case of a listing with fn, in the transaction of ctx.
+// changeCase changes the case of a listing with fn, in the transaction of ctx. It locks the
+// listing, so that concurrent changes of the case wait.
 func (s *Service) changeCase(ctx context.Context, organizationID, listingID string, fn func(c *Case)) error {
-	if _, err := s.get(ctx, organizationID, listingID); err != nil { // locks the listing
+	if _, err := s.get(ctx, organizationID, listingID); err != nil {
 		return asPublicError(err)
 	}
 
@@ -239,14 +241,14 @@ func (s *Service) screenForFraud(ctx context.Context, before, l *Listing) error 
 		return err
 	}
 
-	wasQueued := c.Score == score && !changesSuspicion(before, l)
-	if wasQueued { // a moderator sees this suspicion, or has decided about it
+	// A moderator sees this suspicion in the queue already, or has decided about it.
+	isKnownSuspicion := c.Score == score && !changesSuspicion(before, l)
+	if isKnownSuspicion {
 		return nil
 	}
 
-	c.open(s.NewID(), s.Clock.Now())
-
 	c.Score = score
+	c.open(s.NewID(), s.Clock.Now())
 
 	return s.Cases.Upsert(ctx, c)
 }
@@ -260,12 +262,12 @@ type DecisionInput struct {
 // Hide takes down a listing of any organization. It is for operators and authorizes no
 // caller.
 func (s *Service) Hide(ctx context.Context, listingID string) (Listing, error) {
-	return s.moderate(ctx, audit.Entry{Action: audit.ListingHidden, Actor: audit.Operator}, listingID, CaseTakenDown, "")
+	return s.moderate(ctx, listingID, decision{state: CaseTakenDown, actor: audit.Operator})
 }
 
 // Show makes a listing that was hidden visible again. It is for operators and authorizes no caller.
 func (s *Service) Show(ctx context.Context, listingID string) (Listing, error) {
-	return s.moderate(ctx, audit.Entry{Action: audit.ListingShown, Actor: audit.Operator}, listingID, CaseKept, "")
+	return s.moderate(ctx, listingID, decision{state: CaseKept, actor: audit.Operator})
 }
 
 // TakeDown makes a listing of any organization not public, whatever its employer does
@@ -275,8 +277,7 @@ func (s *Service) TakeDown(ctx context.Context, by auth.Actor, listingID string,
 		return Listing{}, err
 	}
 
-	return s.moderate(ctx, audit.Entry{Action: audit.ListingHidden, Actor: by.UserID}, listingID,
-		CaseTakenDown, strings.TrimSpace(in.Message))
+	return s.moderate(ctx, listingID, decision{state: CaseTakenDown, actor: by.UserID, note: strings.TrimSpace(in.Message)})
 }
 
 // Keep ends the case of a listing and makes the listing visible again if it was hidden, of
@@ -287,32 +288,52 @@ func (s *Service) Keep(ctx context.Context, by auth.Actor, listingID string, in 
 		return Listing{}, err
 	}
 
-	return s.moderate(ctx, audit.Entry{Action: audit.ListingShown, Actor: by.UserID}, listingID, CaseKept, strings.TrimSpace(in.Message))
+	return s.moderate(ctx, listingID, decision{state: CaseKept, actor: by.UserID, note: strings.TrimSpace(in.Message)})
+}
+
+// decision is a decision about a listing.
+type decision struct {
+	state CaseState // CaseTakenDown or CaseKept
+	actor string    // the id of the moderator, or audit.Operator
+	note  string    // the message to the employer, may be empty
+}
+
+// auditEntry returns the entry of the decision for the audit log.
+func (d decision) auditEntry(organizationID, listingID string) audit.Entry {
+	action := audit.ListingShown
+	if d.state == CaseTakenDown {
+		action = audit.ListingHidden
+	}
+
+	return audit.Entry{Action: action, Actor: d.actor, OrganizationID: organizationID, Object: listingID}
 }
 
 // errHiddenByOperator is returned to a moderator who would reverse the decision of an operator.
 var errHiddenByOperator = fault.New(fault.Conflict, "job_hidden_by_operator",
 	"An operator has hidden the job; only an operator can show it")
 
-// moderate decides the case of a listing with state, CaseTakenDown or CaseKept, and hides or shows the listing. The
-// entry of the audit log names the actor, a moderator or an operator. note is the message to the employer.
-func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string, state CaseState, note string) (listing Listing, err error) {
+// moderate hides or shows a listing of any organization, and decides its case.
+func (s *Service) moderate(ctx context.Context, listingID string, d decision) (listing Listing, err error) {
 	organizationID, err := s.ownerOf(ctx, listingID)
 	if err != nil {
 		return listing, err
 	}
 
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		wasHidden, isHiddenByOperator := false, false
+	isByOperator := d.actor == audit.Operator
+	isTakeDown := d.state == CaseTakenDown
 
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		wasHidden, wasHiddenByOperator := false, false
+
+		// Hide or show the listing.
 		listing, err = s.changeListingOf(ctx, organizationID, listingID, func(l *Listing, now time.Time) error {
 			c, err := s.caseOf(ctx, organizationID, l.ID)
 			if err != nil {
 				return err
 			}
 
-			isHiddenByOperator = c.isHiddenByOperator(l)
-			if isHiddenByOperator && e.Actor != audit.Operator && state == CaseKept {
+			wasHiddenByOperator = c.isHiddenByOperator(l)
+			if wasHiddenByOperator && !isByOperator && !isTakeDown {
 				return errHiddenByOperator
 			}
 
@@ -320,7 +341,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 
 			l.Unhide() // so that Hide sets the time of this decision
 
-			if state == CaseTakenDown {
+			if isTakeDown {
 				l.Hide(now)
 			}
 
@@ -330,6 +351,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 			return err
 		}
 
+		// Decide the case. The change above may have stored the case, so it is read again.
 		c, err := s.caseOf(ctx, organizationID, listing.ID)
 		if err != nil {
 			return err
@@ -337,34 +359,37 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 
 		// A moderator who confirms the decision of an operator does not become its author.
 		moderator := ""
-		if e.Actor != audit.Operator && !isHiddenByOperator {
-			moderator = e.Actor
+		if !isByOperator && !wasHiddenByOperator {
+			moderator = d.actor
 		}
 
-		// A held listing was hidden because of its organization. A decision to hide it is a change, too.
-		isTakenDown := state == CaseTakenDown
+		// A held listing was hidden because of its organization. A decision to hide it is a
+		// change, too.
 		wasTakenDown := wasHidden && !c.Held
-		isChange := wasHidden != isTakenDown || c.Held
+		isChange := wasHidden != isTakeDown || c.Held
 
 		now := s.Clock.Now()
-		c.decide(state, moderator, note, now)
-
-		e.OrganizationID, e.Object = organizationID, listing.ID
+		c.decide(d.state, moderator, d.note, now)
 
 		if err := s.Cases.Upsert(ctx, c); err != nil {
 			return err
 		}
 
-		if err := s.Audit.Record(ctx, e); err != nil || !isChange {
+		if err := s.Audit.Record(ctx, d.auditEntry(organizationID, listing.ID)); err != nil {
 			return err
+		}
+
+		// The event notifies the employer and the applicants of a change.
+		if !isChange {
+			return nil
 		}
 
 		return s.Events.Record(ctx, event.JobModerated{
 			JobID:          listing.ID,
 			OrganizationID: organizationID,
-			Decision:       string(state),
-			Message:        note,
-			Reverses:       wasTakenDown && state == CaseKept,
+			Decision:       string(d.state),
+			Message:        d.note,
+			Reverses:       wasTakenDown && !isTakeDown,
 			Public:         listing.Open,
 			DecidedAt:      now,
 		})
@@ -386,7 +411,8 @@ func (s *Service) ownerOf(ctx context.Context, listingID string) (string, error)
 	return brief.OrganizationID, err
 }
 
-// ModeratedCase is a case with its listing.
+// ModeratedCase is a case with its listing. Score and Reasons are those of the listing as it
+// is now (Suspicion).
 type ModeratedCase struct {
 	Case
 	Listing Listing
@@ -396,37 +422,28 @@ type ModeratedCase struct {
 // Queue lists cases with their listings, in the order in which the cases were opened. It
 // requires a moderator.
 func (s *Service) Queue(ctx context.Context, by auth.Actor, f CaseFilter, r page.Request) (page.Result[ModeratedCase], error) {
-	var out page.Result[ModeratedCase]
+	var none page.Result[ModeratedCase]
 	if err := cmp.Or(by.RequireModerator(), r.CheckID()); err != nil {
-		return out, err
+		return none, err
 	}
 
-	if organizationID, ok := id.Canonical(f.OrganizationID); ok {
+	if f.OrganizationID != "" {
+		organizationID, isID := id.Canonical(f.OrganizationID)
+		if !isID {
+			return none, fault.InvalidField("organizationId", "must be the id of an organization")
+		}
+
 		f.OrganizationID = organizationID
-	} else if f.OrganizationID != "" {
-		return out, fault.InvalidField("organizationId", "must be the id of an organization")
 	}
 
 	cases, err := s.Cases.List(ctx, f, r)
 	if err != nil {
-		return out, err
+		return none, err
 	}
 
-	listingIDs := map[string][]string{} // by organization
-	for _, c := range cases.Items {
-		listingIDs[c.OrganizationID] = append(listingIDs[c.OrganizationID], c.ListingID)
-	}
-
-	listingsByID := map[string]Listing{}
-	for organizationID, ids := range listingIDs {
-		ls, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: ids}, len(ids))
-		if err != nil {
-			return out, err
-		}
-
-		for _, l := range ls {
-			listingsByID[l.ID] = l
-		}
+	listingsByID, err := s.listingsOf(ctx, cases.Items)
+	if err != nil {
+		return none, err
 	}
 
 	return page.WithItems(cases, list.Map(cases.Items, func(c Case) ModeratedCase {
@@ -434,6 +451,28 @@ func (s *Service) Queue(ctx context.Context, by auth.Actor, f CaseFilter, r page
 		m.Score, m.Reasons = Suspicion(&m.Listing)
 		return m
 	})), nil
+}
+
+// listingsOf returns the listings of the cases by their ids, with one query per organization.
+func (s *Service) listingsOf(ctx context.Context, cases []Case) (map[string]Listing, error) {
+	idsByOrganization := map[string][]string{}
+	for _, c := range cases {
+		idsByOrganization[c.OrganizationID] = append(idsByOrganization[c.OrganizationID], c.ListingID)
+	}
+
+	listingsByID := map[string]Listing{}
+	for organizationID, ids := range idsByOrganization {
+		ls, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: ids}, len(ids))
+		if err != nil {
+			return nil, err
+		}
+
+		for _, l := range ls {
+			listingsByID[l.ID] = l
+		}
+	}
+
+	return listingsByID, nil
 }
 
 // CaseDetail is a case with the newest reports of its listing.
@@ -487,8 +526,9 @@ func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (
 	return out, err
 }
 
-// duplicates returns public listings of other organizations that have the same text. If the
-// search fails, it returns none, so that moderators can work without the search.
+// duplicates returns public listings of other organizations that have the same description. It
+// searches for the title, and compares the descriptions of the results. If the search fails,
+// it returns none, so that moderators can work without the search.
 func (s *Service) duplicates(ctx context.Context, by auth.Actor, listing *Listing) ([]Listing, error) {
 	title := []rune(listing.Title)
 
@@ -496,7 +536,7 @@ func (s *Service) duplicates(ctx context.Context, by auth.Actor, listing *Listin
 
 	found, err := s.Find(ctx, by, FindInput{Text: searchText, Page: page.Request{Number: 1, Size: MaxBatch}})
 	if err != nil {
-		return nil, nil //nolint:nilerr // only a sign of fraud is missing
+		return nil, nil //nolint:nilerr // the moderator only misses a sign of fraud
 	}
 
 	isOwn := func(h Hit) bool { return h.Listing.OrganizationID == listing.OrganizationID }

@@ -83,17 +83,23 @@ const sweepBatchSize = 200
 // CloseExpired closes the listings whose deadline has passed since the last call, records
 // events for them, and returns their number. Several processes may call it concurrently.
 func (s *Service) CloseExpired(ctx context.Context) (int, error) {
-	return s.closeInBatches(ctx, func(ctx context.Context, now time.Time) ([]Listing, error) {
+	nextBatch := func(ctx context.Context, now time.Time) ([]Listing, error) {
 		return s.Listings.ClaimExpired(ctx, now, sweepBatchSize)
-	}, func(*Listing) {}) // finishChange alone clears Open: the status remains active
+	}
+	keepStatus := func(*Listing) {} // finishChange clears Open because of the deadline
+
+	return s.closeInBatches(ctx, nextBatch, keepStatus)
 }
 
 // CloseOrganization closes every public listing of an organization. It is for organizations without
 // members.
 func (s *Service) CloseOrganization(ctx context.Context, organizationID string) error {
-	_, err := s.closeInBatches(ctx, func(ctx context.Context, _ time.Time) ([]Listing, error) {
+	nextBatch := func(ctx context.Context, _ time.Time) ([]Listing, error) {
 		return s.Listings.ListBySelection(ctx, organizationID, Selection{Open: true}, sweepBatchSize)
-	}, func(l *Listing) { l.Status = Closed })
+	}
+	setClosed := func(l *Listing) { l.Status = Closed }
+
+	_, err := s.closeInBatches(ctx, nextBatch, setClosed)
 
 	return err
 }

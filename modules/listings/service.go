@@ -3,6 +3,7 @@ package listings
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -100,58 +101,62 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 		return nil, err
 	}
 
-	// Listings of an organization that must not have public ones are created hidden.
-	isHeld, awaitsReview, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
+	h, err := s.holdOf(ctx, by.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
 
 	now := s.Clock.Now()
-	out := make([]BatchResult, len(items))
+	results := make([]BatchResult, len(items))
 	var created []Listing
 
 	var events []event.Event
 	for i, item := range items {
 		l, err := s.newListing(item.Input, now)
 
-		out[i].Err = cmp.Or(item.Err, err)
-		if out[i].Err != nil {
+		results[i].Err = cmp.Or(item.Err, err)
+		if results[i].Err != nil {
 			continue
 		}
 
 		l.OrganizationID, l.Company = by.OrganizationID, company
-		if isHeld {
+		if h.isHeld {
 			l.Hide(now)
 		}
 
-		before := &Listing{} // none is stored
-		events = append(events, l.finishChange(before, now)...)
+		events = append(events, l.finishChange(notStored, now)...)
 		created = append(created, l)
-		out[i].Listing = l
+		results[i].Listing = l
 	}
 
 	if len(created) == 0 {
-		return out, nil
+		return results, nil
 	}
 
-	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Listings.Create(ctx, created); err != nil {
+	return results, s.Tx.Do(ctx, func(ctx context.Context) error { return s.storeNew(ctx, created, events, h) })
+}
+
+// notStored is the state of a new listing before its creation.
+var notStored = &Listing{}
+
+// storeNew stores new listings of one organization and records their events, in the transaction
+// of ctx. A listing that is suspicious or held also gets a case, the record of its moderation.
+func (s *Service) storeNew(ctx context.Context, created []Listing, events []event.Event, h hold) error {
+	if err := s.Listings.Create(ctx, created); err != nil {
+		return err
+	}
+
+	for i := range created {
+		if err := s.screenForFraud(ctx, notStored, &created[i]); err != nil {
 			return err
 		}
 
-		// A listing that is suspicious or held gets a case, the record of its moderation.
-		for i := range created {
-			if err := s.screenForFraud(ctx, &Listing{}, &created[i]); err != nil {
-				return err
-			}
-
-			if err := s.createHeldCase(ctx, &created[i], isHeld, awaitsReview); err != nil {
-				return err
-			}
+		if err := s.createHeldCase(ctx, &created[i], h); err != nil {
+			return err
 		}
+	}
 
-		return s.Events.Record(ctx, events...)
-	})
+	return s.Events.Record(ctx, events...)
 }
 
 // Preview returns the listing that Create would create. It stores nothing.
@@ -201,11 +206,14 @@ func (s *Service) findPlace(location string) *Place {
 		return r == ',' || r == ';' || r == '(' || r == ')' || r == '\n' || r == '/' || r == '|'
 	})
 	for i := range parts {
-		if p, ok := s.Gazetteer.Resolve(strings.Join(parts[i:], ",")); ok {
-			return &p
+		place, found := s.Gazetteer.Resolve(strings.Join(parts[i:], ","))
+		if found {
+			return &place
 		}
 	}
 
+	// Look up each part alone, as a whole and then without its last words. A country is too
+	// large a place if the location has other parts.
 	for i := len(parts) - 1; i >= 0; i-- {
 		words := strings.Fields(parts[i])
 		for n := len(words); n > 0; n-- {
@@ -301,7 +309,7 @@ func (s *Service) changeListingOf(
 	organizationID, listingID string,
 	fn func(l *Listing, now time.Time) error,
 ) (Listing, error) {
-	var out Listing
+	var changed Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		before, err := s.get(ctx, organizationID, listingID)
 		if err != nil {
@@ -322,12 +330,12 @@ func (s *Service) changeListingOf(
 			return err
 		}
 
-		out = l
+		changed = l
 
 		return s.Events.Record(ctx, events...)
 	})
 
-	return out, err
+	return changed, err
 }
 
 // changeBatch applies the items of a batch in their order and stores all changed listings in
@@ -345,76 +353,77 @@ func changeBatch[T any](
 	}
 
 	organizationID := by.OrganizationID
-	var out []BatchResult
+	var results []BatchResult
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		out = make([]BatchResult, len(items))
+		results = make([]BatchResult, len(items))
 
+		// Read the listings of all items.
 		ids := []string{}
 		for _, item := range items {
-			if listingID, ok := id.Canonical(item.ID); ok {
+			if listingID, isID := id.Canonical(item.ID); isID {
 				ids = append(ids, listingID)
 			}
 		}
 
-		found, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: ids}, MaxBatch)
+		stored, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: ids}, MaxBatch)
 		if err != nil {
 			return err
 		}
 
-		// listingsByID has each listing as the items so far have changed it; found has the stored ones.
-		listingsByID := list.ToMap(found, func(l Listing) (string, Listing) { return l.ID, l })
+		// Apply the items. listingsByID has each listing as the items so far have changed it.
+		listingsByID := list.ToMap(stored, func(l Listing) (string, Listing) { return l.ID, l })
 
 		isChanged := map[string]bool{}
 		for i, item := range items {
 			l, exists := listingsByID[strings.ToLower(item.ID)] // an invalid id is unknown
 			switch {
 			case !exists:
-				out[i].Err = ErrJobNotFound
+				results[i].Err = ErrJobNotFound
 			case item.Err != nil:
-				out[i].Err = item.Err
+				results[i].Err = item.Err
 			default:
 				l = l.clone() // an item that fails must not change the listing in part
 
-				out[i].Err = fn(&l, item.Input)
-				if out[i].Err == nil {
+				results[i].Err = fn(&l, item.Input)
+				if results[i].Err == nil {
 					listingsByID[l.ID] = l
 					isChanged[l.ID] = true
-					out[i].Listing = l
+					results[i].Listing = l
 				}
 			}
 		}
 
-		now := s.Clock.Now()
-		var changed []Listing
+		// Store the changed listings, and record their events.
+		isUnchanged := func(before Listing) bool { return !isChanged[before.ID] }
+		before := slices.DeleteFunc(stored, isUnchanged)
 
-		var events []event.Event
-		for _, before := range found {
-			if l := listingsByID[before.ID]; isChanged[l.ID] {
-				events = append(events, l.finishChange(&before, now)...)
-				changed = append(changed, l)
-			}
-		}
-
-		if len(changed) == 0 {
+		if len(before) == 0 {
 			return nil
 		}
 
-		if err := s.Listings.Update(ctx, organizationID, changed); err != nil {
+		now := s.Clock.Now()
+		after := make([]Listing, len(before))
+
+		var events []event.Event
+		for i := range before {
+			after[i] = listingsByID[before[i].ID]
+			events = append(events, after[i].finishChange(&before[i], now)...)
+		}
+
+		if err := s.Listings.Update(ctx, organizationID, after); err != nil {
 			return err
 		}
 
-		for i := range found {
-			if l := listingsByID[found[i].ID]; isChanged[l.ID] {
-				if err := s.screenForFraud(ctx, &found[i], &l); err != nil {
-					return err
-				}
+		for i := range before {
+			if err := s.screenForFraud(ctx, &before[i], &after[i]); err != nil {
+				return err
 			}
 		}
 
 		return s.Events.Record(ctx, events...)
 	})
 
-	return out, err
+	return results, err
 }
 
 // UpdateBatch updates several of the organization's listings and returns the result
@@ -446,8 +455,8 @@ func (s *Service) Restore(ctx context.Context, by auth.Actor, listingID string) 
 	return err
 }
 
-// asPublicError replaces ErrJobNotFound by ErrNotFound, which the public API returns for an
-// unknown listing.
+// asPublicError replaces ErrJobNotFound, which the API for employers returns for an unknown
+// listing, by ErrNotFound, which the public API returns.
 func asPublicError(err error) error {
 	if err != nil && fault.Of(err).Code == ErrJobNotFound.Code {
 		return ErrNotFound
@@ -484,7 +493,7 @@ func (s *Service) duplicate(ctx context.Context, by auth.Actor, listingID string
 			return err
 		}
 
-		isHeld, awaitsReview, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
+		h, err := s.holdOf(ctx, by.OrganizationID)
 		if err != nil {
 			return err
 		}
@@ -494,24 +503,13 @@ func (s *Service) duplicate(ctx context.Context, by auth.Actor, listingID string
 		duplicate.Status = status
 		duplicate.Version = 1
 
-		if isHeld {
+		if h.isHeld {
 			duplicate.Hide(now)
 		}
 
-		events := duplicate.finishChange(&Listing{}, now)
-		if err := s.Listings.Create(ctx, []Listing{duplicate}); err != nil {
-			return err
-		}
+		events := duplicate.finishChange(notStored, now)
 
-		if err := s.screenForFraud(ctx, &Listing{}, &duplicate); err != nil {
-			return err
-		}
-
-		if err := s.createHeldCase(ctx, &duplicate, isHeld, awaitsReview); err != nil {
-			return err
-		}
-
-		return s.Events.Record(ctx, events...)
+		return s.storeNew(ctx, []Listing{duplicate}, events, h)
 	})
 
 	return duplicate, err

@@ -73,15 +73,17 @@ type HiddenInfo struct {
 // WhyHidden returns why listings of the actor's organization, at most 100, are hidden, by their
 // ids. Listings that are not hidden are left out.
 func (s *Service) WhyHidden(ctx context.Context, by auth.Actor, ls ...Listing) (map[string]HiddenInfo, error) {
-	out := map[string]HiddenInfo{}
+	// A listing is hidden by a decision unless its case, the record of its moderation, says
+	// that it is held because of its organization.
+	infoByID := map[string]HiddenInfo{}
 	for _, l := range ls {
 		if l.HiddenAt != nil {
-			out[l.ID] = HiddenInfo{Reason: HiddenByDecision}
+			infoByID[l.ID] = HiddenInfo{Reason: HiddenByDecision}
 		}
 	}
 
-	if len(out) == 0 {
-		return out, nil
+	if len(infoByID) == 0 {
+		return infoByID, nil
 	}
 
 	ids := list.Distinct(ls, func(l Listing) string { return l.ID })
@@ -93,7 +95,7 @@ func (s *Service) WhyHidden(ctx context.Context, by auth.Actor, ls ...Listing) (
 	}
 
 	for _, c := range cases.Items {
-		info, isHidden := out[c.ListingID]
+		info, isHidden := infoByID[c.ListingID]
 		switch {
 		case !isHidden:
 			continue
@@ -105,8 +107,8 @@ func (s *Service) WhyHidden(ctx context.Context, by auth.Actor, ls ...Listing) (
 			info.Message = c.Note
 		}
 
-		out[c.ListingID] = info
+		infoByID[c.ListingID] = info
 	}
 
-	return out, nil
+	return infoByID, nil
 }

@@ -24,43 +24,44 @@ type suspicionRule struct {
 }
 
 // suspicionRules are the signs of a scam. A fee, or a payment that cannot be reverted, is
-// enough for a review by a moderator; the other signs are so in combination.
+// enough for a review by a moderator (suspicionThreshold). The other signs are enough only in
+// combination.
 var suspicionRules = []suspicionRule{
 	{
-		50,
-		"It asks applicants for a fee",
-		regexp.MustCompile(
+		score:  50,
+		reason: "It asks applicants for a fee",
+		pattern: regexp.MustCompile(
 			`(?i)\b(registration|processing|application|training|visa|admin(istration)?|refundable|security|starter[- ]kit)\s+(fee|deposit|charge|payment)s?\b|\bpay\s+(a|the|an)\s+(fee|deposit)\b`,
 		),
 	},
 	{
-		50,
-		"It asks for money by transfer, gift card or cryptocurrency",
-		regexp.MustCompile(`(?i)\b(western union|moneygram|gift\s?cards?|bitcoin|crypto(currency)?|usdt|wire transfer|cash ?app)\b`),
+		score:   50,
+		reason:  "It asks for money by transfer, gift card or cryptocurrency",
+		pattern: regexp.MustCompile(`(?i)\b(western union|moneygram|gift\s?cards?|bitcoin|crypto(currency)?|usdt|wire transfer|cash ?app)\b`),
 	},
 	{
-		40,
-		"It moves applicants to a messenger",
-		regexp.MustCompile(`(?i)\b(whats\s?app|telegram|t\.me|wa\.me|signal app|viber|wechat|facebook messenger)\b`),
+		score:   40,
+		reason:  "It moves applicants to a messenger",
+		pattern: regexp.MustCompile(`(?i)\b(whats\s?app|telegram|t\.me|wa\.me|signal app|viber|wechat|facebook messenger)\b`),
 	},
 	{
-		30,
-		"It asks for bank details or documents of identity",
-		regexp.MustCompile(
+		score:  30,
+		reason: "It asks for bank details or documents of identity",
+		pattern: regexp.MustCompile(
 			`(?i)\b(bank (account )?details|account number|sort code|copy of your passport|passport scan|national insurance number|social security number)\b`,
 		),
 	},
 	{
-		20,
-		"It gives an address of a public mailbox provider",
-		regexp.MustCompile(
+		score:  20,
+		reason: "It gives an address of a public mailbox provider",
+		pattern: regexp.MustCompile(
 			`(?i)[a-z0-9._%+-]+@(gmail|googlemail|yahoo|hotmail|outlook|live|aol|icloud|proton|protonmail|gmx|mail|yandex)\.[a-z.]{2,}`,
 		),
 	},
 	{
-		20,
-		"It promises work without an interview or experience",
-		regexp.MustCompile(
+		score:  20,
+		reason: "It promises work without an interview or experience",
+		pattern: regexp.MustCompile(
 			`(?i)\b(no interview|without (an )?interview|no experience (is )?(needed|required|necessary)|guaranteed (visa|job|income)|earn up to)\b`,
 		),
 	},

@@ -20,8 +20,9 @@ import (
 type Visit struct {
 	Day       string // in UTC, 2006-01-02
 	ListingID string
-	// Visitor identifies the visitor. Before a visit is stored, this value is replaced by
-	// a hash with the salt of the day.
+	// Visitor identifies the visitor: the id of a user, or the address and user agent of a
+	// guest. Before a visit is stored, this value is replaced by a hash. The hash contains the
+	// salt, a random text that is new every day.
 	Visitor string
 	// Network is the IP address of a guest, which is hashed like Visitor. It is empty for
 	// a signed-in user.
@@ -47,8 +48,8 @@ type Views interface {
 // KeepVisits is how long Visits are stored.
 const KeepVisits = 48 * time.Hour
 
-// Visits are the visits that have been counted on a day, with the salt of the day, by the
-// day in UTC.
+// Visits is the retention kind of the visits that have been counted, and of the salts. Their
+// age is counted from their day, in UTC.
 const Visits retention.Kind = "listings.visits"
 
 const (
@@ -59,6 +60,8 @@ const (
 	MaxVisitors = 20
 	// flushInterval is the interval at which buffered visits are stored.
 	flushInterval = 250 * time.Millisecond
+	// lastFlushTimeout limits the storing of visits when the process ends.
+	lastFlushTimeout = 2 * time.Second
 	// maxBufferedVisits is the maximum number of visits in memory while the store is
 	// unavailable. Further visits are not counted.
 	maxBufferedVisits = 50_000
@@ -122,8 +125,8 @@ func (s *Service) CountViews(ctx context.Context, onError func(error)) {
 			}
 		case <-ctx.Done():
 			// The process ends. Store the remaining visits, but do not delay the end for long.
-			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-			defer done()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlushTimeout)
+			defer cancel()
 
 			if err := s.flushVisits(ctx); err != nil {
 				onError(err)
@@ -137,26 +140,24 @@ func (s *Service) CountViews(ctx context.Context, onError func(error)) {
 // flushVisits stores the buffered visits. After an error the visits that were not stored
 // return to the buffer.
 func (s *Service) flushVisits(ctx context.Context) error {
-	c := &s.visits
-	c.mu.Lock()
-	waiting := slices.Collect(maps.Keys(c.pending))
-	c.pending = nil
-	c.mu.Unlock()
+	buffer := &s.visits
+	buffer.mu.Lock()
+	notStored := slices.Collect(maps.Keys(buffer.pending))
+	buffer.pending = nil
+	buffer.mu.Unlock()
 
-	for batch := range slices.Chunk(waiting, visitBatchSize) {
+	for batch := range slices.Chunk(notStored, visitBatchSize) {
 		hashed, err := s.pseudonymize(ctx, batch)
 		if err == nil {
 			err = s.Views.Add(ctx, hashed)
 		}
 
-		if err == nil {
-			waiting = waiting[len(batch):]
-			continue
+		if err != nil {
+			buffer.add(notStored...) // those of this batch and of the following ones
+			return err
 		}
 
-		c.add(waiting...) // those of this batch and of the following ones
-
-		return err
+		notStored = notStored[len(batch):]
 	}
 
 	return nil
@@ -187,7 +188,7 @@ func (s *Service) pseudonymize(ctx context.Context, vs []Visit) ([]Visit, error)
 	return hashed, nil
 }
 
-// hashVisitor returns a hash of the visitor for one listing and day.
+// hashVisitor returns a hash of the visitor, or of a network, for one listing and day.
 func hashVisitor(salt, listingID, visitor string) string {
 	mac := hmac.New(sha256.New, []byte(salt))
 	mac.Write([]byte(listingID + "\n" + visitor))
