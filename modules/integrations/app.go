@@ -86,8 +86,7 @@ func PlanOf(id string) (Plan, bool) {
 // application share its quota.
 func (a App) QuotaKey() string { return "app:" + a.ID }
 
-// Limits returns the plan of the application, which has no quota if the plan is no longer for
-// sale.
+// Limits returns the plan of the application, or a zero Plan if no plan has its id.
 func (a App) Limits() Plan {
 	p, _ := PlanOf(a.Plan)
 	return p

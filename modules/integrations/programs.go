@@ -111,7 +111,7 @@ func (p Programs) pause(ctx context.Context, e Endpoint, before, now time.Time) 
 }
 
 // allApps is a page that contains all applications of an account. Its size is twice the limit,
-// in case that the limit was exceeded by accident.
+// as a margin.
 var allApps = page.After("", 2*maxApps)
 
 // list returns the programs of the account, and its active endpoints.
@@ -167,8 +167,7 @@ func (p Programs) list(ctx context.Context, userID string) (programs []Program, 
 const consentsPerPage = 100
 
 // listEndpoints returns all endpoints of the owner's application, the newest first. An
-// application has at most maxWebhooks. The page is larger, in case that the limit was exceeded
-// by accident.
+// application has at most maxWebhooks. The page is larger, as a margin.
 func listEndpoints(ctx context.Context, w Webhooks, ownerID, appID string) ([]Endpoint, error) {
 	const fromFirst = ""
 	endpoints, err := w.List(ctx, ownerID, EndpointFilter{AppID: appID}, fromFirst, 5*maxWebhooks)

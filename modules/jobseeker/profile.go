@@ -233,8 +233,8 @@ func (s *ProfileService) changeProfile(ctx context.Context, by auth.Actor, prefi
 }
 
 // requestEmailChange sends a confirmation request to the new address if the rest of the
-// input is valid. It must run outside a transaction, because it uses a rate limiter: a
-// transaction may be repeated, which would count the request twice.
+// input is valid. It must run outside a transaction, because it counts the request with a rate
+// limiter, which a rollback would not undo.
 func (s *ProfileService) requestEmailChange(ctx context.Context, by auth.Actor, prefix string, in ProfileInput) error {
 	account, err := s.MyProfile(ctx, by)
 	if err != nil {
