@@ -125,9 +125,9 @@ func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 		require.Equal(t, "pm_two", env.overview(me).Subscription.Method.ID)
 		require.Equal(t, []string{"started", "payment-method-changed"}, env.takeChanges())
 
-		up, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
+		same, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.NoError(t, err)
-		require.True(t, up.AutoRenew)
+		require.True(t, same.AutoRenew)
 
 		_, err = env.Cancel(t.Context(), me)
 		require.NoError(t, err)
@@ -328,9 +328,9 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 
 			c := pending[0]
 			c.Attempts, c.NextAt = c.Attempts+1, env.clock.Now().Add(time.Minute)
-			ours, err := env.Charges.Update(t.Context(), c)
+			isClaimed, err := env.Charges.Update(t.Context(), c)
 			require.NoError(t, err)
-			require.True(t, ours)
+			require.True(t, isClaimed)
 		})
 		require.NoError(t, env.Renew(t.Context()))
 		require.Equal(t, 1, env.provider.calls)
@@ -440,13 +440,9 @@ func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 func TestCancel_ChargePending_IsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
-		silent := func() { // the provider does not answer
-			t.Helper()
+		silenceProvider := func() { env.provider.errBefore = errors.New("the line went dead") }
 
-			env.provider.errBefore = errors.New("the line went dead")
-		}
-
-		refused := func() {
+		requireChangesRefused := func() {
 			t.Helper()
 
 			_, err := env.Cancel(t.Context(), me)
@@ -459,26 +455,29 @@ func TestCancel_ChargePending_IsRefused(t *testing.T) {
 			require.ErrorIs(t, err, billing.ErrUnderWay)
 		}
 
-		silent()
+		// While a first purchase is pending.
+		silenceProvider()
 
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
-		refused()
+		requireChangesRefused()
 
 		env.provider.errBefore = nil
 		env.advance(2 * time.Minute)
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 
-		silent()
+		// While an upgrade is pending.
+		silenceProvider()
 
 		_, err = env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
 		require.Error(t, err)
-		refused()
+		requireChangesRefused()
 
 		env.provider.errBefore = nil
 		env.advance(2 * time.Minute)
 		require.Equal(t, "gold", env.overview(me).Subscription.Plan)
 
+		// Without a pending purchase, the same changes are accepted.
 		_, err = env.UseMethod(t.Context(), me, "pm_two")
 		require.NoError(t, err)
 

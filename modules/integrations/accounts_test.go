@@ -21,9 +21,9 @@ type credentials struct {
 	hook              integrations.WebhookPath
 }
 
-// credentials creates an application with a key and a webhook, and lets the user
+// createCredentials creates an application with a key and a webhook, and lets the user
 // consent to the other application, which gets a code and an access token.
-func (e *testEnv) credentials(t *testing.T, me auth.Actor, otherApp string) credentials {
+func (e *testEnv) createCredentials(t *testing.T, me auth.Actor, otherApp string) credentials {
 	t.Helper()
 
 	ctx := t.Context()
@@ -42,8 +42,8 @@ func (e *testEnv) credentials(t *testing.T, me auth.Actor, otherApp string) cred
 	return credentials{
 		key:    key,
 		hook:   integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID},
-		access: e.tokens(t, me, otherApp).Access,
-		code:   e.code(t, me, otherApp),
+		access: e.issueTokens(t, me, otherApp).Access,
+		code:   e.issueCode(t, me, otherApp),
 	}
 }
 
@@ -58,8 +58,8 @@ var (
 	noneUsable = usability{}
 )
 
-// usable tries all credentials, and fails if one is refused for an unexpected reason.
-func (e *testEnv) usable(t *testing.T, me auth.Actor, c credentials) usability {
+// tryCredentials tries all credentials, and fails if one is refused for an unexpected reason.
+func (e *testEnv) tryCredentials(t *testing.T, me auth.Actor, c credentials) usability {
 	t.Helper()
 
 	succeeded := func(err, refusal error) bool {
@@ -84,8 +84,8 @@ func (e *testEnv) usable(t *testing.T, me auth.Actor, c credentials) usability {
 	}
 }
 
-// otherApp creates an application of another user and returns its id.
-func (e *testEnv) otherApp(t *testing.T) string {
+// createOtherApp creates an application of another user and returns its id.
+func (e *testEnv) createOtherApp(t *testing.T) string {
 	t.Helper()
 
 	input := integrations.AppInput{Name: "Bed Finder", RedirectURIs: []string{callback}}
@@ -100,18 +100,18 @@ func (e *testEnv) otherApp(t *testing.T) string {
 // stays active.
 func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		me, other := env.developer(t), env.otherApp(t)
-		credentials := env.credentials(t, me, other)
-		require.Equal(t, allUsable, env.usable(t, me, credentials))
+		me, other := env.developer(t), env.createOtherApp(t)
+		credentials := env.createCredentials(t, me, other)
+		require.Equal(t, allUsable, env.tryCredentials(t, me, credentials))
 
 		env.inactive[me.UserID] = true // locked
-		require.Equal(t, usability{hook: true}, env.usable(t, me, credentials))
+		require.Equal(t, usability{hook: true}, env.tryCredentials(t, me, credentials))
 
 		_, err := env.Approve(t.Context(), me, env.authorizationRequest(t, other))
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
 
 		env.inactive[me.UserID] = false
-		require.Equal(t, allUsable, env.usable(t, me, credentials))
+		require.Equal(t, allUsable, env.tryCredentials(t, me, credentials))
 	})
 }
 
@@ -120,7 +120,7 @@ func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 // for it.
 func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		credentials := env.credentials(t, env.developer(t), env.otherApp(t))
+		credentials := env.createCredentials(t, env.developer(t), env.createOtherApp(t))
 		env.accountLookups = 0
 		_, err := env.AuthenticateKey(t.Context(), credentials.key)
 		require.NoError(t, err)
@@ -149,18 +149,18 @@ func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
-		me, other := env.developer(t), env.otherApp(t)
-		earlier := env.credentials(t, me, other)
+		me, other := env.developer(t), env.createOtherApp(t)
+		earlier := env.createCredentials(t, me, other)
 		foreign := env.developer(t)
-		kept := env.credentials(t, foreign, other)
+		kept := env.createCredentials(t, foreign, other)
 		env.clock.Advance(time.Second)
 
 		changed := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
 		env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now()})
-		require.Equal(t, allUsable, env.usable(t, me, earlier), "a change that does not sign out programs")
+		require.Equal(t, allUsable, env.tryCredentials(t, me, earlier), "a change that does not sign out programs")
 		env.recordEvent(t, changed)
-		require.Equal(t, noneUsable, env.usable(t, me, earlier))
-		require.Equal(t, allUsable, env.usable(t, foreign, kept))
+		require.Equal(t, noneUsable, env.tryCredentials(t, me, earlier))
+		require.Equal(t, allUsable, env.tryCredentials(t, foreign, kept))
 
 		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
@@ -168,12 +168,12 @@ func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing
 
 		env.clock.Advance(time.Minute)
 
-		later := env.credentials(t, me, other)
+		later := env.createCredentials(t, me, other)
 		active := string(integrations.EndpointActive)
 		_, err = env.ChangeWebhook(t.Context(), me, earlier.hook, integrations.WebhookChange{Status: &active})
 		require.NoError(t, err)
 		env.recordEvent(t, changed) // delivered twice
-		require.Equal(t, allUsable, env.usable(t, me, later))
+		require.Equal(t, allUsable, env.tryCredentials(t, me, later))
 
 		endpoint, err := env.MyWebhook(t.Context(), me, earlier.hook)
 		require.NoError(t, err)
@@ -188,10 +188,10 @@ func TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials(t *testi
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
 		me := env.developer(t)
-		c := env.credentials(t, me, env.otherApp(t))
+		c := env.createCredentials(t, me, env.createOtherApp(t))
 		env.clock.Advance(time.Second)
 		env.recordEvent(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: env.clock.Now()})
-		require.Equal(t, noneUsable, env.usable(t, me, c))
+		require.Equal(t, noneUsable, env.tryCredentials(t, me, c))
 	})
 }
 
@@ -201,11 +201,11 @@ func TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials(t *testi
 func TestOnPasswordChanged_SameDatabase_NoEffect(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
-		c := env.credentials(t, me, env.otherApp(t))
+		c := env.createCredentials(t, me, env.createOtherApp(t))
 		env.clock.Advance(time.Second)
 		env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true})
 		env.recordEvent(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: env.clock.Now()})
-		require.Equal(t, allUsable, env.usable(t, me, c))
+		require.Equal(t, allUsable, env.tryCredentials(t, me, c))
 	})
 }
 
@@ -310,8 +310,8 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		storage := env.store.Integrations
 		me := env.developer(t)
 		foreign := env.developer(t)
-		other := env.otherApp(t)
-		mine, theirs := env.credentials(t, me, other), env.credentials(t, foreign, other)
+		other := env.createOtherApp(t)
+		mine, theirs := env.createCredentials(t, me, other), env.createCredentials(t, foreign, other)
 		theirApp, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
 		require.NoError(t, err)
 
@@ -366,7 +366,7 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 			require.Len(t, messages, c.want)
 		}
 
-		require.Equal(t, allUsable, env.usable(t, foreign, theirs))
+		require.Equal(t, allUsable, env.tryCredentials(t, foreign, theirs))
 
 		kept, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
 		require.NoError(t, err)

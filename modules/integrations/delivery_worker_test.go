@@ -62,7 +62,8 @@ func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
 
-		env.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
+		// The attempt fails, and a task for the next one waits.
+		env.respond = respondWith(500)
 		env.publishClosed(t)
 		require.Len(t, env.sent, 1)
 
@@ -73,12 +74,14 @@ func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, waiting, 1)
 
+		// Without its task, the delivery is not sent.
 		_, err = env.store.Integrations.Tasks.Drop(t.Context(), []string{waiting[0].ID})
 		require.NoError(t, err)
 		env.clock.Advance(time.Hour)
 		env.work.All(t)
 		require.Len(t, env.sent, 1)
 
+		// The sweep adds a task for it.
 		for _, periodic := range env.Periodic() {
 			if periodic.Kind == "integrations.sweep-deliveries" {
 				require.NoError(t, periodic.Do(t.Context()))
@@ -95,7 +98,7 @@ func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 func (e *webhookEnv) respondDuring(n int, status int, do func()) {
 	e.respond = func(integrations.Post) integrations.Answer {
 		if len(e.sent) == n {
-			e.mu.Unlock()
+			e.mu.Unlock() // do may send requests too
 			do()
 			e.mu.Lock()
 
@@ -210,9 +213,9 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	}
 }
 
-// TestDeliveryWorker_LeaseLost_OneResultIsStored running a second worker during an attempt of the
-// first. Both send the same request, which receivers recognize by its id, and one result is
-// stored.
+// TestDeliveryWorker_LeaseLost_OneResultIsStored checks that only one result is stored if a
+// second worker runs during an attempt of the first, as after a lost lease. Both send the same
+// request, which receivers recognize by its id.
 func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -364,13 +367,16 @@ func (e *webhookEnv) waitForSent(t *testing.T, n int, why string) {
 	require.Eventually(t, allSent, 30*time.Second, time.Millisecond, why)
 }
 
+// maxWorkersPerOwner is the limit of the module, for each owner of endpoints.
+const maxWorkersPerOwner = 32
+
 // workers are concurrent delivery workers.
 type workers struct {
 	sync.WaitGroup
 	returned atomic.Int32
 }
 
-// start running a worker of the endpoint.
+// start runs a worker of the endpoint in a goroutine.
 func (w *workers) start(t *testing.T, env *webhookEnv, e integrations.Endpoint) {
 	w.Go(func() {
 		assert.NoError(t, env.runWorker(t.Context(), e))
@@ -384,30 +390,33 @@ func (w *workers) waitReturned(t *testing.T, n int32) {
 	require.Eventually(t, func() bool { return w.returned.Load() == n }, 30*time.Second, time.Millisecond)
 }
 
-// TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers checks that 40 slow endpoints of one
-// owner use 32 workers (maxWorkersPerOwner), so that the endpoint of another owner is served.
-// The tasks of the other eight are repeated later.
+// TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers checks that many slow endpoints of one
+// owner use at most maxWorkersPerOwner workers, so that the endpoint of another owner is served.
+// The tasks of the endpoints without a worker are repeated later.
 func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
+	const withoutWorker = 8
+	const manyEndpoints = maxWorkersPerOwner + withoutWorker
+
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		many, other := env.developer(t), env.createEndpoint(t, env.developer(t))
+		ownerOfMany, other := env.developer(t), env.createEndpoint(t, env.developer(t))
 		answer := env.blockReceiver(t)
 
 		var running workers
-		for range 40 {
-			endpoint := env.createEndpoint(t, many)
+		for range manyEndpoints {
+			endpoint := env.createEndpoint(t, ownerOfMany)
 			env.enqueueDue(t, endpoint, 1)
 			running.start(t, env, endpoint)
 		}
 
-		running.waitReturned(t, 8)
+		running.waitReturned(t, withoutWorker)
 		env.enqueueDue(t, other, 1)
 		running.start(t, env, other)
-		env.waitForSent(t, 33, "32 of the owner of many, and one of the other owner")
+		env.waitForSent(t, maxWorkersPerOwner+1, "the endpoint of the other owner is served")
 		answer()
 		running.Wait()
 		env.clock.Advance(10 * time.Second)
 		env.work.All(t)
-		require.Len(t, env.sent, 41, "the deferred delivery is sent on the next run")
+		require.Len(t, env.sent, manyEndpoints+1, "the deferred deliveries are sent on the next run")
 	})
 }
 
@@ -416,10 +425,11 @@ func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		half := task.Workers[task.Webhooks] / 2
+		const withoutWorker = 2
 		var failing []integrations.Endpoint
 
-		env.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
-		for range half + 2 {
+		env.respond = respondWith(500)
+		for range half + withoutWorker {
 			endpoint := env.createEndpoint(t, env.developer(t))
 			env.enqueueDue(t, endpoint, 1)
 			require.NoError(t, env.runWorker(t.Context(), endpoint))
@@ -438,7 +448,7 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 			running.start(t, env, endpoint)
 		}
 
-		running.waitReturned(t, 2)
+		running.waitReturned(t, withoutWorker)
 		env.enqueueDue(t, works, 1)
 		running.start(t, env, works)
 		env.waitForSent(t, half+1, "half of the workers, and the one that works")
@@ -446,7 +456,7 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 		running.Wait()
 		env.clock.Advance(10 * time.Second)
 		env.work.All(t)
-		require.Len(t, env.sent, half+3, "the deferred delivery is sent on the next run")
+		require.Len(t, env.sent, half+withoutWorker+1, "the deferred deliveries are sent on the next run")
 	})
 }
 
@@ -493,13 +503,13 @@ func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
 		answer := env.blockReceiver(t)
 
 		var running workers
-		for range 32 {
+		for range maxWorkersPerOwner {
 			endpoint := env.createEndpoint(t, me)
 			env.enqueueDue(t, endpoint, 1)
 			running.start(t, env, endpoint)
 		}
 
-		env.waitForSent(t, 32, "maxWorkersPerOwner")
+		env.waitForSent(t, maxWorkersPerOwner, "all workers of the owner are busy")
 
 		deferred := env.createEndpoint(t, me)
 		env.enqueueDue(t, deferred, 1)

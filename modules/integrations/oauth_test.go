@@ -51,8 +51,8 @@ func (e *testEnv) authorizationRequest(t *testing.T, appID string) integrations.
 	return request
 }
 
-// code returns a code of the user for the application.
-func (e *testEnv) code(t *testing.T, me auth.Actor, appID string) string {
+// issueCode returns a code of the user for the application.
+func (e *testEnv) issueCode(t *testing.T, me auth.Actor, appID string) string {
 	t.Helper()
 
 	code, err := e.Approve(t.Context(), me, e.authorizationRequest(t, appID))
@@ -61,11 +61,11 @@ func (e *testEnv) code(t *testing.T, me auth.Actor, appID string) string {
 	return code
 }
 
-// tokens returns tokens of the user for the application.
-func (e *testEnv) tokens(t *testing.T, me auth.Actor, appID string) integrations.TokenPair {
+// issueTokens returns tokens of the user for the application.
+func (e *testEnv) issueTokens(t *testing.T, me auth.Actor, appID string) integrations.TokenPair {
 	t.Helper()
 
-	issued, err := e.ExchangeCode(t.Context(), integrations.App{ID: appID}, e.code(t, me, appID), "", verifier)
+	issued, err := e.ExchangeCode(t.Context(), integrations.App{ID: appID}, e.issueCode(t, me, appID), "", verifier)
 	require.NoError(t, err)
 
 	return issued
@@ -104,13 +104,13 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 		app, _, err := env.CreateApp(ctx, me, wardFinder)
 		require.NoError(t, err)
 
-		code := env.code(t, me, app.ID)
+		code := env.issueCode(t, me, app.ID)
 		env.clock.Advance(integrations.CodeLife - time.Second)
 		require.NoError(t, env.tryCode(t, code))
 		env.clock.Advance(time.Second)
 		require.ErrorIs(t, env.tryCode(t, code), integrations.ErrInvalidGrant)
 
-		issued := env.tokens(t, me, app.ID)
+		issued := env.issueTokens(t, me, app.ID)
 		first := issued.Refresh
 		require.Equal(t, integrations.AccessLife, issued.ExpiresIn)
 		env.clock.Advance(integrations.AccessLife - time.Second)
@@ -124,7 +124,7 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
-		issued = env.tokens(t, me, app.ID)
+		issued = env.issueTokens(t, me, app.ID)
 		for range 4 { // four weeks: a refresh token is valid for one, the authorization for 30 days
 			env.clock.Advance(integrations.RefreshLife - time.Minute)
 
@@ -221,7 +221,7 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 			{name: "account", end: func() { env.recordEvent(t, event.AccountDeleted{UserID: me.UserID}) }},
 			{name: "application", end: func() { require.NoError(t, env.DeleteApp(ctx, owner, app.ID)) }},
 		} {
-			access := env.tokens(t, me, app.ID).Access
+			access := env.issueTokens(t, me, app.ID).Access
 			request := env.authorizationRequest(t, app.ID)
 			_, err = env.AuthenticateToken(ctx, access)
 			require.NoError(t, err, c.name)
@@ -260,7 +260,7 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 		app, secret, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
 
-		issued := env.tokens(t, me, app.ID)
+		issued := env.issueTokens(t, me, app.ID)
 		env.inactive[owner.UserID] = true
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
@@ -290,7 +290,7 @@ func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 		app, _, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
 
-		first := env.tokens(t, me, app.ID)
+		first := env.issueTokens(t, me, app.ID)
 		second, err := env.Refresh(ctx, app, first.Refresh, "")
 		require.NoError(t, err)
 		require.NoError(
@@ -306,7 +306,7 @@ func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
-		expired := env.tokens(t, me, app.ID)
+		expired := env.issueTokens(t, me, app.ID)
 		env.clock.Advance(integrations.AccessLife)
 		require.NoError(t, env.Revoke(ctx, app, expired.Access))
 
@@ -325,7 +325,7 @@ func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
 		app, _, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
 
-		first := env.tokens(t, me, app.ID)
+		first := env.issueTokens(t, me, app.ID)
 		second, err := env.Refresh(ctx, app, first.Refresh, "")
 		require.NoError(t, err)
 

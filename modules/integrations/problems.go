@@ -14,14 +14,14 @@ import (
 // Problems returns the problems that no tag expresses. The description must not contain
 // control characters because operators read it in a terminal.
 func (in AppInput) Problems() []fault.Field {
-	var out []fault.Field
+	var problems []fault.Field
 	if strings.ContainsFunc(in.Description, isMisleading) {
-		out = append(out, fault.Field{Name: "description", Message: "must have at most 1000 characters, and none that turns text around"})
+		problems = append(problems, fault.Field{Name: "description", Message: "must have at most 1000 characters, and none that turns text around"})
 	}
 
 	if slices.ContainsFunc(in.RedirectURIs, func(uri string) bool { return !isRedirectURI(uri, in.Public) }) {
-		out = append(
-			out,
+		problems = append(
+			problems,
 			fault.Field{
 				Name:    "redirectUris",
 				Message: "must be https:// addresses without a fragment, http:// ones on a loopback address, or of a public application com.example.app:/path",
@@ -29,7 +29,7 @@ func (in AppInput) Problems() []fault.Field {
 		)
 	}
 
-	return out
+	return problems
 }
 
 // isMisleading reports whether the character changes the direction of text (UAX #9 §2)
@@ -38,8 +38,9 @@ func isMisleading(r rune) bool {
 	return unicode.Is(unicode.Bidi_Control, r) || unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
 }
 
-// Problems returns the problems of the change. It accepts redirect addresses that only
-// public applications may have; ChangeApp refuses them for other applications.
+// Problems returns the problems of the change. Whether the application is public is not known
+// here. Redirect addresses that only public applications may have are accepted, and ChangeApp
+// refuses them for other applications.
 func (in AppChange) Problems() []fault.Field {
 	return in.applyTo(AppInput{Public: true}).Problems()
 }

@@ -70,7 +70,7 @@ func (c *usageCounter) noteKeyUse(keyID string, at time.Time) {
 	}
 }
 
-// Count counts a request, and an error if the response had an error status.
+// Count counts a request of the caller. isError is true if the response had an error status.
 func (s *Service) Count(by Caller, isError bool) {
 	now := s.Clock.Now()
 

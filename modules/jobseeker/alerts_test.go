@@ -45,10 +45,10 @@ func (env *testEnv) publish(titles ...string) (ids []string) {
 	return ids
 }
 
-// advance advances the clock and runs everything that is due.
-func (env *testEnv) advance(t time.Duration) {
+// advance advances the clock, runs all periodic tasks once, and then the tasks that are due.
+func (env *testEnv) advance(d time.Duration) {
 	env.t.Helper()
-	env.clock.Advance(t)
+	env.clock.Advance(d)
 
 	for _, p := range env.Periodic() {
 		require.NoError(env.t, p.Do(env.t.Context()), p.Kind)
@@ -57,15 +57,15 @@ func (env *testEnv) advance(t time.Duration) {
 	env.tasks.All(env.t)
 }
 
-// sentTexts returns the texts of the messages that were sent since the last call.
-func (env *testEnv) sentTexts() (out []string) {
+// takeSentTexts returns the texts of the e-mails that were sent since the last call.
+func (env *testEnv) takeSentTexts() (texts []string) {
 	for _, m := range env.sent {
-		out = append(out, m.Text)
+		texts = append(texts, m.Text)
 	}
 
 	env.sent = nil
 
-	return out
+	return texts
 }
 
 // TestAlerts_NewListing_MatchesSearches checks that each matching search creates one
@@ -83,7 +83,7 @@ func TestAlerts_NewListing_MatchesSearches(t *testing.T) {
 			"job-alert: A new job for your search Staff: Staff Nurse",
 		}, env.notificationTexts(nurse))
 		require.Empty(t, env.notificationTexts(midwife))
-		require.Empty(t, env.sentTexts(), "searches without email alerts send no mail")
+		require.Empty(t, env.takeSentTexts(), "searches without email alerts send no mail")
 	})
 }
 
@@ -194,7 +194,7 @@ func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
 
 		env.advance(25 * time.Hour)
 		require.Len(t, env.notificationTexts(user), 1)
-		require.Len(t, env.sentTexts(), 1)
+		require.Len(t, env.takeSentTexts(), 1)
 	})
 }
 
@@ -227,14 +227,14 @@ func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
 
 		queue := env.AlertQueue
 		env.AlertQueue = failingQueue{queue}
-		env.publishTo(t, "Nurse")
+		env.publishWithoutPeriodic("Nurse")
 		require.Len(t, env.notificationTexts(user), 1)
 
 		env.AlertQueue = queue
 		env.advance(time.Minute)
 		require.Len(t, env.notificationTexts(user), 1)
 		env.advance(time.Minute)
-		require.Len(t, env.sentTexts(), 1)
+		require.Len(t, env.takeSentTexts(), 1)
 
 		remaining, err := queue.List(t.Context(), 10)
 		require.NoError(t, err)
@@ -248,12 +248,13 @@ type failingQueue struct{ jobseeker.AlertQueue }
 // Delete implements jobseeker.AlertQueue.
 func (failingQueue) Delete(context.Context, []string) error { return errors.New("killed") }
 
-// publishTo is publish without periodic work.
-func (env *testEnv) publishTo(t *testing.T, title string) {
-	t.Helper()
+// publishWithoutPeriodic publishes a listing and runs the task that matches it, but no periodic
+// task.
+func (env *testEnv) publishWithoutPeriodic(title string) {
+	env.t.Helper()
 	env.recordAndHandle(event.JobCreated{JobID: env.newListing(title)})
 	env.clock.Advance(10 * time.Second)
-	env.tasks.All(t)
+	env.tasks.All(env.t)
 }
 
 // TestDigest_OnePerDay_EachMatchOnce checks that the first digest is sent at once and further
@@ -267,7 +268,7 @@ func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 		env.saveSearch(user, "Cook", false)
 		env.publish("ICU Nurse", "Cook")
 
-		first := env.sentTexts()
+		first := env.takeSentTexts()
 		require.Len(t, first, 1, "the first message is sent at once")
 		require.Contains(t, first[0], "1 new job matches your saved searches")
 		require.Contains(t, first[0], "ICU Nurse")
@@ -275,21 +276,24 @@ func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 		require.Contains(t, first[0], "https://jobs.example.org/unsubscribe?token=unsubscribe."+user.UserID)
 		require.NotContains(t, first[0], "Cook", "a search without e-mail alerts")
 
+		// Matches of the next 24 hours wait for the second digest.
 		env.publish("Staff Nurse")
 		env.advance(12 * time.Hour)
 		env.publish("Night Nurse")
-		require.Empty(t, env.sentTexts())
+		require.Empty(t, env.takeSentTexts())
 		env.advance(12 * time.Hour)
 
-		second := env.sentTexts()
+		second := env.takeSentTexts()
 		require.Len(t, second, 1)
 		require.Contains(t, second[0], "Staff Nurse")
 		require.Contains(t, second[0], "Night Nurse")
 		require.NotContains(t, second[0], "ICU Nurse")
+
+		// After a day without matches, the next match is sent at once.
 		env.advance(25 * time.Hour)
-		require.Empty(t, env.sentTexts(), "no new matches, no mail")
+		require.Empty(t, env.takeSentTexts(), "no new matches, no mail")
 		env.publish("Day Nurse")
-		require.Len(t, env.sentTexts(), 1)
+		require.Len(t, env.takeSentTexts(), 1)
 	})
 }
 
@@ -303,7 +307,7 @@ func TestDigest_SendFails_SameMailLater(t *testing.T) {
 
 		env.mailErr = errors.New("421 try again")
 		ids := env.publish("Nurse A", "Nurse B")
-		require.Empty(t, env.sentTexts())
+		require.Empty(t, env.takeSentTexts())
 		env.publish("Nurse C")
 
 		env.unpublished[ids[1]] = true
@@ -312,13 +316,13 @@ func TestDigest_SendFails_SameMailLater(t *testing.T) {
 		require.Len(t, env.sent, 1)
 		require.True(t, strings.HasPrefix(env.sent[0].ID, "job-alerts-"), env.sent[0].ID)
 
-		text := env.sentTexts()[0]
+		text := env.takeSentTexts()[0]
 		require.Contains(t, text, "Nurse A")
 		require.NotContains(t, text, "Nurse B", "it is no longer public")
 		require.NotContains(t, text, "Nurse C", "it belongs to the next message")
 		env.advance(24 * time.Hour)
 
-		text = env.sentTexts()[0]
+		text = env.takeSentTexts()[0]
 		require.Contains(t, text, "Nurse C")
 		require.NotContains(t, text, "Nurse A")
 	})
@@ -339,9 +343,9 @@ func TestDigest_StorageFails_IsAtomic(t *testing.T) {
 		env.tasks.All(t)
 
 		env.Tasks = tasks
-		require.Empty(t, env.sentTexts())
+		require.Empty(t, env.takeSentTexts())
 		env.advance(time.Minute)
-		require.Len(t, env.sentTexts(), 1)
+		require.Len(t, env.takeSentTexts(), 1)
 	})
 }
 
@@ -352,7 +356,7 @@ type failingTasks struct{}
 func (failingTasks) Add(context.Context, ...task.Task) error { return errors.New("killed") }
 
 // TestDigest_ManyMatches_ShowsFiftyAndCount checks that a digest lists the newest 50 of 63
-// matches and counts the others.
+// matches, which are the numbers 13 to 62, and counts the others.
 func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
@@ -365,7 +369,7 @@ func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 
 		env.publish(titles...)
 
-		text := env.sentTexts()[0]
+		text := env.takeSentTexts()[0]
 		require.Contains(t, text, "63 new jobs match your saved searches")
 		require.Equal(t, 50, strings.Count(text, "/jobs/"))
 		require.Contains(t, text, "And 13 more.")
@@ -419,7 +423,7 @@ func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
 
 		env.mailErr = nil
 		env.advance(time.Hour)
-		require.Empty(t, env.sentTexts())
+		require.Empty(t, env.takeSentTexts())
 	})
 }
 
@@ -512,7 +516,7 @@ func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
 		env.recordAndHandle(event.JobCreated{JobID: id})
 		env.advance(time.Minute)
 		require.Len(t, env.notificationTexts(user), 1)
-		require.Len(t, env.sentTexts(), 1)
+		require.Len(t, env.takeSentTexts(), 1)
 	})
 }
 
@@ -526,6 +530,6 @@ func TestDigest_LineBreaks_AreRemoved(t *testing.T) {
 		require.Equal(t,
 			[]string{"job-alert: A new job for your search Nurse: Nurse Your account is locked: https://evil.example"},
 			env.notificationTexts(user))
-		require.Contains(t, env.sentTexts()[0], "- Nurse Your account is locked")
+		require.Contains(t, env.takeSentTexts()[0], "- Nurse Your account is locked")
 	})
 }

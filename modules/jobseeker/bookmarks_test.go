@@ -162,15 +162,15 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 			return nil
 		}))
 
-		var posts []string
+		var listingIDs []string
 		for range 10 {
-			posts = append(posts, env.newListing("Nurse"))
+			listingIDs = append(listingIDs, env.newListing("Nurse"))
 		}
 
 		var refused atomic.Int32
 
 		var requests sync.WaitGroup
-		for _, id := range posts {
+		for _, id := range listingIDs {
 			requests.Go(func() {
 				_, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: id})
 				if errors.Is(err, jobseeker.ErrTooManyBookmarks) {
@@ -214,12 +214,11 @@ func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 		closingSoon := env.newListing("Staff\nNurse")
 		closingLate := env.newListing("Porter")
 		unpublishedID := env.newListing("Gone")
-		env.closesAt[closingSoon], env.closesAt[closingLate], env.closesAt[unpublishedID] = env.clock.Now().
-			Add(70*time.Hour),
-			env.clock.Now().
-				Add(80*time.Hour),
-			env.clock.Now().
-				Add(time.Hour)
+		now := env.clock.Now()
+		env.closesAt[closingSoon] = now.Add(70 * time.Hour) // within three days
+		env.closesAt[closingLate] = now.Add(80 * time.Hour)
+		env.closesAt[unpublishedID] = now.Add(time.Hour)
+
 		saveJob := func(by auth.Actor, listing string) string {
 			b, err := env.SaveJob(ctx, by, jobseeker.SaveJobInput{ListingID: listing})
 			require.NoError(t, err)
@@ -257,6 +256,7 @@ func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 		saveJob(user, closingSoon)
 		env.runPeriodic("jobseeker.deadlines")
 		require.Len(t, messages(user), 1, "saving a listing again creates no second reminder")
+		// The second listing now closes within three days too.
 		env.clock.Advance(10 * time.Hour)
 		env.runPeriodic("jobseeker.deadlines")
 		require.Len(t, messages(user), 2)

@@ -22,7 +22,7 @@ func TestDashboard_Numbers_EqualLists(t *testing.T) {
 			env.addOffer(offerTitled("Staff Nurse"))
 		}
 
-		me := env.profile(jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")})
+		me := env.profile(jobseeker.ProfileInput{CurrentRole: new("Staff Nurse")})
 		savedID := env.newListing("Midwife")
 		_, err := env.Bookmark(t.Context(), me, jobseeker.SaveJobInput{ListingID: savedID})
 		require.NoError(t, err)
@@ -141,9 +141,9 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 
 		me := env.profile(
 			jobseeker.ProfileInput{
-				Specialty:       ptr("Renal"),
-				Location:        ptr("Leeds"),
-				Experience:      ptr(jobseeker.Words("7")),
+				Specialty:       new("Renal"),
+				Location:        new("Leeds"),
+				Experience:      new(jobseeker.Words("7")),
 				EmploymentTypes: &[]string{"bank"},
 			},
 		)

@@ -36,8 +36,10 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 		ctx, user := t.Context(), newSeeker()
 
 		encodedPDF := base64.StdEncoding.EncodeToString([]byte(pdf))
-		for name, c := range map[string]struct {
-			sent, media, file string
+		accepted := map[string]struct {
+			sent  string // the content in the request
+			media string // the detected media type
+			file  string // the content of the download
 		}{
 			"text": {
 				sent:  "I am a nurse.\r\n",
@@ -84,7 +86,8 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 			},
 			"a PDF that is not base64":   {sent: pdf, media: jobseeker.PlainText, file: pdf},
 			"a text that looks like RTF": {sent: `{\rtf1 hello}`, media: jobseeker.PlainText, file: `{\rtf1 hello}`},
-		} {
+		}
+		for name, c := range accepted {
 			doc, err := env.Upload(ctx, user, uploadInput(c.sent))
 			require.NoError(t, err, name)
 
@@ -115,8 +118,7 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 			require.Equal(t, "content", fault.Of(err).Fields[0].Name, name)
 		}
 
-		// One for each accepted content.
-		require.Equal(t, 13, env.fileStore.count(), "a rejected upload leaves no file")
+		require.Equal(t, len(accepted), env.fileStore.count(), "a rejected upload leaves no file")
 	})
 }
 
@@ -235,18 +237,19 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 			ids = append(ids, doc.ID)
 		}
 
-		chosen := func() (out []bool) {
+		areDefault := func() (flags []bool) {
 			for _, id := range ids {
 				doc, _, err := env.MyDocument(ctx, user, id)
 				require.NoError(t, err)
 
-				out = append(out, doc.IsDefault)
+				flags = append(flags, doc.IsDefault)
 			}
 
-			return out
+			return flags
 		}
 
-		require.Equal(t, []bool{false, true, true}, chosen())
+		// The second CV has replaced the first as the default.
+		require.Equal(t, []bool{false, true, true}, areDefault())
 
 		var requests sync.WaitGroup
 		for i := range 20 {
@@ -259,16 +262,16 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 
 		requests.Wait()
 
-		now := chosen()
-		require.NotEqual(t, now[0], now[1])
-		require.True(t, now[2])
+		after := areDefault()
+		require.NotEqual(t, after[0], after[1], "exactly one of the two CVs")
+		require.True(t, after[2], "the cover letter is not affected")
 
 		for _, id := range ids {
 			_, err := env.ChangeDocument(ctx, user, id, jobseeker.ChangeDocumentInput{IsDefault: new(false)})
 			require.NoError(t, err)
 		}
 
-		require.Equal(t, []bool{false, false, false}, chosen())
+		require.Equal(t, []bool{false, false, false}, areDefault())
 	})
 }
 
@@ -339,9 +342,9 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 		ctx, user := t.Context(), newSeeker()
 		var refused atomic.Int32
 
-		var all sync.WaitGroup
+		var uploads sync.WaitGroup
 		for range jobseeker.MaxDocuments + 10 {
-			all.Go(func() {
+			uploads.Go(func() {
 				_, err := env.Upload(ctx, user, uploadInput("x"))
 				if errors.Is(err, jobseeker.ErrTooManyDocuments) {
 					refused.Add(1)
@@ -351,7 +354,7 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 			})
 		}
 
-		all.Wait()
+		uploads.Wait()
 		require.EqualValues(t, 10, refused.Load())
 		env.tasks.All(t)
 		require.Equal(t, jobseeker.MaxDocuments, env.fileStore.count(), "an upload beyond the limit leaves no file")

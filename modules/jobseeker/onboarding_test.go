@@ -49,6 +49,9 @@ func (env *testEnv) onboardingState(by auth.Actor, secret string) (jobseeker.Gui
 // guest is a visitor without an account.
 var guest auth.Actor
 
+// documentsStep is the position of the step "documents" in the guide.
+const documentsStep = 3
+
 // TestOnboarding_RepeatedStep_KeepsFirstTime checks that a step keeps the time of its first
 // view, and that completing it replaces an earlier skip.
 func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
@@ -61,15 +64,15 @@ func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 
 		g, statuses := env.onboardingState(me, "")
 		require.Equal(t, jobseeker.StepSkipped, statuses["documents"])
-		require.Equal(t, began, g.Steps[3].ViewedAt)
+		require.Equal(t, began, g.Steps[documentsStep].ViewedAt)
 		env.clock.Advance(time.Hour)
 		env.onboard(me, "", trackStep("documents", "completed"))
 		env.onboard(me, "", trackStep("documents", "viewed"))
 
 		g, statuses = env.onboardingState(me, "")
 		require.Equal(t, jobseeker.StepCompleted, statuses["documents"])
-		require.True(t, g.Steps[3].SkippedAt.IsZero())
-		require.Equal(t, began.Add(2*time.Hour), g.Steps[3].CompletedAt)
+		require.True(t, g.Steps[documentsStep].SkippedAt.IsZero())
+		require.Equal(t, began.Add(2*time.Hour), g.Steps[documentsStep].CompletedAt)
 		require.False(t, g.Complete)
 	})
 }
@@ -129,7 +132,7 @@ func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 			"employmentTypes":["bank"],"salaryMin":"much","experience":7,"email":"thief@example.org","firstName":"Mallory","colour":{"a":[1]}}`,
 		}
 		secret := env.onboard(guest, "", input)
-		me := env.profile(jobseeker.ProfileInput{PreferredLocation: ptr("York"), SalaryMax: ptr(50000.0)})
+		me := env.profile(jobseeker.ProfileInput{PreferredLocation: new("York"), SalaryMax: new(50000.0)})
 		require.NoError(t, env.TakeOverOnboarding(t.Context(), me.UserID, secret))
 
 		p, err := env.MyProfile(t.Context(), me)
@@ -275,12 +278,11 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 
 		secret := env.onboard(guest, "", trackStep("documents", "viewed"))
 		for _, in := range []jobseeker.OnboardingInput{
-			trackStep("first-search", "completed"), trackStep("profile", "skipped"), trackStep("own", "completed"),
-			{
-				Action: "capture_email",
-				Email:  "zoe@example.org",
-				Source: "save",
-			}, {Action: "update_preferences", Preferences: `{"from":"guest"}`},
+			trackStep("first-search", "completed"),
+			trackStep("profile", "skipped"),
+			trackStep("own", "completed"),
+			{Action: "capture_email", Email: "zoe@example.org", Source: "save"},
+			{Action: "update_preferences", Preferences: `{"from":"guest"}`},
 		} {
 			env.onboard(guest, secret, in)
 		}
@@ -304,7 +306,7 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 		g, statuses := env.onboardingState(me, "")
 		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "completed"},
 			[]jobseeker.StepStatus{statuses["documents"], statuses["profile"], statuses["first-search"], statuses["own"]})
-		require.Equal(t, began, g.Steps[3].ViewedAt, "a step that only the guest viewed")
+		require.Equal(t, began, g.Steps[documentsStep].ViewedAt, "a step that only the guest viewed")
 		require.JSONEq(t, `{"from":"me"}`, g.Preferences)
 		require.Empty(t, g.Email)
 		require.NoError(t, env.TakeOverOnboarding(t.Context(), other.UserID, secret))

@@ -216,7 +216,7 @@ func TestProfile_InvalidInput_Refused(t *testing.T) {
 // size in advance.
 func TestProfileExport_FileName_HasDate(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me := env.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), SalaryMax: ptr(50000.0), LocationRadius: ptr(25.0)})
+		me := env.profile(jobseeker.ProfileInput{Specialty: new("Renal"), SalaryMax: new(50000.0), LocationRadius: new(25.0)})
 		file, err := env.ExportProfile(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, "locum-my-profile-"+env.clock.Now().Format("20060102")+".csv", file.Name)

@@ -125,7 +125,7 @@ func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 		require.Empty(t, env.notificationTexts(withoutAlerts))
 		require.Len(t, env.notificationTexts(withoutEmail), 1)
 		require.Len(t, env.notificationTexts(withAlerts), 1)
-		require.Len(t, env.sentTexts(), 1)
+		require.Len(t, env.takeSentTexts(), 1)
 
 		// Matches that were dropped while alerts were off are not sent later.
 		require.NoError(t, env.Notify(ctx, withoutAlerts, jobseeker.NotifyInput{JobAlerts: new(true)}))
@@ -133,7 +133,7 @@ func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 		env.publish("Another Nurse")
 		env.advance(25 * time.Hour)
 
-		mails := env.sentTexts()
+		mails := env.takeSentTexts()
 		require.Len(t, mails, 3)
 
 		for _, text := range mails {

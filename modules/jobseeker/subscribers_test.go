@@ -34,7 +34,7 @@ func (env *testEnv) requestAlert(email, query string) string {
 func (env *testEnv) sentToken() string {
 	env.t.Helper()
 
-	texts := env.sentTexts()
+	texts := env.takeSentTexts()
 	require.Len(env.t, texts, 1)
 
 	found := linkToken.FindStringSubmatch(texts[0])
@@ -49,7 +49,7 @@ func TestAlert_Confirmed_SendsDigestsUntilEnded(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		token := env.requestAlert("jo@example.org", "Nurse")
 		env.publish("Early Nurse")
-		require.Empty(t, env.sentTexts(), "an alert that is not confirmed sends nothing")
+		require.Empty(t, env.takeSentTexts(), "an alert that is not confirmed sends nothing")
 
 		for range 2 {
 			_, err := env.ConfirmAlert(t.Context(), token)
@@ -71,7 +71,7 @@ func TestAlert_Confirmed_SendsDigestsUntilEnded(t *testing.T) {
 		require.NoError(t, env.EndAlerts(t.Context(), end))
 		env.publish("Night Nurse")
 		env.advance(25 * time.Hour)
-		require.Empty(t, env.sentTexts())
+		require.Empty(t, env.takeSentTexts())
 	})
 }
 
@@ -90,7 +90,7 @@ func TestAlert_TwoSearches_OneDigestWithoutNotifications(t *testing.T) {
 		}
 
 		env.publish("Staff Nurse")
-		require.Len(t, env.sentTexts(), 1)
+		require.Len(t, env.takeSentTexts(), 1)
 
 		user := newSeeker()
 		user.UserID = subscriber
@@ -145,6 +145,7 @@ func TestRequestAlert_SameMailbox_IsLimited(t *testing.T) {
 		require.ErrorIs(t, request("JO@example.org"), fault.ErrRateLimit)
 		require.ErrorIs(t, request("jo+2@example.org"), fault.ErrRateLimit, "another tag of the same mailbox")
 
+		// The client has made 5 of its 20 requests.
 		for i := range 15 {
 			require.NoError(t, request(fmt.Sprintf("jo%d@example.org", i)))
 		}

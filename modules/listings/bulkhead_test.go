@@ -35,10 +35,13 @@ func (s slowSearch) Find(ctx context.Context, _ search.Query) (search.Result, er
 	}
 }
 
+// Frequency implements search.Index. No word is frequent.
 func (slowSearch) Frequency(string) int { return 0 }
 
+// Keys implements search.Index. There are none.
 func (slowSearch) Keys(string) iter.Seq2[string, int] { return maps.All(map[string]int{}) }
 
+// Words implements search.Index. There are none.
 func (slowSearch) Words(string) iter.Seq2[string, int] { return maps.All(map[string]int{}) }
 
 // newCaughtUpEngine returns an engine that has caught up with the index.
@@ -199,7 +202,7 @@ func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 
 	close(index.release)
 
-	for text, ok := range map[string]bool{
+	for text, isAccepted := range map[string]bool{
 		"nurse -a1 -b1 -c1 -d1 -e1":        true,
 		"nurse -a1 -b1 -c1 -d1 -e1 -f1":    false,
 		`"a b" "c d" "e f"`:                true,
@@ -209,7 +212,7 @@ func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 		"full-time nurse-led night-shift well-paid on-call band-5 in-house": true,
 	} {
 		_, err := service.Find(t.Context(), auth.Actor{}, FindInput{Text: text, Page: page.Request{Number: 1, Size: 20}})
-		if ok {
+		if isAccepted {
 			require.NoError(t, err, text)
 			continue
 		}

@@ -23,6 +23,7 @@ type countingIndex struct {
 	discarded bool
 }
 
+// Apply implements search.Index. It counts the documents.
 func (x *countingIndex) Apply(_ context.Context, changes []search.Change, position string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -33,14 +34,17 @@ func (x *countingIndex) Apply(_ context.Context, changes []search.Change, positi
 	return nil
 }
 
+// Position implements search.Index.
 func (x *countingIndex) Position() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.position
 }
 
+// Close implements search.Index.
 func (*countingIndex) Close() error { return nil }
 
+// Discard implements search.Index.
 func (x *countingIndex) Discard() error {
 	x.discarded = true
 	return nil
@@ -54,6 +58,7 @@ type constantFeed struct {
 	onOpen   func() error
 }
 
+// ReadOpen implements Feed.
 func (f *constantFeed) ReadOpen(ctx context.Context, fn func(*Listing) error) (FeedPosition, error) {
 	if err := f.onOpen(); err != nil {
 		return "", err
@@ -68,6 +73,7 @@ func (f *constantFeed) ReadOpen(ctx context.Context, fn func(*Listing) error) (F
 	return "1", nil
 }
 
+// ListSince implements Feed. Nothing has changed.
 func (*constantFeed) ListSince(_ context.Context, position FeedPosition, _ int) (FeedBatch, error) {
 	return FeedBatch{Position: position}, nil
 }
@@ -151,7 +157,9 @@ func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
 	require.Equal(t, buildBatchSize, (*indexes)[0].documents, "the first build stops after a batch")
 	require.True(t, (*indexes)[0].discarded)
 	require.Equal(t, 3*buildBatchSize, (*indexes)[1].documents)
-	require.Equal(t, more.Version()+".3 1", (*indexes)[1].position)
+
+	const documentFormat, feedPosition = ".3", "1"
+	require.Equal(t, more.Version()+documentFormat+" "+feedPosition, (*indexes)[1].position)
 }
 
 // TestEngine_BuildFails_IsRetried checks that a failed build is retried in a new index: the first one may

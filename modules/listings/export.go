@@ -88,10 +88,10 @@ func (t Table) AppendRows(
 	cursor string,
 	n int,
 	page *csvfile.Page,
-) (string, error) {
-	rows, next, err := t.s.Listings.Export(ctx, organizationID, Status(filters["status"]), cursor, n)
+) (nextCursor string, err error) {
+	rows, nextCursor, err := t.s.Listings.Export(ctx, organizationID, Status(filters["status"]), cursor, n)
 	if err != nil || len(rows) == 0 {
-		return next, err
+		return nextCursor, err
 	}
 
 	ids := list.Map(rows, func(e Exported) string { return e.ID })
@@ -101,6 +101,7 @@ func (t Table) AppendRows(
 		return "", err
 	}
 
+	// The order of the cells is that of Columns.
 	for i := range rows {
 		e := &rows[i]
 		for _, text := range [...]string{e.ID, e.Title, e.Department, e.Company, e.Location, e.ContractType, string(e.Status)} {
@@ -118,7 +119,7 @@ func (t Table) AppendRows(
 		page.End()
 	}
 
-	return next, nil
+	return nextCursor, nil
 }
 
 // addOptional adds a cell with add, or an empty cell if v is nil.

@@ -82,7 +82,7 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 		batch:        matchesAll{{ID: "a"}},
 		listings:     make([]Listing, 1),
 		positionByID: map[string]int{"a": 0},
-		found:        make(bitset, 1),
+		remaining:    make(bitset, 1),
 	}
 	for _, text := range []string{"nurse", "midwife", "nurse"} {
 		found, err := gathered.Matching(t.Context(), FindKey{Text: text})

@@ -27,21 +27,21 @@ func eventTypes(events []event.Event) string {
 }
 
 // TestListing_PublicChange_RecordsEvent follows one listing through its states. Each step names the events
-// that its change records, none for "": they are about what the public sees, so that a change of a draft,
-// of meta, or without a difference has none.
+// that its change records, or "" for none. Events are about what the public sees: a change of a draft or
+// of meta, and a change without a difference, record none.
 func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	t.Parallel()
 
 	listing := Listing{ID: "1", OrganizationID: "2", Status: Draft, Content: Content{Title: "Nurse", Description: "x"}}
 	now := noon
-	step := func(want string, change func()) {
+	step := func(wantEvents string, change func()) {
 		t.Helper()
 
 		before := listing.clone()
 		now = now.Add(time.Minute)
 
 		change()
-		require.Equal(t, want, eventTypes(listing.finishChange(&before, now)))
+		require.Equal(t, wantEvents, eventTypes(listing.finishChange(&before, now)))
 		require.Equal(t, listing.Public(now), listing.Open)
 		require.Equal(t, now, listing.UpdatedAt)
 	}
@@ -152,8 +152,8 @@ func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 		want     time.Time
 	}{
 		"without a deadline": {deadline: nil, want: noon.Add(30 * day)},
-		"expired":            {deadline: ptr(noon.Add(-9 * day)), want: noon.Add(30 * day)},
-		"still open":         {deadline: ptr(noon.Add(5 * day)), want: noon.Add(35 * day)},
+		"expired":            {deadline: new(noon.Add(-9 * day)), want: noon.Add(30 * day)},
+		"still open":         {deadline: new(noon.Add(5 * day)), want: noon.Add(35 * day)},
 	} {
 		l := Listing{Status: Closed, Content: Content{Deadline: c.deadline}}
 		require.NoError(t, l.Renew(noon, 30), name)
@@ -167,8 +167,6 @@ func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 		require.Equal(t, Closed, l.Status)
 	}
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // TestCopy_IsANewListing checks that a copy has the content of a listing but none of its states and times, and
 // that its title remains within 200 characters: " (Copy)" takes 7 of them.
@@ -184,13 +182,13 @@ func TestCopy_IsANewListing(t *testing.T) {
 		PostedAt:       &noon,
 		DeletedAt:      &noon,
 		Meta:           json.RawMessage(`{"a":1}`),
-		Content:        Content{Title: "Nurse", Deadline: ptr(noon.Add(-time.Second)), Questions: []Question{{ID: "q"}}},
+		Content:        Content{Title: "Nurse", Deadline: new(noon.Add(-time.Second)), Questions: []Question{{ID: "q"}}},
 	}
 	c := listing.Copy("2", noon)
 	require.Equal(t, Listing{ID: "2", OrganizationID: "o", Company: "C", Status: Active, Meta: listing.Meta, CreatedAt: noon,
 		Content: Content{Title: "Nurse (Copy)", Questions: []Question{{ID: "q"}}}}, c)
 
-	listing.Title, listing.Deadline = strings.Repeat("ü", 200), ptr(noon.Add(time.Second))
+	listing.Title, listing.Deadline = strings.Repeat("ü", 200), new(noon.Add(time.Second))
 	c = listing.Copy("2", noon)
 	require.Equal(t, strings.Repeat("ü", 193)+" (Copy)", c.Title)
 	require.NotNil(t, c.Deadline)
@@ -205,7 +203,7 @@ func TestDetails_RequireFutureDeadline_RefusesPassedDeadline(t *testing.T) {
 	past := &Listing{}
 	future := &Listing{}
 	required := Details{RequireFutureDeadline: true}
-	past.Deadline, future.Deadline = &noon, ptr(noon.Add(time.Second))
+	past.Deadline, future.Deadline = &noon, new(noon.Add(time.Second))
 	require.Equal(t, "applicationDeadline", fault.Of(required.checkDeadline(past, noon)).Fields[0].Name)
 	require.NoError(t, required.checkDeadline(future, noon))
 	require.NoError(t, required.checkDeadline(&Listing{}, noon))
@@ -223,11 +221,11 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 
 	long := func(n int) string { return strings.Repeat("é", n) }
 	require.NoError(t, valid.Check("", CreateInput{Title: long(200), Description: long(20_000), Details: Details{
-		Department:     ptr(long(200)),
-		Specialty:      ptr(long(200)),
-		Location:       ptr(long(200)),
-		ContractType:   ptr(""),
-		EmploymentType: ptr(""),
+		Department:     new(long(200)),
+		Specialty:      new(long(200)),
+		Location:       new(long(200)),
+		ContractType:   new(""),
+		EmploymentType: new(""),
 		Requirements:   &[]string{long(500)},
 		Benefits:       &[]string{},
 		Questions:      &[]QuestionInput{{ID: long(64), Text: long(500)}, {Text: "a"}, {Text: "a"}},
@@ -236,15 +234,15 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	for field, spoil := range map[string]func(*CreateInput){
 		"title":            func(in *CreateInput) { in.Title = " " },
 		"description":      func(in *CreateInput) { in.Description = long(20_001) },
-		"department":       func(in *CreateInput) { in.Department = ptr(long(201)) },
-		"contractType":     func(in *CreateInput) { in.ContractType = ptr("forever") },
-		"employmentType":   func(in *CreateInput) { in.EmploymentType = ptr("never") },
-		"specialty":        func(in *CreateInput) { in.Specialty = ptr(long(201)) },
-		"location":         func(in *CreateInput) { in.Location = ptr(long(201)) },
-		"requirements":     func(in *CreateInput) { in.Requirements = ptr(make([]string, 51)) },
+		"department":       func(in *CreateInput) { in.Department = new(long(201)) },
+		"contractType":     func(in *CreateInput) { in.ContractType = new("forever") },
+		"employmentType":   func(in *CreateInput) { in.EmploymentType = new("never") },
+		"specialty":        func(in *CreateInput) { in.Specialty = new(long(201)) },
+		"location":         func(in *CreateInput) { in.Location = new(long(201)) },
+		"requirements":     func(in *CreateInput) { in.Requirements = new(make([]string, 51)) },
 		"requirements.1":   func(in *CreateInput) { in.Requirements = &[]string{"a", " "} },
 		"benefits.0":       func(in *CreateInput) { in.Benefits = &[]string{long(501)} },
-		"questions":        func(in *CreateInput) { in.Questions = ptr(make([]QuestionInput, 51)) },
+		"questions":        func(in *CreateInput) { in.Questions = new(make([]QuestionInput, 51)) },
 		"questions.0.text": func(in *CreateInput) { in.Questions = &[]QuestionInput{{ID: "a"}} },
 		"questions.1.id":   func(in *CreateInput) { in.Questions = &[]QuestionInput{{ID: "a", Text: "x"}, {ID: "a", Text: "y"}} },
 	} {
@@ -267,22 +265,22 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 		in        SalaryInput
 		low, high int64
 	}{
-		{in: SalaryInput{Min: ptr(30000.0), Max: ptr(40000.5)}, low: 3000000, high: 4000050},
-		{in: SalaryInput{Min: ptr(20.0), Period: ptr("hour")}, low: 2000 * 1950, high: 2000 * 1950},
+		{in: SalaryInput{Min: new(30000.0), Max: new(40000.5)}, low: 3000000, high: 4000050},
+		{in: SalaryInput{Min: new(20.0), Period: new("hour")}, low: 2000 * 1950, high: 2000 * 1950},
 		{
-			in:   SalaryInput{Max: ptr(20.0), Period: ptr("hour"), Currency: ptr("EUR")},
+			in:   SalaryInput{Max: new(20.0), Period: new("hour"), Currency: new("EUR")},
 			low:  2000 * 1950,
 			high: 2000 * 1950,
 		},
 		{
-			in:   SalaryInput{Min: ptr(20.1), Max: ptr(45.55), Period: ptr("hour"), Currency: ptr("usd")},
+			in:   SalaryInput{Min: new(20.1), Max: new(45.55), Period: new("hour"), Currency: new("usd")},
 			low:  2010 * 2080,
 			high: 4555 * 2080,
 		},
-		{in: SalaryInput{Min: ptr(100.0), Period: ptr("day")}, low: 10000 * 260, high: 10000 * 260},
-		{in: SalaryInput{Min: ptr(500.0), Period: ptr("week")}, low: 50000 * 52, high: 50000 * 52},
-		{in: SalaryInput{Min: ptr(3000.0), Period: ptr("month")}, low: 300000 * 12, high: 300000 * 12},
-		{in: SalaryInput{Min: ptr(0.0), Max: ptr(1e9)}, low: 0, high: 1e11},
+		{in: SalaryInput{Min: new(100.0), Period: new("day")}, low: 10000 * 260, high: 10000 * 260},
+		{in: SalaryInput{Min: new(500.0), Period: new("week")}, low: 50000 * 52, high: 50000 * 52},
+		{in: SalaryInput{Min: new(3000.0), Period: new("month")}, low: 300000 * 12, high: 300000 * 12},
+		{in: SalaryInput{Min: new(0.0), Max: new(1e9)}, low: 0, high: 1e11},
 	} {
 		s, err := newSalary(c.in)
 		require.NoError(t, err)
@@ -295,24 +293,24 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 		return valid.Check("", CreateInput{Title: "T", Description: "D", Details: Details{Salary: &in}})
 	}
 	for field, in := range map[string]SalaryInput{
-		"salary.min":      {Min: ptr(-1.0)},
-		"salary.max":      {Min: ptr(5.0), Max: ptr(4.0)},
-		"salary.currency": {Min: ptr(1.0), Currency: ptr("XXZ")},
-		"salary.period":   {Min: ptr(1.0), Period: ptr("fortnight")},
+		"salary.min":      {Min: new(-1.0)},
+		"salary.max":      {Min: new(5.0), Max: new(4.0)},
+		"salary.currency": {Min: new(1.0), Currency: new("XXZ")},
+		"salary.period":   {Min: new(1.0), Period: new("fortnight")},
 	} {
 		require.Equal(t, field, fault.Of(check(in)).Fields[0].Name)
 	}
 
 	for _, in := range []SalaryInput{
-		{Min: ptr(1e9 + 1)},
-		{Max: ptr(10.005)},
-		{Min: ptr(1.0), Currency: ptr("")},
-		{Min: ptr(1.0), Currency: ptr("G P")},
+		{Min: new(1e9 + 1)},
+		{Max: new(10.005)},
+		{Min: new(1.0), Currency: new("")},
+		{Min: new(1.0), Currency: new("G P")},
 	} {
 		require.Error(t, check(in))
 	}
 
-	for _, in := range []SalaryInput{{}, {Currency: ptr("GBP")}} {
+	for _, in := range []SalaryInput{{}, {Currency: new("GBP")}} {
 		s, err := newSalary(in)
 		require.NoError(t, err)
 		require.Nil(t, s)
@@ -384,11 +382,13 @@ func TestMeta_TooLarge_IsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestParseTime_DatesAndTimestamps checks deadlines: a date includes its last second, a timestamp is converted
-// to UTC and microseconds, as databases store it. The years 1 and 9999 are out of the range of some of
-// them.
-func TestParseTime_DatesAndTimestamps(t *testing.T) {
+// TestParseMoment_DatesAndTimestamps checks deadlines: a date includes its last second, a timestamp is converted
+// to UTC and microseconds, as databases store it. The years 1 and 9999 are out of the range of some
+// databases.
+func TestParseMoment_DatesAndTimestamps(t *testing.T) {
 	t.Parallel()
+
+	const endOfDay = true
 
 	for s, want := range map[string]string{
 		"2026-12-31":                   "2026-12-31T23:59:59Z",
@@ -397,7 +397,7 @@ func TestParseTime_DatesAndTimestamps(t *testing.T) {
 		"2026-12-31T10:00:00.1234567Z": "2026-12-31T10:00:00.123456Z",
 		"2024-02-29":                   "2024-02-29T23:59:59Z",
 	} {
-		at, err := ParseMoment(s, true)
+		at, err := ParseMoment(s, endOfDay)
 		require.NoError(t, err, s)
 		require.Equal(t, want, at.Format(time.RFC3339Nano))
 	}
@@ -406,11 +406,11 @@ func TestParseTime_DatesAndTimestamps(t *testing.T) {
 		"", "soon", "2026-02-30", "2026-13-01", "31/12/2026", "2026-12-31T10:00:00", "0001-01-01",
 		"9999-12-31", "2026-12-31T25:00:00Z",
 	} {
-		_, err := ParseMoment(s, true)
+		_, err := ParseMoment(s, endOfDay)
 		require.Error(t, err, s)
 	}
 
-	day, err := ParseMoment("2026-12-31", false)
+	day, err := ParseMoment("2026-12-31", !endOfDay)
 	require.NoError(t, err)
 	require.Equal(t, 0, day.Hour())
 }

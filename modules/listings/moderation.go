@@ -139,7 +139,7 @@ type Cases interface {
 	List(ctx context.Context, f CaseFilter, r page.Request) (page.Result[Case], error)
 }
 
-// ReportKind are the reports by CreatedAt.
+// ReportKind is the retention kind of reports. Their age is counted from CreatedAt.
 const ReportKind retention.Kind = "listings.reports"
 
 // reportLifetime is the time after which reports are deleted.

@@ -37,9 +37,10 @@ type Repository interface {
 	// Invalid fault of the field cursor. Descriptions, requirements and benefits may be
 	// left out.
 	List(ctx context.Context, organizationID string, status Status, r page.Request) (page.Result[Listing], error)
-	// ListBySelection returns at most n of the organization's listings in one statement:
-	// the newest first, or in any order if IDs or Open are set. Inside a transaction it
-	// locks the listings until the end of the transaction.
+	// ListBySelection returns at most n of the organization's listings in one statement.
+	// The newest are first, unless the selection has IDs or Open: then the order is
+	// undefined. Inside a transaction it locks the listings until the end of the
+	// transaction.
 	ListBySelection(ctx context.Context, organizationID string, s Selection, n int) ([]Listing, error)
 	// ClaimExpired returns at most n listings, of all organizations, that are Open
 	// although their deadline is not after now. It locks them until the end of the
@@ -82,9 +83,9 @@ type PublicRepository interface {
 	// ListBriefs returns the listings with the ids, in any state and order, as of now.
 	// Unknown ids are left out.
 	ListBriefs(ctx context.Context, ids []string, now time.Time) ([]Brief, error)
-	// ListClosing returns at most n Open listings, ordered by deadline and id. It
-	// returns listings that come after from and fromID in this order and whose deadline
-	// is not after until.
+	// ListClosing returns at most n Open listings, ordered by deadline and then by id. It
+	// returns those that come after the deadline from and the id fromID in this order, and
+	// whose deadline is not after until.
 	ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error)
 	// GetPosted returns a listing that is or has been public, in its present state. For
 	// other listings it returns ErrNotFound.
@@ -153,8 +154,9 @@ type Feed interface {
 	Reset(ctx context.Context) error
 }
 
-// FeedChanges are the changes that a Feed returns, by the time of the change. After a change
-// has been deleted, ListSince returns ErrFeedPosition for positions before it.
+// FeedChanges is the retention kind of the changes that a Feed returns. Their age is counted
+// from the time of the change. After a change has been deleted, ListSince returns
+// ErrFeedPosition for positions before it.
 const FeedChanges retention.Kind = "listings.feed-changes"
 
 // FeedBatch is a part of a Feed.

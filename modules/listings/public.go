@@ -35,13 +35,14 @@ func (s *Service) ForApply(ctx context.Context, listingID string) (Listing, erro
 // who have a permission it also returns listings that are not public.
 func (s *Service) DetailFor(ctx context.Context, by auth.Actor, listingID string) (Listing, error) {
 	l, err := s.Detail(ctx, by, listingID)
-	if !by.May(auth.AnyPermission) || fault.KindOf(err) != fault.NotFound {
-		return l, err
+
+	isNotPublic := fault.KindOf(err) == fault.NotFound
+	if isNotPublic && by.May(auth.AnyPermission) {
+		l, err = s.Get(ctx, by, listingID)
+		return l, asPublicError(err)
 	}
 
-	l, err = s.Get(ctx, by, listingID)
-
-	return l, asPublicError(err)
+	return l, err
 }
 
 // Briefs returns the listings with the ids, in any state and order. Unknown ids are
@@ -54,9 +55,9 @@ func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
 	return s.Public.ListBriefs(ctx, ids, s.Clock.Now())
 }
 
-// ClosingBetween returns at most n public listings, ordered by deadline and id. It returns
-// listings that come after from and fromID in this order and whose deadline is not after
-// until.
+// ClosingBetween returns at most n public listings, ordered by deadline and then by id. It
+// returns those that come after the deadline from and the id fromID in this order, and whose
+// deadline is not after until.
 func (s *Service) ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
 	return s.Public.ListClosing(ctx, from, fromID, until, n)
 }
@@ -74,8 +75,8 @@ func (s *Service) get(ctx context.Context, organizationID, listingID string) (Li
 	return list.First(found, err, ErrJobNotFound)
 }
 
-// CountByStatus counts the organization's listings by their status; a status
-// without listings may be absent.
+// CountByStatus counts the organization's listings by their status. A status without listings
+// may be absent. It does not authorize the caller.
 func (s *Service) CountByStatus(ctx context.Context, organizationID string) (map[Status]int, error) {
 	return s.Listings.CountByStatus(ctx, organizationID)
 }
