@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// A concept is an entry of the vocabulary, such as a role, and a form is one of its names. The annotation of an advert
+// consists of tags: the concepts that the advert names, each with the level, which says where it is named. The concepts
+// above a concept, its ancestors, are tagged as well, so that a search for them finds the advert.
+
 // Advert contains the fields of a listing that Annotate reads.
 type Advert struct {
 	Title       string
@@ -81,6 +85,8 @@ func (v *Vocabulary) Annotate(advert *Advert) Annotation {
 
 	defer v.annotators.Put(a)
 
+	// Divide all texts into forms before any of them is tagged: the unambiguous forms of one text decide what the
+	// ambiguous forms of another mean.
 	a.reset(advert)
 	a.parse(&a.title, advert.Title)
 	a.parse(&a.fields[0], advert.Specialty)
@@ -90,6 +96,8 @@ func (v *Vocabulary) Annotate(advert *Advert) Annotation {
 	a.addContext(&a.title)
 	a.addContext(&a.fields[0])
 	a.addContext(&a.fields[1])
+
+	// Tag the strongest text first. What a text names may depend on what stronger ones have named.
 	a.tagTitle()
 	a.tagFields()
 	a.tagText()
@@ -101,15 +109,20 @@ func (v *Vocabulary) Annotate(advert *Advert) Annotation {
 
 // annotator annotates one advert at a time. It reuses its buffers for the next advert.
 type annotator struct {
-	v       *Vocabulary
-	advert  *Advert
+	v      *Vocabulary
+	advert *Advert
+
+	// The texts of the advert, divided into forms.
 	title   phrases
-	fields  [2]phrases
+	fields  [2]phrases // specialty and department
 	company phrases
-	text    phrases
-	ctx     Context
-	tags    []Tag
-	years   int
+	text    phrases // description and requirements
+
+	ctx   Context // by which ambiguous forms are resolved
+	tags  []Tag
+	years int // of required experience
+
+	// Buffers of cover, roleAt and other methods.
 	matches []Match
 	inner   []Match
 	steps   []step
@@ -144,10 +157,12 @@ func (a *annotator) resolve(p *phrases) {
 			continue
 		}
 
+		const next, previous = +1, -1
+
 		ctx := a.ctx
 		ctx.Capitals = p.caps || p.tokens[f.Start].Capitals
-		ctx.Following = p.kindsBeside(i, +1)
-		ctx.Preceding = p.kindsBeside(i, -1)
+		ctx.Following = p.kindsBeside(i, next)
+		ctx.Preceding = p.kindsBeside(i, previous)
 		f.concept = f.Form.Resolve(&ctx)
 	}
 }
@@ -179,12 +194,14 @@ func (a *annotator) tagTitle() {
 
 		a.add(f.concept, InTitle)
 
-		if f.isRole() && p.namesTrainee(f) && !a.isA(f.concept, "student-role") && !a.isA(f.concept, "doctor") {
+		// The names of students and doctors in training say their grade already.
+		hasOwnGrade := a.isA(f.concept, "student-role") || a.isA(f.concept, doctor)
+		if f.isRole() && p.namesTrainee(f) && !hasOwnGrade {
 			a.tagGrade("trainee", InTitle)
 		}
 	}
 
-	a.series(p, InTitle)
+	a.tagSeries(p, InTitle)
 	a.hours(p, InTitle)
 	a.clock(p)
 
@@ -205,8 +222,9 @@ func (a *annotator) tagImpliedRole() {
 				continue
 			}
 
-			if c := a.professionOf(&a.title); c != nil && a.isA(implied, "doctor") {
-				implied = c
+			// Grades of doctors are used for other professions too, if the title names their specialty.
+			if profession := a.professionOf(&a.title); profession != nil && a.isA(implied, doctor) {
+				implied = profession
 			}
 
 			a.add(implied, Head)
@@ -230,16 +248,18 @@ func (a *annotator) tagSpecialist() {
 		}
 
 		for _, r := range f.concept.Related {
-			if r.To.Kind == Role && r.Strength == 1 {
+			isProfession := r.To.Kind == Role && r.Strength == 1
+			if isProfession {
 				a.add(r.To, Head)
 				return
 			}
 		}
 
-		last := a.title.tokens[f.End-1].Word
-		if doctor := a.v.byID["doctor"]; doctor != nil && a.advert.Country == "us" && isDiscipline(last) &&
-			a.v.hasComposite(doctor, f.concept) {
-			a.add(doctor, SecondChoice)
+		lastWord := a.title.tokens[f.End-1].Word
+		mayMeanDoctor := a.advert.Country == "us" && isDiscipline(lastWord)
+
+		if role := a.v.byID[doctor]; mayMeanDoctor && role != nil && a.v.hasComposite(role, f.concept) {
+			a.add(role, SecondChoice)
 			return
 		}
 	}
@@ -260,7 +280,7 @@ func (v *Vocabulary) hasComposite(role, specialty *Concept) bool {
 
 // tagFields tags specialty and department, contract and hours.
 func (a *annotator) tagFields() {
-	named := a.has(Role)
+	titleHasRole := a.has(Role)
 	for i := range a.fields {
 		p := &a.fields[i]
 		a.resolve(p)
@@ -270,14 +290,14 @@ func (a *annotator) tagFields() {
 			case f.concept == nil: // ambiguous, and nothing decides
 
 			// A role in a field counts only if the title names none, and otherwise only what it implies.
-			case f.concept.Kind != Role || !named:
+			case f.concept.Kind != Role || !titleHasRole:
 				a.add(f.concept, InField)
 			default:
 				a.addImplied(f.concept, InField)
 			}
 		}
 
-		a.series(p, InField)
+		a.tagSeries(p, InField)
 	}
 
 	a.tagEmployer()
@@ -297,7 +317,8 @@ func (a *annotator) has(kind Kind) bool {
 // add tags a concept, its ancestors and the concepts that it implies. A role that is only another
 // name of a role (Same) is tagged as that role.
 func (a *annotator) add(c *Concept, level Level) {
-	a.put(c.base(), level, 1, true)
+	const strength, isNamed = 1, true
+	a.put(c.base(), level, strength, isNamed)
 
 	for up := c; up != nil; up = up.Same {
 		a.addAncestors(up, level)
@@ -313,17 +334,18 @@ func (a *annotator) addID(id string, level Level) {
 	}
 }
 
-// addAncestors tags the ancestors of a concept. It follows second-choice links only from main
-// roles and from concepts that are not roles.
+// addAncestors tags the ancestors of a concept. Those of a strength below 1, which are only a second choice, are tagged for
+// a main role and for a concept that is no role.
 func (a *annotator) addAncestors(c *Concept, level Level) {
+	const isNamed = false // the advert names the concept itself
+
 	for _, up := range c.ancestors {
+		isSecondChoice := up.Strength < 1
 		switch {
-		case up.Strength == 1:
-			a.put(up.To, level, 1, false)
-		case level == Head:
-			a.put(up.To, SecondChoice, up.Strength, false)
-		case c.Kind != Role:
-			a.put(up.To, level, up.Strength, false)
+		case isSecondChoice && level == Head:
+			a.put(up.To, SecondChoice, up.Strength, isNamed)
+		case !isSecondChoice, c.Kind != Role:
+			a.put(up.To, level, up.Strength, isNamed)
 		}
 	}
 }
@@ -331,9 +353,7 @@ func (a *annotator) addAncestors(c *Concept, level Level) {
 // addImplied tags the concepts that a concept and its ancestors imply, except roles. An implied
 // role is only tagged if the title has no role (tagImpliedRole).
 func (a *annotator) addImplied(c *Concept, level Level) {
-	if level < InTitle {
-		level = InTitle
-	}
+	level = max(level, InTitle) // the stronger levels are those of roles
 
 	for ; c != nil; c = c.Same {
 		a.addImpliedBy(c, level)
@@ -353,10 +373,11 @@ func (a *annotator) addImpliedBy(c *Concept, level Level) {
 			continue
 		}
 
-		a.put(implied, level, 1, true)
+		const strength, isNamed = 1, true // the name of the concept says what it implies
+		a.put(implied, level, strength, isNamed)
 
 		for _, up := range implied.ancestors {
-			a.put(up.To, level, up.Strength, false)
+			a.put(up.To, level, up.Strength, !isNamed)
 		}
 	}
 }
@@ -369,7 +390,8 @@ func (a *annotator) put(concept *Concept, level Level, strength float64, named b
 			continue
 		}
 
-		if level < t.Level || level == t.Level && strength > t.Strength {
+		isStronger := level < t.Level || level == t.Level && strength > t.Strength // the lowest level is the strongest
+		if isStronger {
 			t.Level, t.Strength = level, strength
 		}
 

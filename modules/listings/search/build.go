@@ -5,8 +5,13 @@ import (
 	"strings"
 )
 
-// build resolves the ids in the parsed lines and builds the trie of forms, the names of
-// concepts. Lint returns the problems that it finds.
+// A vocabulary consists of concepts, such as roles and specialties. Its lines are parsed first, and linked by this file
+// afterwards, since a line may name concepts of later lines. The names of a concept are its forms. A form that several
+// concepts have is ambiguous: its readings are the concepts that it can mean, and a line "read" gives the conditions for
+// each of them.
+
+// build makes a vocabulary of the parsed lines: it resolves the ids in the lines and adds all forms to a trie, which
+// finds them word by word. A contradiction between lines does not stop it. Lint returns the contradictions.
 func (p *parser) build() *Vocabulary {
 	v := &Vocabulary{concepts: p.concepts, byID: p.byID, trie: newTrie()}
 	for _, c := range v.concepts {
@@ -15,10 +20,11 @@ func (p *parser) build() *Vocabulary {
 		}
 	}
 
+	// Resolve the links of all concepts before the steps that follow links.
 	for _, c := range v.concepts {
 		v.resolveLinks(c)
 
-		if c.isUnspecified() { // its name is the better label of the general concept
+		if c.isUnspecified() { // users know the general concept by the name of this one
 			c.Same.Label = c.Label
 		}
 	}
@@ -31,85 +37,89 @@ func (p *parser) build() *Vocabulary {
 		c.ancestors = ancestorsOf(c)
 	}
 
+	// Add the forms, and then the conditions of the ambiguous ones.
 	for _, c := range v.concepts {
 		v.addForms(c)
 	}
 
-	for _, r := range p.reads {
-		v.applyReadLine(r)
+	for _, line := range p.reads {
+		v.applyReadLine(line)
 	}
 
 	v.checkAmbiguousForms()
-	v.addVariants()
+	v.addVariants() // last, so that no variant takes the place of a form
 
 	return v
 }
 
-// label returns a form for display. An abbreviation, which ends in "!", is in capitals, and a
-// name in lower case gets a capital first letter.
+// label returns a form for display. An abbreviation, which the vocabulary marks with "!" at its end, is in capitals. A
+// form in lower case gets a capital first letter. Another one is displayed as the vocabulary writes it.
 func label(form string) string {
-	if short, ok := strings.CutSuffix(form, "!"); ok {
-		return strings.ToUpper(short)
+	if abbreviation, ok := strings.CutSuffix(form, "!"); ok {
+		return strings.ToUpper(abbreviation)
 	}
 
-	if form == "" || strings.ToLower(form) != form {
+	hasCapital := strings.ToLower(form) != form
+	if form == "" || hasCapital {
 		return form
 	}
 
 	return strings.ToUpper(form[:1]) + form[1:]
 }
 
-// resolveLinks sets the concepts to which the concept is linked.
+// resolveLinks replaces the ids in the links of a concept by the concepts. The sign of a link says what it means.
 func (v *Vocabulary) resolveLinks(concept *Concept) {
 	for _, l := range concept.links {
-		to := v.byID[l.to]
-		if to == nil || to == concept {
+		target := v.byID[l.to]
+		if target == nil || target == concept {
 			v.reportf(concept.line, "%s: link %s%s leads to no other concept", concept.ID, l.sign, l.to)
 			continue
 		}
 
-		link := Link{To: to, Strength: l.strength}
+		link := Link{To: target, Strength: l.strength}
 		switch l.sign {
-		case "<", "<~": // c is a to, for certain or as a second choice
-			if to.Kind != concept.Kind {
-				v.reportf(concept.line, "%s: %s must be a %s", concept.ID, to.ID, concept.Kind)
+		case "<", "<~": // the concept is a target, for certain or only as a second choice
+			if target.Kind != concept.Kind {
+				v.reportf(concept.line, "%s: %s must be a %s", concept.ID, target.ID, concept.Kind)
 			}
 
 			concept.Parents = append(concept.Parents, link)
-			to.children = append(to.children, concept)
-		case "~": // c is related to to
+			target.children = append(target.children, concept)
+		case "~": // the concept is related to the target
 			concept.Related = append(concept.Related, link)
-		case "+": // c implies to
-			concept.Implied = append(concept.Implied, to)
-		case "=": // c is another name of to
-			if to.Kind != concept.Kind || concept.Same != nil {
+		case "+": // the concept implies the target
+			concept.Implied = append(concept.Implied, target)
+		case "=": // the concept is another name of the target
+			if target.Kind != concept.Kind || concept.Same != nil {
 				v.reportf(concept.line, "%s: = needs exactly one concept of kind %s", concept.ID, concept.Kind)
 			}
 
-			concept.Same = to
+			concept.Same = target
 		}
 	}
 }
 
-// reportf adds a problem, which Lint returns.
+// reportf adds a problem of the line, which Lint returns.
 func (v *Vocabulary) reportf(at source, format string, args ...any) {
 	v.problems = append(v.problems, at.problemf(format, args...))
 }
 
-// breakCycles reports each path from a concept to itself and removes its last link, and
-// removes a "=" to a concept that is itself another name.
+// breakCycles follows the links from a concept to its parents, and so on. path contains the concepts by which it has come
+// to this one. A link back to one of them closes a cycle: breakCycles reports the link and removes it. It also reports
+// and removes a link "=" whose target is on the path or is itself only another name.
 func (v *Vocabulary) breakCycles(concept *Concept, path []*Concept) {
 	path = append(path, concept)
 	for i := 0; i < len(concept.Parents); i++ {
-		if slices.Contains(path, concept.Parents[i].To) {
-			v.reportf(concept.line, "%s: is-a links form a cycle through %s", concept.ID, concept.Parents[i].To.ID)
+		parent := concept.Parents[i].To
+		if slices.Contains(path, parent) {
+			v.reportf(concept.line, "%s: is-a links form a cycle through %s", concept.ID, parent.ID)
 
 			concept.Parents = slices.Delete(concept.Parents, i, i+1)
 			i--
 			continue
 		}
 
-		v.breakCycles(concept.Parents[i].To, path)
+		v.breakCycles(parent, path)
 	}
 
 	if concept.Same != nil && (slices.Contains(path, concept.Same) || concept.Same.Same != nil) {
@@ -119,39 +129,43 @@ func (v *Vocabulary) breakCycles(concept *Concept, path []*Concept) {
 	}
 }
 
-// ancestorsOf returns the transitive closure of Parents, with the highest strength of
-// all paths. A path has at most one link of a second choice, whose strength is below 1.
+// ancestorsOf returns the parents of a concept, their parents and so on. The strength of an ancestor is the product of
+// the strengths of the links on the way to it, and the highest of several ways counts. Links of a second choice have a
+// strength below 1. Only one of them may be on a way, because a second choice of a second choice has little in common
+// with the concept.
 func ancestorsOf(concept *Concept) []Link {
-	var out []Link
-	var visit func(c *Concept, strength float64)
-	visit = func(c *Concept, strength float64) {
-		for _, p := range c.Parents {
-			if strength < 1 && p.Strength < 1 {
+	var ancestors []Link
+	var addParents func(c *Concept, strength float64)
+	addParents = func(c *Concept, strength float64) {
+		for _, parent := range c.Parents {
+			areBothSecondChoice := strength < 1 && parent.Strength < 1
+			if areBothSecondChoice {
 				continue
 			}
 
-			s := strength * p.Strength
+			strengthHere := strength * parent.Strength
 
-			i := slices.IndexFunc(out, func(l Link) bool { return l.To == p.To })
+			i := slices.IndexFunc(ancestors, func(l Link) bool { return l.To == parent.To })
 			switch {
 			case i < 0:
-				out = append(out, Link{To: p.To, Strength: s})
-			case out[i].Strength >= s:
+				ancestors = append(ancestors, Link{To: parent.To, Strength: strengthHere})
+			case ancestors[i].Strength >= strengthHere: // an earlier way is as good
 				continue
 			default:
-				out[i].Strength = s
+				ancestors[i].Strength = strengthHere
 			}
 
-			visit(p.To, s)
+			addParents(parent.To, strengthHere)
 		}
 	}
 
-	visit(concept, 1)
+	addParents(concept, 1)
 
-	return out
+	return ancestors
 }
 
-// addForms adds the forms of a concept to the trie.
+// addForms adds the forms of a concept to the trie. If the trie already has a form with the same words, the concept
+// becomes another reading of that form.
 func (v *Vocabulary) addForms(concept *Concept) {
 	for _, text := range concept.Forms {
 		text, capitals := strings.CutSuffix(text, "!")
@@ -162,99 +176,107 @@ func (v *Vocabulary) addForms(concept *Concept) {
 			continue
 		}
 
-		if endsPhrase(text) {
+		if endsPhrase(text) { // no text would match the form
 			v.reportf(concept.line, "%s: form %q must not have punctuation that ends a phrase", concept.ID, text)
 			continue
 		}
 
-		f := &Form{Text: text, Words: len(words), Capitals: capitals}
+		added := &Form{Text: text, Words: len(words), Capitals: capitals}
 
-		existing := v.trie.insert(words, f)
-		if existing == f {
-			v.forms = append(v.forms, f)
+		form := v.trie.insert(words, added)
+		if form == added {
+			v.forms = append(v.forms, added)
 		}
 
-		f = existing
-		if slices.ContainsFunc(f.Readings, func(r Reading) bool { return r.Concept == concept }) {
-			v.reportf(concept.line, "%s: form %q duplicates form %q", concept.ID, text, f.Text)
+		if hasReading(form.Readings, concept) {
+			v.reportf(concept.line, "%s: form %q duplicates form %q", concept.ID, text, form.Text)
 			continue
 		}
 
-		f.Readings = append(f.Readings, Reading{Concept: concept})
+		form.Readings = append(form.Readings, Reading{Concept: concept})
 	}
 }
 
-// endsPhrase reports whether a form has punctuation that ends a phrase, such as a full stop.
+// endsPhrase reports whether a form has punctuation between its words that ends a phrase, such as a full stop.
 func endsPhrase(form string) bool {
 	return slices.ContainsFunc(Tokens(form), func(t Token) bool { return t.Start > 0 && gapOf(t.Gap) == gapBreak })
 }
 
-// applyReadLine replaces the readings of a form, the concepts that it can mean, by those of a
-// line "read", each with the conditions in which it is meant.
-func (v *Vocabulary) applyReadLine(r *readLine) {
-	f := v.Form(r.form)
-	if f == nil {
-		v.reportf(r.at, "read %s: no concept has this form", r.form)
+// hasReading reports whether the concept is one of the readings.
+func hasReading(readings []Reading, concept *Concept) bool {
+	return slices.ContainsFunc(readings, func(r Reading) bool { return r.Concept == concept })
+}
+
+// applyReadLine replaces the readings of a form by those of a line "read", which have conditions. The line must list
+// exactly the concepts that have the form.
+func (v *Vocabulary) applyReadLine(line *readLine) {
+	form := v.Form(line.form)
+	if form == nil {
+		v.reportf(line.at, "read %s: no concept has this form", line.form)
 		return
 	}
 
 	var readings []Reading
-	for _, reading := range r.readings {
-		c := v.byID[reading.id]
-		if !slices.ContainsFunc(f.Readings, func(r Reading) bool { return r.Concept == c }) {
-			v.reportf(r.at, "read %s: %s does not have this form", r.form, reading.id)
+	for _, listed := range line.readings {
+		concept := v.byID[listed.id]
+		if !hasReading(form.Readings, concept) {
+			v.reportf(line.at, "read %s: %s does not have this form", line.form, listed.id)
 			continue
 		}
 
-		for i := range reading.conditions {
-			v.resolveCondition(r, &reading.conditions[i])
+		for i := range listed.conditions {
+			v.resolveCondition(line, &listed.conditions[i])
 		}
 
-		readings = append(readings, Reading{Concept: c, Conditions: reading.conditions})
+		readings = append(readings, Reading{Concept: concept, Conditions: listed.conditions})
 	}
 
-	for _, old := range f.Readings {
-		if !slices.ContainsFunc(readings, func(r Reading) bool { return r.Concept == old.Concept }) {
-			v.reportf(r.at, "read %s: the line does not list %s, which has this form", r.form, old.Concept.ID)
+	for _, old := range form.Readings {
+		if !hasReading(readings, old.Concept) {
+			v.reportf(line.at, "read %s: the line does not list %s, which has this form", line.form, old.Concept.ID)
 		}
 	}
 
-	if len(readings) == 0 || len(readings) == 1 && len(readings[0].Conditions) == 0 {
-		v.reportf(r.at, "read %s: the line has no effect: one concept without conditions", r.form)
+	hasNoEffect := len(readings) == 0 || len(readings) == 1 && len(readings[0].Conditions) == 0
+	if hasNoEffect {
+		v.reportf(line.at, "read %s: the line has no effect: one concept without conditions", line.form)
 		return
 	}
 
-	f.Readings = readings
-	f.hasReadLine = true
+	form.Readings = readings
+	form.hasReadLine = true
 }
 
-// resolveCondition resolves the ids of a condition and normalizes its words.
-func (v *Vocabulary) resolveCondition(r *readLine, c *Condition) {
-	if c.Name == "words" {
-		for i, w := range c.Args {
-			c.Args[i] = Normalize(w)
+// resolveCondition completes a condition of a line "read": it normalizes the words and looks up the ids of concepts that
+// the condition names.
+func (v *Vocabulary) resolveCondition(line *readLine, condition *Condition) {
+	if condition.Name == "words" {
+		for i, word := range condition.Args {
+			condition.Args[i] = Normalize(word)
 		}
 	}
 
-	if c.kind == 0 { // it has no concepts
+	namesConcepts := condition.kind != 0
+	if !namesConcepts {
 		return
 	}
 
-	for _, id := range c.Args {
+	for _, id := range condition.Args {
 		concept := v.byID[id]
-		if concept == nil || concept.Kind != c.kind {
-			v.reportf(r.at, "read %s: %s is not a %s", r.form, id, c.kind)
+		if concept == nil || concept.Kind != condition.kind {
+			v.reportf(line.at, "read %s: %s is not a %s", line.form, id, condition.kind)
 			continue
 		}
 
-		c.concepts = append(c.concepts, concept)
+		condition.concepts = append(condition.concepts, concept)
 	}
 }
 
-// checkAmbiguousForms reports forms of several concepts without a line "read".
+// checkAmbiguousForms reports the forms of several concepts without a line "read", which would say when each is meant.
 func (v *Vocabulary) checkAmbiguousForms() {
 	for _, f := range v.forms {
-		if len(f.Readings) < 2 || f.hasReadLine {
+		isAmbiguous := len(f.Readings) > 1
+		if !isAmbiguous || f.hasReadLine {
 			continue
 		}
 
@@ -267,8 +289,8 @@ func (v *Vocabulary) checkAmbiguousForms() {
 	}
 }
 
-// addVariants adds spelling variants of the forms to the trie, such as plurals. Fillers have
-// none: a variant of a short word can be another word.
+// addVariants adds spelling variants of the forms to the trie, such as plurals. Fillers, words of questions such as "any",
+// have none: they are short, and a variant of a short word can be another word.
 func (v *Vocabulary) addVariants() {
 	for _, f := range v.forms {
 		if f.likeliest().Kind == Filler {

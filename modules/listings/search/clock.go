@@ -2,23 +2,27 @@ package search
 
 import "strings"
 
-// clock tags the shift that the title states as hours of the day: 3p-11:30p,
-// 07:00 – 19:30, or 11-7 shift.
+// clock tags the shift if the title states it as hours of the day: "3p-11:30p", "07:00 – 19:30" or "11-7 shift". The hour
+// at which it begins decides what shift it is.
 func (a *annotator) clock(p *phrases) {
 	for i := 0; i < len(p.tokens); i++ {
-		from, exact, next := clockAt(p.tokens, i)
-		if next == 0 || next == len(p.tokens) || !isRange(p.tokens[next].Gap) {
+		from, isFromExact, next := clockAt(p.tokens, i)
+
+		isRangeBegun := next > 0 && next < len(p.tokens) && isRange(p.tokens[next].Gap)
+		if !isRangeBegun {
 			continue
 		}
 
-		_, exactTo, end := clockAt(p.tokens, next)
+		_, isToExact, end := clockAt(p.tokens, next)
 		if end == 0 {
 			continue
 		}
 
-		if !exact && !exactTo {
+		// Two bare numbers may also be something else, such as "2-10 beds".
+		areBareNumbers := !isFromExact && !isToExact
+		if areBareNumbers {
 			if end == len(p.tokens) || p.tokens[end].Word != "shift" {
-				continue // two numbers such as "2-10 beds"
+				continue
 			}
 
 			from = afternoon(from)
@@ -36,44 +40,43 @@ func isRange(gap string) bool {
 	return gap == "-" || gap == "–"
 }
 
-// clockAt returns the hour at token i, whether it is written as a time of day
-// and the token after it, which is 0 if there is no hour.
-func clockAt(tokens []Token, i int) (hour int, exact bool, next int) {
-	w := tokens[i].Word
+// clockAt reads the hour of the day that begins at token i. isExact is true if it has minutes or is marked as a.m. or p.m.,
+// so that it is certainly a time. next is the index of the token after it, or 0 if token i is no hour.
+func clockAt(tokens []Token, i int) (hour int, isExact bool, next int) {
+	word := tokens[i].Word // such as 11, or 11pm
 	next = i + 1
 
-	minutes := next < len(tokens) && tokens[next].Gap == ":" && digits(w)
-	if minutes {
+	hasMinutes := next < len(tokens) && tokens[next].Gap == ":" && digits(word)
+	if hasMinutes { // the token after the colon has the minutes and perhaps a suffix: the 30pm of 11:30pm
 		suffix := strings.TrimLeft(tokens[next].Word, "0123456789")
-		w += suffix
+		word += suffix
 		next++
 	}
 
-	n := strings.TrimRight(w, "apm")
-	if !digits(n) || len(n) > 2 {
+	number := strings.TrimRight(word, "apm")
+	if !digits(number) || len(number) > 2 {
 		return 0, false, 0
 	}
 
-	for _, c := range n {
+	for _, c := range number {
 		hour = hour*10 + int(c-'0')
 	}
 
-	switch w[len(n):] {
+	suffix := word[len(number):]
+	switch suffix {
 	case "p", "pm":
-		hour = hour%12 + 12
+		return hour%12 + 12, true, next
 	case "a", "am":
-		hour %= 12
+		return hour % 12, true, next
 	case "":
-		return hour, minutes, next
-	default:
-		return 0, false, 0
+		return hour, hasMinutes, next
 	}
 
-	return hour, true, next
+	return 0, false, 0
 }
 
-// afternoon returns the hour of the day at which a shift begins that is written
-// without a.m. or p.m.: the three shifts of a hospital begin at about 7, 3 and 11.
+// afternoon returns the hour of the day from 0 to 23 of an hour that is written without a.m. or p.m. and at which a shift
+// begins. The three shifts of a hospital begin at about 7 in the morning, 3 in the afternoon and 11 at night.
 func afternoon(hour int) int {
 	if hour < 5 || hour >= 10 && hour < 12 {
 		return hour + 12
@@ -82,7 +85,7 @@ func afternoon(hour int) int {
 	return hour
 }
 
-// shiftFrom returns the id of the shift that begins at an hour.
+// shiftFrom returns the id of the concept for the shift that begins at an hour of the day.
 func shiftFrom(hour int) string {
 	switch {
 	case hour >= 5 && hour < 12:

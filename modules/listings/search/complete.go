@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// Slot returns the slot of the concept.
+// Slot returns the slot, the kind of condition in a query, to which the concept belongs.
 func (c *Concept) Slot() string { return slots[c.Kind] }
 
-// Complete returns up to n roles and specialties with a name that begins with the
-// text.
+// Complete returns up to n roles and specialties with a name that begins with the text, in the alphabetical order of these
+// names.
 func (v *Vocabulary) Complete(text string, n int) []*Concept {
 	words := normalized(text)
 	if len(words) == 0 {
 		return nil
 	}
 
+	// The last word may be unfinished: its s is not necessarily that of a plural.
 	tokens := Tokens(text)
-	words[len(words)-1] = oneSpelling(tokens[len(tokens)-1].Word) // which may be unfinished
+	words[len(words)-1] = oneSpelling(tokens[len(tokens)-1].Word)
 	prefix := strings.Join(words, " ")
-	from, _ := slices.BinarySearchFunc(v.sorted, prefix, func(f sortedForm, prefix string) int { return strings.Compare(f.text, prefix) })
 
-	var out []*Concept
-	for _, f := range v.sorted[from:] {
-		if !strings.HasPrefix(f.text, prefix) || len(out) == n {
+	var completions []*Concept
+	for _, f := range v.sortedFrom(prefix) {
+		if !strings.HasPrefix(f.text, prefix) || len(completions) == n {
 			break
 		}
 
@@ -32,10 +32,11 @@ func (v *Vocabulary) Complete(text string, n int) []*Concept {
 			c = c.Same
 		}
 
-		if (c.Kind == Role || c.Kind == Specialty) && !slices.Contains(out, c) {
-			out = append(out, c)
+		isJob := c.Kind == Role || c.Kind == Specialty
+		if isJob && !slices.Contains(completions, c) {
+			completions = append(completions, c)
 		}
 	}
 
-	return out
+	return completions
 }

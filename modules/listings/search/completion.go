@@ -105,18 +105,20 @@ const maxPhrasesBegun = 4
 // then begins longer words, but no forms of several words. noRoles leaves out roles.
 func (v *Vocabulary) completions(words []string, isComplete, noRoles bool) (concepts []*Concept, longer bool) {
 	prefix := strings.Join(words, " ")
+	sorted := v.sortedFrom(prefix)
 
-	from, _ := slices.BinarySearchFunc(v.sorted, prefix, func(f sortedForm, prefix string) int { return strings.Compare(f.text, prefix) })
+	// First look for forms that only complete the last word, then for those with more words.
 	for _, longer = range []bool{false, true} {
 		if longer && len(concepts) > 0 {
 			return concepts, false
 		}
 
-		if longer && isComplete && len(words) == 1 {
+		isFinishedWord := isComplete && len(words) == 1
+		if longer && isFinishedWord {
 			break
 		}
 
-		for _, f := range v.sorted[from:] {
+		for _, f := range sorted {
 			if !strings.HasPrefix(f.text, prefix) {
 				break
 			}
@@ -140,20 +142,29 @@ func (v *Vocabulary) completions(words []string, isComplete, noRoles bool) (conc
 	return concepts, longer
 }
 
-// sortedForm is a form under its normalized words.
+// sortedForm is a form, a name in the vocabulary, with the text by which forms are sorted.
 type sortedForm struct {
-	text string
+	text string // the normalized words of the form
 	form *Form
 }
 
 // sortForms returns the forms in the order of their normalized words.
 func sortForms(forms []*Form) []sortedForm {
-	out := make([]sortedForm, len(forms))
+	sorted := make([]sortedForm, len(forms))
 	for i, f := range forms {
-		out[i] = sortedForm{strings.Join(normalized(f.Text), " "), f}
+		sorted[i] = sortedForm{text: strings.Join(normalized(f.Text), " "), form: f}
 	}
 
-	slices.SortFunc(out, func(a, b sortedForm) int { return strings.Compare(a.text, b.text) })
+	slices.SortFunc(sorted, func(a, b sortedForm) int { return strings.Compare(a.text, b.text) })
 
-	return out
+	return sorted
+}
+
+// sortedFrom returns the sorted forms from the text on. Those that begin with the text come first.
+func (v *Vocabulary) sortedFrom(text string) []sortedForm {
+	first, _ := slices.BinarySearchFunc(v.sorted, text, func(f sortedForm, text string) int {
+		return strings.Compare(f.text, text)
+	})
+
+	return v.sorted[first:]
 }

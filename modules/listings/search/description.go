@@ -21,27 +21,31 @@ func (a *annotator) parseText() {
 func (a *annotator) tagText() {
 	p := &a.text
 
-	// accepted has the kinds of concepts that are tagged.
-	accepted := [Filler + 1]bool{
+	// accepted contains, for each kind, whether its concepts are tagged.
+	const kindCount = Filler + 1 // Filler is the last kind
+
+	accepted := [kindCount]bool{
 		Role: !a.has(Role), Specialty: true, Setting: true, Shift: !a.has(Shift), Experience: true,
 		Grade: !a.has(Grade), Contract: !a.has(Contract), Hours: !a.has(Hours),
 	}
 	for i := 0; i < len(p.words); i++ {
+		// Take the longest form that begins at word i, which is the last match, and continue after it.
 		a.matches = a.v.Matches(a.matches[:0], p.words, i)
-		for k := len(a.matches) - 1; k >= 0; k-- { // the longest form first
-			m := a.matches[k]
-			if !p.mayMatch(m) {
+		for k := len(a.matches) - 1; k >= 0; k-- {
+			longest := a.matches[k]
+			if !p.mayMatch(longest) {
 				continue
 			}
 
-			p.found = append(p.found[:0], phrase{Match: m})
-			if c := a.meaning(p); c != nil && accepted[c.Kind] && a.tagPhrase(c, m) {
-				// Only the first role and the first grade count.
-				accepted[Role] = accepted[Role] && c.Kind != Role
-				accepted[Grade] = accepted[Grade] && c.Kind != Grade
+			p.found = append(p.found[:0], phrase{Match: longest})
+
+			c := a.meaning(p)
+			isTagged := c != nil && accepted[c.Kind] && a.tagPhrase(c, longest)
+			if isTagged && (c.Kind == Role || c.Kind == Grade) {
+				accepted[c.Kind] = false // only the first role and the first grade count
 			}
 
-			i = m.End - 1
+			i = longest.End - 1
 			break
 		}
 	}
@@ -66,6 +70,8 @@ func (a *annotator) meaning(p *phrases) *Concept {
 // that have another meaning in running text count only as part of a phrase:
 // "night shift", not "night".
 func (a *annotator) tagPhrase(concept *Concept, m Match) bool {
+	isOneWord := m.End-m.Start == 1
+
 	switch concept.Kind {
 	case Role:
 		if concept.Generic || !a.isWanted(m.Start) {
@@ -78,12 +84,11 @@ func (a *annotator) tagPhrase(concept *Concept, m Match) bool {
 	case Filler:
 		return false
 	case Specialty, Setting: // are always tagged
-	case Grade:
-		if !isNumbered(concept, m.Form) && (m.End-m.Start < 2 || !a.isWanted(m.Start)) {
-			return false // doctors in training may be colleagues
+	case Grade: // a grade without a number may be that of colleagues, such as doctors in training
+		if !isNumbered(concept, m.Form) && (isOneWord || !a.isWanted(m.Start)) {
+			return false
 		}
 	default:
-		isOneWord := m.End-m.Start == 1
 		if isOneWord || concept.Kind == Experience && a.isTaught(m.Start) {
 			return false
 		}
@@ -110,7 +115,8 @@ func isNumbered(c *Concept, f *Form) bool {
 	return c.Kind == Grade && strings.ContainsAny(f.Text, "123456789")
 }
 
-// reach is how many words before a role its cue may be.
+// reach is how many words may be between two words of a description that belong together, such as "looking for" and the
+// role that follows.
 const reach = 8
 
 // isWanted reports whether the words before word i mean that the advert looks for what

@@ -11,6 +11,14 @@ import (
 	"time"
 )
 
+// An Index stores adverts as documents. A Query finds them by conditions, which are expressions on the keys and words of a
+// document: a key is a concept or filter value that the document has, such as "role.head:nurse", and a concept is an
+// entry of the vocabulary.
+//
+// A query consists of slots, its parts, such as the role and the place. Each slot has levels, the ways in which a
+// document can satisfy it, each with a cost, which is higher the less the document fits. A hit is exact if all of its
+// levels are exact, and else relaxed: similar to what the user wants.
+
 // Errors of an Index.
 var (
 	// ErrInvalidQuery is wrapped by the errors of Query.Validate.
@@ -61,12 +69,12 @@ type Matcher interface {
 	AppendMatches(ids []string, q *Query) []string
 }
 
-// Change creates, replaces or deletes a document. ID and Version take the place
-// of those in Document.
+// Change creates, replaces or deletes a document. Its ID and Version are used; those in
+// Document are ignored.
 type Change struct {
 	ID       string
-	Version  int64
-	Document *Document // nil deletes
+	Version  int64     // higher for each later change of the document
+	Document *Document // nil deletes the document
 }
 
 // Document contains the fields of a listing that the index stores. Times are compared in
@@ -75,30 +83,31 @@ type Document struct {
 	ID       string
 	Version  int64
 	PostedAt time.Time
-	Deadline time.Time // when it stops being found; zero for never
-	// Keys are the concepts and filter values of the document, such as
-	// "role:nurse@head". The index compares them as they are.
+	Deadline time.Time // when the document stops being found; zero for never
+	// Keys are the concepts and filter values of the document. The index compares them
+	// byte by byte.
 	Keys []string
-	// Title and Body are folded words in order. An empty word separates fields:
-	// no phrase extends across it.
-	Title, Body             []string
+	// Title and Body are words in their order, in lower case and without accents. An empty
+	// word separates fields: no phrase extends across it.
+	Title, Body []string
+	// SortTitle and SortLocation are what SortKey's title and location compare.
 	SortTitle, SortLocation string
 	Pay                     *PayRange // nil if not stated
 	Point                   *Point    // nil if unknown
 }
 
-// MaxPay is the highest amount of a PayRange.
+// MaxPay is the highest amount of a PayRange. Sums and differences of amounts do not overflow.
 const MaxPay = math.MaxInt64 / 2
 
-// PayRange is a pay range in minor units a year, both ends included. Amounts are
-// from 0 to MaxPay.
+// PayRange is the pay for a year in minor units, such as pence. Both ends are included. Amounts
+// are from 0 to MaxPay.
 type PayRange struct {
 	Min      int64  `json:"min"`
 	Max      int64  `json:"max"`
 	Currency string `json:"currency"`
 }
 
-// Point is a position in degrees.
+// Point is a position on Earth in degrees of latitude and longitude.
 type Point struct {
 	Lat float64 `json:"lat"`
 	Lon float64 `json:"lon"`
@@ -107,24 +116,27 @@ type Point struct {
 // earthRadiusMiles is the mean radius of the Earth.
 const earthRadiusMiles = 3958.7613
 
-// Miles returns the great-circle distance to q (haversine).
+// Miles returns the great-circle distance to q by the haversine formula.
 func (p Point) Miles(q Point) float64 {
-	const degree = math.Pi / 180
-	lat, lon := math.Sin((q.Lat-p.Lat)*degree/2), math.Sin((q.Lon-p.Lon)*degree/2)
-	h := lat*lat + math.Cos(p.Lat*degree)*math.Cos(q.Lat*degree)*lon*lon
+	const degree = math.Pi / 180 // in radians
 
-	return 2 * earthRadiusMiles * math.Asin(math.Sqrt(min(1, h)))
+	sinHalfLat := math.Sin((q.Lat - p.Lat) * degree / 2)
+	sinHalfLon := math.Sin((q.Lon - p.Lon) * degree / 2)
+	haversine := sinHalfLat*sinHalfLat + math.Cos(p.Lat*degree)*math.Cos(q.Lat*degree)*sinHalfLon*sinHalfLon
+	haversine = min(1, haversine) // rounding errors may exceed 1, of which Asin is undefined
+
+	return 2 * earthRadiusMiles * math.Asin(math.Sqrt(haversine))
 }
 
-// Op is the operation of an Expr.
+// Op is the operation of an Expr, which decides what documents the expression matches.
 type Op string
 
-// The operations, with the fields of Expr that they use.
+// The operations. The comments name the fields of Expr that each of them uses.
 const (
-	OpAll    Op = "all"    // every document
+	OpAll    Op = "all"    // none; it matches every document
 	OpAnd    Op = "and"    // Args
 	OpOr     Op = "or"     // Args
-	OpNot    Op = "not"    // Args, one
+	OpNot    Op = "not"    // Args, with one expression
 	OpKey    Op = "key"    // Text
 	OpWord   Op = "word"   // Text, Title
 	OpPrefix Op = "prefix" // Text, Title
@@ -134,8 +146,8 @@ const (
 	OpPosted Op = "posted" // After
 )
 
-// Expr is a condition on documents. It is built by the functions below and can
-// be stored as JSON.
+// Expr is a condition on documents. It is built by the functions below, which describe what
+// it matches, and can be stored as JSON.
 type Expr struct {
 	Op      Op         `json:"op"`
 	Args    []Expr     `json:"args,omitempty"`
@@ -164,18 +176,18 @@ func Not(arg Expr) Expr { return Expr{Op: OpNot, Args: []Expr{arg}} }
 // HasKey matches the documents that have the key.
 func HasKey(key string) Expr { return Expr{Op: OpKey, Text: key} }
 
-// HasWord matches the documents with a word that is normalized as the given
-// word is.
+// HasWord matches the documents with the word. Both are compared in the form that Normalize
+// returns, so that the singular matches the plural.
 func HasWord(word string) Expr { return Expr{Op: OpWord, Text: word} }
 
-// HasTitleWord matches the documents with such a word in the title.
+// HasTitleWord matches the documents with the word in the title, compared as by HasWord.
 func HasTitleWord(word string) Expr { return Expr{Op: OpWord, Text: word, Title: true} }
 
-// HasPrefix matches the documents with a word that begins with the prefix;
-// neither is normalized.
+// HasPrefix matches the documents with a word that begins with the prefix. Neither of them is
+// normalized.
 func HasPrefix(prefix string) Expr { return Expr{Op: OpPrefix, Text: prefix} }
 
-// HasTitlePrefix matches the documents with such a word in the title.
+// HasTitlePrefix matches the documents with a word in the title that begins with the prefix.
 func HasTitlePrefix(prefix string) Expr { return Expr{Op: OpPrefix, Text: prefix, Title: true} }
 
 // HasPhrase matches the documents that contain the words side by side, compared
@@ -201,8 +213,8 @@ func PostedSince(t time.Time) Expr { return Expr{Op: OpPosted, After: &t} }
 // Now are not found. Like Expr it can be stored as JSON.
 type Query struct {
 	Now   time.Time `json:"now"`
-	Must  []Expr    `json:"must,omitempty"` // all of them hold for every hit
-	Slots []Slot    `json:"slots,omitempty"`
+	Must  []Expr    `json:"must,omitempty"`  // every hit matches all of them
+	Slots []Slot    `json:"slots,omitempty"` // every hit satisfies each of them at one of its levels
 	Sort  Sort      `json:"sort"`
 	// First, if set, puts the exact hits that match it before the others.
 	First *Expr `json:"first,omitempty"`
@@ -212,8 +224,8 @@ type Query struct {
 	// places of the last page of exact hits, or of the first page if there are
 	// no exact hits.
 	Relaxed int `json:"relaxed,omitempty"`
-	// Offset and Limit select the page. After, a cursor from Result.Next, takes
-	// the place of Offset: it needs no more time and memory for later pages.
+	// Offset and Limit select the page. After is a cursor from Result.Next, which replaces
+	// Offset: with it, later pages need no more time and memory than the first one.
 	Offset int    `json:"offset,omitempty"`
 	Limit  int    `json:"limit"`
 	After  string `json:"after,omitempty"`
@@ -250,10 +262,10 @@ const (
 	SortLocation  SortKey = "location"
 )
 
-// Sort orders exact hits. Documents without the value come last in both
-// directions; equal ones are sorted by date, newest first, then by id, largest
-// first. Relevance is the cost, lowest first. Relaxed hits always follow the
-// exact ones in the order of relevance.
+// Sort orders exact hits. Documents without the value that is sorted by come last in both
+// directions. Documents with an equal value are sorted by date, newest first, then by id,
+// largest first. Relevance is the cost, lowest first. Relaxed hits always follow the exact
+// ones and are in the order of relevance.
 type Sort struct {
 	By         SortKey `json:"by,omitempty"`
 	Descending bool    `json:"descending,omitempty"`
@@ -286,7 +298,8 @@ type Hit struct {
 	Miles *float64
 }
 
-// maxCost keeps the costs of a query within 12 bits.
+// maxCost is the highest cost of a document. It needs 12 bits, so that an index can sort by a number that consists of
+// the cost and the date.
 const maxCost = 1<<12 - 1
 
 // Validate returns an error that wraps ErrInvalidQuery if the query cannot be
@@ -321,8 +334,8 @@ func (q *Query) Validate() error {
 
 // validateSlots checks the levels of the slots and the sum of their costs.
 func (q *Query) validateSlots() error {
-	for _, s := range q.Slots {
-		for _, l := range s.Levels {
+	for _, slot := range q.Slots {
+		for _, l := range slot.Levels {
 			if l.Cost < 0 || l.Cost > maxCost {
 				return fmt.Errorf("%w: cost must be from 0 to %d", ErrInvalidQuery, maxCost)
 			}
@@ -340,23 +353,23 @@ func (q *Query) validateSlots() error {
 	return nil
 }
 
-// CostBits returns the number of bits of the highest cost that a document can
-// have.
+// CostBits returns how many bits the highest cost takes that a document can have: the sum of
+// the costs of the most expensive level of each slot.
 func (q *Query) CostBits() int {
-	sum := 0
-	for _, s := range q.Slots {
+	highestSum := 0
+	for _, slot := range q.Slots {
 		highest := 0
-		for _, l := range s.Levels {
+		for _, l := range slot.Levels {
 			highest = max(highest, l.Cost)
 		}
 
-		sum += highest
+		highestSum += highest
 	}
 
-	return bits.Len(uint(sum))
+	return bits.Len(uint(highestSum))
 }
 
-// validateAll returns the error of the first invalid expression.
+// validateAll returns the error of the first invalid expression, or nil if all are valid.
 func validateAll(exprs []Expr) error {
 	for i := range exprs {
 		if err := exprs[i].Validate(); err != nil {
@@ -391,7 +404,7 @@ func (e *Expr) Validate() error {
 	case OpWithin:
 		valid = e.Point != nil && e.Miles >= 0
 	case OpPay:
-		valid = e.Pay != nil && min(e.Pay.Min, e.Pay.Max) >= 0 && max(e.Pay.Min, e.Pay.Max) <= MaxPay
+		valid = e.Pay != nil && isAmount(e.Pay.Min) && isAmount(e.Pay.Max)
 	case OpPosted:
 		valid = e.After != nil
 	default:
@@ -405,3 +418,6 @@ func (e *Expr) Validate() error {
 
 	return nil
 }
+
+// isAmount reports whether n is an amount that a PayRange may have.
+func isAmount(n int64) bool { return n >= 0 && n <= MaxPay }

@@ -82,7 +82,7 @@ func PlaceKeys(p *Place, remote bool) []string {
 		if p != nil {
 			keys = append(keys, keyRemote+p.Country)
 		} else {
-			keys = append(keys, keyRemote+"*") // in any country
+			keys = append(keys, keyRemoteAnywhere)
 		}
 	}
 

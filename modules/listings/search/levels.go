@@ -93,7 +93,8 @@ func (b *planner) role(term *Term) []level {
 		exact(costSecond, HowTitle, anyKey(keyRoleSecond, term.Concepts)),
 	}
 	if !hasBroad(term.Concepts) { // a word such as doctor elsewhere in a title says little
-		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, term.Concepts), Not(HasKey(keyRoleHead+nonClinical)))))
+		isClinical := Not(HasKey(keyRoleHead + nonClinical))
+		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, term.Concepts), isClinical)))
 	}
 
 	out = append(out, composed(term.Concepts)...)
@@ -310,20 +311,25 @@ func (b *planner) place(term *Term) []level {
 		})
 	}
 
+	at := anyPlace(func(p Place) Expr { return PlaceExpr(p, b.radius) })
+	remote := anyPlace(func(p Place) Expr { return Or(HasKey(keyRemote+p.Country), HasKey(keyRemoteAnywhere)) })
+	sameCountry := anyPlace(func(p Place) Expr { return HasKey(keyCountry + p.Country) })
+	sameRegion := anyPlace(func(p Place) Expr {
+		if p.Kind != Town || p.Region == "" {
+			return Or() // matches nothing
+		}
+
+		return HasKey(keyRegion + p.Country + "/" + p.Region)
+	})
+
 	return []level{
-		exact(0, HowField, anyPlace(func(p Place) Expr { return PlaceExpr(p, b.radius) })),
-		exact(costRemote, HowField, anyPlace(func(p Place) Expr { return Or(HasKey(keyRemote+p.Country), HasKey(keyRemote+"*")) })),
+		exact(0, HowField, at),
+		exact(costRemote, HowField, remote),
 		relaxed(costNearby, HowNearby, within(2.5)),
 		relaxed(costFar, HowNearby, within(5)),
 		relaxed(costNamed, HowText, HasPhrase(term.Words...)),
-		relaxed(costSameRegion, HowNearby, anyPlace(func(p Place) Expr {
-			if p.Kind != Town || p.Region == "" {
-				return Or() // matches nothing
-			}
-
-			return HasKey(keyRegion + p.Country + "/" + p.Region)
-		})),
-		relaxed(costSameCountry, HowMissing, anyPlace(func(p Place) Expr { return HasKey(keyCountry + p.Country) })),
+		relaxed(costSameRegion, HowNearby, sameRegion),
+		relaxed(costSameCountry, HowMissing, sameCountry),
 	}
 }
 

@@ -1,36 +1,42 @@
 package search
 
-import (
-	"cmp"
-	"strings"
-)
+import "strings"
 
-// Normalize returns the form of a folded word under which it is compared: the
-// singular, in one spelling for Britain and America. It never joins words of
-// different meaning that share a stem (police and policy, nurse and nursing).
+// Normalize returns the form in which a word is compared with others: the singular, in the same spelling for Britain
+// and America. The word must be folded, that is in lower case and without accents, see Fold. Words of different
+// meaning keep different forms even if they share a stem (police and policy, nurse and nursing).
 func Normalize(word string) string {
-	if len(word) < 3 || len(word) > longestNormalized || word[0] < 'a' || word[0] > 'z' {
-		return word
+	beginsWithLetter := word != "" && word[0] >= 'a' && word[0] <= 'z'
+	if !beginsWithLetter || len(word) < shortestNormalized || len(word) > longestNormalized {
+		return word // a number, a code or an abbreviation
 	}
 
-	if w, ok := irregular[word]; ok || len(word) == 3 {
-		return cmp.Or(w, word)
+	if form, ok := irregular[word]; ok {
+		return form
+	}
+
+	if len(word) == shortestNormalized { // the rules would change words such as his and gas
+		return word
 	}
 
 	if word[len(word)-1] == 's' {
 		word = singular(word)
-		if w, ok := irregular[word]; ok {
-			return w
+		if form, ok := irregular[word]; ok {
+			return form
 		}
 	}
 
 	return oneSpelling(word)
 }
 
-// longestNormalized is the length of the longest word that has other forms.
-const longestNormalized = 40
+// Shorter and longer words have no other form. Words of the shortest length have one only if irregular lists it.
+const (
+	shortestNormalized = 3
+	longestNormalized  = 40
+)
 
-// irregular are words that no rule covers.
+// irregular maps words to their normalized form if the rules below would not find it: plurals, British spellings and
+// abbreviations of job titles. A word that is mapped to itself only looks like a plural.
 var irregular = map[string]string{
 	"children":     "child",
 	"women":        "woman",
@@ -93,88 +99,100 @@ var irregular = map[string]string{
 	"plough":       "plow",
 }
 
-// singular strips the s of a plural from a word of at least four letters.
-func singular(w string) string {
-	n := len(w)
+// singular returns the singular of a word that ends in s and has at least four letters.
+func singular(word string) string {
+	n := len(word)
 	switch {
-	case strings.HasSuffix(w, "ss"), strings.HasSuffix(w, "us"), strings.HasSuffix(w, "is"):
-		return w
-	case strings.HasSuffix(w, "ies"):
-		if n >= 5 {
-			return w[:n-3] + "y"
-		}
-	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "xes"), strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "shes"):
-		return w[:n-2]
+	case strings.HasSuffix(word, "ss"), strings.HasSuffix(word, "us"), strings.HasSuffix(word, "is"): // illness, virus, sepsis
+		return word
+	case strings.HasSuffix(word, "ies") && n >= 5: // duties; four letters are ties and dies, which only lose the s
+		return word[:n-len("ies")] + "y"
+	case strings.HasSuffix(word, "sses"), strings.HasSuffix(word, "xes"), // processes, boxes
+		strings.HasSuffix(word, "ches"), strings.HasSuffix(word, "shes"): // coaches, washes
+		return word[:n-len("es")]
 	}
 
-	return w[:n-1]
+	return word[:n-len("s")]
 }
 
-// oneSpelling rewrites British spellings to American ones, except for -ize,
-// which becomes -ise.
-func oneSpelling(w string) string {
-	for i := range len(w) - 1 {
-		switch w[i] {
+// oneSpelling returns the American spelling of a word in British spelling. Verbs in -ize are the exception: both
+// spellings become -ise, because the reverse would change words such as exercise.
+//
+// A word may need several rules. After each rule but the last ones, the function therefore calls itself.
+func oneSpelling(word string) string {
+	for i := range len(word) - 1 {
+		switch word[i] {
 		case 'a':
-			if w[i+1] == 'e' {
-				return oneSpelling(w[:i] + w[i+1:]) // paediatric
+			if word[i+1] == 'e' { // paediatric
+				return oneSpelling(word[:i] + word[i+1:])
 			}
 		case 'o':
-			switch {
-			case w[i+1] == 'e' && dropsO(w, i):
-				return oneSpelling(w[:i] + w[i+1:]) // oedema
+			if word[i+1] == 'e' && isLigature(word, i) { // oedema
+				return oneSpelling(word[:i] + word[i+1:])
+			}
 
-			// The letters before -our in British spellings, behind at least two others: not hour, tour or course.
-			case i >= 3 && strings.HasPrefix(w[i:], "our") && strings.IndexByte("lvmnbdi", w[i-1]) >= 0:
-				return oneSpelling(w[:i+1] + w[i+2:]) // tumour
+			if isBritishOur(word, i) { // tumour
+				return oneSpelling(word[:i+1] + word[i+2:])
 			}
 		case 'z':
-			if len(w) >= 6 && (w[i-min(i, 1)] == 'i' || w[i-min(i, 1)] == 'y') && izeEndings[w[i+1:]] {
-				return w[:i] + "s" + w[i+1:] // organization
+			followsVowel := i > 0 && (word[i-1] == 'i' || word[i-1] == 'y')
+			if followsVowel && len(word) >= 6 && izeEndings[word[i+1:]] { // organization, but not size or prize
+				return word[:i] + "s" + word[i+1:]
 			}
 		}
 	}
 
 	switch {
-	case len(w) >= 5 && (strings.HasSuffix(w, "tre") || strings.HasSuffix(w, "bre")):
-		return w[:len(w)-2] + "er" // centre
-	case len(w) >= 8:
-		return singleL(w)
+	case len(word) >= 5 && (strings.HasSuffix(word, "tre") || strings.HasSuffix(word, "bre")): // centre, fibre
+		return word[:len(word)-len("re")] + "er"
+	case len(word) >= 8:
+		return singleL(word)
 	}
 
-	return w
+	return word
 }
 
-// dropsO reports whether the oe at i is the ligature, as in oedema, coeliac
-// and diarrhoea, and not two letters, as in does and heroes.
-func dropsO(w string, i int) bool {
-	rest := w[i:]
-	switch {
-	case strings.HasPrefix(rest, "oed"), strings.HasPrefix(rest, "oes") && len(w) > 7, strings.HasPrefix(rest, "oea"):
+// isLigature reports whether the letters oe at i are a ligature that American spelling writes as e. They are in oedema,
+// but not in does and heroes.
+func isLigature(word string, i int) bool {
+	before, fromLigature := word[:i], word[i:min(i+3, len(word))]
+	switch fromLigature {
+	case "oed", "oea": // oedema, diarrhoea
 		return true
-	case i == 0:
-		return false
+	case "oes": // oestrogen
+		return len(word) > 7
+	case "oet": // foetal
+		return strings.HasSuffix(before, "f")
+	case "oel": // coeliac
+		return strings.HasSuffix(before, "c")
+	case "oeo": // homoeopathy
+		return strings.HasSuffix(before, "hom")
+	case "oeb": // amoeba
+		return before == "am"
+	case "oeu": // manoeuvre
+		return before == "man"
 	}
 
-	before := w[:i]
-
-	return strings.HasSuffix(before, "f") && strings.HasPrefix(rest, "oet") ||
-		strings.HasSuffix(before, "c") && strings.HasPrefix(rest, "oel") ||
-		strings.HasSuffix(before, "hom") && strings.HasPrefix(rest, "oeo") ||
-		before == "am" && strings.HasPrefix(rest, "oeb") ||
-		before == "man" && strings.HasPrefix(rest, "oeu")
+	return false
 }
 
-// izeEndings are the endings of words after -iz and -yz.
+// isBritishOur reports whether at i is an -our that American spelling writes as -or. It follows one of a few letters and
+// at least two others, so that it is in tumour, but not in hour, tour and course.
+func isBritishOur(word string, i int) bool {
+	return i >= 3 && strings.HasPrefix(word[i:], "our") && strings.IndexByte("lvmnbdi", word[i-1]) >= 0
+}
+
+// izeEndings are what follows -iz or -yz in words that are written with s as well: organizer, analyzing.
 var izeEndings = wordSet("e ed er ers es ing ation ations able")
 
-// singleL writes counsellor as counselor and travelling as traveling.
-func singleL(w string) string {
+// singleL returns the American spelling of words with a double l, such as counselor for counsellor and traveling for
+// travelling.
+func singleL(word string) string {
 	for _, stem := range [...]string{"counsel", "travel", "label", "model", "cancel", "signal", "level"} {
-		if strings.HasPrefix(w, stem) && strings.HasPrefix(w[len(stem):], "l") {
-			return stem + w[len(stem)+1:]
+		if afterStem, ok := strings.CutPrefix(word, stem); ok && strings.HasPrefix(afterStem, "l") {
+			return stem + afterStem[len("l"):]
 		}
 	}
 
-	return w
+	return word
 }

@@ -17,11 +17,13 @@ const (
 	keySpecText     = "specialty.text:"
 	keySettingField = "setting.field:" // named in the title or a field
 	keyStated       = "stated:"        // a slot that the advert states
-	keyRemote       = "remote:"        // a country, or nothing for any
+	keyRemote       = "remote:"        // a country, or nothing for all remote work
 	keyCountry      = "country:"
 	keyNation       = "nation:"
 	keyRegion       = "region:"
 	keyEmployer     = "employer:" // a company, or the beginning of its name
+
+	keyRemoteAnywhere = keyRemote + "*" // the entire key of remote work that is not bound to a country
 )
 
 // How tells how a hit satisfies a slot.

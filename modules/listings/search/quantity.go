@@ -3,10 +3,12 @@ package search
 import (
 	"regexp"
 	"strconv"
-	"strings"
 )
 
-// findQuantities reads the amounts of money and the distance in the run.
+// A run is a sequence of plain words of a query. A candidate is a possible reading of neighbouring words of it. The words
+// of amounts of money and of the distance are reserved: they have no other reading.
+
+// findQuantities reads the amounts of money and the distance in the run, whose words are in the text.
 func (r *run) findQuantities(text string) {
 	r.findPay(text)
 	r.findDistance(text)
@@ -25,24 +27,27 @@ const (
 	MaxRadius = 500.0
 )
 
-// findDistance reads how near the places must be.
+// findDistance reads how near the places must be, and reserves the words of the distance. They become no condition of
+// their own: the distance belongs to the condition for the place.
 func (r *run) findDistance(text string) {
-	m := distancePattern.FindStringSubmatchIndex(text)
-	if m == nil {
+	match := distancePattern.FindStringSubmatchIndex(text)
+	if match == nil {
 		return
 	}
 
-	n, err := strconv.ParseFloat(text[m[2]:m[3]], 64)
-	if err != nil || n == 0 {
+	number, unit := text[match[2]:match[3]], text[match[4]:match[5]]
+
+	miles, err := strconv.ParseFloat(number, 64)
+	if err != nil || miles == 0 {
 		return
 	}
 
-	if strings.ContainsAny(text[m[4]:m[4]+1], "kK") {
-		n *= milesPerKilometer
+	if isKilometers := unit[0] == 'k' || unit[0] == 'K'; isKilometers {
+		miles *= milesPerKilometer
 	}
 
-	r.out.Radius = min(n, MaxRadius)
-	if start, end := r.tokensIn(m[0], m[1]); start < end && !r.overlapsReserved(start, end) {
+	r.out.Radius = min(miles, MaxRadius)
+	if start, end := r.tokensIn(match[0], match[1]); start < end && !r.overlapsReserved(start, end) {
 		r.reserved[start] = candidate{start: start, end: end, cost: costForm, drop: true}
 	}
 }
@@ -50,18 +55,21 @@ func (r *run) findDistance(text string) {
 // distanceUnits are the words that end a distance, before "of" and a place.
 var distanceUnits = wordSet("mile miles mi km kms radius")
 
-// quantity reads a number of days, which does not mean day shifts, of programmed
-// activities, and a share of full time that is written in one word: "4 days", "10
-// PAs", "0.6wte".
+// quantity reads the quantity that begins at token i. It is a number of days or of programmed activities ("4 days", "10
+// PAs"), which is no condition, and above all not one for day shifts. Or it is a share of full time that is written in
+// one word ("0.6wte"), which means part time.
 func (r *run) quantity(i int) (candidate, bool) {
-	t := r.tokens[i]
-	switch {
-	case i+1 < len(r.tokens) && (isSmallNumber(t.Word) || numberWords[t.Word]) && counted[r.tokens[i+1].Word]:
+	word := r.tokens[i].Word
+	isNumber := isSmallNumber(word) || numberWords[word]
+
+	isCount := isNumber && i+1 < len(r.tokens) && counted[r.tokens[i+1].Word]
+	if isCount {
 		return candidate{start: i, end: i + 2, cost: costForm, drop: true}, true
-	case sharePattern.MatchString(t.Word):
-		if c := r.Vocabulary.byID["part-time"]; c != nil {
-			return candidate{start: i, end: i + 1, cost: costForm, term: Term{Slot: SlotHours, Concepts: []*Concept{c}}}, true
-		}
+	}
+
+	if partTime := r.Vocabulary.byID["part-time"]; partTime != nil && sharePattern.MatchString(word) {
+		term := Term{Slot: SlotHours, Concepts: []*Concept{partTime}}
+		return candidate{start: i, end: i + 1, cost: costForm, term: term}, true
 	}
 
 	return candidate{}, false
@@ -69,10 +77,10 @@ func (r *run) quantity(i int) (candidate, bool) {
 
 var (
 	numberWords = wordSet("one two three four five six seven")
-	counted     = wordSet("day days pa pas")
+	counted     = wordSet("day days pa pas") // what is counted; pa is short for programmed activity
 )
 
-// sharePattern matches what follows the point of a share of full time.
+// sharePattern matches a share of full time as a token has it, which is without "0.": 6wte.
 var sharePattern = regexp.MustCompile(`^\d+[wf]te$`)
 
 // timePattern matches a time of day.

@@ -6,106 +6,113 @@ import (
 	"strings"
 )
 
-// A resolved query has the format
+// A resolved query is a query whose meaning no longer depends on the words and employers of an index. It can be read
+// later, or where there is no index. It has the format
 //
 //	TEXT [completeSuffix] { employerPrefix NAME }
 //
-// with the corrected text, a suffix if the last word of the text occurs in listings, and the
-// names of employers in the text.
+// TEXT is the query with its spelling corrected. The suffix follows if the last word of the text occurs in listings,
+// and is thus not the beginning of another word. Each NAME is an employer whose name is in the text.
 const (
-	// completeSuffix cannot be a part of the text, which has no space at its end.
-	completeSuffix = " "
+	completeSuffix = " " // cannot be a part of the text, which has no space at its end
 	employerPrefix = "\x1f"
 )
 
-// Resolve encodes the corrections of spelling and the known employers of a query in a text. A
-// Parser with Resolved set interprets that text as this parser interprets the query, without
-// access to Words and Employers. An unfinished last word stays unfinished.
+// Resolve returns the resolved query of a text, with its corrections of spelling and its known employers. A Parser with
+// Resolved set, which needs neither Words nor Employers, interprets the result as this parser interprets the text.
+// If the last word of the text is unfinished, it is unfinished in the result, too.
 func (p *Parser) Resolve(text string) string {
-	// The user must not be able to add names. \x1e separates words as \x1f does.
+	// Replace employerPrefix in the text, so that the user cannot add names. The other control character
+	// separates words as well.
 	text = strings.ReplaceAll(strings.TrimSpace(text), employerPrefix, "\x1e")
-	employers := employerRecorder{Employers: p.Employers, names: employerNames{}}
+
+	// Parse the text with a copy of the parser that records the employers.
+	recorder := employerRecorder{Employers: p.Employers, found: employerNames{}}
 
 	parser := *p
 	if p.Employers != nil {
-		parser.Employers = employers
+		parser.Employers = recorder
 	}
 
 	q := parser.parse(text)
+
+	// Write the text with each misspelt span replaced.
 	var b strings.Builder
 
-	end := 0
+	written := 0 // the end of the part of the text that has been written or replaced
 	for _, start := range slices.Sorted(maps.Keys(q.corrected)) {
 		c := q.corrected[start]
-		b.WriteString(text[end:start])
+		b.WriteString(text[written:start])
 		b.WriteString(c.text)
 
-		end = c.end
+		written = c.end
 	}
 
-	b.WriteString(text[end:])
+	b.WriteString(text[written:])
 
 	if q.isComplete {
 		b.WriteString(completeSuffix)
 	}
 
-	for _, name := range slices.Sorted(maps.Keys(employers.names)) {
+	for _, name := range slices.Sorted(maps.Keys(recorder.found)) {
 		b.WriteString(employerPrefix + name)
 	}
 
 	return b.String()
 }
 
-// decodeResolved decodes a text that Resolve has encoded.
+// decodeResolved divides the text of the query, which Resolve has returned, into its parts. It sets the text and
+// isComplete, and limits the known employers to those that the resolved query names.
 func (q *query) decodeResolved() {
 	parts := strings.Split(q.text, employerPrefix)
-	q.text, q.isComplete = strings.CutSuffix(parts[0], completeSuffix)
+	text, names := parts[0], parts[1:]
+	q.text, q.isComplete = strings.CutSuffix(text, completeSuffix)
 
-	names := employerNames{}
-	for _, name := range parts[1:] {
-		names[name] = true
+	employers := employerNames{}
+	for _, name := range names {
+		employers[name] = true
 	}
 
 	parser := *q.Parser
-	parser.Employers = names
+	parser.Employers = employers
 	q.Parser = &parser
 }
 
-// employerNames are the employers of a resolved query.
+// employerNames is a set of names of employers. It is the Employers of a resolved query.
 type employerNames map[string]bool
 
-// HasEmployer implements Employers.
+// HasEmployer reports whether the set contains the name.
 func (e employerNames) HasEmployer(name string) bool { return e[name] }
 
-// employerRecorder records the names of employers that it finds.
+// employerRecorder looks up names in Employers and records those that exist in found.
 type employerRecorder struct {
 	Employers
-	names employerNames
+	found employerNames
 }
 
-// HasEmployer implements Employers.
+// HasEmployer reports whether an employer has the name. If so, it records the name.
 func (e employerRecorder) HasEmployer(name string) bool {
-	if !e.Employers.HasEmployer(name) {
-		return false
+	exists := e.Employers.HasEmployer(name)
+	if exists {
+		e.found[name] = true
 	}
 
-	e.names[name] = true
-
-	return true
+	return exists
 }
 
-// correction replaces a span of a query, whose start is its key in query.corrected.
+// correction is the text that replaces a misspelt span of a query. The key of the correction in query.corrected is the
+// start of the span.
 type correction struct {
-	end  int
+	end  int // of the span
 	text string
 }
 
-// recordCorrection records that a token is read as the words. base is the offset of the
-// token's text in the query.
-func (q *query) recordCorrection(base int, t Token, words string) {
-	if t.Capitals {
+// recordCorrection records that the query is read with other words in place of a token. base is the offset in the query
+// of the text from which the token was read. An abbreviation stays in capitals.
+func (q *query) recordCorrection(base int, misspelt Token, words string) {
+	if misspelt.Capitals {
 		words = strings.ToUpper(words)
 	}
 
-	q.corrected[base+t.Start] = correction{base + t.End, words}
+	q.corrected[base+misspelt.Start] = correction{end: base + misspelt.End, text: words}
 }

@@ -46,7 +46,8 @@ func AppendTokens(tokens []Token, text string) []Token {
 	return tokens
 }
 
-// scanner iterates over the tokens of a text.
+// scanner iterates over the tokens of a text. Most words are a run of letters and digits, for which its methods allocate
+// nothing. The rarer words that contain other characters, such as T&O and R.D., are joined from several runs.
 type scanner struct {
 	text  string
 	lower string // as long as text, with ASCII letters in lower case
@@ -62,11 +63,13 @@ func (s *scanner) next() bool {
 	for i := s.end; i < len(s.text); {
 		switch c := s.text[i]; {
 		case c < utf8.RuneSelf && wordBytes[c], c >= utf8.RuneSelf && s.letterOrDigit(i) > 0:
-			if s.read(i); s.word != "" {
+			s.read(i)
+
+			if s.word != "" {
 				return true
 			}
 
-			i = s.end // a combining accent without a letter
+			i = s.end // it was a combining accent without a letter
 		case c == '&':
 			s.start = i
 			s.end = i + 1
@@ -76,7 +79,7 @@ func (s *scanner) next() bool {
 			return true
 		case c < utf8.RuneSelf:
 			i++
-		default:
+		default: // another character, of several bytes
 			_, n := utf8.DecodeRuneInString(s.text[i:])
 			i += n
 		}
@@ -85,16 +88,16 @@ func (s *scanner) next() bool {
 	return false
 }
 
-// read reads the token that starts at i.
+// read reads the token that starts at i. Its word stays empty if it has only combining accents.
 func (s *scanner) read(i int) {
 	s.start = i
-	end, plain := s.run(i)
+	end, isASCII := s.run(i)
 
 	s.end = end
-	if plain && !s.mayJoin(end) {
+	if isASCII && !s.mayJoin(end) {
 		s.word = s.lower[i:end]
 	} else {
-		s.readJoined(i, plain)
+		s.readJoined(i, isASCII)
 	}
 
 	s.capitals = false
@@ -103,14 +106,17 @@ func (s *scanner) read(i int) {
 	}
 }
 
-// mayBeCapitals is a quick check for setCapitals: most words begin with a
-// small letter, or have one after a capital.
+// mayBeCapitals is a quick check that excludes most words from setCapitals: those that begin with a small letter, or have
+// one after a capital. In ASCII, small letters come after all capitals and digits.
 func mayBeCapitals(surface string) bool {
-	return surface[0] < 'a' && len(surface) > 1 && surface[1] < 'a' || surface[0] >= utf8.RuneSelf
+	beginsSmall := surface[0] >= 'a'
+	isOther := surface[0] >= utf8.RuneSelf // not ASCII
+
+	return isOther || !beginsSmall && len(surface) > 1 && surface[1] < 'a'
 }
 
-// mayJoin reports whether the word that ends at end may go on. It is a quick
-// check for readJoined.
+// mayJoin reports whether the word of which a run of letters ends at end may go on after another character. It is a quick
+// check that excludes most words from readJoined.
 func (s *scanner) mayJoin(end int) bool {
 	if end+1 >= len(s.text) {
 		return end < len(s.text) && (s.text[end] == '+' || s.text[end] == '.')
@@ -121,17 +127,19 @@ func (s *scanner) mayJoin(end int) bool {
 		return next >= utf8.RuneSelf || wordBytes[next] || s.text[end] == '.'
 	case ' ':
 		return next == '&' && end == s.start+1
-	case '+', '\xe2':
+	case '+', firstByteOfQuote:
 		return true
 	}
 
 	return false
 }
 
-// run returns the end of the letters and digits that start at i and whether
-// all of them are ASCII.
-func (s *scanner) run(i int) (end int, plain bool) {
-	plain = true
+// firstByteOfQuote is the first byte of the apostrophe ’.
+const firstByteOfQuote = '\xe2'
+
+// run returns the end of the run of letters and digits that starts at i, and whether all of them are ASCII.
+func (s *scanner) run(i int) (end int, isASCII bool) {
+	isASCII = true
 	for i < len(s.text) {
 		c := s.text[i]
 		if c < utf8.RuneSelf {
@@ -148,150 +156,160 @@ func (s *scanner) run(i int) (end int, plain bool) {
 			break
 		}
 
-		plain = false
+		isASCII = false
 		i += n
 	}
 
-	return i, plain
+	return i, isASCII
 }
 
-// readJoined reads a word that more than letters may belong to.
-func (s *scanner) readJoined(i int, plain bool) {
-	first := s.end
-	joined := false // the word differs from lower[i:end]
-	var b []byte
-	add := func(from, to int, between string) {
-		if !joined {
-			b = append(b, s.lower[i:first]...)
-			joined = true
+// readJoined reads the rest of a word to which other characters than letters and digits may belong. The word starts at
+// start, its first run of letters has been read, and isASCII says whether that run is ASCII.
+func (s *scanner) readJoined(start int, isASCII bool) {
+	firstEnd := s.end
+
+	// The word is copied when a part is joined to it, since it then differs from the text.
+	var joined []byte
+	isJoined := false
+	add := func(between, part string) {
+		if !isJoined {
+			joined = append(joined, s.lower[start:firstEnd]...)
+			isJoined = true
 		}
 
-		b = append(b, between...)
-		b = append(b, s.lower[from:to]...)
+		joined = append(joined, between...)
+		joined = append(joined, part...)
 	}
 
-	for from := i; ; {
-		j := s.join(i, from, s.end)
+	for partStart := start; ; {
+		j := s.join(start, partStart, s.end)
 		if j.next == 0 {
 			break
 		}
 
-		end := j.next
-		if j.more {
-			var p bool
-			end, p = s.run(j.next)
-			plain = plain && p
+		if !j.hasPart { // the word ends with the character
+			add(j.between, "")
 
-			add(j.next, end, j.between)
-		} else {
-			add(0, 0, j.between)
-		}
-
-		from, s.end = j.next, end
-		if !j.more {
+			s.end = j.next
 			break
 		}
+
+		partEnd, isPartASCII := s.run(j.next)
+		isASCII = isASCII && isPartASCII
+
+		add(j.between, s.lower[j.next:partEnd])
+
+		partStart, s.end = j.next, partEnd
 	}
 
-	s.word = s.lower[i:s.end]
-	if joined {
-		s.word = string(b)
+	s.word = s.lower[start:s.end]
+	if isJoined {
+		s.word = string(joined)
 	}
 
-	if !plain {
+	if !isASCII {
 		s.word = Fold(s.word)
 	}
 }
 
-// join is how a word continues.
+// join is how a word continues after a run of letters and digits, the last part of the word.
 type join struct {
-	next    int    // where the word continues, 0 if it ends
-	between string // what the folded word has between the parts
-	more    bool   // letters or digits follow at next
+	next    int    // where the text continues after the character that joins, 0 if the word ends
+	between string // what Token.Word has for that character, often nothing
+	hasPart bool   // another part of the word follows at next
 }
 
-// join decides whether the word that starts at word, and whose last part is
-// text[from:end], continues.
-func (s *scanner) join(word, from, end int) join {
+// join decides whether the word that starts at wordStart, and whose last part is text[partStart:end], continues.
+func (s *scanner) join(wordStart, partStart, end int) join {
 	if end >= len(s.text) {
 		return join{}
 	}
 
-	part := s.lower[from:end]
-	switch c := s.text[end]; c {
-	case '\'', '\xe2':
+	part := s.lower[partStart:end]
+	switch s.text[end] {
+	case '\'', firstByteOfQuote:
 		return s.joinApostrophe(end)
 	case '.':
-		return s.joinPoint(word, part, end)
-	case ',':
-		if next, _ := s.run(end + 1); next == end+4 && digits(part) && digits(s.lower[end+1:next]) {
-			return join{next: end + 1, more: true} // 45,000
+		return s.joinPoint(wordStart, part, end)
+	case ',': // 45,000
+		nextEnd, _ := s.run(end + 1)
+
+		areThousands := nextEnd == end+1+len("000") && digits(part) && digits(s.lower[end+1:nextEnd])
+		if areThousands {
+			return join{next: end + 1, hasPart: true}
 		}
-	case '&':
-		if next, _ := s.run(end + 1); len(part) <= 2 && next > end+1 && next <= end+3 && !digits(part) {
-			return join{next: end + 1, between: "&", more: true} // T&O
+	case '&': // T&O
+		nextEnd, _ := s.run(end + 1)
+		nextLength := nextEnd - (end + 1)
+
+		areShort := len(part) <= 2 && nextLength >= 1 && nextLength <= 2
+		if areShort && !digits(part) {
+			return join{next: end + 1, between: "&", hasPart: true}
 		}
-	case ' ':
+	case ' ': // T & O
 		if len(part) == 1 && s.loneAmpersand(end) && !digits(part) {
-			return join{next: end + 3, between: "&", more: true} // T & O
+			return join{next: end + len(" & "), between: "&", hasPart: true}
 		}
-	case '/':
+	case '/': // 5/6, F/T
 		if s.joinsSlash(part, end) {
-			return join{next: end + 1, between: "/", more: true} // 5/6, F/T
+			return join{next: end + 1, between: "/", hasPart: true}
 		}
-	case '+':
-		if c := part[len(part)-1]; '0' <= c && c <= '9' {
-			return join{next: end + 1, between: "+"} // ST3+
+	case '+': // ST3+
+		if digit(part[len(part)-1]) {
+			return join{next: end + 1, between: "+"}
 		}
-	case '-':
+	case '-': // co-ordinator
 		if part == "co" && strings.HasPrefix(s.lower[end+1:], "o") {
-			return join{next: end + 1, more: true} // co-ordinator
+			return join{next: end + 1, hasPart: true}
 		}
 	}
 
 	return join{}
 }
 
-// joinApostrophe drops a possessive s and the apostrophe of O'Neill.
+// joinApostrophe handles the apostrophe at end. It drops the apostrophe of O'Neill, and with a possessive s the s as well.
 func (s *scanner) joinApostrophe(end int) join {
-	n := 1
-	if s.text[end] != '\'' {
-		if !strings.HasPrefix(s.text[end:], "’") {
-			return join{}
-		}
-
-		n = len("’")
-	}
-
-	next, _ := s.run(end + n)
+	var width int
 	switch {
-	case next == end+n:
+	case s.text[end] == '\'':
+		width = 1
+	case strings.HasPrefix(s.text[end:], "’"):
+		width = len("’")
+	default: // another character with the same first byte
 		return join{}
-	case s.lower[end+n:next] == "s":
-		return join{next: next}
 	}
 
-	return join{next: end + n, more: true}
+	next := end + width
+	nextEnd, _ := s.run(next)
+	switch {
+	case nextEnd == next: // no letter follows
+		return join{}
+	case s.lower[next:nextEnd] == "s":
+		return join{next: nextEnd}
+	}
+
+	return join{next: next, hasPart: true}
 }
 
-// joinPoint joins decimals (37.5) and the letters of abbreviations (R.D.,
-// B.Sc.), whose points the folded word lacks.
-func (s *scanner) joinPoint(word int, part string, end int) join {
-	next, _ := s.run(end + 1)
-	follows := s.lower[end+1 : next]
+// joinPoint handles the point at end. It joins decimals (37.5) and the letters of abbreviations (R.D., B.Sc.), whose
+// points Token.Word lacks.
+func (s *scanner) joinPoint(wordStart int, part string, end int) join {
+	nextEnd, _ := s.run(end + 1)
+	follows := s.lower[end+1 : nextEnd]
 
-	abbreviated := strings.IndexByte(s.text[word:end], '.') >= 0
+	hasPoint := strings.IndexByte(s.text[wordStart:end], '.') >= 0 // already, before this one
 	switch {
 	case digits(part):
-		if follows != "" && digits(follows) && !abbreviated {
-			return join{next: end + 1, between: ".", more: true}
+		isDecimal := follows != "" && digits(follows) && !hasPoint
+		if isDecimal {
+			return join{next: end + 1, between: ".", hasPart: true}
 		}
 	case follows == "":
-		if abbreviated {
+		if hasPoint { // the last point of an abbreviation
 			return join{next: end + 1}
 		}
 	case len(part) == 1 && len(follows) <= 3 && !digits(follows), part == "ph" && follows == "d":
-		return join{next: end + 1, more: true}
+		return join{next: end + 1, hasPart: true}
 	}
 
 	return join{}
@@ -300,9 +318,9 @@ func (s *scanner) joinPoint(word int, part string, end int) join {
 // joinsSlash reports whether the slash at end joins two short parts: numbers
 // (5/6, 8a/8b) or letters (F/T).
 func (s *scanner) joinsSlash(part string, end int) bool {
-	next, _ := s.run(end + 1)
+	nextEnd, _ := s.run(end + 1)
 
-	follows := s.lower[end+1 : next]
+	follows := s.lower[end+1 : nextEnd]
 	if follows == "" || len(part) > 2 || len(follows) > 2 {
 		return false
 	}
@@ -320,14 +338,16 @@ func (s *scanner) loneAmpersand(i int) bool {
 		return false
 	}
 
-	end, _ := s.run(i + 3)
+	letter := i + len(" & ")
+	end, _ := s.run(letter)
 
-	return end == i+4 && !digits(s.lower[i+3:end])
+	return end == letter+1 && !digits(s.lower[letter:end])
 }
 
-// setCapitals sets capitals, and drops the s of a plural such as GPs.
+// setCapitals sets capitals if the current token is an abbreviation in capitals. It drops the s of a plural such as GPs
+// from the word.
 func (s *scanner) setCapitals() {
-	letters, upper := 0, 0
+	letters, upper := 0, 0 // the number of letters, and of capitals among them
 
 	surface := s.text[s.start:s.end]
 	for _, r := range surface {
@@ -340,18 +360,19 @@ func (s *scanner) setCapitals() {
 		}
 	}
 
-	plural := upper >= 2 && upper == letters-1 && surface[len(surface)-1] == 's'
+	endsInSmallS := upper >= 2 && upper == letters-1 && surface[len(surface)-1] == 's' // GPs, or GP's
 
-	possessive := plural && len(surface) > len(s.word)
-	if plural && !possessive {
+	isPossessive := endsInSmallS && len(surface) > len(s.word) // the word has no s any more
+	if endsInSmallS && !isPossessive {
 		s.word = s.word[:len(s.word)-1]
 	}
 
-	s.capitals = plural || upper == letters && len(s.word) >= 2 && upper > 0
+	hasOnlyCapitals := upper > 0 && upper == letters
+	s.capitals = endsInSmallS || hasOnlyCapitals && len(s.word) >= 2
 }
 
-// letterOrDigit returns the width of the letter, digit or combining accent at
-// i, or 0.
+// letterOrDigit returns how many bytes the letter, digit or combining accent at i has. It returns 0 if another character
+// is there.
 func (s *scanner) letterOrDigit(i int) int {
 	c := s.text[i]
 	if c < utf8.RuneSelf {
@@ -370,18 +391,19 @@ func (s *scanner) letterOrDigit(i int) int {
 	return 0
 }
 
-// wordBytes has the ASCII letters and digits.
-var wordBytes = func() (t [utf8.RuneSelf]bool) {
-	for c := range t {
-		t[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+// wordBytes contains, for each ASCII character, whether it is a letter or digit.
+var wordBytes = func() (isWord [utf8.RuneSelf]bool) {
+	for c := range isWord {
+		isWord[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 	}
 
-	return t
+	return isWord
 }()
 
+// digit reports whether c is an ASCII digit.
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// digits reports whether s consists of digits.
+// digits reports whether s consists of ASCII digits and is not empty.
 func digits(s string) bool {
 	for i := range len(s) {
 		if !digit(s[i]) {
@@ -393,22 +415,22 @@ func digits(s string) bool {
 }
 
 // LowerASCII converts the ASCII letters to lower case and leaves every other
-// byte where it is.
+// byte as it is and where it is.
 func LowerASCII(s string) string {
-	i := 0
-	for i < len(s) && (s[i] < 'A' || s[i] > 'Z') {
-		i++
+	firstUpper := 0
+	for firstUpper < len(s) && (s[firstUpper] < 'A' || s[firstUpper] > 'Z') {
+		firstUpper++
 	}
 
-	if i == len(s) {
+	if firstUpper == len(s) { // nothing to convert, and nothing to allocate
 		return s
 	}
 
 	var b strings.Builder
 	b.Grow(len(s))
-	b.WriteString(s[:i])
+	b.WriteString(s[:firstUpper])
 
-	for ; i < len(s); i++ {
+	for i := firstUpper; i < len(s); i++ {
 		c := s[i]
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
@@ -420,18 +442,19 @@ func LowerASCII(s string) string {
 	return b.String()
 }
 
+// The accented letters that Fold replaces, and under each its letter without the accent.
 const (
 	accented = "àáâãäåāăąçćĉċčďđèéêëēĕėęěĝğġģĥħìíîïĩīĭįıĵķĺļľŀłñńņňòóôõöøōŏőŕŗřśŝşšșţťŧțùúûüũūŭůűųŵýÿŷźżžẁẃẅỳ"
-	plain    = "aaaaaaaaacccccddeeeeeeeeegggghhiiiiiiiiijklllllnnnnooooooooorrrsssssttttuuuuuuuuuuwyyyzzzwwwy"
+	unmarked = "aaaaaaaaacccccddeeeeeeeeegggghhiiiiiiiiijklllllnnnnooooooooorrrsssssttttuuuuuuuuuuwyyyzzzwwwy"
 )
 
-// unaccented maps each letter of accented to the one at the same place in plain.
+// unaccented maps each letter of accented to the one at the same place in unmarked.
 var unaccented = func() map[rune]byte {
-	m := make(map[rune]byte, len(plain))
+	m := make(map[rune]byte, len(unmarked))
 
 	i := 0
 	for _, r := range accented {
-		m[r] = plain[i]
+		m[r] = unmarked[i]
 		i++
 	}
 
@@ -453,7 +476,7 @@ func Fold(s string) string {
 			b.WriteString("oe")
 		case r == 'ß':
 			b.WriteString("ss")
-		case unicode.Is(unicode.Mn, r):
+		case unicode.Is(unicode.Mn, r): // a combining accent, which is dropped
 		default:
 			b.WriteRune(r)
 		}

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Values returns the values of the term, for display. Any of them satisfies it.
+// Values returns the values of a term, a condition of a query, for display: the names of its concepts and places, its
+// pay range, or else its words. Any one of the values satisfies the term.
 func (t *Term) Values() (values []string) {
 	for _, c := range t.Concepts {
 		values = append(values, c.Label)
@@ -19,7 +20,8 @@ func (t *Term) Values() (values []string) {
 		values = append(values, t.Pay.text())
 	}
 
-	if len(values) == 0 {
+	isFreeText := len(values) == 0
+	if isFreeText {
 		values = append(values, strings.Join(t.Words, " "))
 		for _, words := range t.Or {
 			values = append(values, strings.Join(words, " "))
@@ -29,17 +31,22 @@ func (t *Term) Values() (values []string) {
 	return values
 }
 
-// text returns the range in major units: "at least 30000 GBP a year".
+// text returns the range for display, in whole pounds, euros or dollars: "at least 30000 GBP a year". A minimum or
+// maximum of 0 is none. The currency may be empty.
 func (p *PayRange) text() string {
-	const minor = 100
+	const minorPerMajor = 100 // such as pence per pound
 
-	text := fmt.Sprintf("at least %d", p.Min/minor)
+	least, most := p.Min/minorPerMajor, p.Max/minorPerMajor
+
+	var amounts string
 	switch {
-	case p.Max > 0 && p.Min > 0:
-		text = fmt.Sprintf("%d to %d", p.Min/minor, p.Max/minor)
-	case p.Max > 0:
-		text = fmt.Sprintf("at most %d", p.Max/minor)
+	case p.Max == 0:
+		amounts = fmt.Sprintf("at least %d", least)
+	case p.Min == 0:
+		amounts = fmt.Sprintf("at most %d", most)
+	default:
+		amounts = fmt.Sprintf("%d to %d", least, most)
 	}
 
-	return strings.TrimSpace(text+" "+p.Currency) + " a year"
+	return strings.TrimSpace(amounts+" "+p.Currency) + " a year"
 }

@@ -2,14 +2,15 @@ package search
 
 import "slices"
 
-// tagEmployer tags the place of work that the employer's name describes.
+// tagEmployer tags the place of work that the employer's name describes: the setting, such as a hospital or an agency, and
+// the specialty of the place.
 func (a *annotator) tagEmployer() {
 	p := &a.company
 	for _, f := range p.found {
 		c := f.Form.likeliest()
-		switch {
-		case f.Form.IsAmbiguous(), c.Kind == Specialty && vague[c.ID]:
-		case c.Kind == Setting, c.Kind == Specialty:
+		isCertain := !f.Form.IsAmbiguous() && !vague[c.ID]
+
+		if isCertain && (c.Kind == Setting || c.Kind == Specialty) {
 			a.add(c, InField)
 		}
 	}
@@ -19,8 +20,8 @@ func (a *annotator) tagEmployer() {
 	}
 }
 
-// workplaces returns the concepts of words that mean a kind of employer only in
-// the name of one.
+// workplaces returns the ids of concepts for words that mean a kind of employer only in the name of one: "agency" elsewhere
+// in an advert does not mean that an agency advertises.
 func (a *annotator) workplaces(p *phrases) []string {
 	var ids []string
 
@@ -42,11 +43,17 @@ func (a *annotator) workplaces(p *phrases) []string {
 		ids = append(ids, "community-pharmacy")
 	}
 
-	if n := len(p.tokens); n > 1 && p.tokens[n-1].Word == "surgery" && a.advert.Country != "us" && !has("dental", "veterinary", "vet") {
+	// In Britain, "Mill Road Surgery" is a practice of family doctors.
+	n := len(p.tokens)
+
+	isSurgery := n > 1 && p.tokens[n-1].Word == "surgery" && a.advert.Country != "us"
+	if isSurgery && !has("dental", "veterinary", "vet") {
 		ids = append(ids, "general-practice")
 	}
 
-	if has("nhs") && has("trust", "ft") && !has("community", "partnership", "mental", "ambulance", "care", "healthcare") {
+	// Other trusts of the NHS have a word for what they run.
+	isTrust := has("nhs") && has("trust", "ft")
+	if isTrust && !has("community", "partnership", "mental", "ambulance", "care", "healthcare") {
 		ids = append(ids, "hospital-setting")
 	}
 
