@@ -30,7 +30,7 @@ func NewBatch(docs []*search.Document, normalize func(word string) string) (*Bat
 			return nil, err
 		}
 
-		b.parts = append(b.parts, compiler{s, normalize})
+		b.parts = append(b.parts, compiler{s: s, normalize: normalize})
 	}
 
 	return b, nil
@@ -54,9 +54,9 @@ func (c compiler) exact(q *search.Query) uint64 {
 	found := ^uint64(0) >> (batchDocs - c.s.docs()) // all documents
 	now := q.Now.UnixMicro()
 
-	hasExpired := len(c.s.byDeadline) > 0 && c.s.deadlines[c.s.byDeadline[0]] <= now
+	hasExpired := len(c.s.byDeadline) > 0 && c.s.deadlines[c.s.byDeadline[0]] <= now // the earliest deadline
 	if hasExpired {
-		found &^= c.s.expired(now)[0]
+		found &^= c.s.expired(now)[0] // the set has only one word
 	}
 
 	for i := range q.Must {
@@ -163,7 +163,9 @@ func (c compiler) matchWithin(e *search.Expr, mask uint64) uint64 {
 func (c compiler) matchNode(e *search.Expr, mask uint64) uint64 {
 	ev := evaluations.Get().(*evaluation) //nolint:forcetypeassert // the pool makes no other
 	defer evaluations.Put(ev)
-	defer ev.release(0) // all vectors
+
+	const allVectors = 0
+	defer ev.release(allVectors)
 
 	ev.begin(c.s, 0) // the segment has only one block of documents
 

@@ -92,6 +92,7 @@ type dictionary struct {
 	docs    []wordDocs // by word, in the order in which the words were found
 }
 
+// newDictionary returns an empty dictionary.
 func newDictionary() *dictionary { return &dictionary{numbers: map[string]uint32{}} }
 
 // add adds the words of the document with the ordinal.
@@ -225,7 +226,7 @@ func (b *builder) columns(c content) {
 	locations, s.location = column(c, strings.Compare, location)
 	s.places, s.place = column(c, comparePlaces, place)
 	s.currencies, s.titles, s.locations = newTexts(currencies), newTexts(titles), newTexts(locations)
-	s.groupPlaces()
+	s.groupPlaces() // by cells of a grid over the Earth
 
 	s.byPayMin, s.byPayMax = sortedBy(s.payMin, s.currency), sortedBy(s.payMax, s.currency)
 	s.byTitle, s.byLocation = sortedBy(s.title, s.title), sortedBy(s.location, s.location)

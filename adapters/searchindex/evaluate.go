@@ -9,7 +9,8 @@ import (
 // node is a condition of a query, resolved against one segment. A vector is a set of documents of one block, and
 // a block is a range of 65,536 documents of the segment.
 type node interface {
-	// eval sets out to the documents of the block of e that are in mask and match.
+	// eval sets out to the documents of the block of e that are in mask and match. A mask spares
+	// work for documents that other conditions have excluded.
 	eval(e *evaluation, mask, out vector)
 	// has reports whether one document matches.
 	has(doc uint32) bool
@@ -35,7 +36,7 @@ var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 
 // begin prepares the evaluation of a block of the segment.
 func (e *evaluation) begin(s *segment, block int) {
-	e.block, e.words = block, (s.blockDocs(block)+63)/64
+	e.block, e.words = block, wordsFor(s.blockDocs(block))
 }
 
 // vector returns a scratch vector with undefined content. The caller frees it by
@@ -65,7 +66,7 @@ func (e *evaluation) counters(bits int) counters {
 // classVector returns an empty vector for all documents of a segment, whose number is docs. There is one for each
 // class of exact hits.
 func (e *evaluation) classVector(class, docs int) vector {
-	n := (docs + 63) / 64
+	n := wordsFor(docs)
 	if cap(e.classVectors[class]) < n {
 		e.classVectors[class] = make(vector, n)
 	}
@@ -91,6 +92,8 @@ func (v vector) block(e *evaluation) vector {
 // allNode matches all documents.
 type allNode struct{ docs int }
 
+// The methods eval, has and weight of each node are described at the interface node.
+
 func (n allNode) eval(_ *evaluation, mask, out vector) { copy(out, mask) }
 func (n allNode) has(uint32) bool                      { return true }
 func (n allNode) weight() int                          { return n.docs }
@@ -113,7 +116,7 @@ func newUnion(p postings, numbers []uint32) *unionNode {
 	return n
 }
 
-// none matches no document.
+// none matches no document: it is the union of no postings.
 var none node = &unionNode{}
 
 func (n *unionNode) eval(e *evaluation, mask, out vector) {
@@ -249,11 +252,12 @@ func (n rangeNode) weight() int         { return int(n.end) }
 // keepBelow sets out to the documents of mask below end.
 func keepBelow(out, mask vector, end int) {
 	for i, w := range mask {
-		switch left := end - i*64; {
-		case left <= 0:
+		docsBelow := end - i*wordBits // how many of the documents of this word, the first ones, are below end
+		switch {
+		case docsBelow <= 0:
 			out[i] = 0
-		case left < 64:
-			out[i] = w & (1<<left - 1)
+		case docsBelow < wordBits:
+			out[i] = w & (1<<docsBelow - 1)
 		default:
 			out[i] = w
 		}
@@ -294,7 +298,7 @@ func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 		var touched byte
 		defer func() { secondHalf <- result{touched: touched, failure: recover()} }()
 
-		touched = n.filter(firstDoc+uint32(half)*64, out[half:]) // a word of a vector has 64 documents
+		touched = n.filter(firstDoc+uint32(half)*wordBits, out[half:])
 	}()
 
 	e.touched += n.filter(firstDoc, out[:half])
@@ -315,7 +319,7 @@ func (n *phraseNode) filter(firstDoc uint32, v vector) (touched byte) {
 			continue
 		}
 
-		first := firstDoc + uint32(i)*64 // the document of the lowest bit of the word
+		first := firstDoc + uint32(i)*wordBits // the document of the lowest bit of the word
 
 		touched += n.segment.touchRecords(first, word)
 		for ; word != 0; word &= word - 1 { // removes the lowest bit
@@ -355,9 +359,9 @@ func (n *payNode) eval(e *evaluation, mask, out vector) {
 	first := e.block * blockDocs
 	for i, w := range mask {
 		matches := uint64(0)
-		for ; w != 0; w &= w - 1 {
+		for ; w != 0; w &= w - 1 { // removes the lowest bit
 			bit := bits.TrailingZeros64(w)
-			matches |= n.test(first+i<<6+bit) << bit
+			matches |= n.test(first+i*wordBits+bit) << bit
 		}
 
 		out[i] = matches

@@ -8,8 +8,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// Find implements search.Index. It collects the exact hits of all parts. If they do not fill the page, it
-// evaluates the query again for relaxed hits, which satisfy a part of the query only approximately.
+// Find implements search.Index. It collects the exact hits of all parts of the index. If they do not fill the
+// page, it evaluates the query again for relaxed hits, which satisfy some slot of the query only approximately.
 func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error) {
 	if err := q.Validate(); err != nil {
 		return search.Result{}, err
@@ -69,6 +69,10 @@ func (f *finder) findAll(ctx context.Context, parts []*part) error {
 // query has slots, such as the role and the place. A slot has levels, which are alternative ways to satisfy
 // it, each with a cost. The finder first evaluates the levels that are marked as exact and then, if the page
 // is not full, all levels for relaxed hits.
+//
+// Hits are divided into classes, which follow each other on the pages: exact hits that match Query.First, the
+// other exact hits, and relaxed hits. The documents of a segment are evaluated in blocks, as vectors: sets of the
+// documents of one block.
 type finder struct {
 	*evaluation
 	q         *search.Query
@@ -124,10 +128,12 @@ func (f *finder) addHits(p *part) {
 		return
 	}
 
+	const allVectors = 0 // the mark before the first one
+
 	for block := range p.blocks() {
 		f.begin(p.segment, block)
 		f.evaluate(pl)
-		f.release(0) // all vectors of the block
+		f.release(allVectors)
 	}
 
 	if f.relaxing {
@@ -140,13 +146,15 @@ func (f *finder) addHits(p *part) {
 	}
 
 	f.exact = f.merge(f.exact, f.bestHits(pl, classPreferred, classExact), f.exactLimit())
-	if len(f.facets) > 0 {
-		// Facets count the exact hits of both classes.
-		pl.exactHits[classExact].or(pl.exactHits[classPreferred])
-	}
 
-	for prefix, counts := range f.facets {
-		counts.add(p.segment, prefix, pl.exactHits[classExact])
+	// Facets count the exact hits of both classes.
+	if len(f.facets) > 0 {
+		allExact := pl.exactHits[classExact]
+		allExact.or(pl.exactHits[classPreferred])
+
+		for prefix, counts := range f.facets {
+			counts.add(p.segment, prefix, allExact)
+		}
 	}
 }
 
@@ -158,7 +166,7 @@ const maxSorted = 1024
 // has found enough.
 func (f *finder) selectInOrder(pl *plan) {
 	for class, set := range pl.exactHits {
-		b, mayFollow := pl.boundOf(class)
+		bound, mayFollow := pl.boundOf(class) // where the page begins
 		best := &pl.best[class]
 
 		hits := set.count()
@@ -166,17 +174,19 @@ func (f *finder) selectInOrder(pl *plan) {
 			continue
 		}
 
-		// The search in order is worthwhile while it visits fewer documents than there are hits.
 		isMany := hits > max(maxSorted, 4*best.limit)
 		if isMany {
-			if items, complete := pl.order.firstHits(set, b, best.limit, hits); complete {
+			// Going through the documents is only worthwhile while it visits fewer of them than there are hits.
+			maxVisited := hits
+			if items, complete := pl.order.firstHits(set, bound, best.limit, maxVisited); complete {
 				best.items = items
 				continue
 			}
 		}
 
 		for doc := range set.each {
-			if key := pl.order.key(doc); b == nil || b.admits(key, doc) {
+			key := pl.order.key(doc)
+			if bound == nil || bound.admits(key, doc) {
 				best.add(key, doc)
 			}
 		}
@@ -304,7 +314,7 @@ func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 		costs = f.counters(f.costBits)
 	}
 
-	rest, found := f.vector(), f.vector()
+	rest, matches := f.vector(), f.vector()
 	carry := f.vector() // scratch memory of costs.add
 
 	for _, slot := range pl.slots {
@@ -316,20 +326,20 @@ func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 
 		levels := f.q.Slots[slot.number].Levels
 		for i, level := range slot.levels {
-			level.eval(f.evaluation, rest, found)
+			level.eval(f.evaluation, rest, matches)
 
-			if found.isEmpty() {
+			if matches.isEmpty() {
 				continue
 			}
 
-			rest.andNot(found)
+			rest.andNot(matches)
 
 			if pl.needsCosts {
-				costs.add(found, levels[i].Cost, carry)
+				costs.add(matches, levels[i].Cost, carry)
 			}
 
 			if !levels[i].Exact {
-				exact.andNot(found)
+				exact.andNot(matches)
 			}
 		}
 
@@ -362,7 +372,7 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 		copy(all.block(f.evaluation), set)
 	}
 
-	b, mayFollow := pl.boundOf(class)
+	bound, mayFollow := pl.boundOf(class) // where the page begins
 	if pl.order != nil || !mayFollow {
 		return // the hits of a pl.order are selected by selectInOrder, after all blocks
 	}
@@ -371,12 +381,12 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 
 	// Keep the documents with a higher cost than the cursor, and of those with an equal cost the ones
 	// after it.
-	if b != nil {
+	if bound != nil {
 		equal, greater, before := f.vector(), f.vector(), f.vector()
 		copy(equal, set)
-		costs.compare(b.key, equal, greater)
+		costs.compare(bound.key, equal, greater)
 
-		firstInBlock := int(b.doc) - f.block*blockDocs
+		firstInBlock := int(bound.doc) - f.block*blockDocs
 		keepBelow(before, equal, firstInBlock)
 		equal.andNot(before)
 		equal.or(greater)

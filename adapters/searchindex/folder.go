@@ -252,7 +252,9 @@ func (f *folder) writePartial(name string, content func(io.Writer) error) (err e
 
 	defer func() { err = cmp.Or(err, file.Close()) }()
 
-	buffer := bufio.NewWriterSize(file, 1<<16)
+	const bufferSize = 64 * 1024
+
+	buffer := bufio.NewWriterSize(file, bufferSize)
 	if err := content(buffer); err != nil {
 		return err
 	}
@@ -286,7 +288,7 @@ func (f *folder) writeManifest(m *manifest) error {
 	})
 }
 
-// readManifest returns nil for a folder without an index.
+// readManifest reads and checks the manifest. It returns nil for a folder without an index.
 func (f *folder) readManifest() (*manifest, error) {
 	b, err := f.root.ReadFile(manifestFile)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -128,4 +128,5 @@ func generations(folder string) ([]int, error) {
 	return numbers, nil
 }
 
+// subfolder returns the path of the generation with the number n.
 func subfolder(folder string, n int) string { return filepath.Join(folder, strconv.Itoa(n)) }

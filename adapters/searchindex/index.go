@@ -14,13 +14,18 @@
 // # Queries
 //
 // An expression is resolved against each segment and evaluated on vectors of one
-// bit per document, 65,536 documents at a time. The costs of slots are added bit
-// by bit for all documents of a block at once, so that exact totals cost little
-// more than the first page. The exact levels of slots are evaluated first, all
-// levels only if the page has free places. Many hits are looked up in the order of
-// a sorted list of all documents; few are sorted. Places are grouped by cells of a
-// grid, so that few distances are computed. Deadlines need no change of the index:
-// the expired documents of a segment are computed once per deadline.
+// bit per document. A block of 65,536 documents is evaluated at a time.
+//
+// A query consists of slots, its parts, such as the role and the place. A slot has
+// levels, the ways in which a document can satisfy it, each with a cost. The costs
+// are added bit by bit for all documents of a block at once, so that exact totals
+// cost little more than the first page. The levels of exact hits are evaluated
+// first, and all levels only if the page has free places.
+//
+// Few hits are sorted. Many hits are instead looked up in the order of a sorted
+// list of all documents. Places are grouped by cells of a grid, so that few
+// distances are computed. Deadlines need no change of the index: the expired
+// documents of a segment are computed once per deadline.
 //
 // A Batch evaluates many queries on a few documents.
 //
@@ -215,13 +220,16 @@ func (x *Index) apply(changes []search.Change, position string) error {
 
 	// Mark the previous versions of the changed documents as deleted. Changes that are older than what
 	// the index contains, or than a deletion that it has applied, are ignored.
-	b := batch{parts: slices.Clone(st.parts), unseen: map[int]bool{}}
+	next := nextParts{parts: slices.Clone(st.parts), unseen: map[int]bool{}}
 	var docs []*search.Document
 
 	deleted := map[string]int64{} // versions by id
 	for _, c := range newest(changes) {
-		isOutdated := x.tombstones.covers(c.ID, c.Version) || !b.replace(c.ID, c.Version)
-		if isOutdated {
+		if x.tombstones.covers(c.ID, c.Version) {
+			continue
+		}
+
+		if isOutdated := !next.deletePrevious(c.ID, c.Version); isOutdated {
 			continue
 		}
 
@@ -242,7 +250,7 @@ func (x *Index) apply(changes []search.Change, position string) error {
 			return err
 		}
 
-		b.parts = append(b.parts, &part{segment: s})
+		next.parts = append(next.parts, &part{segment: s})
 	}
 
 	// Change the tombstones last, because build may fail.
@@ -254,7 +262,7 @@ func (x *Index) apply(changes []search.Change, position string) error {
 		x.tombstones.add(id, version)
 	}
 
-	x.publish(newState(b.parts))
+	x.publish(newState(next.parts))
 
 	x.position, x.changed = position, true
 
@@ -280,16 +288,16 @@ func newest(changes []search.Change) []search.Change {
 	return latest
 }
 
-// batch deletes documents from the parts of a state, to replace them by new versions.
-type batch struct {
+// nextParts are the parts of the state that apply is preparing. No reader sees them before they are published.
+type nextParts struct {
 	parts  []*part
-	unseen map[int]bool // the indexes of the parts that this batch has created, so that no reader uses them yet
+	unseen map[int]bool // the indexes of the parts that are not in the current state, but were created for the next one
 }
 
-// replace marks the stored document as deleted if its version is lower than the new one, and then returns true, as
-// it does if no document is stored. It returns false if the stored version is not lower.
-func (b *batch) replace(id string, version int64) bool {
-	for i, p := range b.parts {
+// deletePrevious marks the previous version of a document as deleted, to make place for a new version. It changes nothing
+// and returns false if the stored version is not lower than the new one. It returns true if no version is stored.
+func (n *nextParts) deletePrevious(id string, version int64) bool {
+	for i, p := range n.parts {
 		doc, found := p.ordinal(id)
 		if !found || p.isDead(doc) {
 			continue
@@ -299,10 +307,10 @@ func (b *batch) replace(id string, version int64) bool {
 			return false
 		}
 
-		b.parts[i] = p.without(doc, b.unseen[i])
-		b.unseen[i] = true
+		n.parts[i] = p.without(doc, n.unseen[i])
+		n.unseen[i] = true
 
-		return true
+		return true // a document has at most one version that is not deleted
 	}
 
 	return true
@@ -316,14 +324,14 @@ func (x *Index) Frequency(word string) int {
 	}
 	defer st.release()
 
-	n := 0
+	sum := 0
 	for _, p := range st.parts {
-		if i, found := p.words.find(word); found {
-			n += p.wordPostings().count(i)
+		if number, found := p.words.find(word); found {
+			sum += p.wordPostings().count(number)
 		}
 	}
 
-	return n
+	return sum
 }
 
 // Words implements search.Index. Like Frequency, it counts deleted documents.
@@ -334,7 +342,7 @@ func (x *Index) Words(prefix string) iter.Seq2[string, int] {
 // Keys implements search.Index. It does not count deleted documents.
 func (x *Index) Keys(prefix string) iter.Seq2[string, int] {
 	return x.terms(prefix, keysOf, func(p *part, i int) int {
-		docs := p.keyPostings().get(i)
+		docs := p.keyPostings().get(i) // the set of the documents with the key
 		if p.dead == nil {
 			return docs.count
 		}
@@ -354,15 +362,16 @@ func (x *Index) terms(prefix string, list func(*segment) *texts, count func(p *p
 		}
 		defer st.release()
 
-		for term, at := range unionTerms(st.parts, list, prefix) {
-			n := 0
+		for term, numbers := range unionTerms(st.parts, list, prefix) {
+			sum := 0
 			for i, p := range st.parts {
-				if at[i] >= 0 {
-					n += count(p, at[i])
+				if hasTerm := numbers[i] >= 0; hasTerm {
+					sum += count(p, numbers[i])
 				}
 			}
 
-			if n > 0 && !yield(strings.Clone(term), n) {
+			// The term is copied, because its memory belongs to the state.
+			if sum > 0 && !yield(strings.Clone(term), sum) {
 				return
 			}
 		}
@@ -390,6 +399,7 @@ func (t *tombstones) covers(id string, version int64) bool {
 	return found && deleted >= version
 }
 
+// remove forgets the deletion of a document, which has been created again.
 func (t *tombstones) remove(id string) { delete(t.versions, id) }
 
 // add stores a deletion. Beyond maxTombstones it drops the oldest one.
@@ -400,7 +410,7 @@ func (t *tombstones) add(id string, version int64) {
 
 	t.versions[id] = version
 
-	t.order = append(t.order, tombstone{id, version})
+	t.order = append(t.order, tombstone{ID: id, Version: version})
 	if len(t.order) > maxTombstones {
 		if oldest := t.order[0]; t.isValid(oldest) {
 			delete(t.versions, oldest.ID)

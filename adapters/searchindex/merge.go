@@ -130,6 +130,7 @@ func (s *segment) row(doc int) search.Document {
 	return d
 }
 
+// keysOf and wordsOf return the sorted keys or words of a segment, its terms.
 func keysOf(s *segment) *texts  { return &s.keys }
 func wordsOf(s *segment) *texts { return &s.words }
 

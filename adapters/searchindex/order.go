@@ -67,7 +67,9 @@ func newSortOrder(s *segment, q *search.Query) *sortOrder {
 		return textOrder(s.location, s.byLocation, flip)
 	case search.SortDistance:
 		return distanceOrder(s, *q.From, flip)
-	default: // by date, the oldest first: ordinals have the opposite order
+	default: // by date, the oldest first
+		// All documents, in the order of their ordinals, are a list whose dates descend. The complement of the date
+		// ascends, as a sortedList needs, and the list is read from its end.
 		value := func(doc uint32) uint64 { return ^ordered(s.posted[doc]) }
 		byOrdinal := func(i int) uint32 { return uint32(i) }
 		list := sortedList{n: s.docs(), at: byOrdinal, value: value}
@@ -237,6 +239,7 @@ type ranked struct {
 	text  string // the title or location by which the hit is sorted, or empty
 }
 
+// posted and id are by what hits with equal keys and texts are sorted.
 func (r *ranked) posted() int64 { return r.part.posted[r.doc] }
 func (r *ranked) id() string    { return r.part.ids.at(int(r.doc)) }
 

@@ -11,16 +11,20 @@ import (
 )
 
 // The places of a segment, an immutable part of the index, are grouped by cells: the squares of a grid over the
-// Earth. Cells are grouped by areas of 16 x 16 cells. So most places are known to be inside or outside of a circle
-// without computing their distance. The number of an area is that of its first cell divided by areaCells.
+// Earth. Cells are grouped by areas of 16 x 16 cells. If all of a cell or area is inside or outside of a circle, the
+// distances of its places need not be computed.
+//
+// The numbers of the cells of an area follow each other, and the number of an area is that of its first cell divided by
+// areaCells.
 const (
-	cellDegrees = 0.25
-	areaSide    = 16
+	cellDegrees = 0.25 // the side of a cell
+	areaSide    = 16   // in cells
 	areaCells   = areaSide * areaSide
 	areaDegrees = areaSide * cellDegrees
-	areaColumns = 360 / areaDegrees
+	areaColumns = 360 / areaDegrees // around the Earth
 	// No place in a cell is more than cellReach miles from the center of the cell, and no place in an
-	// area more than areaReach miles from the center of the area.
+	// area more than areaReach miles from the center of the area. These are half the diagonals at the equator, with a
+	// margin.
 	cellReach = 12.5
 	areaReach = 200
 	// A mile is at most mileDegrees degrees of latitude.
@@ -30,10 +34,14 @@ const (
 // cellOf returns the number of the cell in which a place is. Rows are counted from the south pole, and
 // columns from 180° west.
 func cellOf(p search.Point) uint32 {
+	const lastColumn = areaColumns*areaSide - 1
+
 	lat := max(-90, min(p.Lat, 90))
 	lon := p.Lon - 360*math.Floor((p.Lon+180)/360) // from -180 to 180
+
 	row := uint32((lat + 90) / cellDegrees)
-	column := min(uint32((lon+180)/cellDegrees), areaColumns*areaSide-1)
+	column := min(uint32((lon+180)/cellDegrees), lastColumn)
+
 	area := row/areaSide*areaColumns + column/areaSide
 	cellInArea := row%areaSide*areaSide + column%areaSide
 
@@ -157,7 +165,7 @@ type distances struct {
 // distanceOrder is the order of the documents by distance.
 func distanceOrder(s *segment, from search.Point, flip uint64) *sortOrder {
 	d := &distances{s: s, from: from, flip: flip, keys: make([]uint64, len(s.places)+1)}
-	d.keys[0] = keyWithoutValue
+	d.keys[0] = keyWithoutValue // of the documents without a place, whose number is 0
 	return &sortOrder{key: func(doc uint32) uint64 { return d.key(s.place[doc]) }, docs: d.docs}
 }
 
@@ -176,8 +184,8 @@ func distanceKey(miles float64) uint64 { return uint64(math.Round(miles*1000)) +
 
 // candidate is an area, a cell or a place in the queue of distances.docs.
 type candidate struct {
-	key             uint64 // the lowest sort key that a place in it can have, or the key of the place
-	isArea, isPlace bool   // neither for a cell
+	key             uint64 // the lowest sort key that a place of the area or cell can have, or the key of the place
+	isArea, isPlace bool   // both are false for a cell
 	// from and to are the range of the cells of an area, or of the places of a cell. Of a place, from is the position
 	// and to is not used.
 	from, to int

@@ -33,7 +33,7 @@ type posting struct {
 type container struct {
 	block  uint16
 	last   uint16 // the number of the documents minus one, so that 65,536 fit into 16 bits
-	offset uint32 // the position of the array or bitmap in the posting, in units of 8 bytes
+	offset uint32 // the position of the array or bitmap in the posting, in units of offsetUnit
 }
 
 const (
@@ -41,6 +41,7 @@ const (
 	maxArray        = 4096    // documents in the largest array; a bitmap is smaller than a larger one
 	headerSize      = 8       // bytes before the containers
 	containerSize   = 8       // bytes of a container
+	offsetUnit      = 8       // bytes
 )
 
 // postings is a list of references with the bytes that they refer to. The number of a posting is its position in
@@ -101,17 +102,18 @@ func view[T any](data []byte, n int) []T {
 
 // array returns the documents of a small container, as their lower 16 bits.
 func (p *posting) array(c container) []uint16 {
-	return view[uint16](p.data[int(c.offset)*8:], int(c.last)+1)
+	return view[uint16](p.data[int(c.offset)*offsetUnit:], int(c.last)+1)
 }
 
 // bitmap returns the documents of a large container, one bit for each document of the block.
 func (p *posting) bitmap(c container) vector {
-	return view[uint64](p.data[int(c.offset)*8:], blockWords)
+	return view[uint64](p.data[int(c.offset)*offsetUnit:], blockWords)
 }
 
 // isSingle reports whether the posting has one document, which its reference contains.
 func (p *posting) isSingle() bool { return p.count == 1 && p.containers == nil }
 
+// isArray reports whether the documents of the container are stored as an array, and not as a bitmap.
 func (c container) isArray() bool { return c.last < maxArray }
 
 // find returns the container of the block.
@@ -132,7 +134,10 @@ func (p *posting) find(block int) (container, bool) {
 // addTo adds the documents of the block that are in mask to out.
 func (p *posting) addTo(block int, mask, out vector) {
 	if p.isSingle() {
-		if doc := p.single & (blockDocs - 1); int(p.single/blockDocs) == block && mask.has(doc) {
+		isInBlock := int(p.single/blockDocs) == block
+		doc := p.single % blockDocs // counted from the first one of its block
+
+		if isInBlock && mask.has(doc) {
 			out.set(doc)
 		}
 
@@ -255,7 +260,7 @@ func appendPosting(dst []byte, docs []uint32) []byte {
 
 		const offsetField = 4 // the position of container.offset
 		offset := dst[start+headerSize+containerSize*i+offsetField:]
-		binary.NativeEndian.PutUint32(offset, uint32(len(dst)-start)/8)
+		binary.NativeEndian.PutUint32(offset, uint32(len(dst)-start)/offsetUnit)
 
 		dst = appendContainer(dst, docs[:n])
 		docs = docs[n:]

@@ -103,11 +103,16 @@ const (
 	sectionCount   = 45
 )
 
-func (s *segment) docs() int   { return len(s.versions) }
+// docs returns the number of documents, including those that were deleted later.
+func (s *segment) docs() int { return len(s.versions) }
+
+// blocks returns the number of blocks, of which only the last one may have fewer than blockDocs documents.
 func (s *segment) blocks() int { return (s.docs() + blockDocs - 1) / blockDocs }
 
 // blockDocs returns the number of documents in a block.
 func (s *segment) blockDocs(block int) int { return min(blockDocs, s.docs()-block*blockDocs) }
+
+// The following methods return the postings, the sets of documents, of all terms of one kind.
 
 func (s *segment) keyPostings() postings   { return postings{s.keyReferences, s.postingData} }
 func (s *segment) wordPostings() postings  { return postings{s.wordReferences, s.postingData} }
@@ -187,6 +192,7 @@ type texts struct {
 	bytes  []byte
 }
 
+// len returns the number of strings.
 func (t *texts) len() int { return max(0, len(t.starts)-1) }
 
 // at returns a string that shares the memory of the segment.

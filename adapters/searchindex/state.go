@@ -15,8 +15,11 @@ type part struct {
 	deadCount int    // the number of documents in dead
 }
 
+// isDead reports whether the document was deleted.
 func (p *part) isDead(doc uint32) bool { return p.dead != nil && p.dead.has(doc) }
-func (p *part) live() int              { return p.docs() - p.deadCount }
+
+// live returns the number of documents that were not deleted.
+func (p *part) live() int { return p.docs() - p.deadCount }
 
 // without returns the part with one more document deleted. Readers may be using the vector of a part that was
 // published, so that it is copied. The vector of a part that is still unseen by readers is changed.

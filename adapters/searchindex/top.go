@@ -99,7 +99,8 @@ func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 		return
 	}
 
-	t.addCheapest(e, set, costs, 0, t.limit)
+	const noHigherBits = 0 // costs has all bits
+	t.addCheapest(e, set, costs, noHigherBits, t.limit)
 }
 
 // addCheapest adds at most n documents of the set, lowest cost first, and returns their number. It

@@ -6,29 +6,42 @@ import "math/bits"
 // stay in the processor's cache.
 const (
 	blockDocs  = 1 << 16
-	blockWords = blockDocs / 64 // the length of the vector of a block
+	blockWords = blockDocs / wordBits // the length of the vector of a block
+	wordBits   = 64                   // the bits of one number of a vector
 )
 
 // vector is a set of documents, one bit for each document: word doc/64 has it as bit doc%64. The documents are
-// those of a block, counted from its first one, or those of an entire segment.
+// those of a block, counted from its first one, or those of an entire segment, a part of the index.
 type vector []uint64
 
-func newVector(docs int) vector { return make(vector, (docs+63)/64) }
+// newVector returns an empty set for documents with the numbers from 0 to docs-1.
+func newVector(docs int) vector { return make(vector, wordsFor(docs)) }
 
+// wordsFor returns how many words have a bit for each of the documents.
+func wordsFor(docs int) int { return (docs + wordBits - 1) / wordBits }
+
+// bit returns 1 if the set contains the document, and else 0. doc>>6 is doc/64, and doc&63 is doc%64.
 func (v vector) bit(doc uint32) uint64 { return v[doc>>6] >> (doc & 63) & 1 }
-func (v vector) has(doc uint32) bool   { return v.bit(doc) == 1 }
-func (v vector) set(doc uint32)        { v[doc>>6] |= 1 << (doc & 63) }
 
+// has reports whether the set contains the document.
+func (v vector) has(doc uint32) bool { return v.bit(doc) == 1 }
+
+// set adds a document.
+func (v vector) set(doc uint32) { v[doc>>6] |= 1 << (doc & 63) }
+
+// clear removes all documents.
 func (v vector) clear() { clear(v) }
 
-// fill sets the first docs bits and clears the others, which must all be in the last word.
+// fill makes the set contain the first documents, as many as docs, and no others. The vector must have no more
+// words than they need.
 func (v vector) fill(docs int) {
 	for i := range v {
 		v[i] = ^uint64(0)
 	}
 
-	if surplus := len(v)*64 - docs; surplus > 0 {
-		v[len(v)-1] >>= surplus
+	surplusBits := len(v)*wordBits - docs
+	if surplusBits > 0 {
+		v[len(v)-1] >>= surplusBits
 	}
 }
 
@@ -56,6 +69,7 @@ func (v vector) andNot(o vector) {
 	}
 }
 
+// isEmpty reports whether the set contains no document.
 func (v vector) isEmpty() bool {
 	for _, w := range v {
 		if w != 0 {
@@ -66,6 +80,7 @@ func (v vector) isEmpty() bool {
 	return true
 }
 
+// count returns the number of documents in the set.
 func (v vector) count() int {
 	n := 0
 	for _, w := range v {
@@ -75,7 +90,7 @@ func (v vector) count() int {
 	return n
 }
 
-// each calls yield for each document in ascending order until it returns
+// each calls yield for each document in ascending order until yield returns
 // false.
 func (v vector) each(yield func(doc uint32) bool) {
 	for i, w := range v {
@@ -99,14 +114,14 @@ func (c counters) add(v vector, n int, carry vector) {
 			continue
 		}
 
-		// Add bit b to the plane, and what is carried to the planes of the higher bits.
+		// Add bit b to its plane. Where both bits were 1, the sum is 0, and 1 is carried to the plane of the next bit.
 		copy(carry, v)
 
 		for p := b; p < len(c) && !carry.isEmpty(); p++ {
 			plane := c[p][:len(carry)]
-			for i, in := range carry {
-				carry[i] = in & plane[i]
-				plane[i] ^= in
+			for i, added := range carry {
+				carry[i] = added & plane[i]
+				plane[i] ^= added
 			}
 		}
 	}

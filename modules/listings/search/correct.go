@@ -2,6 +2,9 @@ package search
 
 import "strings"
 
+// A query is corrected before its words get a meaning. Each correction is shown to the user, and is recorded for the
+// resolved query, which stands for the query where no index is available. A form is a name in the vocabulary.
+
 // correctPlaces replaces the misspelt and unfinished names of places, once, and
 // reports whether it has replaced any. Other places may then have another meaning: with
 // Lincolnshire, Boston is the one in England. parts are the readings of the words of the run.
@@ -48,47 +51,47 @@ func (r *run) correctPlaces(parts []candidate) bool {
 // correct replaces misspelt words, and joins words that were written as two ("radio grapher").
 // base is the offset of the tokens in the query.
 func (q *query) correct(tokens []Token, base int) []Token {
-	out := make([]Token, 0, len(tokens))
+	corrected := make([]Token, 0, len(tokens))
 	for i := 0; i < len(tokens); i++ {
 		token := tokens[i]
-		if i+1 < len(tokens) && q.Vocabulary.isDivided(tokens, i) {
+
+		isLast := i == len(tokens)-1
+		if !isLast && q.Vocabulary.isDivided(tokens, i) {
 			token.Word += tokens[i+1].Word
 			token.Surface, token.End = token.Word, tokens[i+1].End
 			q.recordCorrection(base, token, token.Word)
 
-			out = append(out, token)
-			i++
+			corrected = append(corrected, token)
+			i++ // the next token is a part of this one
 			continue
 		}
 
-		mayBeUnfinished := i == len(tokens)-1
-		corrections := q.Words.Correct(token, mayBeUnfinished)
+		mayBeUnfinished := isLast
+		words := q.Words.Correct(token, mayBeUnfinished)
 
-		if len(corrections) == 0 || q.isPlace(token) || q.isInPlace(tokens, i) {
-			out = append(out, token)
+		if len(words) == 0 || q.isPlace(token) || q.isInPlace(tokens, i) {
+			corrected = append(corrected, token)
 			continue
 		}
 
-		q.addCorrection(token.Word, corrections...)
-		q.recordCorrection(base, token, strings.Join(corrections, " "))
+		q.addCorrection(token.Word, words...)
+		q.recordCorrection(base, token, strings.Join(words, " "))
 
-		// A token may be divided into two words.
-		for k, word := range corrections {
-			corrected := token
-
-			corrected.Word, corrected.Surface = word, word
+		// Two words that were written together become two tokens, with a space between them.
+		for k, word := range words {
+			token.Word, token.Surface = word, word
 			if k > 0 {
-				corrected.Gap = " "
+				token.Gap = " "
 			}
 
-			out = append(out, corrected)
+			corrected = append(corrected, token)
 		}
 	}
 
-	return q.correctPhrases(out, base)
+	return q.correctPhrases(corrected, base)
 }
 
-// addCorrection reports a correction to the user.
+// addCorrection adds a correction to those that are shown to the user.
 func (q *query) addCorrection(from string, to ...string) {
 	q.out.Corrections = append(q.out.Corrections, Correction{From: from, To: strings.Join(to, " ")})
 }
@@ -138,22 +141,25 @@ func (v *Vocabulary) isKnown(word string) bool { return v.trie.words[Normalize(w
 // gazetteer do, by a word one edit away with which its neighbours make a form: "heath visitor"
 // becomes "health visitor".
 func (q *query) correctPhrases(tokens []Token, base int) []Token {
-	for i, token := range tokens {
-		if len(tokens) == 1 || len(token.Word) < minInPhrase || hasDigit(token.Word) || q.Vocabulary.isKnown(token.Word) {
-			continue
-		}
+	if len(tokens) == 1 {
+		return tokens // no neighbours
+	}
 
+	for i, token := range tokens {
+		isTooShort := len(token.Word) < minInPhrase
 		followsMarker := i > 0 && markers[tokens[i-1].Word] // such as "in", before a place
-		if followsMarker {
+
+		if isTooShort || followsMarker || hasDigit(token.Word) || q.Vocabulary.isKnown(token.Word) {
 			continue
 		}
 
 		frequency := q.Words.lexicon.Frequency(token.Word)
 		for _, word := range q.Words.near(token.Word) {
 			if frequency > 0 && q.Words.lexicon.Frequency(word) < rareInPhrase*frequency {
-				continue
+				continue // adverts use the word that the user wrote
 			}
 
+			// Try the word in place of the token.
 			tokens[i].Word, tokens[i].Surface = word, word
 			if q.Vocabulary.isInPhrase(tokens, i) {
 				q.addCorrection(token.Word, word)
@@ -196,7 +202,7 @@ func (v *Vocabulary) isInPhrase(tokens []Token, i int) bool {
 // maxPhrase is how many words before or after a word its form may reach.
 const maxPhrase = 3
 
-// isPlace reports whether the word is the name of a place.
+// isPlace reports whether the word is the name of a place, and not only of a small town.
 func (q *query) isPlace(t Token) bool {
 	if q.Places == nil {
 		return false

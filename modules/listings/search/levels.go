@@ -325,8 +325,8 @@ func (b *planner) place(term *Term) []level {
 	return []level{
 		exact(0, HowField, at),
 		exact(costRemote, HowField, remote),
-		relaxed(costNearby, HowNearby, within(2.5)),
-		relaxed(costFar, HowNearby, within(5)),
+		relaxed(costNearby, HowNearby, within(nearbyFactor)),
+		relaxed(costFar, HowNearby, within(farFactor)),
 		relaxed(costNamed, HowText, HasPhrase(term.Words...)),
 		relaxed(costSameRegion, HowNearby, sameRegion),
 		relaxed(costSameCountry, HowMissing, sameCountry),

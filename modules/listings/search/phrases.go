@@ -206,7 +206,8 @@ func (p *phrases) mayMatch(m Match) bool {
 	}
 
 	if p.caps { // the capitals distinguish nothing: "STAFF NURSE OR HEALTHCARE ASSISTANT"
-		return m.Form.Words > 1 || !commonWords[p.tokens[m.Start].Word] || p.isPart(m)
+		isCommonWord := m.Form.Words == 1 && commonWords[p.tokens[m.Start].Word]
+		return !isCommonWord || p.isPart(m)
 	}
 
 	// Each word is in capitals. Single letters and numbers, which are no abbreviations, may be among them.
@@ -234,8 +235,9 @@ func (p *phrases) isUnit(m Match) bool {
 	switch p.tokens[m.Start].Word {
 	case "day", "days", "hr", "hrs":
 		return digits(p.tokens[m.Start-1].Word)
-	case "pa", "pas":
-		return digits(p.tokens[m.Start-1].Word) && (m.Start == 1 || !isGradeWord(p.tokens[m.Start-2].Word))
+	case "pa", "pas": // "6 PAs" are programmed activities, but "Band 7 PA" is a physician associate
+		isOfGrade := m.Start > 1 && isGradeWord(p.tokens[m.Start-2].Word)
+		return digits(p.tokens[m.Start-1].Word) && !isOfGrade
 	case "ot":
 		return strings.Contains(p.tokens[m.Start].Gap, "+")
 	}
@@ -262,7 +264,9 @@ func (p *phrases) isConjunction(i int) bool {
 	before := p.found[i-1]
 
 	after := p.found[i+1]
-	if f.End-f.Start != 1 || p.tokens[f.Start].Word != "or" {
+
+	isOr := f.End-f.Start == 1 && p.tokens[f.Start].Word == "or"
+	if !isOr {
 		return false
 	}
 
@@ -429,6 +433,7 @@ func (p *phrases) roleFollows(i int) bool {
 	return false
 }
 
+// isRole reports whether the phrase means a role.
 func (f *phrase) isRole() bool { return f.concept != nil && f.concept.Kind == Role }
 
 // head returns the phrase that is the head of an alternative, or -1: the last

@@ -13,8 +13,9 @@ import (
 // markers are the words before a place.
 var markers = map[string]bool{"in": true, "near": true, "at": true, "around": true, "by": true, "within": true, "from": true}
 
-// places returns the places that begin at token i, markers included.
-func (r *run) places(i int) (out []candidate) {
+// places returns the readings as names of places that begin at token i, which is a marker or the first word of the name.
+// A name may have several words, so that there are several readings.
+func (r *run) places(i int) (candidates []candidate) {
 	if r.Places == nil {
 		return nil
 	}
@@ -22,13 +23,13 @@ func (r *run) places(i int) (out []candidate) {
 	word := r.tokens[i].Word
 	endsDistance := word == "of" && i > 0 && distanceUnits[r.tokens[i-1].Word] // 5 miles of Leeds
 
-	first, marked := i, false // the first token of the name
+	first, hasMarker := i, false // the first token of the name
 	if markers[word] || endsDistance {
-		first, marked = i+1, true
+		first, hasMarker = i+1, true
 	}
 
 	if first > 0 && first < len(r.tokens) && strings.Contains(r.tokens[first].Gap, ",") {
-		marked = true
+		hasMarker = true
 	}
 
 	for end := first + 1; end <= len(r.tokens) && end-first <= maxPlaceWords; end++ {
@@ -36,36 +37,39 @@ func (r *run) places(i int) (out []candidate) {
 			break
 		}
 
-		p, corrected, ok := r.resolvePlace(first, end)
-		if home := r.atHome(first, end, p); marked || r.isPlaceName(first, end, home) {
-			p = home
+		place, corrected, exists := r.resolvePlace(first, end)
+
+		// Prefer a town of this name in a home country, if the words can mean that town.
+		if home := r.atHome(first, end, place); hasMarker || r.isPlaceName(first, end, home) {
+			place = home
 		}
 
 		// A month alone is no town, and neither is a village whose name is an everyday word. Other words need a
 		// marker, or must be the name of a place that is large enough.
 		name, isOneWord := r.tokens[first].Word, end-first == 1
 		isMonth := isOneWord && months[name]
-		isCommonWord := isOneWord && commonPlaces[name] && p.Kind == Town && p.Population < minTown
+		isCommonWord := isOneWord && commonPlaces[name] && place.Kind == Town && place.Population < minTown
 
-		if !ok || isMonth || isCommonWord || !marked && !r.isPlaceName(first, end, p) {
+		if !exists || isMonth || isCommonWord || !hasMarker && !r.isPlaceName(first, end, place) {
 			continue
 		}
 
 		// Such as cardi, which begins cardiology and is not Cardiff.
-		isOtherBeginning := corrected != "" && !marked && r.Words.beginsWord(name)
+		isOtherBeginning := corrected != "" && !hasMarker && r.Words.beginsWord(name)
 		if isOtherBeginning {
 			continue
 		}
 
-		c := candidate{start: i, end: end, cost: costPlace, term: Term{Slot: SlotPlace, Places: []Place{p}}, corrected: corrected}
-		if marked {
-			c.cost = costMarkedPlace
+		cost := costPlace
+		if hasMarker {
+			cost = costMarkedPlace
 		}
 
-		out = append(out, c)
+		term := Term{Slot: SlotPlace, Places: []Place{place}}
+		candidates = append(candidates, candidate{start: i, end: end, cost: cost, term: term, corrected: corrected})
 	}
 
-	return out
+	return candidates
 }
 
 // resolvePlace finds the place that the tokens name. A single word that no advert
@@ -109,7 +113,7 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 	return other, other.Name, true
 }
 
-// namedPlace finds the place with the name that the tokens are.
+// namedPlace finds the place whose name is spelled exactly as the tokens.
 func (r *run) namedPlace(start, end int) (Place, bool) {
 	name := r.placeName(start, end)
 
@@ -118,13 +122,17 @@ func (r *run) namedPlace(start, end int) (Place, bool) {
 		name = strings.ToUpper(name)
 	}
 
-	if isCode := len(name) == 2 && r.tokens[start].Capitals; isCode && r.american() < 0 {
-		return Place{}, false // a British query for CT is not about Connecticut
+	// A query with British words is not about an American state: CT is not Connecticut.
+	isCode := len(name) == 2 && r.tokens[start].Capitals
+	if isCode && r.american() < 0 {
+		return Place{}, false
 	}
 
 	p, ok := r.Places.Resolve(name)
-	if !ok && directions[r.tokens[start].Word] && end-start > 1 {
-		return r.Places.Resolve(r.placeName(start+1, end)) // west Cork
+
+	hasDirection := directions[r.tokens[start].Word] && end-start > 1 // west Cork
+	if !ok && hasDirection {
+		return r.Places.Resolve(r.placeName(start+1, end))
 	}
 
 	if _, city, qualified := strings.Cut(name, ","); ok && qualified {
@@ -188,17 +196,21 @@ const wordsOfCountry = 10
 
 // weightOf returns the population of a town, multiplied by a factor if its country is preferred.
 func (r *run) weightOf(p Place) int {
-	w := p.Population
-	if p.Country != "US" {
-		w *= preferredAtHome
+	weight := p.Population
+	isAmerican := p.Country == "US"
+
+	if !isAmerican {
+		weight *= preferredAtHome
 	}
 
 	american := r.american()
-	if american > 0 && p.Country == "US" || american < 0 && p.Country != "US" {
-		w *= wordsOfCountry
+	hasWordsOfCountry := american > 0 && isAmerican || american < 0 && !isAmerican
+
+	if hasWordsOfCountry {
+		weight *= wordsOfCountry
 	}
 
-	return w
+	return weight
 }
 
 // american returns the number of American words in the query minus the number of British and
@@ -273,7 +285,7 @@ func (r *run) isPlaceName(start, end int, p Place) bool {
 	words := end - start
 	if words == 1 {
 		word := r.tokens[start].Word
-		if p.Kind != Town { // short codes of regions and countries are usually other words
+		if p.Kind != Town { // other short codes of regions and countries are usually words
 			return len(word) > 3 || word == "uk" || word == "usa" || stateCodes[word]
 		}
 

@@ -73,8 +73,8 @@ const (
 	costSilent          = 9  // the advert states nothing about a detail such as the grade
 	costContradicts     = 11 // the advert states another one
 	costRemote          = 9  // work from home, for a query with a place
-	costNearby          = 6  // at most 2.5 times the radius from the place
-	costFar             = 10 // at most 5 times the radius from the place
+	costNearby          = 6  // at most nearbyFactor times the radius from the place
+	costFar             = 10 // at most farFactor times the radius from the place
 	costNamed           = 11 // the text names the place
 	costSameRegion      = 13
 	costSameCountry     = 22
@@ -90,16 +90,24 @@ const (
 	maxDetails = 8
 	// MaxCost is the highest cost of a relaxed hit.
 	MaxCost = 40
-	// costStep times one minus the strength of a link is its cost.
+	// costStep is the cost of an unrelated concept. The cost of a linked one is costStep times one minus the strength
+	// of the link.
 	costStep = 20
+)
+
+const (
+	// nearbyFactor and farFactor are how many times as far as the requested radius relaxed hits may be.
+	nearbyFactor = 2.5
+	farFactor    = 5
 	// regionRadius is how far the middle of a region is from its border, in miles.
 	regionRadius = 20
-	// kinStrength is the strength between siblings, and towards a parent.
+	// kinStrength is the strength of the relation between two children of a parent, and towards the parent.
 	kinStrength = .35
 )
 
-// Plan translates the parsed query into conditions on documents. radius is the distance to
-// towns in miles, unless the query has one.
+// Plan translates the parsed query into conditions on documents. Each term, a condition of the query such as its role,
+// becomes a slot or an entry of Must. radius is how far adverts may be from a requested town, in miles, unless the query
+// states it.
 func (u *Understanding) Plan(radius float64) Plan {
 	if u.Radius > 0 {
 		radius = u.Radius
@@ -111,7 +119,7 @@ func (u *Understanding) Plan(radius float64) Plan {
 		switch {
 		case t.Excluded:
 			b.Must = append(b.Must, Not(t.exclusion()))
-		case t.Slot == SlotPhrase:
+		case t.Slot == SlotPhrase: // nothing is similar to a quoted phrase, so that it needs no levels
 			literals := each(t.alternatives(), func(words []string) Expr { return HasLiteral(words...) })
 			b.Must = append(b.Must, Or(literals...))
 		default:
@@ -165,6 +173,7 @@ func (b *planner) terms(slots ...string) (out []*Term) {
 	return out
 }
 
+// has reports whether the query has a term for one of the slots that is not excluded.
 func (b *planner) has(slots ...string) bool { return len(b.terms(slots...)) > 0 }
 
 // addWording prefers titles with the words of the query to those with other names

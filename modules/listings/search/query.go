@@ -73,12 +73,13 @@ type Understanding struct {
 // Parser reads queries.
 type Parser struct {
 	Vocabulary *Vocabulary
-	Places     Places
+	// Places is nil if names of places are free text.
+	Places Places
 	// Employers is nil if names of employers are free text.
 	Employers Employers
 	// Words is nil if spelling is not corrected.
 	Words *Spelling
-	// Resolved is set if the queries are results of Resolve.
+	// Resolved is set if the queries are results of Resolve, which contain their corrections and employers.
 	Resolved bool
 }
 
@@ -103,16 +104,18 @@ func (p *Parser) parse(text string) *query {
 // query is a query that is being parsed.
 type query struct {
 	*Parser
-	text       string
-	out        Understanding
-	parts      []part
-	hasWord    bool
-	or         bool // the next part is an alternative to the previous one
-	not        bool // the next part is excluded
-	skipped    int  // words without a meaning since the word that excludes
-	isComplete bool // adverts contain the last word
-	// corrected are the corrections of the text by their start.
-	corrected map[int]correction
+	text  string
+	out   Understanding // the result
+	parts []part        // of the text that has been read
+
+	// What the words that have been read say about the next part.
+	or      bool // it is an alternative to the previous one
+	not     bool // it is excluded
+	skipped int  // the number of words without a meaning since the word that excludes it
+
+	hasWord    bool               // the text has at least one word
+	isComplete bool               // adverts contain the last word, so that it is not unfinished
+	corrected  map[int]correction // the corrections of the text, by their start
 }
 
 // part is one or several words of a query that have one meaning together.
@@ -130,7 +133,7 @@ type part struct {
 // split divides the text into quoted phrases, excluded words and runs of plain
 // words.
 func (q *query) split() {
-	const endsText = true // only the last run does
+	const endsText = true // for parseRun: only the last run does
 
 	runStart := 0 // of the plain words that have not been parsed yet
 	for i := 0; i < len(q.text); {
@@ -182,6 +185,7 @@ func (q *query) isMinusAt(i int) bool {
 	return beginsWord && next != '-' && next != ' '
 }
 
+// isSpace reports whether c separates the words of a query.
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 // quoteAt returns the length of the double quote with which s begins, or 0.

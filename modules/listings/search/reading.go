@@ -5,7 +5,10 @@ import (
 	"strings"
 )
 
-// Reading is one meaning of a form and the conditions under which it has it.
+// A form is a name in the vocabulary. If several concepts have it, a line "read" of the vocabulary lists them as readings,
+// each with the conditions under which it is meant: the concepts, words and kinds of concepts around the form.
+
+// Reading is one meaning of a form and the conditions under which the form has it.
 type Reading struct {
 	Concept    *Concept
 	Conditions []Condition
@@ -13,17 +16,17 @@ type Reading struct {
 
 // Condition is one condition of a reading.
 type Condition struct {
-	// Name is one of role, spec, grade, setting, contract, hours, shift,
-	// words, country, capitals, before, after and alone.
+	// Name says what the condition compares: it is one of role, spec, grade, setting, contract,
+	// hours, shift, words, country, capitals, before, after and alone.
 	Name string
-	Not  bool
+	Not  bool // the condition must not hold
 	// Args are concept ids, words, countries or kinds, depending on Name. Any
-	// of them is enough.
+	// of them is enough. Without ids, any concept of the kind is enough.
 	Args []string
 
-	kind     Kind       // of kinds such as role and spec
-	concepts []*Concept // of Args
-	kinds    []Kind     // of before and after
+	kind     Kind       // the kind that Name is, 0 if it is another word
+	concepts []*Concept // the concepts with the ids in Args, if Name is a kind
+	kinds    []Kind     // the kinds in Args, if Name is before or after
 }
 
 // Context contains the words around a form.
@@ -64,7 +67,10 @@ func (f *Form) IsAmbiguous() bool {
 // holds reports whether all conditions hold.
 func (r *Reading) holds(ctx *Context) bool {
 	for i := range r.Conditions {
-		if c := &r.Conditions[i]; c.holds(ctx) == c.Not {
+		c := &r.Conditions[i]
+
+		isViolated := c.holds(ctx) == c.Not
+		if isViolated {
 			return false
 		}
 	}
@@ -89,18 +95,19 @@ func (c *Condition) holds(ctx *Context) bool {
 		return len(ctx.Concepts) == 0
 	}
 
-	return slices.ContainsFunc(ctx.Concepts, c.accepts)
+	return slices.ContainsFunc(ctx.Concepts, c.accepts) // the name is a kind
 }
 
 // accepts reports whether a concept is one of those that the condition names,
 // or below one, or implies one.
 func (c *Condition) accepts(concept *Concept) bool {
-	if len(c.concepts) == 0 && concept.Kind == c.kind {
+	acceptsKind := len(c.concepts) == 0
+	if acceptsKind && concept.Kind == c.kind {
 		return true
 	}
 
-	for _, want := range c.concepts {
-		if concept.IsA(want) {
+	for _, accepted := range c.concepts {
+		if concept.IsA(accepted) {
 			return true
 		}
 	}
@@ -113,11 +120,11 @@ func intersect(a, b []Kind) bool {
 	return slices.ContainsFunc(a, func(k Kind) bool { return slices.Contains(b, k) })
 }
 
-// parseReadings parses "a if spec(b) & capitals | c".
-func parseReadings(s string) ([]readingLine, string) {
-	var out []readingLine
+// parseReadings parses the readings of a line "read", which have the form "a if spec(b) & capitals | c". problem says what
+// is wrong with them, and is "" if nothing is.
+func parseReadings(s string) (readings []readingLine, problem string) {
 	for alternative := range strings.SplitSeq(s, "|") {
-		id, conditions, conditional := strings.Cut(strings.TrimSpace(alternative), " if ")
+		id, conditions, hasConditions := strings.Cut(strings.TrimSpace(alternative), " if ")
 
 		id = strings.TrimSpace(id)
 		if id == "" || strings.Contains(id, " ") {
@@ -125,7 +132,7 @@ func parseReadings(s string) ([]readingLine, string) {
 		}
 
 		r := readingLine{id: id}
-		if conditional {
+		if hasConditions {
 			for text := range strings.SplitSeq(conditions, "&") {
 				c, problem := parseCondition(strings.TrimSpace(text))
 				if problem != "" {
@@ -136,22 +143,21 @@ func parseReadings(s string) ([]readingLine, string) {
 			}
 		}
 
-		out = append(out, r)
+		readings = append(readings, r)
 	}
 
-	return out, ""
+	return readings, ""
 }
 
-// parseCondition parses "not spec(a b)".
-func parseCondition(s string) (Condition, string) {
-	var c Condition
+// parseCondition parses a condition such as "not spec(a b)". problem says what is wrong with it, and is "" if nothing is.
+func parseCondition(s string) (c Condition, problem string) {
 	s, c.Not = strings.CutPrefix(s, "not ")
 	name, args, hasArgs := strings.Cut(strings.TrimSpace(s), "(")
 
 	c.Name = name
 	if hasArgs {
-		inner, closed := strings.CutSuffix(args, ")")
-		if !closed {
+		inner, isClosed := strings.CutSuffix(args, ")")
+		if !isClosed {
 			return c, "condition " + s + " must end with a bracket"
 		}
 

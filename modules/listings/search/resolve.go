@@ -2,6 +2,10 @@ package search
 
 import "slices"
 
+// A part of a query is one or several of its words that have one meaning together. A form is a name in the vocabulary. It
+// is ambiguous if several concepts have it. A term is the condition that a part becomes: its slot is the kind of the
+// condition, such as a role, and its concepts are alternatives.
+
 // resolve determines the concept of each part and converts the parts to terms.
 func (q *query) resolve() {
 	q.resolveForms()
@@ -20,20 +24,20 @@ func (q *query) resolve() {
 // addImpliedRole adds the role of a grade that the query has without one: an ST3 is a
 // doctor.
 func (q *query) addImpliedRole() {
-	var from *Term
+	var grade *Term // the first one that implies a role
 	for i := range q.out.Terms {
 		switch t := &q.out.Terms[i]; {
 		case t.Excluded:
 		case t.Slot == SlotRole:
 			return
-		case t.Slot == SlotGrade && from == nil && t.Concepts[0].impliedRole() != nil:
-			from = t
+		case t.Slot == SlotGrade && grade == nil && t.Concepts[0].impliedRole() != nil:
+			grade = t
 		}
 	}
 
-	if from != nil {
-		role := from.Concepts[0].impliedRole()
-		q.out.Terms = append(q.out.Terms, Term{Slot: SlotRole, Concepts: []*Concept{role}, Start: from.Start, End: from.End})
+	if grade != nil {
+		role := grade.Concepts[0].impliedRole()
+		q.out.Terms = append(q.out.Terms, Term{Slot: SlotRole, Concepts: []*Concept{role}, Start: grade.Start, End: grade.End})
 	}
 }
 
@@ -74,7 +78,8 @@ func (q *query) resolveForms() {
 	}
 }
 
-// context returns the unambiguous parts of the query.
+// context returns what decides the meaning of ambiguous forms: the unambiguous concepts, the words and the country of the
+// query. Excluded parts do not count.
 func (q *query) context() Context {
 	ctx := Context{}
 
@@ -245,32 +250,36 @@ const nonClinical = "non-clinical"
 // Other slots of which a query names several things are alternatives too: two
 // places, two shifts.
 func (q *query) joinAlternatives() {
-	var out []part
+	var joined []part
 	for _, p := range q.joinRoles() {
-		for _, p := range p.meanings() {
-			into := q.alternativeOf(out, p)
-			if into < 0 {
-				out = append(out, p)
-				continue
+		for _, condition := range p.meanings() {
+			i := q.alternativeOf(joined, condition)
+			if i < 0 {
+				joined = append(joined, condition)
+			} else {
+				joined[i].term.addAlternative(&condition.term)
 			}
-
-			t := &out[into].term
-			for _, c := range p.term.Concepts {
-				if !slices.Contains(t.Concepts, c) {
-					t.Concepts = append(slices.Clip(t.Concepts), c)
-				}
-			}
-
-			t.Places = append(slices.Clip(t.Places), p.term.Places...)
-			if t.Slot == SlotPhrase || t.Slot == SlotWord {
-				t.Or = append(slices.Clip(t.Or), p.term.Words)
-			}
-
-			t.End = p.term.End
 		}
 	}
 
-	q.parts = out
+	q.parts = joined
+}
+
+// addAlternative makes the term accept what another one accepts too. The slices of the term may share their memory with
+// those of others, so that they are copied.
+func (t *Term) addAlternative(other *Term) {
+	for _, c := range other.Concepts {
+		if !slices.Contains(t.Concepts, c) {
+			t.Concepts = append(slices.Clip(t.Concepts), c)
+		}
+	}
+
+	t.Places = append(slices.Clip(t.Places), other.Places...)
+	if t.Slot == SlotPhrase || t.Slot == SlotWord {
+		t.Or = append(slices.Clip(t.Or), other.Words)
+	}
+
+	t.End = other.End
 }
 
 // joinRoles joins roles on both sides of OR if one of them has several conditions: a urologist
@@ -317,12 +326,13 @@ func (p *part) meanings() []part {
 		return []part{*p}
 	}
 
-	means := p.concept.Means()
+	conditions := p.concept.Means()
 	if p.term.either != nil { // alternatives with several conditions each, which stay together
 		p.term.Slot = SlotRole
-		for _, m := range p.term.either {
-			if !slices.Contains(p.term.Concepts, m[0]) {
-				p.term.Concepts = append(p.term.Concepts, m[0])
+		for _, concepts := range p.term.either {
+			role := concepts[0] // the specialty and so on follow
+			if !slices.Contains(p.term.Concepts, role) {
+				p.term.Concepts = append(p.term.Concepts, role)
 			}
 		}
 
@@ -330,8 +340,8 @@ func (p *part) meanings() []part {
 	}
 
 	if p.term.Excluded { // "not urologist" excludes what is both: other doctors are found
-		p.term.Slot, p.term.Concepts = slots[p.concept.Kind], means
-		if len(means) > 1 {
+		p.term.Slot, p.term.Concepts = slots[p.concept.Kind], conditions
+		if len(conditions) > 1 {
 			p.term.Slot = SlotWord
 		}
 
@@ -343,30 +353,34 @@ func (p *part) meanings() []part {
 		return []part{*p}
 	}
 
-	out := make([]part, len(means))
-	for i, c := range means {
-		out[i] = *p
-		out[i].composite = len(means) > 1
+	parts := make([]part, len(conditions))
+	for i, c := range conditions {
+		parts[i] = *p
+		parts[i].composite = len(conditions) > 1
 
-		out[i].term.Slot, out[i].term.Concepts = slots[c.Kind], []*Concept{c}
-		if c.Kind == Role && c != p.concept {
-			out[i].term.related = p.concept.Related
+		parts[i].term.Slot, parts[i].term.Concepts = slots[c.Kind], []*Concept{c}
+		if c.Kind == Role && c != p.concept { // the general role is not related to what the entire concept is
+			parts[i].term.related = p.concept.Related
 		}
 	}
 
-	return out
+	return parts
 }
 
-// alternativeOf returns the earlier part to which p is an alternative, or -1.
+// alternativeOf returns the index of the earlier part to which p is an alternative, or -1. OR makes a part an alternative
+// to the one before it. In slots such as the place, of which a job has only one, it is an alternative without OR, too.
 func (q *query) alternativeOf(earlier []part, p part) int {
 	if p.term.Excluded {
 		return -1
 	}
 
 	for i := len(earlier) - 1; i >= 0; i-- {
-		e := &earlier[i].term
-		if e.Excluded || e.Slot != p.term.Slot {
-			if p.or && !p.composite && !earlier[i].composite {
+		// OR may join concepts of several conditions, whose parts are not side by side.
+		isComposite := p.composite || earlier[i].composite
+
+		other := &earlier[i].term
+		if other.Excluded || other.Slot != p.term.Slot {
+			if p.or && !isComposite {
 				return -1 // OR joins neighbours alone
 			}
 
@@ -375,7 +389,7 @@ func (q *query) alternativeOf(earlier []part, p part) int {
 
 		switch p.term.Slot {
 		case SlotPlace, SlotContract, SlotHours, SlotShift, SlotGrade:
-			if p.or || !p.composite && !earlier[i].composite {
+			if p.or || !isComposite {
 				return i
 			}
 		case SlotRole, SlotSpecialty, SlotSetting, SlotExperience, SlotPhrase, SlotWord:

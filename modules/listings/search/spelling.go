@@ -56,9 +56,11 @@ func (s *Spelling) Within(ctx context.Context) *Spelling {
 // isStopped reports whether the context of the query is done.
 func (s *Spelling) isStopped() bool { return s.stop != nil && s.stop() != nil }
 
-// consume counts a word and reports whether it may be corrected.
+// consume takes one of the words that may still be corrected for the query. It returns false if there is none, or if the
+// context of the query is done.
 func (s *Spelling) consume() bool {
-	if s.stop == nil {
+	isUnlimited := s.stop == nil
+	if isUnlimited {
 		return true
 	}
 
@@ -69,13 +71,15 @@ func (s *Spelling) consume() bool {
 
 // The limits of corrections.
 const (
-	oneEditFrom  = 5 // characters
+	// The lengths in characters from which one edit and two edits of a word are corrected, and up to which a word is
+	// corrected at all.
+	oneEditFrom  = 5
 	twoEditsFrom = 8
 	longestWord  = 30
 	// maxCorrected is the number of words of a query that are compared with others. A
 	// word that is neither known nor similar to another takes a millisecond.
 	maxCorrected = 12
-	// rareBeside is how many times as frequent a neighbour of a rare word is.
+	// rareBeside is how many times as frequent in adverts another word must be to replace a word that adverts have, too.
 	rareBeside = 1_000
 )
 
@@ -96,7 +100,7 @@ func (s *Spelling) Correct(token Token, unfinished bool) []string {
 		return nil
 	}
 
-	frequency := s.lexicon.Frequency(token.Word)
+	frequency := s.lexicon.Frequency(token.Word) // in adverts
 	if unfinished && (frequency > 0 || s.beginsWord(token.Word) || s.beginsCommonWord(token.Word)) {
 		return nil
 	}
@@ -111,8 +115,11 @@ func (s *Spelling) Correct(token Token, unfinished bool) []string {
 	edits := maxEdits(n)
 
 	best, distance := s.nearest(token.Word, edits, unfinished)
-	if n < twoEditsFrom && best != "" && best[0] != token.Word[0] && best[0] != token.Word[1] {
-		best = "" // light is not night
+
+	// In a short word, the first letter may be missing or exchanged with the second, but not replaced: light is not night.
+	isFirstReplaced := best != "" && best[0] != token.Word[0] && best[0] != token.Word[1]
+	if n < twoEditsFrom && isFirstReplaced {
+		best = ""
 	}
 
 	if best != "" && (frequency == 0 || s.lexicon.Frequency(best) >= rareBeside*frequency) {
@@ -141,8 +148,8 @@ const maxSimilar = 2_000
 // when it is compared with words of adverts.
 const sureLetters = 2
 
-// similar returns the closest word of the adverts, of equally close ones the most
-// frequent one.
+// similar returns the word of the adverts that is the closest to an unknown word, and of equally close ones the most
+// frequent one. It returns "" if no word is within the number of edits.
 func (s *Spelling) similar(word string, edits int) (best string) {
 	letters := []rune(word)
 	closest, frequency := edits+1, 0 // of best
@@ -316,16 +323,16 @@ func (s *Spelling) near(word string) []string {
 
 	letters := []rune(word)
 
-	var out []string
+	var neighbours []string
 	for _, rest := range deletions(word, 1) {
 		for _, candidate := range s.deleted[rest] {
-			if !slices.Contains(out, candidate) && EditDistance(letters, []rune(candidate), 1) == 1 {
-				out = append(out, candidate)
+			if !slices.Contains(neighbours, candidate) && EditDistance(letters, []rune(candidate), 1) == 1 {
+				neighbours = append(neighbours, candidate)
 			}
 		}
 	}
 
-	slices.SortFunc(out, func(a, b string) int {
+	slices.SortFunc(neighbours, func(a, b string) int {
 		if s.isLikelier(a, b, word) {
 			return -1
 		}
@@ -333,7 +340,7 @@ func (s *Spelling) near(word string) []string {
 		return 1
 	})
 
-	return out
+	return neighbours
 }
 
 // isLikelier reports whether a is likelier than b to be meant by word. It compares whether they have the first letter

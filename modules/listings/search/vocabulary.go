@@ -2,6 +2,7 @@ package search
 
 import (
 	_ "embed" // for vocabulary.txt
+	"slices"
 	"strings"
 	"sync"
 )
@@ -124,20 +125,21 @@ func (c *Concept) Means() []*Concept {
 // Siblings returns the concepts that have a parent in common with this one,
 // unless the parent is broad.
 func (c *Concept) Siblings() []*Concept {
-	var out []*Concept
-	for _, p := range c.Parents {
-		if p.To.Broad || p.Strength < 1 {
+	var siblings []*Concept
+	for _, parent := range c.Parents {
+		isSecondChoice := parent.Strength < 1
+		if parent.To.Broad || isSecondChoice {
 			continue
 		}
 
-		for _, s := range p.To.children {
-			if s != c {
-				out = append(out, s)
+		for _, child := range parent.To.children {
+			if child != c {
+				siblings = append(siblings, child)
 			}
 		}
 	}
 
-	return out
+	return siblings
 }
 
 // IsKin reports whether one of two concepts is above the other or both have a
@@ -150,7 +152,8 @@ func (c *Concept) IsKin(other *Concept) bool {
 
 	for _, p := range c.Parents {
 		for _, q := range other.Parents {
-			if p.To == q.To && !p.To.Broad && p.Strength == 1 && q.Strength == 1 {
+			areCertain := p.Strength == 1 && q.Strength == 1 // no second choices
+			if p.To == q.To && !p.To.Broad && areCertain {
 				return true
 			}
 		}
@@ -278,8 +281,8 @@ func (v *Vocabulary) appendWords(dst Words, tokens []Token) Words {
 	for i := range tokens {
 		id := v.trie.words[Normalize(tokens[i].Word)]
 		if id == 0 { // ST3+ contains the word st3
-			if w, plus := strings.CutSuffix(tokens[i].Word, "+"); plus {
-				id = v.trie.words[w]
+			if withoutPlus, hasPlus := strings.CutSuffix(tokens[i].Word, "+"); hasPlus {
+				id = v.trie.words[withoutPlus]
 			}
 		}
 
@@ -289,18 +292,18 @@ func (v *Vocabulary) appendWords(dst Words, tokens []Token) Words {
 	return dst
 }
 
-// gapOf classifies the text between two words.
-func gapOf(s string) gap {
-	if s == " " || s == "" {
+// gapOf classifies the text between two words. Any other character than the listed ones is a break.
+func gapOf(between string) gap {
+	if between == " " || between == "" { // most gaps
 		return gapNone
 	}
 
 	hasSlash := false
-	for _, r := range s {
+	for _, r := range between {
 		switch r {
 		case ' ', '\t', '\u00a0', '\'', '’', '&', '+', '*', '"', '“', '”': // separate no phrases
 		case '-', '‑':
-			if len(s) > 1 { // with spaces around it, it is a dash
+			if len(between) > 1 { // with spaces around it, it is a dash
 				return gapBreak
 			}
 		case '/':
@@ -343,15 +346,16 @@ func (v *Vocabulary) Matches(dst []Match, words Words, i int) []Match {
 	return dst
 }
 
-// trie finds forms word by word. Each form is at the node that is reached from the root by its words.
+// trie finds forms word by word. Words and nodes have numbers. The node of a form is reached from the root, node 0, by
+// following its words.
 type trie struct {
-	words map[string]int32 // normalized words; 0 is none
-	first []int32          // the node after the root, by word
-	edges map[uint64]int32 // the other nodes, by node and word
-	forms []*Form          // by node
+	words map[string]int32 // the numbers of normalized words, from 1; 0 is no word
+	first []int32          // by the number of a word: the node to which it leads from the root, 0 for none
+	edges map[uint64]int32 // by the key of a node and a word (see edge): the node to which it leads from there
+	forms []*Form          // by node: the form that ends there, nil for none
 }
 
-// newTrie returns an empty trie. Node 0 is the root, and word 0 is none.
+// newTrie returns an empty trie, with the root and with the number 0 for no word.
 func newTrie() trie {
 	return trie{words: map[string]int32{}, first: []int32{0}, edges: map[uint64]int32{}, forms: []*Form{nil}}
 }
@@ -425,24 +429,23 @@ var compounds = map[string][2]string{
 	"weekend": {"week", "end"}, "multidisciplinary": {"multi", "disciplinary"}, "daytime": {"day", "time"},
 }
 
-// variants returns other ways to write the normalized words of a form.
+// variants returns other ways to write the normalized words of a form: with a compound as two words, and the plural of an
+// abbreviation.
 func variants(words []string) [][]string {
-	var out [][]string
+	var all [][]string
 	for i, w := range words {
 		if parts, ok := compounds[w]; ok {
-			v := append([]string{}, words[:i]...)
-			v = append(v, parts[0], parts[1])
-			out = append(out, append(v, words[i+1:]...))
+			all = append(all, slices.Concat(words[:i], parts[:], words[i+1:]))
 		}
 	}
 
-	isShort := len(words) == 1 && len(words[0]) == 2
-	if isShort && !wordsWithS[words[0]] { // Normalize leaves the s of words of three letters: gps
-		out = append(out, []string{words[0] + "s"})
+	isAbbreviation := len(words) == 1 && len(words[0]) == 2
+	if isAbbreviation && !wordsWithS[words[0]] { // Normalize leaves the s of words of three letters: gps
+		all = append(all, []string{words[0] + "s"})
 	}
 
-	return out
+	return all
 }
 
-// wordsWithS are the words of two letters that are other words with an s: ha and has.
+// wordsWithS are the words of two letters that become another word with an s: ha becomes has.
 var wordsWithS = wordSet("ha wa hi it ga bu ye pa mr")
