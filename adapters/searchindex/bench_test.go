@@ -19,15 +19,18 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// benchmark is an index of synthetic listings in a folder: 100,000 of them, or
-// as many as LOCUM_TEST_DOCUMENTS says.
+// benchmark is an index of synthetic listings in a folder, 100,000 of them, or
+// as many as LOCUM_TEST_DOCUMENTS says, with what it took to build and open it.
 type benchmark struct {
-	index          *Index
-	docs           int
-	bytes, heap    int64
-	building, open time.Duration
+	index    *Index
+	docs     int           // the number of listings
+	bytes    int64         // the size of the files
+	heap     int64         // the memory in bytes that the open index takes
+	building time.Duration // the time of all changes and merges
+	open     time.Duration // the time of Open
 }
 
+// benchStart is the date of the newest listing, and the time of the queries.
 var benchStart = time.Date(2026, 3, 17, 0, 0, 0, 0, time.UTC)
 
 // The numbers of distinct words, roles and places of the documents, of which few are frequent.
@@ -37,7 +40,7 @@ const (
 	benchPlaces = 24_000
 )
 
-// skewed returns small numbers below n more often than large ones.
+// skewed returns a random number below n. Small numbers are more frequent than large ones, as with the words of texts.
 func skewed(r *rand.Rand, n int) int { return int(math.Pow(float64(n), r.Float64())) - 1 }
 
 // benchDocument returns document i of docs: 124 words, posted within 60 days, with pay in 8 of 10 cases
@@ -45,8 +48,10 @@ func skewed(r *rand.Rand, n int) int { return int(math.Pow(float64(n), r.Float64
 func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 	role, specialty := skewed(random, benchRoles), skewed(random, 200)
 
+	const period = 60 * 24 * time.Hour
+
 	document := &search.Document{
-		PostedAt: benchStart.Add(-time.Duration(i) * 60 * 24 * time.Hour / time.Duration(docs)),
+		PostedAt: benchStart.Add(-time.Duration(i) * period / time.Duration(docs)),
 		Title: []string{
 			"word" + strconv.Itoa(skewed(random, 500)),
 			"role" + strconv.Itoa(role),
@@ -72,7 +77,7 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 		document.Deadline = benchStart.Add(time.Duration(random.IntN(60*24)-24) * time.Hour)
 	}
 
-	// The same number of a place has the same coordinates in every document.
+	// The number of a place is the seed of its coordinates, so that they are the same in every document.
 	place := rand.New(rand.NewPCG(uint64(skewed(random, benchPlaces)), 7))
 	document.Point = &search.Point{Lat: 50 + 8*place.Float64(), Lon: -5 + 6*place.Float64()}
 
@@ -100,42 +105,10 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 		return nil, err
 	}
 
-	random := rand.New(rand.NewPCG(1, 2))
-
 	b := &benchmark{docs: docs}
-	for i := 0; i < docs; {
-		var changes []search.Change
-		for ; len(changes) < 10_000 && i < docs; i++ {
-			changes = append(
-				changes,
-				search.Change{
-					ID:       fmt.Sprintf("0190%08x-%04x", i, random.Uint32N(1<<16)),
-					Version:  1,
-					Document: benchDocument(random, i, docs),
-				},
-			)
-		}
-
-		start := time.Now()
-
-		if err := index.Apply(context.Background(), changes, "position"); err != nil {
-			return nil, err
-		}
-
-		b.building += time.Since(start)
-	}
-
-	start := time.Now()
-
-	if err := index.mergeAll(context.Background()); err != nil {
+	if b.building, err = buildBenchmark(index, docs); err != nil {
 		return nil, err
 	}
-
-	if err := index.Close(); err != nil {
-		return nil, err
-	}
-
-	b.building += time.Since(start)
 
 	files, _ := filepath.Glob(filepath.Join(folder, "*"+segmentSuffix))
 	for _, f := range files {
@@ -144,15 +117,53 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 		}
 	}
 
-	before := heapBytes()
-	start = time.Now()
+	heapBefore := heapBytes()
+	start := time.Now()
 	b.index, err = Open(o)
 	b.open = time.Since(start)
-	b.heap = int64(heapBytes()) - int64(before)
-	_ = os.RemoveAll(folder) // it stays mapped
+	b.heap = int64(heapBytes()) - int64(heapBefore)
+	_ = os.RemoveAll(folder) // the files stay mapped
 
 	return b, err
 })
+
+// buildBenchmark adds the listings to the index, merges it and closes it. The time that it returns is without that of
+// generating the listings.
+func buildBenchmark(index *Index, docs int) (building time.Duration, err error) {
+	const batchSize = 10_000
+
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := 0; i < docs; {
+		var changes []search.Change
+		for ; len(changes) < batchSize && i < docs; i++ {
+			changes = append(changes, search.Change{
+				ID:       fmt.Sprintf("0190%08x-%04x", i, random.Uint32N(1<<16)),
+				Version:  1,
+				Document: benchDocument(random, i, docs),
+			})
+		}
+
+		start := time.Now()
+
+		if err := index.Apply(context.Background(), changes, "position"); err != nil {
+			return 0, err
+		}
+
+		building += time.Since(start)
+	}
+
+	start := time.Now()
+
+	if err := index.mergeAll(context.Background()); err != nil {
+		return 0, err
+	}
+
+	if err := index.Close(); err != nil {
+		return 0, err
+	}
+
+	return building + time.Since(start), nil
+}
 
 // heapBytes returns the size of the live heap.
 func heapBytes() uint64 {
@@ -163,8 +174,9 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// benchQueries has several queries of each class.
+// benchQueries returns, by the name of a class of queries, a function that returns query i of the class.
 func benchQueries() map[string]func(i int) search.Query {
+	// Conditions: role n is a main role, or one of the documents; the document is near one of 28 points.
 	head := func(n int) search.Expr { return search.HasKey(fmt.Sprint("role:", n, "@head")) }
 	role := func(n int) search.Slot {
 		return search.Slot{Levels: []search.SlotLevel{
@@ -183,6 +195,7 @@ func benchQueries() map[string]func(i int) search.Query {
 		}}
 	}
 
+	// Queries: with these conditions, and sorted.
 	must := func(e ...search.Expr) search.Query { return search.Query{Must: e} }
 	word := func(i int) search.Expr { return search.HasWord("word" + strconv.Itoa(i)) }
 	sorted := func(by search.SortKey) func(int) search.Query {

@@ -15,12 +15,12 @@ import (
 // trimS is the normalization of the tests: it removes an s at the end.
 func trimS(word string) string { return strings.TrimSuffix(word, "s") }
 
-// count evaluates an expression on a whole segment, and requires that single
-// documents agree.
-func count(t *testing.T, s *segment, expression search.Expr) int {
+// countMatches returns the number of documents of a segment that match an expression. It evaluates the expression on one
+// block of documents at a time, and requires the same result for each document alone.
+func countMatches(t *testing.T, s *segment, expression search.Expr) int {
 	t.Helper()
 
-	node := compiler{s, trimS}.node(&expression)
+	node := compiler{s: s, normalize: trimS}.node(&expression)
 	var ev evaluation
 
 	total := 0
@@ -34,15 +34,44 @@ func count(t *testing.T, s *segment, expression search.Expr) int {
 		node.eval(&ev, allDocs, matches)
 
 		for i := range s.blockDocs(block) {
-			require.Equal(t, matches.has(uint32(i)), node.has(uint32(block*blockDocs+i)))
+			doc := uint32(block*blockDocs + i)
+			require.Equal(t, matches.has(uint32(i)), node.has(doc))
 		}
 
 		total += matches.count()
 
-		ev.release(0)
+		const allVectors = 0
+		ev.release(allVectors)
 	}
 
 	return total
+}
+
+// randomWord returns a random word. Four of five words are one of the frequent ones, a to h and as to hs. The others
+// are rare: x0, x1, …
+func randomWord(random *rand.Rand) string {
+	if random.IntN(5) == 0 {
+		return fmt.Sprint("x", skewed(random, 400))
+	}
+
+	letter := string(rune('a' + random.IntN(8)))
+	if random.IntN(2) == 1 {
+		return letter + "s"
+	}
+
+	return letter
+}
+
+// randomWords returns n random words. One of eight is empty, which separates fields.
+func randomWords(random *rand.Rand, n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		if random.IntN(8) > 0 {
+			list[i] = randomWord(random)
+		}
+	}
+
+	return list
 }
 
 // TestPhrase_EqualsTexts compares random phrases with a search in the texts themselves. The segment is
@@ -53,38 +82,12 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 
 	random := rand.New(rand.NewPCG(1, 2))
 
-	// Four of five words are one of the frequent ones, a to h and as to hs. The others are rare: x0, x1, …
-	word := func() string {
-		if random.IntN(5) == 0 {
-			return fmt.Sprint("x", skewed(random, 400))
-		}
-
-		letter := string(rune('a' + random.IntN(8)))
-		if random.IntN(2) == 1 {
-			return letter + "s"
-		}
-
-		return letter
-	}
-
-	// One of eight words of a text is empty, which separates fields.
-	words := func(n int) []string {
-		list := make([]string, n)
-		for i := range list {
-			if random.IntN(8) > 0 {
-				list[i] = word()
-			}
-		}
-
-		return list
-	}
-
 	var docs []*search.Document
 	for i := range minPairDocs + 500 {
 		docs = append(docs, &search.Document{
 			ID:    fmt.Sprint(i),
-			Title: words(random.IntN(5)),
-			Body:  words(random.IntN(20)),
+			Title: randomWords(random, random.IntN(5)),
+			Body:  randomWords(random, random.IntN(20)),
 		})
 	}
 
@@ -95,7 +98,7 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 	for range 300 {
 		phrase := search.HasPhrase()
 		for range 1 + random.IntN(4) {
-			phrase.Words = append(phrase.Words, word())
+			phrase.Words = append(phrase.Words, randomWord(random))
 		}
 
 		phrase.Title = random.IntN(3) == 0
@@ -113,7 +116,7 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 			}
 		}
 
-		require.Equal(t, want, count(t, segment, phrase), "%+v", phrase)
+		require.Equal(t, want, countMatches(t, segment, phrase), "%+v", phrase)
 	}
 }
 
@@ -167,7 +170,7 @@ func TestWithin_EqualsDistances(t *testing.T) {
 			}
 		}
 
-		require.Equal(t, want, count(t, segment, search.IsWithin(center, miles)), "%v miles of %v", miles, center)
+		require.Equal(t, want, countMatches(t, segment, search.IsWithin(center, miles)), "%v miles of %v", miles, center)
 	}
 }
 
@@ -188,16 +191,17 @@ func TestExpired_AnyOrderOfTimes(t *testing.T) {
 		docs = append(docs, d)
 	}
 
-	s, err := build(docs, trimS)
+	segment, err := build(docs, trimS)
 	require.NoError(t, err)
 
 	for range 200 {
 		// From two days before the first deadline to two days after the last one.
 		now := benchStart.AddDate(0, 0, random.IntN(44)-2).UnixMicro()
 
-		expired := s.expired(now)
-		for i, deadline := range s.deadlines {
-			require.Equal(t, deadline <= now, expired != nil && expired.has(uint32(i)))
+		expired := segment.expired(now) // nil for none
+		for i, deadline := range segment.deadlines {
+			isExpired := expired != nil && expired.has(uint32(i))
+			require.Equal(t, deadline <= now, isExpired)
 		}
 	}
 }

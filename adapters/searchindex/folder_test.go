@@ -168,16 +168,21 @@ func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
 
 	crashed := copyFolder(t, o.Folder)
 
-	// A file that was being written, and one that was not named yet.
-	require.NoError(t, os.WriteFile(filepath.Join(crashed, "00000099.segment"+partialSuffix), []byte("locum"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(crashed, "00000098.segment"), []byte("locum"), 0o600))
+	// A crash may also leave a file that was being written, and one that the manifest does not name yet.
+	partial := filepath.Join(crashed, "00000099"+segmentSuffix+partialSuffix)
+	unnamed := filepath.Join(crashed, "00000098"+segmentSuffix)
+
+	require.NoError(t, os.WriteFile(partial, []byte("locum"), 0o600))
+	require.NoError(t, os.WriteFile(unnamed, []byte("locum"), 0o600))
 
 	reopened := open(t, options(crashed))
 	require.Equal(t, "two", reopened.Position())
 	require.Equal(t, 100, total(t, reopened, search.HasKey("all")))
 	require.Equal(t, 10, total(t, reopened, search.HasKey("version:2")))
-	require.NoFileExists(t, filepath.Join(crashed, "00000098.segment"))
-	require.NoFileExists(t, filepath.Join(crashed, "00000099.segment"+partialSuffix))
+	require.NoFileExists(t, unnamed)
+	require.NoFileExists(t, partial)
+
+	// The caller applies the lost changes again.
 	put(t, reopened, 3, 0, 200, "three")
 	require.Equal(t, 200, total(t, reopened, search.HasKey("version:3")))
 }
@@ -208,10 +213,12 @@ func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 
 	defer st.release()
 
+	// Add each segment that is in memory only to a copy of the folder, without a manifest that names it.
 	for _, p := range st.parts {
-		if p.image.file == "" {
+		isInMemory := p.image.file == ""
+		if isInMemory {
 			unfinished := copyFolder(t, o.Folder)
-			require.NoError(t, os.WriteFile(filepath.Join(unfinished, "00000009.segment"), p.image.bytes, 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(unfinished, "00000009"+segmentSuffix), p.image.bytes, 0o600))
 
 			reopened := open(t, options(unfinished))
 			require.Equal(t, "one", reopened.Position())
@@ -219,6 +226,7 @@ func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 		}
 	}
 
+	// Close stores the changes that no checkpoint has stored.
 	require.NoError(t, index.Close())
 
 	reopened := open(t, o)
@@ -292,8 +300,11 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// positions returns a position in every part of a file.
+// positions returns positions in every part of a file: of the manifest, the end of its header and the number of its
+// format, and of a segment, both ends of each section, each number at the end, and the table before them.
 func positions(t *testing.T, name string, content []byte) []int {
+	t.Helper()
+
 	list := []int{0, 3, len(content) / 2, len(content) - 1}
 	if name == manifestFile {
 		return append(list, bytes.IndexByte(content, '\n'), len("locum search index, format "))
@@ -303,17 +314,22 @@ func positions(t *testing.T, name string, content []byte) []int {
 	table, err := readTable(im)
 	require.NoError(t, err)
 
-	for _, e := range table {
-		if e.Length > 0 {
-			list = append(list, int(e.Offset), int(e.Offset+e.Length-1))
+	for _, section := range table {
+		if section.Length > 0 {
+			list = append(list, int(section.Offset), int(section.Offset+section.Length-1))
 		}
 	}
 
-	for at := len(content) - footerSize; at < len(content); at += 4 {
+	const numberSize = 4
+
+	footer := len(content) - footerSize
+	for at := footer; at < len(content); at += numberSize {
 		list = append(list, at)
 	}
 
-	return append(list, len(content)-footerSize-8) // in the table
+	inTable := footer - 8 // the last number of the table
+
+	return append(list, inTable)
 }
 
 // TestOpen_UnknownManifest_IsOutdatedOrForeign checks the difference between an index of another version, which may
@@ -345,15 +361,20 @@ func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	st, err := index.acquire()
 	require.NoError(t, err)
 
+	// Begin a merge.
 	merger := newMerger(st.parts)
-	result, err := index.writeMerged(context.Background(), merger)
+	merged, err := index.writeMerged(context.Background(), merger)
 	require.NoError(t, err)
+
+	// Replace five documents and delete one before the merge ends.
 	put(t, index, 2, 0, 5, "three")
 	require.NoError(t, index.Apply(context.Background(), []search.Change{{ID: "00150", Version: 9}}, "four"))
-	index.replace(merger, result)
+	index.replace(merger, merged)
 	st.release()
 	require.Equal(t, 199, total(t, index, search.HasKey("all")))
 	require.Equal(t, 5, total(t, index, search.HasKey("version:2")))
+
+	// Another merge removes the deleted documents.
 	require.NoError(t, index.Compact(context.Background()))
 	require.Equal(t, 199, total(t, index, search.HasKey("all")))
 	require.Len(t, index.state.Load().parts, 1)
@@ -392,7 +413,9 @@ func TestApply_DuringLargeMerge_DoesNotWait(t *testing.T) {
 
 	index := open(t, options(t.TempDir()))
 	put(t, index, 1, 0, minFileDocs, "large")
-	index.maintaining.Lock() // which a large merge holds until it ends
+
+	// Occupy the background like a large merge, which holds the mutex and its segments until it ends.
+	index.maintaining.Lock()
 	st, large, err := index.claim(slices.Clone[[]*part])
 	require.NoError(t, err)
 
@@ -402,6 +425,8 @@ func TestApply_DuringLargeMerge_DoesNotWait(t *testing.T) {
 	}
 
 	require.Contains(t, segments(index), large[0].segment)
+
+	// End the merge.
 	index.unclaim(large)
 	st.release()
 	index.maintaining.Unlock()
@@ -478,19 +503,21 @@ func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 func TestTombstones_KeepLatest(t *testing.T) {
 	t.Parallel()
 
-	var list tombstones
+	// Delete ten documents more than the maximum, each with its number as the version.
+	var deleted tombstones
 	for i := range maxTombstones + 10 {
-		list.add(fmt.Sprint(i), int64(i))
+		deleted.add(fmt.Sprint(i), int64(i))
 	}
 
-	require.False(t, list.covers("9", 9))
-	require.True(t, list.covers("10", 10))
-	require.False(t, list.covers("10", 11))
-	require.Len(t, list.list(), maxTombstones)
+	require.False(t, deleted.covers("9", 9), "one of the ten oldest deletions, which are forgotten")
+	require.True(t, deleted.covers("10", 10))
+	require.False(t, deleted.covers("10", 11), "a later version")
+	require.Len(t, deleted.list(), maxTombstones)
 
-	list.add("10", 99) // removes the first entry of "10", the oldest of all, but not its new version
-	list.add("new", 1)
-	require.True(t, list.covers("10", 99))
+	// Deleting document 10 again adds an entry, so that the oldest one, its own, is removed. Its new version stays.
+	deleted.add("10", 99)
+	deleted.add("new", 1)
+	require.True(t, deleted.covers("10", 99))
 }
 
 // TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange checks that a merge that fails, as with a full

@@ -1,5 +1,8 @@
 package searchindex
 
+// The tests of this file open a folder with generations of an index: each is an index in a numbered subfolder, and
+// complete if it has a position in the feed of changes.
+
 import (
 	"os"
 	"path/filepath"
@@ -14,21 +17,21 @@ import (
 func newGeneration(t *testing.T, folder, position string) {
 	t.Helper()
 
-	x, err := OpenNext(options(folder))
+	index, err := OpenNext(options(folder))
 	require.NoError(t, err)
-	put(t, x, 1, 0, 1, position)
-	require.NoError(t, x.Close())
+	put(t, index, 1, 0, 1, position)
+	require.NoError(t, index.Close())
 }
 
 // openNewest opens the newest complete index of the folder until the test ends.
 func openNewest(t *testing.T, folder string) *Index {
 	t.Helper()
 
-	x, err := OpenNewest(options(folder))
+	index, err := OpenNewest(options(folder))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, x.Close()) })
+	t.Cleanup(func() { require.NoError(t, index.Close()) })
 
-	return x
+	return index
 }
 
 // entriesOf returns the names of the files and folders in a folder, in alphabetical order.
@@ -51,8 +54,8 @@ func TestOpenNewest_NoFolder_CreatesTheFirst(t *testing.T) {
 	t.Parallel()
 
 	folder := filepath.Join(t.TempDir(), "search")
-	x := openNewest(t, folder)
-	require.Empty(t, x.Position())
+	index := openNewest(t, folder)
+	require.Empty(t, index.Position())
 	require.Equal(t, []string{"1"}, entriesOf(t, folder))
 }
 
@@ -66,8 +69,8 @@ func TestOpenNewest_SeveralComplete_OpensTheNewestAndDeletesTheOthers(t *testing
 	newGeneration(t, folder, "b")
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "notes"), 0o700))
 
-	x := openNewest(t, folder)
-	require.Equal(t, "b", x.Position())
+	index := openNewest(t, folder)
+	require.Equal(t, "b", index.Position())
 	require.Equal(t, []string{"2", "notes"}, entriesOf(t, folder))
 }
 
@@ -80,9 +83,9 @@ func TestOpenNewest_WithoutPosition_OpensTheOneBefore(t *testing.T) {
 	newGeneration(t, folder, "a")
 	newGeneration(t, folder, "") // a build that was interrupted
 
-	x := openNewest(t, folder)
-	require.Equal(t, "a", x.Position())
-	require.Equal(t, 1, total(t, x, search.All()))
+	index := openNewest(t, folder)
+	require.Equal(t, "a", index.Position())
+	require.Equal(t, 1, total(t, index, search.All()))
 	require.Equal(t, []string{"1"}, entriesOf(t, folder))
 }
 
@@ -94,9 +97,9 @@ func TestOpenNewest_OnlyWithoutPosition_IsEmpty(t *testing.T) {
 	folder := t.TempDir()
 	newGeneration(t, folder, "")
 
-	x := openNewest(t, folder)
-	require.Empty(t, x.Position())
-	require.Zero(t, total(t, x, search.All()))
+	index := openNewest(t, folder)
+	require.Empty(t, index.Position())
+	require.Zero(t, total(t, index, search.All()))
 	require.Len(t, entriesOf(t, folder), 1)
 }
 
@@ -112,8 +115,8 @@ func TestOpenNewest_ForeignFolder_IsLeftAlone(t *testing.T) {
 	require.NoError(t, os.Mkdir(foreign, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(foreign, manifestFile), []byte("a manifest of something else\n"), 0o600))
 
-	x := openNewest(t, folder)
-	require.Equal(t, "a", x.Position())
+	index := openNewest(t, folder)
+	require.Equal(t, "a", index.Position())
 
 	text, err := os.ReadFile(filepath.Join(foreign, manifestFile))
 	require.NoError(t, err)
@@ -135,10 +138,10 @@ func TestOpenNewest_OtherAnalyzer_IsDeleted(t *testing.T) {
 
 	o := options(folder)
 	o.Analyzer = "analyzer 2"
-	x, err := OpenNewest(o)
+	index, err := OpenNewest(o)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, x.Close()) })
-	require.Empty(t, x.Position())
+	t.Cleanup(func() { require.NoError(t, index.Close()) })
+	require.Empty(t, index.Position())
 	require.Equal(t, []string{"1"}, entriesOf(t, folder))
 }
 

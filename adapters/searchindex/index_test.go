@@ -11,12 +11,14 @@ import (
 	"github.com/locumhq/locum/test/conformance"
 )
 
+// TestBatch_Conformance runs the suite for everything that evaluates many queries on a few documents.
 func TestBatch_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.SearchMatcher(t, func(t testing.TB, docs []*search.Document, normalize func(string) string) search.Matcher {
-		b, err := searchindex.NewBatch(docs, normalize)
+		batch, err := searchindex.NewBatch(docs, normalize)
 		require.NoError(t, err)
-		return b
+
+		return batch
 	})
 }
 
@@ -25,24 +27,30 @@ func TestBatch_Conformance(t *testing.T) {
 func TestIndex_Conformance(t *testing.T) {
 	t.Parallel()
 
-	open := func(inFolder bool) conformance.SearchIndexOpener {
+	const inFolder = true
+
+	open := func(isInFolder bool) conformance.SearchIndexOpener {
 		return func(t testing.TB, folder string, normalize func(string) string) search.Index {
-			if !inFolder {
-				folder = ""
+			if !isInFolder {
+				folder = "" // in memory
 			}
 
-			x, err := searchindex.Open(searchindex.Options{Folder: folder, Normalize: normalize, CheckpointInterval: 20 * time.Millisecond})
+			index, err := searchindex.Open(searchindex.Options{
+				Folder:             folder,
+				Normalize:          normalize,
+				CheckpointInterval: 20 * time.Millisecond,
+			})
 			require.NoError(t, err)
 
-			return x
+			return index
 		}
 	}
 
-	t.Run("memory", func(t *testing.T) { conformance.SearchIndex(t, open(false)) })
-	t.Run("folder", func(t *testing.T) { conformance.SearchIndex(t, open(true)) })
+	t.Run("memory", func(t *testing.T) { conformance.SearchIndex(t, open(!inFolder)) })
+	t.Run("folder", func(t *testing.T) { conformance.SearchIndex(t, open(inFolder)) })
 
 	t.Run("storage", func(t *testing.T) {
 		t.Parallel()
-		conformance.SearchIndexStorage(t, open(true))
+		conformance.SearchIndexStorage(t, open(inFolder))
 	})
 }

@@ -22,11 +22,17 @@ import (
 // killedDocs is the number of documents that each batch of a child process replaces.
 const killedDocs = 200
 
+// The environment variables that make the tests of this file child processes, which write to the named folder.
+const (
+	killedFolder = "LOCUM_TEST_KILLED_FOLDER"
+	fullFolder   = "LOCUM_TEST_FULL_FOLDER"
+)
+
 // TestOpen_AfterKill_IsConsistent kills a process that replaces all documents again and again and merges
 // them to files: its index has all documents of one batch, that of its position. The process is this
 // test itself with an environment variable, killed at a random time.
 func TestOpen_AfterKill_IsConsistent(t *testing.T) {
-	if folder := os.Getenv("LOCUM_TEST_KILLED_FOLDER"); folder != "" {
+	if folder := os.Getenv(killedFolder); folder != "" {
 		replaceUntilKilled(t, folder)
 		return
 	}
@@ -35,8 +41,9 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 
 	position := ""
 	for range 8 {
+		// Start a process and kill it at a random time, usually within a checkpoint or a merge.
 		child := exec.Command(os.Args[0], "-test.run", "^TestOpen_AfterKill_IsConsistent$")
-		child.Env = append(os.Environ(), "LOCUM_TEST_KILLED_FOLDER="+folder)
+		child.Env = append(os.Environ(), killedFolder+"="+folder)
 		require.NoError(t, child.Start())
 		time.Sleep(100*time.Millisecond + rand.N(200*time.Millisecond))
 		require.NoError(t, child.Process.Kill())
@@ -65,14 +72,14 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 // has the effect of a full disk. Its index continues to find documents, and the last complete state can
 // be opened.
 func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
-	if folder := os.Getenv("LOCUM_TEST_FULL_FOLDER"); folder != "" {
+	if folder := os.Getenv(fullFolder); folder != "" {
 		fillFolder(t, folder)
 		return
 	}
 
 	o := options(t.TempDir())
 	child := exec.Command(os.Args[0], "-test.run", "^TestCheckpoint_DiskFull_KeepsOldState$")
-	child.Env = append(os.Environ(), "LOCUM_TEST_FULL_FOLDER="+o.Folder)
+	child.Env = append(os.Environ(), fullFolder+"="+o.Folder)
 	out, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
@@ -92,18 +99,19 @@ func fillFolder(t *testing.T, folder string) {
 
 	index, err := Open(options(folder))
 	require.NoError(t, err)
-	put(t, index, 1, 0, 10, "one")
-
 	checkpoint := func() error {
 		index.maintaining.Lock()
 		defer index.maintaining.Unlock()
 		return index.checkpoint()
 	}
+
+	put(t, index, 1, 0, 10, "one")
 	require.NoError(t, checkpoint())
 
 	stored, err := os.ReadFile(filepath.Join(folder, manifestFile))
 	require.NoError(t, err)
 
+	// Limit the size of files, so that neither a checkpoint nor a merge can write version 2.
 	var unlimited syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited))
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1024, Max: unlimited.Max}))
@@ -119,6 +127,7 @@ func fillFolder(t *testing.T, folder string) {
 	require.NoError(t, err)
 	require.Equal(t, stored, storedAfterFailure)
 
+	// Without the limit, version 3 is stored.
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited))
 	put(t, index, 3, 0, killedDocs, "three")
 	require.NoError(t, index.Compact(context.Background()))

@@ -28,41 +28,47 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 
 	random := rand.New(rand.NewPCG(1, 2))
 
-	const n = 3*blockDocs + 777
-	for _, p := range []float64{0, 0.000_01, 0.001, 0.05, 0.07, 0.9, 1} {
-		docs, mask := randomDocs(random, n, p), randomDocs(random, n, 0.5)
-		if p == 0.000_01 {
-			docs = []uint32{blockDocs + 3} // one document, in the second block
+	const (
+		blocks    = 4
+		docs      = (blocks-1)*blockDocs + 777
+		singleDoc = 0.000_01 // stands for a set of one document
+	)
+	for _, p := range []float64{0, singleDoc, 0.001, 0.05, 0.07, 0.9, 1} {
+		set, mask := randomDocs(random, docs, p), randomDocs(random, docs, 0.5)
+		if p == singleDoc {
+			set = []uint32{blockDocs + 3} // in the second block
 		}
 
-		want, both := roaring.BitmapOf(docs...), roaring.BitmapOf(mask...)
-		both.And(want)
+		wantSet, wantBoth := roaring.BitmapOf(set...), roaring.BitmapOf(mask...)
+		wantBoth.And(wantSet)
 
-		list := readPosting(appendPosting(nil, docs))
-		require.Equal(t, docs, list.appendTo(nil), "%v", p)
+		list := readPosting(appendPosting(nil, set))
+		require.Equal(t, set, list.appendTo(nil), "%v", p)
 
-		if len(docs) == 1 {
-			list = posting{count: 1, single: docs[0]} // the form without containers
+		if len(set) == 1 {
+			list = posting{count: 1, single: set[0]} // the form without containers
 		}
 
-		require.Equal(t, int(want.GetCardinality()), list.count)
+		require.Equal(t, int(wantSet.GetCardinality()), list.count)
 
-		masked, found := newVector(n), newVector(n)
+		// Intersect the posting with the mask, one block after the other.
+		masked, found := newVector(docs), newVector(docs)
 		for _, doc := range mask {
 			masked.set(doc)
 		}
 
-		for block := range 4 {
+		for block := range blocks {
 			from, to := block*blockWords, min((block+1)*blockWords, len(found))
 			list.addTo(block, masked[from:to], found[from:to])
 		}
 
-		require.True(t, both.Equals(roaring.FromDense(found, true)), "%v", p)
-		require.Equal(t, int(both.GetCardinality()), list.countIn(masked))
+		require.True(t, wantBoth.Equals(roaring.FromDense(found, true)), "%v", p)
+		require.Equal(t, int(wantBoth.GetCardinality()), list.countIn(masked))
 
+		// Look up single documents.
 		for range 1000 {
-			doc := uint32(random.IntN(n))
-			require.Equal(t, want.Contains(doc), list.has(doc))
+			doc := uint32(random.IntN(docs))
+			require.Equal(t, wantSet.Contains(doc), list.has(doc))
 		}
 	}
 }
@@ -73,12 +79,15 @@ func TestCounters_EqualNumbers(t *testing.T) {
 	t.Parallel()
 
 	random := rand.New(rand.NewPCG(3, 4))
-	const docs = 1000
 
-	c := make(counters, 7)
+	const docs, costBits = 1000, 7
+
+	c := make(counters, costBits)
 	for b := range c {
 		c[b] = newVector(docs)
 	}
+
+	// Add each number to half of the documents.
 
 	numbers, carry := make([]uint64, docs), newVector(docs)
 	for _, n := range []int{1, 5, 12, 0, 40, 63} {
@@ -92,8 +101,10 @@ func TestCounters_EqualNumbers(t *testing.T) {
 		c.add(v, n, carry)
 	}
 
+	const beyondBits = 1<<costBits + 12
+
 	equal, greater := newVector(docs), newVector(docs)
-	for n := range uint64(140) {
+	for n := range uint64(beyondBits) {
 		equal.fill(docs)
 		c.compare(n, equal, greater)
 
