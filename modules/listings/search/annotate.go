@@ -274,7 +274,8 @@ func isDiscipline(word string) bool {
 // in neurology is a neurologist.
 func (v *Vocabulary) hasComposite(role, specialty *Concept) bool {
 	return slices.ContainsFunc(v.concepts, func(c *Concept) bool {
-		return c.Same == role && len(c.Implied) == 1 && c.Implied[0] == specialty
+		impliesOnlySpecialty := len(c.Implied) == 1 && c.Implied[0] == specialty
+		return c.Same == role && impliesOnlySpecialty
 	})
 }
 

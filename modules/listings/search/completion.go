@@ -40,7 +40,7 @@ func (r *run) completion(i int) (candidate, bool) {
 		return candidate{}, false
 	}
 
-	// It costs more than a form: a finished form never begins another.
+	// The reading costs more than one as a form: a finished form never begins another.
 	completed := candidate{start: i, end: n, cost: costGeneric, term: Term{Slot: slots[concepts[0].Kind], Unfinished: true}}
 	if longer {
 		completed.cost += costForm // as much as the form and the next word

@@ -12,16 +12,19 @@ type Employers interface {
 	HasEmployer(name string) bool
 }
 
-// EmployerKeys returns the keys by which a company's adverts are found: one for
-// its name and one for each beginning of it of at least two words, since few
-// queries contain "NHS Foundation Trust".
+// EmployerKeys returns the keys by which a company's adverts are found, the shortest first: one for each beginning of its
+// name of at least two words, since few queries contain "NHS Foundation Trust", and one for the entire name. It returns
+// none for a name without words.
 func EmployerKeys(company string) []string {
 	words := employerWords(Tokens(company))
+	if len(words) == 0 {
+		return nil
+	}
 
 	var keys []string
 
 	shortest, longest := min(2, len(words)), min(len(words), maxEmployerWords)
-	for n := max(1, shortest); n <= longest; n++ { // no keys if there are no words
+	for n := shortest; n <= longest; n++ {
 		keys = append(keys, keyEmployer+strings.Join(words[:n], " "))
 	}
 
@@ -31,7 +34,7 @@ func EmployerKeys(company string) []string {
 // maxEmployerWords is the maximum number of words of a company's name that are compared.
 const maxEmployerWords = 6
 
-// employerWords normalizes the words of a name.
+// employerWords returns the normalized words of a name, without "the" at its beginning.
 func employerWords(tokens []Token) []string {
 	words := make([]string, 0, len(tokens))
 	for _, t := range tokens {
@@ -54,22 +57,22 @@ type indexEmployers struct{ index Index }
 // HasEmployer implements Employers. Adverts past their deadline count too.
 func (e indexEmployers) HasEmployer(name string) bool {
 	// Keys returns the keys that begin with the text. The text itself is the first of them, if it is a key.
-	for key := range e.index.Keys(keyEmployer + name) {
-		return key == keyEmployer+name
+	for firstKey := range e.index.Keys(keyEmployer + name) {
+		return firstKey == keyEmployer+name
 	}
 
-	return false
+	return false // no key begins with the text
 }
 
-// employers returns the readings of tokens as names of employers that begin at token i.
-func (r *run) employers(i int) (out []candidate) {
+// employers returns the readings as names of employers that begin at token i. Beginnings of a name are readings, too.
+func (r *run) employers(i int) (candidates []candidate) {
 	if r.Employers == nil || stopWords[r.tokens[i].Word] {
 		return nil
 	}
 
 	for end := i + 1; end <= min(len(r.tokens), i+maxEmployerWords); end++ {
 		isOneWord := end == i+1
-		hasOtherMeaning := r.overlapsReserved(i, end) || isOneWord && r.isForm(i) // pay, a distance, or a form
+		hasOtherMeaning := r.overlapsReserved(i, end) || isOneWord && r.isForm(i) // pay, a distance, or a known name
 
 		if hasOtherMeaning {
 			continue
@@ -89,10 +92,11 @@ func (r *run) employers(i int) (out []candidate) {
 			continue
 		}
 
-		out = append(out, candidate{start: i, end: end, cost: costEmployer, term: Term{Slot: SlotEmployer, Words: strings.Fields(name)}})
+		term := Term{Slot: SlotEmployer, Words: strings.Fields(name)}
+		candidates = append(candidates, candidate{start: i, end: end, cost: costEmployer, term: term})
 	}
 
-	return out
+	return candidates
 }
 
 // isPlaceOrForm reports whether the tokens have another meaning: many companies

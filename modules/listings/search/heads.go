@@ -13,8 +13,8 @@ import (
 // tagHeads tags the heads of a title and reports whether there is a main role.
 func (a *annotator) tagHeads(p *phrases) bool {
 	// A job in sales is the main role, whatever is sold to whom.
-	if i := slices.IndexFunc(p.found, p.isSales); i >= 0 {
-		a.add(p.found[i].concept, Head)
+	if sales := slices.IndexFunc(p.found, p.isSales); sales >= 0 {
+		a.add(p.found[sales].concept, Head)
 		return true
 	}
 
@@ -22,9 +22,9 @@ func (a *annotator) tagHeads(p *phrases) bool {
 	mainPart := -1       // the part of the title with the main roles, -1 before the first
 	isTraining := false
 
-	skipQuestions := p.hasAnswer()
+	skipQuestions := p.hasAnswer() // "Were you a nurse? Become a recruiter"
 	for _, alt := range p.alternatives() {
-		head := p.head(alt)
+		head := p.head(alt) // the index of a phrase
 		if head < 0 {
 			continue
 		}
@@ -39,6 +39,7 @@ func (a *annotator) tagHeads(p *phrases) bool {
 		// "Trainee Dental Nurse/Receptionist" is a trainee in both.
 		isTraining = p.isTraining(alt) || isTraining && p.words[alt.start].gap == gapSlash
 
+		// Other words of the title may complete the name of the job.
 		concept := a.inverted(p, head)
 		if isMain {
 			mainPart = p.found[head].part
@@ -47,6 +48,7 @@ func (a *annotator) tagHeads(p *phrases) bool {
 
 		p.found[head].concept = concept
 
+		// Tag the job at its level, and the jobs that it comes with.
 		level := InTitle
 		switch {
 		case isMain && isTraining:
@@ -204,11 +206,12 @@ func (a *annotator) addListed(p *phrases, main *Concept, mainPart int) {
 			continue
 		}
 
-		if !a.isProfession(f.concept) && !a.isA(f.concept, "doctor") {
-			continue
-		}
+		isClinical := a.isProfession(f.concept) || a.isA(f.concept, doctor)
 
-		if !a.isA(main, support) || a.isA(f.concept, support) {
+		// The professions that a support worker's title lists are usually those that are supported.
+		isSupported := a.isA(main, support) && !a.isA(f.concept, support)
+
+		if isClinical && !isSupported {
 			a.add(f.concept, SecondChoice)
 		}
 	}
@@ -365,7 +368,7 @@ func (a *annotator) isA(c *Concept, id string) bool {
 
 // isProfession reports whether a role is a clinical one other than doctor.
 func (a *annotator) isProfession(c *Concept) bool {
-	return c.isNamed() && !c.isNonClinical() && !a.isA(c, "doctor") && !a.isA(c, "educator")
+	return c.isNamed() && !c.isNonClinical() && !a.isA(c, doctor) && !a.isA(c, "educator")
 }
 
 // readGrades replaces the names of doctors of a grade beside another profession
@@ -379,38 +382,45 @@ func (a *annotator) readGrades(p *phrases) {
 
 		if a.followsProfession(p, i) || a.precedesProfession(p, i) {
 			p.found[i].concept = grade
-		} else if c := a.professionOf(p); c != nil {
-			p.found[i].concept = c
+			continue
+		}
+
+		if profession := a.professionOf(p); profession != nil { // a "Dental Registrar" is a dentist
+			p.found[i].concept = profession
 
 			a.add(grade, InTitle)
 		}
 	}
 }
 
-// professionOf returns the profession of the first specialty of a title, or nil
-// if that is one of doctors: a "Dental Registrar" is a dentist.
+// professionOf returns the profession that staffs the first specialty of a title, or one above that specialty: that of
+// dentistry is the dentist. It returns nil if doctors specialize in it.
 func (a *annotator) professionOf(p *phrases) *Concept {
-	i := slices.IndexFunc(p.found, func(f phrase) bool { return f.concept != nil && f.concept.Kind == Specialty })
+	first := slices.IndexFunc(p.found, func(f phrase) bool { return f.concept != nil && f.concept.Kind == Specialty })
 
-	doctor := a.v.byID["doctor"] // nil if an operator has replaced the vocabulary
-	if i < 0 || doctor == nil {
+	doctorRole := a.v.byID[doctor] // nil if an operator has replaced the vocabulary
+	if first < 0 || doctorRole == nil {
 		return nil
 	}
 
-	specialty := p.found[i].concept
-
-	// If there is a name for a doctor in the specialty, such as urologist, it is one of doctors.
-	if a.v.hasComposite(doctor, specialty) {
+	// If there is a name for a doctor in the specialty, such as urologist, doctors specialize in it.
+	specialty := p.found[first].concept
+	if a.v.hasComposite(doctorRole, specialty) {
 		return nil
 	}
 
-	if c := a.ownProfession(specialty, doctor); c != nil {
-		return c
+	if profession := a.ownProfession(specialty, doctorRole); profession != nil {
+		return profession
 	}
 
 	for _, up := range specialty.ancestors {
-		if c := a.ownProfession(up.To, doctor); c != nil && up.Strength == 1 {
-			return c
+		isSecondChoice := up.Strength < 1
+		if isSecondChoice {
+			continue
+		}
+
+		if profession := a.ownProfession(up.To, doctorRole); profession != nil {
+			return profession
 		}
 	}
 
@@ -421,21 +431,27 @@ func (a *annotator) professionOf(p *phrases) *Concept {
 // specialty is its profession.
 const sameProfession = .9
 
-// ownProfession returns the profession of a specialty in which no doctors
-// specialize, or nil. A composite is a role that stands for a doctor in a specialty,
-// such as urologist.
-func (a *annotator) ownProfession(specialty, doctor *Concept) *Concept {
-	i := slices.IndexFunc(specialty.Related, func(l Link) bool { return l.To.Kind == Role && l.Strength >= sameProfession })
-	if i < 0 || specialty.Related[i].To.IsA(doctor) || a.v.hasComposite(doctor, specialty) {
+// ownProfession returns the profession of a specialty, or nil if there is none or doctors specialize in the specialty or
+// in one above it.
+func (a *annotator) ownProfession(specialty, doctorRole *Concept) *Concept {
+	isProfession := func(l Link) bool { return l.To.Kind == Role && l.Strength >= sameProfession }
+
+	i := slices.IndexFunc(specialty.Related, isProfession)
+	if i < 0 {
 		return nil
 	}
 
-	hasDoctors := func(l Link) bool { return l.Strength == 1 && a.v.hasComposite(doctor, l.To) }
+	profession := specialty.Related[i].To
+	if profession.IsA(doctorRole) || a.v.hasComposite(doctorRole, specialty) {
+		return nil
+	}
+
+	hasDoctors := func(l Link) bool { return l.Strength == 1 && a.v.hasComposite(doctorRole, l.To) }
 	if slices.ContainsFunc(specialty.ancestors, hasDoctors) {
 		return nil
 	}
 
-	return specialty.Related[i].To
+	return profession
 }
 
 // followsProfession reports whether a profession precedes phrase i, which is no
@@ -456,7 +472,7 @@ func (a *annotator) followsProfession(p *phrases, i int) bool {
 	return j >= 0 && !p.hasPreposition(p.found[j].End, f.Start)
 }
 
-// precedesProfession reports whether a profession follows phrase i at once.
+// precedesProfession reports whether a profession follows directly after phrase i.
 func (a *annotator) precedesProfession(p *phrases, i int) bool {
 	if i+1 == len(p.found) {
 		return false
@@ -471,7 +487,7 @@ func (a *annotator) precedesProfession(p *phrases, i int) bool {
 // doctorGrade returns the grade of a phrase that means a doctor of a grade and
 // nothing more, or nil.
 func (f *phrase) doctorGrade() *Concept {
-	if !f.isRole() || f.concept.Same == nil || f.concept.base().ID != "doctor" {
+	if !f.isRole() || f.concept.Same == nil || f.concept.base().ID != doctor {
 		return nil
 	}
 

@@ -6,15 +6,19 @@ import "slices"
 // concept and the level at which the advert names it, and the id of the concept. The level is the place in the advert,
 // such as the title.
 func (a *Annotation) Keys() []string {
-	keys := make([]string, 0, len(a.Tags)+4)
+	const others = 4 // room for the keys that do not stand for one tag, such as those of stated slots
+
+	keys := make([]string, 0, len(a.Tags)+others)
 	for i := range a.Tags {
 		t := &a.Tags[i]
+		isStronglyNamed := t.Level < InText // in the title or a field
+
 		switch t.Kind {
 		case Role:
 			keys = append(keys, roleLevels[t.Level]+t.Concept)
 		case Specialty:
 			keys = append(keys, specialtyLevels[t.Level]+t.Concept)
-			if t.Named && t.Level < InText {
+			if t.Named && isStronglyNamed {
 				keys = append(keys, keySpecNamed+t.Concept)
 			}
 
@@ -23,7 +27,7 @@ func (a *Annotation) Keys() []string {
 			}
 		default:
 			slot := slots[t.Kind]
-			if t.Kind == Setting && t.Level < InText {
+			if t.Kind == Setting && isStronglyNamed {
 				keys = append(keys, keySettingField+t.Concept)
 			}
 
@@ -40,10 +44,11 @@ func (a *Annotation) Keys() []string {
 	return slices.Compact(keys)
 }
 
-// mainRoles returns the number of main roles that the title names.
+// mainRoles returns the number of main roles that the title names. The roles above a main role have the same level, but
+// the title does not name them.
 func (a *Annotation) mainRoles() (n int) {
 	for i := range a.Tags {
-		if t := &a.Tags[i]; t.Level == Head && t.Named { // the roles above a main role have the level too
+		if t := &a.Tags[i]; t.Level == Head && t.Named {
 			n++
 		}
 	}
@@ -62,8 +67,8 @@ var specialtyLevels = map[Level]string{
 	Head: keySpecTitle, SecondChoice: keySpecText, InTitle: keySpecTitle, InField: keySpecField, InText: keySpecText,
 }
 
-// PlaceKeys returns the keys of where a job is: a place, which may be nil, and
-// whether it can be done from anywhere.
+// PlaceKeys returns the keys of where a job is. The place is nil if it is unknown. remote is true if the job can be done
+// from anywhere, in the country of the place if it is known.
 func PlaceKeys(p *Place, remote bool) []string {
 	var keys []string
 	if p != nil {
@@ -89,19 +94,20 @@ func PlaceKeys(p *Place, remote bool) []string {
 	return keys
 }
 
-// WordsOf returns the folded words of fields, with an empty word between two
-// fields.
+// WordsOf returns the words of fields in lower case and without accents, with an empty word after each field.
 func WordsOf(fields ...string) []string {
-	var out []string
+	const separator = ""
+
+	var words []string
 	for _, f := range fields {
 		for _, t := range Tokens(f) {
-			out = append(out, t.Word)
+			words = append(words, t.Word)
 		}
 
-		out = append(out, "")
+		words = append(words, separator)
 	}
 
-	return out
+	return words
 }
 
 // Analyzer is the version of what Annotate, Keys, WordsOf and Normalize return. An

@@ -81,8 +81,9 @@ func (b *planner) role(term *Term) []level {
 		return []level{exact(0, HowTitle, head)}
 	}
 
+	// A title with two main roles fits a query for one of them a little less.
 	alone := head
-	if len(term.Concepts) == 1 { // a title with two main roles fits a query for one of them a little less
+	if len(term.Concepts) == 1 {
 		alone = And(head, Not(HasKey(keyRoleShared)))
 	}
 
@@ -99,8 +100,9 @@ func (b *planner) role(term *Term) []level {
 
 	out = append(out, composed(term.Concepts)...)
 
+	// A broad role in a specialty, such as "radiology nurse", also finds other professions there. Doctors are no such role.
 	isBroadInSpecialty := b.specMissing() == costSpecBroad && b.has(SlotSpecialty)
-	if isBroadInSpecialty && term.Concepts[0].ID != doctor { // such as "radiology nurse"
+	if isBroadInSpecialty && term.Concepts[0].ID != doctor {
 		out = append(out, relaxed(costOtherRole, HowRelated, b.othersInSpecialty()))
 	}
 
@@ -112,18 +114,24 @@ func isMain(c *Concept) Expr { return about(c, keyRoleHead) }
 
 // composed returns levels for adverts that name a more general role together with the specialty
 // that the requested role implies: a physiologist in neurophysiology is a neurophysiologist.
-func composed(roles []*Concept) (out []level) {
-	for _, c := range roles {
-		for _, p := range c.Parents {
-			for _, s := range c.Implied {
-				if s.Kind == Specialty && p.Strength == 1 && !p.To.Broad {
-					out = append(out, exact(costComposed, HowTitle, And(HasKey(keyRoleHead+p.To.ID), HasKey(keySpecTitle+s.ID))))
+func composed(roles []*Concept) (levels []level) {
+	for _, role := range roles {
+		for _, parent := range role.Parents {
+			isSpecificParent := parent.Strength == 1 && !parent.To.Broad
+			if !isSpecificParent {
+				continue
+			}
+
+			for _, implied := range role.Implied {
+				if implied.Kind == Specialty {
+					both := And(HasKey(keyRoleHead+parent.To.ID), HasKey(keySpecTitle+implied.ID))
+					levels = append(levels, exact(costComposed, HowTitle, both))
 				}
 			}
 		}
 	}
 
-	return out
+	return levels
 }
 
 // othersInSpecialty matches the posts of other professions in the requested specialty,
@@ -144,21 +152,21 @@ func (b *planner) othersInSpecialty() Expr {
 // doctor is the concept above all doctors.
 const doctor = "doctor"
 
-// professions returns the roles that are related to the specialties or to their parents.
-func professions(specialties []*Concept) (out []*Concept) {
-	for _, c := range specialties {
-		for _, l := range c.Related {
-			if l.To.Kind == Role {
-				out = append(out, l.To)
+// professions returns the roles that are related to the specialties or to those above them.
+func professions(specialties []*Concept) (roles []*Concept) {
+	for _, specialty := range specialties {
+		for _, related := range specialty.Related {
+			if related.To.Kind == Role {
+				roles = append(roles, related.To)
 			}
 		}
 
-		for _, p := range c.Parents {
-			out = append(out, professions([]*Concept{p.To})...)
+		for _, parent := range specialty.Parents {
+			roles = append(roles, professions([]*Concept{parent.To})...)
 		}
 	}
 
-	return out
+	return roles
 }
 
 // relatedLevels returns levels for the siblings, parents and related concepts of the given
@@ -270,7 +278,7 @@ func (b *planner) detail(term *Term) []level {
 		met = []level{exact(0, HowField, inField), exact(costSettingText, HowText, anywhere)}
 	}
 
-	if !b.has(SlotRole) { // it is the main term, alone or with a specialty
+	if !b.has(SlotRole) { // the detail is the main term, alone or with a specialty, and has to be met
 		return met
 	}
 
@@ -354,7 +362,8 @@ func PlaceExpr(p Place, radius float64) Expr {
 
 // word returns the levels of a term of free text. Every hit contains the text.
 func (b *planner) word(t *Term) []level {
-	if len(t.Concepts) > 0 {
+	isModifier := len(t.Concepts) > 0 // a role that describes another one is read as free text
+	if isModifier {
 		return modifier(t)
 	}
 
@@ -365,6 +374,7 @@ func (b *planner) word(t *Term) []level {
 		title, anywhere = Or(title, HasTitlePrefix(t.Words[0])), Or(anywhere, HasPrefix(t.Words[0]))
 	}
 
+	// All free words together cost about as much as one.
 	freeWords := 0 // at least this one
 	for i := range b.understanding.Terms {
 		if b.understanding.Terms[i].Slot == SlotWord {
@@ -372,7 +382,6 @@ func (b *planner) word(t *Term) []level {
 		}
 	}
 
-	// All free words together cost about as much as one.
 	cost := max(1, costWordInText/freeWords)
 
 	return []level{exact(0, HowTitle, title), exact(cost, HowText, anywhere)}

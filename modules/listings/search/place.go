@@ -10,7 +10,7 @@ const (
 	Country PlaceKind = "country"
 )
 
-// Place is a place of the gazetteer.
+// Place is a place of the gazetteer, the list of places.
 type Place struct {
 	Kind    PlaceKind
 	Name    string // as shown: Leeds; of a postcode also its district: LS1, Leeds
@@ -36,22 +36,23 @@ type Places interface {
 	Correct(text string) (Place, bool)
 }
 
-// Label returns the name of the place with what distinguishes it from others of the
-// name: the region of a town, or the country.
+// Label returns the name of the place for display, with what distinguishes it from others of the
+// same name: the region of a town, or the country.
 func (p *Place) Label() string {
 	within := CountryName(p.Country)
 	if p.Kind == Town && p.Region != "" {
 		within = p.Region
 	}
 
-	if within == p.Name || p.Kind == Country {
+	if within == p.Name || p.Kind == Country { // London, London says nothing more
 		return p.Name
 	}
 
 	return p.Name + ", " + within
 }
 
-// CountryName returns the name of the country with the code.
+// CountryName returns the name of the country with the ISO code, or the code if it is none of the countries of the
+// vocabulary's jobs.
 func CountryName(code string) string {
 	switch code {
 	case "GB":

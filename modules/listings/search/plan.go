@@ -198,12 +198,12 @@ func (b *planner) addWording() {
 // addProfession puts the posts of the profession that staffs a specialty before
 // the others of a query without a role, and those outside of care last.
 func (b *planner) addProfession() {
-	var professions []Expr
+	var isProfession []Expr
 	for i := range b.understanding.Terms {
 		for _, c := range b.understanding.Terms[i].Concepts {
-			for _, l := range c.Related {
-				if l.To.Kind == Role {
-					professions = append(professions, HasKey(keyRoleHead+l.To.ID))
+			for _, related := range c.Related {
+				if related.To.Kind == Role {
+					isProfession = append(isProfession, HasKey(keyRoleHead+related.To.ID))
 				}
 			}
 		}
@@ -211,7 +211,7 @@ func (b *planner) addProfession() {
 
 	if b.has(SlotSpecialty, SlotSetting, SlotPhrase, SlotWord) {
 		b.add(noTerm, []level{
-			exact(0, HowTitle, Or(professions...)),
+			exact(0, HowTitle, Or(isProfession...)),
 			exact(costOtherProfession, HowTitle, Not(HasKey(keyRoleHead+nonClinical))),
 			exact(costNonClinical, HowMissing, All()),
 		})
@@ -221,28 +221,30 @@ func (b *planner) addProfession() {
 // exclusion matches the adverts that an excluded term excludes: those for the role itself and
 // those with the words.
 func (t *Term) exclusion() Expr {
-	out := []Expr{HasPhrase(t.Words...)}
+	hasWords := HasPhrase(t.Words...)
 	if t.Slot == SlotPhrase {
-		out = []Expr{HasLiteral(t.Words...)}
+		hasWords = HasLiteral(t.Words...)
 	}
 
-	if len(t.Concepts) > 0 {
-		roles := each(t.Concepts, func(c *Concept) Expr { return about(c, keyRoleHead, keyRoleTitle) })
-		out = append(out, And(roles...))
+	if len(t.Concepts) == 0 {
+		return Or(hasWords)
 	}
 
-	return Or(out...)
+	// A concept may stand for several, such as a doctor in urology: only adverts for all of them are excluded.
+	isConcept := And(each(t.Concepts, func(c *Concept) Expr { return about(c, keyRoleHead, keyRoleTitle) })...)
+
+	return Or(hasWords, isConcept)
 }
 
 // alternatives returns Words and the words of Or, one of which an advert must contain.
 func (t *Term) alternatives() [][]string { return append([][]string{t.Words}, t.Or...) }
 
-// each returns the expression of each item.
+// each returns the expressions that f returns for the items.
 func each[T any](items []T, f func(T) Expr) []Expr {
-	out := make([]Expr, len(items))
+	exprs := make([]Expr, len(items))
 	for i, item := range items {
-		out[i] = f(item)
+		exprs[i] = f(item)
 	}
 
-	return out
+	return exprs
 }

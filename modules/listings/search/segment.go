@@ -41,9 +41,12 @@ func (q *query) parseRun(start, end int, last bool) {
 
 	r := run{query: q, base: start, tokens: tokens, words: q.Vocabulary.Words(tokens), reserved: map[int]candidate{}}
 
-	r.last = last && len(text) > 0 && tokens[len(tokens)-1].End == len(text)
+	// After a space or a bracket the last word is complete.
+	lastToken := tokens[len(tokens)-1]
+
+	r.last = last && lastToken.End == len(text)
 	if r.last && q.Words != nil {
-		q.isComplete = q.Words.lexicon.Frequency(tokens[len(tokens)-1].Word) > 0
+		q.isComplete = q.Words.lexicon.Frequency(lastToken.Word) > 0
 	}
 
 	r.findQuantities(text)
@@ -196,7 +199,7 @@ func (r *run) word(i int) candidate {
 	case token.Word == "or" && hasBefore && hasAfter:
 		c.or, c.cost = true, costForm
 		return c
-	case negations[token.Word] && !isLast && r.tokens[i+1].Gap == " " && !r.beginsFiller(i):
+	case negations[token.Word] && !isLast && r.tokens[i+1].Gap == " " && !r.beginsFiller(i): // "no", but not "no matter"
 		c.not, c.cost = true, costForm
 		return c
 	case stopWords[token.Word], isSmallNumber(token.Word), timePattern.MatchString(token.Word), r.Vocabulary.isFiller(token.Word):
