@@ -111,7 +111,7 @@ type Entry struct {
 	Detail string
 }
 
-// By returns an entry for an action of a signed-in user.
+// By returns an entry for an action of a signed-in user. The object is an id.
 func By(a auth.Actor, action Action, object string) Entry {
 	return Entry{Action: action, Actor: a.UserID, OrganizationID: a.OrganizationID, Object: object}
 }
@@ -174,14 +174,14 @@ func Prefix(address string, v4Bits, v6Bits int) string {
 		return "unknown"
 	}
 
-	a = a.Unmap().WithZone("")
+	a = a.Unmap().WithZone("") // an IPv4 address may be written as an IPv6 address
 
 	bits := v6Bits
 	if a.Is4() {
 		bits = v4Bits
 	}
 
-	p, _ := a.Prefix(bits) // the only error is a prefix that is too long
+	network, _ := a.Prefix(bits) // the only error is a prefix that is too long
 
-	return p.String()
+	return network.String()
 }

@@ -34,7 +34,8 @@ type deferred struct {
 	newID  id.Source
 }
 
-// Record implements Recorder.
+// Record implements Recorder. It completes the entry here, because the handler of the event runs later
+// and without the context of the request.
 func (d deferred) Record(ctx context.Context, e Entry) error {
 	e.ID = d.newID()
 	e.At = d.clock.Now()

@@ -11,7 +11,8 @@ import (
 // Role is the role of an account in the API.
 type Role string
 
-// The roles. An EMPLOYER registered an organization, an EMPLOYER_TEAM joined one.
+// The roles. An account with the role EMPLOYER has registered an organization, and one with the role
+// EMPLOYER_TEAM has joined an organization.
 const (
 	Jobseeker    Role = "jobseeker"
 	Employer     Role = "EMPLOYER"
@@ -83,8 +84,10 @@ var ErrEnrollmentRequired = fault.New(
 // RequireConfirmed returns ErrReauthenticate unless the actor has authenticated within
 // the last 10 minutes.
 func (a Actor) RequireConfirmed(now time.Time) error {
-	// A timestamp in the future was written by a wrong clock and proves nothing.
-	if age := now.Sub(a.ConfirmedAt); age < -maxClockSkew || age >= confirmationLife {
+	age := now.Sub(a.ConfirmedAt)
+
+	isInFuture := age < -maxClockSkew // written by a wrong clock, so it proves nothing
+	if isInFuture || age >= confirmationLife {
 		return ErrReauthenticate
 	}
 
@@ -96,6 +99,7 @@ func (a Actor) Guest() bool { return a.UserID == "" }
 
 // May reports whether the actor holds the permission in the actor's own organization.
 func (a Actor) May(p Permission) bool {
+	// Manage is held by admins, who have all permissions.
 	grants := func(held Permission) bool { return held == p || held == Manage || p == AnyPermission }
 	return a.OrganizationID != "" && slices.ContainsFunc(a.Permissions, grants)
 }

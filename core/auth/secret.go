@@ -10,25 +10,27 @@ import (
 // strings.
 const Base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewSecret returns the prefix and n random characters of Base62, at least 5.95 bits
-// each. The prefix lets users and secret scanners identify a leaked secret.
+// NewSecret returns the prefix and n random characters of Base62, with more than 5.95 bits of
+// entropy each. The prefix lets users and secret scanners identify a leaked secret.
 func NewSecret(prefix string, n int) string {
-	out := make([]byte, 0, len(prefix)+n)
-	out = append(out, prefix...)
+	length := len(prefix) + n
+	secret := append(make([]byte, 0, length), prefix...)
 
-	var buf [64]byte
-	for len(out) < cap(out) {
-		_, _ = rand.Read(buf[:]) // never fails (crypto/rand)
-		for _, b := range buf {
-			// 248 is the largest multiple of 62 in a byte, so that all characters are
-			// equally likely.
-			if b < 248 && len(out) < cap(out) {
-				out = append(out, Base62[b%62])
+	// A random byte is used if it is below the largest multiple of 62, so that all characters are
+	// equally likely. Other bytes are skipped.
+	const limit = 256 / len(Base62) * len(Base62)
+
+	var random [64]byte
+	for len(secret) < length {
+		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+		for _, b := range random {
+			if int(b) < limit && len(secret) < length {
+				secret = append(secret, Base62[int(b)%len(Base62)])
 			}
 		}
 	}
 
-	return string(out)
+	return string(secret)
 }
 
 // HashSecret returns the stored form of a secret that NewSecret returned. Its entropy

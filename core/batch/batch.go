@@ -16,40 +16,46 @@ const timeout = 10 * time.Second
 // Batcher combines items (of type I) into batches, and returns a result (of type O) for each. It is
 // safe for concurrent use.
 type Batcher[I, O any] struct {
-	do        func(ctx context.Context, in []I) ([]O, error)
-	maxWeight int
+	do        func(ctx context.Context, items []I) ([]O, error)
+	maxWeight int           // of a batch
 	weight    func(I) int   // of an item, such as its size
 	slots     chan struct{} // has a value for each call in progress
 
 	mu   sync.Mutex
-	next *batch[I, O] // collects items until it gets a slot or is full
+	next *batch[I, O] // collects items until one of its callers gets a slot, or until it is full
 }
 
-// batch is the items of one call. Of the goroutines that wait for the batch, the first that
-// gets a slot makes the call.
+// batch is the items of one call. Each item has a goroutine that waits for its result. The first of
+// these goroutines that gets a slot makes the call.
 type batch[I, O any] struct {
-	in     []I
-	weight int  // the sum of the weights of in
-	begun  bool // a goroutine has got a slot, so that no other one makes the call
-	done   chan struct{}
-	out    []O // valid after done is closed, as is err
-	err    error
+	items  []I
+	weight int           // the sum of the weights of the items
+	begun  bool          // a goroutine has got a slot, so that no other one makes the call
+	done   chan struct{} // is closed at the end of the call
+
+	// The results of the call, after done is closed.
+	results []O
+	err     error
 }
 
 // result returns the result for the item with the index i, after done is closed.
-func (b *batch[I, O]) result(i int) (out O, err error) {
+func (b *batch[I, O]) result(i int) (result O, err error) {
 	if b.err != nil {
-		return out, b.err
+		return result, b.err
 	}
 
-	return b.out[i], nil
+	return b.results[i], nil
 }
 
 // New returns a Batcher that calls do with batches of items. The function do returns one
 // result for each item, in the order of the items. At most concurrency calls are in progress
 // at a time. The weights of the items of a batch add up to at most maxWeight, unless the
 // batch is a single item.
-func New[I, O any](concurrency, maxWeight int, weight func(I) int, do func(ctx context.Context, in []I) ([]O, error)) *Batcher[I, O] {
+func New[I, O any](
+	concurrency, maxWeight int,
+	weight func(I) int,
+	do func(ctx context.Context, items []I) ([]O, error),
+) *Batcher[I, O] {
 	return &Batcher[I, O]{do: do, maxWeight: maxWeight, weight: weight, slots: make(chan struct{}, concurrency)}
 }
 
@@ -58,13 +64,13 @@ func Unweighted[I any](I) int { return 1 }
 
 // Do returns the result for one item, or the error of the call for the item's batch. Do
 // waits for the batch even if ctx is cancelled meanwhile.
-func (b *Batcher[I, O]) Do(ctx context.Context, in I) (out O, err error) {
+func (b *Batcher[I, O]) Do(ctx context.Context, item I) (result O, err error) {
 	if err := ctx.Err(); err != nil {
-		return out, err
+		return result, err
 	}
 
 	// Wait until another caller has made the call of the batch, or a slot is free for this one.
-	joined, i := b.join(in)
+	joined, index := b.join(item)
 	select {
 	case <-joined.done:
 	case b.slots <- struct{}{}:
@@ -76,20 +82,20 @@ func (b *Batcher[I, O]) Do(ctx context.Context, in I) (out O, err error) {
 		<-joined.done // another caller may have begun the call
 	}
 
-	return joined.result(i)
+	return joined.result(index)
 }
 
-// Read returns the result for one item as Do does, for calls that change nothing. It fails with the error of ctx as soon as ctx is
-// cancelled; the call continues for the other items of the batch.
-func (b *Batcher[I, O]) Read(ctx context.Context, in I) (out O, err error) {
+// Read returns the result for one item as Do does, for calls that change nothing. It fails with the
+// error of ctx as soon as ctx is cancelled. The call continues for the other items of the batch.
+func (b *Batcher[I, O]) Read(ctx context.Context, item I) (result O, err error) {
 	if err := ctx.Err(); err != nil {
-		return out, err
+		return result, err
 	}
 
-	joined, i := b.join(in)
+	joined, index := b.join(item)
 	select {
 	case <-ctx.Done():
-		return out, ctx.Err()
+		return result, ctx.Err()
 	case <-joined.done:
 	case b.slots <- struct{}{}:
 		// The call is made in a goroutine, because this caller may leave before it ends.
@@ -104,58 +110,61 @@ func (b *Batcher[I, O]) Read(ctx context.Context, in I) (out O, err error) {
 
 	select {
 	case <-ctx.Done():
-		return out, ctx.Err()
+		return result, ctx.Err()
 	case <-joined.done:
-		return joined.result(i)
+		return joined.result(index)
 	}
 }
 
-// join adds the item to the next batch and returns the batch and the item's index in it.
-func (b *Batcher[I, O]) join(in I) (*batch[I, O], int) {
+// join adds the item to the next batch and returns the batch and the item's index in it. If the batch
+// would become too heavy, join begins another one; the callers of the full batch make its call.
+func (b *Batcher[I, O]) join(item I) (joined *batch[I, O], index int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	weight := b.weight(in)
+	weight := b.weight(item)
 	if b.next == nil || b.next.weight+weight > b.maxWeight {
 		b.next = &batch[I, O]{done: make(chan struct{})}
 	}
 
-	b.next.in, b.next.weight = append(b.next.in, in), b.next.weight+weight
+	joined = b.next
+	joined.items = append(joined.items, item)
+	joined.weight += weight
 
-	return b.next, len(b.next.in) - 1
+	return joined, len(joined.items) - 1
 }
 
 // begin closes the batch to further items. It returns true to its first caller, which has
 // to make the call.
-func (b *Batcher[I, O]) begin(items *batch[I, O]) bool {
+func (b *Batcher[I, O]) begin(joined *batch[I, O]) (isFirst bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	if b.next == items { // it was not full yet
+	if b.next == joined { // it was not full yet
 		b.next = nil
 	}
 
-	isFirst := !items.begun
-	items.begun = true
+	isFirst = !joined.begun
+	joined.begun = true
 
 	return isFirst
 }
 
-// call calls do for the items and closes done, even after a panic, which becomes the error of all
+// call calls do for the items of the batch, and closes done. A panic of do becomes the error of all
 // items.
-func (b *Batcher[I, O]) call(ctx context.Context, items *batch[I, O]) {
-	defer close(items.done)
+func (b *Batcher[I, O]) call(ctx context.Context, joined *batch[I, O]) {
+	defer close(joined.done)
 	defer func() {
 		if p := recover(); p != nil {
-			items.err = fmt.Errorf("panic: %v", p)
+			joined.err = fmt.Errorf("panic: %v", p)
 		}
 	}()
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 
-	items.out, items.err = b.do(ctx, items.in)
-	if items.err == nil && len(items.out) != len(items.in) {
-		items.err = fmt.Errorf("%d results for %d items", len(items.out), len(items.in))
+	joined.results, joined.err = b.do(ctx, joined.items)
+	if joined.err == nil && len(joined.results) != len(joined.items) {
+		joined.err = fmt.Errorf("%d results for %d items", len(joined.results), len(joined.items))
 	}
 }

@@ -104,7 +104,7 @@ func (p *Page) appendQuoted(cell string) {
 			p.text = append(p.text, `""`...)
 		case '\n': // every line of the file ends with CR LF
 			p.text = append(p.text, "\r\n"...)
-		case '\r': // belongs to a line feed, or is not a line end of CSV
+		case '\r': // omitted: the line feed after it adds one, and alone it is no line end of CSV
 		default:
 			p.text = append(p.text, c)
 		}
@@ -113,11 +113,12 @@ func (p *Page) appendQuoted(cell string) {
 	p.text = append(p.text, '"')
 }
 
-// isPlain reports whether the cell needs neither escaping nor quotes, as most cells. It may
-// return false for other cells that do not need them.
+// isPlain reports whether the cell needs neither escaping nor quotes. It is a fast check that is true for
+// most cells. It may be false for other cells that need neither.
 func isPlain(cell string) bool {
 	for i := range len(cell) {
-		// The comparison with the comma, the greatest of these characters, is true for few characters.
+		// The comma is the greatest of the characters to find. For letters and digits, which are
+		// greater, only one comparison is made.
 		if c := cell[i]; c <= ',' && (c < ' ' || c == '"' || c == ',') {
 			return false
 		}
@@ -139,11 +140,14 @@ func EscapeFormula(cell string) string {
 		return cell
 	}
 
-	cell = strings.ReplaceAll(cell, "\x00", "")
+	cell = strings.ReplaceAll(cell, "\x00", "") // which some programs skip
 
-	visible := strings.TrimLeftFunc(cell, func(r rune) bool {
-		return !strings.ContainsRune(triggers, r) && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
-	})
+	// Spreadsheets may skip spaces and invisible characters before a formula.
+	isSkipped := func(r rune) bool {
+		isTrigger := strings.ContainsRune(triggers, r) // such as a tab, which is a space, too
+		return !isTrigger && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
+	}
+	visible := strings.TrimLeftFunc(cell, isSkipped)
 
 	canBeginFormula := strings.IndexAny(visible, triggers) == 0
 	if !canBeginFormula || isNegativeNumber(cell) {

@@ -12,12 +12,13 @@ import (
 	"github.com/locumhq/locum/core/retention"
 )
 
-// Event is a domain event: a flat struct of ids, values and timestamps. A subscriber that
-// needs more data, or the current state, reads the row of the subject.
+// Event is a domain event: a flat struct of ids, values and timestamps. Its subject is the object that
+// has changed, such as a listing. A subscriber that needs more data, or the current state, reads the
+// row of the subject.
 type Event interface {
 	// Type is the name under which the event is stored and delivered.
 	Type() string
-	// Subject is the id of the aggregate that changed.
+	// Subject is the id of the object that changed.
 	Subject() string
 }
 
@@ -66,12 +67,12 @@ type Outbox interface {
 
 // Decode decodes the envelope's payload as T.
 func Decode[T Event](e Envelope) (T, error) {
-	var v T
-	if err := json.Unmarshal(e.Payload, &v); err != nil {
-		return v, fmt.Errorf("event %s (%s): %w", e.ID, e.Type, err)
+	var event T
+	if err := json.Unmarshal(e.Payload, &event); err != nil {
+		return event, fmt.Errorf("event %s (%s): %w", e.ID, e.Type, err)
 	}
 
-	return v, nil
+	return event, nil
 }
 
 // The events.
@@ -182,7 +183,7 @@ type (
 	// or reset by an operator.
 	SecondFactorChanged struct {
 		UserID    string    `json:"user_id"`
-		Change    string    `json:"change"`
+		Change    string    `json:"change"` // the action in the audit log, such as second_factor.enabled
 		ChangedAt time.Time `json:"changed_at"`
 	}
 	// AccountDeleted is recorded when an account is deleted. Subscribers delete the
@@ -260,7 +261,7 @@ type (
 	// SubscriptionChanged is recorded when a paid plan begins, continues or ends, or its
 	// payment fails. Its fields have the values after the change.
 	SubscriptionChanged struct {
-		OwnerKind string     `json:"owner_kind"` // user
+		OwnerKind string     `json:"owner_kind"` // user or application
 		OwnerID   string     `json:"owner_id"`
 		Change    string     `json:"change"` // one of the constants below
 		Plan      string     `json:"plan"`

@@ -13,9 +13,9 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Relay relays recorded events: it claims events, adds a task for each subscription to
-// their type, and marks the events as sent in the same transaction. Several processes may
-// relay the events of one outbox.
+// Relay relays recorded events. It claims events in an outbox, the table of recorded events. In one
+// transaction it adds a task for each subscription to their type, and marks the events as sent.
+// Several processes may relay the events of one outbox.
 type Relay struct {
 	RelayDeps
 	subscriptionsByType map[string][]Subscription
@@ -68,6 +68,8 @@ func Handlers(table []Subscription) []task.Handler {
 // Run relays events and enqueues due tasks until ctx is done. Each outbox and the tasks
 // have their own goroutine, so that many events do not delay tasks.
 func (r *Relay) Run(ctx context.Context) {
+	// A sweep enqueues the due tasks. A notification of an outbox may also be about a new task, so
+	// the goroutines of the outboxes request sweeps.
 	sweepRequests := make(chan struct{}, 1)
 
 	var running sync.WaitGroup
@@ -120,12 +122,12 @@ func (r *Relay) drain(ctx context.Context, source int) {
 	for range drainers {
 		draining.Go(func() {
 			for ctx.Err() == nil {
-				n, err := r.drainBatch(ctx, source)
+				relayed, err := r.drainBatch(ctx, source)
 				if err != nil && ctx.Err() == nil {
 					r.Log.Warn("outbox relay failed; will retry", "error", err)
 				}
 
-				isLastBatch := n < relayBatch
+				isLastBatch := relayed < relayBatch
 				if err != nil || isLastBatch {
 					return
 				}
@@ -140,16 +142,15 @@ func (r *Relay) drain(ctx context.Context, source int) {
 // returns an error also if events were relayed and only the queue was unavailable.
 func (r *Relay) Drain(ctx context.Context) (total int, err error) {
 	for i := range r.Sources {
-		n, batchErr := r.drainBatch(ctx, i)
-		total, err = total+n, errors.Join(err, batchErr)
+		relayed, batchErr := r.drainBatch(ctx, i)
+		total, err = total+relayed, errors.Join(err, batchErr)
 	}
 
 	return total, err
 }
 
-// drainBatch relays one batch of a source and enqueues the added tasks. It returns the
-// number of relayed events.
-func (r *Relay) drainBatch(ctx context.Context, i int) (int, error) {
+// drainBatch relays one batch of the source with the index i, and enqueues the added tasks.
+func (r *Relay) drainBatch(ctx context.Context, i int) (relayed int, err error) {
 	// The timeout ends before the lease of the batch does, so that no other relay has the events.
 	ctx, cancel := context.WithTimeout(ctx, relayLease/2)
 	defer cancel()
@@ -163,30 +164,19 @@ func (r *Relay) drainBatch(ctx context.Context, i int) (int, error) {
 		return 0, err
 	}
 
-	// Create a task for each subscription to an event. An event without subscriptions gets no task,
-	// but is marked as sent like the others.
-	var tasks []task.Task
-
-	ids := make([]string, len(batch))
-	for n, e := range batch {
-		ids[n] = e.ID
-
-		payload, err := json.Marshal(e)
-		if err != nil {
-			return 0, err
-		}
-
-		for _, s := range r.subscriptionsByType[e.Type] {
-			tasks = append(tasks, task.Task{Kind: s.Name, Queue: s.Queue, Key: e.ID + "/" + s.Name, Payload: payload, Trace: e.Trace})
-		}
+	tasks, err := r.newTasks(batch)
+	if err != nil {
+		return 0, err
 	}
 
-	var refs []task.Reference
+	var refs []task.Reference // to the added tasks
 
 	err = source.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		if refs, err = source.Tasks.AddAndReserve(ctx, tasks...); err != nil {
 			return err
 		}
+
+		ids := list.Map(batch, func(e Envelope) string { return e.ID })
 
 		return source.Outbox.MarkSent(ctx, ids...)
 	})
@@ -195,4 +185,21 @@ func (r *Relay) drainBatch(ctx context.Context, i int) (int, error) {
 	}
 
 	return len(batch), r.Runner.Enqueue(ctx, refs)
+}
+
+// newTasks returns a task for each subscription to one of the events. The key of a task prevents that it
+// is added twice, if the event is relayed again.
+func (r *Relay) newTasks(batch []Envelope) (tasks []task.Task, err error) {
+	for _, e := range batch {
+		payload, err := json.Marshal(e)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, s := range r.subscriptionsByType[e.Type] {
+			tasks = append(tasks, task.Task{Kind: s.Name, Queue: s.Queue, Key: e.ID + "/" + s.Name, Payload: payload, Trace: e.Trace})
+		}
+	}
+
+	return tasks, nil
 }

@@ -36,19 +36,19 @@ func OnID[T Event](name string, react func(ctx context.Context, eventID string, 
 
 // OnEnvelope is On for a handler that needs the envelope of the event.
 func OnEnvelope[T Event](name string, react func(ctx context.Context, e Envelope, event T) error) Subscription {
-	var zero T
+	var zero T // the type of an event does not depend on its values
 
 	return Subscription{
 		Type:  zero.Type(),
 		Name:  name,
 		Queue: task.Events,
 		React: func(ctx context.Context, e Envelope) error {
-			v, err := Decode[T](e)
+			event, err := Decode[T](e)
 			if err != nil {
-				return task.Permanent(err)
+				return task.Permanent(err) // a retry would decode the same text
 			}
 
-			return react(ctx, e, v)
+			return react(ctx, e, event)
 		},
 	}
 }

@@ -71,8 +71,8 @@ func (e *Error) Unwrap() error { return e.cause }
 // Is reports whether both faults have the same code. errors.Is therefore finds a
 // package-level fault also in copies with a cause or fields.
 func (e *Error) Is(target error) bool {
-	t, ok := errors.AsType[*Error](target)
-	return ok && t.Code == e.Code
+	other, isFault := errors.AsType[*Error](target)
+	return isFault && other.Code == e.Code
 }
 
 // New returns a fault.
@@ -115,7 +115,7 @@ func Of(err error) *Error {
 		return nil
 	}
 
-	if f, ok := errors.AsType[*Error](err); ok {
+	if f, isFault := errors.AsType[*Error](err); isFault {
 		return f
 	}
 
@@ -140,11 +140,11 @@ func KindOf(err error) Kind {
 	return Of(err).Kind
 }
 
-// IfNotFound returns instead if err has a NotFound fault, and err otherwise. Instead may be
-// nil.
-func IfNotFound(err, instead error) error {
+// IfNotFound replaces a NotFound fault: it returns replacement, which may be nil, if err has such a
+// fault, and err otherwise.
+func IfNotFound(err, replacement error) error {
 	if KindOf(err) == NotFound {
-		return instead
+		return replacement
 	}
 
 	return err

@@ -1,5 +1,5 @@
-// Package idempotency carries out requests at most once per client key
-// (draft-ietf-httpapi-idempotency-key-header-07).
+// Package idempotency carries out requests at most once. A client sends a key with a request, and the
+// same key with each retry (draft-ietf-httpapi-idempotency-key-header-07).
 package idempotency
 
 import (

@@ -15,7 +15,7 @@ type Runner struct {
 	tx          tx.Runner
 	store       Store
 	log         *slog.Logger
-	distributed bool
+	distributed bool // some modules are stored in other databases than the keys
 }
 
 // NewRunner returns a runner for a store and the transactions of the store's database. A
@@ -25,6 +25,10 @@ func NewRunner(t tx.Runner, s Store, distributed bool, log *slog.Logger) *Runner
 }
 
 // Operation is the work of a request.
+//
+// Work that is done in one transaction with its answer is either done completely or not at all. Other
+// work may be interrupted by a crash after some of its transactions. The fallback is the answer to
+// retries of such interrupted work.
 type Operation struct {
 	// Run does the work and returns the answer.
 	Run func(ctx context.Context) (Answer, error)
@@ -73,10 +77,10 @@ func (r *Runner) Do(ctx context.Context, request Request, o Operation) (*Answer,
 
 	// A final refusal is an answer as well. After another error, the claim is released.
 	if err != nil {
-		if a, keep := o.Refusal(err); keep {
+		if refusal, isFinal := o.Refusal(err); isFinal {
 			isAnswerStored = true
 
-			r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, claim, a) })
+			r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, claim, refusal) })
 		}
 
 		return nil, err
@@ -92,14 +96,14 @@ func (r *Runner) Do(ctx context.Context, request Request, o Operation) (*Answer,
 // runInTransaction does the work and stores its answer in one transaction.
 func (r *Runner) runInTransaction(ctx context.Context, request Request, o Operation, claim Claim) error {
 	return r.tx.Do(ctx, func(ctx context.Context) error {
-		a, err := o.Run(ctx)
+		answer, err := o.Run(ctx)
 		if err != nil {
 			return err
 		}
 
 		failpoint("effect", request.Operation)
 
-		if err := r.store.Finish(ctx, claim, a); err != nil {
+		if err := r.store.Finish(ctx, claim, answer); err != nil {
 			return err
 		}
 
@@ -111,13 +115,13 @@ func (r *Runner) runInTransaction(ctx context.Context, request Request, o Operat
 
 // runInterruptible does work that has transactions of its own, and stores its answer after it.
 func (r *Runner) runInterruptible(ctx context.Context, request Request, o Operation, work *interruptible) error {
-	a, err := o.Run(context.WithValue(ctx, interruptibleKey{}, work))
+	answer, err := o.Run(context.WithValue(ctx, interruptibleKey{}, work))
 	if err != nil {
 		return err
 	}
 
 	failpoint("effect", request.Operation)
-	r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, work.claim, a) })
+	r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, work.claim, answer) })
 
 	return nil
 }
@@ -126,9 +130,9 @@ func (r *Runner) runInterruptible(ctx context.Context, request Request, o Operat
 // committed a transaction gets the fallback.
 func (r *Runner) release(ctx context.Context, work *interruptible) {
 	// The fallback was stored before the first transaction, which did not commit: nothing was done.
-	// SetFallback deletes the fallback if the answer is empty.
 	if work.hasFallback && !work.hasCommitted {
-		r.record(ctx, func(ctx context.Context) error { return r.store.SetFallback(ctx, work.claim, Answer{}) })
+		noFallback := Answer{} // deletes the stored fallback
+		r.record(ctx, func(ctx context.Context) error { return r.store.SetFallback(ctx, work.claim, noFallback) })
 	}
 
 	r.record(ctx, func(ctx context.Context) error { return r.store.Release(ctx, work.claim) })
@@ -145,8 +149,8 @@ func (r *Runner) record(ctx context.Context, write func(ctx context.Context) err
 	}
 }
 
-// interruptible is the state of work that has several transactions. It is in the context of
-// the work.
+// interruptible is the state of work that may have several transactions, between which a crash can
+// interrupt it. It is in the context of the work.
 type interruptible struct {
 	claim        Claim
 	fallback     Answer
@@ -175,11 +179,12 @@ func (t transactions) Read(ctx context.Context, fn func(context.Context) error) 
 	return tx.Read(ctx, t.tx, fn)
 }
 
-// Do implements tx.Runner.
+// Do implements tx.Runner. It also stores the fallback of interruptible work.
 func (t transactions) Do(ctx context.Context, fn func(context.Context) error) error {
-	// Work in one transaction needs no fallback, nor does an inner call of Do (nil, see below).
-	work, ok := ctx.Value(interruptibleKey{}).(*interruptible)
-	if !ok || work == nil {
+	// Work in one transaction needs no fallback and is not in the context. An inner call of Do finds
+	// nil, which the outer call has set below.
+	work, _ := ctx.Value(interruptibleKey{}).(*interruptible)
+	if work == nil {
 		return t.tx.Do(ctx, fn)
 	}
 

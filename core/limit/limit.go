@@ -1,5 +1,5 @@
-// Package limit defines the port for rate limiters. Windows slide: a rule limits the calls
-// in every period of its length, whenever the period begins.
+// Package limit defines the port for rate limiters. A window is the period in which calls are counted.
+// Windows slide: a rule limits the calls in every period of its length, whenever the period begins.
 package limit
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// Rule allows at most Max calls in any Per. Name is unique among rules and is part of
-// every stored key.
+// Rule allows at most Max calls in any period of the length Per. Name is unique among rules and is part
+// of every stored key.
 type Rule struct {
 	Name string
 	Max  int

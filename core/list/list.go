@@ -17,37 +17,37 @@ func First[T any](items []T, err, notFound error) (first T, _ error) {
 
 // Map returns the results of fn for the items, in their order.
 func Map[T, U any](items []T, fn func(T) U) []U {
-	out := make([]U, len(items))
+	results := make([]U, len(items))
 	for i, item := range items {
-		out[i] = fn(item)
+		results[i] = fn(item)
 	}
 
-	return out
+	return results
 }
 
 // Distinct returns the different results of fn for the items, in the order of their
 // first occurrences.
 func Distinct[T any, U comparable](items []T, fn func(T) U) []U {
-	seen := make(map[U]bool, len(items))
+	isSeen := make(map[U]bool, len(items))
 
-	var out []U
+	var distinct []U
 	for _, item := range items {
-		if v := fn(item); !seen[v] {
-			seen[v] = true
-			out = append(out, v)
+		if result := fn(item); !isSeen[result] {
+			isSeen[result] = true
+			distinct = append(distinct, result)
 		}
 	}
 
-	return out
+	return distinct
 }
 
 // ToMap returns a map with the keys and values that fn returns for the items.
 func ToMap[T any, K comparable, V any](items []T, fn func(T) (K, V)) map[K]V {
-	out := make(map[K]V, len(items))
+	values := make(map[K]V, len(items))
 	for _, item := range items {
 		key, value := fn(item)
-		out[key] = value
+		values[key] = value
 	}
 
-	return out
+	return values
 }

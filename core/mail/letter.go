@@ -92,9 +92,8 @@ func SafeName(name, fallback string) string {
 }
 
 // Deliver renders and sends a letter, with the templates of the mailer if it has the method
-// Templates. It is called by tasks: it marks an error as permanent
-// (task.Permanent) if the mail server has rejected the letter for good, so that the task
-// is not retried.
+// Templates. Tasks call it. If the mail server has rejected the letter for good, or the letter cannot be
+// rendered, Deliver marks the error as permanent (task.Permanent), so that the task is not retried.
 func Deliver(ctx context.Context, m Mailer, l Letter) error {
 	message, err := templatesOf(m).Render(l)
 	if err != nil {

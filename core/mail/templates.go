@@ -67,10 +67,11 @@ func ReadTemplates(folder, brand string) (*Templates, error) {
 	return t, errors.Join(t.text.Execute(io.Discard, data), t.html.Execute(io.Discard, data))
 }
 
-// parseTemplates parses letter.txt and letter.html from two file systems. The text template can call
-// quoted and line, which put "> " before each line and join the lines of user input.
+// parseTemplates parses letter.txt and letter.html from two file systems. The text template can call two
+// functions for user input: quoted puts "> " before each line, and line joins the lines.
 func parseTemplates(textFS, htmlFS fs.FS, brand string) (*Templates, error) {
-	text, textErr := template.New(textFile).Funcs(template.FuncMap{"quoted": quoteLines, "line": joinLines}).ParseFS(textFS, textFile)
+	functions := template.FuncMap{"quoted": quoteLines, "line": joinLines}
+	text, textErr := template.New(textFile).Funcs(functions).ParseFS(textFS, textFile)
 	html, htmlErr := htmltemplate.New(htmlFile).ParseFS(htmlFS, htmlFile)
 	return &Templates{text: text, html: html, brand: brand}, errors.Join(textErr, htmlErr)
 }
@@ -114,8 +115,14 @@ func (t *Templates) Render(l Letter) (Message, error) {
 	}
 
 	return Message{
-		ID: l.ID, To: l.To, ReplyTo: l.ReplyTo, Subject: l.Subject, Text: text.String(), HTML: html.String(),
-		Unsubscribe: l.Unsubscribe, Invite: l.Invite,
+		ID:          l.ID,
+		To:          l.To,
+		ReplyTo:     l.ReplyTo,
+		Subject:     l.Subject,
+		Text:        text.String(),
+		HTML:        html.String(),
+		Unsubscribe: l.Unsubscribe,
+		Invite:      l.Invite,
 	}, nil
 }
 

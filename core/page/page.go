@@ -7,23 +7,23 @@ import (
 	"github.com/locumhq/locum/core/id"
 )
 
-// MaxExact is the position of the last item that numbered pages reach; a cursor reaches
-// further. It is also the highest total that is counted for a list from the database,
-// whose cost grows with the number of rows. Totals of searches are always exact.
+// MaxExact is the position of the last item that numbered pages reach. Later items are reached with a
+// cursor. MaxExact is also the highest total that is counted for a list from the database, because the
+// cost of counting grows with the number of rows. Totals of searches are always exact.
 const MaxExact = 10_000
 
-// Request asks for one page of a list. Number and Size are at least 1. Cursor
-// is the NextCursor of the previous page, empty for the first; when it is set,
-// Number only labels the response.
+// Request asks for one page of a list. Number and Size are at least 1.
 type Request struct {
 	Number int
-	Size   int
+	Size   int // the maximum number of items
+	// Cursor is the NextCursor of the previous page, empty for the first. If it is set, it
+	// determines the page, and Number is only repeated in the response.
 	Cursor string
 	// WithoutTotal permits a store to leave Result.Total zero.
 	WithoutTotal bool
 }
 
-// After requests n items after the cursor, without a total.
+// After requests n items after the cursor, without a total. An empty cursor is the beginning of the list.
 func After(cursor string, n int) Request {
 	return Request{Number: 1, Size: n, Cursor: cursor, WithoutTotal: true}
 }
@@ -43,7 +43,12 @@ func (r Request) Offset() int { return (r.Number - 1) * r.Size }
 
 // TooDeep reports whether the page is beyond MaxExact.
 func (r Request) TooDeep() bool {
-	return r.Cursor == "" && r.Number > 1 && (r.Number > MaxExact || r.Number*r.Size > MaxExact)
+	if r.Cursor != "" || r.Number == 1 {
+		return false
+	}
+
+	// The first comparison prevents an overflow of the product.
+	return r.Number > MaxExact || r.Number*r.Size > MaxExact
 }
 
 // Result is one page of a list.

@@ -21,8 +21,8 @@ func Join(stores ...Store) Store {
 	}
 
 	j := &joinedStore{started: map[string]startedTask{}}
-	for _, s := range stores {
-		j.members = append(j.members, &member{Store: s})
+	for _, store := range stores {
+		j.members = append(j.members, &member{Store: store})
 	}
 
 	return j
@@ -36,7 +36,8 @@ const (
 	suspendFor  = 5 * time.Second
 )
 
-// joinedStore is the Store that Join returns.
+// joinedStore is the Store that Join returns. It remembers in which store a task is that this process has
+// started, because the id of a task does not show its store.
 type joinedStore struct {
 	members []*member
 
@@ -50,7 +51,7 @@ type startedTask struct {
 	leasedAt time.Time // when the task was started or its lease was last renewed
 }
 
-// member is one of several stores.
+// member is one of the stores that are joined. While it is suspended, it is not called.
 type member struct {
 	Store
 	mu             sync.Mutex
@@ -76,8 +77,8 @@ func (m *member) call(ctx context.Context, fn func(context.Context) error) error
 
 	err := fn(limited)
 
-	isTimeout := err != nil && limited.Err() != nil && ctx.Err() == nil
-	if isTimeout {
+	hasTimedOut := err != nil && limited.Err() != nil && ctx.Err() == nil // not cancelled by the caller
+	if hasTimedOut {
 		m.mu.Lock()
 		m.suspendedUntil = time.Now().Add(suspendFor)
 		m.mu.Unlock()
@@ -108,7 +109,7 @@ func callAll[T any](ctx context.Context, j *joinedStore, fn func(ctx context.Con
 
 // callAllErr is callAll for functions without a result.
 func callAllErr(ctx context.Context, j *joinedStore, fn func(ctx context.Context, m *member) error) []error {
-	_, errs := callAll(ctx, j, func(ctx context.Context, m *member) (struct{}, error) { return struct{}{}, fn(ctx, m) })
+	_, errs := callAll(ctx, j, func(ctx context.Context, m *member) (none struct{}, err error) { return none, fn(ctx, m) })
 	return errs
 }
 
@@ -141,8 +142,8 @@ func gather[T any](ctx context.Context, j *joinedStore, call func(ctx context.Co
 // timeout: an operator waits for the result.
 func (j *joinedStore) sumCounts(call func(Store) (int, error)) (total int, err error) {
 	for _, m := range j.members {
-		n, storeErr := call(m.Store)
-		total, err = total+n, errors.Join(err, storeErr)
+		count, storeErr := call(m.Store)
+		total, err = total+count, errors.Join(err, storeErr)
 	}
 
 	return total, err
@@ -155,19 +156,19 @@ func partitionByStore[T any](j *joinedStore, items []T, id func(T) string) map[*
 	j.mu.Lock()
 	defer j.mu.Unlock()
 
-	out := map[*member][]T{}
+	itemsByStore := map[*member][]T{}
 	for _, item := range items {
-		members := j.members
-		if s, ok := j.started[id(item)]; ok {
-			members = []*member{s.store}
+		receivers := j.members
+		if started, isKnown := j.started[id(item)]; isKnown {
+			receivers = []*member{started.store}
 		}
 
-		for _, m := range members {
-			out[m] = append(out[m], item)
+		for _, m := range receivers {
+			itemsByStore[m] = append(itemsByStore[m], item)
 		}
 	}
 
-	return out
+	return itemsByStore
 }
 
 // partlyRecordedError is returned by RecordOutcomes if only some outcomes were stored.
@@ -198,7 +199,7 @@ func (j *joinedStore) Start(ctx context.Context, ids []string, lease time.Durati
 
 	for i, tasks := range results {
 		for _, t := range tasks {
-			j.started[t.ID] = startedTask{j.members[i], time.Now()}
+			j.started[t.ID] = startedTask{store: j.members[i], leasedAt: time.Now()}
 		}
 	}
 
@@ -219,14 +220,15 @@ func (j *joinedStore) updateStarted(runs []Run) {
 	defer j.mu.Unlock()
 
 	now := time.Now()
-	for _, r := range runs {
-		if s, ok := j.started[r.ID]; ok {
-			j.started[r.ID] = startedTask{s.store, now}
+	for _, run := range runs {
+		if task, isKnown := j.started[run.ID]; isKnown {
+			j.started[run.ID] = startedTask{store: task.store, leasedAt: now}
 		}
 	}
 
-	// The margin of three leases leaves time to store the outcome of a late attempt.
-	maps.DeleteFunc(j.started, func(_ string, s startedTask) bool { return now.Sub(s.leasedAt) > 4*lease })
+	// Three leases after the end of its own, no attempt is so late that its outcome is still stored.
+	const forgetAfter = lease + 3*lease
+	maps.DeleteFunc(j.started, func(_ string, task startedTask) bool { return now.Sub(task.leasedAt) > forgetAfter })
 }
 
 // Extend implements Store. A run is lost if every store that may contain it reports it as
@@ -299,19 +301,23 @@ func (j *joinedStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) e
 func (j *joinedStore) Backlog(ctx context.Context) ([]Backlog, error) {
 	counts, err := gather(ctx, j, func(ctx context.Context, m *member) ([]Backlog, error) { return m.Backlog(ctx) })
 
-	var out []Backlog
-	for _, c := range counts {
-		i := slices.IndexFunc(out, func(b Backlog) bool { return b.Queue == c.Queue && b.State == c.State })
+	var sums []Backlog
+	for _, count := range counts {
+		isOfSameTasks := func(sum Backlog) bool { return sum.Queue == count.Queue && sum.State == count.State }
+
+		i := slices.IndexFunc(sums, isOfSameTasks)
 		if i < 0 {
-			out = append(out, c)
+			sums = append(sums, count)
 			continue
 		}
 
-		out[i].Tasks += c.Tasks
-		out[i].Oldest = slices.MinFunc([]time.Time{c.Oldest, out[i].Oldest}, time.Time.Compare)
+		sums[i].Tasks += count.Tasks
+		if count.Oldest.Before(sums[i].Oldest) {
+			sums[i].Oldest = count.Oldest
+		}
 	}
 
-	return out, err
+	return sums, err
 }
 
 // List implements Store. The results of the stores follow each other; they are not merged

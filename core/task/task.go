@@ -25,7 +25,7 @@ const (
 )
 
 // Workers is the number of tasks of each queue that a process executes concurrently. The
-// number for webhooks is high because these tasks mostly wait for receivers.
+// number for webhooks is high because these tasks mostly wait for the servers that receive webhooks.
 var Workers = map[QueueName]int{Events: 64, Mail: 4, Webhooks: 256, Exports: 2, Maintenance: 2}
 
 // Task is a piece of background work.
@@ -89,12 +89,12 @@ type Handler struct {
 // Handle returns a handler that calls do with the payload decoded as a P.
 func Handle[P any](kind string, q QueueName, do func(ctx context.Context, payload P) error) Handler {
 	return Handler{Kind: kind, Queue: q, Do: func(ctx context.Context, t Task) error {
-		var p P
-		if err := json.Unmarshal(t.Payload, &p); err != nil {
-			return Permanent(err)
+		var payload P
+		if err := json.Unmarshal(t.Payload, &payload); err != nil {
+			return Permanent(err) // a retry would decode the same text
 		}
 
-		return do(ctx, p)
+		return do(ctx, payload)
 	}}
 }
 

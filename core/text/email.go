@@ -21,13 +21,15 @@ const (
 // ParseEmail parses a bare e-mail address (addr-spec of RFC 5322) and returns the address
 // with its domain in lower case. It refuses addresses in DeletedDomain.
 func ParseEmail(s string) (email string, ok bool) {
-	a, err := mail.ParseAddress(s)
+	parsed, err := mail.ParseAddress(s)
 
-	isBare := err == nil && a.Name == "" && a.Address == s // no display name, quotes or comments
+	isBare := err == nil && parsed.Name == "" && parsed.Address == s // no display name, quotes or comments
 	if !isBare || len(s) > maxEmail || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
 		return "", false
 	}
 
+	// The local part is what is before the last @. RFC 5322 permits quoted local parts, which few
+	// servers accept.
 	at := strings.LastIndexByte(s, '@')
 
 	local, domain := s[:at], strings.ToLower(s[at+1:])
@@ -53,12 +55,12 @@ func lowersToASCII(r rune) bool {
 // (RFC 5890).
 func isHostName(s string) bool {
 	labels := strings.Split(s, ".")
-	for _, l := range labels {
-		if l == "" || len(l) > maxLabel || l[0] == '-' || l[len(l)-1] == '-' {
+	for _, label := range labels {
+		if label == "" || len(label) > maxLabel || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {
 			return false
 		}
 
-		for _, r := range l {
+		for _, r := range label {
 			if r != '-' && !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Nd) {
 				return false
 			}

@@ -49,7 +49,8 @@ var lookalikes = func() *strings.Replacer {
 }()
 
 // foldName returns the folded name: its letters and digits without case, accents, punctuation,
-// plurals and fillers. Names with the same result are treated as the same name.
+// plurals and fillers (words that do not distinguish organizations). Names with the same result are
+// treated as the same name.
 func foldName(name string) string {
 	words := strings.FieldsFunc(
 		lookalikes.Replace(strings.ToLower(name)),
@@ -78,12 +79,12 @@ func foldName(name string) string {
 }
 
 // foldedFillers are the fillers after the replacements of lookalikes.
-var foldedFillers = func() (out []string) {
+var foldedFillers = func() (folded []string) {
 	for _, filler := range fillers {
-		out = append(out, lookalikes.Replace(filler))
+		folded = append(folded, lookalikes.Replace(filler))
 	}
 
-	return out
+	return folded
 }()
 
 const (

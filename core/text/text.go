@@ -11,11 +11,13 @@ import (
 // (UAX #9 §2), U+200B, U+2060 and U+FEFF. It keeps the joiners U+200C and U+200D, which
 // some scripts and emoji need.
 func Name(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
+	dropInvisible := func(r rune) rune {
 		if r == '\u200b' || r == '\u2060' || r == '\ufeff' || unicode.Is(unicode.Bidi_Control, r) {
-			return -1
+			return -1 // strings.Map drops the character
 		}
 
 		return r
-	}, s))
+	}
+
+	return strings.TrimSpace(strings.Map(dropInvisible, s))
 }

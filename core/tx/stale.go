@@ -18,8 +18,8 @@ func AllowStale(ctx context.Context, age time.Duration) context.Context {
 }
 
 // AsOf returns the time until which commits must be visible to reads with ctx, with a
-// monotonic clock reading. It returns false if reads must see all commits.
-func AsOf(ctx context.Context) (time.Time, bool) {
-	t, ok := ctx.Value(asOfKey{}).(time.Time)
-	return t, ok
+// monotonic clock reading. mayBeStale is false if reads must see all commits.
+func AsOf(ctx context.Context) (asOf time.Time, mayBeStale bool) {
+	asOf, mayBeStale = ctx.Value(asOfKey{}).(time.Time)
+	return asOf, mayBeStale
 }

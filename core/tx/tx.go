@@ -34,7 +34,7 @@ type Reader interface {
 
 // Read calls the Read method of r or, if r is not a Reader, its Do method.
 func Read(ctx context.Context, r Runner, fn func(ctx context.Context) error) error {
-	if reader, ok := r.(Reader); ok {
+	if reader, isReader := r.(Reader); isReader {
 		return reader.Read(ctx, fn)
 	}
 
@@ -46,13 +46,13 @@ func Read(ctx context.Context, r Runner, fn func(ctx context.Context) error) err
 // returns an error.
 func DoBatches(ctx context.Context, r Runner, size int, fn func(ctx context.Context) (n int, err error)) error {
 	for {
-		var n int
+		var processed int
 
 		err := r.Do(ctx, func(ctx context.Context) (err error) {
-			n, err = fn(ctx)
+			processed, err = fn(ctx)
 			return err
 		})
-		if err != nil || n < size {
+		if err != nil || processed < size {
 			return err
 		}
 	}
