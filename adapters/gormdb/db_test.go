@@ -28,10 +28,12 @@ func TestSQLite_Timestamps_CompareCorrectly(t *testing.T) {
 	t.Parallel()
 
 	db := openTestSQLite(t)
-	whole := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var later bool
-	require.NoError(t, db.reader.Raw("SELECT ? > ?", whole.Add(500*time.Millisecond), whole).Scan(&later).Error)
-	require.True(t, later)
+	wholeSecond := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	halfASecondLater := wholeSecond.Add(500 * time.Millisecond)
+
+	var isLater bool
+	require.NoError(t, db.reader.Raw("SELECT ? > ?", halfASecondLater, wholeSecond).Scan(&isLater).Error)
+	require.True(t, isLater)
 }
 
 // TestSQLite_TwentyWriters_AllSucceed checks that concurrent transactions neither fail with
@@ -42,38 +44,38 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 	db := openTestSQLite(t)
 	require.NoError(t, db.reader.Exec("CREATE TABLE counter (n INTEGER)").Error)
 	require.NoError(t, db.reader.Exec("INSERT INTO counter VALUES (0)").Error)
-	const (
-		writers               = 20
-		transactionsPerWriter = 10
-	)
-	var wg sync.WaitGroup
 
+	increment := func(ctx context.Context) error {
+		var n int
+		if err := db.conn(ctx).Raw("SELECT n FROM counter").Scan(&n).Error; err != nil {
+			return err
+		}
+
+		return db.conn(ctx).Exec("UPDATE counter SET n = ?", n+1).Error
+	}
+
+	const writers, transactionsPerWriter = 20, 10
 	errs := make(chan error, writers*transactionsPerWriter)
-	for range writers {
-		wg.Go(func() {
-			for range transactionsPerWriter {
-				errs <- db.Do(context.Background(), func(ctx context.Context) error {
-					var n int
-					if err := db.conn(ctx).Raw("SELECT n FROM counter").Scan(&n).Error; err != nil {
-						return err
-					}
 
-					return db.conn(ctx).Exec("UPDATE counter SET n = ?", n+1).Error
-				})
+	var running sync.WaitGroup
+	for range writers {
+		running.Go(func() {
+			for range transactionsPerWriter {
+				errs <- db.Do(context.Background(), increment)
 			}
 		})
 	}
 
-	wg.Wait()
+	running.Wait()
 	close(errs)
 
 	for err := range errs {
 		require.NoError(t, err)
 	}
 
-	var n int
-	require.NoError(t, db.reader.Raw("SELECT n FROM counter").Scan(&n).Error)
-	require.Equal(t, writers*transactionsPerWriter, n)
+	var counted int
+	require.NoError(t, db.reader.Raw("SELECT n FROM counter").Scan(&counted).Error)
+	require.Equal(t, writers*transactionsPerWriter, counted)
 }
 
 // TestSQLite_WriterWaits_UntilContextEnds checks that writers wait for the only connection that
@@ -112,26 +114,33 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	<-inside
 	require.NoError(t, count(t.Context()), "reads outside of a transaction do not wait for writes")
 
+	// A writer whose context has ended does not wait.
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, db.Do(canceled, count), fault.ErrUnavailable)
 	require.ErrorIs(t, insert(canceled), fault.ErrUnavailable)
 
-	const waiters = 20 // transactions, and as many inserts
-	for range waiters {
+	// Others wait: 20 transactions, and 20 inserts outside of a transaction.
+	const waitersOfEachKind = 20
+	for range waitersOfEachKind {
 		transactions.Go(func() { assert.NoError(t, db.Do(t.Context(), count)) })
 		transactions.Go(func() { assert.NoError(t, insert(t.Context())) })
 	}
 
 	writer, err := db.writer.DB()
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return writer.Stats().WaitCount >= 2*waiters }, 10*time.Second, time.Millisecond)
+
+	allWait := func() bool { return writer.Stats().WaitCount >= 2*waitersOfEachKind }
+	require.Eventually(t, allWait, 10*time.Second, time.Millisecond)
 	require.Equal(t, 1, writer.Stats().InUse)
+
+	// When the first transaction ends, all of them succeed.
 	close(release)
 	transactions.Wait()
-	var n int
-	require.NoError(t, db.reader.Raw("SELECT count(*) FROM counter").Scan(&n).Error)
-	require.Equal(t, waiters, n)
+
+	var inserted int
+	require.NoError(t, db.reader.Raw("SELECT count(*) FROM counter").Scan(&inserted).Error)
+	require.Equal(t, waitersOfEachKind, inserted)
 }
 
 // TestSQLite_ReadConnection_CannotWrite checks that a statement that is sent to the pool for
@@ -162,10 +171,13 @@ func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 	_, err := Conn(ended)
 	require.ErrorIs(t, err, sql.ErrTxDone)
 
+	// Other transactions are not affected.
 	nextTransaction := func(ctx context.Context) error { return db.conn(ctx).Exec("SELECT 1").Error }
 	require.NoError(t, db.Do(t.Context(), nextTransaction))
 }
 
+// TestConn_OutsideOfTransaction_Fails checks that a module cannot write outside of a transaction by
+// mistake.
 func TestConn_OutsideOfTransaction_Fails(t *testing.T) {
 	t.Parallel()
 
@@ -177,8 +189,9 @@ func TestConn_OutsideOfTransaction_Fails(t *testing.T) {
 // function, as wrap would do with this one: the function decides what its errors mean.
 func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, gorm.ErrRecordNotFound,
-		openTestSQLite(t).Do(t.Context(), func(context.Context) error { return gorm.ErrRecordNotFound }))
+
+	fails := func(context.Context) error { return gorm.ErrRecordNotFound }
+	require.Equal(t, gorm.ErrRecordNotFound, openTestSQLite(t).Do(t.Context(), fails))
 }
 
 // TestConn_NoServer_IsUnavailable checks that an added module that uses Conn returns a 503
@@ -255,17 +268,27 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 	path := t.TempDir() + "/made/a b%&+.db"
 	requireFileModes := func(want os.FileMode) {
 		t.Helper()
-		requireMode(t, filepath.Dir(path), 0o700)
+
+		const onlyThisUser = 0o700
+		requireMode(t, filepath.Dir(path), onlyThisUser)
 
 		for _, suffix := range []string{"", "-wal", "-shm"} {
 			requireMode(t, path+suffix, want)
 		}
 	}
 
-	first, err := openSQLite(path, "", 1)
-	require.NoError(t, err)
+	openOneConnection := func() *sql.DB {
+		t.Helper()
 
-	_, err = first.ExecContext(t.Context(), "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a')")
+		const noOptions, maxConnections = "", 1
+		pool, err := openSQLite(path, noOptions, maxConnections)
+		require.NoError(t, err)
+
+		return pool
+	}
+
+	first := openOneConnection()
+	_, err := first.ExecContext(t.Context(), "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a')")
 	require.NoError(t, err)
 	requireFileModes(0o600)
 
@@ -273,25 +296,24 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 	require.NoError(t, os.Chmod(path+"-wal", 0o644))
 	require.NoError(t, os.Chmod(path+"-shm", 0o644))
 
-	second, err := openSQLite(path, "", 1)
-	require.NoError(t, err)
+	second := openOneConnection()
 	requireFileModes(0o600)
 
 	// SQLite deletes -wal and -shm with the last connection, and creates them with the next one.
-	first.SetMaxIdleConns(0)
+	first.SetMaxIdleConns(0) // closes the connection of the pool
 	second.SetMaxIdleConns(0)
 	require.NoError(t, second.Close())
 	require.NoFileExists(t, path+"-shm")
+
 	first.SetMaxIdleConns(1)
-	require.NoError(t, first.PingContext(t.Context()))
+	require.NoError(t, first.PingContext(t.Context())) // opens a connection
 	requireFileModes(0o600)
 
 	// A group that may read the database needs -wal and -shm, too.
 	require.NoError(t, first.Close())
 	require.NoError(t, os.Chmod(path, 0o640))
 
-	third, err := openSQLite(path, "", 1)
-	require.NoError(t, err)
+	third := openOneConnection()
 	require.NoError(t, third.PingContext(t.Context()))
 	requireFileModes(0o640)
 	require.NoError(t, third.Close())
@@ -320,15 +342,16 @@ func requireUnavailable(t *testing.T, url string) {
 
 	db := openURL(t, url)
 	ctx := t.Context()
+	selectOne := func(ctx context.Context) error { return db.conn(ctx).Exec("SELECT 1").Error }
+	recordEvent := func(ctx context.Context) error { return outbox{db}.Record(ctx, event.JobCreated{}) }
 	_, readOpenErr := feed{db}.ReadOpen(ctx, nil)
 
-	var n int
 	for name, err := range map[string]error{
 		"builder":     wrap(db.conn(ctx).Table("users").Count(new(int64)).Error),
-		"raw":         wrap(db.conn(ctx).Raw("SELECT 1").Scan(&n).Error),
-		"exec":        wrap(db.conn(ctx).Exec("SELECT 1").Error),
-		"transaction": db.Do(ctx, func(ctx context.Context) error { return db.conn(ctx).Exec("SELECT 1").Error }),
-		"inserts":     db.Do(ctx, func(ctx context.Context) error { return outbox{db}.Record(ctx, event.JobCreated{}) }),
+		"raw":         wrap(db.conn(ctx).Raw("SELECT 1").Scan(new(int)).Error),
+		"exec":        wrap(selectOne(ctx)),
+		"transaction": db.Do(ctx, selectOne),
+		"inserts":     db.Do(ctx, recordEvent),
 		"stream":      db.streamRows(ctx, "SELECT 1", nil, func(Rows) error { return nil }),
 		"ping":        db.Ping(ctx),
 		"schema":      schemas{db}.Check(ctx),

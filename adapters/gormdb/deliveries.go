@@ -27,9 +27,8 @@ type webhookMessageRow struct {
 	CreatedAt      time.Time
 }
 
-// webhookDeliveryRow is a delivery. Attempt counts all attempts and postponements, and Tries the
-// attempts since the delivery was created or last replayed. Attempts describes the last attempts. NextAt
-// is when a pending delivery is due.
+// webhookDeliveryRow is a delivery. It is pending until an attempt has succeeded, or until it has failed
+// too often. The owner of the endpoint can replay a delivery: then it is pending again.
 type webhookDeliveryRow struct {
 	ID         string
 	EndpointID string
@@ -37,12 +36,15 @@ type webhookDeliveryRow struct {
 	EventID    string
 	Type       string
 	Status     integrations.DeliveryStatus
-	Attempt    int
-	Tries      int
-	Attempts   []integrations.Attempt `gorm:"serializer:json_column"`
-	NextAt     *time.Time
-	FailedAt   *time.Time
-	CreatedAt  time.Time
+	// Attempt counts all attempts and postponements. It only grows, so that it shows whether a
+	// result is newer than the stored one.
+	Attempt int
+	// Tries counts the attempts since the delivery was created or last replayed.
+	Tries     int
+	Attempts  []integrations.Attempt `gorm:"serializer:json_column"` // describes the last ones
+	NextAt    *time.Time             // when a pending delivery is due
+	FailedAt  *time.Time
+	CreatedAt time.Time
 }
 
 // delivery returns the delivery of the row. Its attempts are never nil, because they are a list
@@ -57,16 +59,20 @@ func (r webhookDeliveryRow) delivery() integrations.Delivery {
 
 // Enqueue implements integrations.Deliveries. It leaves out deliveries to endpoints that are not active
 // any more, and messages and deliveries that are stored already.
-func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery) error {
-	messages := list.Map(ms, func(m integrations.Message) webhookMessageRow { return webhookMessageRow(m) })
-	endpoints := list.Distinct(ds, func(d integrations.Delivery) string { return d.EndpointID })
+func (d deliveries) Enqueue(
+	ctx context.Context,
+	messages []integrations.Message,
+	newDeliveries []integrations.Delivery,
+) error {
+	messageRows := list.Map(messages, func(m integrations.Message) webhookMessageRow { return webhookMessageRow(m) })
+	endpoints := list.Distinct(newDeliveries, func(d integrations.Delivery) string { return d.EndpointID })
 
 	// Endpoints are locked and messages are stored in the order of their ids, so that concurrent
 	// transactions do not deadlock.
-	slices.SortFunc(messages, func(a, b webhookMessageRow) int { return strings.Compare(a.EventID, b.EventID) })
+	slices.SortFunc(messageRows, func(a, b webhookMessageRow) int { return strings.Compare(a.EventID, b.EventID) })
 
 	return d.Do(ctx, func(ctx context.Context) error {
-		var active []string
+		var active []string // the ids of the active endpoints, in ascending order
 
 		err := whereIn(d.locked(ctx).Model(&webhookEndpointRow{}), "id", endpoints).
 			Where("status = 'active'").
@@ -77,27 +83,27 @@ func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds [
 			return wrap(err)
 		}
 
-		var rows []webhookDeliveryRow
-		for _, delivery := range ds {
+		var deliveryRows []webhookDeliveryRow
+		for _, delivery := range newDeliveries {
 			if _, isActive := slices.BinarySearch(active, delivery.EndpointID); isActive {
-				rows = append(rows, webhookDeliveryRow(delivery))
+				deliveryRows = append(deliveryRows, webhookDeliveryRow(delivery))
 			}
 		}
 
-		if len(rows) == 0 {
+		if len(deliveryRows) == 0 {
 			return nil
 		}
 
 		const batchSize = 200
 
-		newMessages := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id"}))
-		if err := newMessages.CreateInBatches(&messages, batchSize).Error; err != nil {
+		ignoreStored := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id"}))
+		if err := ignoreStored.CreateInBatches(&messageRows, batchSize).Error; err != nil {
 			return wrap(err)
 		}
 
-		newDeliveries := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id", "endpoint_id"}))
+		ignoreStored = d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id", "endpoint_id"}))
 
-		return wrap(newDeliveries.CreateInBatches(&rows, batchSize).Error)
+		return wrap(ignoreStored.CreateInBatches(&deliveryRows, batchSize).Error)
 	})
 }
 
@@ -106,18 +112,18 @@ func (d deliveries) ofEndpoint(q *gorm.DB, ownerID, endpointID string) *gorm.DB 
 	return ofAppOwner(q, ownerID).Where("endpoint_id = ?", endpointID)
 }
 
-// List implements integrations.Deliveries.
+// List implements integrations.Deliveries. It lists the deliveries to the endpoint, newest first.
 func (d deliveries) List(
 	ctx context.Context,
 	ownerID, endpointID string,
 	status integrations.DeliveryStatus,
-	r page.Request,
+	request page.Request,
 ) (page.Result[integrations.Delivery], error) {
 	selected := func(q *gorm.DB) *gorm.DB {
 		return whereEqual(q.Where("endpoint_id = ? AND owner_id = ?", endpointID, ownerID), "status", status)
 	}
 
-	return listPage(ctx, d.DB, r, listQuery{where: selected}, webhookDeliveryRow.delivery)
+	return listPage(ctx, d.DB, request, listQuery{where: selected}, webhookDeliveryRow.delivery)
 }
 
 // ListMessages implements integrations.Deliveries. It returns one delivery, or the pending ones in the order
@@ -148,12 +154,12 @@ func (d deliveries) ListMessages(
 		func(r webhookMessageRow) integrations.Message { return integrations.Message(r) },
 	)
 
-	byID := list.ToMap(messages, func(m integrations.Message) (string, integrations.Message) { return m.EventID, m })
+	messageByEvent := list.ToMap(messages, func(m integrations.Message) (string, integrations.Message) { return m.EventID, m })
 
 	var outgoing []integrations.Outgoing
 	for _, delivery := range selected {
-		message, exists := byID[delivery.EventID]
-		if exists { // the message was not deleted between the two queries
+		// The message may have been deleted between the two queries.
+		if message, exists := messageByEvent[delivery.EventID]; exists {
 			outgoing = append(outgoing, integrations.Outgoing{Delivery: delivery, Message: message})
 		}
 	}
@@ -161,8 +167,8 @@ func (d deliveries) ListMessages(
 	return outgoing, err
 }
 
-// Replay implements integrations.Deliveries. It makes one delivery, or the failed deliveries since a
-// time, pending again and due at the given time.
+// Replay implements integrations.Deliveries. It makes one delivery, or at most n failed deliveries since a
+// time, pending again and due at the given time. It returns their number.
 func (d deliveries) Replay(
 	ctx context.Context,
 	ownerID, endpointID string,
@@ -195,11 +201,16 @@ func (d deliveries) Replay(
 
 // RecordResults implements integrations.Deliveries. It stores the results of attempts, and returns the ids of
 // the deliveries that it has changed. It leaves out results of which a later one is stored already.
-func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []integrations.Delivery) (changed []string, err error) {
-	results := list.ToMap(ds, func(d integrations.Delivery) (string, integrations.Delivery) { return d.ID, d })
-	ids := list.Map(ds, func(d integrations.Delivery) string { return d.ID })
+func (d deliveries) RecordResults(
+	ctx context.Context,
+	endpointID string,
+	attempted []integrations.Delivery,
+) (changed []string, err error) {
+	resultByID := list.ToMap(attempted, func(d integrations.Delivery) (string, integrations.Delivery) { return d.ID, d })
+	ids := list.Map(attempted, func(d integrations.Delivery) string { return d.ID })
+
 	err = d.Do(ctx, func(ctx context.Context) error {
-		changed = nil
+		changed = nil // the transaction may run again
 		var stored, updated []webhookDeliveryRow
 
 		// The condition uses the id alone. With other columns, SQLite would read all
@@ -210,9 +221,9 @@ func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 		}
 
 		for _, row := range stored {
-			result := results[row.ID]
+			result := resultByID[row.ID]
+			isNextAttempt := result.Attempt == row.Attempt+1 // else another process has sent the delivery since
 
-			isNextAttempt := row.Attempt == result.Attempt-1 // else another process has sent the delivery since
 			if row.EndpointID != endpointID || !isNextAttempt {
 				continue
 			}

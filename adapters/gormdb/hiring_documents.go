@@ -11,28 +11,34 @@ import (
 	"github.com/locumhq/locum/modules/hiring"
 )
 
-// applicationDocuments implements hiring.Documents. A document of an application is a copy of the applicant's document,
-// with a file of its own in the file store. The row outlives its application, until the file is deleted.
+// applicationDocuments implements hiring.Documents. A document of an application is a copy of the applicant's
+// document, with a file of its own in the file store.
+//
+// A document is reserved before its file is copied, and attached to its application when the application is
+// stored. It is released when the application does not need it any more. Claim returns the documents that
+// are neither reserved nor attached, so that their files and then their rows are deleted.
 type applicationDocuments struct{ *DB }
 
-// applicationDocumentRow is a row of application_documents. If FreeAt is nil, the document is
-// attached to an application. Otherwise it is reserved until FreeAt, or was released at FreeAt.
+// applicationDocumentRow is a row of application_documents.
 type applicationDocumentRow struct {
 	hiring.Document
+	// FreeAt is nil if the document is attached to an application. Otherwise the file can be
+	// deleted from this time on: the end of the reservation, or the time of the release.
 	FreeAt *time.Time
 }
 
 // TableName implements schema.Tabler.
 func (applicationDocumentRow) TableName() string { return "application_documents" }
 
+// errDocumentsNotReserved is the error of Attach if a reservation has ended.
 var errDocumentsNotReserved = errors.New("the documents of the application are not reserved")
 
 // Reserve implements hiring.Documents.
 func (d applicationDocuments) Reserve(ctx context.Context, doc hiring.Document, until time.Time) error {
-	return wrap(d.conn(ctx).Create(&applicationDocumentRow{doc, &until}).Error)
+	return wrap(d.conn(ctx).Create(&applicationDocumentRow{Document: doc, FreeAt: &until}).Error)
 }
 
-// ofApplication selects the documents of an application of the applicant.
+// ofApplication returns a query for the documents of an application of the applicant.
 func (d applicationDocuments) ofApplication(ctx context.Context, applicantID, applicationID string) *gorm.DB {
 	return d.conn(ctx).Model(&applicationDocumentRow{}).Where("application_id = ? AND applicant_id = ?", applicationID, applicantID)
 }
@@ -49,7 +55,8 @@ func (d applicationDocuments) Attach(ctx context.Context, applicantID, applicati
 	})
 }
 
-// List implements hiring.Documents.
+// List implements hiring.Documents. It lists the documents of an application that the user with the
+// visibility v can see: that of the user's organization, or the user's own one.
 func (d applicationDocuments) List(ctx context.Context, v hiring.Visibility, applicationID string) ([]hiring.Document, error) {
 	visible := d.conn(ctx).Where("application_id = ? AND free_at IS NULL", applicationID)
 	switch {
@@ -59,7 +66,7 @@ func (d applicationDocuments) List(ctx context.Context, v hiring.Visibility, app
 		visible = visible.Where("organization_id = ?", v.OrganizationID)
 	case v.ApplicantID != "":
 		visible = visible.Where("applicant_id = ?", v.ApplicantID)
-	default: // sees no application
+	default: // the user sees no application
 		return []hiring.Document{}, nil
 	}
 

@@ -16,51 +16,94 @@ import (
 
 // TestHiringQueries_UseIndexesAndFewStatements checks the number of statements of each method,
 // so that no list executes one per row, and that all of them use indexes. An employer may have
-// 100,000 applications.
+// 100,000 applications. Errors of statements whose rows do not exist are ignored: SQLite plans them
+// all the same.
 func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	t.Parallel()
 
 	db := openTestSQLite(t)
-	storage := db.Storage().Hiring
-	recorded := recordStatements(t, db.reader, db.writer)
+	meter := newCostMeter(t, db)
+	applicationIDs := checkApplicationCosts(t, db, meter)
+	checkNoteAndRatingCosts(t, db, meter, applicationIDs)
+	checkAppointmentAndMessageCosts(t, db, meter, applicationIDs[0])
+	checkExportCosts(t, db, meter)
+	checkListingCosts(t, db, meter, applicationIDs)
 
-	created := 0
+	// The totals count the rows of a bounded subquery named counted.
+	meter.others.requireIndexes(t, db, "counted")
+}
+
+// cost is the number of statements that a call executes.
+type cost struct {
+	inserts int // statements that GORM's Create executes
+	others  int
+}
+
+// costMeter counts the statements that a database receives.
+type costMeter struct {
+	inserts int
+	others  *statements
+}
+
+// newCostMeter returns a meter that counts from now on.
+func newCostMeter(t *testing.T, db *DB) *costMeter {
+	t.Helper()
+
+	meter := &costMeter{others: recordStatements(t, db.reader, db.writer)}
+	countInsert := func(*gorm.DB) { meter.inserts++ }
+
 	for _, pool := range []*gorm.DB{db.reader, db.writer} {
-		require.NoError(t, pool.Callback().Create().After("gorm:create").Register("test:create", func(*gorm.DB) { created++ }))
+		require.NoError(t, pool.Callback().Create().After("gorm:create").Register("test:create", countInsert))
 	}
 
+	return meter
+}
+
+// requireCost checks the number of statements that call executes.
+func (m *costMeter) requireCost(t *testing.T, want cost, call func()) {
+	t.Helper()
+
+	insertsBefore, othersBefore := m.inserts, len(m.others.sql)
+
+	call()
+	require.Equal(t, want, cost{inserts: m.inserts - insertsBefore, others: len(m.others.sql) - othersBefore})
+}
+
+const (
+	// planUser is the id of a user, of an applicant and of an organization.
+	planUser = "00000000-0000-7000-8000-000000000001"
+	// planDay is a day with visits.
+	planDay = "2026-03-01"
+)
+
+// planPages returns requests for both ways to read a list: by page number, for small lists, and after a
+// cursor.
+func planPages(cursor string) []page.Request {
+	return []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: cursor}}
+}
+
+// checkApplicationCosts creates 100 applications, checks the costs of the methods of hiring.Applications, and
+// returns the ids of the applications.
+func checkApplicationCosts(t *testing.T, db *DB, meter *costMeter) (ids []string) {
+	t.Helper()
+
+	storage := db.Storage().Hiring.Applications
 	ctx := t.Context()
-	id := uuid.NewString()
 	now := time.Now().UTC()
-
-	// costs checks the number of statements that call executes: those that insert rows, and all
-	// others.
-	costs := func(otherStatements, inserts int, call func()) {
-		t.Helper()
-
-		recordedBefore := len(recorded.sql)
-		createdBefore := created
-
-		call()
-		require.Equal(t, otherStatements, len(recorded.sql)-recordedBefore)
-		require.Equal(t, inserts, created-createdBefore)
-	}
 
 	var applications []hiring.Application
 	var changes []hiring.Change
-
-	var ids []string
 	for i := range 100 {
 		application := hiring.Application{
 			ID:             uuid.Must(uuid.NewV7()).String(),
 			ListingID:      uuid.NewString(),
-			OrganizationID: id,
-			ApplicantID:    id,
+			OrganizationID: planUser,
+			ApplicantID:    planUser,
 			Status:         hiring.Pending,
 			AppliedAt:      now,
 			ChangedAt:      now,
 		}
-		costs(0, 1, func() { require.NoError(t, storage.Applications.Create(ctx, application)) })
+		meter.requireCost(t, cost{inserts: 1}, func() { require.NoError(t, storage.Create(ctx, application)) })
 
 		application.Status = hiring.Statuses[i%len(hiring.Statuses)]
 		applications = append(applications, application)
@@ -69,136 +112,193 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 			ID:            uuid.NewString(),
 			ApplicationID: application.ID,
 			Actor:         hiring.ByEmployer,
-			ActorID:       id,
+			ActorID:       planUser,
 			To:            application.Status,
 			At:            now,
 		})
 	}
 
 	// 100 applications are changed with one statement per status and one insert of all changes.
-	costs(len(hiring.Statuses), 1, func() { require.NoError(t, storage.Applications.UpdateStatuses(ctx, id, applications, changes)) })
-	costs(1, 1, func() {
-		require.NoError(t, storage.Applications.Update(ctx, id, applications[0], withNewID(changes[0])))
+	meter.requireCost(t, cost{others: len(hiring.Statuses), inserts: 1}, func() {
+		require.NoError(t, storage.UpdateStatuses(ctx, planUser, applications, changes))
 	})
-	costs(1, 0, func() { _, _ = storage.Applications.ListChanges(ctx, id, ids[0], 200) })
+	meter.requireCost(t, cost{others: 1, inserts: 1}, func() {
+		require.NoError(t, storage.Update(ctx, planUser, applications[0], withNewID(changes[0])))
+	})
+	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.ListChanges(ctx, planUser, ids[0], 200) })
 
-	// Lists are read by page number, for small ones, and after a cursor.
-	pages := []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: ids[50]}}
-	for _, visibility := range []hiring.Visibility{{OrganizationID: id}, {ApplicantID: id}} {
-		for _, r := range pages {
-			// A page needs the rows and the total.
-			costs(2, 0, func() { _, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, r) })
-			costs(2, 0, func() { _, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{Details: true}, r) })
+	noFilter := hiring.ApplicationFilter{}
+	wholePage := page.Request{Number: 1, Size: 100}
+
+	for _, visibility := range []hiring.Visibility{{OrganizationID: planUser}, {ApplicantID: planUser}} {
+		// A page needs the rows and the total.
+		for _, request := range planPages(ids[50]) {
+			meter.requireCost(t, cost{others: 2}, func() { _, _ = storage.List(ctx, visibility, noFilter, request) })
+			meter.requireCost(t, cost{others: 2}, func() {
+				_, _ = storage.List(ctx, visibility, hiring.ApplicationFilter{Details: true}, request)
+			})
 		}
 
-		costs(1, 0, func() { _, _ = storage.Applications.Get(ctx, visibility, ids[1]) })
-
-		costs(1, 0, func() {
-			// The total of a first page that is not full is the number of its rows.
-			_, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{IDs: ids}, page.Request{Number: 1, Size: 100})
+		// The total of a first page that contains the whole list is the number of its rows.
+		meter.requireCost(t, cost{others: 1}, func() {
+			_, _ = storage.List(ctx, visibility, hiring.ApplicationFilter{IDs: ids}, wholePage)
 		})
+		meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.List(ctx, visibility, noFilter, wholePage) })
 
-		costs(1, 0, func() {
-			_, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 100})
-		})
+		meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Get(ctx, visibility, ids[1]) })
 	}
 
-	costs(5, 0, func() { // the identifiers and the total of both parts, and the rows
-		f := hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn}
-		_, _ = storage.Applications.List(ctx, hiring.Visibility{ApplicantID: id}, f, page.Request{Number: 2, Size: 20})
-	})
+	asApplicant := hiring.Visibility{ApplicantID: planUser}
 
-	costs(1, 0, func() {
-		_, _ = storage.Applications.List(ctx, hiring.Visibility{ApplicantID: id},
-			hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn}, page.Request{Number: 1, Size: 1000})
+	// The ids and the total of both parts, those that are withdrawn and the others, and the rows.
+	meter.requireCost(t, cost{others: 5}, func() {
+		f := hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn}
+		_, _ = storage.List(ctx, asApplicant, f, page.Request{Number: 2, Size: 20})
+	})
+	meter.requireCost(t, cost{others: 1}, func() {
+		f := hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn}
+		_, _ = storage.List(ctx, asApplicant, f, page.Request{Number: 1, Size: 1000})
 	})
 
 	for _, f := range []hiring.ApplicationFilter{
-		{},
-		{Statuses: []hiring.Status{hiring.Accepted}, ListingIDs: []string{id}, AppliedFrom: now, AppliedUntil: now},
+		noFilter,
+		{Statuses: []hiring.Status{hiring.Accepted}, ListingIDs: []string{planUser}, AppliedFrom: now, AppliedUntil: now},
 	} {
-		costs(1, 0, func() { _, _ = storage.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: id}, f) })
+		meter.requireCost(t, cost{others: 1}, func() {
+			_, _ = storage.CountByStatus(ctx, hiring.Visibility{OrganizationID: planUser}, f)
+		})
 	}
+
+	return ids
+}
+
+// checkNoteAndRatingCosts checks the costs of hiring.Notes, hiring.Ratings and hiring.PersonalData.
+func checkNoteAndRatingCosts(t *testing.T, db *DB, meter *costMeter, applicationIDs []string) {
+	t.Helper()
+
+	storage := db.Storage().Hiring
+	ctx := t.Context()
+	applicationID := applicationIDs[0]
+	now := time.Now().UTC()
 
 	note := hiring.Note{
 		ID:             uuid.NewString(),
-		ApplicationID:  ids[0],
-		OrganizationID: id,
-		AuthorID:       id,
+		ApplicationID:  applicationID,
+		OrganizationID: planUser,
+		AuthorID:       planUser,
 		WrittenAt:      now,
 	}
 	rating := hiring.Rating{
-		ApplicationID:  ids[0],
-		OrganizationID: id,
-		AuthorID:       id,
+		ApplicationID:  applicationID,
+		OrganizationID: planUser,
+		AuthorID:       planUser,
 		Stars:          3,
 		RatedAt:        now,
 	}
 
-	costs(0, 1, func() { require.NoError(t, storage.Notes.Create(ctx, note)) })
+	meter.requireCost(t, cost{inserts: 1}, func() { require.NoError(t, storage.Notes.Create(ctx, note)) })
 
-	for _, r := range pages {
-		costs(2, 0, func() { _, _ = storage.Notes.List(ctx, id, ids[0], r) })
+	for _, request := range planPages(applicationIDs[50]) {
+		meter.requireCost(t, cost{others: 2}, func() { _, _ = storage.Notes.List(ctx, planUser, applicationID, request) })
 	}
 
-	costs(1, 0, func() { require.NoError(t, storage.Notes.Delete(ctx, id, ids[0], id, note.ID)) })
-	costs(0, 1, func() { require.NoError(t, storage.Ratings.Upsert(ctx, rating)) })
-	costs(1, 0, func() { _, _ = storage.Ratings.Summarize(ctx, id, ids) })
-	costs(1, 0, func() { require.NoError(t, storage.Ratings.Delete(ctx, id, ids[0], id)) })
-	costs(6, 0, func() { require.NoError(t, storage.PersonalData.EraseByApplicant(ctx, id)) })
+	meter.requireCost(t, cost{others: 1}, func() {
+		require.NoError(t, storage.Notes.Delete(ctx, planUser, applicationID, planUser, note.ID))
+	})
+
+	meter.requireCost(t, cost{inserts: 1}, func() { require.NoError(t, storage.Ratings.Upsert(ctx, rating)) })
+	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Ratings.Summarize(ctx, planUser, applicationIDs) })
+	meter.requireCost(t, cost{others: 1}, func() {
+		require.NoError(t, storage.Ratings.Delete(ctx, planUser, applicationID, planUser))
+	})
+
+	// The ids of the applications, their texts, and one statement for each of four other tables.
+	meter.requireCost(t, cost{others: 6}, func() {
+		require.NoError(t, storage.PersonalData.EraseByApplicant(ctx, planUser))
+	})
+}
+
+// checkAppointmentAndMessageCosts checks the costs of hiring.Appointments and hiring.Messages.
+func checkAppointmentAndMessageCosts(t *testing.T, db *DB, meter *costMeter, applicationID string) {
+	t.Helper()
+
+	storage := db.Storage().Hiring
+	ctx := t.Context()
+	now := time.Now().UTC()
 
 	interview := hiring.Appointment{
 		ID:             uuid.NewString(),
-		ApplicationID:  ids[0],
-		OrganizationID: id,
+		ApplicationID:  applicationID,
+		OrganizationID: planUser,
 		Status:         hiring.Scheduled,
 		Outcome:        hiring.Undecided,
 		ScheduledAt:    now,
 	}
-	costs(1, 1, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
-	costs(1, 0, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
+
+	// An update that finds no row, and the insert. The second time, the update finds the row.
+	meter.requireCost(t, cost{others: 1, inserts: 1}, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
+	meter.requireCost(t, cost{others: 1}, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
 
 	for _, f := range []hiring.AppointmentFilter{{}, {Status: hiring.Scheduled}, {Status: hiring.Scheduled, ScheduledAfter: now}} {
-		for _, r := range pages {
-			costs(2, 0, func() { _, _ = storage.Appointments.List(ctx, id, f, r) })
+		for _, request := range planPages(uuid.NewString()) {
+			meter.requireCost(t, cost{others: 2}, func() { _, _ = storage.Appointments.List(ctx, planUser, f, request) })
 		}
 	}
 
-	costs(1, 0, func() { _, _ = storage.Messages.Get(ctx, id, ids[0]) })
-	costs(1, 0, func() { _, _ = storage.Messages.List(ctx, id, ids[0], 50) })
+	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Messages.Get(ctx, planUser, applicationID) })
+	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Messages.List(ctx, planUser, applicationID, 50) })
+}
 
-	export := hiring.Export{ID: id, OrganizationID: id, State: hiring.ExportQueued, CreatedAt: now}
-	costs(1, 1, func() { require.NoError(t, storage.Exports.Create(ctx, export, 1)) })
-	costs(1, 0, func() { _, _ = storage.Exports.Get(ctx, id, id) })
-	costs(1, 0, func() { require.NoError(t, storage.Exports.Update(ctx, export)) })
+// checkExportCosts checks the costs of hiring.Exports.
+func checkExportCosts(t *testing.T, db *DB, meter *costMeter) {
+	t.Helper()
+
+	storage := db.Storage().Hiring.Exports
+	ctx := t.Context()
+	now := time.Now().UTC()
+	const limit = 1
+	export := hiring.Export{ID: uuid.NewString(), OrganizationID: planUser, State: hiring.ExportQueued, CreatedAt: now}
+
+	// The number of exports is compared with the limit before the insert.
+	meter.requireCost(t, cost{others: 1, inserts: 1}, func() { require.NoError(t, storage.Create(ctx, export, limit)) })
+	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Get(ctx, planUser, export.ID) })
+	meter.requireCost(t, cost{others: 1}, func() { require.NoError(t, storage.Update(ctx, export)) })
 
 	for _, f := range []hiring.ExportFilter{
 		{CreatedBefore: now},
 		{CreatedBefore: now, Unfinished: true},
-		{CreatedBefore: now, OrganizationIDs: ids, Kind: "applications", Begun: true},
+		{CreatedBefore: now, OrganizationIDs: []string{planUser, uuid.NewString()}, Kind: "applications", Begun: true},
 	} {
-		costs(1, 0, func() { _, _ = storage.Exports.List(ctx, f, 100) })
+		meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.List(ctx, f, 100) })
 	}
 
-	costs(1, 0, func() { require.NoError(t, storage.Exports.Delete(ctx, ids)) })
-	costs(1, 0, func() { _, _ = db.Storage().Listings.Listings.CountByStatus(ctx, id) })
-
-	views := views{db}
-	costs(1, 0, func() { _, _ = views.Get(ctx, id, ids) })
-	costs(1, 0, func() { _ = views.Add(ctx, []listings.Visit{{Day: "2026-03-01", ListingID: id, Visitor: "a"}}) })
-	costs(2, 0, func() { _, _ = expiries{db}.DeleteBefore(ctx, listings.Visits, now, 100) })
-	costs(1, 1, func() { _, _ = views.GetOrCreateSalt(ctx, "2026-03-01", "x") })
-	costs(1, 0, func() {
-		_, _ = db.Storage().Listings.Listings.ListBySelection(ctx, id, listings.Selection{NotCompany: "New"}, 100)
+	meter.requireCost(t, cost{others: 1}, func() {
+		require.NoError(t, storage.Delete(ctx, []string{export.ID, uuid.NewString()}))
 	})
+}
 
-	costs(1, 0, func() {
-		_, _ = db.Storage().Listings.Listings.ListBySelection(ctx, id,
-			listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: id, CreatedAt: now}}, 100)
-	})
+// checkListingCosts checks the costs of what an employer's console reads of listings: their numbers, views, and
+// selections of them.
+func checkListingCosts(t *testing.T, db *DB, meter *costMeter, listingIDs []string) {
+	t.Helper()
 
-	// The totals count the rows of a bounded subquery named counted.
-	recorded.requireIndexes(t, db, "counted")
+	storage := db.Storage().Listings
+	ctx := t.Context()
+	now := time.Now().UTC()
+	visit := listings.Visit{Day: planDay, ListingID: planUser, Visitor: "a"}
+	otherCompany := listings.Selection{NotCompany: "New"}
+	afterListing := listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: planUser, CreatedAt: now}}
+
+	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Listings.CountByStatus(ctx, planUser) })
+	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Listings.ListBySelection(ctx, planUser, otherCompany, 100) })
+	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Listings.ListBySelection(ctx, planUser, afterListing, 100) })
+
+	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Views.Get(ctx, planUser, listingIDs) })
+	meter.requireCost(t, cost{others: 1}, func() { _ = storage.Views.Add(ctx, []listings.Visit{visit}) })
+	meter.requireCost(t, cost{others: 1, inserts: 1}, func() { _, _ = storage.Views.GetOrCreateSalt(ctx, planDay, "x") })
+
+	// The salts of the days and the visitors.
+	meter.requireCost(t, cost{others: 2}, func() { _, _ = expiries{db}.DeleteBefore(ctx, listings.Visits, now, 100) })
 }
 
 // TestHiringQueries_SortedRows_UseIndexes checks the queries that sort their result. That is
@@ -212,16 +312,19 @@ func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	recorded := recordStatements(t, db.reader, db.writer)
 	ctx := t.Context()
 	id := uuid.NewString()
-	first := page.Request{Number: 1, Size: 1}
-	_, err := storage.Appointments.List(ctx, id, hiring.AppointmentFilter{ApplicationIDs: []string{id}}, first)
+	asApplicant := hiring.Visibility{ApplicantID: id}
+	firstPage := page.Request{Number: 1, Size: 1}
+
+	_, err := storage.Appointments.List(ctx, id, hiring.AppointmentFilter{ApplicationIDs: []string{id}}, firstPage)
 	require.NoError(t, err)
 
-	_, err = storage.Applications.List(ctx, hiring.Visibility{ApplicantID: id},
-		hiring.ApplicationFilter{ListingIDs: []string{id, id}, Withdrawn: hiring.IncludeWithdrawn}, first)
+	ofListings := hiring.ApplicationFilter{ListingIDs: []string{id, id}, Withdrawn: hiring.IncludeWithdrawn}
+	_, err = storage.Applications.List(ctx, asApplicant, ofListings, firstPage)
 	require.NoError(t, err)
 
-	_, err = storage.Applications.CountByStatus(ctx, hiring.Visibility{ApplicantID: id}, hiring.ApplicationFilter{})
+	_, err = storage.Applications.CountByStatus(ctx, asApplicant, hiring.ApplicationFilter{})
 	require.NoError(t, err)
+
 	recorded.requireIndexes(t, db, allowSorting)
 }
 
@@ -235,16 +338,19 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 	recorded := recordStatements(t, db.reader, db.writer)
 	id := uuid.NewString()
 
+	// Two lists of listings.
 	cursor := listingCursor{CreatedAt: time.Now().UTC(), ID: uuid.NewString()}.encode()
-	for _, status := range []listings.Status{"", listings.Closed} {
+	for _, status := range []listings.Status{anyStatus, listings.Closed} {
 		_, err := db.Storage().Listings.Listings.List(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
 		require.NoError(t, err)
 	}
 
+	// A list of applications, whose cursors are ids.
 	_, err := applications{db}.List(t.Context(), hiring.Visibility{OrganizationID: id},
 		hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 500, Cursor: id})
 	require.NoError(t, err)
 
+	// In SQLite's plan, the columns of the cursor are then conditions of the search in the index.
 	beginAtCursor := 0
 	for i, sql := range recorded.sql {
 		for _, step := range sqlitePlan(t, db, sql, recorded.vars[i]) {
@@ -257,7 +363,7 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 		}
 	}
 
-	require.Equal(t, 3, beginAtCursor, "two lists of listings and one of applications")
+	require.Equal(t, 3, beginAtCursor, "each of the lists")
 }
 
 // TestVisibleApplications_Filtered_UseIndexes checks that each combination of visibility and

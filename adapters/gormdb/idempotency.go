@@ -15,22 +15,25 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
-// idempotencyKeys implements idempotency.Store.
+// idempotencyKeys implements idempotency.Store. A client sends a request with a key. If it sends the
+// request again with the same key, it gets the stored answer.
+//
+// A process claims a request before it carries it out. The claim has a lease: until its end, no other
+// process carries out the same request. While the work goes on, the process can store a fallback, which is
+// the answer if the work is interrupted.
 type idempotencyKeys struct{ *DB }
 
 // noAnswer is the status of a row whose request has not been answered.
 const noAnswer = 0
 
-// idempotencyKeyRow is a request with an idempotency key. The request is claimed until
-// ClaimedUntil. Its answer, which may be a fallback for interrupted work, has a Status other
-// than noAnswer.
+// idempotencyKeyRow is a request with an idempotency key.
 type idempotencyKeyRow struct {
 	OwnerID      string
 	Operation    string
-	KeyHash      string
-	Fingerprint  string
-	Status       int
-	Answer       string
+	KeyHash      string // see keyHash
+	Fingerprint  string // of the request, to detect another request with the same key
+	Status       int    // the HTTP status of the answer or fallback, or noAnswer
+	Answer       string // the sealed body of the answer or fallback
 	ClaimedUntil time.Time
 	ExpiresAt    time.Time
 }
@@ -56,8 +59,11 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 		ExpiresAt:    now.Add(idempotency.Keep),
 	}
 
+	// Create the row, or claim the existing one.
 	res := createIfAbsent(d.conn(ctx), &row, "owner_id", "operation", "key_hash")
-	if res.Error == nil && res.RowsAffected == 0 {
+
+	isExisting := res.Error == nil && res.RowsAffected == 0
+	if isExisting {
 		res = d.reclaimableRow(ctx, claim, now).Updates(map[string]any{
 			"fingerprint":   row.Fingerprint,
 			"status":        row.Status,
@@ -71,7 +77,7 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 		return claim, nil, wrap(res.Error)
 	}
 
-	if res.RowsAffected == 1 {
+	if isClaimed := res.RowsAffected == 1; isClaimed {
 		return claim, nil, nil
 	}
 
@@ -80,10 +86,9 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 	return claim, answer, err
 }
 
-// reclaimableRow selects the row of the claim's key if another caller's claim or answer does not
-// prevent the claim: the row has expired, or the same request was claimed, and the lease has
-// ended without an answer. A lease that ends too far in the future was written by a wrong clock
-// and counts as ended.
+// reclaimableRow returns a query for the row of the claim's key, if the row may be claimed again. This is
+// the case if the row has expired, or if the same request was claimed and its lease has ended without an
+// answer. A lease that ends too far in the future was written by a wrong clock and counts as ended.
 func (d idempotencyKeys) reclaimableRow(ctx context.Context, c idempotency.Claim, now time.Time) *gorm.DB {
 	return d.keyRow(ctx, c.Request).
 		Where("(expires_at <= ?) OR (status = ? AND fingerprint = ? AND (claimed_until <= ? OR claimed_until > ?))",
@@ -104,6 +109,7 @@ func (d idempotencyKeys) storedAnswer(ctx context.Context, c idempotency.Claim, 
 	}
 
 	isLeased := stored.ClaimedUntil.After(now) && !stored.ClaimedUntil.After(lastPlausibleLease(c))
+
 	switch {
 	case stored.Fingerprint != c.Fingerprint:
 		return nil, idempotency.ErrReused
@@ -119,14 +125,15 @@ func (d idempotencyKeys) storedAnswer(ctx context.Context, c idempotency.Claim, 
 	return &idempotency.Answer{Status: stored.Status, Body: body}, nil
 }
 
-// keyRow selects the row of the request's key.
+// keyRow returns a query for the row of the request's key.
 func (d idempotencyKeys) keyRow(ctx context.Context, r idempotency.Request) *gorm.DB {
 	return d.conn(ctx).
 		Model(&idempotencyKeyRow{}).
 		Where("owner_id = ? AND operation = ? AND key_hash = ?", r.OwnerID, r.Operation, keyHash(r.Key))
 }
 
-// claimedRow selects the row of a claim, if the claim is still valid.
+// claimedRow returns a query for the row of a claim, if the claim is still valid. If another process has
+// claimed the request since, the row has another end of the lease.
 func (d idempotencyKeys) claimedRow(ctx context.Context, c idempotency.Claim) *gorm.DB {
 	return d.keyRow(ctx, c.Request).Where("claimed_until = ?", c.Until)
 }
@@ -170,7 +177,9 @@ func (d idempotencyKeys) Release(ctx context.Context, c idempotency.Claim) error
 // which only the client has: the database contains only a hash of it, so that a copy of the
 // database does not disclose answers.
 func answerCipher(key string) (cipher.AEAD, error) {
-	derived, err := hkdf.Key(sha256.New, []byte(key), nil, "locum idempotency answer", 32)
+	const purpose, keySize = "locum idempotency answer", 32 // bytes, for AES-256
+
+	derived, err := hkdf.Key(sha256.New, []byte(key), nil, purpose, keySize)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +192,7 @@ func answerCipher(key string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal encrypts an answer.
+// seal encrypts an answer with the idempotency key, and returns it as text.
 func seal(key string, plain []byte) (string, error) {
 	aead, err := answerCipher(key)
 	if err != nil {
@@ -193,7 +202,7 @@ func seal(key string, plain []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(aead.Seal(nil, nil, plain, nil)), nil
 }
 
-// unseal decrypts an answer.
+// unseal decrypts an answer that seal has encrypted with the same key.
 func unseal(key, sealed string) ([]byte, error) {
 	aead, err := answerCipher(key)
 	if err != nil {

@@ -24,58 +24,63 @@ type emailChangeRow struct {
 	identity.EmailChange
 }
 
-// emailUndoRow is the undo of a change. Email is the previous address, and EmailKey its unique form.
+// emailUndoRow is the undo of a change.
 type emailUndoRow struct {
 	UserID    string
 	ChangedAt time.Time
-	Email     string
-	EmailKey  string
+	Email     string // the previous address
+	EmailKey  string // the same for all spellings of the address
 	ExpiresAt time.Time
 }
 
-// Get implements identity.EmailChanges.
+// Get implements identity.EmailChanges. The undos are in the order of the changes.
 func (d emailChanges) Get(ctx context.Context, userID string) (identity.EmailHistory, error) {
-	h := identity.EmailHistory{UserID: userID}
+	history := identity.EmailHistory{UserID: userID}
 
 	requested, err := takeRowIfAny[emailChangeRow](d.conn(ctx).Where("user_id = ?", userID))
 	if err != nil {
-		return h, err
+		return history, err
 	}
 
-	if requested.UserID != "" { // there is a row
-		h.Requested = &requested.EmailChange
+	if hasRow := requested.UserID != ""; hasRow {
+		history.Requested = &requested.EmailChange
 	}
 
-	undos, err := findRows(d.conn(ctx).Where("user_id = ?", userID).Order("changed_at"), func(r emailUndoRow) identity.EmailUndo {
+	undoRows := d.conn(ctx).Where("user_id = ?", userID).Order("changed_at")
+	undos, err := findRows(undoRows, func(r emailUndoRow) identity.EmailUndo {
 		return identity.EmailUndo{Email: r.Email, Key: r.EmailKey, ChangedAt: r.ChangedAt, ExpiresAt: r.ExpiresAt}
 	})
-	h.Undos = append(h.Undos, undos...)
+	history.Undos = append(history.Undos, undos...)
 
-	return h, err
+	return history, err
 }
 
 // Upsert implements identity.EmailChanges. It replaces all rows of the user.
-func (d emailChanges) Upsert(ctx context.Context, h identity.EmailHistory) error {
+func (d emailChanges) Upsert(ctx context.Context, history identity.EmailHistory) error {
+	userID := history.UserID
+
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := deleteFrom(d.conn(ctx).Where("user_id = ?", h.UserID), emailChangeRow{}, emailUndoRow{}); err != nil {
+		if err := deleteFrom(d.conn(ctx).Where("user_id = ?", userID), emailChangeRow{}, emailUndoRow{}); err != nil {
 			return err
 		}
 
-		if h.Requested != nil {
-			if err := d.conn(ctx).Create(&emailChangeRow{h.UserID, *h.Requested}).Error; err != nil {
+		if history.Requested != nil {
+			requested := emailChangeRow{UserID: userID, EmailChange: *history.Requested}
+			if err := d.conn(ctx).Create(&requested).Error; err != nil {
 				return wrap(err)
 			}
 		}
 
-		undos := list.Map(h.Undos, func(u identity.EmailUndo) emailUndoRow {
-			return emailUndoRow{UserID: h.UserID, ChangedAt: u.ChangedAt, Email: u.Email, EmailKey: u.Key, ExpiresAt: u.ExpiresAt}
+		undos := list.Map(history.Undos, func(u identity.EmailUndo) emailUndoRow {
+			return emailUndoRow{UserID: userID, ChangedAt: u.ChangedAt, Email: u.Email, EmailKey: u.Key, ExpiresAt: u.ExpiresAt}
 		})
 
 		return createRows(d.conn(ctx), undos)
 	})
 }
 
-// IsReserved implements identity.EmailChanges. An address is reserved for the user who can still restore it.
+// IsReserved implements identity.EmailChanges. It reports whether the address is reserved for another user
+// than the given one. An address is reserved for the user who can still restore it.
 func (d emailChanges) IsReserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error) {
 	ofOthers := d.conn(ctx).
 		Model(&emailUndoRow{}).
@@ -87,6 +92,7 @@ func (d emailChanges) IsReserved(ctx context.Context, emailKey, userID string, n
 // employerSettings implements identity.EmployerSettingsStore.
 type employerSettings struct{ *DB }
 
+// employerSettingsRow contains the settings of a user who works for an employer.
 type employerSettingsRow struct {
 	UserID      string
 	JobTitle    string
@@ -96,22 +102,23 @@ type employerSettingsRow struct {
 	Version     int64
 }
 
-// Get implements identity.EmployerSettingsStore.
+// Get implements identity.EmployerSettingsStore. Without a row, it returns the default settings.
 func (d employerSettings) Get(ctx context.Context, userID string) (identity.EmployerSettings, error) {
-	r, err := takeRowIfAny[employerSettingsRow](d.conn(ctx).Where("user_id = ?", userID))
-	if r.UserID == "" { // there is no row
+	row, err := takeRowIfAny[employerSettingsRow](d.conn(ctx).Where("user_id = ?", userID))
+	if isAbsent := row.UserID == ""; isAbsent {
 		return identity.DefaultSettings(userID), err
 	}
 
-	return identity.EmployerSettings(r), err
+	return identity.EmployerSettings(row), err
 }
 
-// Upsert implements identity.EmployerSettingsStore. Settings with the version 0 have no row yet.
+// Upsert implements identity.EmployerSettingsStore. It increments the version of the settings. It returns
+// errStale if another transaction has changed or created them since they were read.
 func (d employerSettings) Upsert(ctx context.Context, s *identity.EmployerSettings) (err error) {
 	row := employerSettingsRow(*s)
-
 	row.Version++
-	if s.Version == 0 {
+
+	if isNew := s.Version == 0; isNew {
 		err = requireRow(createIfAbsent(d.conn(ctx), &row, "user_id"), errStale)
 	} else {
 		previous := d.conn(ctx).Model(&employerSettingsRow{}).Where("user_id = ? AND version = ?", s.UserID, s.Version)
@@ -128,7 +135,7 @@ func (d employerSettings) Upsert(ctx context.Context, s *identity.EmployerSettin
 // optOuts implements identity.OptOuts.
 type optOuts struct{ *DB }
 
-// invitationOptOutRow is a mailbox that must not get invitations any more.
+// invitationOptOutRow is a mailbox, a normalized e-mail address, that must not get invitations any more.
 type invitationOptOutRow struct {
 	Mailbox   string
 	CreatedAt time.Time
@@ -166,7 +173,7 @@ func (d personalData) DeleteByUser(ctx context.Context, userID string) error {
 	})
 }
 
-// identityExpiry contains the kinds of expiring rows of module identity.
+// identityExpiry maps the kinds of data of module identity that expire to functions that delete them.
 var identityExpiry = map[retention.Kind]expiry{
 	identity.SessionKind:      deleteExpiredBy[sessionRow]("expires_at", "id"),
 	identity.RefreshTokenKind: deleteExpiredBy[refreshTokenRow]("expires_at", "hash"),
@@ -178,7 +185,7 @@ var identityExpiry = map[retention.Kind]expiry{
 
 // expireInvitations deletes at most n invitations that expired before the time, and invited users who
 // have no other invitation. It returns the number of deleted invitations.
-func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (total int, err error) {
+func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (deleted int, err error) {
 	err = db.Do(ctx, func(ctx context.Context) error {
 		var expired []membershipRow
 
@@ -189,14 +196,15 @@ func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (to
 			Limit(n).
 			Find(&expired).Error
 
-		total = len(expired)
-		if err != nil || total == 0 {
+		deleted = len(expired)
+		if err != nil || deleted == 0 {
 			return wrap(err)
 		}
 
 		ids := list.Map(expired, func(m membershipRow) string { return m.ID })
 		userIDs := list.Map(expired, func(m membershipRow) string { return m.UserID })
 
+		// The condition on the users follows from the ids, but finds the rows in an index.
 		invitations := db.conn(ctx).Where("? AND ?", db.dialect.In("user_id", userIDs), db.dialect.In("id", ids))
 		if err := invitations.Delete(&membershipRow{}).Error; err != nil {
 			return wrap(err)
@@ -205,26 +213,26 @@ func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (to
 		return db.deleteUninvited(ctx, userIDs)
 	})
 
-	return total, err
+	return deleted, err
 }
 
 // auditLog implements audit.Recorder and audit.Log.
 type auditLog struct{ *DB }
 
-// auditEntryRow is an entry of the audit log: Actor has done Action with Object. Network is the part of the
-// actor's IP address that is stored.
+// auditEntryRow is an entry of the audit log: Actor has done Action with Object.
 type auditEntryRow struct {
 	ID             string
 	At             time.Time
 	Action         audit.Action
 	Actor          string
 	OrganizationID string `gorm:"serializer:nullable_string"`
-	Network        string
+	Network        string // the part of the actor's IP address that is stored
 	Object         string
 	Detail         string
 }
 
-// Record implements audit.Recorder.
+// Record implements audit.Recorder. An entry with an id was completed elsewhere. It may be recorded twice, but
+// is stored once.
 func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 	if e.ID == "" {
 		e.ID = d.newID()
@@ -235,12 +243,12 @@ func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"id"})).Create((*auditEntryRow)(&e)).Error)
 }
 
-// List implements audit.Log.
-func (d auditLog) List(ctx context.Context, f audit.Filter, r page.Request) (page.Result[audit.Entry], error) {
+// List implements audit.Log. It lists the entries that the filter selects, newest first.
+func (d auditLog) List(ctx context.Context, f audit.Filter, request page.Request) (page.Result[audit.Entry], error) {
 	selected := func(q *gorm.DB) *gorm.DB {
 		q = whereEqual(q, "organization_id", f.OrganizationID)
-
 		q = whereEqual(q, "actor", f.Actor)
+
 		if f.About != "" {
 			q = q.Where("(actor = ? OR object = ?)", f.About, f.About)
 		}
@@ -251,6 +259,7 @@ func (d auditLog) List(ctx context.Context, f audit.Filter, r page.Request) (pag
 		return whereIfSet(q, "at < ?", f.To)
 	}
 
-	return listPage(ctx, d.DB, r, listQuery{orderedBy: "id", where: selected},
+	// Without a filter, the primary key is the right index. With orderedBy, the query may use it.
+	return listPage(ctx, d.DB, request, listQuery{orderedBy: "id", where: selected},
 		func(r auditEntryRow) audit.Entry { return audit.Entry(r) })
 }

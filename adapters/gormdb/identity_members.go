@@ -63,7 +63,7 @@ const ofExistingUsers = "EXISTS (SELECT 1 FROM users WHERE users.id = membership
 
 // Get implements identity.Members.
 func (d members) Get(ctx context.Context, organizationID, userID string) (identity.Member, error) {
-	r, err := takeRow[membershipRow](
+	row, err := takeRow[membershipRow](
 		d.conn(ctx).Where("organization_id = ? AND user_id = ?", organizationID, userID),
 		identity.ErrNotInTeam,
 	)
@@ -71,14 +71,14 @@ func (d members) Get(ctx context.Context, organizationID, userID string) (identi
 		return identity.Member{}, err
 	}
 
-	team, err := d.members(ctx, []membershipRow{r}) // empty if the user was deleted
+	found, err := d.addNames(ctx, []membershipRow{row}) // empty if the user was deleted
 
-	return list.First(team, err, identity.ErrNotInTeam)
+	return list.First(found, err, identity.ErrNotInTeam)
 }
 
-// members returns the memberships with the names and e-mail addresses of their users, for invitations
-// those in the invitation. It leaves out deleted users.
-func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.Member, error) {
+// addNames returns the memberships with names and e-mail addresses: those of the user, or for an
+// invitation those that the invitation contains. It leaves out memberships of deleted users.
+func (d members) addNames(ctx context.Context, rows []membershipRow) ([]identity.Member, error) {
 	team := make([]identity.Member, 0, len(rows))
 	if len(rows) == 0 {
 		return team, nil
@@ -111,27 +111,28 @@ func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.
 // there is none. SecondFactorMissing is true if the organization requires two-step sign-in and the
 // user has not confirmed a second factor.
 func (d members) GetByUser(ctx context.Context, userID string) (*identity.Membership, error) {
-	r, err := takeRowIfAny[membershipRow](d.conn(ctx).Where("user_id = ? AND status = 'active'", userID))
-	if err != nil || r.ID == "" {
+	row, err := takeRowIfAny[membershipRow](d.conn(ctx).Where("user_id = ? AND status = 'active'", userID))
+	if err != nil || row.ID == "" {
 		return nil, err //nolint:nilnil // the contract of the port: most users have no membership
 	}
 
-	m := identity.Membership(r)
-	confirmedFactor := d.conn(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)
-	m.SecondFactorMissing, err = exists(d.conn(ctx).
-		Model(&organizationRow{}).
-		Where("id = ? AND require_second_factor", m.OrganizationID).
-		Where("NOT EXISTS (?)", confirmedFactor))
+	membership := identity.Membership(row)
 
-	return &m, err
+	confirmedFactor := d.conn(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)
+	requiringOrganization := d.conn(ctx).
+		Model(&organizationRow{}).
+		Where("id = ? AND require_second_factor", membership.OrganizationID)
+	membership.SecondFactorMissing, err = exists(requiringOrganization.Where("NOT EXISTS (?)", confirmedFactor))
+
+	return &membership, err
 }
 
-// List implements identity.Members.
+// List implements identity.Members. It lists the members of the team, the oldest first.
 func (d members) List(
 	ctx context.Context,
 	organizationID string,
 	f identity.MemberFilter,
-	r page.Request,
+	request page.Request,
 ) (page.Result[identity.Member], error) {
 	selected := func(q *gorm.DB) *gorm.DB {
 		q = q.Where("organization_id = ? AND "+ofExistingUsers, organizationID)
@@ -141,12 +142,14 @@ func (d members) List(
 		return whereEqual(q, "status", f.Status)
 	}
 
-	rows, result, err := listRows[membershipRow, identity.Member](ctx, d.DB, r, listQuery{oldestFirst: true, where: selected})
+	query := listQuery{oldestFirst: true, where: selected}
+
+	rows, result, err := listRows[membershipRow, identity.Member](ctx, d.DB, request, query)
 	if err != nil {
 		return result, err
 	}
 
-	result.Items, err = d.members(ctx, rows)
+	result.Items, err = d.addNames(ctx, rows)
 
 	return result, err
 }
@@ -155,8 +158,8 @@ func (d members) List(
 // one. It returns errStale if another transaction has changed or created the membership in the meantime.
 func (d members) Upsert(ctx context.Context, m *identity.Membership) error {
 	row := membershipRow(*m)
-
 	row.Version++
+
 	if err := d.createOrUpdate(ctx, &row, m.Version); err != nil {
 		return err
 	}
@@ -215,34 +218,40 @@ func (d members) MergeInvited(ctx context.Context, invitedID, userID string) err
 
 		memberships := func() *gorm.DB { return d.conn(ctx).Model(&membershipRow{}) }
 
-		// Move the invitations to teams of which the user is not a member yet.
-		var ownOrganizations, newOrganizations, invitingOrganizations []string // their ids
-		if err := memberships().Where("user_id = ?", userID).Pluck("organization_id", &ownOrganizations).Error; err != nil {
+		// Find the organizations of which the user has a membership or an invitation already.
+		var ownOrganizationIDs []string
+		if err := memberships().Where("user_id = ?", userID).Pluck("organization_id", &ownOrganizationIDs).Error; err != nil {
 			return wrap(err)
 		}
 
+		// Move the invitations to other organizations.
 		toOtherTeams := memberships().Where("user_id = ?", invitedID)
-		if len(ownOrganizations) > 0 {
-			toOtherTeams = toOtherTeams.Where("NOT ?", d.dialect.In("organization_id", ownOrganizations))
+		if len(ownOrganizationIDs) > 0 {
+			toOtherTeams = toOtherTeams.Where("NOT ?", d.dialect.In("organization_id", ownOrganizationIDs))
 		}
 
-		if err := toOtherTeams.Pluck("organization_id", &newOrganizations).Error; err != nil {
+		var newOrganizationIDs []string
+		if err := toOtherTeams.Pluck("organization_id", &newOrganizationIDs).Error; err != nil {
 			return wrap(err)
 		}
 
-		moved := whereIn(memberships().Where("user_id = ?", invitedID), "organization_id", newOrganizations)
+		moved := whereIn(memberships().Where("user_id = ?", invitedID), "organization_id", newOrganizationIDs)
 		if err := moved.Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}
 
-		// Move the links in the e-mails of all invitations that the user can now accept.
+		// Move the tokens of the links in the e-mails of all invitations that the user can now accept.
 		openInvitations := memberships().Where("user_id = ? AND status = 'invited'", userID)
-		if err := openInvitations.Pluck("organization_id", &invitingOrganizations).Error; err != nil {
+
+		var invitingOrganizationIDs []string
+		if err := openInvitations.Pluck("organization_id", &invitingOrganizationIDs).Error; err != nil {
 			return wrap(err)
 		}
 
-		tokens := whereIn(d.conn(ctx).Model(&mailTokenRow{}).Where("user_id = ?", invitedID), "organization_id", invitingOrganizations)
-		if err := tokens.Update("user_id", userID).Error; err != nil {
+		invitedTokens := d.conn(ctx).Model(&mailTokenRow{}).Where("user_id = ?", invitedID)
+
+		acceptable := whereIn(invitedTokens, "organization_id", invitingOrganizationIDs)
+		if err := acceptable.Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}
 

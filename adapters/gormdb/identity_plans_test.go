@@ -24,12 +24,14 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	id := uuid.NewString()
 	now := time.Now().UTC()
 	twoIDs := []string{id, uuid.NewString()}
-	first := page.Request{Number: 1, Size: 20}
+	firstPage := page.Request{Number: 1, Size: 20}
 
+	// Users. The second Create finds the address of the first one.
 	user := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindJobseeker, "v", now)
 	require.NoError(t, storage.Users.Create(ctx, &user))
 
 	_ = storage.Users.Create(ctx, &user)
+
 	invited := identity.NewInvited(id, "al@example.org", "Al", now)
 	require.NoError(t, storage.Users.Create(ctx, &invited))
 	require.NoError(t, storage.Users.Create(ctx, &invited))
@@ -40,87 +42,105 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	_, _ = storage.Users.GetByIDs(ctx, twoIDs[:1])
 	_, _ = storage.Users.RecordSignIn(ctx, id, "v", "v", now)
 	_ = storage.Users.Update(ctx, &user)
+
+	// Organizations and members. An Upsert creates the row, and the next one updates it.
 	organization, founder := identity.NewOrganization(uuid.NewString(), uuid.NewString(), user.ID, "O", "", "", now)
 	require.NoError(t, storage.Organizations.Upsert(ctx, &organization))
 	require.NoError(t, storage.Organizations.Upsert(ctx, &organization))
 
 	_, _ = storage.Organizations.GetForUpdate(ctx, id)
 	_, _ = storage.Organizations.GetByIDs(ctx, twoIDs)
-	require.NoError(t, storage.Members.Upsert(ctx, &founder))
-	require.NoError(t, storage.Members.Upsert(ctx, &founder))
 
 	member := identity.NewInvitation(uuid.NewString(), organization.ID, invited.ID, "Al", "al@example.org", identity.Viewer, now)
+	require.NoError(t, storage.Members.Upsert(ctx, &founder))
+	require.NoError(t, storage.Members.Upsert(ctx, &founder))
 	require.NoError(t, storage.Members.Upsert(ctx, &member))
 
 	_, _ = storage.Members.Get(ctx, organization.ID, user.ID)
-
 	_, _ = storage.Members.GetByUser(ctx, user.ID)
+
 	for _, filter := range []identity.MemberFilter{{}, {UserIDs: twoIDs}, {Role: identity.Admin, Status: identity.MemberActive}} {
-		_, _ = storage.Members.List(ctx, organization.ID, filter, first)
+		_, _ = storage.Members.List(ctx, organization.ID, filter, firstPage)
 	}
 
 	_, _ = storage.Members.List(ctx, organization.ID, identity.MemberFilter{}, page.Request{Number: 3, Size: 20})
 	_, _ = storage.Members.List(ctx, organization.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 20, Cursor: id})
+
+	// Sessions.
 	session := identity.NewSession(uuid.NewString(), user.ID, identity.Client{}, now)
-	token, _ := session.NewRefreshToken(now)
 	session.CookieHash = "h"
-	require.NoError(t, storage.Sessions.Create(ctx, session, token))
-	require.NoError(t, storage.Sessions.Update(ctx, session, token))
+	refreshToken, _ := session.NewRefreshToken(now)
+	require.NoError(t, storage.Sessions.Create(ctx, session, refreshToken))
+	require.NoError(t, storage.Sessions.Update(ctx, session, refreshToken))
 
 	_ = storage.Sessions.EndByUsers(ctx, twoIDs, id, now)
 	_, _ = storage.Sessions.GetRefreshToken(ctx, "h")
-	mailed, _ := identity.NewMailToken(user.ID, user.Email, identity.ForReset, now)
-	require.NoError(t, storage.MailTokens.Create(ctx, mailed))
+
+	// Tokens in e-mails, and changes of the address.
+	mailToken, _ := identity.NewMailToken(user.ID, user.Email, identity.ForReset, now)
+	require.NoError(t, storage.MailTokens.Create(ctx, mailToken))
 
 	_, _ = storage.MailTokens.Get(ctx, "h", identity.ForReset)
 	_, _ = storage.MailTokens.MarkUsed(ctx, id, identity.MailTokenFilter{Hash: "h"}, now)
 	_, _ = storage.MailTokens.MarkUsed(ctx, id, identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: id}, now)
+
 	_ = storage.EmailChanges.Upsert(ctx, identity.EmailHistory{
-		UserID: user.ID, Requested: &identity.EmailChange{Email: "al@example.org", RequestedAt: now},
-		Undos: []identity.EmailUndo{{Email: "al@example.org", Key: "al@example.org", ChangedAt: now, ExpiresAt: now}},
+		UserID:    user.ID,
+		Requested: &identity.EmailChange{Email: "al@example.org", RequestedAt: now},
+		Undos:     []identity.EmailUndo{{Email: "al@example.org", Key: "al@example.org", ChangedAt: now, ExpiresAt: now}},
 	})
 	_, _ = storage.EmailChanges.Get(ctx, user.ID)
 	_, _ = storage.EmailChanges.IsReserved(ctx, "al@example.org", id, now)
-	require.NoError(t, storage.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: user.ID, CreatedAt: now, RecoveryCodes: twoIDs}))
-	require.NoError(t, storage.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: user.ID, CreatedAt: now, RecoveryCodes: twoIDs[:1]}))
+
+	// Second factors. The second Upsert deletes a recovery code.
+	factor := identity.SecondFactor{UserID: user.ID, CreatedAt: now, RecoveryCodes: twoIDs}
+	require.NoError(t, storage.SecondFactors.Upsert(ctx, factor))
+
+	factor.RecoveryCodes = twoIDs[:1]
+	require.NoError(t, storage.SecondFactors.Upsert(ctx, factor))
 
 	_, _ = storage.SecondFactors.Get(ctx, user.ID)
 	_ = storage.SecondFactors.Delete(ctx, id)
+
+	// Settings, opt-outs and the audit log.
 	settings, _ := storage.EmployerSettings.Get(ctx, user.ID)
 	_ = storage.EmployerSettings.Upsert(ctx, &settings)
 	_ = storage.EmployerSettings.Upsert(ctx, &settings)
 	_ = storage.OptOuts.Create(ctx, "m", now)
 	_, _ = storage.OptOuts.Exists(ctx, "m")
-	_, _ = storage.AuditLog.List(ctx, audit.Filter{OrganizationID: id, Action: audit.SignInFailed, From: now}, first)
-	_, _ = storage.AuditLog.List(ctx, audit.Filter{Actor: id}, first)
-	before := len(recorded.sql)
-	_, err := storage.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: session.ID})
-	require.NoError(t, err)
-	require.Len(t, recorded.sql, before+1, "this is read for every signed-in request")
+	_, _ = storage.AuditLog.List(ctx, audit.Filter{OrganizationID: id, Action: audit.SignInFailed, From: now}, firstPage)
+	_, _ = storage.AuditLog.List(ctx, audit.Filter{Actor: id}, firstPage)
 
-	_, _ = storage.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
+	// A principal is read for every signed-in request.
+	recorded.requireOneStatement(t, func() {
+		_, err := storage.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: session.ID})
+		require.NoError(t, err)
+	})
+	recorded.requireOneStatement(t, func() {
+		_, _ = storage.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
+	})
 
-	require.Len(t, recorded.sql, before+2)
-
+	// Deletions.
 	_ = storage.Members.MergeInvited(ctx, invited.ID, user.ID)
 	_ = storage.Members.Delete(ctx, organization.ID, twoIDs)
-
 	_ = storage.PersonalData.DeleteByUser(ctx, id)
+
+	inAYear := now.Add(365 * 24 * time.Hour) // everything has expired
 	for kind := range identityExpiry {
-		_, err := storage.Retention.DeleteBefore(ctx, kind, now.Add(365*24*time.Hour), 10)
+		_, err := storage.Retention.DeleteBefore(ctx, kind, inAYear, 10)
 		require.NoError(t, err)
 	}
 
 	_, _ = storage.Retention.DeleteBefore(ctx, audit.Entries, now, 10)
 
-	require.GreaterOrEqual(t, len(recorded.sql), 70)
-
+	require.GreaterOrEqual(t, len(recorded.sql), 70, "each of the calls executes a statement")
 	recorded.requireIndexes(t, db, "CONSTANT ROW", "counted")
 
-	*recorded = statements{} // from here on, only this statement is checked
-	_, _ = storage.Sessions.List(ctx, user.ID, now, first)
+	// The few sessions of a user may be sorted.
+	*recorded = statements{}
+	_, _ = storage.Sessions.List(ctx, user.ID, now, firstPage)
 
-	recorded.requireIndexes(t, db, "CONSTANT ROW", "counted", allowSorting) // the few sessions of a user
+	recorded.requireIndexes(t, db, "CONSTANT ROW", "counted", allowSorting)
 }
 
 // TestTotals_MoreRowsThanMaxExact_AreEstimates checks that the total of a list with
@@ -155,18 +175,18 @@ func TestTotals_MoreRowsThanMaxExact_AreEstimates(t *testing.T) {
 			organization_id, created_at, updated_at)
 		SELECT 'm' || i, 'u' || i, 'viewer', '', FALSE, 'active', '', '', 1, ?, ?, ? FROM n`, organization.ID, now, now)
 
-	first := page.Request{Number: 1, Size: 1}
-	members, err := storage.Members.List(t.Context(), organization.ID, identity.MemberFilter{}, first)
+	firstPage := page.Request{Number: 1, Size: 1}
+	members, err := storage.Members.List(t.Context(), organization.ID, identity.MemberFilter{}, firstPage)
 	require.NoError(t, err)
 	require.Equal(t, page.MaxExact, members.Total)
 	require.True(t, members.TotalIsEstimate)
 
-	sessions, err := storage.Sessions.List(t.Context(), user.ID, now, first)
+	sessions, err := storage.Sessions.List(t.Context(), user.ID, now, firstPage)
 	require.NoError(t, err)
 	require.Equal(t, page.MaxExact, sessions.Total)
 	require.True(t, sessions.TotalIsEstimate)
 
-	entries, err := storage.AuditLog.List(t.Context(), audit.Filter{Actor: user.ID}, first)
+	entries, err := storage.AuditLog.List(t.Context(), audit.Filter{Actor: user.ID}, firstPage)
 	require.NoError(t, err)
 	require.Equal(t, page.MaxExact, entries.Total)
 	require.True(t, entries.TotalIsEstimate)

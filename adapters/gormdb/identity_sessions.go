@@ -15,19 +15,19 @@ import (
 // sessions implements identity.Sessions.
 type sessions struct{ *DB }
 
-// sessionRow is the session of a user, from sign-in to sign-out. CookieHash and Browser are not columns: a session
-// in a browser has a row in browser_sessions.
+// sessionRow is the session of a user, from sign-in to sign-out.
 type sessionRow struct {
 	ID         string
 	UserID     string
-	Address    string
+	Address    string // the IP address at the sign-in
 	UserAgent  string
 	CreatedAt  time.Time
 	LastUsedAt time.Time
 	ExpiresAt  time.Time
 	EndedAt    time.Time `gorm:"serializer:nullable_time"`
-	CookieHash string    `gorm:"-"`
-	Browser    bool      `gorm:"-"`
+	// CookieHash and Browser are not columns: a session in a browser has a browserSessionRow.
+	CookieHash string `gorm:"-"`
+	Browser    bool   `gorm:"-"`
 }
 
 // refreshTokenRow is a token that a client of the API exchanges once for new tokens. It is stored as a hash.
@@ -45,7 +45,7 @@ type browserSessionRow struct {
 	SessionID string
 }
 
-// Create implements identity.Sessions.
+// Create implements identity.Sessions. A session with a CookieHash is one in a browser.
 func (d sessions) Create(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if err := d.conn(ctx).Create((*sessionRow)(&s)).Error; err != nil {
@@ -83,14 +83,14 @@ const principalColumns = `s.id, s.user_id, s.address, s.user_agent, s.created_at
 
 // GetPrincipal implements identity.Sessions. A principal is a session with its user and the user's active
 // membership. The key is the id of the session, or the hash of its cookie.
-func (d sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (identity.Principal, error) {
-	if k.CookieHash == "" {
-		principals, err := d.GetPrincipals(ctx, []string{k.ID})
+func (d sessions) GetPrincipal(ctx context.Context, key identity.SessionKey) (identity.Principal, error) {
+	if key.CookieHash == "" {
+		principals, err := d.GetPrincipals(ctx, []string{key.ID})
 		return list.First(principals, err, identity.ErrSessionNotFound)
 	}
 
 	principals, err := d.listPrincipals(ctx, func(q *gorm.DB) *gorm.DB {
-		return q.Where("s.id = (SELECT session_id FROM browser_sessions WHERE hash = ?)", k.CookieHash)
+		return q.Where("s.id = (SELECT session_id FROM browser_sessions WHERE hash = ?)", key.CookieHash)
 	})
 
 	return list.First(principals, err, identity.ErrSessionNotFound)
@@ -119,21 +119,21 @@ func (d sessions) listPrincipals(ctx context.Context, selected func(*gorm.DB) *g
 	return list.Map(rows, principalRow.principal), nil
 }
 
-// principalRow is a row with the principalColumns. Unenrolled is true if the organization requires two-step
-// sign-in and the user has not set it up.
+// principalRow is a row with the principalColumns.
 type principalRow struct {
 	Session    sessionRow    `gorm:"embedded"`
 	User       userRow       `gorm:"embedded;embeddedPrefix:account_"`
-	Member     membershipRow `gorm:"embedded;embeddedPrefix:member_"`
-	Unenrolled bool
+	Member     membershipRow `gorm:"embedded;embeddedPrefix:member_"` // empty without a membership
+	Unenrolled bool          // the organization requires two-step sign-in, and the user has not set it up
 }
 
-// principal returns the row as a session with its user and membership.
+// principal returns the row as a session with its user and membership. It adds what the columns leave out,
+// because it follows from the session and from the join.
 func (r principalRow) principal() identity.Principal {
 	p := identity.Principal{Session: identity.Session(r.Session), User: identity.User(r.User)}
-
 	p.User.ID = r.Session.UserID
-	if r.Member.OrganizationID != "" {
+
+	if hasMembership := r.Member.OrganizationID != ""; hasMembership {
 		m := identity.Membership(r.Member)
 		m.UserID = r.Session.UserID
 		m.Status = identity.MemberActive
@@ -146,16 +146,24 @@ func (r principalRow) principal() identity.Principal {
 
 // List implements identity.Sessions. It lists the sessions that can still be used: sessions in browsers end sooner
 // without use than those of API clients.
-func (d sessions) List(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[identity.Session], error) {
+func (d sessions) List(
+	ctx context.Context,
+	userID string,
+	now time.Time,
+	request page.Request,
+) (page.Result[identity.Session], error) {
 	const isBrowser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
-	apiCutoff, browserCutoff := identity.LiveCutoffs(now) // sessions last used before have ended
+
+	// Sessions that were last used before these times have ended. That of browsers is the later one, so
+	// that any session that was used after it can still be used.
+	apiCutoff, browserCutoff := identity.LiveCutoffs(now)
 
 	live := func(q *gorm.DB) *gorm.DB {
 		return q.Where("user_id = ? AND ended_at IS NULL AND expires_at > ?", userID, now).
 			Where("(last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")", browserCutoff, apiCutoff)
 	}
 
-	result, err := listPage(ctx, d.DB, r, listQuery{where: live},
+	result, err := listPage(ctx, d.DB, request, listQuery{where: live},
 		func(r sessionRow) identity.Session { return identity.Session(r) })
 	if err != nil || len(result.Items) == 0 {
 		return result, err
@@ -163,17 +171,19 @@ func (d sessions) List(ctx context.Context, userID string, now time.Time, r page
 
 	// Set Session.Browser, which is not a column of the sessions.
 	ids := list.Map(result.Items, func(s identity.Session) string { return s.ID })
-	var browsers []string
 
-	err = whereIn(d.conn(ctx).Model(&browserSessionRow{}), "session_id", ids).Pluck("session_id", &browsers).Error
+	var browserIDs []string
+	err = whereIn(d.conn(ctx).Model(&browserSessionRow{}), "session_id", ids).Pluck("session_id", &browserIDs).Error
+
 	for i, id := range ids {
-		result.Items[i].Browser = slices.Contains(browsers, id)
+		result.Items[i].Browser = slices.Contains(browserIDs, id)
 	}
 
 	return result, wrap(err)
 }
 
-// Update implements identity.Sessions.
+// Update implements identity.Sessions. It also stores new refresh tokens of the session, and the use of existing
+// ones. A session that has ended cannot be updated.
 func (d sessions) Update(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		active := d.conn(ctx).Where("id = ? AND user_id = ? AND ended_at IS NULL", s.ID, s.UserID)
@@ -187,7 +197,8 @@ func (d sessions) Update(ctx context.Context, s identity.Session, tokens ...iden
 	})
 }
 
-// EndByUsers implements identity.Sessions.
+// EndByUsers implements identity.Sessions. It ends all sessions of the users but the one with exceptID, which may be
+// empty.
 func (d sessions) EndByUsers(ctx context.Context, userIDs []string, exceptID string, at time.Time) error {
 	q := whereIn(d.conn(ctx).Model(&sessionRow{}).Where("ended_at IS NULL"), "user_id", userIDs)
 	return wrap(whereIfSet(q, "id <> ?", exceptID).Update("ended_at", at).Error)
@@ -217,8 +228,8 @@ type mailTokenRow struct {
 // TableName implements schema.Tabler.
 func (mailTokenRow) TableName() string { return "user_tokens" }
 
-// Create implements identity.MailTokens. The lock of the user makes a concurrent
-// deletion visible.
+// Create implements identity.MailTokens. It locks the user, so that a user who is being deleted gets no new
+// token.
 func (d mailTokens) Create(ctx context.Context, t identity.MailToken) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		if _, err := users(d).GetForUpdate(ctx, t.UserID); err != nil {
@@ -249,23 +260,23 @@ func (d mailTokens) MarkUsed(ctx context.Context, userID string, f identity.Mail
 // secondFactors implements identity.SecondFactors.
 type secondFactors struct{ *DB }
 
-// secondFactorRow is the authenticator app of a user. LastStep is the time step of the last code, so that no code is
-// accepted twice.
+// secondFactorRow is the authenticator app of a user.
 type secondFactorRow struct {
 	UserID        string
 	Secret        string
 	CreatedAt     time.Time
-	ConfirmedAt   time.Time `gorm:"serializer:nullable_time"`
-	LastStep      int64
-	RecoveryCodes []string `gorm:"-"`
+	ConfirmedAt   time.Time `gorm:"serializer:nullable_time"` // by a first code of the app
+	LastStep      int64     // the time step of the last accepted code, so that no code is accepted twice
+	RecoveryCodes []string  `gorm:"-"` // stored as rows of their own
 }
 
+// recoveryCodeRow is the hash of a code with which the user can sign in once without the app.
 type recoveryCodeRow struct {
 	UserID string
 	Hash   string
 }
 
-// Get implements identity.SecondFactors.
+// Get implements identity.SecondFactors. Inside a transaction, it locks the factor until the end.
 func (d secondFactors) Get(ctx context.Context, userID string) (identity.SecondFactor, error) {
 	r, err := takeRow[secondFactorRow](d.locked(ctx).Where("user_id = ?", userID), identity.ErrNoSecondFactor)
 	if err != nil {

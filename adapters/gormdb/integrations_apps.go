@@ -15,15 +15,17 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// apps implements integrations.Apps.
+// apps implements integrations.Apps. An app is a program that uses the API. Its owner is the user who has
+// registered it.
 type apps struct{ *DB }
 
+// appRow is a row of the table apps.
 type appRow struct {
 	ID           string
 	OwnerID      string
 	Name         string
 	Description  string
-	Public       bool
+	Public       bool // an app that cannot keep a secret, such as one in a browser
 	SecretHash   string
 	Plan         string
 	RedirectURIs []string `gorm:"column:redirect_uris;serializer:json_column"`
@@ -32,7 +34,7 @@ type appRow struct {
 	Version      int64
 }
 
-// app returns the application of the row.
+// app returns the app of the row. Its redirect URIs are never nil, because they are a list in the API.
 func (r appRow) app() integrations.App {
 	if r.RedirectURIs == nil {
 		r.RedirectURIs = []string{}
@@ -41,7 +43,7 @@ func (r appRow) app() integrations.App {
 	return integrations.App(r)
 }
 
-// Create implements integrations.Apps.
+// Create implements integrations.Apps. The limit is for the apps of the owner.
 func (d apps) Create(ctx context.Context, a integrations.App, limit int) error {
 	row := appRow(a)
 	lock := "applications of " + a.OwnerID
@@ -49,13 +51,14 @@ func (d apps) Create(ctx context.Context, a integrations.App, limit int) error {
 	return createBelowLimit(ctx, d.DB, &row, lock, limit, integrations.ErrTooManyApps, "owner_id = ?", a.OwnerID)
 }
 
-// Get implements integrations.Apps.
+// Get implements integrations.Apps. Inside a transaction, it locks the row until the end.
 func (d apps) Get(ctx context.Context, ownerID, id string) (integrations.App, error) {
 	r, err := takeRow[appRow](ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id), integrations.ErrAppNotFound)
 	return r.app(), err
 }
 
-// ofAppOwner restricts q to the rows of the owner, unless the owner is AnyOwner.
+// ofAppOwner restricts q to the rows of the owner. With AnyOwner, it selects the rows of all owners, which a
+// caller must ask for explicitly: an empty owner has no rows.
 func ofAppOwner(q *gorm.DB, ownerID string) *gorm.DB {
 	switch ownerID {
 	case integrations.AnyOwner:
@@ -67,27 +70,33 @@ func ofAppOwner(q *gorm.DB, ownerID string) *gorm.DB {
 	return q.Where("owner_id = ?", ownerID)
 }
 
-// List implements integrations.Apps.
-func (d apps) List(ctx context.Context, f integrations.AppFilter, r page.Request) (out page.Result[integrations.App], err error) {
+// List implements integrations.Apps. Without an owner in the filter, the list is empty.
+func (d apps) List(
+	ctx context.Context,
+	f integrations.AppFilter,
+	request page.Request,
+) (result page.Result[integrations.App], err error) {
 	if f.OwnerID == "" {
-		return out, nil
+		return result, nil
 	}
 
-	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
-		return whereInIfSet(ofAppOwner(q, f.OwnerID), "id", f.IDs)
-	}}, appRow.app)
+	selected := func(q *gorm.DB) *gorm.DB { return whereInIfSet(ofAppOwner(q, f.OwnerID), "id", f.IDs) }
+
+	return listPage(ctx, d.DB, request, listQuery{where: selected}, appRow.app)
 }
 
-// Update implements integrations.Apps.
+// Update implements integrations.Apps. It increments the version, and returns errStale if another
+// transaction has changed the app since it was read.
 func (d apps) Update(ctx context.Context, a integrations.App) error {
-	r := appRow(a)
-	r.Version++
-	q := d.conn(ctx).Model(&appRow{}).Where("id = ? AND owner_id = ? AND version = ?", a.ID, a.OwnerID, a.Version)
+	row := appRow(a)
+	row.Version++
+	previous := d.conn(ctx).Model(&appRow{}).Where("id = ? AND owner_id = ? AND version = ?", a.ID, a.OwnerID, a.Version)
 
-	return updateVersion(q, &r, except{"id", "owner_id", "created_at"})
+	return updateVersion(previous, &row, except{"id", "owner_id", "created_at"})
 }
 
-// Delete implements integrations.Apps.
+// Delete implements integrations.Apps. It also deletes the app's usage. The database deletes the rows that
+// refer to the app with foreign keys.
 func (d apps) Delete(ctx context.Context, ownerID, id string) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		deleted := ofAppOwner(d.conn(ctx), ownerID).Where("id = ?", id).Delete(&appRow{})
@@ -99,14 +108,15 @@ func (d apps) Delete(ctx context.Context, ownerID, id string) error {
 	})
 }
 
-// keys implements integrations.Keys.
+// keys implements integrations.Keys, the API keys of apps.
 type keys struct{ *DB }
 
+// apiKeyRow is an API key, which is stored as a hash.
 type apiKeyRow integrations.Key
 
 func (r apiKeyRow) apiKey() integrations.Key { return integrations.Key(r) }
 
-// Create implements integrations.Keys.
+// Create implements integrations.Keys. The app of the key must belong to the owner.
 func (d keys) Create(ctx context.Context, ownerID string, k integrations.Key) error {
 	ownApp := ofAppOwner(d.conn(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)
 	if _, err := takeRow[appRow](ownApp, integrations.ErrAppNotFound); err != nil {
@@ -116,7 +126,8 @@ func (d keys) Create(ctx context.Context, ownerID string, k integrations.Key) er
 	return orAppDeleted(d.conn(ctx).Create((*apiKeyRow)(&k)).Error)
 }
 
-// GetByHash implements integrations.Keys.
+// GetByHash implements integrations.Keys. It runs for every request with a key, so that it reads the key and
+// its app with one statement.
 func (d keys) GetByHash(ctx context.Context, hash string) (integrations.Key, integrations.App, error) {
 	type keyWithApp struct {
 		App appRow    `gorm:"embedded;embeddedPrefix:app_of_"`
@@ -148,7 +159,7 @@ func (d keys) List(ctx context.Context, ownerID, appID string) ([]integrations.K
 	return findRows(d.ofOwner(ctx, d.conn(ctx), ownerID, appID).Order("id DESC"), apiKeyRow.apiKey)
 }
 
-// Delete implements integrations.Keys.
+// Delete implements integrations.Keys. It returns the number of deleted keys.
 func (d keys) Delete(ctx context.Context, ownerID string, f integrations.KeyFilter) (int, error) {
 	q := whereEqual(d.ofOwner(ctx, d.conn(ctx), ownerID, f.AppID), "id", f.ID)
 	res := whereIfSet(q, "created_at < ?", f.CreatedBefore).Delete(&apiKeyRow{})
@@ -158,15 +169,18 @@ func (d keys) Delete(ctx context.Context, ownerID string, f integrations.KeyFilt
 // usage implements integrations.Usage.
 type usage struct{ *DB }
 
+// usageRow is the number of requests of an app on a day.
 type usageRow integrations.DayUsage
 
 // TableName implements schema.Tabler.
 func (usageRow) TableName() string { return "app_usage" }
 
-// Add implements integrations.Usage. Rows are written in one order, so that two
-// processes do not deadlock.
+// Add implements integrations.Usage. It adds the numbers of the days to those that are stored, and stores when
+// keys were last used. lastUsed maps the ids of keys to these times.
 func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed map[string]time.Time) error {
 	rows := list.Map(days, func(day integrations.DayUsage) usageRow { return usageRow(day) })
+
+	// A fixed order avoids deadlocks between two processes.
 	slices.SortFunc(rows, func(a, b usageRow) int { return cmp.Or(cmp.Compare(a.AppID, b.AppID), cmp.Compare(a.Day, b.Day)) })
 
 	return d.Do(ctx, func(ctx context.Context) error {
@@ -184,8 +198,8 @@ func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed m
 // usageBatchSize is the maximum number of rows in a statement.
 const usageBatchSize = 1_000
 
-// updateLastUsed stores when keys were last used, by the ids of the keys. Another process may already
-// have stored a later time.
+// updateLastUsed stores when keys were last used, by the ids of the keys. It leaves out keys for which
+// another process has stored a later time.
 func (d usage) updateLastUsed(ctx context.Context, lastUsed map[string]time.Time) error {
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(lastUsed)), usageBatchSize) {
 		var rows []apiKeyRow
@@ -193,9 +207,9 @@ func (d usage) updateLastUsed(ctx context.Context, lastUsed map[string]time.Time
 			return wrap(err)
 		}
 
-		rows = slices.DeleteFunc(rows, func(r apiKeyRow) bool {
-			return r.LastUsedAt != nil && !r.LastUsedAt.Before(lastUsed[r.ID])
-		})
+		hasLaterTime := func(r apiKeyRow) bool { return r.LastUsedAt != nil && !r.LastUsedAt.Before(lastUsed[r.ID]) }
+		rows = slices.DeleteFunc(rows, hasLaterTime)
+
 		for i, r := range rows {
 			usedAt := lastUsed[r.ID]
 			rows[i].LastUsedAt = &usedAt
@@ -209,13 +223,14 @@ func (d usage) updateLastUsed(ctx context.Context, lastUsed map[string]time.Time
 	return nil
 }
 
-// List implements integrations.Usage.
+// List implements integrations.Usage. It lists the days from the first to the last day, both included, on
+// which the app was used.
 func (d usage) List(ctx context.Context, appID, from, to string) ([]integrations.DayUsage, error) {
 	return findRows(d.conn(ctx).Where("app_id = ? AND day BETWEEN ? AND ?", appID, from, to).Order("day"),
 		func(r usageRow) integrations.DayUsage { return integrations.DayUsage(r) })
 }
 
-// integrationsExpiry contains the kinds of expiring rows of module integrations.
+// integrationsExpiry maps the kinds of data of module integrations that expire to functions that delete them.
 var integrationsExpiry = map[retention.Kind]expiry{
 	integrations.UsageKind: func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
 		expired := db.conn(ctx).Where("day < ?", before.UTC().Format(time.DateOnly))

@@ -12,7 +12,8 @@ import (
 )
 
 // TestIntegrationsApps_Queries_UseIndexes checks that no query of applications and their keys
-// scans a table, and that a key is found with one statement.
+// scans a table, and that a key is found with one statement. Results and errors are ignored where a row
+// does not exist: only the statements matter.
 func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 
@@ -26,16 +27,16 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 	_, _ = storage.Integrations.Apps.Get(ctx, id, id)
 	_, _ = storage.Integrations.Apps.Get(ctx, integrations.AnyOwner, id)
 
-	_ = storage.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id}, 0)
-	for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
-		_, err := storage.Integrations.Apps.List(ctx, integrations.AppFilter{OwnerID: id}, r)
+	const limit = 0
+	_ = storage.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id}, limit)
+
+	for _, request := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
+		_, err := storage.Integrations.Apps.List(ctx, integrations.AppFilter{OwnerID: id}, request)
 		require.NoError(t, err)
 	}
 
-	before := len(recorded.sql)
-	_, _, _ = storage.Integrations.Keys.GetByHash(ctx, id)
-
-	require.Len(t, recorded.sql, before+1, "part of every request with a key")
+	// This is a part of every request with a key.
+	recorded.requireOneStatement(t, func() { _, _, _ = storage.Integrations.Keys.GetByHash(ctx, id) })
 
 	_ = storage.Integrations.Apps.Update(ctx, integrations.App{ID: id, OwnerID: id})
 	_ = storage.Integrations.Keys.Create(ctx, id, integrations.Key{ID: id, AppID: id, CreatedAt: now})
@@ -49,6 +50,7 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 
 	_ = storage.Integrations.Apps.Delete(ctx, id, id)
 	_, _ = storage.Integrations.Usage.List(ctx, id, "2026-11-01", "2026-11-30")
+
 	_, err := storage.Integrations.Retention.DeleteBefore(ctx, integrations.UsageKind, now, 10)
 	require.NoError(t, err)
 
@@ -62,10 +64,12 @@ func TestIntegrationsApps_ListByIDs_UsesPrimaryKey(t *testing.T) {
 
 	db := openTestSQLite(t)
 	recorded := recordStatements(t, db.reader, db.writer)
-	_, err := db.Storage().Integrations.Apps.List(t.Context(),
-		integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{uuid.NewString()}},
-		page.Request{Number: 1, Size: 1})
-	require.NoError(t, err)
-	require.Len(t, recorded.sql, 1, "part of every OAuth request")
+	byID := integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{uuid.NewString()}}
+
+	// This is a part of every OAuth request.
+	recorded.requireOneStatement(t, func() {
+		_, err := db.Storage().Integrations.Apps.List(t.Context(), byID, page.Request{Number: 1, Size: 1})
+		require.NoError(t, err)
+	})
 	recorded.requireIndexes(t, db)
 }

@@ -53,14 +53,18 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 
 			migrateLegacy(down)
 
+			// Before the migration, the owner of an app must be a user.
 			user := fillIntegrations(t, db)
-			before := dumpIntegrations(t, db)
+			rowsBefore := dumpIntegrations(t, db)
 			notAUser := uuid.NewString()
 			require.Error(t, insertApp(db, notAUser))
 
+			// After it, the rows are the same, and the owner need not be a user.
 			migrateLegacy(up)
-			require.Equal(t, before, dumpIntegrations(t, db))
+			require.Equal(t, rowsBefore, dumpIntegrations(t, db))
 			require.NoError(t, insertApp(db, notAUser))
+
+			// Other foreign keys remain.
 			require.NoError(t, db.writer.Exec("DELETE FROM oauth_tokens WHERE 1 = 1").Error)
 
 			tokenOfUnknownGrant := oauthTokenRow{
@@ -70,29 +74,33 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 				IssuedAt:  time.Now(),
 				ExpiresAt: time.Now(),
 			}
-			require.Error(t, db.writer.Create(&tokenOfUnknownGrant).Error, "other foreign keys remain")
+			require.Error(t, db.writer.Create(&tokenOfUnknownGrant).Error)
 
+			// The way down deletes apps whose owner is not a user.
 			migrateLegacy(down)
+
 			var owners []string
 			require.NoError(t, db.reader.Raw("SELECT owner_id FROM apps").Scan(&owners).Error)
-			require.Equal(t, []string{user}, owners, "owners without a row in users are deleted")
+			require.Equal(t, []string{user}, owners)
+
+			// Its foreign keys delete the rows of a deleted user.
 			require.NoError(t, db.writer.Exec("DELETE FROM users WHERE id = ?", user).Error)
 
 			for _, table := range []string{
 				"apps", "api_keys", "oauth_consents", "oauth_grants", "webhook_endpoints",
 				"webhook_deliveries",
 			} {
-				var n int
-				require.NoError(t, db.reader.Raw("SELECT COUNT(*) FROM "+table).Scan(&n).Error)
-				require.Zero(t, n, table)
+				var rows int
+				require.NoError(t, db.reader.Raw("SELECT COUNT(*) FROM "+table).Scan(&rows).Error)
+				require.Zero(t, rows, table)
 			}
 		})
 	}
 }
 
-// insertApp inserts an application of a user that need not exist.
+// insertApp inserts an application. Its owner need not exist.
 func insertApp(db *DB, ownerID string) error {
-	r := appRow{
+	app := appRow{
 		ID:           uuid.NewString(),
 		OwnerID:      ownerID,
 		Name:         "Ward Finder",
@@ -103,7 +111,7 @@ func insertApp(db *DB, ownerID string) error {
 		Version:      1,
 	}
 
-	return db.writer.Create(&r).Error
+	return db.writer.Create(&app).Error
 }
 
 // fillIntegrations stores an application of a user, with a row in each of integrationTables, and
@@ -175,19 +183,19 @@ func fillIntegrations(t *testing.T, db *DB) string {
 	return user
 }
 
-// dumpIntegrations returns the row of each of integrationTables. It fails if a table has more or
-// none.
+// dumpIntegrations returns the rows of each of integrationTables. The test fails unless each table has
+// exactly one row.
 func dumpIntegrations(t *testing.T, db *DB) map[string][]map[string]any {
 	t.Helper()
 
-	out := map[string][]map[string]any{}
+	rowsByTable := map[string][]map[string]any{}
 	for _, table := range integrationTables {
 		var rows []map[string]any
 		require.NoError(t, db.reader.Table(table).Find(&rows).Error)
 		require.Len(t, rows, 1, table)
 
-		out[table] = rows
+		rowsByTable[table] = rows
 	}
 
-	return out
+	return rowsByTable
 }

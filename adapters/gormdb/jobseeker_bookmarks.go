@@ -33,21 +33,27 @@ func (d bookmarks) Upsert(ctx context.Context, b jobseeker.Bookmark) error {
 	return wrap(d.conn(ctx).Create(&bookmarkRow{Bookmark: b}).Error)
 }
 
-// List implements jobseeker.Bookmarks.
+// List implements jobseeker.Bookmarks. It lists the bookmarks of the user, newest first.
 func (d bookmarks) List(
 	ctx context.Context,
 	userID string,
 	f jobseeker.BookmarkFilter,
-	r page.Request,
+	request page.Request,
 ) (page.Result[jobseeker.Bookmark], error) {
-	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
-		return whereInIfSet(whereEqual(q.Where("user_id = ?", userID), "id", f.ID), "listing_id", f.ListingIDs)
-	}}, bookmarkRow.bookmark)
+	selected := func(q *gorm.DB) *gorm.DB {
+		q = q.Where("user_id = ?", userID)
+		q = whereEqual(q, "id", f.ID)
+
+		return whereInIfSet(q, "listing_id", f.ListingIDs)
+	}
+
+	return listPage(ctx, d.DB, request, listQuery{where: selected}, bookmarkRow.bookmark)
 }
 
 // Delete implements jobseeker.Bookmarks.
 func (d bookmarks) Delete(ctx context.Context, userID, id string) error {
-	return requireRow(d.conn(ctx).Where("id = ? AND user_id = ?", id, userID).Delete(&bookmarkRow{}), jobseeker.ErrBookmarkNotFound)
+	deleted := d.conn(ctx).Where("id = ? AND user_id = ?", id, userID).Delete(&bookmarkRow{})
+	return requireRow(deleted, jobseeker.ErrBookmarkNotFound)
 }
 
 // ClaimReminders implements jobseeker.Bookmarks. It returns at most n bookmarks of the listings whose users have not
@@ -55,10 +61,9 @@ func (d bookmarks) Delete(ctx context.Context, userID, id string) error {
 func (d bookmarks) ClaimReminders(ctx context.Context, listingIDs []string, n int) (claimed []jobseeker.Bookmark, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		// A fixed order avoids deadlocks between two callers.
-		claimed, err = findRows(
-			whereIn(d.locked(ctx).Where("NOT deadline_told"), "listing_id", listingIDs).Order("listing_id, id").Limit(n),
-			bookmarkRow.bookmark,
-		)
+		pending := whereIn(d.locked(ctx).Where("NOT deadline_told"), "listing_id", listingIDs).Order("listing_id, id").Limit(n)
+
+		claimed, err = findRows(pending, bookmarkRow.bookmark)
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
@@ -91,14 +96,17 @@ func (d dismissals) Create(ctx context.Context, userID, listingID string, at tim
 		return wrap(err)
 	}
 
-	var excess []string // the ids of the listings beyond the limit, usually at most one
+	// Delete what is beyond the limit, which is usually at most one row. MariaDB and SQLite accept an
+	// offset only together with a limit.
+	const maxDeleted = 1_000
 
+	var excess []string // the ids of the listings
 	err = d.conn(ctx).
 		Model(&dismissalRow{}).
 		Where("user_id = ?", userID).
 		Order("dismissed_at DESC, listing_id DESC").
 		Offset(limit).
-		Limit(1_000).
+		Limit(maxDeleted).
 		Pluck("listing_id", &excess).
 		Error
 	if err != nil || len(excess) == 0 {
@@ -108,14 +116,11 @@ func (d dismissals) Create(ctx context.Context, userID, listingID string, at tim
 	return wrap(whereIn(d.conn(ctx).Where("user_id = ?", userID), "listing_id", excess).Delete(&dismissalRow{}).Error)
 }
 
-// ListByListings implements jobseeker.Dismissals.
+// ListByListings implements jobseeker.Dismissals. It returns those of the listings that the user has
+// dismissed.
 func (d dismissals) ListByListings(ctx context.Context, userID string, listingIDs []string) (dismissed []string, err error) {
-	err = whereIn(
-		d.conn(ctx).Model(&dismissalRow{}).Where("user_id = ?", userID),
-		"listing_id",
-		listingIDs,
-	).Pluck("listing_id", &dismissed).
-		Error
+	ofUser := d.conn(ctx).Model(&dismissalRow{}).Where("user_id = ?", userID)
+	err = whereIn(ofUser, "listing_id", listingIDs).Pluck("listing_id", &dismissed).Error
 
 	return dismissed, wrap(err)
 }

@@ -14,6 +14,9 @@ import (
 
 // documents implements jobseeker.Documents. A document describes a file that a jobseeker has
 // uploaded. The file itself is in a file store; its id and extension are the key in that store.
+//
+// A file is reserved for a user before it is uploaded. Upsert then assigns it to a document. A file that
+// its document does not need any more is released: documentFiles.Claim returns it for deletion.
 type documents struct{ *DB }
 
 // documentRow is a row of documents.
@@ -24,7 +27,7 @@ type documentRow struct {
 	Title     string
 	FileName  string
 	IsDefault bool
-	// File.Extension is a copy of documentFileRow.Extension.
+	// File identifies the documentFileRow of the file. File.Extension is a copy of its Extension.
 	File       jobseeker.DocumentFile `gorm:"embedded;embeddedPrefix:file_"`
 	Size       int64
 	Form       jobseeker.Form
@@ -71,21 +74,22 @@ func (r documentRow) document() jobseeker.Document {
 	}
 }
 
+// errFileNotReserved is the error of Upsert if the reservation of a file has ended.
 var errFileNotReserved = errors.New("the file of the document is not reserved")
 
 // Upsert implements jobseeker.Documents. A new file of the document must have been reserved for the
-// user, else Upsert returns errFileNotReserved. The previous file is released, so that it is deleted.
+// user, else Upsert returns errFileNotReserved. The previous file is released.
 func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		stored := func() *gorm.DB { return d.conn(ctx).Where("id = ? AND user_id = ?", doc.ID, doc.UserID) }
 
-		before, err := takeRowIfAny[documentRow](stored()) // a zero row for a new document
+		previous, err := takeRowIfAny[documentRow](stored()) // a zero row for a new document
 		if err != nil {
 			return err
 		}
 
-		isNew := before.ID == ""
-		hasNewFile := before.File.ID != doc.File.ID
+		isNew := previous.ID == ""
+		hasNewFile := previous.File.ID != doc.File.ID
 
 		// There is one default document of each type.
 		if doc.IsDefault {
@@ -107,13 +111,13 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 			}
 		}
 
-		r := newDocumentRow(doc)
+		row := newDocumentRow(doc)
 		if isNew {
-			return wrap(d.conn(ctx).Create(&r).Error)
+			return wrap(d.conn(ctx).Create(&row).Error)
 		}
 
 		if hasNewFile {
-			if err := releaseFile(d.conn(ctx), before.File.ID, doc.UserID, doc.UpdatedAt); err != nil {
+			if err := releaseFile(d.conn(ctx), previous.File.ID, doc.UserID, doc.UpdatedAt); err != nil {
 				return err
 			}
 		}
@@ -122,20 +126,19 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 		// GORM would not store zero values, such as IsDefault false.
 		unchanged := []string{"id", "user_id", "type", "uploaded_at"}
 
-		return wrap(stored().Select("*").Omit(unchanged...).Updates(&r).Error)
+		return wrap(stored().Select("*").Omit(unchanged...).Updates(&row).Error)
 	})
 }
 
-// List implements jobseeker.Documents.
+// List implements jobseeker.Documents. It lists the documents of the user, newest first.
 func (d documents) List(
 	ctx context.Context,
 	userID string,
 	f jobseeker.DocumentFilter,
-	r page.Request,
+	request page.Request,
 ) (page.Result[jobseeker.Document], error) {
-	return listPage(ctx, d.DB, r,
-		listQuery{where: func(q *gorm.DB) *gorm.DB { return whereEqual(q.Where("user_id = ?", userID), "id", f.ID) }},
-		documentRow.document)
+	selected := func(q *gorm.DB) *gorm.DB { return whereEqual(q.Where("user_id = ?", userID), "id", f.ID) }
+	return listPage(ctx, d.DB, request, listQuery{where: selected}, documentRow.document)
 }
 
 // Delete implements jobseeker.Documents. It also releases the file of the document.
@@ -143,12 +146,12 @@ func (d documents) Delete(ctx context.Context, userID, id string, now time.Time)
 	return d.Do(ctx, func(ctx context.Context) error {
 		stored := func() *gorm.DB { return d.conn(ctx).Where("id = ? AND user_id = ?", id, userID) }
 
-		r, err := takeRow[documentRow](stored(), jobseeker.ErrDocumentNotFound)
+		document, err := takeRow[documentRow](stored(), jobseeker.ErrDocumentNotFound)
 		if err != nil {
 			return err
 		}
 
-		if err := releaseFile(d.conn(ctx), r.File.ID, userID, now); err != nil {
+		if err := releaseFile(d.conn(ctx), document.File.ID, userID, now); err != nil {
 			return err
 		}
 
@@ -160,11 +163,12 @@ func (d documents) Delete(ctx context.Context, userID, id string, now time.Time)
 // files that no document uses can be found and deleted.
 type documentFiles struct{ *DB }
 
-// documentFileRow is a row of document_files. If FreeAt is nil, the file belongs to a document.
-// Otherwise the file is reserved until FreeAt, or was released at FreeAt.
+// documentFileRow is a row of document_files.
 type documentFileRow struct {
 	jobseeker.DocumentFile
 	UserID string
+	// FreeAt is nil if the file belongs to a document. Otherwise the file can be deleted from this
+	// time on: the end of its reservation, or the time of its release.
 	FreeAt *time.Time
 }
 
@@ -182,13 +186,9 @@ func (d documentFiles) Reserve(ctx context.Context, userID string, f jobseeker.D
 		return wrap(created.Error)
 	}
 
-	return wrap(
-		d.conn(ctx).
-			Model(&documentFileRow{}).
-			Where("id = ? AND user_id = ? AND free_at IS NOT NULL", f.ID, userID).
-			Update("free_at", until).
-			Error,
-	)
+	unused := d.conn(ctx).Model(&documentFileRow{}).Where("id = ? AND user_id = ? AND free_at IS NOT NULL", f.ID, userID)
+
+	return wrap(unused.Update("free_at", until).Error)
 }
 
 // Claim implements jobseeker.DocumentFiles. It returns up to n files that no document uses, and sets
@@ -210,7 +210,8 @@ func (d documentFiles) Claim(ctx context.Context, n int, now, until time.Time) (
 	return claimed, err
 }
 
-// Delete implements jobseeker.DocumentFiles. It deletes the rows of the files that no document uses.
+// Delete implements jobseeker.DocumentFiles. It deletes the rows of files that were deleted from the file store,
+// unless a document uses them.
 func (d documentFiles) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// jobseekerExpiry contains the kinds of expiring rows of module jobseeker.
+// jobseekerExpiry maps the kinds of data of module jobseeker that expire to functions that delete them.
 var jobseekerExpiry = map[retention.Kind]expiry{
 	jobseeker.NotificationKind: deleteExpiredBy[notificationRow]("created_at", "id"),
 	jobseeker.ActivityKind:     deleteExpiredBy[activityRow]("at", "user_id", "event_id"),
@@ -27,50 +27,57 @@ var jobseekerExpiry = map[retention.Kind]expiry{
 // notifications implements jobseeker.Notifications.
 type notifications struct{ *DB }
 
-// notificationRow is a notification of a user. Cause identifies the event that has led to it.
+// notificationRow is a notification of a user. Its field Cause identifies the event that has led to it.
 type notificationRow jobseeker.Notification
 
 // Create implements jobseeker.Notifications. It stores one notification of an event for each user, also if the event is
 // delivered twice.
-func (d notifications) Create(ctx context.Context, ns ...jobseeker.Notification) error {
+func (d notifications) Create(ctx context.Context, created ...jobseeker.Notification) error {
 	q := d.conn(ctx)
-	if len(ns) > 1 { // the statement depends on the number of rows
+	if len(created) > 1 { // the text of the statement depends on the number of rows
 		q = d.unprepared(ctx)
 	}
 
 	return createRows(
 		q.Clauses(ignoreOnConflict([]string{"cause", "user_id"})),
-		list.Map(ns, func(n jobseeker.Notification) notificationRow { return notificationRow(n) }),
+		list.Map(created, func(n jobseeker.Notification) notificationRow { return notificationRow(n) }),
 	)
 }
 
-// List implements jobseeker.Notifications.
-func (d notifications) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Notification], error) {
-	return listPage(ctx, d.DB, r,
-		listQuery{where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ? AND deleted_at IS NULL", userID) }},
+// List implements jobseeker.Notifications. It lists the notifications that the user has not deleted, newest
+// first.
+func (d notifications) List(
+	ctx context.Context,
+	userID string,
+	request page.Request,
+) (page.Result[jobseeker.Notification], error) {
+	selected := func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ? AND deleted_at IS NULL", userID) }
+
+	return listPage(ctx, d.DB, request, listQuery{where: selected},
 		func(r notificationRow) jobseeker.Notification { return jobseeker.Notification(r) })
 }
 
-// Update implements jobseeker.Notifications.
-func (d notifications) Update(ctx context.Context, userID, id string, u jobseeker.NotificationUpdate) error {
-	set := map[string]any{}
-	if u.Read != nil {
-		set["read"] = *u.Read
+// Update implements jobseeker.Notifications. The row of a notification that the user deletes remains without its
+// text, so that the event is not reported again.
+func (d notifications) Update(ctx context.Context, userID, id string, update jobseeker.NotificationUpdate) error {
+	changes := map[string]any{}
+	if update.Read != nil {
+		changes["read"] = *update.Read
 	}
 
-	if u.DeletedAt != nil {
-		set["deleted_at"], set["message"] = *u.DeletedAt, "" // the row remains, so that the event is not reported again
+	if update.DeletedAt != nil {
+		changes["deleted_at"], changes["message"] = *update.DeletedAt, ""
 	}
 
 	q := d.conn(ctx).Model(&notificationRow{}).Where("id = ? AND user_id = ? AND deleted_at IS NULL", id, userID)
 
 	// An update without changes only checks that the notification exists.
-	if len(set) == 0 {
+	if len(changes) == 0 {
 		_, err := takeRow[notificationRow](q.Select("id"), jobseeker.ErrNotificationNotFound)
 		return err
 	}
 
-	return requireRow(q.Updates(set), jobseeker.ErrNotificationNotFound)
+	return requireRow(q.Updates(changes), jobseeker.ErrNotificationNotFound)
 }
 
 // activities implements jobseeker.Activities.
@@ -86,28 +93,31 @@ func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 			return wrap(err)
 		}
 
-		var excess []string // the newest activity to delete
-
+		// Find the newest activity beyond the maximum. It is deleted, and with it all older ones.
+		var newestExcess []string // at most one
 		err := d.conn(ctx).
 			Model(&activityRow{}).
 			Where("user_id = ?", a.UserID).
 			Order("event_id DESC").
 			Offset(jobseeker.MaxActivities).
 			Limit(1).
-			Pluck("event_id", &excess).
+			Pluck("event_id", &newestExcess).
 			Error
-		if err != nil || len(excess) == 0 {
+		if err != nil || len(newestExcess) == 0 {
 			return wrap(err)
 		}
 
-		return wrap(d.conn(ctx).Where("user_id = ? AND event_id <= ?", a.UserID, excess[0]).Delete(&activityRow{}).Error)
+		excess := d.conn(ctx).Where("user_id = ? AND event_id <= ?", a.UserID, newestExcess[0])
+
+		return wrap(excess.Delete(&activityRow{}).Error)
 	})
 }
 
-// List implements jobseeker.Activities.
-func (d activities) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Activity], error) {
-	return listPage(ctx, d.DB, r,
-		listQuery{orderedBy: "event_id", where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }},
+// List implements jobseeker.Activities. It lists the activities of the user, newest first.
+func (d activities) List(ctx context.Context, userID string, request page.Request) (page.Result[jobseeker.Activity], error) {
+	selected := func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }
+
+	return listPage(ctx, d.DB, request, listQuery{orderedBy: "event_id", where: selected},
 		func(r activityRow) jobseeker.Activity { return jobseeker.Activity(r) })
 }
 

@@ -26,18 +26,17 @@ type listingReportRow struct {
 	CreatedAt  time.Time
 }
 
-// listingCaseRow is the case of a listing; each listing has at most one. Held is true while the listing is
-// hidden because of its organization. DecidedBy is empty for an operator.
+// listingCaseRow is the case of a listing. Each listing has at most one.
 type listingCaseRow struct {
 	ID             string
 	ListingID      string
 	OrganizationID string
 	State          listings.CaseState
-	Reports        int
-	Score          int
-	Held           bool
-	Note           string
-	DecidedBy      string `gorm:"serializer:nullable_string"`
+	Reports        int    // the number of reports by visitors
+	Score          int    // how suspicious the listing is
+	Held           bool   // the listing is hidden because of its organization
+	Note           string // of the moderator who has decided
+	DecidedBy      string `gorm:"serializer:nullable_string"` // empty for an operator
 	DecidedAt      *time.Time
 	OpenedAt       time.Time
 }
@@ -47,23 +46,16 @@ func (d cases) CreateReport(ctx context.Context, r listings.JobReport) error {
 	return wrap(d.conn(ctx).Create((*listingReportRow)(&r)).Error)
 }
 
-// ListReports implements listings.Cases.
+// ListReports implements listings.Cases. It returns the newest n reports about the listing.
 func (d cases) ListReports(ctx context.Context, listingID string, n int) ([]listings.JobReport, error) {
-	return findRows(
-		d.conn(ctx).Where("listing_id = ?", listingID).Order("id DESC").Limit(n),
-		func(r listingReportRow) listings.JobReport { return listings.JobReport(r) },
-	)
+	newest := d.conn(ctx).Where("listing_id = ?", listingID).Order("id DESC").Limit(n)
+	return findRows(newest, func(r listingReportRow) listings.JobReport { return listings.JobReport(r) })
 }
 
 // EraseReporter implements listings.Cases. The reports remain, without the reporter's id and address.
 func (d cases) EraseReporter(ctx context.Context, userID string) error {
-	return wrap(
-		d.conn(ctx).
-			Model(&listingReportRow{}).
-			Where("reporter_id = ?", userID).
-			Updates(map[string]any{"reporter_id": nil, "email": ""}).
-			Error,
-	)
+	reports := d.conn(ctx).Model(&listingReportRow{}).Where("reporter_id = ?", userID)
+	return wrap(reports.Updates(map[string]any{"reporter_id": nil, "email": ""}).Error)
 }
 
 // Get implements listings.Cases. It returns a zero case for a listing without one.
@@ -75,19 +67,8 @@ func (d cases) Get(ctx context.Context, listingID string) (listings.Case, error)
 // Upsert implements listings.Cases. The id is updated too: a case that is opened again gets a new one,
 // which puts it at the end of the queue.
 func (d cases) Upsert(ctx context.Context, c listings.Case) error {
-	key := []string{"listing_id"}
-	update := updateOnConflict(
-		key,
-		"id",
-		"state",
-		"reports",
-		"score",
-		"held",
-		"note",
-		"decided_by",
-		"decided_at",
-		"opened_at",
-	)
+	update := updateOnConflict([]string{"listing_id"},
+		"id", "state", "reports", "score", "held", "note", "decided_by", "decided_at", "opened_at")
 	row := listingCaseRow(c)
 	row.DecidedAt = utc(row.DecidedAt)
 
@@ -96,12 +77,12 @@ func (d cases) Upsert(ctx context.Context, c listings.Case) error {
 
 // List implements listings.Cases. The ids have the order in which the cases were opened, so that the cases
 // that wait longest are first.
-func (d cases) List(ctx context.Context, f listings.CaseFilter, r page.Request) (page.Result[listings.Case], error) {
+func (d cases) List(ctx context.Context, f listings.CaseFilter, request page.Request) (page.Result[listings.Case], error) {
 	selected := func(q *gorm.DB) *gorm.DB {
 		q = whereEqual(q, "state", f.State)
 		q = whereEqual(q, "organization_id", f.OrganizationID)
-
 		q = whereInIfSet(q, "listing_id", f.ListingIDs)
+
 		if f.Held {
 			q = q.Where("held")
 		}
@@ -109,6 +90,6 @@ func (d cases) List(ctx context.Context, f listings.CaseFilter, r page.Request) 
 		return q
 	}
 
-	return listPage(ctx, d.DB, r, listQuery{orderedBy: "id", oldestFirst: true, where: selected},
+	return listPage(ctx, d.DB, request, listQuery{orderedBy: "id", oldestFirst: true, where: selected},
 		func(r listingCaseRow) listings.Case { return listings.Case(r) })
 }

@@ -28,11 +28,12 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 
 	const changes = 20_000
 
-	// The change of late has the lowest number but is committed last.
-	late := uuid.NewString()
+	// The change of this listing has the lowest number but is committed last.
+	lateID := uuid.NewString()
+
 	var position listings.FeedPosition
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
-		require.NoError(t, db.recordListings(ctx, []string{late}))
+		require.NoError(t, db.recordListings(ctx, []string{lateID}))
 
 		// Outside of ctx: a transaction for each change. The listings of the changes do not exist,
 		// so that the feed returns them as deleted.
@@ -43,7 +44,7 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 
 		read := readToEnd(t, feed, from)
 		require.Len(t, read.times, changes)
-		require.NotContains(t, read.times, late)
+		require.NotContains(t, read.times, lateID)
 
 		for id, times := range read.times {
 			require.Equal(t, 1, times, id)
@@ -56,8 +57,9 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 		return nil
 	}))
 
+	// After the commit, the feed continues with the late change.
 	read := readToEnd(t, feed, position)
-	require.Equal(t, map[string]int{late: 1}, read.times)
+	require.Equal(t, map[string]int{lateID: 1}, read.times)
 }
 
 // feedReading is what was read from a feed.
@@ -82,8 +84,8 @@ func readToEnd(t *testing.T, feed feed, from listings.FeedPosition) feedReading 
 		}
 
 		read.end = batch.Position
-
 		read.longestPosition = max(read.longestPosition, len(batch.Position))
+
 		if !batch.More {
 			return read
 		}
@@ -110,9 +112,9 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			now := time.Now()
 			from, err := feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 			require.NoError(t, err)
-			var created []listings.Listing
 
-			var ids []string
+			// Three listings, one of which is damaged: it has an object in place of a list.
+			var created []listings.Listing
 			for range 3 {
 				created = append(created, listings.Listing{
 					ID:             uuid.NewString(),
@@ -122,23 +124,24 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 					Open:           true,
 					PostedAt:       &now,
 				})
-				ids = append(ids, created[len(created)-1].ID)
 			}
 
 			require.NoError(t, listingRepository{db}.Create(t.Context(), created))
 
-			damaged := ids[1]
+			damagedID := created[1].ID
+			require.NoError(t, db.writer.Exec("UPDATE listings SET requirements = '{}' WHERE id = ?", damagedID).Error)
 
-			// An object in place of a list.
-			require.NoError(t, db.writer.Exec("UPDATE listings SET requirements = '{}' WHERE id = ?", damaged).Error)
+			requireDamageIsLogged := func() {
+				t.Helper()
+				require.Contains(t, log.String(), damagedID)
+				log.Reset()
+			}
 
 			batch, err := feed.ListSince(t.Context(), from, 10)
 			require.NoError(t, err)
 			require.Len(t, batch.Listings, 2)
 			require.Empty(t, batch.Deleted)
-			require.Contains(t, log.String(), damaged)
-
-			log.Reset()
+			requireDamageIsLogged()
 
 			openListings := 0
 			_, err = feed.ReadOpen(t.Context(), func(*listings.Listing) error {
@@ -147,14 +150,13 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			})
 			require.NoError(t, err)
 			require.Equal(t, 2, openListings)
-			require.Contains(t, log.String(), damaged)
+			requireDamageIsLogged()
 
-			log.Reset()
-
-			public, err := listingRepository{db}.ListPublic(t.Context(), ids, now)
-			require.NoError(t, err, "intact listings are matched with saved searches")
+			// From this list, listings are matched with saved searches.
+			public, err := listingRepository{db}.ListPublic(t.Context(), listingIDs(created), now)
+			require.NoError(t, err)
 			require.Len(t, public, 2)
-			require.Contains(t, log.String(), damaged)
+			requireDamageIsLogged()
 		})
 	}
 }

@@ -11,30 +11,33 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// listingRow is a row of listings without the columns of long texts. The columns from PlaceKind to Lon are the place of
-// Location in the gazetteer, and empty if it is not known. Open says whether the listing was public when it was stored.
+// listingRow is a row of the table listings, without the columns of long texts.
 type listingRow struct {
-	ID                  string
-	OrganizationID      string
-	Version             int64
-	Title               string
-	Company             string
-	Department          string
-	ContractType        string
-	EmploymentType      string
-	Specialty           string
-	Remote              bool
-	Location            string
-	PlaceKind           listings.PlaceKind
-	City                string
-	Region              string
-	Nation              string
-	Country             string
-	Lat                 *float64
-	Lon                 *float64
+	ID             string
+	OrganizationID string
+	Version        int64
+	Title          string
+	Company        string
+	Department     string
+	ContractType   string
+	EmploymentType string
+	Specialty      string
+	Remote         bool
+	Location       string // as the employer has written it
+
+	// The place in the gazetteer that Location names. All columns are empty if it is not known.
+	// City is the name of the place. Lat and Lon are NULL for places larger than a town.
+	PlaceKind listings.PlaceKind
+	City      string
+	Region    string
+	Nation    string
+	Country   string
+	Lat       *float64
+	Lon       *float64
+
 	Salary              listings.Salary `gorm:"embedded;embeddedPrefix:salary_"`
 	Status              listings.Status
-	Open                bool
+	Open                bool // the listing was public when it was last stored
 	ApplicationDeadline *time.Time
 	PostedAt            *time.Time
 	ArchivedAt          *time.Time
@@ -44,11 +47,11 @@ type listingRow struct {
 	UpdatedAt           time.Time
 }
 
-// fullListingRow is a row of listings with all columns. JSON columns are read as text and
+// fullListingRow is a row of the table listings with all columns. JSON columns are read as text and
 // decoded afterwards, so that the search index and lists of public listings can skip a row
 // that cannot be decoded.
 type fullListingRow struct {
-	Short        listingRow `gorm:"embedded"`
+	Short        listingRow `gorm:"embedded"` // the other columns
 	Description  string
 	Requirements jsonText
 	Benefits     jsonText
@@ -63,15 +66,15 @@ func (fullListingRow) TableName() string { return "listings" }
 type jsonText string
 
 // Scan implements sql.Scanner.
-func (j *jsonText) Scan(v any) error {
+func (j *jsonText) Scan(stored any) error {
 	var text sql.Null[string]
-	err := text.Scan(v)
+	err := text.Scan(stored)
 	*j = jsonText(text.V)
 
 	return err
 }
 
-// jsonArray returns the items as a JSON array. Their type must not cause encoding errors.
+// jsonArray returns the items as a JSON array. T must be a type that can always be encoded.
 func jsonArray[T any](items []T) jsonText {
 	if len(items) == 0 {
 		return "[]"
@@ -82,13 +85,13 @@ func jsonArray[T any](items []T) jsonText {
 	return jsonText(text)
 }
 
-// decodeArray decodes a JSON array. An empty array leaves items nil.
-func decodeArray(j jsonText, items any) error {
-	if j == "" || j == "[]" {
+// decodeArray decodes a JSON array. items is a pointer to a nil slice, which an empty array leaves nil.
+func decodeArray(array jsonText, items any) error {
+	if array == "" || array == "[]" {
 		return nil
 	}
 
-	return json.Unmarshal([]byte(j), items)
+	return json.Unmarshal([]byte(array), items)
 }
 
 // listing returns the listing without its long texts.
@@ -111,11 +114,12 @@ func (r listingRow) listing() listings.Listing {
 		CreatedAt:  r.CreatedAt,
 		UpdatedAt:  r.UpdatedAt,
 	}
-	if r.Salary.Min != nil || r.Salary.Max != nil {
+
+	if hasSalary := r.Salary.Min != nil || r.Salary.Max != nil; hasSalary {
 		listing.Salary = &r.Salary
 	}
 
-	if r.PlaceKind != "" {
+	if isPlaceKnown := r.PlaceKind != ""; isPlaceKnown {
 		listing.Place = &listings.Place{Kind: r.PlaceKind, Name: r.City, Region: r.Region, Nation: r.Nation, Country: r.Country}
 		if r.Lat != nil && r.Lon != nil {
 			listing.Place.Lat, listing.Place.Lon = *r.Lat, *r.Lon
@@ -127,14 +131,16 @@ func (r listingRow) listing() listings.Listing {
 
 // listing returns the listing, or an error if a JSON column cannot be decoded.
 func (r fullListingRow) listing() (listings.Listing, error) {
-	l := r.Short.listing()
-	l.Description, l.Meta = r.Description, json.RawMessage(r.Meta)
+	listing := r.Short.listing()
+	listing.Description, listing.Meta = r.Description, json.RawMessage(r.Meta)
 
-	return l, cmp.Or(
-		decodeArray(r.Requirements, &l.Requirements),
-		decodeArray(r.Benefits, &l.Benefits),
-		decodeArray(r.Questions, &l.Questions),
+	firstError := cmp.Or(
+		decodeArray(r.Requirements, &listing.Requirements),
+		decodeArray(r.Benefits, &listing.Benefits),
+		decodeArray(r.Questions, &listing.Questions),
 	)
+
+	return listing, firstError
 }
 
 // findFull returns the listings that q selects, with their long texts.
@@ -183,15 +189,15 @@ func newListingRow(listing listings.Listing) fullListingRow {
 		short.Salary = *listing.Salary
 	}
 
-	if p := listing.Place; p != nil {
-		short.PlaceKind = p.Kind
-		short.City = p.Name
-		short.Region = p.Region
-		short.Nation = p.Nation
+	if place := listing.Place; place != nil {
+		short.PlaceKind = place.Kind
+		short.City = place.Name
+		short.Region = place.Region
+		short.Nation = place.Nation
+		short.Country = place.Country
 
-		short.Country = p.Country
-		if p.Kind == listings.Town { // larger places have no position
-			short.Lat, short.Lon = &p.Lat, &p.Lon
+		if place.Kind == listings.Town { // larger places have no position
+			short.Lat, short.Lon = &place.Lat, &place.Lon
 		}
 	}
 
@@ -205,13 +211,13 @@ func newListingRow(listing listings.Listing) fullListingRow {
 	}
 }
 
-// utc returns the timestamp as databases store it: in UTC with microseconds.
+// utc returns a copy of the timestamp as databases store it: in UTC with microseconds.
 func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
 
-	u := t.UTC().Truncate(time.Microsecond)
+	stored := t.UTC().Truncate(time.Microsecond)
 
-	return &u
+	return &stored
 }

@@ -14,7 +14,8 @@ import (
 // to a listing on a day; views are counted.
 type views struct{ *DB }
 
-// Add implements listings.Views. It stores the visitors of the day, and adds the new ones to the counts of views.
+// Add implements listings.Views. It stores who has visited which listing on which day, and adds the new
+// visitors to the numbers of views.
 func (d views) Add(ctx context.Context, visits []listings.Visit) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		counted, err := d.withoutOwnVisits(ctx, visits)
@@ -47,12 +48,13 @@ func (d views) Add(ctx context.Context, visits []listings.Visit) error {
 			newViews[r.ListingID]++
 		}
 
-		sums := list.Map(slices.Sorted(maps.Keys(newViews)), func(id string) listingViewRow {
+		// Add the new views to the stored numbers, or store them for a listing without views.
+		viewRows := list.Map(slices.Sorted(maps.Keys(newViews)), func(id string) listingViewRow {
 			return listingViewRow{ListingID: id, Views: newViews[id]}
 		})
 		add := d.addOnConflict("listing_views", []string{"listing_id"}, "views")
 
-		return wrap(d.unprepared(ctx).Clauses(add).Create(&sums).Error)
+		return wrap(d.unprepared(ctx).Clauses(add).Create(&viewRows).Error)
 	})
 }
 
@@ -60,25 +62,27 @@ func (d views) Add(ctx context.Context, visits []listings.Visit) error {
 // without those of deleted listings.
 func (d views) withoutOwnVisits(ctx context.Context, visits []listings.Visit) ([]listings.Visit, error) {
 	ids := list.Map(visits, func(v listings.Visit) string { return v.ListingID })
-	var owners []listingRow
 
+	var visited []listingRow
 	err := d.unprepared(ctx).Table("listings").
 		Select("id", "organization_id").
 		Where(d.dialect.In("id", ids)).
-		Find(&owners).Error
+		Find(&visited).Error
 	if err != nil {
 		return nil, wrap(err)
 	}
 
-	ownerOf := list.ToMap(owners, func(l listingRow) (id, organizationID string) { return l.ID, l.OrganizationID })
-
-	return slices.DeleteFunc(slices.Clone(visits), func(v listings.Visit) bool {
+	ownerOf := list.ToMap(visited, func(l listingRow) (id, organizationID string) { return l.ID, l.OrganizationID })
+	isNotCounted := func(v listings.Visit) bool {
 		owner, exists := ownerOf[v.ListingID]
 		return !exists || owner == v.OrganizationID
-	}), nil
+	}
+
+	return slices.DeleteFunc(slices.Clone(visits), isNotCounted), nil
 }
 
-// listingVisitRow is a visitor of a listing on a day. Visitor and Network are hashes.
+// listingVisitRow is a visitor of a listing on a day. Visitor and Network, the network of the visitor's IP
+// address, are hashes.
 type listingVisitRow struct{ Day, ListingID, Visitor, Network string }
 
 // listingViewRow is the number of views of a listing.
@@ -87,11 +91,12 @@ type listingViewRow struct {
 	Views     int
 }
 
-// listingVisitSaltRow is the salt of the hashes of a day.
+// listingVisitSaltRow is the salt of the hashes of a day. After it is deleted, visitors cannot be identified.
 type listingVisitSaltRow struct{ Day, Salt string }
 
-// limitPerNetwork removes visits from networks that have reached MaxVisitors. The hash of a
-// network is different for each listing and day, so that the limit is one per listing and day.
+// limitPerNetwork removes visits by new visitors from networks that have reached MaxVisitors, so that one
+// network cannot increase the number of views at will. The hash of a network is different for each
+// listing and day, so that the limit is one per listing and day.
 func (d views) limitPerNetwork(ctx context.Context, visits []listings.Visit) ([]listings.Visit, error) {
 	networks := withoutEmpty(list.Distinct(visits, func(v listings.Visit) string { return v.Network }))
 	if len(networks) == 0 {
@@ -112,9 +117,8 @@ func (d views) limitPerNetwork(ctx context.Context, visits []listings.Visit) ([]
 
 	visitorsOf := map[string]map[string]bool{} // the sets of visitors by network
 
-	// addVisitor adds the visitor to those of the network, unless there are MaxVisitors. It reports
-	// whether the visitor is one of them.
-	addVisitor := func(network, visitor string) bool {
+	// addVisitor adds the visitor to those of the network, unless there are MaxVisitors.
+	addVisitor := func(network, visitor string) {
 		if visitorsOf[network] == nil {
 			visitorsOf[network] = map[string]bool{}
 		}
@@ -122,21 +126,29 @@ func (d views) limitPerNetwork(ctx context.Context, visits []listings.Visit) ([]
 		if len(visitorsOf[network]) < listings.MaxVisitors {
 			visitorsOf[network][visitor] = true
 		}
-
-		return visitorsOf[network][visitor]
 	}
 
 	for _, visit := range stored {
 		addVisitor(visit.Network, visit.Visitor)
 	}
 
-	return slices.DeleteFunc(visits, func(v listings.Visit) bool {
-		isLimited := v.Network != "" // an empty network has no limit
-		return isLimited && !addVisitor(v.Network, v.Visitor)
-	}), nil
+	var kept []listings.Visit
+	for _, v := range visits {
+		hasNoLimit := v.Network == ""
+		if !hasNoLimit {
+			addVisitor(v.Network, v.Visitor)
+		}
+
+		if hasNoLimit || visitorsOf[v.Network][v.Visitor] {
+			kept = append(kept, v)
+		}
+	}
+
+	return kept, nil
 }
 
-// GetOrCreateSalt implements listings.Views.
+// GetOrCreateSalt implements listings.Views. It returns the salt of the day, which is newSalt if no other
+// process has stored one.
 func (d views) GetOrCreateSalt(ctx context.Context, day, newSalt string) (salt string, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		row := listingVisitSaltRow{Day: day, Salt: newSalt}
@@ -153,7 +165,8 @@ func (d views) GetOrCreateSalt(ctx context.Context, day, newSalt string) (salt s
 	return salt, err
 }
 
-// Get implements listings.Views.
+// Get implements listings.Views. It returns the numbers of views by the ids of the organization's listings. A
+// listing without views is not contained.
 func (d views) Get(ctx context.Context, organizationID string, listingIDs []string) (map[string]int, error) {
 	return scanCounts[string](d.unprepared(ctx).
 		Table("listings").

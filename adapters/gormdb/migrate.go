@@ -200,13 +200,13 @@ const (
 
 // isLegacy reports whether the schema has to be divided by module.
 func (m migrator) isLegacy(ctx context.Context) (bool, error) {
-	origin, err := m.schemaOrigin(ctx)
+	origin, err := m.origin(ctx)
 	return origin == createdUndivided, err
 }
 
-// schemaOrigin finds the origin of the schema. Only earlier versions of locum have created
+// origin returns the origin of the schema. Only earlier versions of locum have created
 // legacyTable, and Up adds dividedVersion to it.
-func (m migrator) schemaOrigin(ctx context.Context) (schemaOrigin, error) {
+func (m migrator) origin(ctx context.Context) (schemaOrigin, error) {
 	store, err := database.NewStore(m.dialect.Migrations(), legacyTable)
 	if err != nil {
 		return 0, err
@@ -397,7 +397,7 @@ func (s schemas) Down(ctx context.Context) (name string, err error) {
 	folder, file := path.Dir(latest), path.Base(latest)
 
 	return latest, s.withLock(ctx, func(m migrator) error {
-		origin, err := m.schemaOrigin(ctx)
+		origin, err := m.origin(ctx)
 		if err != nil {
 			return err
 		}

@@ -134,12 +134,13 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 		require.Greater(t, len(postgresIndexes), 50, "the query returns the indexes of all modules")
 
 		for name, want := range postgresIndexes {
-			got, ok := mariadbIndexes[name]
-			require.True(t, ok, "MariaDB has no index %s", name)
+			got, exists := mariadbIndexes[name]
+			require.True(t, exists, "MariaDB has no index %s", name)
 			require.Equal(t, want.Uniq, got.Uniq, name)
 
 			// MariaDB numbers the changes of listings in another way.
-			if name != "listing_changes_pkey" && name != "listing_feed_pkey" {
+			differs := name == "listing_changes_pkey" || name == "listing_feed_pkey"
+			if !differs {
 				requireSameColumns(t, want, got)
 			}
 		}
@@ -236,6 +237,8 @@ func requireSameColumns(t *testing.T, postgres, mariadb indexDefinition) {
 	}
 }
 
+// TestMySQL_ThreeProcessesMigrate_SchemaIsComplete checks that only one of several processes applies
+// each migration.
 func TestMySQL_ThreeProcessesMigrate_SchemaIsComplete(t *testing.T) {
 	t.Parallel()
 
@@ -253,6 +256,7 @@ func TestMySQL_ThreeProcessesMigrate_SchemaIsComplete(t *testing.T) {
 	require.NoError(t, s.Check(t.Context()))
 }
 
+// TestMySQL_AllMigrations_CanBeReverted checks the statements of the way down.
 func TestMySQL_AllMigrations_CanBeReverted(t *testing.T) {
 	t.Parallel()
 
@@ -276,6 +280,8 @@ func TestMySQL_InterruptedMigration_IsCompleted(t *testing.T) {
 
 	db := migrated(t, kit.MariaDBURL(t))
 	s := schemas{db}
+
+	// The versions of the module are not recorded, and one of its tables is missing.
 	require.NoError(t, db.reader.Exec("DELETE FROM schema_jobseeker WHERE version_id >= 1").Error)
 	require.NoError(t, db.reader.Exec("DROP TABLE alert_listings").Error)
 
@@ -283,6 +289,8 @@ func TestMySQL_InterruptedMigration_IsCompleted(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Check(t.Context()))
 	require.True(t, db.reader.Migrator().HasTable("alert_listings"))
+
+	// The table with a single row has no second one.
 	var feedRows int64
 	require.NoError(t, db.reader.Table("listing_feed").Count(&feedRows).Error)
 	require.Equal(t, int64(1), feedRows)
@@ -318,6 +326,7 @@ func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 
 			<-bothUpdatedFirst
 
+			// One of the transactions gets the deadlock, and the other one succeeds.
 			conn := db.conn(ctx)
 
 			err := conn.Exec(increment, secondID).Error
@@ -325,6 +334,7 @@ func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 				return nil
 			}
 
+			// Later statements fail, with the same handle and with a new one.
 			deadlocks.Add(1)
 			assert.Error(t, newStatement(conn).Exec("INSERT INTO rows_of_test VALUES (3, 0)").Error)
 			assert.Error(t, db.conn(ctx).Exec("INSERT INTO rows_of_test VALUES (4, 0)").Error)
@@ -341,9 +351,11 @@ func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 	close(bothUpdatedFirst)
 	transactions.Wait()
 	require.EqualValues(t, 1, deadlocks.Load())
+
+	// Only the other transaction has updated both rows, and no row was inserted.
 	var numbers []int
 	require.NoError(t, db.reader.Table("rows_of_test").Order("id").Pluck("n", &numbers).Error)
-	require.Equal(t, []int{1, 1}, numbers, "one of the transactions has updated both rows")
+	require.Equal(t, []int{1, 1}, numbers)
 }
 
 // TestMySQL_NewEpoch_ConcurrentChangesAreNumbered checks that Reset, which begins a new epoch of
@@ -357,6 +369,8 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 	recorded := make(chan struct{})
 	commit := make(chan struct{})
 	var transactions sync.WaitGroup
+
+	// The first transaction has numbered a change and is not committed yet.
 	transactions.Go(func() {
 		assert.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
 			err := recordChange(ctx)
@@ -369,6 +383,8 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 	})
 
 	<-recorded
+
+	// Reset waits for it.
 	transactions.Go(func() { assert.NoError(t, feed{db}.Reset(t.Context())) })
 
 	resetIsWaiting := func() bool {
@@ -380,9 +396,12 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 	}
 
 	require.Eventually(t, resetIsWaiting, 30*time.Second, 10*time.Millisecond)
+
+	// A further change gets the next number.
 	transactions.Go(func() { assert.NoError(t, db.Do(t.Context(), recordChange)) })
 	close(commit)
 	transactions.Wait()
+
 	var numbers []int
 	require.NoError(t, db.reader.Table("listing_changes").Order("xid").Pluck("xid", &numbers).Error)
 	require.Equal(t, []int{1, 2}, numbers)
@@ -414,6 +433,7 @@ func TestMySQL_Text_IsComparedExactly(t *testing.T) {
 //go:embed testdata/mysql_rows.sql
 var mysqlRows string
 
+// insertedTable matches the names of these tables.
 var insertedTable = regexp.MustCompile(`INSERT INTO (\w+)`)
 
 // idOfSeq is the id of a row by its number.
@@ -456,7 +476,7 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	firstPage := page.Request{Number: 1, Size: 20}
 	mustRun := func(_ any, err error) { t.Helper(); require.NoError(t, err) }
 
-	// The rows of these queries do not exist: their statements are recorded all the same.
+	// Users and sessions. Some rows do not exist: the statements are recorded all the same.
 	ignoreResult := func(_ any, _ error) {}
 	ignoreResult(storage.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: id}))
 	ignoreResult(storage.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "7"}))
@@ -468,9 +488,12 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	mustRun(storage.Identity.Members.List(ctx, id, identity.MemberFilter{}, firstPage))
 	require.NoError(t, storage.Identity.Sessions.EndByUsers(ctx, []string{id}, "", now))
 
-	ownListings, err := storage.Listings.Listings.List(ctx, id, "", page.Request{Number: 1, Size: 5})
+	// Listings.
+	ownListings, err := storage.Listings.Listings.List(ctx, id, anyStatus, page.Request{Number: 1, Size: 5})
 	require.NoError(t, err)
-	mustRun(storage.Listings.Listings.List(ctx, id, "", page.Request{Number: 1, Size: 20, Cursor: ownListings.NextCursor}))
+
+	nextPage := page.Request{Number: 1, Size: 20, Cursor: ownListings.NextCursor}
+	mustRun(storage.Listings.Listings.List(ctx, id, anyStatus, nextPage))
 	mustRun(storage.Listings.Public.ListPublic(ctx, twoIDs, now))
 	mustRun(storage.Listings.Public.ListClosing(ctx, now.Add(-time.Hour), "", now, 100))
 	mustRun(nil, db.Do(ctx, func(ctx context.Context) error {
@@ -480,12 +503,15 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	mustRun(storage.Listings.Feed.ReadOpen(ctx, func(*listings.Listing) error { return nil }))
 	mustRun(nil, db.Do(ctx, func(ctx context.Context) error { return db.recordListings(ctx, twoIDs) }))
 
+	// Applications.
 	for _, visibility := range []hiring.Visibility{{OrganizationID: id}, {ApplicantID: id}} {
 		mustRun(storage.Hiring.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, firstPage))
 		mustRun(storage.Hiring.Applications.CountByStatus(ctx, visibility, hiring.ApplicationFilter{}))
 	}
 
 	mustRun(storage.Hiring.Counts.CountByListing(ctx, id, twoIDs))
+
+	// Clinicians.
 	mustRun(storage.Jobseeker.Notifications.List(ctx, id, firstPage))
 	mustRun(storage.Jobseeker.Bookmarks.ClaimReminders(ctx, twoIDs, 10))
 	mustRun(storage.Jobseeker.Searches.List(ctx, jobseeker.SearchFilter{Unresolved: true}, 10))
@@ -493,6 +519,7 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	_, _, err = storage.Jobseeker.Matches.AssignDigests(ctx, twoIDs, now.Add(time.Hour), now)
 	require.NoError(t, err)
 
+	// Developers.
 	_, _, err = storage.Integrations.Keys.GetByHash(ctx, "7")
 	require.NoError(t, err)
 	mustRun(storage.Integrations.Keys.Delete(ctx, id, integrations.KeyFilter{AppID: id, ID: uuid.NewString()}))
@@ -500,6 +527,7 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	mustRun(storage.Integrations.Deliveries.ListMessages(ctx, id, id, integrations.MessageFilter{DueBy: now}, 10))
 	mustRun(storage.Integrations.Deliveries.List(ctx, id, id, integrations.Failed, firstPage))
 
+	// Tasks and events.
 	tasks := tasks{db}
 	outbox := outbox{db}
 
@@ -514,6 +542,7 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	_, _, err = outbox.Lag(ctx)
 	require.NoError(t, err)
 
+	// Expired rows.
 	for _, kind := range []retention.Kind{
 		event.Sent, task.DoneTasks, identity.SessionKind, identity.RefreshTokenKind,
 		jobseeker.NotificationKind, integrations.MessagesKind,

@@ -14,27 +14,27 @@ import (
 // several commits.
 type notifier struct {
 	db        *DB
-	remote    Notifier // nil if the database cannot notify
+	remote    Notifier // notifies other processes; nil if the database cannot
 	log       *slog.Logger
 	mu        sync.Mutex
 	listeners map[chan struct{}]bool
-	// due holds at most one value. A commit that finds it full needs no notification of
-	// its own.
+	// due contains a value while other processes have still to be notified. It holds at most one:
+	// a commit that finds it full needs no notification of its own.
 	due chan struct{}
-	// receiving opens the only connection that listens, for the first listener.
+	// receiving starts receive for the first listener. All listeners share its connection.
 	receiving sync.Once
 	ctx       context.Context //nolint:containedctx // lives as long as the database
 	stop      context.CancelFunc
-	done      sync.WaitGroup
+	done      sync.WaitGroup // of the goroutines send and receive
 }
 
-// newNotifier returns the notifier of a database. It needs a session of the server to listen, so
-// that it notifies this process only behind a transaction pooler without a direct URL.
+// newNotifier returns the notifier of a database. To listen, it needs a session of the server. Behind a
+// transaction pooler without a direct URL there is none, so that it notifies this process only.
 func newNotifier(db *DB) *notifier {
 	n := &notifier{db: db, log: db.log, listeners: map[chan struct{}]bool{}, due: make(chan struct{}, 1)}
-
 	n.ctx, n.stop = context.WithCancel(context.Background())
-	if db.direct != nil {
+
+	if canListen := db.direct != nil; canListen {
 		n.remote, _ = db.dialect.(Notifier)
 	}
 
@@ -58,7 +58,7 @@ func (n *notifier) notify() {
 	if n.remote != nil {
 		select {
 		case n.due <- struct{}{}:
-		default:
+		default: // send has not sent the previous notification yet
 		}
 	}
 }
@@ -79,6 +79,8 @@ func (n *notifier) notifyLocal() {
 const (
 	// notifyInterval is the minimum time between two notifications of other processes.
 	notifyInterval = 5 * time.Millisecond
+	// notifyTimeout is how long the database may take to accept a notification.
+	notifyTimeout = 2 * time.Second
 	// relistenInterval is the pause before a listener connects again after an error.
 	relistenInterval = 2 * time.Second
 )
@@ -94,8 +96,8 @@ func (n *notifier) send() {
 		case <-n.due:
 		}
 
-		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := n.remote.Notify(attempt, n.db.pool)
+		notifyCtx, cancel := context.WithTimeout(ctx, notifyTimeout)
+		err := n.remote.Notify(notifyCtx, n.db.pool)
 
 		cancel()
 
@@ -115,17 +117,18 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// listen returns a channel that receives a value after one or more commits, until ctx is done.
+// listen returns a channel that receives a value after one or more commits of any process, until ctx is
+// done.
 func (n *notifier) listen(ctx context.Context) <-chan struct{} {
-	c := make(chan struct{}, 1)
+	listener := make(chan struct{}, 1)
 
 	n.mu.Lock()
-	n.listeners[c] = true
+	n.listeners[listener] = true
 	n.mu.Unlock()
 
 	context.AfterFunc(ctx, func() {
 		n.mu.Lock()
-		delete(n.listeners, c)
+		delete(n.listeners, listener)
 		n.mu.Unlock()
 	})
 
@@ -133,7 +136,7 @@ func (n *notifier) listen(ctx context.Context) <-chan struct{} {
 		n.receiving.Do(func() { n.done.Go(n.receive) })
 	}
 
-	return c
+	return listener
 }
 
 // receive listens on one connection for notifications of other processes. It connects again

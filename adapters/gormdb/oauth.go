@@ -28,18 +28,20 @@ type oauthGrantRow struct {
 	EndedAt   *time.Time
 }
 
-// oauthTokenRow is an authorization code, an access token or a refresh token, stored as a hash. RedirectURI and
-// Challenge (RFC 7636) are those of the request for an authorization code.
+// oauthTokenRow is an authorization code, an access token or a refresh token, stored as a hash.
 type oauthTokenRow struct {
-	Hash        string
-	GrantID     string
-	Kind        integrations.TokenKind
-	Scopes      []integrations.Scope `gorm:"serializer:scopes"`
-	RedirectURI string               `gorm:"column:redirect_uri"`
+	Hash    string
+	GrantID string
+	Kind    integrations.TokenKind
+	Scopes  []integrations.Scope `gorm:"serializer:scopes"`
+	// RedirectURI and Challenge (RFC 7636) are those of the request for an authorization code.
+	RedirectURI string `gorm:"column:redirect_uri"`
 	Challenge   string
 	IssuedAt    time.Time
 	ExpiresAt   time.Time
-	UsedAt      *time.Time
+	// UsedAt is when the code or refresh token was exchanged for new tokens, or when the access
+	// token was replaced. A used token does not work any more.
+	UsedAt *time.Time
 }
 
 // orAppDeleted translates a foreign key violation, which means that the app was deleted, to
@@ -52,24 +54,25 @@ func orAppDeleted(err error) error {
 	return wrap(err)
 }
 
-// Create implements integrations.Grants. g is a new grant, or nil if the token belongs to an existing one.
-func (d grants) Create(ctx context.Context, t integrations.Token, g *integrations.Grant) error {
+// Create implements integrations.Grants. newGrant is nil if the token belongs to an existing grant.
+func (d grants) Create(ctx context.Context, token integrations.Token, newGrant *integrations.Grant) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if g != nil {
-			if err := d.conn(ctx).Create((*oauthGrantRow)(g)).Error; err != nil {
+		if newGrant != nil {
+			if err := d.conn(ctx).Create((*oauthGrantRow)(newGrant)).Error; err != nil {
 				return orAppDeleted(err)
 			}
 		}
 
-		return orAppDeleted(d.conn(ctx).Create((*oauthTokenRow)(&t)).Error)
+		return orAppDeleted(d.conn(ctx).Create((*oauthTokenRow)(&token)).Error)
 	})
 }
 
-// Get implements integrations.Grants. It reads the token, its grant and its application with a join.
-// Inside a transaction it locks the token and the grant. The application is then read separately,
-// because FOR UPDATE would lock the rows of every table of the join.
+// Get implements integrations.Grants. It reads the token, its grant and its app with a join.
+//
+// Inside a transaction, it locks the token and the grant. FOR UPDATE locks the rows of every table of the
+// join: the app, which many tokens share, is therefore read separately.
 func (d grants) Get(ctx context.Context, kind integrations.TokenKind, hash string) (integrations.IssuedToken, error) {
-	type issued struct {
+	type tokenWithApp struct {
 		Token oauthTokenRow `gorm:"embedded;embeddedPrefix:token_of_"`
 		Grant oauthGrantRow `gorm:"embedded;embeddedPrefix:grant_of_"`
 		App   appRow        `gorm:"embedded;embeddedPrefix:app_of_"`
@@ -83,29 +86,31 @@ func (d grants) Get(ctx context.Context, kind integrations.TokenKind, hash strin
 		columns += ", " + columnsAs[appRow](d.DB, "a", "app_of_")
 	}
 
-	r, err := takeRow[issued](q.Select(columns).Where("t.hash = ? AND t.kind = ?", hash, kind), integrations.ErrTokenNotFound)
+	selected := q.Select(columns).Where("t.hash = ? AND t.kind = ?", hash, kind)
+
+	row, err := takeRow[tokenWithApp](selected, integrations.ErrTokenNotFound)
 	if err == nil && locksRows {
-		r.App, err = takeRow[appRow](d.conn(ctx).Where("id = ?", r.Grant.AppID), integrations.ErrTokenNotFound)
+		row.App, err = takeRow[appRow](d.conn(ctx).Where("id = ?", row.Grant.AppID), integrations.ErrTokenNotFound)
 	}
 
 	return integrations.IssuedToken{
-		Token: integrations.Token(r.Token),
-		Grant: integrations.Grant(r.Grant),
-		App:   r.App.app(),
+		Token: integrations.Token(row.Token),
+		Grant: integrations.Grant(row.Grant),
+		App:   row.App.app(),
 	}, err
 }
 
 // Use implements integrations.Grants. It marks the token as used, and with it the access tokens of the
-// grant, which then no longer work.
-func (d grants) Use(ctx context.Context, grantID, hash string, at time.Time) (used bool, err error) {
+// grant, which then no longer work. It reports whether the token was not used before.
+func (d grants) Use(ctx context.Context, grantID, hash string, at time.Time) (isFirstUse bool, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		res := d.conn(ctx).
 			Model(&oauthTokenRow{}).
 			Where("hash = ? AND grant_id = ? AND used_at IS NULL", hash, grantID).
 			Update("used_at", at)
 
-		used = res.RowsAffected == 1
-		if res.Error != nil || !used {
+		isFirstUse = res.RowsAffected == 1
+		if res.Error != nil || !isFirstUse {
 			return wrap(res.Error)
 		}
 
@@ -116,10 +121,10 @@ func (d grants) Use(ctx context.Context, grantID, hash string, at time.Time) (us
 		return wrap(accessTokens.Update("used_at", at).Error)
 	})
 
-	return used, err
+	return isFirstUse, err
 }
 
-// End implements integrations.Grants.
+// End implements integrations.Grants. The tokens of a grant that has ended no longer work.
 func (d grants) End(ctx context.Context, grantID string, at time.Time) error {
 	return wrap(d.conn(ctx).Model(&oauthGrantRow{}).Where("id = ? AND ended_at IS NULL", grantID).Update("ended_at", at).Error)
 }
@@ -141,34 +146,36 @@ func (d consents) Upsert(ctx context.Context, c integrations.Consent) error {
 	return orAppDeleted(d.conn(ctx).Clauses(replace).Create((*oauthConsentRow)(&c)).Error)
 }
 
-// List implements integrations.Consents.
+// List implements integrations.Consents. It lists the consents of the users, each with the name and the
+// description of its app. Inside a transaction, it locks the consents until the end.
 func (d consents) List(
 	ctx context.Context,
 	userIDs []string,
 	appID string,
-	r page.Request,
-) (out page.Result[integrations.AppConsent], err error) {
-	if r.Cursor != "" && !id.Valid(r.Cursor) {
-		return out, errCursor
+	request page.Request,
+) (result page.Result[integrations.AppConsent], err error) {
+	// A cursor is the id of an app. Databases refuse an invalid one, which a client may have forged.
+	if request.Cursor != "" && !id.Valid(request.Cursor) {
+		return result, errCursor
 	}
 
 	selected := func(q *gorm.DB) *gorm.DB { return whereEqual(whereIn(q, "user_id", userIDs), "app_id", appID) }
 	query := listQuery{orderedBy: "app_id", locksRows: true, where: selected}
 
-	rows, out, err := listRows[oauthConsentRow, integrations.AppConsent](ctx, d.DB, r, query)
+	rows, result, err := listRows[oauthConsentRow, integrations.AppConsent](ctx, d.DB, request, query)
 	if err != nil || len(rows) == 0 {
-		return out, err
+		return result, err
 	}
 
 	ids := list.Distinct(rows, func(r oauthConsentRow) string { return r.AppID })
 	apps, err := findRows(whereIn(d.conn(ctx).Select("id", "name", "description"), "id", ids), appRow.app)
 	appByID := list.ToMap(apps, func(a integrations.App) (string, integrations.App) { return a.ID, a })
-	out.Items = list.Map(rows, func(r oauthConsentRow) integrations.AppConsent {
+	result.Items = list.Map(rows, func(r oauthConsentRow) integrations.AppConsent {
 		app := appByID[r.AppID]
 		return integrations.AppConsent{Consent: integrations.Consent(r), Name: app.Name, Description: app.Description}
 	})
 
-	return out, err
+	return result, err
 }
 
 // Delete implements integrations.Consents. It also deletes the grants, so that the tokens end at once.

@@ -26,14 +26,18 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	id := uuid.NewString()
 	now := time.Now().UTC()
 
-	require.NoError(t, storage.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id, Version: 1}, 9))
-	require.NoError(t, storage.Integrations.Grants.Create(ctx, integrations.Token{Hash: "h", GrantID: id},
-		&integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now}))
+	const limit = 9
+	require.NoError(t, storage.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id, Version: 1}, limit))
 
-	before := len(recorded.sql)
-	_, _ = storage.Integrations.Grants.Get(ctx, integrations.Access, "h")
+	// Grants and tokens.
+	token := integrations.Token{Hash: "h", GrantID: id}
+	grant := integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now}
+	require.NoError(t, storage.Integrations.Grants.Create(ctx, token, &grant))
 
-	require.Len(t, recorded.sql, before+1, "part of every request with a token")
+	// This is a part of every request with a token.
+	recorded.requireOneStatement(t, func() { _, _ = storage.Integrations.Grants.Get(ctx, integrations.Access, "h") })
+
+	// In a transaction, Get locks rows and uses another statement.
 	require.NoError(t, db.Do(ctx, func(ctx context.Context) error {
 		_, _ = storage.Integrations.Grants.Get(ctx, integrations.Code, "h")
 		return nil
@@ -41,6 +45,8 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 
 	_, _ = storage.Integrations.Grants.Use(ctx, id, "h", now)
 	require.NoError(t, storage.Integrations.Grants.End(ctx, id, now))
+
+	// Consents.
 	require.NoError(t, storage.Integrations.Consents.Upsert(ctx, integrations.Consent{UserID: id, AppID: id, GivenAt: now}))
 
 	for _, cursor := range []string{"", id} {
@@ -53,6 +59,7 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	_, err := storage.Integrations.Consents.List(ctx, []string{id, uuid.NewString()}, id, page.Request{Number: 1, Size: 500})
 	require.NoError(t, err)
 
+	// A session, which is read before a user gives a consent.
 	user := identity.NewUser(id, "a@example.org", "A", identity.KindJobseeker, "hash", now)
 	require.NoError(t, storage.Identity.Users.Create(ctx, &user))
 
@@ -63,6 +70,7 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	_, err = storage.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
 	require.NoError(t, err)
 
+	// Deletions.
 	for _, filter := range []integrations.ConsentFilter{{AppID: id}, {Before: now}, {}} {
 		_, err := storage.Integrations.Consents.Delete(ctx, id, filter)
 		require.NoError(t, err)
@@ -90,7 +98,8 @@ func TestTotals_MoreAppsThanMaxExact_AreEstimates(t *testing.T) {
 	// An application for each number i from 0 to page.MaxExact.
 	require.NoError(t, db.writer.Exec(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO apps (id, owner_id, name, description, public, secret_hash, plan, redirect_uris, created_at, updated_at, version)
-		SELECT printf('00000000-0000-7000-8000-%012d', i), ?, 'a', '', false, '', 'free', '[]', ?, ?, 1 FROM n`, page.MaxExact, user, now, now).Error)
+		SELECT printf('00000000-0000-7000-8000-%012d', i), ?, 'a', '', false, '', 'free', '[]', ?, ?, 1 FROM n`,
+		page.MaxExact, user, now, now).Error)
 	require.NoError(t, db.writer.Exec(`INSERT INTO oauth_consents (user_id, app_id, scopes, given_at)
 		SELECT owner_id, id, '', created_at FROM apps`).Error)
 

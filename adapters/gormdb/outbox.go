@@ -15,20 +15,21 @@ import (
 	"github.com/locumhq/locum/core/trace"
 )
 
-// outbox implements event.Recorder and event.Outbox. It stores events in the same database as
-// the changes that they describe.
+// outbox implements event.Recorder and event.Outbox. It stores events in the same transaction as the
+// changes that they describe. A relay then claims the events, sends them to their subscribers, and marks
+// them as sent.
 type outbox struct{ *DB }
 
-// outboxRow is an event that waits to be relayed to its subscribers. Subject is the object that the event is
-// about, such as a job. Trace is the trace context of the request that has recorded it.
+// outboxRow is an event. The table has two further columns: sent_at is NULL until the event is sent, and
+// claimed_until is the end of the lease of the relay that has claimed the event last.
 type outboxRow struct {
 	ID         string
 	Type       string
-	Subject    string
+	Subject    string // the object that the event is about, such as a job
 	Payload    string
 	RecordedAt time.Time
-	Attempts   int
-	Trace      string
+	Attempts   int    // how often the event has been claimed
+	Trace      string // the trace context of the request that has recorded the event
 }
 
 // TableName implements schema.Tabler.
@@ -48,14 +49,14 @@ func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 	rows := make([]outboxRow, len(events))
 	for i, e := range events {
 		var err error
-		if rows[i], err = o.row(ctx, e); err != nil {
+		if rows[i], err = o.newRow(ctx, e); err != nil {
 			return err
 		}
 	}
 
 	o.markWorkAdded(ctx)
 
-	if len(rows) == 1 { // the statement for one row is cached, see preparedInsert
+	if len(rows) == 1 { // the statement that inserts a single row is cached
 		return o.insert(ctx, insert{rows: &rows[0]})
 	}
 
@@ -69,12 +70,12 @@ func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 }
 
 // eventBatchSize is the maximum number of events in a statement. An event contains up to 24 KiB
-// of a listing, and up to twice as much after MariaDB's driver has escaped it. See
-// rowBatchSize for the limit of a statement.
+// of a listing, and up to twice as much after MariaDB's driver has escaped it. MariaDB refuses
+// statements of more than 16 MiB.
 const eventBatchSize = 200
 
-// row returns the event as it is stored.
-func (o outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
+// newRow returns the row that stores the event.
+func (o outbox) newRow(ctx context.Context, e event.Event) (outboxRow, error) {
 	payload, err := json.Marshal(e)
 
 	return outboxRow{
@@ -87,18 +88,22 @@ func (o outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
 	}, err
 }
 
-// Claim implements event.Outbox. It leaves out events about a subject of which another event is being
-// relayed, so that the events of a subject keep their order. A lease reserves the claimed events for the
-// caller until it ends.
+// Claim implements event.Outbox. A lease reserves the claimed events for the caller until it ends. Claim
+// leaves out events about a subject of which another event is claimed already, so that the events of a
+// subject are sent in their order.
 func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.Envelope, error) {
 	now := o.clock.Now()
+
 	var rows []outboxRow
 	err := o.inQueue(ctx, func(q *gorm.DB) error {
-		leased := newStatement(q).Model(&outboxRow{}).Select("subject").Where("sent_at IS NULL AND claimed_until > ?", now)
+		claimedSubjects := newStatement(q).
+			Model(&outboxRow{}).
+			Select("subject").
+			Where("sent_at IS NULL AND claimed_until > ?", now)
 
 		err := o.skipLockedRows(q).
 			Where("sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)", now).
-			Where("subject NOT IN (?)", leased).
+			Where("subject NOT IN (?)", claimedSubjects).
 			Order("id").
 			Limit(n).
 			Find(&rows).
@@ -135,11 +140,12 @@ func (o outbox) MarkSent(ctx context.Context, ids ...string) error {
 // Notifications implements event.Outbox.
 func (o outbox) Notifications(ctx context.Context) <-chan struct{} { return o.notifier.listen(ctx) }
 
-// maxBacklogCount is the number up to which a backlog is counted, which limits the cost.
+// maxBacklogCount is the number up to which the events or tasks that wait are counted, which limits the
+// cost.
 const maxBacklogCount = 100_000
 
-// Lag implements event.Outbox. It returns the number of events that are not relayed yet, up to maxBacklogCount, and
-// the time at which the oldest was recorded.
+// Lag implements event.Outbox. It returns the number of events that are not sent yet, up to maxBacklogCount, and
+// the time at which the oldest one was recorded.
 func (o outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
 	var lag struct {
 		N      int
@@ -151,20 +157,19 @@ func (o outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
 	return lag.N, lag.Oldest.Time, wrap(err)
 }
 
-// aggregatedTime is the result of an SQL function such as MIN of a timestamp, which SQLite
-// returns as text.
+// aggregatedTime is the result of an SQL function of timestamps, such as MIN. SQLite returns it as text.
 type aggregatedTime struct{ time.Time }
 
 // Value implements driver.Valuer. Without it, GORM would take the type for a relation.
 func (t *aggregatedTime) Value() (driver.Value, error) { return t.Time, nil }
 
 // Scan implements sql.Scanner.
-func (t *aggregatedTime) Scan(v any) (err error) {
-	switch v := v.(type) {
+func (t *aggregatedTime) Scan(result any) (err error) {
+	switch value := result.(type) {
 	case time.Time:
-		t.Time = v.UTC()
+		t.Time = value.UTC()
 	case string:
-		t.Time, err = time.Parse(sqliteTime, v)
+		t.Time, err = time.Parse(sqliteTime, value)
 	}
 
 	return err

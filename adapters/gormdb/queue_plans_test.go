@@ -39,19 +39,17 @@ func TestClaim_100000FinishedRows_UsesIndex(t *testing.T) {
 	requireIndexPlans := func(t *testing.T) {
 		t.Helper()
 
-		due := recorded.claim(t, func() error {
+		claimTasks := recorded.recordClaim(t, func() error {
 			_, err := tasks{db}.Due(t.Context(), 500)
 			return err
 		})
+		requireIndexPlan(t, db.genericPlan(t, claimTasks))
 
-		requireIndexPlan(t, db.genericPlan(t, due.sql, due.vars))
-
-		claim := recorded.claim(t, func() error {
+		claimEvents := recorded.recordClaim(t, func() error {
 			_, err := outbox{db}.Claim(t.Context(), 1000, time.Minute)
 			return err
 		})
-
-		requireIndexPlan(t, db.genericPlan(t, claim.sql, claim.vars))
+		requireIndexPlan(t, db.genericPlan(t, claimEvents))
 	}
 
 	t.Run("without statistics", requireIndexPlans)
@@ -65,9 +63,9 @@ type statement struct {
 	vars []any
 }
 
-// claim calls the function and returns the statement with which it claims rows. It fails if there
-// is none.
-func (s *statements) claim(t *testing.T, fn func() error) statement {
+// recordClaim calls the function and returns the statement with which it claims rows. The test fails if
+// there is none.
+func (s *statements) recordClaim(t *testing.T, fn func() error) statement {
 	t.Helper()
 
 	before := len(s.sql)
@@ -76,7 +74,7 @@ func (s *statements) claim(t *testing.T, fn func() error) statement {
 
 	for i := before; i < len(s.sql); i++ {
 		if strings.Contains(s.sql[i], "SKIP LOCKED") {
-			return statement{s.sql[i], s.vars[i]}
+			return statement{sql: s.sql[i], vars: s.vars[i]}
 		}
 	}
 
@@ -100,12 +98,12 @@ func requireIndexPlan(t *testing.T, plan string) {
 }
 
 // genericPlan returns the plan of PostgreSQL for a prepared statement of the queue, with the
-// settings of the queue.
-func (db *DB) genericPlan(t *testing.T, statement string, vars []any) string {
+// settings of the queue. The plan is generic: it does not depend on the values of the parameters.
+func (db *DB) genericPlan(t *testing.T, claim statement) string {
 	t.Helper()
 
-	var values []string
-	for _, v := range vars {
+	var values []string // as they are written in SQL
+	for _, v := range claim.vars {
 		switch v := v.(type) {
 		case time.Time:
 			values = append(values, "'"+v.Format(time.RFC3339Nano)+"'")
@@ -123,7 +121,7 @@ func (db *DB) genericPlan(t *testing.T, statement string, vars []any) string {
 	require.NoError(t, err)
 
 	name := fmt.Sprintf("p%d", time.Now().UnixNano())
-	_, err = transaction.ExecContext(t.Context(), "PREPARE "+name+" AS "+statement)
+	_, err = transaction.ExecContext(t.Context(), "PREPARE "+name+" AS "+claim.sql)
 	require.NoError(t, err)
 
 	rows, err := transaction.QueryContext(t.Context(), "EXPLAIN EXECUTE "+name+"("+strings.Join(values, ", ")+")")

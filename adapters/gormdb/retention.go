@@ -12,13 +12,15 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// expiries implements retention.Store. It deletes expired rows of all kinds.
+// expiries implements retention.Store. It deletes data that is stored only for some time. Each kind of such
+// data has a name, the retention.Kind.
 type expiries struct{ *DB }
 
-// expiry deletes at most n rows that are older than a time, and returns their number.
+// expiry deletes at most n rows of one kind that are older than a time, and returns their number.
 type expiry func(ctx context.Context, db *DB, before time.Time, n int) (int, error)
 
-// expiriesByModule contains, for each module, the functions that delete its expired rows.
+// expiriesByModule contains a map for each module, from the kinds of its data to the functions that delete
+// them.
 var expiriesByModule = []map[retention.Kind]expiry{
 	databaseExpiry,
 	identityExpiry,
@@ -27,7 +29,7 @@ var expiriesByModule = []map[retention.Kind]expiry{
 	integrationsExpiry,
 }
 
-// databaseExpiry contains the kinds of rows that belong to ports which all modules share.
+// databaseExpiry is for what all modules share: events, tasks, the audit log and idempotency keys.
 var databaseExpiry = map[retention.Kind]expiry{
 	event.Sent:       deleteExpiredBy[outboxRow]("sent_at", "id"),
 	task.DoneTasks:   expireTasks(task.Done),
@@ -36,7 +38,7 @@ var databaseExpiry = map[retention.Kind]expiry{
 	idempotency.Keys: deleteExpiredBy[idempotencyKeyRow]("expires_at", "owner_id", "operation", "key_hash"),
 }
 
-// expireTasks returns the expiry of tasks that have ended in the state.
+// expireTasks returns the expiry of tasks that have ended in the state done or dead.
 func expireTasks(state task.State) expiry {
 	return func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
 		expired := db.conn(ctx).Where("state = ? AND ended_at < ?", string(state), before)
@@ -55,8 +57,8 @@ func (d expiries) DeleteBefore(ctx context.Context, kind retention.Kind, before 
 	return 0, fmt.Errorf("no rows of kind %q are stored here", kind)
 }
 
-// deleteExpiredBy returns the expiry of rows by a timestamp column, which must have an index.
-// key are the columns of the primary key.
+// deleteExpiredBy returns the expiry of rows of type R whose timestamp column is before the given time. The
+// column must have an index. key lists the columns of the primary key.
 func deleteExpiredBy[R any](column string, key ...string) expiry {
 	return func(ctx context.Context, db *DB, before time.Time, n int) (int, error) {
 		return deleteLimited[R](db.conn(ctx).Where(column+" < ?", before), n, column, key...)

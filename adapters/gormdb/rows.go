@@ -42,54 +42,56 @@ var serializers = map[string]schema.SerializerInterface{
 // nullable is the serializer for columns in which NULL means the zero value.
 type nullable[T comparable] struct{}
 
-// Scan implements schema.SerializerInterface.
-func (nullable[T]) Scan(ctx context.Context, f *schema.Field, row reflect.Value, stored any) error {
-	var v sql.Null[T]
-	err := v.Scan(stored)
-	f.ReflectValueOf(ctx, row).Set(reflect.ValueOf(v.V))
+// Scan implements schema.SerializerInterface. It sets the field of the row to the stored value.
+func (nullable[T]) Scan(ctx context.Context, field *schema.Field, row reflect.Value, stored any) error {
+	var value sql.Null[T]
+	err := value.Scan(stored)
+	field.ReflectValueOf(ctx, row).Set(reflect.ValueOf(value.V))
 
 	return err
 }
 
-// Value implements schema.SerializerValuerInterface.
-func (nullable[T]) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v any) (any, error) {
+// Value implements schema.SerializerValuerInterface. It returns the value to store for that of the field.
+func (nullable[T]) Value(_ context.Context, _ *schema.Field, _ reflect.Value, value any) (any, error) {
 	var zero T
-	if v == any(zero) {
+	if value == any(zero) {
 		return nil, nil
 	}
 
-	return v, nil
+	return value, nil
 }
 
 // jsonColumn is the serializer for columns with JSON. An empty array is read as a nil slice.
 type jsonColumn struct{}
 
 // Scan implements schema.SerializerInterface.
-func (jsonColumn) Scan(ctx context.Context, f *schema.Field, row reflect.Value, stored any) error {
+func (jsonColumn) Scan(ctx context.Context, field *schema.Field, row reflect.Value, stored any) error {
 	var text sql.Null[[]byte]
 	if err := text.Scan(stored); err != nil {
 		return err
 	}
 
-	v := reflect.New(f.FieldType)
-	if len(text.V) > 0 && string(text.V) != "[]" {
-		if err := json.Unmarshal(text.V, v.Interface()); err != nil {
+	decoded := reflect.New(field.FieldType) // a pointer to a zero value
+
+	isEmpty := len(text.V) == 0 || string(text.V) == "[]"
+	if !isEmpty {
+		if err := json.Unmarshal(text.V, decoded.Interface()); err != nil {
 			return err
 		}
 	}
 
-	f.ReflectValueOf(ctx, row).Set(v.Elem())
+	field.ReflectValueOf(ctx, row).Set(decoded.Elem())
 
 	return nil
 }
 
-// Value implements schema.SerializerValuerInterface.
-func (jsonColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v any) (any, error) {
-	if r := reflect.ValueOf(v); r.Kind() == reflect.Slice && r.Len() == 0 {
+// Value implements schema.SerializerValuerInterface. A nil slice is stored as an empty array, not as null.
+func (jsonColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Value, value any) (any, error) {
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Slice && v.Len() == 0 {
 		return "[]", nil
 	}
 
-	text, err := json.Marshal(v)
+	text, err := json.Marshal(value)
 
 	return string(text), err
 }
@@ -98,19 +100,20 @@ func (jsonColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v a
 type wordList[T ~string] struct{}
 
 // Scan implements schema.SerializerInterface.
-func (wordList[T]) Scan(ctx context.Context, f *schema.Field, row reflect.Value, stored any) error {
+func (wordList[T]) Scan(ctx context.Context, field *schema.Field, row reflect.Value, stored any) error {
 	var text sql.Null[string]
 	err := text.Scan(stored)
-	f.ReflectValueOf(ctx, row).Set(reflect.ValueOf(splitWords[T](text.V)))
+	field.ReflectValueOf(ctx, row).Set(reflect.ValueOf(splitWords[T](text.V)))
 
 	return err
 }
 
 // Value implements schema.SerializerValuerInterface.
-func (wordList[T]) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v any) (any, error) {
-	return joinWords(v.([]T)), nil
+func (wordList[T]) Value(_ context.Context, _ *schema.Field, _ reflect.Value, value any) (any, error) {
+	return joinWords(value.([]T)), nil
 }
 
+// splitWords returns the words of a text in which they are separated by spaces.
 func splitWords[T ~string](text string) []T {
 	return list.Map(strings.Fields(text), func(word string) T { return T(word) })
 }
@@ -125,29 +128,29 @@ func joinWords[T ~string](words []T) string {
 	return strings.Join(text, " ")
 }
 
-// takeRow returns the row that q selects. If there is none, it returns errAbsent and a zero
-// row.
-func takeRow[R any](q *gorm.DB, errAbsent error) (r R, err error) {
-	err = wrap(q.Take(&r).Error)
+// takeRow returns the row that q selects. If there is none, it returns a zero row and errAbsent, which is
+// usually an error of the module, such as "application not found".
+func takeRow[R any](q *gorm.DB, errAbsent error) (row R, err error) {
+	err = wrap(q.Take(&row).Error)
 	if errors.Is(err, errNotFound) {
 		err = errAbsent
 	}
 
-	return r, err
+	return row, err
 }
 
 // takeRowIfAny returns the row that q selects, or a zero row if there is none. Callers recognize a
 // zero row by an empty key column.
 func takeRowIfAny[R any](q *gorm.DB) (R, error) { return takeRow[R](q, nil) }
 
-// findRows returns the rows that q selects, converted by a function.
-func findRows[R, T any](q *gorm.DB, item func(R) T) ([]T, error) {
+// findRows returns the rows of type R that q selects. convert turns each of them into the type of the module.
+func findRows[R, T any](q *gorm.DB, convert func(R) T) ([]T, error) {
 	var rows []R
 	if err := q.Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
 
-	return list.Map(rows, item), nil
+	return list.Map(rows, convert), nil
 }
 
 // exists reports whether q selects a row.
@@ -170,7 +173,7 @@ func createRows[R any](q *gorm.DB, rows []R) error {
 // are set once, when the row is created.
 type except []string
 
-// updateVersion updates all columns of the row but the unchanged ones. previous selects the row with
+// updateVersion updates all columns of a row but the unchanged ones. previous is a query for the row with
 // the version that the caller has read. If there is no such row, because another transaction has
 // changed it since, the error is errStale.
 func updateVersion(previous *gorm.DB, row any, unchanged except) error {
@@ -190,7 +193,7 @@ func requireRow(res *gorm.DB, errAbsent error) error {
 
 // deleteFrom deletes, from each of the tables, the rows that the conditions of q select.
 func deleteFrom(q *gorm.DB, tables ...any) error {
-	q = q.Session(&gorm.Session{})
+	q = q.Session(&gorm.Session{}) // without this, each table would add conditions to q
 	for _, table := range tables {
 		if err := q.Delete(table).Error; err != nil {
 			return wrap(err)
@@ -200,19 +203,20 @@ func deleteFrom(q *gorm.DB, tables ...any) error {
 	return nil
 }
 
-// whereEqual adds the condition that a column has the value, unless the value is zero.
-func whereEqual[T comparable](q *gorm.DB, column string, v T) *gorm.DB {
-	return whereIfSet(q, column+" = ?", v)
+// whereEqual adds the condition that a column has the value, unless the value is zero: a filter that is
+// not set.
+func whereEqual[T comparable](q *gorm.DB, column string, value T) *gorm.DB {
+	return whereIfSet(q, column+" = ?", value)
 }
 
 // whereIfSet adds a condition with one parameter, unless the parameter is zero.
-func whereIfSet[T comparable](q *gorm.DB, condition string, v T) *gorm.DB {
+func whereIfSet[T comparable](q *gorm.DB, condition string, parameter T) *gorm.DB {
 	var zero T
-	if v == zero {
+	if parameter == zero {
 		return q
 	}
 
-	return q.Where(condition, v)
+	return q.Where(condition, parameter)
 }
 
 // whereIn adds the condition that a column is one of the ids. A single id is compared with =, so
@@ -225,7 +229,7 @@ func whereIn(q *gorm.DB, column string, ids []string) *gorm.DB {
 	return q.Where("?", dialectOf(q).In(column, ids))
 }
 
-// whereInIfSet is whereIn, unless there are no ids.
+// whereInIfSet adds the same condition as whereIn, unless there are no ids: a filter that is not set.
 func whereInIfSet(q *gorm.DB, column string, ids []string) *gorm.DB {
 	if len(ids) == 0 {
 		return q
@@ -242,16 +246,16 @@ func updateOnConflict(key []string, columns ...string) clause.OnConflict {
 // addOnConflict returns the clause that adds the new values to the columns of rows whose key
 // exists.
 func (db *DB) addOnConflict(table string, key []string, columns ...string) clause.OnConflict {
-	set := map[string]any{}
+	sums := map[string]any{}
 	for _, column := range columns {
-		set[column] = gorm.Expr(table + "." + column + " + " + db.dialect.Excluded(column))
+		sums[column] = gorm.Expr(table + "." + column + " + " + db.dialect.Excluded(column))
 	}
 
-	return clause.OnConflict{Columns: columnsOf(key), DoUpdates: clause.Assignments(set)}
+	return clause.OnConflict{Columns: columnsOf(key), DoUpdates: clause.Assignments(sums)}
 }
 
-// columnsAs returns the columns of R for the SELECT of a join. alias is the alias of their
-// table. The names of the result begin with the prefix, as embeddedPrefix in a struct expects.
+// columnsAs returns the columns of R for the SELECT of a join, such as "a.id AS app_of_id" for the alias a
+// of the table and the prefix app_of_. A field of type R with this embeddedPrefix gets the values.
 func columnsAs[R any](db *DB, alias, prefix string) string {
 	statement := &gorm.Statement{DB: db.reader}
 	if err := statement.Parse(new(R)); err != nil {
@@ -267,9 +271,9 @@ func columnsAs[R any](db *DB, alias, prefix string) string {
 // statements of more than 16 MiB.
 const rowBatchSize = 20
 
-// updateLocked updates the columns of several rows, which were read and locked in the same
-// transaction. It uses upserts for a batch of rows each, because databases differ in how
-// UPDATE can set values of several rows. key is the primary key.
+// updateLocked updates the given columns of several rows, which were read and locked in the same
+// transaction, each to its own values. Databases differ in how UPDATE can do this. updateLocked therefore
+// inserts the rows with a clause that updates existing ones, and all of them exist. key is the primary key.
 func updateLocked[R any](q *gorm.DB, rows []R, key string, columns ...string) error {
 	if len(rows) == 0 {
 		return nil

@@ -111,10 +111,7 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 			newDatabase := migrated(t, url())
 			require.Equal(t, catalog(t, newDatabase), catalog(t, db))
 
-			steps, err = s.Status(t.Context())
-			require.NoError(t, err)
-
-			// The migrations that were added after the division.
+			// The migrations that were added after the division. They can be reverted.
 			later := []string{
 				"database/0002_task_groups.sql",
 				"identity/0002_moderators.sql",
@@ -129,7 +126,10 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 				"integrations/0002_no_leases.sql",
 			}
 
-			// The upgrade itself is one step. It creates the first version of each module.
+			// The others are the first versions of the folder database and of each module, which the
+			// division has recorded.
+			steps, err = s.Status(t.Context())
+			require.NoError(t, err)
 			require.Len(t, steps, 1+len(migrations.Modules())+len(later))
 
 			reverted := []string{}
@@ -142,14 +142,15 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 
 			require.ElementsMatch(t, later, reverted)
 
+			// The division cannot be reverted.
 			_, err = s.Down(t.Context())
 			require.ErrorContains(t, err, "restore a backup")
 		})
 	}
 }
 
-// TestSchema_AddedModule_IsReverted checks that the latest migration of a module of another team
-// is the first to be reverted. Its files need not begin with 1.
+// TestSchema_AddedModule_IsReverted checks that the migration of an added module, which is applied
+// last, is the first to be reverted. The numbers of its files need not begin with 1.
 func TestSchema_AddedModule_IsReverted(t *testing.T) {
 	t.Parallel()
 
@@ -231,8 +232,8 @@ func notesMigration(name string) map[string]fs.FS {
 	return map[string]fs.FS{"notes": fstest.MapFS{name: &fstest.MapFile{Data: []byte(text)}}}
 }
 
-// openLegacy returns a database with the schema from before it was divided by module. It has only
-// the migrations of legacyFolder.
+// openLegacy returns a database with the schema from before it was divided by module: that of the
+// migrations in legacyFolder.
 func openLegacy(t *testing.T, url string) *DB {
 	t.Helper()
 
@@ -245,8 +246,8 @@ func openLegacy(t *testing.T, url string) *DB {
 	return db
 }
 
-// catalog returns the columns, constraints and indexes of the tables of the service, as sorted
-// lines that are equal if and only if the schemas are.
+// catalog describes the schema of the database: its columns, constraints and indexes, as sorted lines. Two
+// databases of the same kind have the same schema if and only if their lines are equal.
 func catalog(t *testing.T, db *DB) (catalogLines []string) {
 	t.Helper()
 

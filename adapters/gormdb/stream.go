@@ -12,9 +12,9 @@ func (db *DB) streamRows(ctx context.Context, query string, args []any, fn func(
 	return wrap(markUnavailable(db.dialect, db.stream(ctx, db.pool, query, args, fn)))
 }
 
-// streamFromReplica does the same as streamRows on a replica, if ctx permits outdated reads. If the
-// replica fails, streamFromReplica calls reset, and then calls fn for the rows of the primary, from the
-// first one on.
+// streamFromReplica does the same as streamRows, but with a replica if ctx permits outdated reads. If the
+// replica fails after some rows, streamFromReplica calls reset, so that the caller discards them, and then
+// calls fn for all rows of the primary. It also calls reset if no replica was used.
 func (db *DB) streamFromReplica(ctx context.Context, query string, args []any, reset func(), fn func(rows Rows) error) error {
 	streamReplica := func(ctx context.Context, pool *sql.DB) error { return db.stream(ctx, pool, query, args, fn) }
 	if db.onReplica(ctx, streamReplica) {
@@ -26,10 +26,11 @@ func (db *DB) streamFromReplica(ctx context.Context, query string, args []any, r
 	return db.streamRows(ctx, query, args, fn)
 }
 
-// stream runs a query on the pool and calls fn for each row.
+// stream runs a query on the pool and calls fn for each row. It uses database/sql if the dialect is no
+// Streamer.
 func (db *DB) stream(ctx context.Context, pool *sql.DB, query string, args []any, fn func(rows Rows) error) error {
-	if s, ok := db.dialect.(Streamer); ok {
-		return s.Stream(ctx, pool, query, args, fn)
+	if streamer, ok := db.dialect.(Streamer); ok {
+		return streamer.Stream(ctx, pool, query, args, fn)
 	}
 
 	rows, err := pool.QueryContext(ctx, query, args...) //nolint:rowserrcheck // readRows checks it
@@ -42,7 +43,7 @@ func (db *DB) stream(ctx context.Context, pool *sql.DB, query string, args []any
 	return readRows(rows, fn)
 }
 
-// readRows calls fn for each row.
+// readRows calls fn for each row, until fn returns an error.
 func readRows(rows Rows, fn func(Rows) error) error {
 	for rows.Next() {
 		if err := fn(rows); err != nil {

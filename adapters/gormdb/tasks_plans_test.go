@@ -22,7 +22,9 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	recorded := recordStatements(t, db.reader, db.writer)
 	ctx := t.Context()
 	now := time.Now().UTC()
-	ids := []string{uuid.NewString(), uuid.NewString()}
+	ids := []string{uuid.NewString(), uuid.NewString()} // of rows that do not exist
+
+	// Events.
 	_, err := outbox.Claim(ctx, 10, time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, outbox.MarkSent(ctx, ids...))
@@ -33,6 +35,7 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	_, err = expiries{db}.DeleteBefore(ctx, event.Sent, now, 10)
 	require.NoError(t, err)
 
+	// Tasks.
 	_, err = tasks.Due(ctx, 10)
 	require.NoError(t, err)
 	require.NoError(t, tasks.Postpone(ctx, []task.Reference{{ID: ids[0]}}, now))
@@ -45,9 +48,10 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 
 	_, err = tasks.Extend(ctx, []task.Run{{ID: ids[0], Attempt: 1}}, time.Minute)
 	require.NoError(t, err)
-	require.NoError(t, tasks.RecordOutcomes(ctx,
-		task.Outcome{Run: task.Run{ID: ids[0], Attempt: 1}, State: task.Done},
-		task.Outcome{Run: task.Run{ID: refs[0].ID, Attempt: 1}, Group: "g", State: task.Dead}))
+
+	done := task.Outcome{Run: task.Run{ID: ids[0], Attempt: 1}, State: task.Done}
+	dead := task.Outcome{Run: task.Run{ID: refs[0].ID, Attempt: 1}, Group: "g", State: task.Dead}
+	require.NoError(t, tasks.RecordOutcomes(ctx, done, dead))
 
 	_, err = tasks.Backlog(ctx)
 	require.NoError(t, err)

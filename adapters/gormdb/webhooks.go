@@ -16,20 +16,21 @@ import (
 // of the events that it subscribes to.
 type webhooks struct{ *DB }
 
-// webhookEndpointRow is an endpoint. Signatures with PreviousSecret are sent until PreviousUntil. ListeningUntil
-// is set for an endpoint that exists only while a program listens to its events.
+// webhookEndpointRow is an endpoint.
 type webhookEndpointRow struct {
-	ID             string
-	AppID          string
-	OwnerID        string
-	URL            string   `gorm:"column:url"`
-	Events         []string `gorm:"serializer:json_column"`
-	Status         integrations.EndpointStatus
-	Secret         string
+	ID      string
+	AppID   string
+	OwnerID string
+	URL     string   `gorm:"column:url"`
+	Events  []string `gorm:"serializer:json_column"` // the event types
+	Status  integrations.EndpointStatus
+	Secret  string // with which messages are signed
+	// Until PreviousUntil, messages are also signed with PreviousSecret.
 	PreviousSecret string
 	PreviousUntil  *time.Time
 	FailingSince   *time.Time
-	WarnedAt       *time.Time
+	WarnedAt       *time.Time // when the owner was warned of the failures
+	// ListeningUntil is set for an endpoint that exists only while a program listens to its events.
 	ListeningUntil *time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -38,13 +39,15 @@ type webhookEndpointRow struct {
 
 func (r webhookEndpointRow) endpoint() integrations.Endpoint { return integrations.Endpoint(r) }
 
-// webhookSubscriptionRow is an event type that an endpoint subscribes to.
+// webhookSubscriptionRow is an event type that an endpoint subscribes to. It repeats the column events of
+// the endpoint, so that the endpoints of a type can be found.
 type webhookSubscriptionRow struct{ Type, EndpointID string }
 
 // Upsert implements integrations.Webhooks. If the endpoint is not active, its pending deliveries fail.
 func (d webhooks) Upsert(ctx context.Context, e integrations.Endpoint) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		if err := d.upsert(ctx, e); err != nil || e.Status == integrations.EndpointActive {
+		err := d.upsert(ctx, e)
+		if err != nil || e.Status == integrations.EndpointActive {
 			return err
 		}
 
@@ -62,14 +65,14 @@ func (d webhooks) Upsert(ctx context.Context, e integrations.Endpoint) error {
 // with the version 0, and otherwise updates the row with the version.
 func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) error {
 	row := webhookEndpointRow(endpoint)
-
 	row.Version++
-	if endpoint.Version == 0 {
+
+	if isNew := endpoint.Version == 0; isNew {
 		if err := d.conn(ctx).Create(&row).Error; err != nil {
 			return wrap(err)
 		}
 
-		return d.subscribe(ctx, endpoint)
+		return d.replaceSubscriptions(ctx, endpoint)
 	}
 
 	update := func(q *gorm.DB) error {
@@ -77,21 +80,24 @@ func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) er
 		return updateVersion(q, &row, except{"id", "app_id", "owner_id", "created_at"})
 	}
 
-	// Usually the event types do not change. Then the endpoint is updated by this statement alone.
+	// Usually the event types do not change. Then this statement finds the row, and the subscriptions
+	// remain as they are.
 	err := update(d.conn(ctx).Where("events = ?", jsonArray(endpoint.Events)))
 	if !errors.Is(err, errStale) {
 		return err
 	}
 
+	// Either the event types are to change, or another transaction has changed the endpoint. In the
+	// second case, this statement returns errStale.
 	if err := update(d.conn(ctx)); err != nil {
 		return err
 	}
 
-	return d.subscribe(ctx, endpoint)
+	return d.replaceSubscriptions(ctx, endpoint)
 }
 
-// subscribe replaces the stored event types of an endpoint.
-func (d webhooks) subscribe(ctx context.Context, e integrations.Endpoint) error {
+// replaceSubscriptions replaces the subscriptions of an endpoint.
+func (d webhooks) replaceSubscriptions(ctx context.Context, e integrations.Endpoint) error {
 	if err := d.conn(ctx).Where("endpoint_id = ?", e.ID).Delete(&webhookSubscriptionRow{}).Error; err != nil {
 		return wrap(err)
 	}
@@ -101,7 +107,7 @@ func (d webhooks) subscribe(ctx context.Context, e integrations.Endpoint) error 
 	}))
 }
 
-// Get implements integrations.Webhooks.
+// Get implements integrations.Webhooks. Inside a transaction, it locks the row until the end.
 func (d webhooks) Get(ctx context.Context, ownerID, id string) (integrations.Endpoint, error) {
 	selected := ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id)
 	row, err := takeRow[webhookEndpointRow](selected, integrations.ErrWebhookNotFound)
@@ -109,7 +115,8 @@ func (d webhooks) Get(ctx context.Context, ownerID, id string) (integrations.End
 	return row.endpoint(), err
 }
 
-// List implements integrations.Webhooks. It returns at most n endpoints with an id after the given one.
+// List implements integrations.Webhooks. It returns at most n endpoints with an id after the given one, in
+// the order of ids.
 func (d webhooks) List(
 	ctx context.Context,
 	ownerID string,
@@ -120,17 +127,20 @@ func (d webhooks) List(
 	q := d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", ""))
 	q = whereEqual(ofAppOwner(q, ownerID), "e.app_id", f.AppID)
 
-	id := "e.id" // the column by which the list is ordered
+	orderedBy := "e.id"
 	if f.Event != "" {
 		q = q.Joins("JOIN webhook_subscriptions AS s ON s.endpoint_id = e.id").Where("s.type = ? AND e.status = 'active'", f.Event)
-		id = "s.endpoint_id" // the primary key of the subscriptions has this order for each type
+		orderedBy = "s.endpoint_id" // the primary key of the subscriptions has this order for each type
 	}
 
+	// The endpoints of apps that belong to one of the users, or to which one of them has given access.
 	if len(f.UserIDs) > 0 {
 		consented := whereIn(d.conn(ctx).Model(&oauthConsentRow{}).Select("app_id"), "user_id", f.UserIDs)
 		q = q.Where("(? OR e.app_id IN (?))", d.dialect.In("e.owner_id", f.UserIDs), consented)
 	}
 
+	// Active endpoints with a delivery that was due before this time. Those to which a program listens
+	// are left out.
 	if !f.DueBefore.IsZero() {
 		due := d.conn(ctx).
 			Table("webhook_deliveries AS d").
@@ -139,16 +149,16 @@ func (d webhooks) List(
 		q = q.Where("e.status = 'active' AND e.listening_until IS NULL AND EXISTS (?)", due)
 	}
 
-	return findRows(q.Where(id+" > ?", cmp.Or(after, firstID)).Order(id).Limit(n), webhookEndpointRow.endpoint)
+	q = q.Where(orderedBy+" > ?", cmp.Or(after, firstID)).Order(orderedBy).Limit(n)
+
+	return findRows(q, webhookEndpointRow.endpoint)
 }
 
-// firstID is an id that precedes all others.
+// firstID precedes the ids of all rows.
 const firstID = "00000000-0000-0000-0000-000000000000"
 
 // Delete implements integrations.Webhooks.
 func (d webhooks) Delete(ctx context.Context, ownerID, appID, id string) error {
-	return requireRow(
-		ofAppOwner(d.conn(ctx), ownerID).Where("id = ? AND app_id = ?", id, appID).Delete(&webhookEndpointRow{}),
-		integrations.ErrWebhookNotFound,
-	)
+	deleted := ofAppOwner(d.conn(ctx), ownerID).Where("id = ? AND app_id = ?", id, appID).Delete(&webhookEndpointRow{})
+	return requireRow(deleted, integrations.ErrWebhookNotFound)
 }
