@@ -51,6 +51,10 @@ func retryDelay(attempts int) time.Duration {
 	return min(time.Minute<<doublings, time.Hour)
 }
 
+// firstCallTime is the time in which a new charge is collected by the process that has created
+// it. If that fails, Renew continues the charge.
+var firstCallTime = retryDelay(0)
+
 // minCharge is the smallest amount that providers collect, in the minor unit.
 const minCharge = 50
 

@@ -59,10 +59,11 @@ func (s *Service) Renew(ctx context.Context) error {
 	}
 }
 
-// renewOne ends or renews a due subscription. The owner exists unless their account was deleted. A
-// declined payment is not an error.
+// renewOne ends or renews a due subscription. exists is false if the owner's account was
+// deleted. A declined payment is not an error.
 func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
-	if !exists { // the owner was deleted during a payment
+	// The result of a payment was stored after the deletion of the owner.
+	if !exists {
 		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.erase(ctx, o) })
 	}
 
@@ -77,9 +78,10 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 			return err
 		}
 
+		// Another process may have renewed the subscription since it was listed as due.
 		now := s.Clock.Now()
 		if sub.NextAt.IsZero() || sub.NextAt.After(now) {
-			return nil // another worker has processed the subscription
+			return nil
 		}
 
 		if sub.isExpired(now) {
@@ -102,7 +104,7 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 		}
 
 		// If this process crashes, Renew looks at the subscription again at NextAt.
-		sub.NextAt = now.Add(retryDelay(0))
+		sub.NextAt = now.Add(firstCallTime)
 		if pending != nil { // Renew continues the charge at its own NextAt
 			sub.NextAt = latest(pending.NextAt, sub.NextAt)
 		}
@@ -134,7 +136,7 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 			PeriodStart: sub.ExpiresAt,
 			PeriodEnd:   monthAfter(sub.AnchorAt, latest(sub.ExpiresAt, now)),
 			CreatedAt:   now,
-			NextAt:      now.Add(retryDelay(0)),
+			NextAt:      now.Add(firstCallTime),
 		}
 
 		return s.Charges.Create(ctx, *charge)

@@ -307,8 +307,8 @@ func (s *Service) openCharge(
 	// cancellation.
 	hasPlan := sub.Plan == plan.ID && sub.ExpiresAt.After(now)
 	if hasPlan {
-		changed, resumed := sub.setMethod(method), sub.resume()
-		return sub, nil, s.updateAndRecord(ctx, sub, changed, resumed)
+		methodChange, planChange := sub.setMethod(method), sub.resume()
+		return sub, nil, s.updateAndRecord(ctx, sub, methodChange, planChange)
 	}
 
 	if method.ID == "" {
@@ -325,7 +325,7 @@ func (s *Service) openCharge(
 		PeriodStart: now,
 		PeriodEnd:   monthAfter(now, now),
 		CreatedAt:   now,
-		NextAt:      now.Add(retryDelay(0)),
+		NextAt:      now.Add(firstCallTime),
 	}
 
 	// Credit the rest of another paid plan.
@@ -448,7 +448,7 @@ func (s *Service) lockUnlessPurchasing(ctx context.Context, o Owner) (Subscripti
 
 // errUnderWay returns ErrUnderWay with the time after which a client may try again. It is the
 // delay after which Renew, the periodic task, continues a new charge.
-func errUnderWay() error { return ErrUnderWay.WithRetryAfter(retryDelay(0)) }
+func errUnderWay() error { return ErrUnderWay.WithRetryAfter(firstCallTime) }
 
 // updateAndRecord stores the subscription and records the changes. It ignores empty changes.
 func (s *Service) updateAndRecord(ctx context.Context, sub Subscription, changes ...string) error {

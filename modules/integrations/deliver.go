@@ -72,8 +72,8 @@ func (s *Service) newDeliverTask(endpointID string, at time.Time) task.Task {
 	return t
 }
 
-// attempt sends a delivery if the endpoint is still authorized to receive it. It returns a
-// postponed result together with an error of the service.
+// attempt sends a delivery with its message, if the endpoint is still authorized to receive it.
+// It returns a postponed result together with an error of the service.
 func (s *Service) attempt(ctx context.Context, endpoint Endpoint, out Outgoing) (r attemptResult, err error) {
 	r = attemptResult{Outgoing: out, postponed: true}
 	if out.Message.OrganizationID != "" {

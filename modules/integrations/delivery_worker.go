@@ -130,10 +130,12 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 			}
 		}
 
-		// Send them for the time of a batch. A listener has been told about failed attempts,
-		// and continues after them.
+		// Send them for the time of a batch. The errors of a listener's attempts are part of the
+		// results that it reports, and do not end it.
 		results, sendErr := w.send(ctx, attemptCtx, due)
-		if w.onResult == nil {
+
+		isListener := w.onResult != nil
+		if !isListener {
 			errs = errors.Join(errs, sendErr)
 		}
 

@@ -134,7 +134,9 @@ func (s *Service) Owner(ctx context.Context, a App) (string, error) {
 	return s.Accounts.OwnerName(ctx, a.OwnerID)
 }
 
-// s256 is the only PKCE method that the service supports.
+// s256 is the only method of PKCE (Proof Key for Code Exchange, RFC 7636) that the service
+// supports: the challenge in the authorization request is the SHA-256 hash of a secret, the
+// verifier, which the client sends with the code.
 const s256 = "S256"
 
 var (

@@ -134,19 +134,22 @@ func (a affinity) queries() (queries []*candidateQuery) {
 
 		return add(candidateQuery{signals: signals, wanted: wanted, narrower: narrower})
 	}
+
+	var noNarrower *candidateQuery
+
 	if a.role != "" && a.specialty != "" {
-		addNearAndAnywhere(nil, Wanted{Text: a.role + " " + a.specialty}, roleSignal, specialtySignal)
+		addNearAndAnywhere(noNarrower, Wanted{Text: a.role + " " + a.specialty}, roleSignal, specialtySignal)
 	}
 
 	if a.role != "" {
-		wholeRole := addNearAndAnywhere(nil, Wanted{Text: a.role}, roleSignal)
+		wholeRole := addNearAndAnywhere(noNarrower, Wanted{Text: a.role}, roleSignal)
 		if a.roleWord != a.role {
 			addNearAndAnywhere(wholeRole, Wanted{Text: a.roleWord}, roleWordSignal)
 		}
 	}
 
 	if a.specialty != "" {
-		addNearAndAnywhere(nil, Wanted{Text: a.specialty}, specialtySignal)
+		addNearAndAnywhere(noNarrower, Wanted{Text: a.specialty}, specialtySignal)
 	}
 
 	for _, search := range a.searches {
@@ -163,7 +166,7 @@ func (a affinity) queries() (queries []*candidateQuery) {
 	}
 
 	// A query without text returns the newest listings.
-	addNearAndAnywhere(nil, Wanted{})
+	addNearAndAnywhere(noNarrower, Wanted{})
 
 	return queries
 }

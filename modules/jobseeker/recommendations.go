@@ -113,8 +113,9 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 	return recommendations[:min(len(recommendations), MaxRecommendations)], nil
 }
 
-// collectCandidates runs the queries and returns their candidates, each once, with the
-// signals of all queries that found it.
+// collectCandidates runs the queries and returns their candidates, each once. A candidate has
+// the signals of all queries that found it, which are the texts, such as the user's role, that
+// it matches.
 func (s *DashboardService) collectCandidates(ctx context.Context, queries []*candidateQuery) ([]*scoredCandidate, error) {
 	var candidates []*scoredCandidate
 

@@ -137,7 +137,9 @@ func (s *SearchService) SaveSearchOnce(ctx context.Context, by auth.Actor, in Sa
 			return SearchUnchanged, nil
 		}
 
-		return AlertsEnabled, s.SetAlerts(ctx, by, existing[i].ID, true)
+		const enabled = true
+
+		return AlertsEnabled, s.SetAlerts(ctx, by, existing[i].ID, enabled)
 	}
 
 	_, isCreated, err := s.createSearch(ctx, by, search, isSame)

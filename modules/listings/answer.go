@@ -16,7 +16,9 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// runSearch executes a parsed search and returns a page of results.
+// runSearch executes a parsed search on the index of g and returns a page of results. Exact
+// results satisfy every part of the search text. Relaxed results satisfy one of them only
+// approximately, and follow the exact ones.
 func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest) (Found, error) {
 	found := Found{
 		Result: page.Result[Hit]{Items: []Hit{}},

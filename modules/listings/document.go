@@ -65,8 +65,8 @@ func (l *Listing) texts() []string {
 	return slices.Concat(fields, l.Requirements, l.Benefits)
 }
 
-// keys returns the concepts, places and filter values by which the listing is
-// found.
+// keys returns the texts other than words by which the listing is found: concepts (entries of
+// the vocabulary, such as a role), places and filter values, each with a prefix for its kind.
 func (l *Listing) keys(v *search.Vocabulary) []string {
 	advert := search.Advert{
 		Title:          l.Title,
@@ -83,6 +83,8 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 		advert.Country = strings.ToLower(l.Place.Country)
 	}
 
+	// The annotation has a tag for each concept that the advert mentions, with a level that
+	// says where.
 	annotation := v.Annotate(&advert)
 	keys := append(annotation.Keys(), search.PlaceKeys(l.Place, l.Remote)...)
 

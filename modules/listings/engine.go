@@ -32,10 +32,10 @@ type EngineDeps struct {
 	CatchUpTimeout time.Duration
 }
 
-// Engine is the search engine of a process: an index that follows the listing feed, and the
-// parser of queries for the index. It builds a new index if there is none, if the index is
-// damaged, and if the index was built with another vocabulary. In the last case the old
-// index is used until the new one is complete.
+// Engine is the search engine of a process: an index that follows the listing feed, which is
+// the sequence of all changes of listings, and the parser of queries for the index. It builds a
+// new index if there is none, if the index is damaged, and if the index was built with another
+// vocabulary. In the last case the old index is used until the new one is complete.
 type Engine struct {
 	deps       EngineDeps
 	opened     search.Index // the index that Open has opened, for Run
@@ -108,6 +108,7 @@ func (e *Engine) Ping(context.Context) error {
 func (e *Engine) Run(ctx context.Context) {
 	g := e.newGeneration(e.opened)
 
+	// An index has a position in the feed as soon as it is complete.
 	isEmpty := e.opened.Position() == ""
 	if isEmpty {
 		g = e.build(ctx, e.opened)

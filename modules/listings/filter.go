@@ -183,8 +183,9 @@ func (f *filterBuilder) addSpecialty() {
 	})
 }
 
-// addConcept adds a filter whose values are ids or names of concepts of the vocabulary. The
-// prefix "band" of grades may be omitted.
+// addConcept adds a filter whose values are ids or names of concepts. A concept is an entry of
+// the vocabulary, such as a role, with all of its names. The prefix "band" of grades may be
+// omitted.
 func (f *filterBuilder) addConcept(name string, values []string, kind search.Kind) {
 	f.addAnyOf(values, func(v string) search.Expr {
 		c := f.conceptOf(v, kind)

@@ -64,7 +64,7 @@ const (
 var Sorts = []Sort{ByRelevance, ByDate, BySalary, ByDistance, ByTitle, ByLocation}
 
 // facets maps the names of the properties by which results can be counted to the prefixes of
-// their keys in the index.
+// their keys in the index. Clients call a grade of the vocabulary a band.
 var facets = map[string]string{
 	"role": keyRole, "specialty": keySpecialty, "band": "grade:", "shift": "shift:",
 	"contractType": keyContractType, "employmentType": keyEmploymentType, "region": "region:",

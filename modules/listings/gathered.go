@@ -104,8 +104,8 @@ func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 // Listings returns the listings.
 func (g *Gathered) Listings() []Listing { return g.listings }
 
-// Matching returns the positions of the listings that are exact results of the search. It
-// returns none for a search that Find refuses as invalid.
+// Matching returns the positions of the listings that are exact results of the search, which
+// satisfy all of its parts. It returns none for a search that Find refuses as invalid.
 func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
 	// New plans number conditions from 0 again. The results of conditions with the old numbers
 	// are dropped.
@@ -229,7 +229,8 @@ func conditions(q *search.Query) []search.Query {
 }
 
 // exactLevels returns the slot up to its last exact level, since the levels after it do not
-// affect exact results. matchesAll is true if every listing satisfies the slot exactly.
+// affect exact results. The other levels are relaxed: listings satisfy the slot only
+// approximately. matchesAll is true if every listing satisfies the slot exactly.
 func exactLevels(s search.Slot) (exact search.Slot, matchesAll bool) {
 	hasRelaxedBefore := false
 	for i, level := range s.Levels {

@@ -19,8 +19,9 @@ const (
 	maxMetaKeys  = 100
 )
 
-// mergeMeta applies an RFC 7396 merge patch to a listing's meta and returns the result. Both
-// must be JSON objects. A null in the patch removes a member.
+// mergeMeta applies an RFC 7396 merge patch to a listing's meta and returns the result. Meta is
+// an object in which clients store their own data about a listing. The patch must be a JSON
+// object. A null in it removes a member.
 func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 	invalid := func(message string) error { return fault.InvalidField("meta", message) }
 

@@ -101,6 +101,8 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 		return nil, err
 	}
 
+	// Listings of an organization that must not have public ones are held: they are created
+	// hidden.
 	h, err := s.holdOf(ctx, by.OrganizationID)
 	if err != nil {
 		return nil, err
