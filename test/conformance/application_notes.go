@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 )
@@ -27,10 +26,17 @@ func newNote(application hiring.Application, author string, now time.Time) hirin
 
 // newRating returns a rating of the application.
 func newRating(application hiring.Application, author string, stars int, now time.Time) hiring.Rating {
-	return hiring.Rating{ApplicationID: application.ID, OrganizationID: application.OrganizationID, AuthorID: author, Stars: stars, RatedAt: now}
+	return hiring.Rating{
+		ApplicationID:  application.ID,
+		OrganizationID: application.OrganizationID,
+		AuthorID:       author,
+		Stars:          stars,
+		RatedAt:        now,
+	}
 }
 
-// ApplicationNotes checks the port hiring.Notes.
+// ApplicationNotes checks the port hiring.Notes: the notes that members of an organization write about an
+// application. Each has one author.
 func ApplicationNotes(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
@@ -49,18 +55,21 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 
 		require.NoError(t, storage.Notes.Create(ctx, newNote(otherApplication, newID(), now)))
 
-		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID,
+		// Two pages, of two and three notes.
+		first, err := storage.Notes.List(ctx, application.OrganizationID, application.ID,
 			page.Request{Number: 1, Size: 2})
 		require.NoError(t, err)
-		require.Equal(t, page.Result[hiring.Note]{Items: want[:2], Total: 5, NextCursor: want[1].ID}, got)
+		require.Equal(t, page.Result[hiring.Note]{Items: want[:2], Total: 5, NextCursor: want[1].ID}, first)
 
-		got, err = storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After(want[1].ID, 3))
+		second, err := storage.Notes.List(ctx, application.OrganizationID, application.ID,
+			page.After(first.NextCursor, 3))
 		require.NoError(t, err)
-		require.Equal(t, want[2:], got.Items)
-		require.Empty(t, got.NextCursor)
+		require.Equal(t, want[2:], second.Items)
+		require.Empty(t, second.NextCursor)
 	})
 
-	// The longest note has only characters of four bytes, for columns whose limit counts bytes.
+	// The longest allowed note is stored completely. All of its characters have four bytes, because
+	// a database may count the bytes of a text instead of its characters.
 	t.Run("long text", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
@@ -92,14 +101,13 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 			require.ErrorIs(t, err, hiring.ErrNoteNotFound)
 		}
 
-		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, newID(), note.ID),
-			hiring.ErrNoteNotFound, "of another author")
-		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID,
-			newID()), hiring.ErrNoteNotFound)
-		require.NoError(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID,
-			note.ID))
-		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID,
-			note.ID), hiring.ErrNoteNotFound, "deleted already")
+		deleteNote := func(authorID, noteID string) error {
+			return storage.Notes.Delete(ctx, application.OrganizationID, application.ID, authorID, noteID)
+		}
+		require.ErrorIs(t, deleteNote(newID(), note.ID), hiring.ErrNoteNotFound, "of another author")
+		require.ErrorIs(t, deleteNote(note.AuthorID, newID()), hiring.ErrNoteNotFound, "another note")
+		require.NoError(t, deleteNote(note.AuthorID, note.ID))
+		require.ErrorIs(t, deleteNote(note.AuthorID, note.ID), hiring.ErrNoteNotFound, "deleted already")
 
 		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After("", 10))
 		require.NoError(t, err)
@@ -107,7 +115,8 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 	})
 }
 
-// ApplicationRatings checks the port hiring.Ratings.
+// ApplicationRatings checks the port hiring.Ratings: the stars that members of an organization give to an
+// application. Each member has at most one rating of it.
 func ApplicationRatings(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
@@ -136,24 +145,26 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 	t.Run("one per author, concurrently", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application, author := apply(t, storage, newID(), newID(), now), newID()
-		runConcurrently(t, 8,
-			func(i int) error { return storage.Ratings.Upsert(ctx, newRating(application, author, i%5+1, now)) })
+		runConcurrently(t, 8, func(i int) error {
+			stars := 1 + i%5
+			return storage.Ratings.Upsert(ctx, newRating(application, author, stars, now))
+		})
 
 		got, err := storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
 	})
 
-	// Averages are calculated from sums. Applications without ratings and those of other
-	// organizations have no entry.
+	// A summary is the number of ratings of an application and the sum of their stars. Applications
+	// without ratings and those of other organizations have none.
 	t.Run("summaries", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		organization := newID()
 		application := apply(t, storage, organization, newID(), now)
 		otherApplication := apply(t, storage, organization, newID(), now)
 		unrated := apply(t, storage, organization, newID(), now)
-
 		foreign := apply(t, storage, newID(), newID(), now)
+
 		for _, rating := range []hiring.Rating{
 			newRating(application, newID(), 4, now), newRating(application, newID(), 5, now),
 			newRating(otherApplication, newID(), 1, now), newRating(foreign, newID(), 3, now),
@@ -161,8 +172,7 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 			require.NoError(t, storage.Ratings.Upsert(ctx, rating))
 		}
 
-		ids := list.Map([]hiring.Application{application, otherApplication, unrated, foreign},
-			func(application hiring.Application) string { return application.ID })
+		ids := []string{application.ID, otherApplication.ID, unrated.ID, foreign.ID}
 		got, err := storage.Ratings.Summarize(ctx, organization, ids)
 		require.NoError(t, err)
 		require.Equal(t,
@@ -174,7 +184,8 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		require.Len(t, got, 1)
 	})
 
-	// The deletion of a rating that does not exist is no error, and deletes no other rating.
+	// A rating is deleted only with the right organization, application and author. The deletion of a
+	// rating that does not exist is no error.
 	t.Run("other owner", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)

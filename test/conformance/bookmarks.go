@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
@@ -38,7 +39,7 @@ func (suite bookmarkSuite) create(
 	t.Helper()
 
 	bookmark := jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, Notes: "Zoë's \"100%\"", SavedAt: now}
-	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, bookmark) })
+	require.NoError(t, suite.upsert(storage, bookmark))
 
 	return bookmark
 }
@@ -49,11 +50,18 @@ func (suite bookmarkSuite) list(
 ) []jobseeker.Bookmark {
 	t.Helper()
 
-	got, err := storage.Bookmarks.List(context.Background(), user, filter, firstHundred)
+	found, err := storage.Bookmarks.List(context.Background(), user, filter, firstHundred)
 	require.NoError(t, err)
-	require.Equal(t, len(got.Items), got.Total)
+	require.Equal(t, len(found.Items), found.Total)
 
-	return got.Items
+	return found.Items
+}
+
+// upsert stores the bookmark in a transaction that has locked the profile of its user, and returns the error of
+// the transaction.
+func (suite bookmarkSuite) upsert(storage adapters.JobseekerStorage, bookmark jobseeker.Bookmark) error {
+	return tryWithProfile(storage, bookmark.UserID,
+		func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, bookmark) })
 }
 
 // onePerListing checks that a user cannot have two bookmarks of a listing, while other users
@@ -62,25 +70,23 @@ func (suite bookmarkSuite) onePerListing(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user, listing := newID(), newID()
 	bookmark := suite.create(t, storage, user, listing, now)
-	require.Error(t, tryWithProfile(storage, user, func(ctx context.Context) error {
-		return storage.Bookmarks.Upsert(ctx,
-			jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
-	}))
+	second := jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now}
+	require.Error(t, suite.upsert(storage, second))
 	require.Equal(t, []jobseeker.Bookmark{bookmark}, suite.list(t, storage, user, jobseeker.BookmarkFilter{}))
+
 	suite.create(t, storage, newID(), listing, now)
 	require.Len(t, suite.list(t, storage, user, jobseeker.BookmarkFilter{}), 1)
 }
 
-// onePerListingConcurrently checks that transactions that lock the profile, look for a bookmark
-// and create it, create one.
+// onePerListingConcurrently checks that twenty concurrent transactions create one bookmark. Each
+// of them locks the profile, looks for a bookmark of the listing and creates it if there is none.
 func (suite bookmarkSuite) onePerListingConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user, listing := newID(), newID()
-	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
-		created := false
-		err := tryWithProfile(storage, user, func(ctx context.Context) error {
-			found, err := storage.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{ListingIDs: []string{listing}},
-				firstHundred)
+	ofListing := jobseeker.BookmarkFilter{ListingIDs: []string{listing}}
+	createdCount := countConcurrent(t, 20, func(int) (created bool, err error) {
+		err = tryWithProfile(storage, user, func(ctx context.Context) error {
+			found, err := storage.Bookmarks.List(ctx, user, ofListing, firstHundred)
 			if err != nil || found.Total > 0 {
 				return err
 			}
@@ -92,7 +98,8 @@ func (suite bookmarkSuite) onePerListingConcurrently(t *testing.T) {
 		})
 
 		return created, err
-	}))
+	})
+	require.Equal(t, 1, createdCount)
 }
 
 // pages checks that pages of two contain all bookmarks of the user, newest first.
@@ -105,10 +112,12 @@ func (suite bookmarkSuite) pages(t *testing.T) {
 		want = append([]jobseeker.Bookmark{suite.create(t, storage, user, newID(), now)}, want...)
 	}
 
-	suite.create(t, storage, newID(), newID(), now)
-	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Bookmark], error) {
-		return storage.Bookmarks.List(context.Background(), user, jobseeker.BookmarkFilter{}, r)
-	}))
+	suite.create(t, storage, newID(), newID(), now) // of another user
+
+	listed := listAllPages(t, 2, func(request page.Request) (page.Result[jobseeker.Bookmark], error) {
+		return storage.Bookmarks.List(context.Background(), user, jobseeker.BookmarkFilter{}, request)
+	})
+	require.Equal(t, want, listed)
 }
 
 // otherOwner checks that a bookmark can be neither read, replaced nor deleted with the id of
@@ -118,10 +127,12 @@ func (suite bookmarkSuite) otherOwner(t *testing.T) {
 	bookmark := suite.create(t, storage, newID(), newID(), now)
 	stolen := bookmark
 	stolen.UserID, stolen.Notes = newID(), "x"
-	require.Error(t, tryWithProfile(storage, stolen.UserID,
-		func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, stolen) }))
+	require.Error(t, suite.upsert(storage, stolen))
 
-	for _, other := range []struct{ user, id string }{{newID(), bookmark.ID}, {bookmark.UserID, newID()}} {
+	for _, other := range []struct{ user, id string }{
+		{user: newID(), id: bookmark.ID},
+		{user: bookmark.UserID, id: newID()},
+	} {
 		require.Empty(t, suite.list(t, storage, other.user, jobseeker.BookmarkFilter{ID: other.id}))
 		require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), other.user, other.id),
 			jobseeker.ErrBookmarkNotFound)
@@ -131,16 +142,15 @@ func (suite bookmarkSuite) otherOwner(t *testing.T) {
 		suite.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{ID: bookmark.ID}))
 }
 
-// updateAndDelete checks that an update replaces the notes, also with the same or no text, and
-// that only the first deletion finds the bookmark.
+// updateAndDelete checks that an update replaces the notes, even with the same text or with none.
+// It also checks that a second deletion does not find the bookmark.
 func (suite bookmarkSuite) updateAndDelete(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-
 	bookmark := suite.create(t, storage, newID(), newID(), now)
+
 	for _, notes := range []string{"other", "other", ""} {
 		bookmark.Notes = notes
-		withProfile(t, storage, bookmark.UserID,
-			func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, bookmark) })
+		require.NoError(t, suite.upsert(storage, bookmark))
 		require.Equal(t, []jobseeker.Bookmark{bookmark},
 			suite.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{}))
 	}
@@ -155,16 +165,19 @@ func (suite bookmarkSuite) updateAndDelete(t *testing.T) {
 func (suite bookmarkSuite) filterByListings(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user := newID()
-	own, foreign := suite.create(t, storage, user, newID(), now), suite.create(t, storage, newID(), newID(), now)
+	own := suite.create(t, storage, user, newID(), now)
+	foreign := suite.create(t, storage, newID(), newID(), now)
 	suite.create(t, storage, user, newID(), now)
-	require.Equal(t, []jobseeker.Bookmark{own},
-		suite.list(t, storage, user,
-			jobseeker.BookmarkFilter{ListingIDs: []string{own.ListingID, foreign.ListingID, newID()}}))
-	require.Empty(t, suite.list(t, storage, user, jobseeker.BookmarkFilter{ID: own.ID, ListingIDs: []string{newID()}}))
+
+	listings := jobseeker.BookmarkFilter{ListingIDs: []string{own.ListingID, foreign.ListingID, newID()}}
+	require.Equal(t, []jobseeker.Bookmark{own}, suite.list(t, storage, user, listings))
+
+	otherListing := jobseeker.BookmarkFilter{ID: own.ID, ListingIDs: []string{newID()}}
+	require.Empty(t, suite.list(t, storage, user, otherListing))
 }
 
-// reminders checks that ClaimReminders returns each bookmark of the listings once, at most
-// three at a time.
+// reminders checks that ClaimReminders returns each bookmark of the listings once, at most as
+// many per call as the limit says. Users are reminded of a bookmark when its listing is about to close.
 func (suite bookmarkSuite) reminders(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	listing, otherListing := newID(), newID()
@@ -174,65 +187,62 @@ func (suite bookmarkSuite) reminders(t *testing.T) {
 		want = append(want, suite.create(t, storage, newID(), listing, now).ID)
 	}
 
-	suite.create(t, storage, newID(), newID(), now)
+	suite.create(t, storage, newID(), newID(), now) // a listing without reminders
 
 	want = append(want, suite.create(t, storage, newID(), otherListing, now).ID)
 
-	var got []string
-	for _, count := range []int{3, 1, 0} {
+	// Of four bookmarks, calls with a limit of three return three, one and none.
+	var reminded []string
+	for _, wantCount := range []int{3, 1, 0} {
 		require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 			claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing, otherListing}, 3)
 			require.NoError(t, err)
-			require.Len(t, claimed, count)
+			require.Len(t, claimed, wantCount)
 
 			for _, bookmark := range claimed {
-				got = append(got, bookmark.ID)
+				reminded = append(reminded, bookmark.ID)
 			}
 
 			return nil
 		}))
 	}
 
-	slices.Sort(got)
-	require.Equal(t, want, got)
+	slices.Sort(reminded) // ids are in the order of their creation, like those in want
+	require.Equal(t, want, reminded)
 }
 
 // remindersConcurrentlyAndRolledBack checks that a rolled back claim has no effect, and that
-// concurrent callers do not claim the same bookmark.
+// twelve concurrent callers, which ask for two bookmarks each, do not claim the same one.
 func (suite bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
+	const callers, bookmarks = 12, 12
 
 	listing := newID()
-	for range 12 {
+	for range bookmarks {
 		suite.create(t, storage, newID(), listing, now)
 	}
 
+	// A claim that is rolled back.
 	require.Error(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 		claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing}, 100)
 		require.NoError(t, err)
-		require.Len(t, claimed, 12)
+		require.Len(t, claimed, bookmarks)
 
 		return context.Canceled
 	}))
 
-	claims := make([][]jobseeker.Bookmark, 13)
-	runConcurrently(t, 12, func(i int) error {
+	claims := make([][]jobseeker.Bookmark, callers)
+	runConcurrently(t, callers, func(i int) error {
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
 			claims[i], err = storage.Bookmarks.ClaimReminders(ctx, []string{listing}, 2)
 			return err
 		})
 	})
 
-	var err error
-	claims[12], err = storage.Bookmarks.ClaimReminders(context.Background(), []string{listing}, 100)
+	// A caller may get fewer than it asks for. The last call claims the rest.
+	rest, err := storage.Bookmarks.ClaimReminders(context.Background(), []string{listing}, 100)
 	require.NoError(t, err)
 
-	seenIDs := map[string]bool{}
-	for _, bookmark := range slices.Concat(claims...) {
-		require.False(t, seenIDs[bookmark.ID])
-
-		seenIDs[bookmark.ID] = true
-	}
-
-	require.Len(t, seenIDs, 12)
+	claimed := append(slices.Concat(claims...), rest...)
+	requireEachOnce(t, bookmarks, list.Map(claimed, func(bookmark jobseeker.Bookmark) string { return bookmark.ID }))
 }

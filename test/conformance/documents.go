@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,10 @@ import (
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
+
+// A file is reserved before it is uploaded, so that it can be found and deleted if no document is stored for it.
+// A reservation ends at the time that the caller states. From then on the file can be claimed: the caller of
+// Claim deletes it, and no other caller gets it until the claim ends as well.
 
 // newDocument returns a document whose file is not reserved.
 func newDocument(user string, kind jobseeker.DocumentType, isDefault bool, now time.Time) jobseeker.Document {
@@ -35,14 +40,22 @@ func newDocument(user string, kind jobseeker.DocumentType, isDefault bool, now t
 // storeDocument reserves the file and stores the document.
 func storeDocument(t testing.TB, storage adapters.JobseekerStorage, document jobseeker.Document) {
 	t.Helper()
+
+	reservedUntil := document.UpdatedAt.Add(time.Hour)
 	withProfile(t, storage, document.UserID, func(ctx context.Context) error {
-		if err := storage.DocumentFiles.Reserve(ctx, document.UserID, document.File,
-			document.UpdatedAt.Add(time.Hour)); err != nil {
+		if err := storage.DocumentFiles.Reserve(ctx, document.UserID, document.File, reservedUntil); err != nil {
 			return err
 		}
 
 		return storage.Documents.Upsert(ctx, document)
 	})
+}
+
+// upsertDocument stores the document in a transaction that has locked the profile of its user, and returns the
+// error of the transaction.
+func upsertDocument(storage adapters.JobseekerStorage, document jobseeker.Document) error {
+	return tryWithProfile(storage, document.UserID,
+		func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) })
 }
 
 // Documents checks the port jobseeker.Documents.
@@ -78,19 +91,18 @@ func (suite documentSuite) add(
 	return document
 }
 
-// get returns the user's documents with the id, all if it is empty.
+// get returns the user's document with the id, or all documents of the user if the id is empty.
 func (suite documentSuite) get(t *testing.T, storage adapters.JobseekerStorage, user, id string) []jobseeker.Document {
 	t.Helper()
 
-	got, err := storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{ID: id},
-		page.Request{Number: 1, Size: 10})
+	found, err := storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{ID: id}, firstHundred)
 	require.NoError(t, err)
-	require.Equal(t, len(got.Items), got.Total)
+	require.Equal(t, len(found.Items), found.Total)
 
-	return got.Items
+	return found.Items
 }
 
-// released returns the ids of the files whose reservation ends at the given time.
+// released returns the files that can be deleted at the given time. It claims them for the shortest possible time.
 func (suite documentSuite) released(
 	t *testing.T, storage adapters.JobseekerStorage, at time.Time,
 ) []jobseeker.DocumentFile {
@@ -109,7 +121,8 @@ func (suite documentSuite) createAndUpdate(t *testing.T) {
 	document := suite.add(t, storage, newID(), jobseeker.CV, true, now)
 	require.Equal(t, []jobseeker.Document{document}, suite.get(t, storage, document.UserID, document.ID))
 
-	old := document.File
+	// An update with other values in all fields.
+	oldFile := document.File
 	document.Title = "T"
 	document.FileName = ""
 	document.IsDefault = false
@@ -122,35 +135,40 @@ func (suite documentSuite) createAndUpdate(t *testing.T) {
 	}
 	storeDocument(t, storage, document)
 	require.Equal(t, []jobseeker.Document{document}, suite.get(t, storage, document.UserID, document.ID))
+
+	// The old file is released at the time of the update.
 	require.Empty(t, suite.released(t, storage, document.UpdatedAt.Add(-time.Microsecond)))
-	require.Equal(t, []jobseeker.DocumentFile{old}, suite.released(t, storage, document.UpdatedAt))
+	require.Equal(t, []jobseeker.DocumentFile{oldFile}, suite.released(t, storage, document.UpdatedAt))
 
 	document.Title = "Same file"
-	withProfile(t, storage, document.UserID,
-		func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) })
+	require.NoError(t, upsertDocument(storage, document))
 	require.Equal(t, []jobseeker.Document{document}, suite.get(t, storage, document.UserID, document.ID))
 }
 
-// fileNotReserved checks that a document needs a file that its owner has reserved, that has not
-// expired, and that no other document has. Otherwise a user could read the file of another one.
+// fileNotReserved checks that a document is stored only with a file that its owner has reserved,
+// whose reservation has not ended, and that no other document has. Otherwise a user could read
+// the file of another one.
 func (suite documentSuite) fileNotReserved(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	stored := suite.add(t, storage, newID(), jobseeker.CV, false, now)
+
+	unreserved := newDocument(stored.UserID, jobseeker.CV, false, now)
 	expired := newDocument(stored.UserID, jobseeker.CV, false, now)
-	foreign := newDocument(stored.UserID, jobseeker.CV, false, now)
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stored.UserID, expired.File,
 		expired.UpdatedAt))
-	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), newID(), foreign.File, now.Add(time.Hour)))
+
+	reservedByOther := newDocument(stored.UserID, jobseeker.CV, false, now)
+	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), newID(), reservedByOther.File,
+		now.Add(time.Hour)))
 
 	used := newDocument(stored.UserID, jobseeker.CV, false, now)
 	used.File = stored.File
-	replaced := stored
 
-	replaced.File = jobseeker.DocumentFile{ID: newID()}
-	for _, document := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID,
-		jobseeker.CV, false, now)} {
-		require.Error(t, tryWithProfile(storage, document.UserID,
-			func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) }))
+	updated := stored
+	updated.File = jobseeker.DocumentFile{ID: newID()}
+
+	for _, document := range []jobseeker.Document{unreserved, expired, reservedByOther, used, updated} {
+		require.Error(t, upsertDocument(storage, document))
 	}
 
 	require.Equal(t, []jobseeker.Document{stored}, suite.get(t, storage, stored.UserID, ""))
@@ -165,10 +183,12 @@ func (suite documentSuite) otherOwner(t *testing.T) {
 	stolen.ID = document.ID
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stolen.UserID, stolen.File,
 		now.Add(time.Hour)))
-	require.Error(t, tryWithProfile(storage, stolen.UserID,
-		func(ctx context.Context) error { return storage.Documents.Upsert(ctx, stolen) }))
+	require.Error(t, upsertDocument(storage, stolen))
 
-	for _, other := range []struct{ user, id string }{{newID(), document.ID}, {document.UserID, newID()}} {
+	for _, other := range []struct{ user, id string }{
+		{user: newID(), id: document.ID},
+		{user: document.UserID, id: newID()},
+	} {
 		require.Empty(t, suite.get(t, storage, other.user, other.id))
 		require.ErrorIs(t, storage.Documents.Delete(context.Background(), other.user, other.id, now),
 			jobseeker.ErrDocumentNotFound)
@@ -186,7 +206,7 @@ func (suite documentSuite) delete(t *testing.T) {
 	require.ErrorIs(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, now),
 		jobseeker.ErrDocumentNotFound)
 	require.Empty(t, suite.released(t, storage, now))
-	require.Equal(t, []jobseeker.DocumentFile{document.File}, suite.released(t, storage, now.Add(time.Minute)))
+	require.Equal(t, []jobseeker.DocumentFile{document.File}, suite.released(t, storage, releasedAt))
 }
 
 // pages checks that pages of two contain the user's documents of all types, newest first.
@@ -199,10 +219,12 @@ func (suite documentSuite) pages(t *testing.T) {
 		want = append([]jobseeker.Document{suite.add(t, storage, user, kind, false, now)}, want...)
 	}
 
-	suite.add(t, storage, newID(), jobseeker.CV, false, now)
-	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Document], error) {
-		return storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{}, r)
-	}))
+	suite.add(t, storage, newID(), jobseeker.CV, false, now) // of another user
+
+	listed := listAllPages(t, 2, func(request page.Request) (page.Result[jobseeker.Document], error) {
+		return storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{}, request)
+	})
+	require.Equal(t, want, listed)
 }
 
 // oneDefaultOfAType checks that a new default replaces the user's previous default of the same
@@ -214,26 +236,36 @@ func (suite documentSuite) oneDefaultOfAType(t *testing.T) {
 	letter := suite.add(t, storage, user, jobseeker.CoverLetter, true, now)
 	foreign := suite.add(t, storage, newID(), jobseeker.CV, true, now)
 	second := suite.add(t, storage, user, jobseeker.CV, true, now)
-	requireDefaults := func(isDefault map[string]bool) {
+
+	// requireDefaults requires that these documents are defaults, and the others are not.
+	requireDefaults := func(defaults ...jobseeker.Document) {
 		t.Helper()
 
+		isDefault := map[string]bool{}
+		for _, document := range defaults {
+			isDefault[document.ID] = true
+		}
+
 		for _, document := range []jobseeker.Document{first, second, letter, foreign} {
-			require.Equal(t, isDefault[document.ID], suite.get(t, storage, document.UserID, document.ID)[0].IsDefault)
+			stored := suite.get(t, storage, document.UserID, document.ID)[0]
+			require.Equal(t, isDefault[document.ID], stored.IsDefault)
 		}
 	}
 
-	requireDefaults(map[string]bool{second.ID: true, letter.ID: true, foreign.ID: true})
-	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, first) })
-	requireDefaults(map[string]bool{first.ID: true, letter.ID: true, foreign.ID: true})
+	requireDefaults(second, letter, foreign)
+	require.NoError(t, upsertDocument(storage, first))
+	requireDefaults(first, letter, foreign)
 
 	first.IsDefault = false
-	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, first) })
-	requireDefaults(map[string]bool{letter.ID: true, foreign.ID: true})
+	require.NoError(t, upsertDocument(storage, first))
+	requireDefaults(letter, foreign)
 }
 
 // DocumentFiles checks the port jobseeker.DocumentFiles.
 func DocumentFiles(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
+
+	// claim claims at most n files that can be deleted at the time now, until the second time.
 	claim := func(
 		t *testing.T, storage adapters.JobseekerStorage, n int, now, until time.Time,
 	) []jobseeker.DocumentFile {
@@ -254,18 +286,22 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		file := jobseeker.DocumentFile{ID: newID(), Extension: ".pdf"}
 		end := now.Add(time.Hour)
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, user, file, end))
-		require.Empty(t, claim(t, storage, 10, end.Add(-time.Microsecond), end))
+		require.Empty(t, claim(t, storage, 10, end.Add(-time.Microsecond), end), "still reserved")
+
+		// The first claim, of a minute, ends without a deletion.
 		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, storage, 10, end, end.Add(time.Minute)))
 		require.Empty(t, claim(t, storage, 10, end, end.Add(time.Minute)), "claimed by another caller")
 		require.Equal(t, []jobseeker.DocumentFile{file},
 			claim(t, storage, 10, end.Add(time.Minute), end.Add(time.Hour)))
+
+		// A deleted file is not claimed again.
 		require.NoError(t, storage.DocumentFiles.Delete(ctx, []string{file.ID}))
-		require.NoError(t, storage.DocumentFiles.Delete(ctx, nil))
+		require.NoError(t, storage.DocumentFiles.Delete(ctx, nil), "nothing to delete")
 		require.Empty(t, claim(t, storage, 10, end.Add(2*time.Hour), end.Add(3*time.Hour)))
 	})
 
-	// A later call can shorten a reservation. The file of a document can be neither claimed nor
-	// deleted.
+	// A later call can shorten a reservation. The file of a stored document can be neither claimed
+	// nor deleted, even if it is reserved again.
 	t.Run("reserved again", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		document := newDocument(newID(), jobseeker.CV, false, now)
@@ -281,48 +317,38 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 			"the file of a document")
 	})
 
-	// The files that were released first are claimed first.
+	// The files whose reservations ended first are claimed first.
 	t.Run("claimed in order of release", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 
 		var files []jobseeker.DocumentFile
 		for i := range 4 {
 			files = append(files, jobseeker.DocumentFile{ID: newID()})
-			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), files[i],
-				now.Add(-time.Duration(i)*time.Minute)))
+			endedAt := now.Add(-time.Duration(i) * time.Minute) // the last file's reservation ended first
+			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), files[i], endedAt))
 		}
 
 		require.ElementsMatch(t, files[2:], claim(t, storage, 2, now, now.Add(time.Hour)))
 		require.ElementsMatch(t, files[:2], claim(t, storage, 2, now, now.Add(time.Hour)))
 	})
 
-	// Twelve concurrent claims of two files each, and a last one, return each of twelve files
-	// once.
+	// Twelve concurrent callers ask for two of twelve files each. They may get fewer, so a last claim
+	// returns the rest. Each file is returned once.
 	t.Run("claimed once, concurrently", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
-		for range 12 {
+		const callers, files = 12, 12
+
+		for range files {
 			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), jobseeker.DocumentFile{ID: newID()}, now))
 		}
 
-		// The last element is for the claim after the concurrent ones, which may have claimed
-		// fewer files.
-		claims := make([][]jobseeker.DocumentFile, 13)
-		runConcurrently(t, 12, func(i int) (err error) {
+		claims := make([][]jobseeker.DocumentFile, callers)
+		runConcurrently(t, callers, func(i int) (err error) {
 			claims[i], err = storage.DocumentFiles.Claim(ctx, 2, now, now.Add(time.Hour))
 			return err
 		})
 
-		claims[12] = claim(t, storage, 100, now, now.Add(time.Hour))
-
-		claimed := map[jobseeker.DocumentFile]bool{}
-		for _, files := range claims {
-			for _, file := range files {
-				require.False(t, claimed[file])
-
-				claimed[file] = true
-			}
-		}
-
-		require.Len(t, claimed, 12)
+		rest := claim(t, storage, 100, now, now.Add(time.Hour))
+		requireEachOnce(t, files, append(slices.Concat(claims...), rest...))
 	})
 }

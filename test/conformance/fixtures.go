@@ -45,21 +45,27 @@ var ids struct {
 // newID returns a UUIDv7 (RFC 9562 §5.7). Ids of one process are in the order of
 // their creation.
 func newID() string {
+	const (
+		counterBits = 12
+		counterMask = 1<<counterBits - 1
+		version7    = 7 << counterBits // the four bits between time and counter
+		variant     = 0x80             // the two highest bits of the ninth byte, which has 6 random ones
+		randomBits  = 0x3f
+	)
+
 	ids.Lock()
 
 	// The high bits are the time in milliseconds, the low 12 bits count the ids of a millisecond.
-	ids.last = max(ids.last+1, uint64(time.Now().UnixMilli())<<12)
+	ids.last = max(ids.last+1, uint64(time.Now().UnixMilli())<<counterBits)
 	last := ids.last
 	ids.Unlock()
 
-	milliseconds, counter := last>>12, last&0xfff
-	const version7 = 0x7000
-	const variant = 0x80 // of RFC 9562
+	milliseconds, counter := last>>counterBits, last&counterMask
 	var id [16]byte
-	binary.BigEndian.PutUint64(id[:], milliseconds<<16|version7|counter)
+	binary.BigEndian.PutUint64(id[:8], milliseconds<<16|version7|counter)
 
 	_, _ = rand.Read(id[8:]) // never fails
-	id[8] = id[8]&0x3f | variant
+	id[8] = id[8]&randomBits | variant
 	digits := hex.EncodeToString(id[:])
 
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]

@@ -10,7 +10,10 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
-// Idempotency checks the port idempotency.Store.
+// Idempotency checks the port idempotency.Store, which makes sure that a request that a client repeats with the same
+// Idempotency-Key is executed once. Begin claims the key for an execution, or returns the answer (the response) that
+// is already stored. A claim ends with Finish, which stores the answer, with Release, or when its lease expires.
+// A fallback is the answer to repetitions of a request whose execution ended without Finish.
 func Idempotency(t *testing.T, open IdentityOpener) {
 	suite := idempotencySuite{open}
 	t.Run("finished request", suite.finishedRequest)
@@ -24,17 +27,18 @@ func Idempotency(t *testing.T, open IdentityOpener) {
 	t.Run("retention", suite.retention)
 }
 
-// createdAnswer and conflictAnswer are responses of a successful and of a failed request.
-var createdAnswer = idempotency.Answer{Status: 201, Body: []byte(`{"a":1}`)}
-
-var conflictAnswer = idempotency.Answer{Status: 409, Body: []byte("{}")}
+// createdAnswer is the response to a successful request, and conflictAnswer that to a failed one.
+var (
+	createdAnswer  = idempotency.Answer{Status: 201, Body: []byte(`{"a":1}`)}
+	conflictAnswer = idempotency.Answer{Status: 409, Body: []byte("{}")}
+)
 
 // idempotencySuite has the subtests of Idempotency.
 type idempotencySuite struct {
 	open IdentityOpener
 }
 
-// fresh returns an empty store, a request and the clock of the store.
+// fresh returns an empty store, a request and the clock of the store. It lets the subtest run in parallel.
 func (suite idempotencySuite) fresh(t *testing.T) (idempotency.Store, idempotency.Request, *fakeClock) {
 	t.Helper()
 	t.Parallel()
@@ -43,10 +47,12 @@ func (suite idempotencySuite) fresh(t *testing.T) (idempotency.Store, idempotenc
 	storage := suite.open(t, clk)
 	requirePorts(t, storage)
 
-	return storage.Idempotency, idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}, clk
+	request := idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}
+
+	return storage.Idempotency, request, clk
 }
 
-// begin claims the request, for which no answer is stored.
+// begin claims the request, and requires that no answer is stored for it.
 func (suite idempotencySuite) begin(t *testing.T, store idempotency.Store, request idempotency.Request) idempotency.Claim {
 	t.Helper()
 
@@ -57,19 +63,19 @@ func (suite idempotencySuite) begin(t *testing.T, store idempotency.Store, reque
 	return claim
 }
 
-// stored requires that the answer is stored for the request.
-func (suite idempotencySuite) stored(
+// requireStored requires that a repetition of the request gets the answer.
+func (suite idempotencySuite) requireStored(
 	t *testing.T, store idempotency.Store, request idempotency.Request, want idempotency.Answer,
 ) {
 	t.Helper()
 
-	_, got, err := store.Begin(t.Context(), request)
+	_, stored, err := store.Begin(t.Context(), request)
 	require.NoError(t, err)
-	require.Equal(t, &want, got)
+	require.Equal(t, &want, stored)
 }
 
-// finishedRequest checks that a request is in progress until its answer is stored, which all
-// later requests with the key get.
+// finishedRequest checks that a request is in progress until its answer is stored. All later
+// requests with the key get that answer.
 func (suite idempotencySuite) finishedRequest(t *testing.T) {
 	store, request, _ := suite.fresh(t)
 	claim := suite.begin(t, store, request)
@@ -78,19 +84,20 @@ func (suite idempotencySuite) finishedRequest(t *testing.T) {
 	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer))
 
 	for range 2 {
-		suite.stored(t, store, request, createdAnswer)
+		suite.requireStored(t, store, request, createdAnswer)
 	}
 }
 
-// otherBodyOwnerOrOperation checks that a key with another body is an error, and that keys of
-// other users and operations are independent.
+// otherBodyOwnerOrOperation checks that a key with another body (another fingerprint) is an error, and that the
+// same key of another user or operation is independent.
 func (suite idempotencySuite) otherBodyOwnerOrOperation(t *testing.T) {
 	store, request, _ := suite.fresh(t)
-	require.NoError(t, store.Finish(t.Context(), suite.begin(t, store, request), createdAnswer))
+	claim := suite.begin(t, store, request)
+	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer))
 
-	other := request
-	other.Fingerprint = "g"
-	_, _, err := store.Begin(t.Context(), other)
+	otherBody := request
+	otherBody.Fingerprint = "g"
+	_, _, err := store.Begin(t.Context(), otherBody)
 	require.ErrorIs(t, err, idempotency.ErrReused)
 
 	for _, other := range []idempotency.Request{
@@ -102,18 +109,21 @@ func (suite idempotencySuite) otherBodyOwnerOrOperation(t *testing.T) {
 	}
 }
 
-// releasedExpiredAndOldRequests checks that a request can be made again if it was released, if
-// its lease has expired, and when its answer has been stored for long enough.
+// releasedExpiredAndOldRequests checks that a request can be executed again if it was released,
+// if its lease has expired, and when its answer has been stored for idempotency.Keep.
 func (suite idempotencySuite) releasedExpiredAndOldRequests(t *testing.T) {
 	store, request, clk := suite.fresh(t)
-	require.NoError(t, store.Release(t.Context(), suite.begin(t, store, request)))
+
+	released := suite.begin(t, store, request)
+	require.NoError(t, store.Release(t.Context(), released))
+
 	suite.begin(t, store, request)
 	clk.Advance(idempotency.Lease)
 
-	claim := suite.begin(t, store, request)
-	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer))
-	require.NoError(t, store.Release(t.Context(), claim), "a stored answer stays")
-	suite.stored(t, store, request, createdAnswer)
+	finished := suite.begin(t, store, request)
+	require.NoError(t, store.Finish(t.Context(), finished, createdAnswer))
+	require.NoError(t, store.Release(t.Context(), finished), "a stored answer stays")
+	suite.requireStored(t, store, request, createdAnswer)
 	clk.Advance(idempotency.Keep)
 	suite.begin(t, store, request)
 }
@@ -139,9 +149,9 @@ func (suite idempotencySuite) finishAfterALostClaim(t *testing.T) {
 	claim := suite.begin(t, store, request)
 	require.ErrorIs(t, store.Finish(t.Context(), lost, conflictAnswer), idempotency.ErrInProgress)
 	require.ErrorIs(t, store.SetFallback(t.Context(), lost, conflictAnswer), idempotency.ErrInProgress)
-	require.NoError(t, store.Release(t.Context(), lost))
+	require.NoError(t, store.Release(t.Context(), lost), "has no effect")
 	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer))
-	suite.stored(t, store, request, createdAnswer)
+	suite.requireStored(t, store, request, createdAnswer)
 }
 
 // fallbackAfterTheLease checks that a request that changes something outside of the database,
@@ -154,9 +164,9 @@ func (suite idempotencySuite) fallbackAfterTheLease(t *testing.T) {
 	_, _, err := store.Begin(t.Context(), request)
 	require.ErrorIs(t, err, idempotency.ErrInProgress)
 	clk.Advance(idempotency.Lease)
-	suite.stored(t, store, request, conflictAnswer)
+	suite.requireStored(t, store, request, conflictAnswer)
 	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer), "the only caller may still finish")
-	suite.stored(t, store, request, createdAnswer)
+	suite.requireStored(t, store, request, createdAnswer)
 }
 
 // releasedRequestWithAFallback checks that a fallback is the answer even if the request was
@@ -166,16 +176,19 @@ func (suite idempotencySuite) releasedRequestWithAFallback(t *testing.T) {
 	claim := suite.begin(t, store, request)
 	require.NoError(t, store.SetFallback(t.Context(), claim, conflictAnswer))
 	require.NoError(t, store.Release(t.Context(), claim))
-	suite.stored(t, store, request, conflictAnswer)
+	suite.requireStored(t, store, request, conflictAnswer)
 }
 
 // concurrentClaims checks that one of twenty concurrent requests with a key is executed.
 func (suite idempotencySuite) concurrentClaims(t *testing.T) {
 	store, request, _ := suite.fresh(t)
-	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
+	executed := countConcurrent(t, 20, func(int) (bool, error) {
 		_, stored, err := store.Begin(context.Background(), request)
-		return err == nil && stored == nil, nil // the others get ErrInProgress
-	}))
+		hasClaimed := err == nil && stored == nil // the others get ErrInProgress
+
+		return hasClaimed, nil
+	})
+	require.Equal(t, 1, executed)
 }
 
 // retention checks that keys are deleted only after idempotency.Keep, and at most as many per
@@ -184,21 +197,23 @@ func (suite idempotencySuite) retention(t *testing.T) {
 	t.Parallel()
 
 	clk := newFakeClock()
-
 	storage := suite.open(t, clk)
+
 	for _, key := range []string{"a", "b", "c"} {
 		suite.begin(t, storage.Idempotency,
 			idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: key, Fingerprint: "f"})
 	}
 
-	n, err := retentionOf(t, storage.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 10)
+	retained := retentionOf(t, storage.Retention)
+	deleted, err := retained.DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 10)
 	require.NoError(t, err)
-	require.Zero(t, n)
+	require.Zero(t, deleted)
 	clk.Advance(idempotency.Keep + time.Second)
 
+	// Of three keys, calls with a limit of two delete two, one and none.
 	for _, want := range []int{2, 1, 0} {
-		n, err = retentionOf(t, storage.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 2)
+		deleted, err = retained.DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 2)
 		require.NoError(t, err)
-		require.Equal(t, want, n)
+		require.Equal(t, want, deleted)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// searchBoard has the listings in which the suite searches, oldest first. The arguments of post are title,
-// location, description and terms.
+// searchBoard has the listings in which the suite searches, oldest first. The arguments of post are the title,
+// the location, the description and the terms of the job (its contract, hours and pay).
 var searchBoard = []listings.CreateInput{
 	post("Registered Nurse", "leeds", "Acute medicine. Hospice links.", "permanent full-time 31000-38000"),
 	post("RN - ICU nights", "Boston, MA", "Level one trauma centre.", "contract full-time USD 45-60 hour"),
@@ -32,56 +32,64 @@ var searchBoard = []listings.CreateInput{
 	post("Midwife", "", "Home births with a small team. Intensive care is far away.", ""),
 }
 
-// post returns a listing. The terms are words in any order, each of which may be missing: a contract type
-// (permanent), an employment type (full-time), "remote", a currency in capitals (EUR; GBP by default), an
-// amount or a range of pay in major units (40000-50000) and its period (hour; year by default).
+// post returns the input of a listing. The terms are words in any order, and each of them may be missing: a
+// contract type (permanent), an employment type (full-time), "remote", and the words of setPay.
 func post(title, location, description, terms string) listings.CreateInput {
-	in := listings.CreateInput{Title: title, Description: description}
+	input := listings.CreateInput{Title: title, Description: description}
 
-	in.Location = &location
-	for _, w := range strings.Fields(terms) {
+	input.Location = &location
+	for _, term := range strings.Fields(terms) {
 		switch {
-		case slices.Contains(listings.ContractTypes, w):
-			in.ContractType = &w
-		case slices.Contains(listings.EmploymentTypes, w):
-			in.EmploymentType = &w
-		case w == "remote":
-			in.Remote = ptr(true)
+		case slices.Contains(listings.ContractTypes, term):
+			input.ContractType = &term
+		case slices.Contains(listings.EmploymentTypes, term):
+			input.EmploymentType = &term
+		case term == "remote":
+			input.Remote = ptr(true)
 		default:
-			if in.Salary == nil {
-				in.Salary = &listings.SalaryInput{}
+			if input.Salary == nil {
+				input.Salary = &listings.SalaryInput{}
 			}
 
-			s := in.Salary
-			switch low, high, both := strings.Cut(w, "-"); {
-			case slices.Contains(listings.Periods, w):
-				s.Period = &w
-			case strings.ToUpper(w) == w && strings.Trim(w, "0123456789.-") != "":
-				s.Currency = &w
-			default:
-				s.Min = ptr(amount(low))
-				if both {
-					s.Max = ptr(amount(high))
-				}
-			}
+			setPay(input.Salary, term)
 		}
 	}
 
-	return in
+	return input
 }
 
-// amount parses a number. A mistake in searchBoard is a panic.
-func amount(s string) float64 {
-	var x float64
-	if _, err := fmt.Sscan(s, &x); err != nil {
+// setPay sets the part of the pay that the term states: its period (hour; without one, the year), its currency in
+// capitals (EUR; without one, GBP), or an amount or a range of amounts in major units (110000 or 40000-50000).
+func setPay(pay *listings.SalaryInput, term string) {
+	isAmount := strings.Trim(term, "0123456789.-") == ""
+	switch {
+	case slices.Contains(listings.Periods, term):
+		pay.Period = &term
+	case !isAmount && strings.ToUpper(term) == term:
+		pay.Currency = &term
+	default:
+		low, high, isRange := strings.Cut(term, "-")
+
+		pay.Min = ptr(amount(low))
+		if isRange {
+			pay.Max = ptr(amount(high))
+		}
+	}
+}
+
+// amount parses a number. It panics if searchBoard has a term that it does not know.
+func amount(text string) float64 {
+	var number float64
+	if _, err := fmt.Sscan(text, &number); err != nil {
 		panic(err)
 	}
 
-	return x
+	return number
 }
 
-// searchCase is a search with the results that it must have, without relaxed ones. Results of equal relevance
-// are sorted by date, the newest first: in the reverse order of searchBoard.
+// searchCase is a search and the results that it must have. Relaxed results, which do not match all words of the
+// search, are left out. Results of equal relevance are sorted by date, the newest first. That is the reverse order
+// of searchBoard.
 type searchCase struct {
 	text   string
 	filter listings.FilterInput
@@ -91,14 +99,14 @@ type searchCase struct {
 
 // searchCases are the searches that the suite runs on searchBoard.
 var searchCases = []searchCase{
-	// Searches for names of roles: main roles come first, then secondary ones. Remote jobs
-	// follow jobs on site.
+	// Names of roles. Jobs in the role come first, and those in which it is a second choice (Ward Manager)
+	// follow.
 	{text: "nurse", want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN - ICU nights|Ward Manager"},
 	{text: "nurses", want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN - ICU nights|Ward Manager"},
 	{text: "cardiology", want: "Consultant Cardiologist"},
 	{text: "nurse triage", want: "Remote Triage Nurse"},
 	{text: "plumber", want: ""},
-	// Other names.
+	// Abbreviations and other names of roles and departments.
 	{text: "RN", want: "RN - ICU nights|Staff Nurse (A&E)|Registered Nurse|Paediatric Nurse|Remote Triage Nurse"},
 	{text: "registered nurse", want: "Registered Nurse|Staff Nurse (A&E)|RN - ICU nights|Paediatric Nurse|Remote Triage Nurse"},
 	{text: "R.N.", want: "RN - ICU nights|Staff Nurse (A&E)|Registered Nurse|Paediatric Nurse|Remote Triage Nurse"},
@@ -106,10 +114,12 @@ var searchCases = []searchCase{
 	{text: "intensive care", want: "RN - ICU nights"},
 	// A phrase in quotes is found as it is written, not by other names.
 	{text: `"nurse"`, want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
+	// The last word is incomplete.
 	{text: "consultant cardi", want: "Consultant Cardiologist"},
 	{text: "registered nur", want: "Staff Nurse (A&E)|RN - ICU nights|Registered Nurse|Paediatric Nurse|Remote Triage Nurse"},
 	// Bradford is within the usual radius of 10 miles of Leeds.
 	{text: "therapist leeds", want: "Band 6/7 Physiotherapist"},
+	// Other names and spellings of roles, departments and fields of work.
 	{text: "ward", want: "Ward Manager|Porter"},
 	{text: "gp", want: "General Practitioner"},
 	{text: "HCA", want: "Healthcare Assistant"},
@@ -150,7 +160,7 @@ var searchCases = []searchCase{
 	{text: "looking for a midwife job", want: "Midwife"},
 	{text: "porter vacancy needed", want: "Porter"},
 	{text: "nurse jobs in Leeds", want: "Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
-	// Places.
+	// Places. Jobs at the place come first, and remote jobs follow.
 	{text: "nurse leeds", want: "Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
 	{text: "nurse, Leeds", want: "Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
 	// Without a county or state, the larger Boston is meant, in Massachusetts.
@@ -190,7 +200,8 @@ var searchCases = []searchCase{
 	{filter: listings.FilterInput{Location: "MA"}, want: "RN - ICU nights"},
 	{filter: listings.FilterInput{Location: "Nowhereville"}, want: ""},
 	{filter: listings.FilterInput{Location: "remote"}, want: "Remote Triage Nurse"},
-	// A specialty is found by other names and within a longer one, but not by its beginning.
+	// Search sets the specialties of three listings: Renal, Podiatry and Paediatric podiatry. A specialty is found
+	// by its other names (nephrology for renal) and within a longer one, but not by its beginning.
 	{filter: listings.FilterInput{Specialty: []string{"nephrology"}}, want: "Consultant Cardiologist"},
 	{filter: listings.FilterInput{Specialty: []string{"PODIATRY "}}, want: "General Practitioner|Healthcare Assistant"},
 	{filter: listings.FilterInput{Specialty: []string{"pod"}}, want: ""},
@@ -202,8 +213,10 @@ var searchCases = []searchCase{
 	{filter: listings.FilterInput{EmploymentType: []string{"part-time"}}, want: "Healthcare Assistant"},
 	{filter: listings.FilterInput{Remote: ptr(true)}, want: "Remote Triage Nurse"},
 	{filter: listings.FilterInput{Remote: ptr(false), Location: "London"}, want: ""},
-	// Pay by the year: hours are 1,950, or 2,080 in dollars. Both ends of a range are included. Without a
-	// currency or a place, the amounts are compared as they are.
+	// Pay is compared by the year. A year has 1,950 hours of work, or 2,080 if the currency is the dollar: the
+	// 60 dollars an hour of the ICU are 124,800 a year, and the 12.50 pounds of the assistant are 24,375. Both
+	// ends of a range are included. The filters name no currency and no place, so pounds, euros and dollars are
+	// compared without conversion.
 	{filter: listings.FilterInput{SalaryMin: ptr(90_000.0)}, want: "General Practitioner|Consultant Cardiologist|RN - ICU nights"},
 	{filter: listings.FilterInput{SalaryMin: ptr(124_801.0)}, want: "Consultant Cardiologist"},
 	{filter: listings.FilterInput{SalaryMin: ptr(124_800.0)}, want: "Consultant Cardiologist|RN - ICU nights"},
@@ -212,8 +225,8 @@ var searchCases = []searchCase{
 		filter: listings.FilterInput{SalaryMin: ptr(34_000.0), SalaryMax: ptr(37_000.0)},
 		want:   "Band 6/7 Physiotherapist|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse",
 	},
-	// Orders. In each of them, the jobs in the role precede those in which it is a second choice (Ward
-	// Manager), and jobs without the value are last.
+	// Orders other than relevance. In each of them, jobs in the role precede those in which it is a second choice
+	// (Ward Manager), and jobs without the value (a salary, a distance) are last.
 	{
 		text: "nurse",
 		sort: "date",

@@ -1,5 +1,6 @@
-// Package conformance has a test suite for each port. The tests of our adapters run it, and
-// those of other teams' adapters can do the same. It depends on none of our adapters.
+// Package conformance has a test suite for each port, which is an interface that adapters implement (of a
+// database, a queue or a mail server, for example). The tests of each adapter run the suites of its ports;
+// those of other teams' adapters can do the same. The package depends on no adapter.
 package conformance
 
 import (
@@ -60,48 +61,49 @@ func Database(t *testing.T, open DatabaseOpener) {
 	t.Run("tasks", func(t *testing.T) { Tasks(t, open) })
 }
 
-// requirePorts fails the test with the names of the required ports that are nil.
+// requirePorts requires that no required port of the storage is nil. The failure names those that are.
 func requirePorts(t testing.TB, storage any) {
 	t.Helper()
 	require.Empty(t, adapters.Missing(storage), "missing ports")
 }
 
-// requirePort fails the test with the name of the port if it is nil.
+// requirePort requires that the port with the name is not nil, and returns it.
 func requirePort[P any](t testing.TB, name string, port P) P {
 	t.Helper()
 	require.NotNil(t, port, "missing port: %s", name)
 	return port
 }
 
-// withPort returns open for tests of an optional port, which are skipped if it is nil.
+// withPort wraps the opener of a storage S for the tests of an optional port. port returns the port of a
+// storage, and the opener skips the test if that is nil.
 func withPort[S any](
 	open func(testing.TB, clock.Clock) S, name string, port func(S) any,
 ) func(testing.TB, clock.Clock) S {
 	return func(t testing.TB, clk clock.Clock) S {
 		t.Helper()
 
-		s := open(t, clk)
-		if port(s) == nil {
+		storage := open(t, clk)
+		if port(storage) == nil {
 			t.Skipf("the storage does not provide %s", name)
 		}
 
-		return s
+		return storage
 	}
 }
 
-// retentionOf returns the store, and skips the test of a storage without retention.
-func retentionOf(t testing.TB, s retention.Store) retention.Store {
+// retentionOf returns the store. If it is nil, it skips the rest of the test, because the port is optional.
+func retentionOf(t testing.TB, store retention.Store) retention.Store {
 	t.Helper()
 
-	if s == nil {
+	if store == nil {
 		t.Skip("the storage has no retention")
 	}
 
-	return s
+	return store
 }
 
-// countConcurrent calls do n times concurrently, with the numbers from 0 on, and returns how many
-// calls returned true. No call may fail.
+// countConcurrent calls do n times concurrently, with the numbers from 0 to n-1, and returns how many
+// calls returned true. No call may return an error.
 func countConcurrent(t testing.TB, n int, do func(i int) (bool, error)) (count int) {
 	t.Helper()
 	var calls sync.WaitGroup
@@ -125,8 +127,23 @@ func countConcurrent(t testing.TB, n int, do func(i int) (bool, error)) (count i
 	return count
 }
 
-// runConcurrently calls do n times concurrently, with the numbers from 0 on. No call may fail.
+// runConcurrently calls do n times concurrently, with the numbers from 0 to n-1. No call may return an error.
 func runConcurrently(t testing.TB, n int, do func(i int) error) {
 	t.Helper()
 	countConcurrent(t, n, func(i int) (bool, error) { return true, do(i) })
+}
+
+// requireEachOnce requires that concurrent callers claimed n items in total, and none of them twice. The
+// keys identify the claimed items.
+func requireEachOnce[K comparable](t testing.TB, n int, keys []K) {
+	t.Helper()
+
+	seen := map[K]bool{}
+	for _, key := range keys {
+		require.False(t, seen[key], "%v was claimed twice", key)
+
+		seen[key] = true
+	}
+
+	require.Len(t, seen, n)
 }

@@ -11,7 +11,11 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// endpoint stores an endpoint of the application.
+// An endpoint is the URL of a receiver, to which an application has its webhooks sent. A message is the webhook
+// of one event. A delivery is the sending of a message to one endpoint: it is pending until an attempt succeeds
+// or the last attempt fails.
+
+// endpoint stores an active endpoint of the application, which subscribes to the events.
 func (f *integrationsFixture) endpoint(app integrations.App, events ...string) integrations.Endpoint {
 	f.t.Helper()
 
@@ -34,7 +38,7 @@ func (f *integrationsFixture) endpoint(app integrations.App, events ...string) i
 	return endpoint
 }
 
-// change changes an endpoint in a transaction.
+// change applies fn to the stored endpoint in a transaction.
 func (f *integrationsFixture) change(endpoint integrations.Endpoint, fn func(endpoint *integrations.Endpoint)) {
 	f.t.Helper()
 	require.NoError(f.t, f.Tx.Do(f.ctx(), func(ctx context.Context) error {
@@ -81,7 +85,7 @@ func (f *integrationsFixture) delivery(endpoint integrations.Endpoint, eventID s
 	}
 }
 
-// queue stores a message with a delivery.
+// queue stores a new message with a delivery to the endpoint, which is due now.
 func (f *integrationsFixture) queue(endpoint integrations.Endpoint) integrations.Delivery {
 	f.t.Helper()
 
@@ -107,11 +111,12 @@ func (f *integrationsFixture) enqueue(message integrations.Message, deliveries .
 func (f *integrationsFixture) first(endpoint integrations.Endpoint) *integrations.Outgoing {
 	f.t.Helper()
 
-	if out := f.due(endpoint, 1); len(out) > 0 {
-		return &out[0]
+	due := f.due(endpoint, 1)
+	if len(due) == 0 {
+		return nil
 	}
 
-	return nil
+	return &due[0]
 }
 
 // due returns the deliveries that are due, at most n.
@@ -120,23 +125,24 @@ func (f *integrationsFixture) due(endpoint integrations.Endpoint, n int) []integ
 	return f.messages(endpoint, integrations.MessageFilter{DueBy: f.clk.Now()}, n)
 }
 
-// messages returns the deliveries that the filter selects, with their messages.
+// messages returns at most n deliveries that the filter selects, with their messages.
 func (f *integrationsFixture) messages(
 	endpoint integrations.Endpoint, filter integrations.MessageFilter, n int,
 ) []integrations.Outgoing {
 	f.t.Helper()
 
-	out, err := f.Deliveries.ListMessages(f.ctx(), integrations.AnyOwner, endpoint.ID, filter, n)
+	found, err := f.Deliveries.ListMessages(f.ctx(), integrations.AnyOwner, endpoint.ID, filter, n)
 	require.NoError(f.t, err)
 
-	return out
+	return found
 }
 
-// record stores a final result, and reports whether it was stored.
-func (f *integrationsFixture) record(o *integrations.Outgoing, status integrations.DeliveryStatus) bool {
+// record stores the final result of an attempt, and reports whether it was stored. The storage ignores a result
+// if another one of the same attempt is stored.
+func (f *integrationsFixture) record(outgoing *integrations.Outgoing, status integrations.DeliveryStatus) bool {
 	f.t.Helper()
 
-	delivery := o.Delivery
+	delivery := outgoing.Delivery
 	delivery.Attempt++
 	delivery.Tries++
 	delivery.Status = status
@@ -153,17 +159,19 @@ func (f *integrationsFixture) record(o *integrations.Outgoing, status integratio
 	return len(changed) == 1 && changed[0] == delivery.ID
 }
 
-// retry stores that the delivery will be attempted again at the time.
-func (f *integrationsFixture) retry(o integrations.Outgoing, at time.Time) {
+// retry stores that an attempt of the delivery has failed, and that the next one is due at the time.
+func (f *integrationsFixture) retry(outgoing integrations.Outgoing, at time.Time) {
 	f.t.Helper()
-	o.Attempt++
-	o.NextAt = &at
-	changed, err := f.Deliveries.RecordResults(f.ctx(), o.EndpointID, []integrations.Delivery{o.Delivery})
+
+	delivery := outgoing.Delivery
+	delivery.Attempt++
+	delivery.NextAt = &at
+	changed, err := f.Deliveries.RecordResults(f.ctx(), delivery.EndpointID, []integrations.Delivery{delivery})
 	require.NoError(f.t, err)
 	require.Len(f.t, changed, 1)
 }
 
-// replay makes the selected deliveries pending again and returns their number.
+// replay makes at most n of the selected deliveries pending again, and returns their number.
 func (f *integrationsFixture) replay(
 	ownerID string, endpoint integrations.Endpoint, filter integrations.ReplayFilter, n int,
 ) int {
@@ -175,7 +183,7 @@ func (f *integrationsFixture) replay(
 	return replayed
 }
 
-// log returns the deliveries to the endpoint with the status, all if it is empty.
+// log returns the deliveries to the endpoint that have the status, or all of them if the status is empty.
 func (f *integrationsFixture) log(
 	endpoint integrations.Endpoint, status integrations.DeliveryStatus,
 ) page.Result[integrations.Delivery] {
@@ -216,23 +224,26 @@ func (suite webhookSuite) upsertAndGet(t *testing.T) {
 		require.Equal(t, endpoint, got)
 	}
 
-	until := fixture.clk.Now().Add(time.Hour)
-	got := endpoint
-	got.Status = integrations.EndpointPaused
-	got.Secret = "new"
-	got.PreviousSecret = "hidden"
-	got.PreviousUntil = &until
-	got.FailingSince = &until
-	got.WarnedAt = &until
-	got.Events = []string{"job.updated"}
-	got.ListeningUntil = &until
-	got.URL = "https://y.example/"
-	got.UpdatedAt = until
-	require.NoError(t, fixture.Webhooks.Upsert(fixture.ctx(), got))
-	got.Version++
+	// An update of every field. The storage increments the version.
+	later := fixture.clk.Now().Add(time.Hour)
+	updated := endpoint
+	updated.Status = integrations.EndpointPaused
+	updated.Secret = "new"
+	updated.PreviousSecret = "hidden"
+	updated.PreviousUntil = &later
+	updated.FailingSince = &later
+	updated.WarnedAt = &later
+	updated.Events = []string{"job.updated"}
+	updated.ListeningUntil = &later
+	updated.URL = "https://y.example/"
+	updated.UpdatedAt = later
+	require.NoError(t, fixture.Webhooks.Upsert(fixture.ctx(), updated))
+
+	updated.Version++
+
 	stored, err := fixture.Webhooks.Get(fixture.ctx(), endpoint.OwnerID, endpoint.ID)
 	require.NoError(t, err)
-	require.Equal(t, got, stored)
+	require.Equal(t, updated, stored)
 	require.Error(t, fixture.Webhooks.Upsert(fixture.ctx(), endpoint), "an earlier version")
 }
 
@@ -241,42 +252,51 @@ func (suite webhookSuite) upsertAndGet(t *testing.T) {
 func (suite webhookSuite) otherOwner(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
+	foreignApp := fixture.createApp(newID())
+	ownOtherApp := fixture.createApp(fixture.app.OwnerID)
 
-	otherApp, mine := fixture.createApp(newID()), fixture.createApp(fixture.app.OwnerID)
-	for _, ownerID := range []string{otherApp.OwnerID, ""} {
+	for _, ownerID := range []string{foreignApp.OwnerID, ""} {
 		_, err := fixture.Webhooks.Get(fixture.ctx(), ownerID, endpoint.ID)
 		require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
 
-		list, err := fixture.Webhooks.List(fixture.ctx(), ownerID, integrations.EndpointFilter{AppID: endpoint.AppID},
-			"", 9)
+		const cursor, limit = "", 10
+		found, err := fixture.Webhooks.List(fixture.ctx(), ownerID, integrations.EndpointFilter{AppID: endpoint.AppID},
+			cursor, limit)
 		require.NoError(t, err)
-		require.Empty(t, list)
+		require.Empty(t, found)
 	}
 
-	for _, app := range []integrations.App{otherApp, {OwnerID: otherApp.OwnerID, ID: endpoint.AppID}, mine} {
+	// A deletion needs both the owner and the application of the endpoint.
+	for _, app := range []integrations.App{
+		foreignApp,
+		{OwnerID: foreignApp.OwnerID, ID: endpoint.AppID},
+		ownOtherApp,
+	} {
 		require.ErrorIs(t, fixture.Webhooks.Delete(fixture.ctx(), app.OwnerID, app.ID, endpoint.ID),
 			integrations.ErrWebhookNotFound)
 	}
 
 	foreign := endpoint
-	foreign.OwnerID = otherApp.OwnerID
+	foreign.OwnerID = foreignApp.OwnerID
 	require.Error(t, fixture.Webhooks.Upsert(fixture.ctx(), foreign))
 }
 
-// delete checks that an endpoint is deleted with its deliveries, and with its application.
+// delete checks that the deletion of an endpoint also deletes its deliveries, and that the
+// deletion of an application deletes its endpoints.
 func (suite webhookSuite) delete(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint, second := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
-	list, err := fixture.Webhooks.List(fixture.ctx(), endpoint.OwnerID,
-		integrations.EndpointFilter{AppID: endpoint.AppID}, "", 9)
-	require.NoError(t, err)
-	require.Equal(t, []integrations.Endpoint{endpoint, second}, list)
+	endpoint := fixture.endpoint(fixture.app, "job.created")
+	second := fixture.endpoint(fixture.app, "job.created")
+	require.Equal(t, []string{endpoint.ID, second.ID},
+		fixture.endpoints(integrations.EndpointFilter{AppID: endpoint.AppID}, "", 10))
+
 	fixture.queue(endpoint)
 	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), endpoint.OwnerID, endpoint.AppID, endpoint.ID))
 
-	_, err = fixture.Webhooks.Get(fixture.ctx(), integrations.AnyOwner, endpoint.ID)
+	_, err := fixture.Webhooks.Get(fixture.ctx(), integrations.AnyOwner, endpoint.ID)
 	require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
 	require.Empty(t, fixture.log(endpoint, "").Items)
+
 	require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
 
 	_, err = fixture.Webhooks.Get(fixture.ctx(), integrations.AnyOwner, second.ID)
@@ -306,18 +326,21 @@ func (suite webhookSuite) concurrentChanges(t *testing.T) {
 	require.Equal(t, endpoint.URL+"xxxxxxxxxx", stored.URL)
 }
 
-// listener checks that the temporary endpoint of a developer's command is deleted when it has
-// not been extended in time.
+// listener checks that a listener, the temporary endpoint of a command that a developer runs, is
+// deleted when its time has passed without an extension.
 func (suite webhookSuite) listener(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	usual, endpoint := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
-	until := fixture.clk.Now().Add(time.Minute)
-	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
+	usual := fixture.endpoint(fixture.app, "job.created")
+	listener := fixture.endpoint(fixture.app, "job.created")
 
-	later := until.Add(time.Minute)
-	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &later })
-	fixture.deleteBefore(integrations.ListenersKind, later, 10, 0)
-	fixture.deleteBefore(integrations.ListenersKind, later.Add(time.Microsecond), 10, 1)
+	until := fixture.clk.Now().Add(time.Minute)
+	fixture.change(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
+
+	extended := until.Add(time.Minute)
+	fixture.change(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &extended })
+
+	fixture.deleteBefore(integrations.ListenersKind, extended, 10, 0)
+	fixture.deleteBefore(integrations.ListenersKind, extended.Add(time.Microsecond), 10, 1)
 	require.Equal(t, []string{usual.ID}, fixture.endpoints(integrations.EndpointFilter{AppID: fixture.app.ID}, "", 10))
 }
 
@@ -328,48 +351,55 @@ func (suite webhookSuite) subscribedEndpoints(t *testing.T) {
 	first := fixture.endpoint(fixture.app, "job.created", "job.closed")
 	second := fixture.endpoint(fixture.app, "job.created")
 	third := fixture.endpoint(fixture.createApp(newID()), "job.created")
+
+	// Pages of two.
 	created := integrations.EndpointFilter{Event: "job.created"}
 	require.Equal(t, []string{first.ID, second.ID}, fixture.endpoints(created, "", 2))
 	require.Equal(t, []string{third.ID}, fixture.endpoints(created, second.ID, 2))
 	require.Equal(t, []string{first.ID}, fixture.endpoints(integrations.EndpointFilter{Event: "job.closed"}, "", 2))
+
+	// A paused endpoint and one that has ended its subscription are not found.
 	fixture.change(second, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 	fixture.change(first, func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed"} })
-	require.Equal(t, []string{third.ID}, fixture.endpoints(created, "", 9))
+	require.Equal(t, []string{third.ID}, fixture.endpoints(created, "", 10))
+
+	// The first endpoint subscribes again.
 	fixture.change(first,
 		func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed", "job.created"} })
-	require.Equal(t, []string{first.ID, third.ID}, fixture.endpoints(created, "", 9))
+	require.Equal(t, []string{first.ID, third.ID}, fixture.endpoints(created, "", 10))
 }
 
 // endpointsWithOverdueDeliveries checks that active endpoints with deliveries that have been
-// due for a while are found. Listeners fetch their deliveries themselves.
+// due for a while are found. Listeners are not, because their commands fetch the deliveries themselves.
 func (suite webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	overdue := fixture.endpoint(fixture.app, "job.created")
-	later := fixture.endpoint(fixture.app, "job.created")
+	dueNow := fixture.endpoint(fixture.app, "job.created")
 	paused := fixture.endpoint(fixture.app, "job.created")
-
 	listener := fixture.endpoint(fixture.app, "job.created")
+
 	for _, endpoint := range []integrations.Endpoint{overdue, paused, listener} {
 		fixture.queue(endpoint)
 	}
 
 	fixture.clk.Advance(time.Minute)
-	fixture.queue(later)
+	fixture.queue(dueNow)
 
 	until := fixture.clk.Now().Add(time.Hour)
 	fixture.change(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
 	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
-	require.Equal(t, []string{overdue.ID},
-		fixture.endpoints(integrations.EndpointFilter{DueBefore: fixture.clk.Now()}, "", 10))
-	require.Empty(t, fixture.endpoints(integrations.EndpointFilter{DueBefore: fixture.clk.Now()}, overdue.ID, 10))
+
+	filter := integrations.EndpointFilter{DueBefore: fixture.clk.Now()}
+	require.Equal(t, []string{overdue.ID}, fixture.endpoints(filter, "", 10))
+	require.Empty(t, fixture.endpoints(filter, overdue.ID, 10), "on the next page")
 }
 
-// endpointsOfUsers checks that an event about users is delivered to the endpoints of their own
-// applications, and of applications to which one of them has consented. The event is about 504
-// users, such as the members of a large organization.
+// endpointsOfUsers checks which endpoints get an event about users: those of the users' own
+// applications, and those of applications to which one of the users has consented. The event is
+// about 504 users, because an event can be about all members of a large organization.
 func (suite webhookSuite) endpointsOfUsers(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	const kind = "application.submitted"
+	const eventType = "application.submitted"
 	applicant := newID()
 	colleague := newID()
 	stranger := newID()
@@ -379,18 +409,20 @@ func (suite webhookSuite) endpointsOfUsers(t *testing.T) {
 		users = append(users, newID())
 	}
 
-	byApplicant := fixture.endpoint(fixture.createApp(applicant), kind)
-	byColleague := fixture.endpoint(fixture.createApp(colleague), kind)
+	// Applications of two of the users. An endpoint for another event does not get it.
+	byApplicant := fixture.endpoint(fixture.createApp(applicant), eventType)
+	byColleague := fixture.endpoint(fixture.createApp(colleague), eventType)
 	fixture.endpoint(fixture.createApp(applicant), "job.created")
 
+	// Applications of a stranger: one with the consent of one of the users, and one without.
 	allowed, foreign := fixture.createApp(stranger), fixture.createApp(stranger)
-	byConsent := fixture.endpoint(allowed, kind)
-	fixture.endpoint(foreign, kind)
+	byConsent := fixture.endpoint(allowed, eventType)
+	fixture.endpoint(foreign, eventType)
 	fixture.createConsent(users[400], allowed.ID, integrations.ApplicationsRead)
 	fixture.createConsent(stranger, foreign.ID, integrations.ApplicationsRead)
 
 	want := []string{byApplicant.ID, byColleague.ID, byConsent.ID}
-	filter := integrations.EndpointFilter{Event: kind, UserIDs: users}
+	filter := integrations.EndpointFilter{Event: eventType, UserIDs: users}
 	require.Equal(t, want, fixture.endpoints(filter, "", 10))
 	require.Equal(t, want[2:], fixture.endpoints(filter, want[1], 10))
 	require.Equal(t, want[:1], fixture.endpoints(filter, "", 1))

@@ -12,7 +12,10 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Deliveries checks the delivery of messages by the port integrations.Deliveries.
+// Deliveries checks how the port integrations.Deliveries stores deliveries and their results. A delivery is the
+// sending of one message (the webhook of an event) to one endpoint, the URL of a receiver. A worker reads the due
+// deliveries of an endpoint, makes an attempt of each and records the results. A result counts only if no other
+// result of the same attempt is recorded.
 func Deliveries(t *testing.T, open IntegrationsOpener) {
 	suite := deliverySuite{open}
 	t.Run("enqueue twice", suite.enqueueTwice)
@@ -30,29 +33,34 @@ type deliverySuite struct {
 	open IntegrationsOpener
 }
 
-// enqueueTwice checks that an event that is handled twice is delivered once, with the bytes of
-// the first message, of which receivers check the signature.
+// enqueueTwice checks that an event that is handled twice is delivered once. Its body has exactly the bytes of
+// the first message, because receivers check a signature of them.
 func (suite deliverySuite) enqueueTwice(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	delivery := fixture.queue(endpoint)
 	second := delivery
 	second.ID = newID()
-	fixture.enqueue(
-		integrations.Message{EventID: delivery.EventID, Type: delivery.Type, Body: "other", CreatedAt: delivery.CreatedAt},
-		second,
-	)
+	sameEvent := integrations.Message{
+		EventID:   delivery.EventID,
+		Type:      delivery.Type,
+		Body:      "other",
+		CreatedAt: delivery.CreatedAt,
+	}
+	fixture.enqueue(sameEvent, second)
 
-	list := fixture.log(endpoint, "")
-	require.Equal(t, 1, list.Total)
-	require.Equal(t, delivery, list.Items[0])
+	logged := fixture.log(endpoint, "")
+	require.Equal(t, 1, logged.Total)
+	require.Equal(t, delivery, logged.Items[0])
 
+	const firstBody = `{"b":"ä"}` // of the message that fixture.queue stores
 	body := fixture.first(endpoint).Message.Body
-	require.Len(t, body, len(`{"b":"ä"}`), "unchanged bytes")
-	require.JSONEq(t, `{"b":"ä"}`, body)
+	require.Len(t, body, len(firstBody), "unchanged bytes")
+	require.JSONEq(t, firstBody, body)
 }
 
-// nextDue checks the time at which the next delivery to an endpoint is due, or nil.
+// nextDue checks that NextDue returns the earliest time at which a delivery to the endpoint is
+// due, or nil if none is pending.
 func (suite deliverySuite) nextDue(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
@@ -68,67 +76,79 @@ func (suite deliverySuite) nextDue(t *testing.T) {
 	fixture.queue(endpoint)
 	fixture.queue(endpoint)
 
-	read := fixture.due(endpoint, 2)
-	fixture.retry(read[0], fixture.clk.Now().Add(time.Hour))
-	require.True(t, next().Equal(*read[1].NextAt), "the earliest")
-	require.True(t, fixture.record(&read[1], integrations.Failed))
+	// The first of two deliveries is retried in an hour, and the other is still due.
+	due := fixture.due(endpoint, 2)
+	fixture.retry(due[0], fixture.clk.Now().Add(time.Hour))
+	require.True(t, next().Equal(*due[1].NextAt), "the earliest")
+	require.True(t, fixture.record(&due[1], integrations.Failed))
 	require.True(t, next().Equal(fixture.clk.Now().Add(time.Hour)), "not due yet")
 }
 
-// oneResultOfEachAttempt checks that two workers with the same delivery record one result, that
-// of the current attempt.
+// oneResultOfEachAttempt checks that two workers that have read the same delivery record one
+// result of each attempt, and that an outdated result is ignored.
 func (suite deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-
 	endpoint := fixture.endpoint(fixture.app, "job.created")
+
 	for range 3 {
 		fixture.queue(endpoint)
 	}
 
-	read := fixture.due(endpoint, 50)
-	require.Len(t, read, 3)
-	require.Equal(t, read, fixture.due(endpoint, 50), "reading does not claim")
-	fixture.retry(read[1], fixture.clk.Now().Add(-time.Second))
+	due := fixture.due(endpoint, 50)
+	require.Len(t, due, 3)
+	require.Equal(t, due, fixture.due(endpoint, 50), "reading does not claim")
 
-	outdated, done := read[1].Delivery, read[0].Delivery
+	// Another worker has recorded the first attempt of the second delivery, which must be retried.
+	fixture.retry(due[1], fixture.clk.Now().Add(-time.Second))
+
+	outdated := due[1].Delivery
 	outdated.Attempt = 1
 	outdated.Status = integrations.Failed
 	outdated.NextAt = nil
-	done.Attempt = 1
-	done.Tries = 1
-	done.Status = integrations.Succeeded
-	done.NextAt = nil
-	changed, err := fixture.Deliveries.RecordResults(fixture.ctx(), endpoint.ID, []integrations.Delivery{outdated, done})
+
+	succeeded := due[0].Delivery
+	succeeded.Attempt = 1
+	succeeded.Tries = 1
+	succeeded.Status = integrations.Succeeded
+	succeeded.NextAt = nil
+
+	changed, err := fixture.Deliveries.RecordResults(fixture.ctx(), endpoint.ID,
+		[]integrations.Delivery{outdated, succeeded})
 	require.NoError(t, err)
-	require.Equal(t, []string{done.ID}, changed, "the other has a later attempt")
-	require.False(t, fixture.record(&read[0], integrations.Failed), "the attempt has a result")
+	require.Equal(t, []string{succeeded.ID}, changed, "the other has a later attempt")
+	require.False(t, fixture.record(&due[0], integrations.Failed), "the attempt has a result")
+
+	// The log has the result of the first delivery only.
 	require.Equal(t, 1, fixture.log(endpoint, integrations.Succeeded).Total)
 	require.Zero(t, fixture.log(endpoint, integrations.Failed).Total)
 	require.Equal(t, 1, fixture.log(endpoint, integrations.Succeeded).Items[0].Tries)
 
-	second := fixture.first(endpoint)
-	require.Equal(t, outdated.ID, second.ID)
-	require.Equal(t, 1, second.Attempt)
+	retried := fixture.first(endpoint)
+	require.Equal(t, outdated.ID, retried.ID)
+	require.Equal(t, 1, retried.Attempt)
 
+	// A result is recorded only with the endpoint of its delivery.
 	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
-	third := read[2].Delivery
+	third := due[2].Delivery
 	third.Attempt++
 	changed, err = fixture.Deliveries.RecordResults(fixture.ctx(), otherEndpoint.ID, []integrations.Delivery{third})
 	require.NoError(t, err)
 	require.Empty(t, changed, "of another endpoint")
 }
 
-// pausedAndReplayedDuringAnAttempt checks that a pause fails the pending deliveries, and that a
-// result of an attempt that began before a replay is not stored as the result of the next
-// attempt.
+// pausedAndReplayedDuringAnAttempt checks that a pause fails the pending deliveries. It also checks that the
+// result of an attempt is stored if the delivery was replayed meanwhile, but not after a second replay, when
+// it would be the result of another attempt.
 func (suite deliverySuite) pausedAndReplayedDuringAnAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	fixture.queue(endpoint)
 
-	read := fixture.first(endpoint)
+	running := fixture.first(endpoint)
 	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
 	fixture.queue(otherEndpoint)
+
+	// A pause during the attempt.
 	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 	require.Nil(t, fixture.first(endpoint))
 
@@ -136,13 +156,17 @@ func (suite deliverySuite) pausedAndReplayedDuringAnAttempt(t *testing.T) {
 	require.True(t, failed.FailedAt.Equal(fixture.clk.Now()))
 	require.Nil(t, failed.NextAt)
 	require.NotNil(t, fixture.first(otherEndpoint))
+
+	// The end of the pause does not make the delivery pending again. A replay does.
 	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointActive })
 	require.Nil(t, fixture.first(endpoint))
-	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: read.ID}, 1))
-	require.True(t, fixture.record(read, integrations.Succeeded))
+	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: running.ID}, 1))
+	require.True(t, fixture.record(running, integrations.Succeeded))
 	require.Nil(t, fixture.first(endpoint), "delivered")
-	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: read.ID}, 1))
-	require.False(t, fixture.record(read, integrations.Failed), "another attempt")
+
+	// The attempt has its result. The delivery now waits for another attempt.
+	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: running.ID}, 1))
+	require.False(t, fixture.record(running, integrations.Failed), "another attempt")
 	require.Equal(t, 1, fixture.first(endpoint).Attempt)
 }
 
@@ -152,23 +176,26 @@ func (suite deliverySuite) batches(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 
-	want := map[string]bool{}
+	remaining := map[string]bool{}
 	for n := range 10 {
-		want[fixture.queue(endpoint).ID] = true // several at the same time
-		if n%3 == 0 {
+		remaining[fixture.queue(endpoint).ID] = true
+
+		if n%3 == 0 { // several are due at the same time
 			fixture.clk.Advance(time.Microsecond)
 		}
 	}
 
-	for len(want) > 0 {
+	for len(remaining) > 0 {
 		batch := fixture.due(endpoint, 3)
-		require.Len(t, batch, min(3, len(want)))
+		require.Len(t, batch, min(3, len(remaining)))
 
-		for i, o := range batch {
-			require.True(t, want[o.ID], "twice")
-			delete(want, o.ID)
-			require.False(t, i > 0 && o.NextAt.Before(*batch[i-1].NextAt))
-			require.True(t, fixture.record(&o, integrations.Succeeded))
+		for i, outgoing := range batch {
+			require.True(t, remaining[outgoing.ID], "twice")
+			delete(remaining, outgoing.ID)
+
+			isOutOfOrder := i > 0 && outgoing.NextAt.Before(*batch[i-1].NextAt)
+			require.False(t, isOutOfOrder)
+			require.True(t, fixture.record(&outgoing, integrations.Succeeded))
 		}
 	}
 
@@ -176,23 +203,27 @@ func (suite deliverySuite) batches(t *testing.T) {
 }
 
 // workerAndEventAtOnce checks that no delivery is forgotten if it is enqueued just when the
-// worker of its endpoint reads the deliveries: either the worker reads it, or a second task
-// waits.
+// worker of its endpoint reads the deliveries. A worker is a task in the group of its endpoint. A second task of a
+// group is not added while one is waiting. So either the worker reads the new delivery, or a second task waits to
+// do so.
 func (suite deliverySuite) workerAndEventAtOnce(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
-	deliver := func() task.Task {
+	newWorkerTask := func() task.Task {
 		queued := task.New("deliver", task.Webhooks, newID(), struct{}{})
 		queued.Group, queued.RunAt = endpoint.ID, fixture.clk.Now()
 		return queued
 	}
 
+	// The two sides meet at another point in each of 50 rounds.
 	for range 50 {
-		refs, err := fixture.Tasks.AddAndReserve(fixture.ctx(), deliver())
+		refs, err := fixture.Tasks.AddAndReserve(fixture.ctx(), newWorkerTask())
 		require.NoError(t, err)
 		var started []task.Task
-		var seenIDs int
+		var readCount int
 		var both sync.WaitGroup
+
+		// The worker starts its task, locks the endpoint and reads the due deliveries.
 		both.Go(func() {
 			started, _ = fixture.Tasks.Start(fixture.ctx(), []string{refs[0].ID}, time.Minute)
 			_ = fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
@@ -200,27 +231,30 @@ func (suite deliverySuite) workerAndEventAtOnce(t *testing.T) {
 					return err
 				}
 
-				out, err := fixture.Deliveries.ListMessages(ctx, integrations.AnyOwner, endpoint.ID,
+				due, err := fixture.Deliveries.ListMessages(ctx, integrations.AnyOwner, endpoint.ID,
 					integrations.MessageFilter{DueBy: fixture.clk.Now()}, 5)
-				seenIDs = len(out)
+				readCount = len(due)
 
 				return err
 			})
 		})
 
+		// An event enqueues a delivery and adds a task for it.
 		both.Go(func() {
 			delivery := fixture.delivery(endpoint, newID())
+			message := integrations.Message{
+				EventID:   delivery.EventID,
+				Type:      delivery.Type,
+				Body:      "{}",
+				CreatedAt: delivery.CreatedAt,
+			}
 			_ = fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
-				if err := fixture.Deliveries.Enqueue(ctx, []integrations.Message{{
-					EventID:   delivery.EventID,
-					Type:      delivery.Type,
-					Body:      "{}",
-					CreatedAt: delivery.CreatedAt,
-				}}, []integrations.Delivery{delivery}); err != nil {
+				err := fixture.Deliveries.Enqueue(ctx, []integrations.Message{message}, []integrations.Delivery{delivery})
+				if err != nil {
 					return err
 				}
 
-				return fixture.Tasks.Add(ctx, deliver())
+				return fixture.Tasks.Add(ctx, newWorkerTask())
 			})
 		})
 
@@ -229,18 +263,16 @@ func (suite deliverySuite) workerAndEventAtOnce(t *testing.T) {
 
 		waiting, err := fixture.Tasks.List(fixture.ctx(), task.Filter{State: task.Waiting, Limit: 5})
 		require.NoError(t, err)
-		require.LessOrEqual(t, 1, seenIDs+len(waiting), "the worker notices the delivery, or another task waits")
-		require.True(t, fixture.record(fixture.first(endpoint), integrations.Succeeded))
-		require.NoError(
-			t,
-			fixture.Tasks.RecordOutcomes(
-				fixture.ctx(),
-				task.Outcome{Run: task.Run{ID: started[0].ID, Attempt: 1}, Group: endpoint.ID, State: task.Done},
-			),
-		)
+		require.LessOrEqual(t, 1, readCount+len(waiting), "the worker notices the delivery, or another task waits")
 
-		for _, r := range waiting {
-			_, err := fixture.Tasks.Drop(fixture.ctx(), []string{r.ID})
+		// End the delivery and both tasks before the next round.
+		require.True(t, fixture.record(fixture.first(endpoint), integrations.Succeeded))
+
+		done := task.Outcome{Run: task.Run{ID: started[0].ID, Attempt: 1}, Group: endpoint.ID, State: task.Done}
+		require.NoError(t, fixture.Tasks.RecordOutcomes(fixture.ctx(), done))
+
+		for _, record := range waiting {
+			_, err := fixture.Tasks.Drop(fixture.ctx(), []string{record.ID})
 			require.NoError(t, err)
 		}
 	}
@@ -255,24 +287,34 @@ func (suite deliverySuite) orderAndDueTime(t *testing.T) {
 	fixture.clk.Advance(time.Second)
 
 	second := fixture.queue(endpoint)
-	c := fixture.first(endpoint)
-	require.Equal(t, first.ID, c.ID)
 
-	c.Attempts = []integrations.Attempt{{At: fixture.clk.Now(), ResponseStatus: 500, Error: "status", DurationMs: 12, Answer: "no"}}
-	fixture.retry(*c, fixture.clk.Now().Add(time.Hour))
+	// The first delivery is retried in an hour, and the second in a minute.
+	outgoing := fixture.first(endpoint)
+	require.Equal(t, first.ID, outgoing.ID)
+
+	outgoing.Attempts = []integrations.Attempt{{
+		At:             fixture.clk.Now(),
+		ResponseStatus: 500,
+		Error:          "status",
+		DurationMs:     12,
+		Answer:         "no",
+	}}
+	fixture.retry(*outgoing, fixture.clk.Now().Add(time.Hour))
 	require.Equal(t, second.ID, fixture.first(endpoint).ID)
 	fixture.retry(*fixture.first(endpoint), fixture.clk.Now().Add(time.Minute))
 	require.Nil(t, fixture.first(endpoint))
 	require.Equal(t, second.ID, fixture.messages(endpoint, integrations.MessageFilter{}, 1)[0].ID,
 		"the next one, though it is not due")
+
+	// Both are due, and the first has its attempt.
 	fixture.clk.Advance(2 * time.Hour)
 
-	got := fixture.due(endpoint, 5)
-	require.Len(t, got, 2)
+	due := fixture.due(endpoint, 5)
+	require.Len(t, due, 2)
 
-	for _, g := range got {
-		if g.ID == first.ID {
-			require.Equal(t, c.Attempts, g.Attempts)
+	for _, delivery := range due {
+		if delivery.ID == first.ID {
+			require.Equal(t, outgoing.Attempts, delivery.Attempts)
 		}
 	}
 
@@ -285,21 +327,20 @@ func (suite deliverySuite) orderAndDueTime(t *testing.T) {
 func (suite deliverySuite) deletedAndPausedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	app := fixture.createApp(newID())
-	deleted, paused, endpoint := fixture.endpoint(app, "job.created"), fixture.endpoint(app,
-		"job.created"), fixture.endpoint(app, "job.created")
+	deleted := fixture.endpoint(app, "job.created")
+	paused := fixture.endpoint(app, "job.created")
+	active := fixture.endpoint(app, "job.created")
 	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), deleted.OwnerID, app.ID, deleted.ID))
 	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 
 	now := fixture.clk.Now()
 	message := integrations.Message{EventID: newID(), Type: "job.created", Body: "{}", CreatedAt: now}
+	toDeleted := fixture.delivery(deleted, message.EventID)
+	toPaused := fixture.delivery(paused, message.EventID)
+	toActive := fixture.delivery(active, message.EventID)
 
-	var ds []integrations.Delivery
-	for _, to := range []integrations.Endpoint{deleted, paused, endpoint} {
-		ds = append(ds, fixture.delivery(to, message.EventID))
-	}
-
-	fixture.enqueue(message, ds...)
-	fixture.enqueue(message, ds[:2]...)
-	require.Equal(t, ds[2].ID, fixture.first(endpoint).ID)
+	fixture.enqueue(message, toDeleted, toPaused, toActive)
+	fixture.enqueue(message, toDeleted, toPaused) // no delivery is left
+	require.Equal(t, toActive.ID, fixture.first(active).ID)
 	require.Empty(t, fixture.log(paused, "").Items)
 }

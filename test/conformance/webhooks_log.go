@@ -11,7 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// DeliveryLog checks the log, replays and retention of integrations.Deliveries.
+// DeliveryLog checks the log, replays and retention of the port integrations.Deliveries. A delivery is the sending
+// of one message to one endpoint, the URL of a receiver. A replay makes a delivery that has ended pending again.
 func DeliveryLog(t *testing.T, open IntegrationsOpener) {
 	suite := deliveryLogSuite{open}
 	t.Run("replay", suite.replay)
@@ -25,76 +26,89 @@ type deliveryLogSuite struct {
 	open IntegrationsOpener
 }
 
-// replay checks that a replay needs the owner and the endpoint, selects deliveries by id or by
-// time of failure, and starts with no tries.
+// replay checks that a replay needs the owner and the endpoint, that it selects deliveries by id or by
+// time of failure, and that a replayed delivery starts with no tries.
 func (suite deliveryLogSuite) replay(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
+	replay := func(filter integrations.ReplayFilter, limit int) int {
+		return fixture.replay(endpoint.OwnerID, endpoint, filter, limit)
+	}
 
-	var ds []integrations.Delivery
+	var deliveries []integrations.Delivery
 	for range 4 {
-		ds = append(ds, fixture.queue(endpoint))
+		deliveries = append(deliveries, fixture.queue(endpoint))
 		fixture.clk.Advance(time.Second)
 	}
 
-	var second time.Time // when the second delivery failed, later than it was created
+	// Two deliveries fail and the third succeeds. An attempt of the fourth is running.
+	var secondFailedAt time.Time
 	for i, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Failed, integrations.Succeeded} {
-		c := fixture.first(endpoint)
-		require.Equal(t, ds[i].ID, c.ID)
+		outgoing := fixture.first(endpoint)
+		require.Equal(t, deliveries[i].ID, outgoing.ID)
 
 		if i == 1 {
 			fixture.clk.Advance(time.Second)
 
-			second = fixture.clk.Now()
+			secondFailedAt = fixture.clk.Now()
 		}
 
-		require.True(t, fixture.record(c, status))
+		require.True(t, fixture.record(outgoing, status))
 	}
 
 	running := fixture.first(endpoint)
 	require.Equal(t, 2, fixture.log(endpoint, integrations.Failed).Total)
 	require.Equal(t, 4, fixture.log(endpoint, "").Total)
-	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{ID: ds[0].ID}, 1), "of another owner")
-	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{}, 10))
-	require.Zero(t,
-		fixture.replay(endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created"),
-			integrations.ReplayFilter{ID: ds[0].ID}, 1),
-		"to another endpoint")
-	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{FailedSince: second}, 10))
-	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: ds[2].ID}, 1))
 
-	again := fixture.messages(endpoint, integrations.MessageFilter{ID: ds[2].ID}, 1)[0]
-	require.Equal(t, integrations.Pending, again.Status)
-	require.Equal(t, ds[2].EventID, again.EventID)
-	require.Equal(t, 1, again.Attempt)
-	require.Zero(t, again.Tries)
-	require.True(t, again.NextAt.Equal(fixture.clk.Now()))
-	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: ds[3].ID}, 1))
-	require.Zero(t, fixture.messages(endpoint, integrations.MessageFilter{ID: ds[3].ID}, 1)[0].Attempt,
+	// Another owner or endpoint selects nothing.
+	first := integrations.ReplayFilter{ID: deliveries[0].ID}
+	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
+	require.Zero(t, fixture.replay(newID(), endpoint, first, 1), "of another owner")
+	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{}, 10), "all of another owner")
+	require.Zero(t, fixture.replay(endpoint.OwnerID, otherEndpoint, first, 1), "to another endpoint")
+
+	// Replays by time of failure and by id.
+	require.Equal(t, 1, replay(integrations.ReplayFilter{FailedSince: secondFailedAt}, 10))
+	require.Equal(t, 1, replay(integrations.ReplayFilter{ID: deliveries[2].ID}, 1))
+
+	replayed := fixture.messages(endpoint, integrations.MessageFilter{ID: deliveries[2].ID}, 1)[0]
+	require.Equal(t, integrations.Pending, replayed.Status)
+	require.Equal(t, deliveries[2].EventID, replayed.EventID)
+	require.Equal(t, 1, replayed.Attempt)
+	require.Zero(t, replayed.Tries)
+	require.True(t, replayed.NextAt.Equal(fixture.clk.Now()))
+
+	// The running attempt of a replayed delivery keeps its number, so that its result is stored.
+	require.Equal(t, 1, replay(integrations.ReplayFilter{ID: deliveries[3].ID}, 1))
+	require.Zero(t, fixture.messages(endpoint, integrations.MessageFilter{ID: deliveries[3].ID}, 1)[0].Attempt,
 		"its attempt may be running")
 	require.True(t, fixture.record(running, integrations.Succeeded))
 	require.Equal(t, 2, fixture.log(endpoint, integrations.Pending).Total)
+
+	// To a disabled endpoint, all pending deliveries have failed. A replay stops at its limit.
 	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointDisabled })
 	require.Zero(t, fixture.log(endpoint, integrations.Pending).Total)
-	require.Equal(t, 2, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{}, 2), "the limit")
+	require.Equal(t, 2, replay(integrations.ReplayFilter{}, 2), "the limit")
 }
 
 // replayDuringAnAttempt checks that the result of a running attempt is recorded, and that the
 // delivery is then attempted again unless it has succeeded.
 func (suite deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-
 	endpoint := fixture.endpoint(fixture.app, "job.created")
+
 	for _, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Succeeded} {
+		// The delivery has had three attempts. Two of them count as tries, of which it has a limited number.
 		fixture.queue(endpoint)
 		fixture.retry(*fixture.first(endpoint), fixture.clk.Now())
 
-		for range 2 { // earlier tries
-			o := fixture.first(endpoint)
-			o.Tries++
-			fixture.retry(*o, fixture.clk.Now())
+		for range 2 {
+			outgoing := fixture.first(endpoint)
+			outgoing.Tries++
+			fixture.retry(*outgoing, fixture.clk.Now())
 		}
 
+		// The delivery is replayed before the running attempt has its result.
 		running := fixture.first(endpoint)
 		require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: running.ID}, 1))
 
@@ -115,12 +129,12 @@ func (suite deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
 	}
 }
 
-// retentionAndDeletedApplicants checks that messages are deleted with their deliveries, and
-// that those about a deleted applicant are deleted at once.
+// retentionAndDeletedApplicants checks that old messages are deleted with their deliveries, and
+// that messages about a deleted applicant are deleted at once.
 func (suite deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-
 	endpoint := fixture.endpoint(fixture.app, "job.created")
+
 	for range 3 {
 		fixture.queue(endpoint)
 	}
@@ -128,11 +142,14 @@ func (suite deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 	fixture.clk.Advance(time.Hour)
 	fixture.queue(endpoint)
 
-	for _, n := range []int{2, 1} {
-		fixture.deleteBefore(integrations.MessagesKind, fixture.clk.Now(), 2, n)
+	// Of three old messages, calls with a limit of two delete two and one.
+	for _, want := range []int{2, 1} {
+		fixture.deleteBefore(integrations.MessagesKind, fixture.clk.Now(), 2, want)
 	}
 
 	require.Equal(t, 1, fixture.log(endpoint, "").Total)
+
+	// Of three more messages, one is about the applicant whose account is deleted.
 
 	applicantID, now := newID(), fixture.clk.Now()
 	for i, applicant := range []string{applicantID, newID(), ""} {
@@ -148,36 +165,46 @@ func (suite deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 	}
 
 	require.NoError(t, fixture.Deliveries.DeleteByApplicant(fixture.ctx(), applicantID))
-	require.Equal(t, 3, fixture.log(endpoint, "").Total)
+	require.Equal(t, 3, fixture.log(endpoint, "").Total, "one from before, and two of three")
 }
 
-// otherOwner checks that the message of a delivery is read with its owner, endpoint and id
-// only.
+// otherOwner checks that the message of a delivery is returned only if the owner, the endpoint
+// and the id are those of the delivery.
 func (suite deliveryLogSuite) otherOwner(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
-	message := integrations.Message{EventID: newID(), Type: "job.created", Body: `{"type":"job.created"}`, CreatedAt: fixture.clk.Now()}
+	message := integrations.Message{
+		EventID:   newID(),
+		Type:      "job.created",
+		Body:      `{"type":"job.created"}`,
+		CreatedAt: fixture.clk.Now(),
+	}
 	delivery := fixture.delivery(endpoint, message.EventID)
 	fixture.enqueue(message, delivery)
-	fixture.queue(endpoint)
+	fixture.queue(endpoint) // a second delivery
 
 	got, err := fixture.Deliveries.ListMessages(fixture.ctx(), endpoint.OwnerID, endpoint.ID,
 		integrations.MessageFilter{ID: delivery.ID}, 1)
 	require.NoError(t, err)
 	require.Equal(t, []integrations.Outgoing{{Delivery: delivery, Message: message}}, got)
 
-	for _, of := range [][3]string{
-		{newID(), endpoint.ID, delivery.ID},
-		{endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created").ID, delivery.ID},
-		{endpoint.OwnerID, endpoint.ID, newID()},
+	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
+	for _, other := range []struct {
+		ownerID, endpointID, deliveryID string
+		wantListed                      int // deliveries in the log of the owner and the endpoint
+	}{
+		{ownerID: newID(), endpointID: endpoint.ID, deliveryID: delivery.ID, wantListed: 0},
+		{ownerID: endpoint.OwnerID, endpointID: otherEndpoint.ID, deliveryID: delivery.ID, wantListed: 0},
+		{ownerID: endpoint.OwnerID, endpointID: endpoint.ID, deliveryID: newID(), wantListed: 2},
 	} {
-		got, err := fixture.Deliveries.ListMessages(fixture.ctx(), of[0], of[1], integrations.MessageFilter{ID: of[2]},
-			1)
+		got, err := fixture.Deliveries.ListMessages(fixture.ctx(), other.ownerID, other.endpointID,
+			integrations.MessageFilter{ID: other.deliveryID}, 1)
 		require.NoError(t, err)
 		require.Empty(t, got)
 
-		list, err := fixture.Deliveries.List(fixture.ctx(), of[0], of[1], "", page.Request{Number: 1, Size: 10})
+		listed, err := fixture.Deliveries.List(fixture.ctx(), other.ownerID, other.endpointID, "",
+			page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
-		require.Equal(t, of[2] != delivery.ID, len(list.Items) == 2)
+		require.Len(t, listed.Items, other.wantListed)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Module checks a bootstrap.Module in a program that stores its data in the database. Migrations
-// must be reversible, routes must be documented and refuse clients that they do not serve, and
-// no input may cause an internal error. Background work is not checked.
+// Module checks a bootstrap.Module in a program that stores its data in the database. The migrations of the module
+// must be reversible. Its routes must be documented and must refuse clients that they do not serve. No input of
+// a route or a page may cause an internal error. Background work is not checked.
 func Module(t *testing.T, module bootstrap.Module, database Database) {
 	var routes []web.Route
 	if module.Routes != nil {
@@ -41,73 +41,86 @@ func Module(t *testing.T, module bootstrap.Module, database Database) {
 		}
 		jobseeker := p.Jobseeker(t)
 		c := clients{
-			p,
-			map[string]User{
-				"guest":     {},
-				"unknown":   {Token: "unknown"},
-				"jobseeker": jobseeker,
-				"employer":  p.Employer(t),
-				"app":       p.App(t, jobseeker),
+			Program: p,
+			users: map[string]User{
+				guestClient:     {},
+				unknownClient:   {Token: "unknown"},
+				jobseekerClient: jobseeker,
+				employerClient:  p.Employer(t),
+				appClient:       p.App(t, jobseeker),
 			},
 		}
 
 		listed := run(t, configIn(t, t.TempDir(), SQLite(t)), module, "routes")
-		for _, r := range routes {
-			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
-				require.Regexp(t, r.Method+` +`+regexp.QuoteMeta(r.Path)+` `, listed)
-				checkDocumented(t, r, documents)
-				c.checkAccess(t, r)
-				c.checkInput(t, r)
+		for _, route := range routes {
+			t.Run(route.Method+" "+route.Path, func(t *testing.T) {
+				require.Regexp(t, route.Method+` +`+regexp.QuoteMeta(route.Path)+` `, listed, "in the list of the command")
+				checkDocumented(t, route, documents)
+				c.checkAccess(t, route)
+				c.checkInput(t, route)
 			})
 		}
 
 		if module.Pages != nil {
 			for _, page := range module.Pages(bootstrap.ModuleDeps{}) {
-				for _, path := range []string{"", "/", "/%F0%9F%92%89?q=%00", "/" + strings.Repeat("a", 2000)} {
-					for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions} {
-						answer := p.send(t, method, page.Path+path, User{}, nil)
-						require.Less(t, answer.Status, http.StatusInternalServerError, "%s %s%s: %s", method, page.Path,
-							path, answer.Body)
-					}
-				}
+				checkPage(t, p, page.Path)
 			}
 		}
 	})
 }
 
-// run executes a command of the program.
-func run(t *testing.T, config string, m bootstrap.Module, args ...string) string {
+// checkPage requires that no path below that of the page, with any method, causes an internal error.
+func checkPage(t *testing.T, p *Program, path string) {
 	t.Helper()
-	var out, log bytes.Buffer
-	err := bootstrap.Run(t.Context(), append(args, "--config", config), &out, &log, bootstrap.WithModule(m))
+
+	for _, suffix := range []string{"", "/", "/%F0%9F%92%89?q=%00", "/" + strings.Repeat("a", 2000)} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions} {
+			answer := p.send(t, method, path+suffix, User{}, nil)
+			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %s%s: %s", method, path, suffix, answer.Body)
+		}
+	}
+}
+
+// run executes a command of the program with the module, and returns its output.
+func run(t *testing.T, config string, module bootstrap.Module, args ...string) string {
+	t.Helper()
+	var output, log bytes.Buffer
+	err := bootstrap.Run(t.Context(), append(args, "--config", config), &output, &log, bootstrap.WithModule(module))
 	require.NoError(t, err, "%s", log.String())
 
-	return out.String()
+	return output.String()
 }
 
 // checkMigrations applies the migrations of the module, reverts all of them and applies them
 // again.
 func checkMigrations(t *testing.T, module bootstrap.Module, database Database) {
 	config := configIn(t, t.TempDir(), database(t))
-	first := run(t, config, module, "migrate", "up")
-	own := strings.Count(first, "applied "+module.Name+"/")
-	require.Equal(t, module.Migrations != nil, own > 0, "%s", first)
 
+	// The command prints a line for each migration; those of the module begin with its name.
+	output := run(t, config, module, "migrate", "up")
+	own := strings.Count(output, "applied "+module.Name+"/")
+	require.Equal(t, module.Migrations != nil, own > 0, "%s", output)
+
+	// Each call reverts one migration, which may be one of the program.
 	for reverted := 0; reverted < own; {
-		reverted += strings.Count(run(t, config, module, "migrate", "down", "--yes"), "reverted "+module.Name+"/")
+		output = run(t, config, module, "migrate", "down", "--yes")
+		reverted += strings.Count(output, "reverted "+module.Name+"/")
 	}
 
-	require.Equal(t, own, strings.Count(run(t, config, module, "migrate", "up"), "applied "+module.Name+"/"))
+	output = run(t, config, module, "migrate", "up")
+	require.Equal(t, own, strings.Count(output, "applied "+module.Name+"/"))
 	require.NotContains(t, run(t, config, module, "migrate", "status"), "pending")
 }
 
 // parameter matches a parameter in the path of a route.
 var parameter = regexp.MustCompile(`:([A-Za-z0-9_-]+)`)
 
-// isDeveloper reports whether the route belongs to the developer API.
-func isDeveloper(r web.Route) bool { return r.Scope != "" }
+// isDeveloper reports whether the route belongs to the developer API. Its routes need a scope of an API key or
+// token; those of the portal, for signed-in users, have none.
+func isDeveloper(route web.Route) bool { return route.Scope != "" }
 
-// checkDocumented requires that the OpenAPI document of the route's API contains the route.
+// checkDocumented requires that the OpenAPI document of the route's API contains the route. The documents are
+// mapped from the names of the APIs, portal and developer.
 func checkDocumented(t *testing.T, route web.Route, documents map[string]string) {
 	name := "portal"
 	if isDeveloper(route) {
@@ -121,54 +134,69 @@ func checkDocumented(t *testing.T, route web.Route, documents map[string]string)
 	}
 	require.NoError(t, json.Unmarshal([]byte(documents[name]), &document))
 
-	operation := document.Paths[parameter.ReplaceAllString(route.Path, "{$1}")][strings.ToLower(route.Method)]
+	openAPIPath := parameter.ReplaceAllString(route.Path, "{$1}") // {id} for :id
+	operation := document.Paths[openAPIPath][strings.ToLower(route.Method)]
 	require.Contains(t, operation.Summary, route.Summary)
 }
 
-// clients maps names to clients: a guest, a client with an unknown token, and signed-in users.
+// The clients that call each route.
+const (
+	guestClient     = "guest"   // without a token
+	unknownClient   = "unknown" // with a token that does not exist
+	jobseekerClient = "jobseeker"
+	employerClient  = "employer"
+	appClient       = "app" // with an API key
+)
+
+// clients has the users of the program by the names of the clients.
 type clients struct {
 	*Program
-	by map[string]User
+	users map[string]User
 }
 
-// at returns the path of the route with values in place of its parameters.
-func at(r web.Route, value string) string { return parameter.ReplaceAllString(r.Path, value) }
+// pathWith returns the path of the route with the value in place of each of its parameters.
+func pathWith(route web.Route, value string) string {
+	return parameter.ReplaceAllString(route.Path, value)
+}
 
 // unknownID is an id in the right format that no row has.
 const unknownID = "01900000-0000-7000-8000-000000000000"
 
-// refusalStatus returns the status with which the route refuses a client, or 0.
+// refusalStatus returns the status with which the route refuses a client, or 0 if it serves the client.
 func refusalStatus(route web.Route, client string) int {
-	switch {
-	case client == "app" && isDeveloper(route):
-		if route.Scope == integrations.ApplicationsWrite { // API keys do not have this scope
+	if isDeveloper(route) {
+		switch {
+		case client != appClient: // a session is not a token of an app
+			return http.StatusUnauthorized
+		case route.Scope == integrations.ApplicationsWrite: // API keys do not have this scope
 			return http.StatusForbidden
 		}
 
 		return 0
-	case client == "app": // an API key is no session
-		client = "guest"
 	}
 
+	if client == appClient { // to the portal, an API key is no session
+		client = guestClient
+	}
+
+	isForEmployers := route.Audience == web.Employer || route.Audience == web.EmployerSide || route.Permission != ""
 	switch {
-	case client == "unknown" && (route.Auth != web.None || isDeveloper(route)), client == "guest" && (route.Auth == web.Required || isDeveloper(route)):
-		return http.StatusUnauthorized
-	case isDeveloper(route): // a session is not a token of an app
+	case client == unknownClient && route.Auth != web.None, client == guestClient && route.Auth == web.Required:
 		return http.StatusUnauthorized
 	case route.Audience == web.Moderator,
-		client == "jobseeker" && (route.Audience == web.Employer || route.Audience == web.EmployerSide || route.Permission != ""),
-		client == "employer" && route.Audience == web.Seeker:
+		client == jobseekerClient && isForEmployers,
+		client == employerClient && route.Audience == web.Seeker:
 		return http.StatusForbidden
 	}
 
 	return 0
 }
 
-// checkAccess requires that the route refuses all clients that it does not serve, without data.
-func (c clients) checkAccess(t *testing.T, r web.Route) {
-	for name, user := range c.by {
-		if want := refusalStatus(r, name); want != 0 {
-			answer := c.Call(t, r.Method, at(r, unknownID), user, map[string]any{})
+// checkAccess requires that the route refuses all clients that it does not serve, and sends them no data.
+func (c clients) checkAccess(t *testing.T, route web.Route) {
+	for name, user := range c.users {
+		if want := refusalStatus(route, name); want != 0 {
+			answer := c.Call(t, route.Method, pathWith(route, unknownID), user, map[string]any{})
 			require.Equal(t, want, answer.Status, "%s: %s", name, answer.Body)
 			require.NotContains(t, string(answer.Body), `"data"`)
 		}
@@ -189,21 +217,21 @@ var inputs = []string{
 	`{"note":"` + strings.Repeat("x", 100_000) + `"}`,
 }
 
-// checkInput requires that no path and no body of a served client causes an internal error.
+// checkInput requires that no path and no body of a client that the route serves causes an internal error.
 func (c clients) checkInput(t *testing.T, route web.Route) {
-	for name, user := range c.by {
+	for name, user := range c.users {
 		if refusalStatus(route, name) != 0 {
 			continue
 		}
 
 		for _, value := range []string{unknownID, "1", "%00", "%F0%9F%92%89", "..%2f..", strings.Repeat("a", 2000)} {
-			path := at(route, value) + "?page=-1&limit=x&cursor=%00"
-			require.Less(t, c.send(t, route.Method, path, user, nil).Status, http.StatusInternalServerError, "%s %s",
-				name, path)
+			path := pathWith(route, value) + "?page=-1&limit=x&cursor=%00"
+			answer := c.send(t, route.Method, path, user, nil)
+			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %s", name, path)
 		}
 
 		for _, body := range inputs {
-			answer := c.send(t, route.Method, at(route, unknownID), user, []byte(body))
+			answer := c.send(t, route.Method, pathWith(route, unknownID), user, []byte(body))
 			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %.100q: %s", name, body, answer.Body)
 		}
 	}
