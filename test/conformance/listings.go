@@ -43,70 +43,75 @@ func Listings(t *testing.T, open ListingsOpener) {
 // and listings.Loader.
 func ListingsRepository(t *testing.T, open ListingsOpener) {
 	for name, test := range map[string]func(*testing.T, *board){
-		"create and get":               listingReadsBack,
-		"update":                       listingSaves,
-		"other owner":                  listingsAreOwned,
-		"update of a stale listing":    listingSavesLoseNothing,
-		"batch with a stale listing":   listingBatchIsWhole,
-		"visibility":                   publicIsPublic,
-		"pages and counts":             ownListPages,
-		"states":                       ownListByState,
-		"export":                       exportIsTheList,
-		"briefs in every status":       briefsInEveryState,
-		"closing listings by deadline": listClosing,
-		"posted listings":              getPosted,
-		"open listings by publication": listOpen,
-		"expired listings":             sweepFindsExpired,
-		"renamed organization":         newNameIsEverywhere,
-		"hidden listing":               hiddenIsNotPublic,
-		"titles in every status":       titlesInEveryState,
-		"rollback":                     undoneListingIsGone,
-		"batch of 100":                 hundredListings,
-		"concurrent sweeps":            sweepersDoNotCollide,
-		"unusual text":                 oddTextIsHarmless,
+		"create and get":               createAndGetListing,
+		"update":                       updateListing,
+		"other owner":                  listingOfOtherOwner,
+		"update of a stale listing":    updateOfStaleListing,
+		"batch with a stale listing":   batchWithStaleListing,
+		"visibility":                   listingVisibility,
+		"pages and counts":             listingPagesAndCounts,
+		"states":                       listingStates,
+		"export":                       listingExport,
+		"briefs in every status":       briefsInEveryStatus,
+		"closing listings by deadline": listingsClosingInPeriod,
+		"posted listings":              postedListings,
+		"open listings by publication": openListings,
+		"expired listings":             expiredListings,
+		"renamed organization":         renamedOrganization,
+		"hidden listing":               hiddenListing,
+		"titles in every status":       titlesInEveryStatus,
+		"rollback":                     rolledBackListing,
+		"batch of 100":                 batchOf100Listings,
+		"concurrent sweeps":            concurrentSweeps,
+		"unusual text":                 unusualText,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
 	}
 }
 
-// board is a storage of listings with a service and a search engine.
+// board is a storage of listings with a service and a search engine. It also takes the place of the other modules
+// of which the service asks the names of organizations and the homes of jobseekers.
 type board struct {
 	adapters.ListingsStorage
-	clk  *fakeClock
-	svc  *listings.Service
-	org  string
+	clk *fakeClock
+	svc *listings.Service
+	// org is the organization whose listings the tests post.
+	org string
+	// home is the home location of every jobseeker.
 	home string
-	// company is the name of every organization. The names in before are returned first,
-	// each by one call of CompanyName.
-	company string
-	before  []string
-	// holds is set if the organizations hold their jobs.
+	// company is the name of every organization. CompanyName first returns each of the earlier
+	// names once, for a test of an organization that is renamed meanwhile.
+	company      string
+	earlierNames []string
+	// holds is set if the new jobs of organizations are held until a moderator has approved them.
 	holds bool
 }
 
-// CompanyName implements listings.Organizations.
+// CompanyName implements listings.Organizations. It returns the next of the earlier names, or else the name of the
+// board.
 func (b *board) CompanyName(context.Context, string) (string, error) {
-	if len(b.before) > 0 {
-		name := b.before[0]
-		b.before = b.before[1:]
+	if len(b.earlierNames) > 0 {
+		name := b.earlierNames[0]
+		b.earlierNames = b.earlierNames[1:]
 		return name, nil
 	}
 
 	return b.company, nil
 }
 
-// HoldsJobs implements listings.Organizations.
+// HoldsJobs implements listings.Organizations. It returns the setting of the board for every organization.
 func (b *board) HoldsJobs(context.Context, string) (bool, bool, error) { return b.holds, b.holds, nil }
 
-// HomeLocation implements listings.Seekers.
+// HomeLocation implements listings.Seekers. It returns the home of the board for every jobseeker.
 func (b *board) HomeLocation(context.Context, string) (string, error) { return b.home, nil }
 
 // SearchAdapters are the adapters of a search engine.
 type SearchAdapters struct {
 	// Index returns an empty index.
 	Index func() (search.Index, error)
-	// NewBatch returns a matcher for the documents.
-	NewBatch  func(docs []*search.Document) (search.Matcher, error)
+	// NewBatch returns a matcher that finds out which of the documents match a saved search.
+	NewBatch func(docs []*search.Document) (search.Matcher, error)
+	// Gazetteer finds places by their names.
 	Gazetteer listings.Gazetteer
 }
 
@@ -145,22 +150,22 @@ func newSearchBoard(t testing.TB, open ListingsOpener, with SearchAdapters) *boa
 		Public:        b.Public,
 		Cases:         b.Cases,
 		Applications:  b,
-		SearchTimeout: time.Minute, // of a machine that runs many tests
+		SearchTimeout: time.Minute, // long, because the machine may run many tests at once
 	})
 
 	return b
 }
 
-// startEngine returns a search engine that follows the storage until the test ends.
-func startEngine(t testing.TB, s adapters.ListingsStorage, with SearchAdapters) *listings.Engine {
+// startEngine returns a search engine that indexes the changes of the storage until the test ends.
+func startEngine(t testing.TB, storage adapters.ListingsStorage, with SearchAdapters) *listings.Engine {
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
 
 	engine := listings.NewEngine(listings.EngineDeps{
 		Open:          func(context.Context, bool) (search.Index, error) { return with.Index() },
-		Feed:          s.Feed,
-		Notifications: s.Outbox.Notifications,
-		Changes:       s.Changes,
+		Feed:          storage.Feed,
+		Notifications: storage.Outbox.Notifications,
+		Changes:       storage.Changes,
 		Places:        with.Gazetteer,
 		Log:           slog.New(slog.DiscardHandler),
 		// A search must find what the test has stored, however busy the machine is.
@@ -183,7 +188,7 @@ type discardAudit struct{}
 // Record implements audit.Recorder.
 func (discardAudit) Record(context.Context, audit.Entry) error { return nil }
 
-// CountByListing implements listings.Applications.
+// CountByListing implements listings.Applications. No listing has applications.
 func (b *board) CountByListing(context.Context, string, []string) (map[string]int, error) {
 	return map[string]int{}, nil
 }
@@ -200,14 +205,14 @@ func (b *board) public(ctx context.Context, id string) (listings.Listing, error)
 	return only(found, err, listings.ErrNotFound)
 }
 
-// only returns the only listing, or absent without any.
-func only(found []listings.Listing, err, absent error) (listings.Listing, error) {
+// only returns the only listing that was found, or errAbsent if there is none.
+func only(found []listings.Listing, err, errAbsent error) (listings.Listing, error) {
 	if err != nil {
 		return listings.Listing{}, err
 	}
 
 	if len(found) == 0 {
-		return listings.Listing{}, absent
+		return listings.Listing{}, errAbsent
 	}
 
 	return found[0], nil
@@ -251,17 +256,21 @@ func fullInput() listings.CreateInput {
 	}
 }
 
-// requireSameListing compares listings without their versions, which an update increments.
+// requireSameListing requires that the stored listing is the wanted one, apart from its version, which each update
+// increments.
 func requireSameListing(t testing.TB, want, got listings.Listing) {
 	t.Helper()
 
 	want.Version, got.Version = 0, 0
-	if want.Place != nil && got.Place != nil { // the population is not stored
-		p := *want.Place
-		p.Population = 0
-		want.Place = &p
+
+	// The population of a place is not stored.
+	if want.Place != nil && got.Place != nil {
+		place := *want.Place
+		place.Population = 0
+		want.Place = &place
 	}
 
+	// A storage may change the white space of metadata, and stores none as an empty object.
 	if len(want.Meta) == 0 {
 		want.Meta = []byte("{}")
 	}
@@ -272,9 +281,9 @@ func requireSameListing(t testing.TB, want, got listings.Listing) {
 	require.Equal(t, want, got)
 }
 
-// listingReadsBack checks that a listing with all fields, and one with only a title, are stored
+// createAndGetListing checks that a listing with all fields, and one with only a title, are stored
 // unchanged.
-func listingReadsBack(t *testing.T, b *board) {
+func createAndGetListing(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	require.True(t, listing.Open)
 
@@ -294,10 +303,10 @@ func listingReadsBack(t *testing.T, b *board) {
 	require.False(t, got.Open)
 }
 
-// listingSaves checks that an update stores and clears every field, that the metadata of a
+// updateListing checks that an update stores new values and clears fields, that the metadata of a
 // client is stored without a change of its numbers, and that the search finds the new texts
 // only.
-func listingSaves(t *testing.T, b *board) {
+func updateListing(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	b.clk.Advance(time.Minute)
 
@@ -334,9 +343,9 @@ func listingSaves(t *testing.T, b *board) {
 		b.find(t, listings.FindInput{Text: "dietitian", Filters: listings.FilterInput{Location: "Cork"}}))
 }
 
-// listingsAreOwned checks that a listing can be neither read, listed nor changed with the id of
+// listingOfOtherOwner checks that a listing can be neither read, listed nor changed with the id of
 // another organization.
-func listingsAreOwned(t *testing.T, b *board) {
+func listingOfOtherOwner(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	otherOrg := newID()
 	_, err := b.get(t.Context(), otherOrg, listing.ID)
@@ -354,6 +363,7 @@ func listingsAreOwned(t *testing.T, b *board) {
 	_, err = b.svc.Update(t.Context(), admin(otherOrg), listing.ID, listings.UpdateInput{Title: ptr("Mine now")})
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 
+	// An update by the repository itself. The transaction may be repeated until its context ends.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 
@@ -370,9 +380,9 @@ func listingsAreOwned(t *testing.T, b *board) {
 	requireSameListing(t, listing, got)
 }
 
-// listingSavesLoseNothing checks that twenty concurrent changes of different members of the
+// updateOfStaleListing checks that twenty concurrent changes of different members of the
 // metadata are all stored.
-func listingSavesLoseNothing(t *testing.T, b *board) {
+func updateOfStaleListing(t *testing.T, b *board) {
 	listing := b.post(t, listings.CreateInput{Title: "Counter"})
 	runConcurrently(t, 20, func(i int) error {
 		_, err := b.svc.PatchMeta(context.Background(), admin(b.org), listing.ID, fmt.Appendf(nil, `{"n%d":%d}`, i, i))
@@ -387,91 +397,94 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 	}
 }
 
-// listingBatchIsWhole checks that one outdated version in a batch repeats the whole
-// transaction, so that the other listing is updated once.
-func listingBatchIsWhole(t *testing.T, b *board) {
+// batchWithStaleListing checks that a transaction that updates two listings, one of them in an
+// outdated version, is rolled back and repeated as a whole. The other listing is updated once.
+func batchWithStaleListing(t *testing.T, b *board) {
 	first := b.post(t, listings.CreateInput{Title: "One"})
 	second := b.post(t, listings.CreateInput{Title: "Two"})
 	attempts := 0
 	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
 		attempts++
-		listing, err := b.get(ctx, b.org, first.ID)
+		firstUpdate, err := b.get(ctx, b.org, first.ID)
 		require.NoError(t, err)
 
-		secondListing, err := b.get(ctx, b.org, second.ID)
+		secondUpdate, err := b.get(ctx, b.org, second.ID)
 		require.NoError(t, err)
 
-		listing.Title, secondListing.Title = "One b", "Two b"
+		firstUpdate.Title, secondUpdate.Title = "One b", "Two b"
 		if attempts == 1 {
-			secondListing.Version--
+			secondUpdate.Version--
 		}
 
-		return b.Listings.Update(ctx, b.org, []listings.Listing{listing, secondListing})
+		return b.Listings.Update(ctx, b.org, []listings.Listing{firstUpdate, secondUpdate})
 	}))
 	require.Equal(t, 2, attempts)
 
 	got, err := b.svc.Get(t.Context(), admin(b.org), first.ID)
 	require.NoError(t, err)
-	require.Equal(t, int64(2), got.Version)
+	require.Equal(t, int64(2), got.Version, "one after the creation")
 }
 
-// hiddenIsNotPublic checks that a listing that a moderator has hidden is not public, even after
-// its organization renews it, and that other modules are notified of what is visible.
-func hiddenIsNotPublic(t *testing.T, b *board) {
+// hiddenListing checks that a listing that a moderator has hidden is not public, even after
+// its organization renews it. Events notify other modules of what becomes invisible and visible.
+func hiddenListing(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
-	b.events(t)
+	b.takeEvents(t)
 
 	briefs, err := b.Public.ListBriefs(t.Context(), []string{listing.ID, newID()}, b.clk.Now())
 	require.NoError(t, err)
 	require.Len(t, briefs, 1)
 	require.Equal(t, b.org, briefs[0].OrganizationID)
 
-	_, err = b.svc.Hide(t.Context(), newID())
-	require.ErrorIs(t, err, listings.ErrJobNotFound)
-
-	public := func() bool {
+	isPublic := func() bool {
 		_, err := b.public(t.Context(), listing.ID)
 		return err == nil && len(b.find(t, listings.FindInput{})) == 1
 	}
 
-	require.True(t, public())
+	require.True(t, isPublic())
+
+	// A moderator hides the listing.
+	_, err = b.svc.Hide(t.Context(), newID())
+	require.ErrorIs(t, err, listings.ErrJobNotFound)
 
 	hidden, err := b.svc.Hide(t.Context(), listing.ID)
 	require.NoError(t, err)
-	require.False(t, public())
+	require.False(t, isPublic())
 
 	got, err := b.get(t.Context(), b.org, listing.ID)
 	require.NoError(t, err)
 	requireSameListing(t, hidden, got)
 	require.Equal(t, listings.Active, got.Status)
 
+	// The organization renews the hidden listing for 30 days, which causes no event.
 	_, err = b.svc.Renew(t.Context(), admin(b.org), listing.ID, 30)
 	require.NoError(t, err)
-	require.False(t, public())
-	require.Equal(t, map[string]int{"job.closed": 1, "job.moderated": 1}, b.events(t))
+	require.False(t, isPublic())
+	require.Equal(t, map[string]int{"job.closed": 1, "job.moderated": 1}, b.takeEvents(t))
 
+	// The moderator shows it again.
 	_, err = b.svc.Show(t.Context(), listing.ID)
 	require.NoError(t, err)
-	require.True(t, public())
-	require.Equal(t, map[string]int{"job.moderated": 1, "job.updated": 1}, b.events(t))
+	require.True(t, isPublic())
+	require.Equal(t, map[string]int{"job.moderated": 1, "job.updated": 1}, b.takeEvents(t))
 }
 
-// events claims the events in the outbox and counts them by type.
-func (b *board) events(t testing.TB) map[string]int {
+// takeEvents removes the events from the outbox, where they wait to be published, and counts them by type.
+func (b *board) takeEvents(t testing.TB) map[string]int {
 	t.Helper()
 
-	out := map[string]int{}
+	counts := map[string]int{}
 	for {
 		batch, err := b.Outbox.Claim(t.Context(), 100, time.Minute)
 		require.NoError(t, err)
 
 		if len(batch) == 0 {
-			return out
+			return counts
 		}
 
 		var ids []string
 		for _, event := range batch {
-			out[event.Type]++
+			counts[event.Type]++
 			ids = append(ids, event.ID)
 		}
 
@@ -479,10 +492,10 @@ func (b *board) events(t testing.TB) map[string]int {
 	}
 }
 
-// newNameIsEverywhere checks that a new name of an organization gets into all of its listings,
-// also deleted ones, in pages of two, and into the search. Events are recorded for public
-// listings only. The name may change again while the listings are written.
-func newNameIsEverywhere(t *testing.T, b *board) {
+// renamedOrganization checks that the new name of an organization is written into all of its
+// listings, also deleted ones, and into the search index. Events are recorded for public
+// listings only. The organization may be renamed again while the listings are written.
+func renamedOrganization(t *testing.T, b *board) {
 	ctx := t.Context()
 
 	var posted []listings.Listing
@@ -497,12 +510,12 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	foreign, err := b.svc.Create(ctx, admin(newID()), listings.CreateInput{Title: "Porter", Description: "Nights"})
 	require.NoError(t, err)
 
-	var last *listings.Listing
-
+	// The listings that do not have the new name are listed in pages of two, newest first.
+	const newName = "Southgate Trust"
+	var last *listings.Listing // of the previous page
 	var listedIDs []string
 	for {
-		page, err := b.Listings.ListBySelection(ctx, b.org,
-			listings.Selection{NotCompany: "Southgate Trust", Before: last}, 2)
+		page, err := b.Listings.ListBySelection(ctx, b.org, listings.Selection{NotCompany: newName, Before: last}, 2)
 		require.NoError(t, err)
 
 		if len(page) == 0 {
@@ -518,41 +531,43 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 
 	require.Equal(t, []string{posted[4].ID, posted[3].ID, posted[2].ID, posted[1].ID, posted[0].ID}, listedIDs)
 
-	b.company = "Southgate Trust"
+	// The organization is renamed.
+	b.company = newName
 	b.clk.Advance(time.Second)
-	b.events(t)
+	b.takeEvents(t)
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
-	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "only public listings cause events")
+	require.Equal(t, map[string]int{"job.updated": 4}, b.takeEvents(t), "only public listings cause events")
 
 	for i, listing := range posted {
 		got, err := b.get(ctx, b.org, listing.ID)
 		require.NoError(t, err)
-		require.Equal(t, "Southgate Trust", got.Company)
+		require.Equal(t, newName, got.Company)
 		require.Equal(t, listing.Title, got.Title)
-		require.Equal(t, i == 0, got.DeletedAt != nil)
+		require.Equal(t, i == 0, got.DeletedAt != nil, "only the first is deleted")
 	}
 
 	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), 4, "searches find the new name")
 
+	// The listing of another organization keeps its name.
 	other, err := b.get(ctx, foreign.OrganizationID, foreign.ID)
 	require.NoError(t, err)
 	require.Equal(t, foreign.Company, other.Company)
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
-	require.Empty(t, b.events(t), "a second time changes nothing")
+	require.Empty(t, b.takeEvents(t), "a second time changes nothing")
 
 	// The organization is renamed again while its listings are written.
-	b.before, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
+	b.earlierNames, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
-	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "only the newest name causes events")
+	require.Equal(t, map[string]int{"job.updated": 4}, b.takeEvents(t), "only the newest name causes events")
 
 	got, err := b.get(ctx, b.org, posted[1].ID)
 	require.NoError(t, err)
 	require.Equal(t, "Westgate Trust", got.Company)
 }
 
-// undoneListingIsGone checks that a rolled back listing is neither stored, found nor published
+// rolledBackListing checks that a rolled back listing is neither stored, found nor published
 // as an event.
-func undoneListingIsGone(t *testing.T, b *board) {
+func rolledBackListing(t *testing.T, b *board) {
 	errFailed := errors.New("boom")
 	var id string
 	require.ErrorIs(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
@@ -567,12 +582,12 @@ func undoneListingIsGone(t *testing.T, b *board) {
 	_, err := b.svc.Get(t.Context(), admin(b.org), id)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 	require.Empty(t, b.find(t, listings.FindInput{Text: "phantom"}))
-	require.Empty(t, b.events(t))
+	require.Empty(t, b.takeEvents(t))
 }
 
-// oddTextIsHarmless checks that texts with the operators of query languages and of SQL, in all
+// unusualText checks that texts with the operators of query languages and of SQL, in all
 // scripts, can be stored and searched for without an error.
-func oddTextIsHarmless(t *testing.T, b *board) {
+func unusualText(t *testing.T, b *board) {
 	long := strings.Repeat("x", 2000)
 	for _, title := range []string{
 		`'; DROP TABLE listings; --`, `a " OR * NEAR(b) ^ :* !`, `\' & | <-> 'x':1A`, "看護師 募集",

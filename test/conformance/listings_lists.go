@@ -3,31 +3,22 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/csvfile"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// publicIsPublic checks that only listings that are active, and whose deadline has not passed,
+// listingVisibility checks that only listings that are active, and whose deadline has not passed,
 // are visible to guests and found.
-func publicIsPublic(t *testing.T, b *board) {
-	listing := b.post(
-		t,
-		listings.CreateInput{
-			Title:   "Short",
-			Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))},
-		},
-	)
+func listingVisibility(t *testing.T, b *board) {
+	public := b.postUntil(t, "Short", b.clk.Now().Add(time.Hour))
 	draft := b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
 	closed := b.post(t, listings.CreateInput{Title: "Closed"})
 	_, err := b.svc.Update(t.Context(), admin(b.org), closed.ID, listings.UpdateInput{Status: ptr("closed")})
@@ -36,64 +27,70 @@ func publicIsPublic(t *testing.T, b *board) {
 	deleted := b.post(t, listings.CreateInput{Title: "Gone"})
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
 
-	seenIDs := func() []string {
-		var out []string
-		for _, x := range []listings.Listing{listing, draft, closed, deleted} {
-			if _, err := b.svc.Detail(t.Context(), auth.Actor{}, x.ID); err == nil {
-				out = append(out, x.Title)
+	// publicTitles returns the titles of the listings that a guest can read, and requires that a search
+	// finds the same ones.
+	publicTitles := func() []string {
+		var readable []string
+		for _, listing := range []listings.Listing{public, draft, closed, deleted} {
+			if _, err := b.svc.Detail(t.Context(), noActor, listing.ID); err == nil {
+				readable = append(readable, listing.Title)
 			} else {
 				require.ErrorIs(t, err, listings.ErrNotFound)
 			}
 		}
 
-		require.Equal(t, out, b.find(t, listings.FindInput{}))
+		require.Equal(t, readable, b.find(t, listings.FindInput{}))
 
-		return out
+		return readable
 	}
 
-	require.Equal(t, []string{"Short"}, seenIDs())
+	require.Equal(t, []string{"Short"}, publicTitles())
 	b.clk.Advance(time.Hour)
-	require.Empty(t, seenIDs(), "a deadline hides a listing before any sweep")
+	require.Empty(t, publicTitles(), "a deadline hides a listing before any sweep")
 
 	_, err = b.public(t.Context(), newID())
 	require.ErrorIs(t, err, listings.ErrNotFound)
 }
 
-// ownListPages checks that pages by cursor contain all listings of an organization, the newest
+// listingPagesAndCounts checks that pages by cursor contain all listings of an organization, the newest
 // first, and that filters and counts agree with them.
-func ownListPages(t *testing.T, b *board) {
+func listingPagesAndCounts(t *testing.T, b *board) {
+	// Every second listing is a draft. The first three are posted at the same time; the larger id, which is
+	// that of the later one, is first then.
 	var want []string
 	for i := range 7 {
-		l := b.post(t, listings.CreateInput{Title: fmt.Sprintf("L%d",
-			i), Status: map[bool]*string{true: ptr("draft")}[i%2 == 1]})
-		want = append([]string{l.Title}, want...)
+		input := listings.CreateInput{Title: fmt.Sprintf("L%d", i)}
+		if i%2 == 1 {
+			input.Status = ptr("draft")
+		}
 
-		if i > 2 { // some at the same time
+		listing := b.post(t, input)
+		want = append([]string{listing.Title}, want...)
+
+		if i > 2 {
 			b.clk.Advance(time.Second)
 		}
 	}
 
-	slices.Sort(want[4:]) // L0, L1 and L2 have the same time: the larger id first
-	slices.Reverse(want[4:])
-	var got []string
+	var listed []string
 
-	r := page.Request{Number: 1, Size: 3}
+	request := page.Request{Number: 1, Size: 3}
 	for {
-		p, err := b.Listings.List(t.Context(), b.org, "", r)
+		found, err := b.Listings.List(t.Context(), b.org, "", request)
 		require.NoError(t, err)
-		require.Equal(t, 7, p.Total)
+		require.Equal(t, 7, found.Total)
 
-		for _, l := range p.Items {
-			got = append(got, l.Title)
+		for _, listing := range found.Items {
+			listed = append(listed, listing.Title)
 		}
 
-		r.Cursor = p.NextCursor
-		if r.Cursor == "" {
+		request.Cursor = found.NextCursor
+		if request.Cursor == "" {
 			break
 		}
 	}
 
-	require.Equal(t, want, got)
+	require.Equal(t, want, listed)
 
 	second, err := b.Listings.List(t.Context(), b.org, "", page.Request{Number: 2, Size: 3})
 	require.NoError(t, err)
@@ -117,12 +114,11 @@ func ownListPages(t *testing.T, b *board) {
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 
-// ownListByState checks that lists and counts by state agree. The state also depends on the
-// deadline and on moderators, not only on the stored status.
-func ownListByState(t *testing.T, b *board) {
-	deadline := ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))
+// listingStates checks that lists and counts by state agree. The state of a listing is what its
+// organization sees. It depends on the deadline and on moderators in addition to the stored status.
+func listingStates(t *testing.T, b *board) {
 	b.post(t, listings.CreateInput{Title: "Open"})
-	b.post(t, listings.CreateInput{Title: "Expired", Details: listings.Details{ApplicationDeadline: deadline}})
+	b.postUntil(t, "Expired", b.clk.Now().Add(time.Hour))
 	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
 
 	hidden := b.post(t, listings.CreateInput{Title: "Hidden"})
@@ -132,21 +128,25 @@ func ownListByState(t *testing.T, b *board) {
 	require.NoError(t, err)
 
 	for state, want := range map[listings.State][]string{
-		"active": {"Open"}, "expired": {"Expired"}, "draft": {"Draft"}, "hidden": {"Hidden"}, "closed": {},
-		"": {"Draft", "Expired", "Hidden", "Open"},
+		"active":  {"Open"},
+		"expired": {"Expired"},
+		"draft":   {"Draft"},
+		"hidden":  {"Hidden"},
+		"closed":  {},
+		"":        {"Draft", "Expired", "Hidden", "Open"}, // in any state
 	} {
 		var titles []string
-		for r := page.After("", 1); ; {
-			found, err := b.svc.ListByState(t.Context(), admin(b.org), state, r)
+		for request := page.After("", 1); ; {
+			found, err := b.svc.ListByState(t.Context(), admin(b.org), state, request)
 			require.NoError(t, err)
 
-			for _, l := range found.Items {
-				titles = append(titles, l.Title)
-				require.True(t, state == "" || l.State(b.clk.Now()) == state)
+			for _, listing := range found.Items {
+				titles = append(titles, listing.Title)
+				require.True(t, state == "" || listing.State(b.clk.Now()) == state)
 			}
 
-			r.Cursor = found.NextCursor
-			if r.Cursor == "" {
+			request.Cursor = found.NextCursor
+			if request.Cursor == "" {
 				break
 			}
 		}
@@ -163,9 +163,9 @@ func ownListByState(t *testing.T, b *board) {
 	require.Empty(t, counts)
 }
 
-// exportIsTheList exports listings with and without optional fields, and requires that no value
-// of a row appears in the next row.
-func exportIsTheList(t *testing.T, b *board) {
+// listingExport checks the rows of exported listings, newest first. Listings with all optional fields alternate with
+// listings without them, so that a value of a row that appears in the next row would be noticed.
+func listingExport(t *testing.T, b *board) {
 	first := b.post(t, fullInput())
 	b.clk.Advance(time.Second)
 	b.post(t, listings.CreateInput{Title: "Bare"})
@@ -175,21 +175,24 @@ func exportIsTheList(t *testing.T, b *board) {
 	b.clk.Advance(time.Second)
 	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
 
-	views := 0
+	// The first listing has a view, if the storage has the optional port for views.
+	firstViews := 0
 	if b.Views != nil {
-		views = 1
+		firstViews = 1
 
 		require.NoError(t, b.Views.Add(t.Context(),
 			[]listings.Visit{{Day: "2026-03-01", ListingID: first.ID, Visitor: "a"}}))
 	}
 
-	export := func(org, status string, n int) (rows []string) {
+	// export returns all rows, of which each call of AppendRows appends at most pageSize.
+	export := func(org, status string, pageSize int) (rows []string) {
 		for cursor := ""; ; {
 			var page csvfile.Page
 			var err error
-			cursor, err = b.svc.Table().AppendRows(t.Context(), org, map[string]string{"status": status}, cursor, n, &page)
+			cursor, err = b.svc.Table().AppendRows(t.Context(), org, map[string]string{"status": status}, cursor, pageSize,
+				&page)
 			require.NoError(t, err)
-			require.LessOrEqual(t, page.Rows(), n)
+			require.LessOrEqual(t, page.Rows(), pageSize)
 
 			rows = append(rows, strings.SplitAfter(string(page.Bytes()), "\r\n")[:page.Rows()]...)
 			if cursor == "" {
@@ -198,21 +201,23 @@ func exportIsTheList(t *testing.T, b *board) {
 		}
 	}
 
-	full := func(l listings.Listing, views int) string {
-		moment := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+	// fullRow returns the row of a listing that was posted with fullInput. No listing has applications.
+	fullRow := func(listing listings.Listing, views int) string {
+		quotedTitle := `"` + strings.ReplaceAll(listing.Title, `"`, `""`) + `"`
+		timestamp := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-		return fmt.Sprintf("%s,\"%s\",Cardiology,%s,Leeds,permanent,active,18.5,21,USD,%d,0,%s,%s,%s\r\n",
-			l.ID, strings.ReplaceAll(l.Title, `"`,
-				`""`), b.company, views, moment(*l.PostedAt), moment(*l.Deadline), moment(l.UpdatedAt))
+		return fmt.Sprintf("%s,%s,Cardiology,%s,Leeds,permanent,active,18.5,21,USD,%d,0,%s,%s,%s\r\n",
+			listing.ID, quotedTitle, b.company, views,
+			timestamp(*listing.PostedAt), timestamp(*listing.Deadline), timestamp(listing.UpdatedAt))
 	}
 
-	for n := 1; n <= 5; n++ {
-		rows := export(b.org, "", n)
-		require.Len(t, rows, 4, "%d at a time", n)
-		require.Contains(t, rows[0], ",draft,,,,0,0,,,")
-		require.Equal(t, full(last, 0), rows[1])
-		require.Contains(t, rows[2], ",active,,,,0,0,2")
-		require.Equal(t, full(first, views), rows[3])
+	for pageSize := 1; pageSize <= 5; pageSize++ {
+		rows := export(b.org, "", pageSize)
+		require.Len(t, rows, 4, "%d at a time", pageSize)
+		require.Contains(t, rows[0], ",draft,,,,0,0,,,", "no pay, currency, time of posting or deadline")
+		require.Equal(t, fullRow(last, 0), rows[1])
+		require.Contains(t, rows[2], ",active,,,,0,0,2", "no pay and currency, but a time of posting")
+		require.Equal(t, fullRow(first, firstViews), rows[3])
 	}
 
 	require.Len(t, export(b.org, "draft", 10), 1)
@@ -222,62 +227,65 @@ func exportIsTheList(t *testing.T, b *board) {
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 
-// sweepFindsExpired checks that each listing with a past deadline is closed once, and that
+// postUntil creates a listing with the title whose deadline is the given time.
+func (b *board) postUntil(t testing.TB, title string, deadline time.Time) listings.Listing {
+	t.Helper()
+
+	return b.post(t, listings.CreateInput{
+		Title:   title,
+		Details: listings.Details{ApplicationDeadline: ptr(deadline.Format(time.RFC3339))},
+	})
+}
+
+// expiredListings checks that each listing with a past deadline is closed once, and that
 // closing an organization closes its remaining listing.
-func sweepFindsExpired(t *testing.T, b *board) {
+func expiredListings(t *testing.T, b *board) {
 	for i := range 3 {
-		b.post(
-			t,
-			listings.CreateInput{
-				Title:   fmt.Sprint(i),
-				Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))},
-			},
-		)
+		b.postUntil(t, fmt.Sprint(i), b.clk.Now().Add(time.Hour))
 	}
 
 	b.post(t, listings.CreateInput{Title: "stays"})
 
-	n, err := b.svc.CloseExpired(t.Context())
+	closed, err := b.svc.CloseExpired(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, n)
+	require.Zero(t, closed, "before the deadline")
 	b.clk.Advance(time.Hour)
 
-	n, err = b.svc.CloseExpired(t.Context())
+	closed, err = b.svc.CloseExpired(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 3, n)
+	require.Equal(t, 3, closed)
 
-	n, err = b.svc.CloseExpired(t.Context())
+	closed, err = b.svc.CloseExpired(t.Context())
 	require.NoError(t, err)
-	require.Zero(t, n)
+	require.Zero(t, closed, "all are closed")
+	require.Equal(t, 3, b.takeEvents(t)["job.closed"])
 
-	events := b.events(t)
-	require.Equal(t, 3, events["job.closed"])
 	require.NoError(t, b.svc.CloseOrganization(t.Context(), b.org))
 	require.Empty(t, b.find(t, listings.FindInput{}))
-	require.Equal(t, 4, b.events(t)["job.closed"]+3)
+	require.Equal(t, 1, b.takeEvents(t)["job.closed"])
 }
 
-// titlesInEveryState checks that titles of deleted listings are returned, because applications
+// titlesInEveryStatus checks that titles of deleted listings are returned, because applications
 // show them.
-func titlesInEveryState(t *testing.T, b *board) {
+func titlesInEveryStatus(t *testing.T, b *board) {
 	listing := b.post(t, listings.CreateInput{Title: "A"})
-	d := b.post(t, listings.CreateInput{Title: "D"})
-	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), d.ID))
+	deleted := b.post(t, listings.CreateInput{Title: "D"})
+	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
 
-	found, err := b.svc.Briefs(t.Context(), []string{listing.ID, d.ID, newID()})
+	briefs, err := b.svc.Briefs(t.Context(), []string{listing.ID, deleted.ID, newID()})
 	require.NoError(t, err)
 
-	got := map[string]string{}
-	for _, brief := range found {
-		got[brief.ID] = brief.Title
+	titles := map[string]string{}
+	for _, brief := range briefs {
+		titles[brief.ID] = brief.Title
 	}
 
-	require.Equal(t, map[string]string{listing.ID: "A", d.ID: "D"}, got)
+	require.Equal(t, map[string]string{listing.ID: "A", deleted.ID: "D"}, titles)
 }
 
-// getPosted checks that a listing that was public before it was deleted is returned, for links
+// postedListings checks that a listing that was public before it was deleted is returned, for links
 // in search engines, and that a draft is not.
-func getPosted(t *testing.T, b *board) {
+func postedListings(t *testing.T, b *board) {
 	posted := b.post(t, listings.CreateInput{Title: "Posted"})
 	draft := b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), posted.ID))
@@ -293,122 +301,129 @@ func getPosted(t *testing.T, b *board) {
 	}
 }
 
-// listOpen checks that every position continues the list of open listings, also between
-// listings with the same time, and that skip omits listings after it.
-func listOpen(t *testing.T, b *board) {
+// openListings checks that the list of open listings can be continued after every position in it,
+// also between listings with the same time. The argument skip of ListOpen omits that many listings
+// after the position.
+func openListings(t *testing.T, b *board) {
 	var want []string
 	for i := range 7 {
-		l := b.post(t, listings.CreateInput{Title: fmt.Sprint(i)})
+		listing := b.post(t, listings.CreateInput{Title: fmt.Sprint(i)})
 		if i == 3 {
-			require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), l.ID))
+			require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), listing.ID))
 			continue
 		}
 
-		want = append(want, l.ID)
+		want = append(want, listing.ID)
 
 		if i%2 == 0 { // some are posted at the same time
 			b.clk.Advance(time.Second)
 		}
 	}
 
-	list := func(after listings.OpenPosition, skip, n int) (found []listings.OpenListing, ids []string) {
-		found, err := b.Public.ListOpen(t.Context(), after, skip, n)
+	list := func(after listings.OpenPosition, skip, limit int) (found []listings.OpenListing, ids []string) {
+		found, err := b.Public.ListOpen(t.Context(), after, skip, limit)
 		require.NoError(t, err)
 
-		for _, l := range found {
-			require.False(t, l.UpdatedAt.IsZero())
+		ids = []string{}
+		for _, listing := range found {
+			require.False(t, listing.UpdatedAt.IsZero())
 
-			ids = append(ids, l.ID)
+			ids = append(ids, listing.ID)
 		}
 
 		return found, ids
 	}
 
-	all, ids := list(listings.OpenPosition{}, 0, 10)
+	whole, ids := list(listings.OpenPosition{}, 0, 10)
 	require.ElementsMatch(t, want, ids)
 
-	for i, l := range all {
-		_, rest := list(l.OpenPosition, 0, 10)
-		require.Equal(t, ids[i+1:], append([]string{}, rest...))
+	for i, listing := range whole {
+		wantRest := ids[i+1:]
+		_, rest := list(listing.OpenPosition, 0, 10)
+		require.Equal(t, wantRest, rest)
 
-		_, one := list(l.OpenPosition, 2, 1)
-		require.Equal(t, ids[min(i+3, len(ids)):min(i+4, len(ids))], append([]string{}, one...))
+		// The third listing after the position, if there is one.
+		wantThird := []string{}
+		if len(wantRest) > 2 {
+			wantThird = wantRest[2:3]
+		}
+
+		_, third := list(listing.OpenPosition, 2, 1)
+		require.Equal(t, wantThird, third)
 	}
 }
 
-// briefsInEveryState checks that summaries of listings in every state are returned, and report
+// briefsInEveryStatus checks that summaries of listings in every state are returned, and report
 // whether the listing is public now.
-func briefsInEveryState(t *testing.T, b *board) {
+func briefsInEveryStatus(t *testing.T, b *board) {
 	listing := b.post(t, listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}})
 	deleted := b.post(t, listings.CreateInput{Title: "D"})
-	expiring := b.post(
-		t,
-		listings.CreateInput{
-			Title:   "E",
-			Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))},
-		},
-	)
+	deadline := b.clk.Now().Truncate(time.Second).Add(time.Hour)
+	expiring := b.postUntil(t, "E", deadline)
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
 
-	brief := func() map[string]listings.Brief {
-		got, err := b.svc.Briefs(t.Context(), []string{listing.ID, deleted.ID, expiring.ID, newID()})
+	briefsByID := func() map[string]listings.Brief {
+		briefs, err := b.svc.Briefs(t.Context(), []string{listing.ID, deleted.ID, expiring.ID, newID()})
 		require.NoError(t, err)
 
-		briefs := map[string]listings.Brief{}
-		for _, l := range got {
-			briefs[l.ID] = l
+		byID := map[string]listings.Brief{}
+		for _, brief := range briefs {
+			byID[brief.ID] = brief
 		}
 
-		return briefs
+		return byID
 	}
 
-	until := b.clk.Now().Truncate(time.Second).Add(time.Hour)
 	want := map[string]listings.Brief{
-		listing.ID:  {ID: listing.ID, OrganizationID: b.org, Title: "A", Company: listing.Company, Location: "Leeds", Public: true},
-		deleted.ID:  {ID: deleted.ID, OrganizationID: b.org, Title: "D", Company: deleted.Company},
-		expiring.ID: {ID: expiring.ID, OrganizationID: b.org, Title: "E", Company: expiring.Company, Public: true, Deadline: until},
+		listing.ID: {
+			ID: listing.ID, OrganizationID: b.org, Title: "A", Company: listing.Company, Location: "Leeds", Public: true,
+		},
+		deleted.ID: {
+			ID: deleted.ID, OrganizationID: b.org, Title: "D", Company: deleted.Company,
+		},
+		expiring.ID: {
+			ID: expiring.ID, OrganizationID: b.org, Title: "E", Company: expiring.Company, Public: true, Deadline: deadline,
+		},
 	}
-	require.Equal(t, want, brief())
+	require.Equal(t, want, briefsByID())
 	b.clk.Advance(time.Hour)
 
 	expired := want[expiring.ID]
 	expired.Public = false
 	want[expiring.ID] = expired
-	require.Equal(t, want, brief())
+	require.Equal(t, want, briefsByID())
 
 	none, err := b.svc.Briefs(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, none)
 }
 
-// listClosing checks that pages of two contain the public listings that close in a period, the
+// listingsClosingInPeriod checks that pages of two contain the public listings that close in a period, the
 // earliest first.
-func listClosing(t *testing.T, b *board) {
+func listingsClosingInPeriod(t *testing.T, b *board) {
 	now := b.clk.Now()
-	post := func(after time.Duration) string {
-		return b.post(
-			t,
-			listings.CreateInput{Title: "T", Details: listings.Details{ApplicationDeadline: ptr(now.Add(after).Format(time.RFC3339))}},
-		).ID
-	}
+	end := now.Add(50*time.Hour - time.Second)
+	postFor := func(open time.Duration) string { return b.postUntil(t, "T", now.Add(open)).ID }
 
-	late := post(50 * time.Hour)
-	third := post(2 * time.Hour)
-	first := post(time.Hour)
-	second := post(time.Hour)
-	closed := post(time.Hour)
-	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), closed))
+	late := postFor(50 * time.Hour)
+	third := postFor(2 * time.Hour)
+	first := postFor(time.Hour)
+	second := postFor(time.Hour)
+	deleted := postFor(time.Hour)
+	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted))
 	b.post(t, listings.CreateInput{Title: "endless"})
-	var got []string
 
-	at, id := now, ""
+	// Each page begins after the last listing of the previous one, that is after its deadline and id.
+	var closing []string
+
+	lastDeadline, lastID := now, ""
 	for {
-		found, err := b.svc.ClosingBetween(t.Context(), at, id, now.Add(50*time.Hour-time.Second), 2)
+		found, err := b.svc.ClosingBetween(t.Context(), lastDeadline, lastID, end, 2)
 		require.NoError(t, err)
 
-		for _, l := range found {
-			got = append(got, l.ID)
-			at, id = l.Deadline, l.ID
+		for _, brief := range found {
+			closing = append(closing, brief.ID)
+			lastDeadline, lastID = brief.Deadline, brief.ID
 		}
 
 		if len(found) < 2 {
@@ -416,62 +431,62 @@ func listClosing(t *testing.T, b *board) {
 		}
 	}
 
-	require.Equal(t, []string{first, second, third}, got)
-	require.NotContains(t, got, late)
+	require.Equal(t, []string{first, second, third}, closing)
+	require.NotContains(t, closing, late)
 }
 
-// hundredListings checks a batch of the maximum size. Three of the updates are special: one id
-// occurs twice, one is unknown and one input is invalid.
-func hundredListings(t *testing.T, b *board) {
+// batchOf100Listings checks the creation and the update of a batch of the maximum size. Three of the
+// updates are special: one id occurs twice, one is unknown and one input is invalid.
+func batchOf100Listings(t *testing.T, b *board) {
 	items := make([]listings.BatchItem[listings.CreateInput], listings.MaxBatch)
 	for i := range items {
 		items[i].Input = fullInput()
 		items[i].Input.Title = fmt.Sprintf("Nurse number%d", i)
 	}
 
-	made, err := b.svc.CreateBatch(t.Context(), admin(b.org), items)
+	created, err := b.svc.CreateBatch(t.Context(), admin(b.org), items)
 	require.NoError(t, err)
 
-	changes := make([]listings.BatchItem[listings.UpdateInput], len(made))
-	for i, m := range made {
-		require.NoError(t, m.Err)
+	changes := make([]listings.BatchItem[listings.UpdateInput], len(created))
+	for i, result := range created {
+		require.NoError(t, result.Err)
 
 		changes[i] = listings.BatchItem[listings.UpdateInput]{
-			ID:    m.Listing.ID,
+			ID:    result.Listing.ID,
 			Input: listings.UpdateInput{Title: ptr(fmt.Sprintf("Midwife number%d", i))},
 		}
 	}
 
-	changes[7].ID = changes[8].ID // the last wins, and each counts
-	changes[9].ID = newID()
-	changes[10].Input.Title = ptr(" ")
-	done, err := b.svc.UpdateBatch(t.Context(), admin(b.org), changes)
+	const replaced, twice, unknown, invalid = 7, 8, 9, 10
+	changes[replaced].ID = changes[twice].ID // both succeed, and the later one counts
+	changes[unknown].ID = newID()
+	changes[invalid].Input.Title = ptr(" ")
+
+	updated, err := b.svc.UpdateBatch(t.Context(), admin(b.org), changes)
 	require.NoError(t, err)
 
-	for i, d := range done {
+	for i, result := range updated {
 		switch i {
-		case 9:
-			require.ErrorIs(t, d.Err, listings.ErrJobNotFound)
-		case 10:
-			require.Equal(t, fault.Invalid, fault.KindOf(d.Err))
+		case unknown:
+			require.ErrorIs(t, result.Err, listings.ErrJobNotFound)
+		case invalid:
+			require.Equal(t, fault.Invalid, fault.KindOf(result.Err))
 		default:
-			require.NoError(t, d.Err)
+			require.NoError(t, result.Err)
 		}
 	}
 
-	require.Equal(t, []string{"Midwife number8"}, b.find(t, listings.FindInput{Text: `"number8"`}))
-	require.Equal(t, []string{"Nurse number10"}, b.find(t, listings.FindInput{Text: `"number10"`}))
-	require.Equal(t, []string{"Nurse number7"}, b.find(t, listings.FindInput{Text: `"number7"`}))
+	require.Equal(t, []string{"Nurse number7"}, b.find(t, listings.FindInput{Text: `"number7"`}), "not updated")
+	require.Equal(t, []string{"Midwife number8"}, b.find(t, listings.FindInput{Text: `"number8"`}), "the later update")
+	require.Equal(t, []string{"Nurse number10"}, b.find(t, listings.FindInput{Text: `"number10"`}), "an invalid update")
 
-	events := b.events(t)
+	events := b.takeEvents(t)
 	require.Equal(t, 100, events["job.created"])
-
-	// One event for two updates of the same listing, none for two failures.
-	require.Equal(t, 97, events["job.updated"])
+	require.Equal(t, 100-1-2, events["job.updated"], "one event for two updates of a listing, and none for two failures")
 }
 
-// sweepersDoNotCollide checks that four concurrent sweeps close each of 100 listings once.
-func sweepersDoNotCollide(t *testing.T, b *board) {
+// concurrentSweeps checks that four concurrent sweeps close each of 100 listings once.
+func concurrentSweeps(t *testing.T, b *board) {
 	items := make([]listings.BatchItem[listings.CreateInput], listings.MaxBatch)
 	for i := range items {
 		items[i].Input = fullInput()
@@ -481,19 +496,10 @@ func sweepersDoNotCollide(t *testing.T, b *board) {
 	_, err := b.svc.CreateBatch(t.Context(), admin(b.org), items)
 	require.NoError(t, err)
 	b.clk.Advance(time.Hour)
-	var wg sync.WaitGroup
 
-	errs := make(chan error, 4)
-	for range 4 {
-		wg.Go(func() { _, err := b.svc.CloseExpired(context.Background()); errs <- err })
-	}
-
-	wg.Wait()
-	close(errs)
-
-	for err := range errs {
-		require.NoError(t, err)
-	}
-
-	require.Equal(t, 100, b.events(t)["job.closed"])
+	runConcurrently(t, 4, func(int) error {
+		_, err := b.svc.CloseExpired(context.Background())
+		return err
+	})
+	require.Equal(t, listings.MaxBatch, b.takeEvents(t)["job.closed"])
 }

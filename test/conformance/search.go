@@ -11,6 +11,7 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -19,71 +20,60 @@ import (
 var noActor auth.Actor
 
 // find returns the titles of up to a hundred exact results, and requires that a saved search with the same
-// input matches the same listings.
-func (b *board) find(t testing.TB, in listings.FindInput) []string {
+// input matches the same listings. Exact results match all words of the text.
+func (b *board) find(t testing.TB, input listings.FindInput) []string {
 	t.Helper()
 
-	in.Exact = true
-	if in.Page.Size == 0 {
-		in.Page = page.Request{Number: 1, Size: 100}
+	input.Exact = true
+	if input.Page.Size == 0 {
+		input.Page = page.Request{Number: 1, Size: 100}
 	}
 
-	found, err := b.svc.Find(t.Context(), noActor, in)
+	found, err := b.svc.Find(t.Context(), noActor, input)
 	require.NoError(t, err)
+	require.Len(t, found.Items, found.Total, "all are counted")
+	b.requireSavedSearchMatches(t, input, found.Items)
 
-	var out []string
-	for _, h := range found.Items {
-		out = append(out, h.Listing.Title)
-	}
-
-	require.Equal(t, len(out), found.Total, "all are counted")
-	b.compareWithGathered(t, in, found.Items)
-
-	return out
+	return titles(found.Items)
 }
 
-// compareWithGathered checks that saved searches match what a search finds.
-func (b *board) compareWithGathered(t testing.TB, in listings.FindInput, found []listings.Hit) {
+// requireSavedSearchMatches requires that a saved search with the input, which alerts a jobseeker to new listings,
+// matches the listings that the search has found, and no others.
+func (b *board) requireSavedSearchMatches(t testing.TB, input listings.FindInput, found []listings.Hit) {
 	t.Helper()
 
-	f := in.Filters
-	if f.Radius != nil || len(f.EmploymentType)+len(f.Specialty)+len(f.ContractType) > 1 || len(f.EmploymentType)+len(f.Specialty) > 0 ||
-		f.SalaryMin != nil ||
-		f.SalaryMax != nil ||
-		f.Remote != nil ||
-		f.PostedAfter != "" {
-		return // saved searches do not support this
+	// A saved search has a text, a location and one contract type.
+	filters := input.Filters
+	hasOtherFilters := filters.Radius != nil || len(filters.EmploymentType) > 0 || len(filters.Specialty) > 0 ||
+		filters.SalaryMin != nil || filters.SalaryMax != nil || filters.Remote != nil || filters.PostedAfter != ""
+	if hasOtherFilters || len(filters.ContractType) > 1 {
+		return
 	}
 
-	all, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Page: page.Request{Number: 1, Size: 500}})
+	// Alerts gather the new listings, here all of them, and match them with the key of each saved search.
+	everything, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Page: page.Request{Number: 1, Size: 500}})
 	require.NoError(t, err)
 
-	var ids []string
-	for _, h := range all.Items {
-		ids = append(ids, h.Listing.ID)
+	gathered, err := b.svc.Gather(t.Context(), list.Map(everything.Items, hitID))
+	require.NoError(t, err)
+
+	text, err := b.svc.Resolve(t.Context(), input.Text)
+	require.NoError(t, err)
+
+	key := listings.FindKey{
+		Text:         text,
+		Location:     filters.Location,
+		ContractType: strings.Join(filters.ContractType, ""), // the only one, or none
 	}
-
-	gathered, err := b.svc.Gather(t.Context(), ids)
+	indexes, err := gathered.Matching(t.Context(), key)
 	require.NoError(t, err)
 
-	text, err := b.svc.Resolve(t.Context(), in.Text)
-	require.NoError(t, err)
-
-	key := listings.FindKey{Text: text, Location: f.Location, ContractType: strings.Join(f.ContractType, "")}
-	matching, err := gathered.Matching(t.Context(), key)
-	require.NoError(t, err)
-
-	var want, got []string
-	for _, h := range found {
-		want = append(want, h.Listing.ID)
-	}
-
-	for _, i := range matching {
-		got = append(got, gathered.Listings()[i].ID)
-	}
-
-	require.ElementsMatch(t, want, got, "%+v", in)
+	matchedIDs := list.Map(indexes, func(index int) string { return gathered.Listings()[index].ID })
+	require.ElementsMatch(t, list.Map(found, hitID), matchedIDs, "%+v", input)
 }
+
+// hitID returns the id of the listing that was found.
+func hitID(hit listings.Hit) string { return hit.Listing.ID }
 
 // Search checks what users find in a storage of listings with the adapters of a
 // search engine. The gazetteer has the places of the United Kingdom, Ireland and the
@@ -97,52 +87,29 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		"Healthcare Assistant":    "Podiatry",
 		"General Practitioner":    "Paediatric podiatry",
 	}
-	for _, in := range searchBoard {
-		if specialty, ok := specialties[in.Title]; ok {
-			in.Specialty = &specialty
+	for _, input := range searchBoard {
+		if specialty, ok := specialties[input.Title]; ok {
+			input.Specialty = &specialty
 		}
 
-		board.post(t, in)
+		board.post(t, input)
 		board.clk.Advance(time.Hour) // so that the listings have an order by date
 	}
 
-	for _, c := range searchCases {
-		t.Run(strings.TrimSpace(fmt.Sprintf("%s %s %s", c.text, c.filter.Location, c.sort)), func(t *testing.T) {
-			in := listings.FindInput{Text: c.text, Filters: c.filter, Sort: c.sort, Exact: true}
-			require.Equal(t, c.want, strings.Join(board.find(t, in), "|"))
+	for _, test := range searchCases {
+		t.Run(strings.TrimSpace(fmt.Sprintf("%s %s %s", test.text, test.filter.Location, test.sort)), func(t *testing.T) {
+			input := listings.FindInput{Text: test.text, Filters: test.filter, Sort: test.sort, Exact: true}
+			require.Equal(t, test.want, strings.Join(board.find(t, input), "|"))
 
-			// The same results in pages of two, by page number and by cursor.
-			var numbered, followed []string
-
-			cursor := ""
-			for n := 1; ; n++ {
-				in.Page = page.Request{Number: n, Size: 2}
-				found, err := board.svc.Find(t.Context(), noActor, in)
-				require.NoError(t, err)
-
-				in.Page = page.Request{Number: 1, Size: 2, Cursor: cursor}
-				f, err := board.svc.Find(t.Context(), noActor, in)
-				require.NoError(t, err)
-
-				numbered, followed = append(numbered, titles(found)...), append(followed, titles(f)...)
-
-				cursor = f.NextCursor
-				if cursor == "" {
-					// Both ways end with the same page.
-					require.Equal(t, found.NextCursor, f.NextCursor)
-					break
-				}
-			}
-
-			require.Equal(t, c.want, strings.Join(numbered, "|"), "by page")
-			require.Equal(t, c.want, strings.Join(followed, "|"), "by cursor")
+			inPagesOfTwo := titles(board.findInPages(t, input, 2))
+			require.Equal(t, test.want, strings.Join(inPagesOfTwo, "|"))
 		})
 	}
 
 	t.Run("all listings, newest first", func(t *testing.T) {
 		var want []string
-		for _, in := range searchBoard {
-			want = append([]string{in.Title}, want...)
+		for _, input := range searchBoard {
+			want = append([]string{input.Title}, want...)
 		}
 
 		require.Equal(t, want, board.find(t, listings.FindInput{}))
@@ -151,7 +118,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	})
 
 	t.Run("reversed orders and their pages", func(t *testing.T) {
-		for _, in := range []listings.FindInput{
+		for _, input := range []listings.FindInput{
 			{Sort: "date"},
 			{Sort: "salary"},
 			{Sort: "title"},
@@ -162,200 +129,142 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			{Sort: "location", Text: "-nurse"},
 			{Sort: "title", Filters: listings.FilterInput{ContractType: []string{"permanent"}}},
 		} {
-			// The value that the results are sorted by, as far as it can be compared here.
-			key := func(h listings.Hit) string {
-				switch in.Sort {
-				case "title":
-					return strings.ToLower(h.Listing.Title)
-				case "location":
-					return strings.ToLower(h.Listing.Location)
-				}
-
-				return ""
-			}
-
-			// all returns all results in pages of the size, by page number and by cursor.
-			all := func(size int) []listings.Hit {
-				var found []listings.Hit
-				for cursor, n := "", 1; ; n++ {
-					in.Page = page.Request{Number: 1, Size: size, Cursor: cursor}
-					followed, err := board.svc.Find(t.Context(), noActor, in)
-					require.NoError(t, err)
-
-					in.Page = page.Request{Number: n, Size: size}
-					numbered, err := board.svc.Find(t.Context(), noActor, in)
-					require.NoError(t, err)
-					require.Equal(t, titles(numbered), titles(followed))
-
-					found = append(found, followed.Items...)
-
-					cursor = followed.NextCursor
-					if cursor == "" {
-						return found
-					}
-				}
-			}
-
-			in.Ascending, in.Exact = false, true
-			down := all(3)
-			in.Ascending = true
-			up := all(2)
-
-			require.NotEmpty(t, down)
-			require.ElementsMatch(t, titles(listings.Found{Result: page.Result[listings.Hit]{Items: down}}),
-				titles(listings.Found{Result: page.Result[listings.Hit]{Items: up}}))
-			var last []listings.Hit // what has nothing to sort by comes last either way
-			sorted := func(hits []listings.Hit) (some []listings.Hit) {
-				last = nil
-				for _, h := range hits {
-					if in.Sort == "salary" && h.Listing.Salary == nil || in.Sort == "location" && h.Listing.Location == "" {
-						last = append(last, h)
-						continue
-					}
-
-					require.Empty(t, last, "%+v: %s", in, h.Listing.Title)
-
-					some = append(some, h)
-				}
-
-				return some
-			}
-
-			one, other := sorted(down), sorted(up)
-			slices.Reverse(other)
-			require.True(t, slices.IsSortedFunc(one,
-				func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
-			require.True(t, slices.IsSortedFunc(other,
-				func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
+			board.requireReversible(t, input)
 		}
 	})
 
 	// The place that the gazetteer has found for the location of the listing is stored with it.
 	t.Run("place of a listing", func(t *testing.T) {
-		r, err := board.svc.Find(t.Context(), noActor,
+		found, err := board.svc.Find(t.Context(), noActor,
 			listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
-		require.NotNil(t, r.Items[0].Listing.Place)
-		require.NotEmpty(t, r.Items[0].Listing.Place.Name)
+		require.NotNil(t, found.Items[0].Listing.Place)
+		require.NotEmpty(t, found.Items[0].Listing.Place.Name)
 	})
 
-	// The relevance of a result does not depend on the order of the results.
+	// Listings with the word in their title have the full relevance, 1. Listings that have it elsewhere have
+	// less. The relevance of a result does not depend on the order of the results.
 	t.Run("relevance is higher in titles", func(t *testing.T) {
 		for _, sort := range []string{"relevance", "date", "salary"} {
 			found, err := board.svc.Find(t.Context(), noActor,
 				listings.FindInput{Text: "nurse", Sort: sort, Page: page.Request{Number: 1, Size: 10}})
 			require.NoError(t, err)
 
-			for _, h := range found.Items {
-				require.Equal(t, strings.Contains(h.Listing.Title, "Nurse"), h.Relevance == 1, h.Listing.Title)
+			for _, hit := range found.Items {
+				isInTitle := strings.Contains(hit.Listing.Title, "Nurse")
+				require.Equal(t, isInTitle, hit.Relevance == 1, hit.Listing.Title)
 			}
 		}
 	})
 
 	t.Run("distance with a place", func(t *testing.T) {
 		found, err := board.svc.Find(t.Context(), noActor,
-			listings.FindInput{Filters: listings.FilterInput{Location: "Leeds"}, Sort: "distance", Page: page.Request{Number: 1, Size: 10}})
+			listings.FindInput{
+				Filters: listings.FilterInput{Location: "Leeds"},
+				Sort:    "distance",
+				Page:    page.Request{Number: 1, Size: 10},
+			})
 		require.NoError(t, err)
-		require.InDelta(t, 0, *found.Items[0].Miles, 0.1)
-		require.InDelta(t, 8.3, *found.Items[2].Miles, 0.7) // Wakefield
+		require.InDelta(t, 0, *found.Items[0].Miles, 0.1, "in Leeds")
+		require.InDelta(t, 8.3, *found.Items[2].Miles, 0.7, "in Wakefield")
 
 		found, err = board.svc.Find(t.Context(), noActor,
 			listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 10}})
 		require.NoError(t, err)
-		require.Nil(t, found.Items[0].Miles)
+		require.Nil(t, found.Items[0].Miles, "the search names no place")
 	})
 
 	t.Run("distance from home", func(t *testing.T) {
-		board.home = "Cork" // of the jobseeker
+		board.home = "Cork" // the home of every jobseeker
 		defer func() { board.home = "" }()
 
-		found, err := board.svc.Find(t.Context(), auth.Actor{UserID: "u", Seeker: true},
+		jobseeker := auth.Actor{UserID: "u", Seeker: true}
+		nearest, err := board.svc.Find(t.Context(), jobseeker,
 			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 4}})
 		require.NoError(t, err)
 		require.Equal(t,
 			[]string{"General Practitioner", "Occupational Therapist", "Consultant Cardiologist", "Band 6/7 Physiotherapist"},
-			titles(found))
+			titles(nearest.Items))
 
-		all, err := board.svc.Find(t.Context(), auth.Actor{UserID: "u", Seeker: true},
+		whole, err := board.svc.Find(t.Context(), jobseeker,
 			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 100}})
 		require.NoError(t, err)
-		require.Len(t, all.Items, len(searchBoard))
+		require.Len(t, whole.Items, len(searchBoard))
 
 		// The last two have no distance: remote work, and a job without a place. The newer is first.
-		require.Equal(t, []string{"Midwife", "Remote Triage Nurse"}, titles(all)[len(searchBoard)-2:])
+		require.Equal(t, []string{"Midwife", "Remote Triage Nurse"}, titles(whole.Items)[len(searchBoard)-2:])
 	})
 
 	t.Run("posted after a date", func(t *testing.T) {
+		// One listing was posted an hour ago, one two hours ago, and so on.
 		after := board.clk.Now().Add(-2*time.Hour - time.Minute).Format(time.RFC3339)
 		require.Equal(t, []string{"Midwife", "Porter"},
 			board.find(t, listings.FindInput{Filters: listings.FilterInput{PostedAfter: after}}))
 
-		// The bound itself is included; a microsecond later is not.
-		found, err := board.svc.Find(t.Context(), auth.Actor{},
+		// A listing that was posted exactly at the bound is found. It is not if the bound is a microsecond later.
+		found, err := board.svc.Find(t.Context(), noActor,
 			listings.FindInput{Text: "midwife", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
 
-		posted := *found.Items[0].Listing.PostedAt
+		postedAt := *found.Items[0].Listing.PostedAt
 		for _, text := range []string{"", "midwife"} {
-			for then, want := range map[time.Time]bool{posted: true, posted.Add(time.Microsecond): false} {
+			for bound, want := range map[time.Time]bool{postedAt: true, postedAt.Add(time.Microsecond): false} {
 				got := board.find(t, listings.FindInput{
 					Text:    text,
-					Filters: listings.FilterInput{PostedAfter: then.Format(time.RFC3339Nano)},
+					Filters: listings.FilterInput{PostedAfter: bound.Format(time.RFC3339Nano)},
 				})
-				require.Equal(t, want, slices.Contains(got, "Midwife"), "%q after %s", text, then)
+				require.Equal(t, want, slices.Contains(got, "Midwife"), "%q after %s", text, bound)
 			}
 		}
 	})
 
 	t.Run("invalid input", func(t *testing.T) {
-		one := page.Request{Number: 1, Size: 1}
-		for _, in := range []listings.FindInput{
-			{Sort: "best", Page: one},
-			{Text: strings.Repeat("x", 201), Page: one}, // the maximum is 200
-			{Filters: listings.FilterInput{Radius: ptr(-1.0)}, Page: one},
-			{Filters: listings.FilterInput{Radius: ptr(501.0)}, Page: one},
-			{Filters: listings.FilterInput{ContractType: []string{"forever"}}, Page: one},
-			{Filters: listings.FilterInput{EmploymentType: []string{"always"}}, Page: one},
-			{Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)}, Page: one},
-			{Filters: listings.FilterInput{PostedAfter: "soon"}, Page: one},
+		first := page.Request{Number: 1, Size: 1}
+		for _, input := range []listings.FindInput{
+			{Sort: "best", Page: first},
+			{Text: strings.Repeat("x", 201), Page: first},                    // the maximum is 200
+			{Filters: listings.FilterInput{Radius: ptr(-1.0)}, Page: first},  // from 0
+			{Filters: listings.FilterInput{Radius: ptr(501.0)}, Page: first}, // to 500 miles
+			{Filters: listings.FilterInput{ContractType: []string{"forever"}}, Page: first},
+			{Filters: listings.FilterInput{EmploymentType: []string{"always"}}, Page: first},
+			{Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)}, Page: first},
+			{Filters: listings.FilterInput{PostedAfter: "soon"}, Page: first},
 			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}},
 			{Page: page.Request{Number: 10_001, Size: 1}},    // beyond page.MaxExact
 			{Page: page.Request{Number: 1 << 62, Size: 100}}, // whose product overflows
 		} {
-			_, err := board.svc.Find(t.Context(), noActor, in)
-			require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", in)
+			_, err := board.svc.Find(t.Context(), noActor, input)
+			require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", input)
 		}
 
-		r, err := board.svc.Find(t.Context(), noActor, listings.FindInput{Page: one})
+		byRelevance, err := board.svc.Find(t.Context(), noActor, listings.FindInput{Page: first})
 		require.NoError(t, err)
 
 		_, err = board.svc.Find(t.Context(), noActor,
-			listings.FindInput{Sort: "salary", Page: page.Request{Number: 1, Size: 1, Cursor: r.NextCursor}})
+			listings.FindInput{Sort: "salary", Page: page.Request{Number: 1, Size: 1, Cursor: byRelevance.NextCursor}})
 		require.Equal(t, fault.Invalid, fault.KindOf(err), "a cursor of another order")
 	})
 
 	// Each change is found at once by the process that has made it.
 	t.Run("updated listings", func(t *testing.T) {
 		listing := board.post(t, listings.CreateInput{Title: "Zookeeper", Description: "Anything."})
-		require.Equal(t, []string{"Zookeeper"}, board.find(t, listings.FindInput{Text: "zookeper"}))
+		require.Equal(t, []string{"Zookeeper"}, board.find(t, listings.FindInput{Text: "zookeper"}), "with a typo")
 
-		_, err := board.svc.Update(t.Context(), admin(board.org), listing.ID,
-			listings.UpdateInput{Title: ptr("Beekeeper")})
-		require.NoError(t, err)
+		update := func(input listings.UpdateInput) {
+			_, err := board.svc.Update(t.Context(), admin(board.org), listing.ID, input)
+			require.NoError(t, err)
+		}
+
+		update(listings.UpdateInput{Title: ptr("Beekeeper")})
 		require.Empty(t, board.find(t, listings.FindInput{Text: `"zookeeper"`}))
 		require.Equal(t, []string{"Beekeeper"}, board.find(t, listings.FindInput{Text: "beekeeper"}))
 
-		_, err = board.svc.Update(t.Context(), admin(board.org), listing.ID,
-			listings.UpdateInput{Status: ptr("inactive")})
-		require.NoError(t, err)
+		update(listings.UpdateInput{Status: ptr("inactive")})
 		require.Empty(t, board.find(t, listings.FindInput{Text: "beekeeper"}))
 
-		_, err = board.svc.Update(t.Context(), admin(board.org), listing.ID, listings.UpdateInput{
-			Status: ptr("active"),
-			Title:  ptr("Beekeeper again"),
-		})
-		require.NoError(t, err)
+		update(listings.UpdateInput{Status: ptr("active"), Title: ptr("Beekeeper again")})
 		require.Equal(t, []string{"Beekeeper again"}, board.find(t, listings.FindInput{Text: "beekeeper"}))
+
 		require.NoError(t, board.svc.Delete(t.Context(), admin(board.org), listing.ID))
 		require.Empty(t, board.find(t, listings.FindInput{Text: "beekeeper"}))
 	})
@@ -373,12 +282,91 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	})
 }
 
-// titles returns the titles of the results, in their order.
-func titles(r listings.Found) []string {
-	var out []string
-	for _, h := range r.Items {
-		out = append(out, h.Listing.Title)
+// findInPages returns all results in pages of the size. It requires that the pages by cursor are the same as those
+// by number.
+func (b *board) findInPages(t testing.TB, input listings.FindInput, size int) []listings.Hit {
+	t.Helper()
+
+	var results []listings.Hit
+	for cursor, number := "", 1; ; number++ {
+		input.Page = page.Request{Number: 1, Size: size, Cursor: cursor}
+		byCursor, err := b.svc.Find(t.Context(), noActor, input)
+		require.NoError(t, err)
+
+		input.Page = page.Request{Number: number, Size: size}
+		byNumber, err := b.svc.Find(t.Context(), noActor, input)
+		require.NoError(t, err)
+		require.Equal(t, titles(byNumber.Items), titles(byCursor.Items))
+
+		results = append(results, byCursor.Items...)
+
+		cursor = byCursor.NextCursor
+		if cursor == "" {
+			require.Empty(t, byNumber.NextCursor)
+			return results
+		}
+	}
+}
+
+// requireReversible requires that the search finds the same listings in the descending and in the ascending order,
+// and that both are in order by title or location. In both, listings without the value to sort by are last.
+func (b *board) requireReversible(t testing.TB, input listings.FindInput) {
+	t.Helper()
+
+	input.Exact = true
+	descending := b.findInPages(t, input, 3)
+	input.Ascending = true
+	ascending := b.findInPages(t, input, 2)
+
+	require.NotEmpty(t, descending)
+	require.ElementsMatch(t, list.Map(descending, hitID), list.Map(ascending, hitID))
+
+	// The orders by date and salary are checked by searchCases; here all of their values are equal.
+	sortValue := func(hit listings.Hit) string {
+		switch input.Sort {
+		case "title":
+			return strings.ToLower(hit.Listing.Title)
+		case "location":
+			return strings.ToLower(hit.Listing.Location)
+		}
+
+		return ""
 	}
 
-	return out
+	lacksValue := func(hit listings.Hit) bool {
+		return input.Sort == "salary" && hit.Listing.Salary == nil || input.Sort == "location" && hit.Listing.Location == ""
+	}
+
+	// withValue returns the hits before those without a value, and requires that none follows.
+	withValue := func(hits []listings.Hit) []listings.Hit {
+		end := slices.IndexFunc(hits, lacksValue)
+		if end < 0 {
+			return hits
+		}
+
+		for _, hit := range hits[end:] {
+			require.True(t, lacksValue(hit), "%+v: %s", input, hit.Listing.Title)
+		}
+
+		return hits[:end]
+	}
+
+	descending, ascending = withValue(descending), withValue(ascending)
+	slices.Reverse(ascending)
+
+	for _, hits := range [][]listings.Hit{descending, ascending} {
+		isDescending := slices.IsSortedFunc(hits,
+			func(a, b listings.Hit) int { return strings.Compare(sortValue(b), sortValue(a)) })
+		require.True(t, isDescending, "%+v", input)
+	}
+}
+
+// titles returns the titles of the listings that were found, in their order.
+func titles(hits []listings.Hit) []string {
+	var found []string
+	for _, hit := range hits {
+		found = append(found, hit.Listing.Title)
+	}
+
+	return found
 }
