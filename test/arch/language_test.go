@@ -25,7 +25,7 @@ const (
 	maxPages    = 0
 )
 
-// nonstandard matches phrases that are not the words of the field, in lower case: pronouns
+// nonstandard matches phrases that technical English avoids, in lower case: pronouns
 // as subjects, definitions by a relative clause, programs that speak, hear or know, and
 // metaphors for states and data structures.
 var nonstandard = regexp.MustCompile(`\b(?:` + strings.Join([]string{
@@ -46,8 +46,8 @@ var nonstandard = regexp.MustCompile(`\b(?:` + strings.Join([]string{
 	`(?:wide|storage|empty) sockets?`, `sockets? (?:of|for) (?:the )?(?:modules?|ports?|storages?|adapters?)`,
 }, "|") + `)\b`)
 
-// terms are phrases of plain English and of the field in which nonstandard would find
-// another one.
+// terms are standard phrases that contain a phrase of nonstandard, such as "waiting room". They are removed from
+// a text before it is searched.
 var terms = regexp.MustCompile(`\b(?:` + strings.Join([]string{
 	`410 gone`, `http\.statusgone`, `fault\.gone`, `(?:in|for) a moment`, `moments ago`,
 	`(?:operating|emergency|delivery|waiting) rooms?`, `(?:makes?|need no|no|has|have|leaves?) room`, `room (?:for|number|or link)`,
@@ -59,20 +59,26 @@ var inlineCode = regexp.MustCompile("`[^`]*`")
 // an empty string. Code in backquotes does not count.
 func findNonstandard(text string) string {
 	text = strings.ToLower(text)
+
+	// Most texts have no such phrase, so the two replacements are rarely necessary.
 	if !nonstandard.MatchString(text) {
 		return ""
 	}
 
-	return nonstandard.FindString(terms.ReplaceAllString(inlineCode.ReplaceAllString(text, "x"), "x"))
+	text = inlineCode.ReplaceAllString(text, "x")
+	text = terms.ReplaceAllString(text, "x")
+
+	return nonstandard.FindString(text)
 }
 
-// checkedText is a text for readers, with its place.
+// checkedText is a text for readers, with its place: the name of the file and the line.
 type checkedText struct{ place, text string }
 
-// texts are the texts of the repository.
+// texts has the texts of the repository: the comments of the code, the messages of logs, errors and commands, and
+// the paragraphs of pages for users.
 type texts struct{ comments, messages, pages []checkedText }
 
-// logMethods are the methods of a logger, with the index of their message.
+// logMethods are the methods of a logger, with the index of the argument that is the message.
 var logMethods = map[string]int{
 	"Debug": 0, "Info": 0, "Warn": 0, "Error": 0,
 	"DebugContext": 1, "InfoContext": 1, "WarnContext": 1, "ErrorContext": 1,
@@ -86,10 +92,10 @@ var messageFunctions = map[string]bool{"fault.New": true, "fault.InvalidField": 
 var documentedFields = map[string]bool{"Short": true, "Long": true, "Example": true, "Summary": true, "Description": true, "When": true}
 
 // addFile adds the comment blocks and messages of a Go file. Generated files have none.
-func (x *texts) addFile(name string, src []byte) error {
-	set := token.NewFileSet()
+func (x *texts) addFile(name string, source []byte) error {
+	positions := token.NewFileSet()
 
-	file, err := parser.ParseFile(set, name, src, parser.ParseComments)
+	file, err := parser.ParseFile(positions, name, source, parser.ParseComments)
 	if err != nil {
 		return err
 	}
@@ -98,45 +104,29 @@ func (x *texts) addFile(name string, src []byte) error {
 		return nil
 	}
 
-	place := func(p token.Pos) string { return name + ":" + strconv.Itoa(set.Position(p).Line) }
-	for _, c := range file.Comments {
-		if text := strings.Join(strings.Fields(c.Text()), " "); text != "" {
-			x.comments = append(x.comments, checkedText{place(c.Pos()), text})
+	place := func(pos token.Pos) string { return name + ":" + strconv.Itoa(positions.Position(pos).Line) }
+	for _, comment := range file.Comments {
+		if text := strings.Join(strings.Fields(comment.Text()), " "); text != "" {
+			x.comments = append(x.comments, checkedText{place(comment.Pos()), text})
 		}
 	}
 
-	addLiterals := func(n ast.Node) {
-		ast.Inspect(n, func(n ast.Node) bool {
-			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
-				text, _ := strconv.Unquote(l.Value)
-				x.messages = append(x.messages, checkedText{place(l.Pos()), text})
+	isTest := strings.HasSuffix(name, "_test.go")
+	ast.Inspect(file, func(node ast.Node) bool {
+		message := messageIn(node, isTest)
+		if message == nil {
+			return true
+		}
+
+		// A message may be put together from several literals.
+		ast.Inspect(message, func(node ast.Node) bool {
+			if literal, ok := node.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				text, _ := strconv.Unquote(literal.Value)
+				x.messages = append(x.messages, checkedText{place(literal.Pos()), text})
 			}
 
 			return true
 		})
-	}
-
-	test := strings.HasSuffix(name, "_test.go")
-	ast.Inspect(file, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CallExpr:
-			selector, ok := n.Fun.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-
-			on, _ := selector.X.(*ast.Ident)
-			switch i, isLog := logMethods[selector.Sel.Name]; {
-			case on != nil && messageFunctions[on.Name+"."+selector.Sel.Name]:
-				addLiterals(n)
-			case isLog && !test && len(n.Args) > i && (on == nil || on.Name != "t"):
-				addLiterals(n.Args[i])
-			}
-		case *ast.KeyValueExpr:
-			if key, ok := n.Key.(*ast.Ident); ok && !test && documentedFields[key.Name] {
-				addLiterals(n.Value)
-			}
-		}
 
 		return true
 	})
@@ -144,46 +134,81 @@ func (x *texts) addFile(name string, src []byte) error {
 	return nil
 }
 
+// messageIn returns the part of a call or a struct field that clients, users or operators read as a message, or nil
+// if there is none. The logs and fields of tests are not read by them.
+func messageIn(node ast.Node, isTest bool) ast.Node {
+	switch node := node.(type) {
+	case *ast.CallExpr:
+		method, ok := node.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return nil
+		}
+
+		receiver := "" // or the package of a function; empty if it is the result of another call
+		if ident, ok := method.X.(*ast.Ident); ok {
+			receiver = ident.Name
+		}
+
+		if messageFunctions[receiver+"."+method.Sel.Name] {
+			return node
+		}
+
+		argument, isLog := logMethods[method.Sel.Name]
+		isOfTesting := receiver == "t" // t.Error is no method of a logger
+		if isLog && !isTest && !isOfTesting && len(node.Args) > argument {
+			return node.Args[argument]
+		}
+	case *ast.KeyValueExpr:
+		if key, ok := node.Key.(*ast.Ident); ok && !isTest && documentedFields[key.Name] {
+			return node.Value
+		}
+	}
+
+	return nil
+}
+
 // addPage adds the paragraphs and the rows of tables of a Markdown file, without its code
 // blocks, or the lines of a text file.
-func (x *texts) addPage(name string, src []byte) {
-	var paragraph []string
-	begin := 0
-	line := 0
-	code := false
-	flush := func() {
+func (x *texts) addPage(name string, source []byte) {
+	var paragraph []string // its lines so far
+	var paragraphLine int  // the number of its first line
+
+	endParagraph := func() {
 		if len(paragraph) > 0 {
-			x.pages = append(x.pages, checkedText{name + ":" + strconv.Itoa(begin), strings.Join(paragraph, " ")})
+			place := name + ":" + strconv.Itoa(paragraphLine)
+			x.pages = append(x.pages, checkedText{place, strings.Join(paragraph, " ")})
 		}
 
 		paragraph = nil
 	}
 
-	for s := bufio.NewScanner(bytes.NewReader(src)); s.Scan(); {
-		line++
+	isCode := false
 
-		text := strings.TrimSpace(s.Text())
-		if strings.HasPrefix(text, "```") {
-			code = !code
-			text = ""
+	lines := bufio.NewScanner(bytes.NewReader(source))
+	for number := 1; lines.Scan(); number++ {
+		line := strings.TrimSpace(lines.Text())
+		if strings.HasPrefix(line, "```") {
+			isCode = !isCode
+			line = ""
 		}
 
-		if text == "" || code || strings.HasPrefix(text, "|") || filepath.Ext(name) == ".txt" {
-			flush()
+		isRow := strings.HasPrefix(line, "|") || filepath.Ext(name) == ".txt"
+		if line == "" || isCode || isRow {
+			endParagraph()
 		}
 
-		if text == "" || code {
+		if line == "" || isCode {
 			continue
 		}
 
 		if len(paragraph) == 0 {
-			begin = line
+			paragraphLine = number
 		}
 
-		paragraph = append(paragraph, text)
+		paragraph = append(paragraph, line)
 	}
 
-	flush()
+	endParagraph()
 }
 
 // isPage reports whether a file is written for users, contributors or authors of adapters.
@@ -192,23 +217,25 @@ func isPage(name string) bool {
 		return true
 	}
 
-	return filepath.Ext(name) == ".md" &&
-		slices.ContainsFunc([]string{".github/", "adapters/fiberhttp/guides/", "test/outsider/"},
-			func(folder string) bool {
-				return strings.HasPrefix(name, folder)
-			})
+	isInFolder := func(folder string) bool { return strings.HasPrefix(name, folder) }
+	folders := []string{".github/", "adapters/fiberhttp/guides/", "test/outsider/"}
+
+	return filepath.Ext(name) == ".md" && slices.ContainsFunc(folders, isInFolder)
 }
 
-// readTexts reads the texts of the repository under root.
+// readTexts reads the texts of the repository under root, without those of test data, of packages of Node.js and
+// of hidden folders.
 func readTexts(root string) (texts, error) {
 	var x texts
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 
-		if d.IsDir() {
-			if n := d.Name(); n == "testdata" || n == "node_modules" || path != root && n != ".github" && strings.HasPrefix(n, ".") {
+		if entry.IsDir() {
+			folder := entry.Name()
+			isHidden := strings.HasPrefix(folder, ".") && folder != ".github" && path != root
+			if folder == "testdata" || folder == "node_modules" || isHidden {
 				return fs.SkipDir
 			}
 
@@ -221,21 +248,22 @@ func readTexts(root string) (texts, error) {
 		}
 
 		name := filepath.ToSlash(relative)
-		if filepath.Ext(name) != ".go" && !isPage(name) || name == "test/arch/language_test.go" {
+		isThisFile := name == "test/arch/language_test.go" // which quotes nonstandard phrases
+		if filepath.Ext(name) != ".go" && !isPage(name) || isThisFile {
 			return nil
 		}
 
-		src, err := os.ReadFile(path)
+		source, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
 
 		if isPage(name) {
-			x.addPage(name, src)
+			x.addPage(name, source)
 			return nil
 		}
 
-		return x.addFile(name, src)
+		return x.addFile(name, source)
 	})
 
 	return x, err
@@ -246,24 +274,24 @@ func readTexts(root string) (texts, error) {
 func TestLanguage_Repository_IsStandardEnglish(t *testing.T) {
 	t.Parallel()
 
-	all, err := readTexts(filepath.Join("..", ".."))
+	repository, err := readTexts(filepath.Join("..", ".."))
 	require.NoError(t, err)
 
 	for _, kind := range []struct {
 		name   string
 		texts  []checkedText
-		budget int
+		budget int // the number of texts that may have such a phrase
 	}{
-		{name: "comments", texts: all.comments, budget: len(all.comments) * maxComments / 1_000},
-		{name: "messages", texts: all.messages, budget: maxMessages},
-		{name: "pages", texts: all.pages, budget: maxPages},
+		{name: "comments", texts: repository.comments, budget: len(repository.comments) * maxComments / 1_000},
+		{name: "messages", texts: repository.messages, budget: maxMessages},
+		{name: "pages", texts: repository.pages, budget: maxPages},
 	} {
 		require.NotEmpty(t, kind.texts, kind.name)
 
 		var found []string
-		for _, texts := range kind.texts {
-			if phrase := findNonstandard(texts.text); phrase != "" {
-				found = append(found, texts.place+": "+strconv.Quote(phrase)+": "+texts.text)
+		for _, checked := range kind.texts {
+			if phrase := findNonstandard(checked.text); phrase != "" {
+				found = append(found, checked.place+": "+strconv.Quote(phrase)+": "+checked.text)
 			}
 		}
 
@@ -312,6 +340,8 @@ func TestFindNonstandard_Sentence_ReturnsPhrase(t *testing.T) {
 // and paragraphs. Keys and paths are none of them.
 func TestTexts_AddFile_FindsCommentsAndMessages(t *testing.T) {
 	t.Parallel()
+
+	// A file with comments, log messages, an error, a command and a route.
 	var x texts
 	require.NoError(t, x.addFile("a.go", []byte(`// Package a is one block
 // of two lines.
@@ -340,13 +370,16 @@ func f() {
 		},
 		x.messages,
 	)
+
 	var generated texts
 	require.NoError(t, generated.addFile("b.go", []byte("// Code generated by a tool. DO NOT EDIT.\n\npackage b\n")))
 	require.Empty(t, generated.comments)
+
 	var page texts
 	page.addPage("a.md", []byte("# Title\n\nTwo\nlines.\n\n```go\ncode\n```\n| a | row |\n"))
 	require.Equal(t, []checkedText{{"a.md:1", "# Title"}, {"a.md:3", "Two lines."}, {"a.md:9", "| a | row |"}},
 		page.pages)
+
 	var descriptions texts
 	descriptions.addPage("a.txt", []byte("id: A UUID\nname: A name\n"))
 	require.Equal(t, []checkedText{{"a.txt:1", "id: A UUID"}, {"a.txt:2", "name: A name"}}, descriptions.pages)

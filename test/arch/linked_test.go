@@ -17,15 +17,15 @@ import (
 // program is the package of the binary.
 const program = module + "/bootstrap/cmd/locum"
 
-// notLinked are the beginnings of the paths of packages for tests and builds, and of
-// libraries that were replaced, because they require more than the program uses.
+// notLinked has the beginnings of the paths of packages that the program must not contain: those for tests and
+// builds, and libraries that were replaced because they require more than the program uses.
 var notLinked = []string{
 	"github.com/stretchr/testify", "github.com/golang/mock", "go.uber.org/mock", "go.uber.org/goleak", "net/http/httptest",
 	"github.com/mattn/goveralls", "github.com/ory/", "github.com/chromedp/", "github.com/pb33f/", "github.com/CycloneDX/",
 	"github.com/emersion/", "github.com/standard-webhooks/", "golang.org/x/mod", "github.com/sirupsen/logrus", module + "/test/",
 }
 
-// gRPC is linked by the exporter of traces, which uses types of it, and by no other module.
+// Types of gRPC are used by the exporter of traces (openTraces). No other package may link gRPC.
 const (
 	grpc       = "google.golang.org/grpc"
 	openTraces = "go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -60,30 +60,32 @@ func linkedPackages(t *testing.T) map[string][]string {
 	}
 }
 
-// importChain returns the shortest chain of imports from the program to a package whose
-// path begins with the prefix, or nil if there is none. Chains through packages whose paths begin
-// with except are ignored, unless it is empty.
-func importChain(packages map[string][]string, prefix, except string) []string {
-	chains := [][]string{{program}} // to packages whose imports are still to be visited
+// importChain returns the shortest chain of imports from the program to a package whose path begins with the prefix,
+// or nil if there is none. If except is not empty, chains through packages whose paths begin with it are ignored.
+func importChain(importsByPath map[string][]string, prefix, except string) []string {
+	// Breadth-first search: the queue has chains to packages whose imports were not visited yet, the shortest first.
+	queue := [][]string{{program}}
 
-	seen := map[string]bool{program: true}
-	for len(chains) > 0 {
-		chain := chains[0]
+	visited := map[string]bool{program: true}
+	for len(queue) > 0 {
+		chain := queue[0]
+		queue = queue[1:]
 
-		chains = chains[1:]
-		for _, imported := range packages[chain[len(chain)-1]] {
-			if seen[imported] || except != "" && strings.HasPrefix(imported, except) {
+		last := chain[len(chain)-1]
+		for _, imported := range importsByPath[last] {
+			isExcepted := except != "" && strings.HasPrefix(imported, except)
+			if visited[imported] || isExcepted {
 				continue
 			}
 
-			seen[imported] = true
+			visited[imported] = true
 
 			next := append(slices.Clone(chain), imported)
 			if strings.HasPrefix(imported, prefix) {
 				return next
 			}
 
-			chains = append(chains, next)
+			queue = append(queue, next)
 		}
 	}
 
@@ -96,14 +98,15 @@ func importChain(packages map[string][]string, prefix, except string) []string {
 func TestProgram_LinkedPackages_AreNeeded(t *testing.T) {
 	t.Parallel()
 
-	packages := linkedPackages(t)
-	require.NotNil(t, importChain(packages, "gorm.io/gorm", ""), "importChain finds a package that is linked")
+	importsByPath := linkedPackages(t)
+	const noException = ""
+	require.NotNil(t, importChain(importsByPath, "gorm.io/gorm", noException), "importChain finds a package that is linked")
 
 	for _, prefix := range notLinked {
-		chain := importChain(packages, prefix, "")
+		chain := importChain(importsByPath, prefix, noException)
 		require.Nil(t, chain, "%s is linked: %s", prefix, strings.Join(chain, " imports "))
 	}
 
-	chain := importChain(packages, grpc, openTraces)
+	chain := importChain(importsByPath, grpc, openTraces)
 	require.Nil(t, chain, "gRPC is linked: %s", strings.Join(chain, " imports "))
 }

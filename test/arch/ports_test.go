@@ -22,10 +22,13 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
+// A port is an interface that the program needs and that an adapter implements. The ports of a storage, which is an
+// adapter for a database, are the fields of structs. An adapter of another port is registered with an option.
+
 // adapterDocs is the folder with the pages for authors of adapters.
 const adapterDocs = "../outsider/docs"
 
-// otherPorts are the ports that are not part of a storage, by the option that registers
+// otherPorts are the ports that are not part of a storage, with the option that registers
 // an adapter.
 var otherPorts = []struct {
 	option string
@@ -43,7 +46,7 @@ var otherPorts = []struct {
 	{"WithTransport", reflect.TypeFor[adapters.Transport]()},
 }
 
-// unstable are the ports that will change.
+// unstable has the ports that will change.
 var unstable = map[string]bool{
 	"integrations.Webhooks":   true,
 	"integrations.Deliveries": true,
@@ -52,10 +55,11 @@ var unstable = map[string]bool{
 	"task.Store":              true,
 }
 
-// partlyOptional are the notes on fields that are optional for some modules only.
+// partlyOptional has the notes on fields that are optional for some modules only.
 var partlyOptional = map[string]string{"Audit": "optional (required for identity)", "Tasks": "optional (billing, listings)"}
 
-// suitesByPort returns the suites that check a port, as the doc comments say.
+// suitesByPort returns the names of the suites that check each port, separated by commas. A suite checks the ports
+// that its doc comment names.
 func suitesByPort(t *testing.T) map[string]string {
 	t.Helper()
 
@@ -81,39 +85,39 @@ var (
 	qualifiedName = regexp.MustCompile(`[a-z]+\.[A-Z]\w+`)
 )
 
-// methodsOf returns the methods of a port, or an empty slice for a function.
+// methodsOf returns the names of the methods of a port. A port that is a function has none.
 func methodsOf(port reflect.Type) (names []string) {
 	if port.Kind() == reflect.Interface {
-		for m := range port.Methods() {
-			names = append(names, m.Name)
+		for method := range port.Methods() {
+			names = append(names, method.Name)
 		}
 	}
 
 	return names
 }
 
-// writePortRows writes a table row for each port of a storage struct and returns the number of
-// methods.
-func writePortRows(b *strings.Builder, ports reflect.Type, suites map[string]string) (methods int) {
-	for i := range ports.NumField() {
-		f := ports.Field(i)
-		if f.Anonymous || f.Type.Kind() == reflect.Bool {
+// writePortRows writes a table row for each port of a storage struct, whose columns are those of the header in
+// generatePortsPage. It returns the number of methods of these ports.
+func writePortRows(table *strings.Builder, storage reflect.Type, suites map[string]string) (methods int) {
+	for field := range storage.Fields() {
+		isPort := !field.Anonymous && field.Type.Kind() != reflect.Bool // else a part of the struct, or a setting
+		if !isPort {
 			continue
 		}
 
 		notes := "required"
-		if f.Tag.Get("port") == "optional" {
-			notes = cmp.Or(partlyOptional[f.Name], "optional")
+		if field.Tag.Get("port") == "optional" {
+			notes = cmp.Or(partlyOptional[field.Name], "optional")
 		}
 
-		if unstable[f.Type.String()] {
+		port := field.Type.String()
+		if unstable[port] {
 			notes += ", unstable"
 		}
 
-		names := methodsOf(f.Type)
+		names := methodsOf(field.Type)
 		methods += len(names)
-		fmt.Fprintf(b, "| %s | `%s` | %s | %s | %s |\n", f.Name, f.Type, strings.Join(names, ", "), notes,
-			suites[f.Type.String()])
+		fmt.Fprintf(table, "| %s | `%s` | %s | %s | %s |\n", field.Name, port, strings.Join(names, ", "), notes, suites[port])
 	}
 
 	return methods
@@ -125,23 +129,23 @@ func generatePortsPage(t *testing.T) (page string, methods int) {
 	t.Helper()
 	var tables strings.Builder
 	suites := suitesByPort(t)
-	header := func(title string) {
+	writeTable := func(title string, storage reflect.Type) {
 		fmt.Fprintf(&tables, "\n## %s\n\n| Field | Port | Methods | | Suite |\n|---|---|---|---|---|\n", title)
+
+		methods += writePortRows(&tables, storage, suites)
 	}
-	header("Database, of every module")
 
-	methods = writePortRows(&tables, reflect.TypeFor[adapters.Database](), suites)
+	writeTable("Database, of every module", reflect.TypeFor[adapters.Database]())
+
 	for module := range reflect.TypeFor[adapters.Storage]().Fields() {
-		header("Storage of " + strings.ToLower(module.Name))
-
-		methods += writePortRows(&tables, module.Type, suites)
+		writeTable("Storage of "+strings.ToLower(module.Name), module.Type)
 	}
 
 	fmt.Fprintf(&tables, "\n## Other adapters\n\n| Option | Port | Methods | Suite |\n|---|---|---|---|\n")
 
-	for _, p := range otherPorts {
-		fmt.Fprintf(&tables, "| `bootstrap.%s` | `%s` | %s | %s |\n", p.option, p.port,
-			strings.Join(methodsOf(p.port), ", "), suites[p.port.String()])
+	for _, other := range otherPorts {
+		fmt.Fprintf(&tables, "| `bootstrap.%s` | `%s` | %s | %s |\n", other.option, other.port,
+			strings.Join(methodsOf(other.port), ", "), suites[other.port.String()])
 	}
 
 	page = fmt.Sprintf(`# Ports
@@ -180,11 +184,12 @@ func TestPorts_Page_IsCurrent(t *testing.T) {
 	require.Equal(t, want, string(page), "run make ports")
 }
 
-// sections are the titles of the sections of each page about a port.
+// sections has the titles that each page about ports must have.
 var sections = []string{"Contract", "Lifecycle", "Errors", "While the backend is unavailable", "Conformance suite", "Example"}
 
-// adopterPages returns the pages about ports by their names.
-func adopterPages(t *testing.T) map[string]string {
+// portPages returns the text of each handwritten page about ports, by the name of its file. The list of all ports
+// is generated; stability.md and changes.md are not about a port.
+func portPages(t *testing.T) map[string]string {
 	t.Helper()
 
 	pages := map[string]string{}
@@ -210,7 +215,7 @@ func adopterPages(t *testing.T) map[string]string {
 func sourcesIn(t *testing.T, roots ...string) string {
 	t.Helper()
 
-	var all strings.Builder
+	var sources strings.Builder
 	for _, root := range roots {
 		require.NoError(t, filepath.Walk(root, func(path string, _ os.FileInfo, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" {
@@ -218,13 +223,13 @@ func sourcesIn(t *testing.T, roots ...string) string {
 			}
 
 			text, err := os.ReadFile(path)
-			all.Write(text)
+			sources.Write(text)
 
 			return err
 		}))
 	}
 
-	return all.String()
+	return sources.String()
 }
 
 // TestPorts_EveryPort_HasAPage checks that each port is explained on a page, and that each page
@@ -232,22 +237,22 @@ func sourcesIn(t *testing.T, roots ...string) string {
 func TestPorts_EveryPort_HasAPage(t *testing.T) {
 	t.Parallel()
 
-	var all strings.Builder
-	for name, page := range adopterPages(t) {
-		all.WriteString(page)
+	var pages strings.Builder
+	for name, page := range portPages(t) {
+		pages.WriteString(page)
 
 		for _, section := range sections {
 			require.Contains(t, page, "\n## "+section+"\n", name)
 		}
 	}
 
-	for _, p := range otherPorts {
-		require.Contains(t, all.String(), "bootstrap."+p.option, p.port)
-		require.Contains(t, all.String(), "`"+p.port.String()+"`")
+	for _, other := range otherPorts {
+		require.Contains(t, pages.String(), "bootstrap."+other.option, other.port)
+		require.Contains(t, pages.String(), "`"+other.port.String()+"`")
 	}
 
-	for m := range reflect.TypeFor[adapters.Storage]().Fields() {
-		require.Contains(t, all.String(), "`adapters."+m.Type.Name()+"`")
+	for module := range reflect.TypeFor[adapters.Storage]().Fields() {
+		require.Contains(t, pages.String(), "`adapters."+module.Type.Name()+"`")
 	}
 }
 
@@ -256,19 +261,25 @@ func TestPorts_EveryPort_HasAPage(t *testing.T) {
 func TestPorts_Pages_NameWhatExists(t *testing.T) {
 	t.Parallel()
 
-	suites, examples := sourcesIn(t, "../conformance"), sourcesIn(t, "../outsider", "../../adapters")
-	for name, page := range adopterPages(t) {
-		for _, suite := range regexp.MustCompile("`conformance\\.(\\w+)`").FindAllStringSubmatch(page, -1) {
-			require.Regexp(t, `\n(func|type) `+suite[1]+`[(\[]`, suites, "%s names a suite", name)
+	suiteName := regexp.MustCompile("`conformance\\.(\\w+)`")
+	codeBlock := regexp.MustCompile("(?s)```go\n(.*?)```")
+	const maxExampleLines = 15
+
+	suites, sources := sourcesIn(t, "../conformance"), sourcesIn(t, "../outsider", "../../adapters")
+	for name, page := range portPages(t) {
+		for _, match := range suiteName.FindAllStringSubmatch(page, -1) {
+			suite := match[1]
+			require.Regexp(t, `\n(func|type) `+suite+`[(\[]`, suites, "%s names a suite", name)
 		}
 
-		code := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page, -1)
-		require.NotEmpty(t, code, "%s has an example", name)
+		examples := codeBlock.FindAllStringSubmatch(page, -1)
+		require.NotEmpty(t, examples, "%s has an example", name)
 
-		for _, block := range code {
-			isCopy := strings.Contains(examples, block[1]) // require.Contains would print all sources
-			require.True(t, isCopy, "%s has an example from test/outsider or adapters:\n%s", name, block[1])
-			require.LessOrEqual(t, strings.Count(block[1], "\n"), 15, name)
+		for _, match := range examples {
+			example := match[1]
+			isCopy := strings.Contains(sources, example) // require.Contains would print all sources
+			require.True(t, isCopy, "%s has an example from test/outsider or adapters:\n%s", name, example)
+			require.LessOrEqual(t, strings.Count(example, "\n"), maxExampleLines, name)
 		}
 	}
 }

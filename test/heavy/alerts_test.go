@@ -103,8 +103,8 @@ var (
 type alertServer struct {
 	*testServer
 	db    *pgx.Conn
-	cmd   *exec.Cmd // its process
-	token string    // the access token of call and status, none if it is empty
+	cmd   *exec.Cmd // the process of the server
+	token string    // the access token that call and status send; empty for a guest
 }
 
 // exec executes a statement on the database.
@@ -122,10 +122,10 @@ func queryRows[T any](server *alertServer, sql string, args ...any) []T {
 	rows, err := server.db.Query(server.t.Context(), sql, args...)
 	require.NoError(server.t, err)
 
-	out, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+	collected, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
 	require.NoError(server.t, err)
 
-	return out
+	return collected
 }
 
 // count returns the number that the query selects.
@@ -157,24 +157,24 @@ func (s *alertServer) peak() int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	require.NoError(s.t, err)
 
-	m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
-	require.NotNil(s.t, m)
+	peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	require.NotNil(s.t, peak)
 
-	kb, err := strconv.Atoi(string(m[1]))
+	kibibytes, err := strconv.Atoi(string(peak[1]))
 	require.NoError(s.t, err)
 
-	return kb << 10
+	return kibibytes << 10
 }
 
-// call sends a request to the API from a random address, so that no rate limit applies, and
+// call sends a request to the API, which must succeed, from a random address, so that no rate limit applies. It
 // returns the data of the response.
 func (s *alertServer) call(method, path string, body any) map[string]any {
 	s.t.Helper()
 
-	sent, err := json.Marshal(body)
+	encoded, err := json.Marshal(body)
 	require.NoError(s.t, err)
 
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, bytes.NewReader(sent))
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, bytes.NewReader(encoded))
 	require.NoError(s.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), rand.IntN(256)))
@@ -196,7 +196,7 @@ func (s *alertServer) call(method, path string, body any) map[string]any {
 	return data
 }
 
-// status sends a request, reads the whole response and returns its status.
+// status sends a request with the token, reads the whole response and returns its status.
 func (s *alertServer) status(method, path string) int {
 	s.t.Helper()
 
@@ -215,7 +215,10 @@ func (s *alertServer) status(method, path string) int {
 	return response.StatusCode
 }
 
-// post publishes n listings, a hundred at a time.
+// random returns a random element.
+func random[T any](items []T) T { return items[rand.IntN(len(items))] }
+
+// post publishes n random listings, a hundred at a time. One in thirty is remote.
 func (s *alertServer) post(n int) {
 	s.t.Helper()
 
@@ -236,27 +239,30 @@ func (s *alertServer) post(n int) {
 		"Pharmacist",
 		"Occupational Therapist",
 	}
-	for range n / 100 {
-		jobs := make([]map[string]any, 100)
+	const batchSize = 100
+	text := strings.Repeat("The team looks after patients on an acute ward with care. ", 8)
+
+	for range n / batchSize {
+		jobs := make([]map[string]any, batchSize)
 		for i := range jobs {
 			jobs[i] = map[string]any{
-				"title": titles[rand.IntN(len(titles))], "location": towns[rand.IntN(len(towns))],
-				"description": strings.Repeat(
-					"The team looks after patients on an acute ward with care. ",
-					8,
-				) + trades[rand.IntN(len(trades))],
-				"remote": rand.IntN(30) == 0,
+				"title":       random(titles),
+				"location":    random(towns),
+				"description": text + random(trades),
+				"remote":      rand.IntN(30) == 0,
 			}
-			if c := contracts[rand.IntN(len(contracts))]; c != "" {
-				jobs[i]["contractType"] = c
+			if contract := random(contracts); contract != "" {
+				jobs[i]["contractType"] = contract
 			}
 		}
 
-		require.Len(s.t, s.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})["created"], 100)
+		result := s.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})
+		require.Len(s.t, result["created"], batchSize)
 	}
 }
 
-// waitIdle waits until no matching and no mail is pending.
+// waitIdle waits until no matching and no mail is pending: every event is sent, every listing is matched, every task
+// of the module for jobseekers has ended, and no digest (an e-mail with the matches of a user) is due.
 func (s *alertServer) waitIdle() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
@@ -266,27 +272,30 @@ func (s *alertServer) waitIdle() {
 	}, 5*time.Minute, 200*time.Millisecond)
 }
 
-// find returns what the public search finds among the listings published since
-// the time.
+// find returns the sorted ids of the listings that the public search finds among those published since the time.
 func (s *alertServer) find(query, location, contract string, since time.Time) (ids []string) {
 	s.t.Helper()
 
-	next := ""
+	cursor := ""
 	for {
-		data := s.call("POST", "/api/listings/search", map[string]any{
+		page := s.call("POST", "/api/listings/search", map[string]any{
 			"limit":   100,
-			"cursor":  next,
+			"cursor":  cursor,
 			"query":   query,
 			"sort":    "date",
-			"relaxed": false,
-			"filters": map[string]any{"location": location, "contractType": contract, "postedAfter": since.Format(time.RFC3339Nano)},
+			"relaxed": false, // no listings that match only some of the words
+			"filters": map[string]any{
+				"location":     location,
+				"contractType": contract,
+				"postedAfter":  since.Format(time.RFC3339Nano),
+			},
 		})
-		for _, item := range data["results"].([]any) {
+		for _, item := range page["results"].([]any) {
 			ids = append(ids, item.(map[string]any)["id"].(string))
 		}
 
-		next, _ = data["nextCursor"].(string)
-		if next == "" {
+		cursor, _ = page["nextCursor"].(string)
+		if cursor == "" {
 			slices.Sort(ids)
 			return ids
 		}
@@ -337,7 +346,7 @@ func newServerWithSearches(t *testing.T) *alertServer {
 		return "(" + array + ")[1 + floor(random() * cardinality(" + array + "))::int]"
 	}
 
-	// The first users have one search each, the others fifty.
+	// The first mailedUsers have one search each, whose alerts are sent by e-mail; the others have fifty.
 	server.exec(`
 		INSERT INTO saved_searches (id, user_id, name, query, location, contract_type, email_alerts, created_at)
 		SELECT gen_random_uuid(), md5('user' || CASE WHEN n <= $4 THEN n ELSE $4 + n / 50 END)::uuid, 'Search ' || n,
@@ -350,6 +359,8 @@ func newServerWithSearches(t *testing.T) *alertServer {
 			'jobseeker', 'active', 'none', now(), now(), 1
 		FROM generate_series(1, $1::int) n`, mailedUsers)
 	server.exec("ANALYZE")
+
+	// Log every statement without its parameters, for connections from now on.
 	server.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET log_statement = ''all''', current_database());
 		EXECUTE format('ALTER DATABASE %I SET log_parameter_max_length = 0', current_database()); END $$`)
 	server.up()
@@ -370,7 +381,7 @@ func newServerWithSearches(t *testing.T) *alertServer {
 // server is killed during the matching and during the sending.
 func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	server := newServerWithSearches(t)
-	since := time.Now().UTC().Truncate(time.Microsecond)
+	since := time.Now().UTC().Truncate(time.Microsecond) // the precision of PostgreSQL
 
 	// The steps depend on each other: each one changes the database for the next.
 	server.matchWithinBounds()
@@ -403,9 +414,10 @@ func (s *alertServer) matchWithinBounds() {
 	log, err := s.postgres.Log()
 	require.NoError(t, err)
 
-	statements, pages := 0, 0
+	statements, pages := 0, 0 // pages are the statements that read a page of saved searches
 	for line := range bytes.Lines(log[len(logBefore):]) {
-		if bytes.Contains(line, []byte("LOG:  execute")) || bytes.Contains(line, []byte("LOG:  statement")) {
+		isStatement := bytes.Contains(line, []byte("LOG:  execute")) || bytes.Contains(line, []byte("LOG:  statement"))
+		if isStatement {
 			statements++
 
 			if bytes.Contains(line, []byte(`FROM "saved_searches"`)) {
@@ -421,15 +433,15 @@ func (s *alertServer) matchWithinBounds() {
 		newListings, postedAfter.Round(time.Second/10), savedSearches, matchedAfter.Round(time.Second/10),
 		matches, pages, statements, additionalMemory>>20)
 	require.Greater(t, matches, 100_000)
-	require.Less(t, pages, savedSearches/100) // searches are read in pages, for many listings at a time
 
-	// The statements include those for posting, events, pages of searches, blocks of matches, and
-	// a few for each mail.
+	// Searches are read in pages, for many listings at a time. The other statements are those for
+	// posting, events and blocks of matches, and a few for each mail.
+	require.Less(t, pages, savedSearches/100)
 	require.Less(t, statements, savedSearches/4)
 	require.Less(t, additionalMemory, maxAlertMemory)
 }
 
-// killWhileMatching makes the next digests due, as a day later, posts listings, and kills the
+// killWhileMatching makes the next digests due, as if a day had passed, posts listings, and kills the
 // server repeatedly while it matches them.
 func (s *alertServer) killWhileMatching() {
 	s.t.Helper()
@@ -447,8 +459,8 @@ func (s *alertServer) killWhileMatching() {
 	s.waitIdle()
 }
 
-// killWhileMailing posts listings, makes the next digests due, as a day later, and kills the server
-// repeatedly while it sends e-mail.
+// killWhileMailing posts listings, makes the next digests due, as if a day had passed, and kills the server
+// repeatedly while it sends e-mail. It waits for another mail before each kill, if one is still to be sent.
 func (s *alertServer) killWhileMailing() {
 	s.t.Helper()
 	s.post(100)
@@ -499,47 +511,49 @@ func (s *alertServer) cpu() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	require.NoError(s.t, err)
 
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	// The name of the program, in parentheses, may contain spaces. See proc_pid_stat(5).
+	afterName := stat[bytes.LastIndexByte(stat, ')')+1:]
+	fields := strings.Fields(string(afterName))
+	utime, stime := fields[11], fields[12]
 
-	ticks := 0
-	for _, field := range fields[11:13] { // utime and stime
-		n, err := strconv.Atoi(field)
+	totalTicks := 0
+	for _, field := range []string{utime, stime} {
+		ticks, err := strconv.Atoi(field)
 		require.NoError(s.t, err)
 
-		ticks += n
+		totalTicks += ticks
 	}
 
-	return time.Duration(ticks) * time.Second / 100 // a tick of /proc is 1/100 s
+	const ticksPerSecond = 100
+
+	return time.Duration(totalTicks) * time.Second / ticksPerSecond
 }
 
-// requireSameAsSearch compares the matches of up to 400 different searches with the results of
+// requireSameAsSearch compares the matches of up to 400 different saved searches with the results of
 // the public search, and requires that each search with a match led to a notification.
 func (s *alertServer) requireSameAsSearch(since time.Time) {
 	s.t.Helper()
 
 	type search struct{ ID, Query, Location, Contract string }
+	type match struct{ ListingID string }
+
 	for _, saved := range queryRows[search](s, `
 		SELECT DISTINCT ON (query, location, contract_type) id::text, query, location, contract_type FROM saved_searches
 		ORDER BY query, location, contract_type LIMIT 400 OFFSET 300`) {
-		type match struct{ ListingID string }
-
 		matched := []string{}
-		for _, m := range queryRows[match](s,
+		for _, row := range queryRows[match](s,
 			"SELECT listing_id::text FROM search_matches WHERE search_id = $1 ORDER BY listing_id::text", saved.ID) {
-			matched = append(matched, m.ListingID)
+			matched = append(matched, row.ListingID)
 		}
 
 		found := append([]string{}, s.find(saved.Query, saved.Location, saved.Contract, since)...) // not nil
 		require.Equal(s.t, found, matched, "%+v", saved)
 	}
 
-	require.Zero(
-		s.t,
-		s.count(
-			`SELECT count(*) FROM (SELECT search_id::text FROM search_matches EXCEPT SELECT split_part(cause, '/', 1) FROM notifications) m`,
-		),
-		"searches with matches that were not sent",
-	)
+	// The cause of a notification begins with the id of the search.
+	withoutNotification := s.count(`SELECT count(*) FROM (
+		SELECT search_id::text FROM search_matches EXCEPT SELECT split_part(cause, '/', 1) FROM notifications) m`)
+	require.Zero(s.t, withoutNotification, "searches with matches that were not sent")
 }
 
 // mails returns the files of the e-mails that were sent.
@@ -563,55 +577,58 @@ func (s *alertServer) requireDigests() {
 	s.t.Helper()
 	require.Zero(s.t, s.count("SELECT count(*) FROM search_matches WHERE email AND digest_id IS NULL"))
 
+	// The listings in the mails, by the id of the digest. After a kill, a digest may have been mailed twice.
 	mailed := map[string]map[string]bool{}
 
-	copies := 0
+	mails := 0
 	for _, name := range s.mails() {
 		raw, err := os.ReadFile(name)
 		require.NoError(s.t, err)
 
 		text := strings.NewReplacer("=\r\n", "", "=\n", "").Replace(string(raw)) // joins the lines of quoted-printable
 
-		id := messageID.FindStringSubmatch(text)
-		if id == nil {
+		match := messageID.FindStringSubmatch(text)
+		if match == nil {
 			continue // another e-mail
 		}
 
-		copies++
+		mails++
 
 		jobs := map[string]bool{}
-		for _, m := range jobLink.FindAllStringSubmatch(text, -1) {
-			jobs[m[1]] = true
+		for _, link := range jobLink.FindAllStringSubmatch(text, -1) {
+			jobs[link[1]] = true
 		}
 
-		if previous, isRepeated := mailed[id[1]]; isRepeated {
+		digestID := match[1]
+		if previous, isRepeated := mailed[digestID]; isRepeated {
 			require.Equal(s.t, previous, jobs, "a repeated mail has the same jobs")
 		}
 
-		mailed[id[1]] = jobs
+		mailed[digestID] = jobs
 	}
 
+	// The listings in the database, by the id of the digest.
 	type match struct{ Digest, Listing string }
 
 	digests := map[string]map[string]bool{}
-	for _, m := range queryRows[match](s, "SELECT digest_id::text, listing_id::text FROM search_matches WHERE email") {
-		if digests[m.Digest] == nil {
-			digests[m.Digest] = map[string]bool{}
+	for _, row := range queryRows[match](s, "SELECT digest_id::text, listing_id::text FROM search_matches WHERE email") {
+		if digests[row.Digest] == nil {
+			digests[row.Digest] = map[string]bool{}
 		}
 
-		digests[m.Digest][m.Listing] = true
+		digests[row.Digest][row.Listing] = true
 	}
 
 	require.Len(s.t, mailed, len(digests))
 
+	const maxMailed = 50 // an e-mail lists at most 50 jobs
 	for id, listings := range digests {
-		// An e-mail lists at most 50 jobs.
-		if len(listings) <= 50 {
+		if len(listings) <= maxMailed {
 			require.Equal(s.t, listings, mailed[id], id)
 		} else {
-			require.Len(s.t, mailed[id], 50)
+			require.Len(s.t, mailed[id], maxMailed)
 		}
 	}
 
-	s.t.Logf("%d digests in %d mails", len(digests), copies)
+	s.t.Logf("%d digests in %d mails", len(digests), mails)
 }

@@ -16,22 +16,24 @@ import (
 func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	server := site(t)
 	browser := newBrowser(t, server.url, axeCore(t))
-	back := server.url + "/docs/developer/oauth2-redirect.html"
+	redirectURI := server.url + "/docs/developer/oauth2-redirect.html" // of the page itself
 
+	// A developer registers an application.
 	browser.open("/developers/sign-up")
 	signUp(browser, fmt.Sprintf("docs-%d@example.org", time.Now().UnixNano()))
 	browser.press("Create account")
 	browser.waitForAddress("/developers")
 	browser.field("name", "Ward Finder")
-	browser.field("redirectUris", back)
+	browser.field("redirectUris", redirectURI)
 	browser.press("Create application")
 
 	id := evaluate[string](browser, `document.querySelector("dd code").innerText`)
 	secret := evaluate[string](browser, `document.querySelector("code.secret").innerText`)
 
+	// The dialog of the documentation asks for the credentials of the application and for scopes.
 	browser.follow("Developer API")
 	browser.do(chromedp.Click(chromedp.CSS(`.btn.authorize`)), chromedp.WaitVisible(`#client_id_authorizationCode`))
-	require.Contains(t, browser.text(), back, "what to register is said there")
+	require.Contains(t, browser.text(), redirectURI, "the dialog names the redirect URI to register")
 	browser.picture("docs-authorize")
 	browser.checkDarkScheme("docs-authorize")
 	browser.do(
@@ -40,19 +42,22 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 		chromedp.Click(`//label[@for="jobs:read-authorizationCode-checkbox-oauth"]`),
 	)
 
+	// The consent page opens in a window, in which the developer allows the access.
 	opened := chromedp.WaitNewTarget(browser.ctx,
-		func(i *target.Info) bool { return i.URL != "" && i.URL != "about:blank" })
-	browser.do(
-		chromedp.Click(
-			`//div[contains(@class,"auth-container")][.//*[@id="client_id_authorizationCode"]]//button[contains(@class,"authorize")]`,
-		),
-	)
+		func(info *target.Info) bool { return info.URL != "" && info.URL != "about:blank" })
+	browser.do(chromedp.Click(`//div[contains(@class,"auth-container")][.//*[@id="client_id_authorizationCode"]]` +
+		`//button[contains(@class,"authorize")]`))
 
-	window, end := chromedp.NewContext(browser.ctx, chromedp.WithTargetID(<-opened))
-	defer end()
+	window, closeWindow := chromedp.NewContext(browser.ctx, chromedp.WithTargetID(<-opened))
+	defer closeWindow()
 
 	require.NoError(t, chromedp.Do(window, chromedp.Click(`//button[normalize-space()="Allow"]`)))
-	browser.do(chromedp.Click(`//div[contains(@class,"auth-container")]//button[normalize-space()="Logout"]/following-sibling::button`))
+
+	// With the token, the dialog shows the button Logout. The button after it closes the dialog.
+	browser.do(chromedp.Click(
+		`//div[contains(@class,"auth-container")]//button[normalize-space()="Logout"]/following-sibling::button`))
+
+	// The developer calls GET /v1/jobs with the token, and the page shows the response.
 	browser.do(
 		chromedp.Click(chromedp.CSS(`#operations-Jobs-getV1Jobs button.opblock-summary-control`)),
 		chromedp.Click(chromedp.CSS(`button.try-out__btn`)),
@@ -64,6 +69,8 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	require.Contains(t, evaluate[string](browser, `document.querySelector(".curl-command").innerText`),
 		"Authorization: Bearer loc_at_")
 	browser.picture("docs-tried")
+
+	// The schema of the response, and the page on a small screen.
 	browser.do(chromedp.Click(chromedp.CSS(`#operations-Jobs-getV1Jobs .responses-inner .tab li:last-of-type button`)))
 	browser.checkDarkScheme("docs-schema")
 	browser.do(chromedp.EmulateViewport(360, 800))

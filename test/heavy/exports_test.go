@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,7 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	)
 	server.exec("ANALYZE")
 
+	// The server is killed when it has written a tenth of the rows.
 	id := server.call("POST", "/api/employers/exports", map[string]any{"kind": "applications"})["id"].(string)
 	state := func() map[string]any { return server.call("GET", "/api/employers/exports/"+id, nil) }
 	require.Eventually(t, func() bool { return state()["rowsDone"].(float64) > exportedApplications/10 }, time.Minute,
@@ -62,6 +64,7 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, files, "an incomplete export cannot be downloaded")
 
+	// The restarted server continues the export.
 	server.up()
 
 	peakBefore := server.peak()
@@ -73,41 +76,9 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	require.EqualValues(t, exportedApplications, done["rowsDone"])
 	t.Logf("%d rows, %s after the restart", exportedApplications, time.Since(restarted).Round(time.Second/10))
 
+	// The link names the public host, which is the server of the test here.
 	link := regexp.MustCompile(`^https?://[^/]+`).ReplaceAllString(done["url"].(string), server.url)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
-	require.NoError(t, err)
-
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-
-	defer func() { _ = response.Body.Close() }()
-
-	require.Equal(t, 200, response.StatusCode)
-
-	table := csv.NewReader(response.Body)
-	table.ReuseRecord = true
-
-	seen := make(map[string]bool, exportedApplications)
-	for n := 0; ; n++ {
-		row, err := table.Read()
-		if err == io.EOF {
-			break
-		}
-
-		require.NoError(t, err)
-
-		if n > 0 {
-			require.False(t, seen[row[0]])
-
-			seen[string([]byte(row[0]))] = true // a copy, because the reader reuses the row
-
-			// The title of the job is a formula, which the quote makes a text in spreadsheets.
-			require.Equal(t, "'=cmd|' /C calc'!A0", row[2])
-			require.NotEmpty(t, row[4])
-		}
-	}
-
-	require.Len(t, seen, exportedApplications)
+	server.requireCompleteExport(link)
 
 	additionalMemory := server.peak() - peakBefore
 	t.Logf("%d MiB of additional memory", additionalMemory>>20)
@@ -131,4 +102,50 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	}
 
 	require.Eventually(t, func() bool { return countReadyMails() == 1 }, time.Minute, 50*time.Millisecond)
+}
+
+// requireCompleteExport downloads the export and requires that it contains each application once. It reads row by row,
+// so that the test needs little memory.
+func (s *alertServer) requireCompleteExport(link string) {
+	t := s.t
+	t.Helper()
+
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
+	require.NoError(t, err)
+
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+
+	defer func() { _ = response.Body.Close() }()
+
+	require.Equal(t, 200, response.StatusCode)
+
+	table := csv.NewReader(response.Body)
+	table.ReuseRecord = true
+
+	_, err = table.Read() // the header
+	require.NoError(t, err)
+
+	const idColumn, jobColumn, nameColumn = 0, 2, 4
+
+	seenIDs := make(map[string]bool, exportedApplications)
+	for {
+		row, err := table.Read()
+		if err == io.EOF {
+			break
+		}
+
+		require.NoError(t, err)
+
+		id := strings.Clone(row[idColumn]) // a copy, because the reader reuses the row
+		require.False(t, seenIDs[id])
+
+		seenIDs[id] = true
+
+		// The title of the job is a formula, which the quote makes a text in spreadsheets.
+		require.Equal(t, "'=cmd|' /C calc'!A0", row[jobColumn])
+		require.NotEmpty(t, row[nameColumn])
+	}
+
+	require.Len(t, seenIDs, exportedApplications)
 }
