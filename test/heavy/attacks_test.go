@@ -27,12 +27,12 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// attackTarget is a server with the default settings under attack.
+// attackTarget is a server under attack, with the default limits.
 type attackTarget struct {
 	t     *testing.T
 	url   string
-	pid   int
-	token string
+	pid   int    // the id of its process
+	token string // the access token of the user
 }
 
 // onEachDatabase runs the test on a server with 20,000 listings on each database.
@@ -102,7 +102,8 @@ func (a *attackTarget) serve(cmd *exec.Cmd) {
 	require.Fail(a.t, "the server did not start")
 }
 
-// do sends a request from an address and returns its status, 0 for none.
+// do sends a request from an address and returns the status and the body of the response, or 0 if there was no
+// response. The address is that of the header X-Forwarded-For, which the server trusts.
 func (a *attackTarget) do(client *http.Client, method, path, from, body string) (status int, raw []byte) {
 	request, err := http.NewRequestWithContext(a.t.Context(), method, a.url+path, strings.NewReader(body))
 	if err != nil {
@@ -128,7 +129,7 @@ func (a *attackTarget) do(client *http.Client, method, path, from, body string) 
 	return response.StatusCode, raw
 }
 
-// The user of the service, who has an account, and an attacker without one.
+// The addresses of the user of the service, who has an account, and of an attacker without one.
 const (
 	userAddress     = "198.51.100.7"
 	attackerAddress = "203.0.113.9"
@@ -156,7 +157,7 @@ func (a *attackTarget) signIn() {
 	a.token = decoded.Data.AccessToken
 }
 
-// userP95 requests the account of the user again and again for the time, and returns the 95th
+// userP95 requests the account of the user repeatedly for the given time, and returns the 95th
 // percentile of the response times.
 func (a *attackTarget) userP95(during time.Duration) (p95 time.Duration) {
 	a.t.Helper()
@@ -164,18 +165,18 @@ func (a *attackTarget) userP95(during time.Duration) (p95 time.Duration) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
 	defer client.CloseIdleConnections()
 
-	var took []time.Duration
+	var responseTimes []time.Duration
 	for end := time.Now().Add(during); time.Now().Before(end); {
 		start := time.Now()
 		status, raw := a.do(client, "GET", "/api/auth/me", userAddress, "")
 		require.Equal(a.t, 200, status, "%s", raw)
 
-		took = append(took, time.Since(start))
+		responseTimes = append(responseTimes, time.Since(start))
 	}
 
-	slices.Sort(took)
+	slices.Sort(responseTimes)
 
-	return took[len(took)*95/100]
+	return responseTimes[len(responseTimes)*95/100]
 }
 
 // peakMemory matches the largest resident size in /proc/PID/status.
@@ -188,20 +189,22 @@ func (a *attackTarget) peakMiB() int {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.pid))
 	require.NoError(a.t, err)
 
-	m := peakMemory.FindSubmatch(raw)
-	require.NotNil(a.t, m)
+	peak := peakMemory.FindSubmatch(raw)
+	require.NotNil(a.t, peak)
 
-	kib, err := strconv.Atoi(string(m[1]))
+	kibibytes, err := strconv.Atoi(string(peak[1]))
 	require.NoError(a.t, err)
 
-	return kib >> 10
+	return kibibytes >> 10
 }
 
-// runBesideUser runs the attack in the given number of loops, while the user sends requests. The
-// response times of the user must stay below ten times the bound that `make bench` checks, and
-// memory below 512 MiB. The factor allows for slow machines.
+// runBesideUser runs the attack in the given number of concurrent loops, while the user sends requests. The attack is a
+// function that sends the nth request of all loops. The user must get responses in time, and the server must not need
+// more than 512 MiB of memory.
 func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client, n int64)) {
 	a.t.Helper()
+
+	const maxMemoryMiB = 512
 
 	idle := a.userP95(2 * time.Second)
 	stop := make(chan struct{})
@@ -230,8 +233,12 @@ func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client,
 	attackers.Wait()
 	a.t.Logf("%d requests of the attack; p95 idle %s, attacked %s; peak memory %d MiB",
 		requests.Load(), idle.Round(time.Microsecond), attacked.Round(time.Microsecond), a.peakMiB())
-	require.Less(a.t, attacked, 10*max(5*idle, 500*time.Millisecond))
-	require.LessOrEqual(a.t, a.peakMiB(), 512)
+
+	// The bound of make bench is five times the idle response time, or half a second. Ten times as much is
+	// allowed here, because the machine may be slow.
+	benchBound := max(5*idle, 500*time.Millisecond)
+	require.Less(a.t, attacked, 10*benchBound)
+	require.LessOrEqual(a.t, a.peakMiB(), maxMemoryMiB)
 }
 
 // TestAttack_ExpensiveSearches_UserServed checks that users are served while 24 clients send the
@@ -241,33 +248,31 @@ func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client,
 func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 	texts := []string{`"the" "and the"`, `"of the" "in the" "to the"`, "nurse -a -b -c -d -e", "the OR and OR of OR to OR in OR a"}
 	onEachDatabase(t, func(t *testing.T, target *attackTarget) {
-		seen := sync.Map{}
+		seenStatuses := sync.Map{}
 		for name, address := range map[string]func(n int64) string{
 			"one address":    func(int64) string { return attackerAddress },
 			"many addresses": func(n int64) string { return fmt.Sprintf("10.%d.%d.1", n>>8&255, n&255) },
 		} {
 			t.Run(name, func(t *testing.T) {
-				inner := *target
-				inner.t = t
-				inner.runBesideUser(24, func(client *http.Client, n int64) {
-					path := fmt.Sprintf(
-						"/api/listings?page=%d&radius=500&location=Leeds&search=%s",
-						n%100+1,
-						url.QueryEscape(texts[n%int64(len(texts))]),
-					)
-					if n%4 == 0 {
-						path = fmt.Sprintf("/api/listings?page=%d&search=%s", n%100+1,
-							url.QueryEscape(texts[n%int64(len(texts))]))
+				subtarget := *target
+				subtarget.t = t
+				subtarget.runBesideUser(24, func(client *http.Client, n int64) {
+					page := 1 + n%100
+					text := texts[n%int64(len(texts))]
+
+					path := fmt.Sprintf("/api/listings?page=%d&search=%s", page, url.QueryEscape(text))
+					if n%4 != 0 { // three searches in four have a wide distance
+						path += "&radius=500&location=Leeds"
 					}
 
-					status, _ := inner.do(client, "GET", path, address(n), "")
-					seen.Store(status, true)
+					status, _ := subtarget.do(client, "GET", path, address(n), "")
+					seenStatuses.Store(status, true)
 				})
 			})
 		}
 
 		statuses := ""
-		seen.Range(func(k, _ any) bool { statuses += fmt.Sprint(k, " "); return true })
+		seenStatuses.Range(func(status, _ any) bool { statuses += fmt.Sprint(status, " "); return true })
 		t.Log("statuses:", statuses)
 	})
 }
@@ -285,10 +290,11 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 
 			defer func() { _ = conn.Close() }()
 
+			// Bodies of documents may be larger than others.
 			path := "/api/jobseekers/onboarding"
 			length := 1 << 20
+			sent := length - 1
 
-			sent := 1<<20 - 1
 			if n%2 == 0 {
 				path = "/api/jobseekers/documents"
 				length = 10 << 20
@@ -309,8 +315,9 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 // numbers where the API expects a text: as large as a body may be (1 MiB, 500,000 numbers), and
 // as large as that of a sign-in or a search may be (16 KiB).
 func TestAttack_LargeJSON_UserServed(t *testing.T) {
-	large := `{"email":[` + strings.TrimSuffix(strings.Repeat("1,", 1<<19-100), ",") + `]}` // just below 1 MiB
-	small := large[:16<<10-2] + "]}"
+	large := `{"email":[` + strings.Repeat("1,", 1<<19-100) + `1]}` // just below 1 MiB
+	small := large[:16<<10-3] + "]}"                                // just below 16 KiB
+
 	onEachDatabase(t, func(_ *testing.T, target *attackTarget) {
 		target.runBesideUser(24, func(client *http.Client, n int64) {
 			paths := []string{"/api/auth/login", "/api/auth/forgot-password", "/api/listings/search", "/api/employers/jobs"}

@@ -14,7 +14,8 @@ import (
 )
 
 // TestBrowser_Account does what a clinician does, from the registration to the withdrawal of
-// an application: with a check of every page, and again without script.
+// an application: once with an accessibility check of every page, and once without script. Then it checks the script
+// of uploads.
 func TestBrowser_Account(t *testing.T) {
 	server := demoSite(t)
 	axe := axeCore(t)
@@ -22,7 +23,8 @@ func TestBrowser_Account(t *testing.T) {
 		func(t *testing.T) { visitAccount(t, newBrowser(t, server.url, axe), "niamh@example.org") })
 
 	t.Run("without script", func(t *testing.T) {
-		page := newBrowser(t, server.url, "")
+		const noCheck = "" // the accessibility check is a script
+		page := newBrowser(t, server.url, noCheck)
 		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
 			emulation.SetScriptExecutionDisabledParams{Value: true})
 		require.NoError(t, err)
@@ -70,6 +72,8 @@ func uploadInBackground(t *testing.T, page *browser) {
 	page.open("/register?as=jobseeker")
 	signUp(page, "ciara@example.org")
 	page.press("Create account")
+
+	// A file of a type that is not allowed: the page shows the problem and keeps the title.
 	page.open("/account/documents")
 	page.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), file("cv.exe", "MZ\x00\x01")))
 	page.do(chromedp.SendKeys(chromedp.CSS("#title"), "My CV"))
@@ -85,18 +89,22 @@ func uploadInBackground(t *testing.T, page *browser) {
 	page.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), file("cv.pdf", "%PDF-1.7\n"+strings.Repeat(" ", 8<<20))))
 	page.pressFor("Upload", "must have at most 7 MB")
 
+	// The back button leads to the page with the first problem.
 	_ = evaluate[chromedp.Void](page, `history.back()`)
 	require.Eventually(t, func() bool { return strings.Contains(page.text(), "must be a PDF") },
 		20*time.Second, 50*time.Millisecond, "the former page")
 
+	// A slow upload. The announcements of its progress are recorded in the session storage, because the browser
+	// opens another page after the upload.
 	page.open("/account/documents")
 
-	// The page after the upload is another one, so that the announcements are kept in the session
-	// storage.
 	_ = evaluate[chromedp.Void](page, `(() => {
 		const status = document.querySelector("form [role=status]"), bar = document.querySelector("form progress");
-		sessionStorage.said = "";
-		new MutationObserver(() => { sessionStorage.said += status.textContent + (bar.hidden ? "" : " (" + bar.value + ")") + "\n"; }).observe(status, {childList: true});
+		sessionStorage.announced = "";
+		const record = () => {
+			sessionStorage.announced += status.textContent + (bar.hidden ? "" : " (" + bar.value + ")") + "\n";
+		};
+		new MutationObserver(record).observe(status, {childList: true});
 	})()`)
 	page.limitUploads(64 << 10)
 	page.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), large))
@@ -107,8 +115,8 @@ func uploadInBackground(t *testing.T, page *browser) {
 	require.Eventually(t, func() bool { return strings.Contains(page.text(), "The document is uploaded") },
 		20*time.Second, 50*time.Millisecond)
 	require.Regexp(t, `(?s)Uploading cv\.pdf: \d+%.*Uploaded\. Checking the file…`,
-		evaluate[string](page, `sessionStorage.said`))
-	page.requireNoErrors("400")
+		evaluate[string](page, `sessionStorage.announced`))
+	page.requireNoErrors("400") // of the refused file
 }
 
 // visitAccount registers a clinician with the e-mail address, who uploads a document, saves a
@@ -116,21 +124,20 @@ func uploadInBackground(t *testing.T, page *browser) {
 func visitAccount(t *testing.T, page *browser, email string) {
 	t.Helper()
 
-	page.sources = map[string]string{}
+	page.sources = map[string]string{} // collects the HTML of the pages, for validateSources
 	cv := filepath.Join(t.TempDir(), "cv.pdf")
 	require.NoError(t, os.WriteFile(cv, []byte("%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n"), 0o600))
+
+	// Registration and the first steps.
 	page.open("/register?as=jobseeker")
 	signUp(page, email)
 	page.press("Create account")
 	page.waitForAddress("/account")
 	page.checkPage("account")
-	page.leads(
-		chromedp.Click(
-			`//main//button[starts-with(normalize-space(), "Skip the step: Say what you look for") or starts-with(normalize-space(), "Skip")]`,
-		),
-	)
+	page.leads(chromedp.Click(`//main//button[starts-with(normalize-space(), "Skip")]`))
 	require.Contains(t, page.text(), "Skipped")
 
+	// A document.
 	page.follow("Documents")
 	page.checkPage("my-documents-none")
 	page.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{cv}))
@@ -140,6 +147,7 @@ func visitAccount(t *testing.T, page *browser, email string) {
 	page.leads(chromedp.Click(`(//main//th/a)[1]`))
 	page.checkPage("my-document")
 
+	// A saved search and a saved job.
 	page.open("/jobs?q=nurse")
 	page.checkPage("jobs-clinician")
 	page.press("Save this search and get e-mail alerts")
@@ -150,6 +158,8 @@ func visitAccount(t *testing.T, page *browser, email string) {
 	page.checkPage("job-clinician")
 	page.follow("Saved")
 	page.checkPage("my-jobs")
+
+	// An application, with an answer to each question that requires one.
 	page.leads(chromedp.Click(`(//main//h2/a)[1]`))
 	page.follow("Apply")
 	page.checkPage("apply")
@@ -167,6 +177,8 @@ func visitAccount(t *testing.T, page *browser, email string) {
 	page.checkPage("my-application-sent")
 	page.follow("See your application")
 	page.checkPage("my-application")
+
+	// The other pages of the account. One character is no phone number.
 	page.follow("Notifications")
 	page.checkPage("my-notifications")
 	page.follow("Profile")
@@ -179,6 +191,8 @@ func visitAccount(t *testing.T, page *browser, email string) {
 	page.checkPage("two-step-sign-in")
 	page.press("Set up two-step sign-in")
 	page.checkPage("two-step-sign-in-code")
+
+	// The withdrawal.
 	page.open("/account/settings")
 	page.follow("Applications")
 	page.checkPage("my-applications")
@@ -186,6 +200,6 @@ func visitAccount(t *testing.T, page *browser, email string) {
 	page.do(chromedp.Click(`//summary[normalize-space()="Withdraw your application"]`))
 	page.press("Withdraw for good")
 	require.Contains(t, page.text(), "Your application is withdrawn")
-	page.requireNoErrors("400")
+	page.requireNoErrors("400") // of the phone number
 	page.validateSources()
 }

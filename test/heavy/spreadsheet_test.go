@@ -18,7 +18,7 @@ import (
 
 // TestExport_Spreadsheet_ShowsTextAndRunsNothing checks that LibreOffice finds no formula in an
 // export whose titles are formulas in several notations (CSV injection), and shows all other
-// texts unchanged. The exported file is the newest job first.
+// texts unchanged. The export begins with the newest job, which has the last title.
 func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	skipUnlessHeavy(t)
 
@@ -40,8 +40,13 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 		"companyName": "Zoë’s, \"Ward\"",
 	})["accessToken"].(string)
 	titles := []string{
-		"=1+1", "+1+1", "-1+1", "@SUM(A1)", "=cmd|' /C calc'!A0", "=HYPERLINK(\"http://127.0.0.1/\",\"x\")", "＝1+1", "=1+1", "|calc", "%0A=1",
-		"Nurse, \"theatre\"", "Pflegekraft – Übergänge", "看護師", "Nurse; band 5", "'quoted", "12345678901234567890", "007", "1e5", "true", "2026-11-20",
+		// Formulas and texts that could become one.
+		"=1+1", "+1+1", "-1+1", "@SUM(A1)", "=cmd|' /C calc'!A0", "=HYPERLINK(\"http://127.0.0.1/\",\"x\")", "＝1+1", "=1+1",
+		"|calc", "%0A=1",
+		// Texts with separators, quotes and characters of other scripts.
+		"Nurse, \"theatre\"", "Pflegekraft – Übergänge", "看護師", "Nurse; band 5", "'quoted",
+		// Texts that look like numbers, a truth value and a date.
+		"12345678901234567890", "007", "1e5", "true", "2026-11-20",
 	}
 
 	var jobs []map[string]any
@@ -60,6 +65,7 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 
 	server.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})
 
+	// Download the export and convert it, so that LibreOffice imports it as a user does.
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/employers/jobs/export",
 		nil)
 	require.NoError(t, err)
@@ -73,9 +79,9 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	raw, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 
-	written, err := csv.NewReader(strings.NewReader(string(raw))).ReadAll()
+	exported, err := csv.NewReader(strings.NewReader(string(raw))).ReadAll()
 	require.NoError(t, err)
-	require.Len(t, written, len(titles)+1)
+	require.Len(t, exported, 1+len(titles), "a header and a row for each job")
 
 	path := filepath.Join(t.TempDir(), "jobs.csv")
 	require.NoError(t, os.WriteFile(path, raw, 0o600))
@@ -83,92 +89,102 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	sheet, err := office.Convert(path, "fods")
 	require.NoError(t, err)
 
-	rows := readCells(t, sheet)
-	require.Len(t, rows, len(written))
-	require.Equal(t, written[0], rows[0])
+	shown := readCells(t, sheet)
+	require.Len(t, shown, len(exported))
+	require.Equal(t, exported[0], shown[0], "the header")
 
-	for i, row := range written[1:] {
-		// Texts are compared exactly; numbers may be formatted.
-		for _, column := range []int{0, 3, 4} {
-			require.Equal(t, row[column], rows[i+1][column])
+	const idColumn, titleColumn, companyColumn, locationColumn, salaryMinColumn = 0, 1, 3, 4, 7
+
+	for i := range titles {
+		exportedRow, shownRow := exported[1+i], shown[1+i]
+		for _, column := range []int{idColumn, companyColumn, locationColumn} {
+			require.Equal(t, exportedRow[column], shownRow[column])
 		}
 
+		// A formula is exported with a quote before it.
 		title := titles[len(titles)-1-i]
+		require.Contains(t, []string{title, "'" + title}, exportedRow[titleColumn])
 
-		// A formula gets a quote before it. Spreadsheets show numbers, dates and truth values in
-		// their own format.
-		require.Contains(t, []string{title, "'" + title}, row[1])
-
-		if !strings.ContainsAny(title[:1], "0123456789t") {
-			require.Equal(t, row[1], rows[i+1][1])
+		// Spreadsheets show numbers, dates and truth values in their own format.
+		isNumberDateOrTruthValue := strings.ContainsAny(title[:1], "0123456789t")
+		if !isNumberDateOrTruthValue {
+			require.Equal(t, exportedRow[titleColumn], shownRow[titleColumn])
 		}
 
-		require.Equal(t, "31000.5", rows[i+1][7])
+		require.Equal(t, "31000.5", shownRow[salaryMinColumn])
 	}
 }
 
-// readCells returns the cells of a flat OpenDocument spreadsheet as texts, and requires that
-// none of them has a formula.
+// readCells returns the cells of a flat OpenDocument spreadsheet (an XML file) as texts, and
+// requires that none of them has a formula.
 func readCells(t *testing.T, path string) (rows [][]string) {
 	t.Helper()
 
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	require.NoError(t, err)
 
-	defer func() { _ = f.Close() }()
+	defer func() { _ = file.Close() }()
 
-	text := ""
-	inCell := false
-	repeated := 1
-
+	// The row and the cell that the decoder is in.
 	var row []string
-	for d := xml.NewDecoder(f); ; {
-		token, err := d.Token()
+	var text string
+	isInCell := false
+	repetitions := 1 // a few equal cells side by side are written once
+
+	decoder := xml.NewDecoder(file)
+	for {
+		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
 			return rows
 		}
 
 		require.NoError(t, err)
 
-		switch e := token.(type) {
+		switch token := token.(type) {
 		case xml.StartElement:
-			for _, a := range e.Attr {
-				require.NotEqual(t, "formula", a.Name.Local, "%v", e)
+			for _, attribute := range token.Attr {
+				require.NotEqual(t, "formula", attribute.Name.Local, "%v", token)
 			}
 
-			switch e.Name.Local {
+			switch token.Name.Local {
 			case "table-row":
 				row = nil
 			case "table-cell":
 				text = ""
-				inCell = true
-
-				repeated = 1
-				for _, a := range e.Attr {
-					if a.Name.Local == "number-columns-repeated" && len(a.Value) < 3 {
-						repeated = int(a.Value[0] - '0') // a few equal cells in a row are written once
-					}
-				}
-			case "s":
+				isInCell = true
+				repetitions = repetitionsOf(token)
+			case "s": // a space
 				text += " "
 			}
 		case xml.CharData:
-			if inCell {
-				text += strings.Trim(string(e), "\n")
+			if isInCell {
+				text += strings.Trim(string(token), "\n")
 			}
 		case xml.EndElement:
-			switch e.Name.Local {
+			switch token.Name.Local {
 			case "table-cell":
-				for range repeated {
+				for range repetitions {
 					row = append(row, strings.TrimSpace(text))
 				}
 
-				inCell = false
+				isInCell = false
 			case "table-row":
-				if len(row) > 1 {
+				if len(row) > 1 { // else an empty row, which is a single cell
 					rows = append(rows, row)
 				}
 			}
 		}
 	}
+}
+
+// repetitionsOf returns how many cells the element stands for. The empty cells after the last column, of which there are
+// a hundred or more, count as one.
+func repetitionsOf(cell xml.StartElement) int {
+	for _, attribute := range cell.Attr {
+		if attribute.Name.Local == "number-columns-repeated" && len(attribute.Value) < 3 {
+			return int(attribute.Value[0] - '0') // an export has no more than nine equal cells side by side
+		}
+	}
+
+	return 1
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// TestAlerts_EveryQuery_MatchesWhatSearchFinds saves every query and compares its
-// matches among all adverts with the exact results of the search.
+// TestAlerts_EveryQuery_MatchesWhatSearchFinds compares the matches of every query, as a saved search, among all
+// adverts with the exact results of the search.
 func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 	board, err := readBoard()
 	require.NoError(t, err)
@@ -44,64 +44,70 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 	gathered, err := svc.Gather(t.Context(), ids)
 	require.NoError(t, err)
 
-	matches, corrected := 0, 0
-
 	var texts []string
 	for _, query := range queries {
 		texts = append(texts, query.text)
 	}
 
+	// The search finds names of employers, also beside a misspelt role, by the words of its index. A saved search
+	// has no index: its text is resolved, with the corrections of the search, when it is saved.
 	for _, employer := range board.employers {
-		// Names of employers, beside a misspelt role too, depend on the index that a saved search lacks.
 		texts = append(texts, "nurse "+employer.name, employer.name+" physotherapist")
 	}
 
-	for _, text := range texts {
-		for _, text := range beginnings(text) {
+	matchCount, correctionCount := 0, 0
+
+	for _, whole := range texts {
+		for _, text := range beginnings(whole) {
 			want, corrections := findAll(t, svc, text)
-			corrected += corrections
+			correctionCount += corrections
 			resolved, err := svc.Resolve(t.Context(), text)
 			require.NoError(t, err)
 
 			positions, err := gathered.Matching(t.Context(), listings.FindKey{Text: resolved})
 			require.NoError(t, err)
 
-			got := make([]string, len(positions))
+			matched := make([]string, len(positions))
 			for i, position := range positions {
-				got[i] = gathered.Listings()[position].ID
+				matched[i] = gathered.Listings()[position].ID
 			}
 
-			require.ElementsMatch(t, want, got, "%q resolved as %q", text, resolved)
+			require.ElementsMatch(t, want, matched, "%q resolved as %q", text, resolved)
 
-			matches += len(got)
+			matchCount += len(matched)
 		}
 	}
 
-	require.NotZero(t, corrected)
-	require.Greater(t, matches, len(texts))
-	t.Logf("%d queries, %d corrections, %d adverts, %d matches", len(texts), corrected, len(ids), matches)
+	require.NotZero(t, correctionCount)
+	require.Greater(t, matchCount, len(texts))
+	t.Logf("%d queries, %d corrections, %d adverts, %d matches", len(texts), correctionCount, len(ids), matchCount)
 }
 
 // beginnings returns the text, and the three shorter texts that a user has typed before it.
-func beginnings(text string) (out []string) {
+func beginnings(text string) (texts []string) {
 	runes := []rune(text)
-	for n := len(runes); n >= max(1, len(runes)-3); n-- {
-		out = append(out, strings.TrimSpace(string(runes[:n])))
+	shortest := max(1, len(runes)-3)
+
+	for length := len(runes); length >= shortest; length-- {
+		texts = append(texts, strings.TrimSpace(string(runes[:length])))
 	}
 
-	return out
+	return texts
 }
 
-// seekers implements listings.Seekers without any home location.
+// seekers implements listings.Seekers. No jobseeker has a home location.
 type seekers struct{}
 
+// HomeLocation returns no location.
 func (seekers) HomeLocation(context.Context, string) (string, error) { return "", nil }
 
 // organizations implements listings.Organizations. It maps ids to names.
 type organizations map[string]string
 
+// HoldsJobs returns that the jobs of no organization are held for an approval.
 func (organizations) HoldsJobs(context.Context, string) (bool, bool, error) { return false, false, nil }
 
+// CompanyName returns the name of the organization.
 func (o organizations) CompanyName(_ context.Context, id string) (string, error) { return o[id], nil }
 
 // newListings returns a service with a database, in which the names of companies are those of the map.
@@ -136,8 +142,8 @@ func create(t *testing.T, svc *listings.Service, organizationID string, adverts 
 		items[i].Input = advert.input()
 	}
 
-	created, err := svc.CreateBatch(t.Context(),
-		auth.Actor{OrganizationID: organizationID, Permissions: []auth.Permission{auth.Manage}}, items)
+	manager := auth.Actor{OrganizationID: organizationID, Permissions: []auth.Permission{auth.Manage}}
+	created, err := svc.CreateBatch(t.Context(), manager, items)
 	require.NoError(t, err)
 
 	for _, result := range created {
@@ -158,7 +164,9 @@ func (a *advert) input() listings.CreateInput {
 		Department: &a.department, Specialty: &a.specialty, Location: &a.location, Remote: &remote,
 		ContractType: &contract, EmploymentType: &hours, Requirements: &a.requirements,
 	}}
-	if a.pay.max > 0 {
+
+	statesPay := a.pay.max > 0
+	if statesPay {
 		input.Salary = &listings.SalaryInput{Min: &a.pay.min, Max: &a.pay.max, Currency: &a.pay.currency, Period: &a.pay.period}
 	}
 

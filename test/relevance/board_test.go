@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,30 +13,30 @@ import (
 	"strings"
 )
 
-// place is a town with the ways in which adverts write it.
+// place is a town.
 type place struct {
-	key, name string
+	key, name string // the key is that of the files in testdata
 	lat, lon  float64
-	regions   []string
+	regions   []string // keys of the regions that contain it
 	country   string
-	spellings []string
+	spellings []string // the ways in which adverts write it
 }
 
-// employer is an organization with the paragraphs that all of its adverts share.
+// employer is an organization.
 type employer struct {
-	key, name   string
+	key, name   string // the key is that of the files in testdata
 	place       *place
-	setting     string
-	boilerplate []string
+	setting     string   // of the work, such as a hospital
+	boilerplate []string // the paragraphs at the end of all of its adverts
 }
 
-// advert is a job as an employer posts it, and the attributes that only this
-// suite knows.
+// advert is a job as an employer posts it. The attributes state what it is about; the search does not
+// get them, and the rules of the queries grade results by them.
 type advert struct {
 	title, body  string
 	employer     *employer
 	place        *place
-	location     string
+	location     string // one of the spellings of the place
 	specialty    string
 	department   string
 	requirements []string
@@ -49,14 +50,14 @@ type pay struct {
 	currency, period string
 }
 
-// yearly returns the pay per year: 1,950 hours in GBP and EUR, 2,080 in USD.
+// yearly returns the pay per year. A year has 1,950 hours of work, or 2,080 if the pay is in USD.
 func (p pay) yearly() (low, high float64) {
-	perYear := map[string]float64{"year": 1, "month": 12, "week": 52, "day": 260, "hour": 1950}[p.period]
+	periods := map[string]float64{"year": 1, "month": 12, "week": 52, "day": 260, "hour": 1950}[p.period]
 	if p.period == "hour" && p.currency == "USD" {
-		perYear = 2080
+		periods = 2080
 	}
 
-	return p.min * perYear, p.max * perYear
+	return p.min * periods, p.max * periods
 }
 
 // attributes maps the keys of attributes to their values.
@@ -78,28 +79,26 @@ var shorthands = map[string]string{
 	"remote": "remote",
 }
 
-// parseAttributes reads "band=6 spec=icu,hdu permanent" over the defaults.
+// parseAttributes reads a text such as "band=6 spec=icu,hdu permanent". Its attributes replace those of the defaults.
 func parseAttributes(text string, defaults attributes) (attributes, error) {
-	out := attributes{}
-	for k, v := range defaults {
-		out[k] = v
-	}
+	parsed := attributes{}
+	maps.Copy(parsed, defaults)
 
 	for _, word := range strings.Fields(text) {
-		key, value, ok := strings.Cut(word, "=")
-		if !ok {
-			key, ok = shorthands[word]
-			if !ok {
+		key, value, hasKey := strings.Cut(word, "=")
+		if !hasKey {
+			shorthandKey, exists := shorthands[word]
+			if !exists {
 				return nil, fmt.Errorf("unknown attribute %q", word)
 			}
 
-			value = word
+			key, value = shorthandKey, word
 		}
 
-		out[key] = strings.Split(value, ",")
+		parsed[key] = strings.Split(value, ",")
 	}
 
-	return out, nil
+	return parsed, nil
 }
 
 // bandPay is the yearly pay of the bands of the NHS in GBP.
@@ -119,67 +118,67 @@ var bandPay = map[string]string{
 // currencies maps the countries of places to the currencies of pay there.
 var currencies = map[string]string{"uk": "GBP", "ie": "EUR", "us": "USD"}
 
-// parsePay reads "31000-38000" or "22.50-25/hour".
-func parsePay(text, currency string) (pay, error) {
-	amounts, period, ok := strings.Cut(text, "/")
-	if !ok {
+// parsePay reads an amount or a range, per year or with another period: "38000", "31000-38000" or "22.50-25/hour".
+func parsePay(text, currency string) (parsed pay, err error) {
+	amounts, period, hasPeriod := strings.Cut(text, "/")
+	if !hasPeriod {
 		period = "year"
 	}
 
-	low, high, ok := strings.Cut(amounts, "-")
-	if !ok {
+	low, high, isRange := strings.Cut(amounts, "-")
+	if !isRange {
 		high = low
 	}
 
-	p := pay{currency: currency, period: period}
+	parsed = pay{currency: currency, period: period}
 
-	var err error
-	if p.min, err = strconv.ParseFloat(low, 64); err != nil {
-		return p, err
+	if parsed.min, err = strconv.ParseFloat(low, 64); err != nil {
+		return parsed, err
 	}
 
-	p.max, err = strconv.ParseFloat(high, 64)
+	parsed.max, err = strconv.ParseFloat(high, 64)
 
-	return p, err
+	return parsed, err
 }
 
-// hash returns a number for a text that is the same in every run.
+// hash returns a number for a text, which is the same in every run. It makes choices that look random.
 func hash(text string) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(text))
-	return int(h.Sum32() >> 1)
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(text))
+	return int(sum.Sum32() >> 1)
 }
 
-// miles returns the distance between two places on a sphere.
+// miles returns the distance between two places on a sphere, by the haversine formula.
 func miles(a, b *place) float64 {
-	const radius, degree = 3958.8, math.Pi / 180
-	dLat, dLon := (b.lat-a.lat)*degree/2, (b.lon-a.lon)*degree/2
-	h := math.Pow(math.Sin(dLat), 2) + math.Cos(a.lat*degree)*math.Cos(b.lat*degree)*math.Pow(math.Sin(dLon), 2)
+	const earthRadius, degree = 3958.8, math.Pi / 180
+	halfLat, halfLon := (b.lat-a.lat)*degree/2, (b.lon-a.lon)*degree/2
+	haversine := math.Pow(math.Sin(halfLat), 2) +
+		math.Cos(a.lat*degree)*math.Cos(b.lat*degree)*math.Pow(math.Sin(halfLon), 2)
 
-	return 2 * radius * math.Asin(math.Sqrt(h))
+	return 2 * earthRadius * math.Asin(math.Sqrt(haversine))
 }
 
-// text returns all words of the advert in lower case.
+// text returns all texts of the advert in lower case.
 func (a *advert) text() string {
-	all := append([]string{a.title, a.body, a.location, a.specialty, a.department, a.employer.name}, a.requirements...)
-	return strings.ToLower(strings.Join(all, "\n"))
+	texts := append([]string{a.title, a.body, a.location, a.specialty, a.department, a.employer.name}, a.requirements...)
+	return strings.ToLower(strings.Join(texts, "\n"))
 }
 
 // board contains the adverts that the suite posts, with their places, specialties and employers.
 type board struct {
 	places       map[string]*place
 	specialties  map[string]specialty
-	skills       map[string]string // requirements
+	skills       map[string]string // the requirements of adverts, by their keys
 	employers    []*employer
 	employerKeys map[string]*employer
 	adverts      []*advert // the oldest first
 }
 
-// specialty is a medical specialty.
+// specialty is a medical specialty, with the paragraph about it in adverts.
 type specialty struct{ name, paragraph string }
 
-// lines calls fn for each line of the file that is neither empty nor a comment.
-func lines(path string, fn func(line string) error) error {
+// readLines calls fn for each line of the file that is neither empty nor a comment.
+func readLines(path string, fn func(line string) error) error {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -199,18 +198,18 @@ func lines(path string, fn func(line string) error) error {
 	return nil
 }
 
-// fields splits a line at " | ".
-func fields(line string, n int) ([]string, error) {
-	out := strings.Split(line, " | ")
-	if len(out) != n {
-		return nil, fmt.Errorf("want %d fields, have %d", n, len(out))
+// splitColumns splits a line at " | " into n columns.
+func splitColumns(line string, n int) ([]string, error) {
+	columns := strings.Split(line, " | ")
+	if len(columns) != n {
+		return nil, fmt.Errorf("want %d fields, have %d", n, len(columns))
 	}
 
-	for i := range out {
-		out[i] = strings.TrimSpace(out[i])
+	for i := range columns {
+		columns[i] = strings.TrimSpace(columns[i])
 	}
 
-	return out, nil
+	return columns, nil
 }
 
 // readBoard reads the files of testdata. Adverts refer to places, specialties and employers by their keys.
@@ -229,7 +228,7 @@ func readBoard() (*board, error) {
 		{"specialties.txt", b.readSpecialty},
 		{"employers.txt", b.readEmployer}, // refer to places
 	} {
-		if err := lines(filepath.Join("testdata", file.name), file.read); err != nil {
+		if err := readLines(filepath.Join("testdata", file.name), file.read); err != nil {
 			return nil, err
 		}
 	}
@@ -245,29 +244,32 @@ func readBoard() (*board, error) {
 		}
 	}
 
-	b.order()
+	b.sortByTime()
 
 	return b, nil
 }
 
-// order sorts adverts by week and employer, as they are posted. Adverts
-// without a week get one by their title.
-func (b *board) order() {
+// sortByTime sorts the adverts in the order in which they are posted: by week and employer. An advert
+// without a week gets one of the first three.
+func (b *board) sortByTime() {
 	for _, advert := range b.adverts {
 		if advert.attributes["week"] == nil {
-			advert.attributes["week"] = []string{strconv.Itoa(1 + hash(advert.title+advert.employer.key)%3)}
+			week := 1 + hash(advert.title+advert.employer.key)%3
+			advert.attributes["week"] = []string{strconv.Itoa(week)}
 		}
 	}
 
 	slices.SortStableFunc(b.adverts, func(x, y *advert) int {
-		return cmp.Or(cmp.Compare(x.attributes.one("week"), y.attributes.one("week")),
-			cmp.Compare(slices.Index(b.employers, x.employer), slices.Index(b.employers, y.employer)))
+		byWeek := cmp.Compare(x.attributes.one("week"), y.attributes.one("week"))
+		byEmployer := cmp.Compare(slices.Index(b.employers, x.employer), slices.Index(b.employers, y.employer))
+
+		return cmp.Or(byWeek, byEmployer)
 	})
 }
 
 // readPlace reads "leeds | Leeds | 53.80 -1.55 | west-yorkshire yorkshire england | uk | Leeds; Leeds, West Yorkshire".
 func (b *board) readPlace(line string) error {
-	columns, err := fields(line, 6)
+	columns, err := splitColumns(line, 6)
 	if err != nil {
 		return err
 	}
@@ -277,8 +279,8 @@ func (b *board) readPlace(line string) error {
 		return err
 	}
 
-	for _, s := range strings.Split(columns[5], ";") {
-		place.spellings = append(place.spellings, strings.TrimSpace(s))
+	for _, spelling := range strings.Split(columns[5], ";") {
+		place.spellings = append(place.spellings, strings.TrimSpace(spelling))
 	}
 
 	if b.places[place.key] != nil {
@@ -293,7 +295,7 @@ func (b *board) readPlace(line string) error {
 // readSpecialty reads "icu | Intensive care | paragraph" or "skill driving | requirement".
 func (b *board) readSpecialty(line string) error {
 	if rest, ok := strings.CutPrefix(line, "skill "); ok {
-		columns, err := fields(rest, 2)
+		columns, err := splitColumns(rest, 2)
 		if err != nil {
 			return err
 		}
@@ -303,7 +305,7 @@ func (b *board) readSpecialty(line string) error {
 		return nil
 	}
 
-	columns, err := fields(line, 3)
+	columns, err := splitColumns(line, 3)
 	if err != nil {
 		return err
 	}
@@ -318,7 +320,8 @@ func (b *board) readSpecialty(line string) error {
 	return nil
 }
 
-// readEmployer reads "= key | name | place | setting" or "> boilerplate".
+// readEmployer reads "= key | name | place | setting", which adds an employer, or "> boilerplate", which adds a
+// paragraph to the last one.
 func (b *board) readEmployer(line string) error {
 	if text, ok := strings.CutPrefix(line, "> "); ok {
 		last := b.employers[len(b.employers)-1]
@@ -326,7 +329,7 @@ func (b *board) readEmployer(line string) error {
 		return nil
 	}
 
-	columns, err := fields(strings.TrimPrefix(line, "= "), 4)
+	columns, err := splitColumns(strings.TrimPrefix(line, "= "), 4)
 	if err != nil {
 		return err
 	}
@@ -357,24 +360,24 @@ type group struct {
 func (b *board) readAdverts(path string) error {
 	var current group
 
-	return lines(path, func(line string) error {
+	return readLines(path, func(line string) error {
 		kind, text, _ := strings.Cut(line, " ")
 		switch kind {
-		case "=":
+		case "=": // a role, which begins a group
 			role, rest, _ := strings.Cut(text, " ")
 			defaults, err := parseAttributes(rest,
 				attributes{"role": {role}, "kind": {role}, "clinical": {"yes"}, "remote": {"no"}})
 			current = group{defaults: defaults}
 
 			return err
-		case ">":
+		case ">": // a paragraph about the role
 			current.paragraphs = append(current.paragraphs, text)
 			return nil
-		case "+":
+		case "+": // a paragraph of the last advert
 			last := b.adverts[len(b.adverts)-1]
 			last.body = text + "\n\n" + last.body
 			return nil
-		case "*":
+		case "*": // an advert
 			advert, err := b.newAdvert(&current, text)
 			if err != nil {
 				return err
@@ -392,7 +395,7 @@ func (b *board) readAdverts(path string) error {
 
 // newAdvert reads "TITLE | EMPLOYER[@PLACE] | ATTRIBUTES" and writes the body.
 func (b *board) newAdvert(g *group, line string) (*advert, error) {
-	columns, err := fields(line+" ", 3) // the attributes may be empty, and the line ends without the last space
+	columns, err := splitColumns(line+" ", 3) // the attributes may be empty, and the line ends without the last space
 	if err != nil {
 		return nil, err
 	}
@@ -422,17 +425,20 @@ func (b *board) newAdvert(g *group, line string) (*advert, error) {
 
 	seed := hash(advert.title + advert.employer.key) // selects among the ways to write the location and the texts
 	advert.location = advert.place.spellings[seed%len(advert.place.spellings)]
-	b.complete(advert)
+	advert.addDerivedAttributes()
 
 	if err := advert.setPay(); err != nil {
 		return nil, err
 	}
 
-	return advert, b.write(advert, g.paragraphs[g.adverts%len(g.paragraphs)], seed)
+	paragraph := g.paragraphs[g.adverts%len(g.paragraphs)] // each in turn
+
+	return advert, b.writeBody(advert, paragraph, seed)
 }
 
-// complete adds the attributes that follow from the employer and the place.
-func (b *board) complete(a *advert) {
+// addDerivedAttributes adds the attributes that follow from the employer, the place and other attributes. The job is the
+// role and the other roles for which the advert is an answer as well.
+func (a *advert) addDerivedAttributes() {
 	if a.attributes["setting"] == nil {
 		a.attributes["setting"] = []string{a.employer.setting}
 	}
@@ -448,7 +454,8 @@ func (b *board) complete(a *advert) {
 	a.attributes["country"] = []string{a.place.country}
 }
 
-// setPay takes the pay of the advert, its country or its band.
+// setPay sets the pay of the advert to that of its attribute pay, or else of the attribute that its country names, or else
+// of its band. Without any, or with "none", the advert states no pay.
 func (a *advert) setPay() (err error) {
 	country := a.place.country
 
@@ -466,9 +473,10 @@ func (a *advert) setPay() (err error) {
 	return err
 }
 
-// write composes the body from the paragraphs of the role and of the specialties, sentences about
-// the attributes, and the boilerplate of the employer.
-func (b *board) write(a *advert, paragraph string, seed int) error {
+// writeBody composes the body from the paragraph about the role, those about the specialties, sentences about
+// the attributes, and the boilerplate of the employer. The seed selects among several sentences. It also sets the
+// fields for the specialty and the requirements.
+func (b *board) writeBody(a *advert, paragraph string, seed int) error {
 	body := []string{paragraph}
 	for i, key := range a.attributes["spec"] {
 		specialty, exists := b.specialties[key]
@@ -488,16 +496,16 @@ func (b *board) write(a *advert, paragraph string, seed int) error {
 			"Salary: Band %s, paid monthly.",
 			"Grade: AfC band %s.",
 		}
-		body = append(body, fmt.Sprintf(sentences[seed%3], band))
+		body = append(body, fmt.Sprintf(sentences[seed%len(sentences)], band))
 	}
 
 	for _, shift := range a.attributes["shift"] {
-		text, ok := shiftTexts[shift]
-		if !ok {
+		sentences, exists := shiftSentences[shift]
+		if !exists {
 			return fmt.Errorf("unknown shift %q", shift)
 		}
 
-		body = append(body, text[seed%len(text)])
+		body = append(body, sentences[seed%len(sentences)])
 	}
 
 	for _, skill := range a.attributes["asked"] {
@@ -524,8 +532,8 @@ func (a *advert) setSpecialty(name string, seed int) {
 	}
 }
 
-// shiftTexts are the sentences by which adverts state a shift, in several words for each.
-var shiftTexts = map[string][]string{
+// shiftSentences has the sentences by which adverts state a shift, several for each.
+var shiftSentences = map[string][]string{
 	"nights":   {"You work permanent nights.", "Night shifts, 19:30 to 08:00.", "This is a night post: three or four nights a week."},
 	"days":     {"Day shifts only.", "You work days; there are no nights.", "Hours are Monday to Friday, 9 to 5."},
 	"weekends": {"Every weekend, Saturday and Sunday.", "This is a weekend post.", "You work weekends only."},

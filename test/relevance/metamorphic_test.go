@@ -2,7 +2,6 @@ package relevance
 
 import (
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +14,12 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// lab is a board with one advert for each concept that a title can name, all of
-// them in the same town, and the parser over it.
+// A concept is a role or a specialty in the vocabulary of the search. Its forms are the names by which users search for
+// it; a form with several meanings has several readings. A metamorphic test needs no list of right results: it changes
+// the way in which a query is written, and requires the same result.
+
+// lab is an index with one advert for each concept that a title can name, all of
+// them in the same town, and the parser of queries over it.
 type lab struct {
 	t          *testing.T
 	vocabulary *search.Vocabulary
@@ -47,10 +50,12 @@ func newLab(t *testing.T) *lab {
 	lab := &lab{t: t, vocabulary: vocabulary, index: index, annotations: map[string]search.Annotation{}}
 	lab.parser = search.Parser{Vocabulary: vocabulary, Places: places, Words: search.NewSpelling(vocabulary, index)}
 
+	// The id of the advert is that of its concept.
 	var changes []search.Change
 	for _, concept := range vocabulary.Concepts() {
 		if isTitled(concept) {
-			changes = append(changes, search.Change{ID: concept.ID, Version: 1, Document: lab.document(concept, &town)})
+			document := lab.newDocument(concept, &town)
+			changes = append(changes, search.Change{ID: concept.ID, Version: 1, Document: document})
 		}
 	}
 
@@ -60,18 +65,21 @@ func newLab(t *testing.T) *lab {
 }
 
 // isTitled reports whether the lab has an advert for the concept.
-func isTitled(c *search.Concept) bool {
-	return (c.Kind == search.Role || c.Kind == search.Specialty) && len(c.Forms) > 0
+func isTitled(concept *search.Concept) bool {
+	return (concept.Kind == search.Role || concept.Kind == search.Specialty) && len(concept.Forms) > 0
 }
 
-// document is the advert of a concept: its name is the title.
-func (l *lab) document(c *search.Concept, town *search.Place) *search.Document {
-	title := c.Label
+// labTime is the time of all adverts and searches of the lab.
+var labTime = time.Unix(1_750_000_000, 0)
+
+// newDocument returns the advert of a concept, whose title is the name of the concept, and stores its annotation.
+func (l *lab) newDocument(concept *search.Concept, town *search.Place) *search.Document {
+	title := concept.Label
 	annotation := l.vocabulary.Annotate(&search.Advert{Title: title, Description: "Join our team."})
-	l.annotations[c.ID] = annotation
+	l.annotations[concept.ID] = annotation
 
 	return &search.Document{
-		PostedAt: time.Unix(1_750_000_000, 0),
+		PostedAt: labTime,
 		Keys:     append(annotation.Keys(), search.PlaceKeys(town, false)...),
 		Title:    search.WordsOf(title),
 		Body:     search.WordsOf("Join our team.", labTown),
@@ -79,12 +87,14 @@ func (l *lab) document(c *search.Concept, town *search.Place) *search.Document {
 	}
 }
 
-// find returns the first hits of a query.
+// find returns the first hits of a query, exact ones before related ones.
 func (l *lab) find(text string) []search.Hit {
+	const radius = 10 // miles, the default of the API
+
 	parsed := l.parser.Parse(text)
-	plan := parsed.Plan(10)
+	plan := parsed.Plan(radius)
 	result, err := l.index.Find(l.t.Context(), search.Query{
-		Now:     time.Unix(1_750_000_000, 0),
+		Now:     labTime,
 		Must:    plan.Must,
 		Slots:   plan.Slots,
 		MaxCost: search.MaxCost,
@@ -106,28 +116,31 @@ func complete(text string) string { return text + " " }
 func (l *lab) findsOwn(text string, readings []search.Reading) bool {
 	hits := l.find(text)
 
-	return slices.ContainsFunc(readings, func(r search.Reading) bool {
-		isOwn := func(h search.Hit) bool {
-			means := l.vocabulary.Concept(h.ID).Means()
-			return h.Exact && (h.ID == r.Concept.ID || slices.Equal(means, r.Concept.Means()))
+	return slices.ContainsFunc(readings, func(reading search.Reading) bool {
+		concept := reading.Concept
+		isOwn := func(hit search.Hit) bool {
+			hasSameMeaning := slices.Equal(l.vocabulary.Concept(hit.ID).Means(), concept.Means())
+			return hit.Exact && (hit.ID == concept.ID || hasSameMeaning)
 		}
 		if slices.ContainsFunc(hits, isOwn) {
 			return true
 		}
 
-		isOther := func(h search.Hit) bool { return !h.Exact || !l.isAbout(h.ID, r.Concept) }
+		isOther := func(hit search.Hit) bool { return !hit.Exact || !l.isAbout(hit.ID, concept) }
+		isFullPage := len(hits) == depth
 
-		return len(hits) == depth && !slices.ContainsFunc(hits, isOther)
+		return isFullPage && !slices.ContainsFunc(hits, isOther)
 	})
 }
 
-// isAbout reports whether an advert is about all that the concept means.
-func (l *lab) isAbout(id string, c *search.Concept) bool {
-	annotation := l.annotations[id]
+// isAbout reports whether an advert is about all that the concept means. A concept such as a paediatric nurse means
+// several: the role and the specialty.
+func (l *lab) isAbout(advertID string, concept *search.Concept) bool {
+	annotation := l.annotations[advertID]
 
-	return !slices.ContainsFunc(c.Means(), func(c *search.Concept) bool {
-		_, ok := annotation.Find(c.ID)
-		return !ok
+	return !slices.ContainsFunc(concept.Means(), func(meant *search.Concept) bool {
+		_, isFound := annotation.Find(meant.ID)
+		return !isFound
 	})
 }
 
@@ -150,17 +163,22 @@ var variations = []variation{
 	{name: "with a place", write: func(form string) string { return form + " in " + labTown }, maxFailures: 1},
 }
 
-// plural adds an s to the last word. Abbreviations, codes and words with another plural have none.
+// plural adds an s to the last word. Abbreviations, codes and words with another plural (or none, such as nursing)
+// have none.
 func plural(form string) string {
 	last := form[strings.LastIndexByte(form, ' ')+1:]
-	if len(last) < 4 || strings.ContainsAny(last, "0123456789/&") || strings.ContainsAny(last[len(last)-1:], "sygxhz") {
+	isAbbreviationOrCode := len(last) < 4 || strings.ContainsAny(last, "0123456789/&")
+	hasOtherPlural := strings.TrimRight(last, "sygxhz") != last
+
+	if isAbbreviationOrCode || hasOtherPlural {
 		return ""
 	}
 
 	return form + "s"
 }
 
-// otherSpelling returns the form in American instead of British spelling, or the reverse.
+// otherSpelling returns the form in the spelling to which the search normalizes words, American or British. A
+// form that is written in it has no other spelling.
 func otherSpelling(form string) string {
 	words := strings.Fields(form)
 	for i, word := range words {
@@ -175,7 +193,7 @@ func otherSpelling(form string) string {
 }
 
 // typo leaves out, doubles or swaps a letter inside the longest word, as a hash
-// of the form decides.
+// of the form decides. Words of fewer than six letters, and words with other characters, have none.
 func typo(form string) string {
 	words := strings.Fields(form)
 
@@ -191,18 +209,17 @@ func typo(form string) string {
 		return ""
 	}
 
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(form))
-	seed := int(h.Sum32() >> 1)
+	seed := hash(form)
+	at := 2 + seed%(len(word)-4) // not one of the first two letters, and not one of the last two
+	before, letter, next, after := word[:at], word[at:at+1], word[at+1:at+2], word[at+2:]
 
-	at := 2 + seed%(len(word)-4) // neither of the first two letters nor of the last one
 	switch seed / 100 % 3 {
 	case 0:
-		word = word[:at] + word[at+1:]
+		word = before + next + after
 	case 1:
-		word = word[:at] + word[at:at+1] + word[at:]
+		word = before + letter + letter + next + after
 	default:
-		word = word[:at] + word[at+1:at+2] + word[at:at+1] + word[at+2:]
+		word = before + next + letter + after
 	}
 
 	words[longest] = word
@@ -254,7 +271,8 @@ func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
 		}
 
 		for _, hit := range lab.find(complete(concept.Label)) {
-			if slices.ContainsFunc(concept.Parents, func(parent search.Link) bool { return hit.Exact && parent.To.ID == hit.ID }) {
+			isHit := func(parent search.Link) bool { return parent.To.ID == hit.ID }
+			if hit.Exact && slices.ContainsFunc(concept.Parents, isHit) {
 				failed = append(failed, concept.ID+" finds "+hit.ID)
 			}
 		}

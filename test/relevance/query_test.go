@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// query is a request with the rules that grade its results.
+// query is a request with the rules that grade its results, from 3 for an answer to 1 for a job that is only related.
 type query struct {
 	group, text string
 	params      url.Values
-	grades      [4]rule // by grade; 0 is what must not be found
+	grades      [4]rule // by grade; grades[0] matches adverts that must not be found
 }
 
-// heldOut reports whether the query is held out: a third of the queries only count in sums, which
-// shows whether search was fitted to the others.
+// heldOut reports whether the query is held out. Developers tune the search with the other queries and do not look at
+// the results of these, about a third, so that their scores show whether the search was fitted to the others.
 func (q *query) heldOut() bool { return hash(q.id())%3 == 0 }
 
 // id identifies the query.
@@ -43,7 +43,7 @@ func (q *query) grade(advert *advert) (grade int, mustNot bool) {
 	return 0, q.grades[0].matches(advert)
 }
 
-// rule is a disjunction of conjunctions.
+// rule is a list of alternatives, each with conditions that must all be met.
 type rule [][]condition
 
 // condition is one requirement, with the attribute and values that it is about.
@@ -55,8 +55,10 @@ type condition struct {
 
 // matches reports whether an advert meets all conditions of one of the alternatives.
 func (r rule) matches(a *advert) bool {
-	return slices.ContainsFunc(r, func(all []condition) bool {
-		return !slices.ContainsFunc(all, func(c condition) bool { return !c.matches(a) })
+	isUnmet := func(condition condition) bool { return !condition.matches(a) }
+
+	return slices.ContainsFunc(r, func(conditions []condition) bool {
+		return !slices.ContainsFunc(conditions, isUnmet)
 	})
 }
 
@@ -71,7 +73,7 @@ func readQueries(b *board) ([]*query, error) {
 	for _, file := range files {
 		group := ""
 
-		err := lines(file, func(line string) error {
+		err := readLines(file, func(line string) error {
 			if name, ok := strings.CutPrefix(line, "@ "); ok {
 				group = name
 				return nil
@@ -150,19 +152,20 @@ func parseCondition(b *board, word string) (condition, error) {
 		return condition{matches: func(*advert) bool { return true }}, nil
 	}
 
-	i := strings.IndexAny(word, "!<>=")
-	if i < 0 {
+	operatorAt := strings.IndexAny(word, "!<>=")
+	if operatorAt < 0 {
 		return condition{}, fmt.Errorf("unknown condition %q", word)
 	}
 
-	condition := condition{key: word[:i], operator: word[i : i+1]}
-	if condition.operator != "=" { // the others have two characters: != <= >=
-		condition.operator = word[i : i+2]
+	condition := condition{key: word[:operatorAt], operator: "="}
+	if word[operatorAt] != '=' { // the others have two characters: != <= >=
+		condition.operator = word[operatorAt : operatorAt+2]
 	}
 
-	value := word[i+len(condition.operator):]
-
+	value := word[operatorAt+len(condition.operator):]
 	condition.values = strings.Split(value, ",")
+
+	isPositive := condition.operator == "=" // else the condition is negated
 	switch condition.key {
 	case "within":
 		return parseWithin(b, condition, value)
@@ -176,15 +179,16 @@ func parseCondition(b *board, word string) (condition, error) {
 				searched += "\n" + advert.text()
 			}
 
-			return strings.Contains(searched, words) == (condition.operator == "=")
+			return strings.Contains(searched, words) == isPositive
 		}
 
 		return condition, nil
 	}
 
+	isWanted := func(value string) bool { return slices.Contains(condition.values, value) }
 	condition.matches = func(advert *advert) bool {
-		has := slices.ContainsFunc(advert.attributes[condition.key], func(v string) bool { return slices.Contains(condition.values, v) })
-		return has == (condition.operator == "=")
+		hasWanted := slices.ContainsFunc(advert.attributes[condition.key], isWanted)
+		return hasWanted == isPositive
 	}
 
 	return condition, nil

@@ -35,19 +35,20 @@ type result struct {
 	total int       // the number of exact results
 }
 
-// sums are the scores of several queries: means of NDCG and recall over those that have an answer
-// (Answered), and counts over all. MustNot is the number of results that must not be found, ZeroWrong that
-// of queries without an answer that have exact results.
+// sums are the scores of several queries. NDCG (normalized discounted cumulative gain) is 1 if the first ten results are
+// the best ones in the best order. Recall is the share of the right results among the first ten. Both are means
+// over the queries that have an answer.
 type sums struct {
 	Queries   int     `json:"queries"`
-	Answered  int     `json:"answered"`
+	Answered  int     `json:"answered"` // queries that have an answer
 	NDCG      float64 `json:"ndcg"`
 	Recall    float64 `json:"recall"`
-	MustNot   int     `json:"mustNot"`
-	ZeroWrong int     `json:"zeroWrong"`
+	MustNot   int     `json:"mustNot"`   // results that must not be found
+	ZeroWrong int     `json:"zeroWrong"` // queries that have no answer, but exact results
 }
 
-// report is the content of the baseline file. Groups only contain tuned queries.
+// report is the content of the baseline file. The search is tuned with two thirds of the queries, and the others are held
+// out to find over-fitting. Groups only contain tuned queries.
 type report struct {
 	All     sums            `json:"all"`
 	Tuned   sums            `json:"tuned"`
@@ -134,64 +135,71 @@ func (r report) String() string {
 	return table.String()
 }
 
-// problems returns in which respects the report is worse than the baseline.
-func (r report) problems(baseline report) (out []string) {
-	drop := func(name string, before, after float64) {
+// problems describes the respects in which the report is worse than the baseline.
+func (r report) problems(baseline report) (problems []string) {
+	forbidDrop := func(name string, before, after float64) {
 		if before-after > maxDrop {
-			out = append(out, fmt.Sprintf("%s fell from %.4f to %.4f", name, before, after))
+			problems = append(problems, fmt.Sprintf("%s fell from %.4f to %.4f", name, before, after))
 		}
 	}
 
-	rise := func(name string, before, after int) {
+	forbidRise := func(name string, before, after int) {
 		if after > before {
-			out = append(out, fmt.Sprintf("%s rose from %d to %d", name, before, after))
+			problems = append(problems, fmt.Sprintf("%s rose from %d to %d", name, before, after))
 		}
 	}
 
-	drop("NDCG@10", baseline.All.NDCG, r.All.NDCG)
-	drop("recall@10", baseline.All.Recall, r.All.Recall)
-	rise("must-not", baseline.All.MustNot, r.All.MustNot)
-	rise("zero-wrong", baseline.All.ZeroWrong, r.All.ZeroWrong)
+	forbidDrop("NDCG@10", baseline.All.NDCG, r.All.NDCG)
+	forbidDrop("recall@10", baseline.All.Recall, r.All.Recall)
+	forbidRise("must-not", baseline.All.MustNot, r.All.MustNot)
+	forbidRise("zero-wrong", baseline.All.ZeroWrong, r.All.ZeroWrong)
 
-	if gap, limit := round(r.gap()), round(max(maxGap, baseline.gap())); gap > limit {
-		out = append(out,
+	gap := round(r.gap())
+	limit := round(max(maxGap, baseline.gap()))
+
+	if gap > limit {
+		problems = append(problems,
 			fmt.Sprintf("over-fitting: the tuned queries score %.4f more than the held-out ones (maximum %.4f)", gap,
 				limit))
 	}
 
-	return out
+	return problems
 }
 
 // gap returns the NDCG of the tuned queries minus that of the held-out queries.
 func (r report) gap() float64 { return r.Tuned.NDCG - r.HeldOut.NDCG }
 
-// failures describes the tuned queries with weak or wrong results.
+// failures describes the tuned queries with weak or wrong results, and the first results of each with their grades.
 func failures(results []result) string {
-	var out strings.Builder
+	var text strings.Builder
 	for _, result := range results {
-		isWeak := result.score.mustNot > 0 || result.score.wrong || !result.query.findsNothing() && result.score.ndcg < weak
-		if !isWeak || result.query.heldOut() {
+		query, score := result.query, result.score
+		isWrong := score.mustNot > 0 || score.wrong
+		isWeak := !query.findsNothing() && score.ndcg < weak
+
+		if !isWrong && !isWeak || query.heldOut() {
 			continue
 		}
 
-		fmt.Fprintf(&out, "\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n", result.query.group,
-			result.query.id(), result.score.ndcg, result.score.recall, result.score.mustNot, result.total)
+		fmt.Fprintf(&text, "\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n", query.group, query.id(),
+			score.ndcg, score.recall, score.mustNot, result.total)
 
 		for _, advert := range result.found[:min(depth, len(result.found))] {
-			grade, mustNot := result.query.grade(advert)
+			grade, mustNot := query.grade(advert)
 
 			mark := fmt.Sprint(grade)
 			if mustNot {
 				mark = "!"
 			}
 
-			fmt.Fprintf(&out, "  %s %s (%s, %s)\n", mark, advert.title, advert.attributes.one("role"), advert.location)
+			fmt.Fprintf(&text, "  %s %s (%s, %s)\n", mark, advert.title, advert.attributes.one("role"), advert.location)
 		}
 	}
 
-	return out.String()
+	return text.String()
 }
 
+// readBaseline reads the baseline file.
 func readBaseline() (r report, err error) {
 	raw, err := os.ReadFile(baselineFile)
 	if err != nil {
@@ -201,6 +209,7 @@ func readBaseline() (r report, err error) {
 	return r, json.Unmarshal(raw, &r)
 }
 
+// writeBaseline makes the report the baseline.
 func writeBaseline(r report) error {
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
