@@ -243,12 +243,12 @@ func (s *Service) listMine(ctx context.Context, by auth.Actor, w WithdrawnFilter
 
 // MyApplication returns one of the caller's applications. It returns ErrNotFound for a withdrawn one.
 func (s *Service) MyApplication(ctx context.Context, by auth.Actor, id string) (Detail, error) {
-	a, err := s.getOwn(ctx, by, id)
+	application, err := s.getOwn(ctx, by, id)
 	if err != nil {
 		return Detail{}, err
 	}
 
-	return s.ownDetail(ctx, a)
+	return s.ownDetail(ctx, application)
 }
 
 // MyHistoryEntry returns one of the caller's applications, which may be withdrawn.
@@ -343,19 +343,19 @@ func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackI
 // MyHistoryEntry return it to the applicant.
 func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		a, err := s.getOwn(ctx, by, id)
+		application, err := s.getOwn(ctx, by, id)
 		if err != nil {
 			return err
 		}
 
-		if err := s.cancelInterview(ctx, by, &a); err != nil {
+		if err := s.cancelInterview(ctx, by, &application); err != nil {
 			return err
 		}
 
-		previous := a.Status
-		hasChanged := a.Withdraw(s.Clock.Now())
+		previous := application.Status
+		hasChanged := application.Withdraw(s.Clock.Now())
 
-		return s.storeWithdrawal(ctx, by, &a, previous, hasChanged)
+		return s.storeWithdrawal(ctx, by, &application, previous, hasChanged)
 	})
 }
 

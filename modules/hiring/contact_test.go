@@ -24,9 +24,9 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 	foreign := env.apply(newSeeker(), env.newListing(other))
 
 	message := hiring.ContactInput{Subject: "x", Message: "y"}
-	for range 60 {
+	for range 60 { // more than the limit
 		_, err := env.Contact(t.Context(), employer, foreign.ID, message)
-		require.ErrorIs(t, err, hiring.ErrNotFound, "other refusals do not count against the limit")
+		require.ErrorIs(t, err, hiring.ErrNotFound, "refused messages are not counted")
 	}
 
 	for range 50 {
@@ -39,7 +39,8 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 	require.Positive(t, fault.Of(err).RetryAfter)
 
 	_, err = env.Contact(t.Context(), other, foreign.ID, message)
-	require.NoError(t, err)
+	require.NoError(t, err, "another organization")
+
 	env.clock.Advance(24*time.Hour + time.Second)
 
 	_, err = env.Contact(t.Context(), employer, application.ID, message)
@@ -54,16 +55,16 @@ func TestMessage_InvalidInput_FieldIsNamed(t *testing.T) {
 	employer := newEmployer()
 
 	application := env.apply(newSeeker(), env.newListing(employer))
-	for _, c := range []struct {
-		field string
-		input hiring.ContactInput
+	for _, test := range []struct {
+		wantField string
+		input     hiring.ContactInput
 	}{
-		{field: "subject", input: hiring.ContactInput{Subject: " ", Message: "y"}},
-		{field: "subject", input: hiring.ContactInput{Subject: strings.Repeat("x", 201), Message: "y"}},
-		{field: "message", input: hiring.ContactInput{Subject: "x"}},
+		{wantField: "subject", input: hiring.ContactInput{Subject: " ", Message: "y"}},
+		{wantField: "subject", input: hiring.ContactInput{Subject: strings.Repeat("x", 201), Message: "y"}},
+		{wantField: "message", input: hiring.ContactInput{Subject: "x"}},
 	} {
-		_, err := env.Contact(t.Context(), employer, application.ID, c.input)
-		require.Equal(t, c.field, fault.Of(err).Fields[0].Name)
+		_, err := env.Contact(t.Context(), employer, application.ID, test.input)
+		require.Equal(t, test.wantField, fault.Of(err).Fields[0].Name)
 	}
 }
 
@@ -126,6 +127,7 @@ func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
 		require.Equal(t, hiring.Pending, env.visibleStatus(applicant, application.ID))
 		require.NotContains(t, env.recordedEvents(), "applicant.contacted")
 
+		// A valid request changes the status.
 		require.NoError(t, env.DecideAndContact(t.Context(), employer, acceptance, message))
 		require.Equal(t, hiring.Accepted, env.visibleStatus(applicant, application.ID))
 	})

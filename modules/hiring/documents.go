@@ -206,12 +206,12 @@ func (s *Service) ReceivedDocuments(ctx context.Context, by auth.Actor, applicat
 		return nil, err
 	}
 
-	a, err := s.getReceived(ctx, by, applicationID)
+	application, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return nil, err
 	}
 
-	return s.Documents.List(ctx, Visibility{OrganizationID: by.OrganizationID}, a.ID)
+	return s.Documents.List(ctx, Visibility{OrganizationID: by.OrganizationID}, application.ID)
 }
 
 // OpenReceivedDocument opens the file of a document of an application to the organization.
@@ -236,12 +236,12 @@ func (s *Service) OpenMyDocument(
 	by auth.Actor,
 	applicationID, documentID string,
 ) (document Document, body io.ReadCloser, err error) {
-	a, err := s.getOwn(ctx, by, applicationID)
+	application, err := s.getOwn(ctx, by, applicationID)
 	if err != nil {
 		return Document{}, nil, err
 	}
 
-	documents, err := s.Documents.List(ctx, Visibility{ApplicantID: by.UserID}, a.ID)
+	documents, err := s.Documents.List(ctx, Visibility{ApplicantID: by.UserID}, application.ID)
 	if err != nil {
 		return Document{}, nil, err
 	}

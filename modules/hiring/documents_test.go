@@ -78,6 +78,8 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 		cv, letter := env.addOriginal(seeker, "Six years of critical care."), env.addOriginal(seeker, "Dear ward")
 		application, err := env.applyWith(seeker, env.newListing(employer), cv, letter, cv)
 		require.NoError(t, err, "a document that is named twice is copied once")
+
+		// The applicant deletes an original. The employer still reads both copies.
 		delete(env.originals, seeker.UserID+cv)
 
 		copies, err := env.ReceivedDocuments(t.Context(), employer, application.ID)
@@ -91,6 +93,7 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, copies, mine.Documents)
 
+		// Neither others nor the applicant read them as an employer.
 		for _, other := range []auth.Actor{newEmployer(), seeker, newEmployer(auth.JobsUpdate)} {
 			_, err = env.ReceivedDocuments(t.Context(), other, application.ID)
 			require.Error(t, err)
@@ -99,7 +102,7 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 			require.Error(t, err)
 		}
 
-		// The id cv names the original, not its copy.
+		// Other ids are not found. The id cv is that of the original, not of its copy.
 		for _, id := range []string{stores.NewID(), "nonsense", cv} {
 			_, _, err = env.OpenReceivedDocument(t.Context(), employer, application.ID, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
@@ -116,21 +119,22 @@ func TestApply_InvalidDocuments_AreRefused(t *testing.T) {
 		seeker := newSeeker()
 		other := newSeeker()
 		listing := env.newListing(employer)
-		theirs := env.addOriginal(other, "x")
-		mine := env.addOriginal(seeker, "y")
+		ofOther := env.addOriginal(other, "x")
+		own := env.addOriginal(seeker, "y")
 
-		for _, id := range []string{theirs, stores.NewID(), "nonsense"} {
-			_, err := env.applyWith(seeker, listing, mine, id)
+		for _, id := range []string{ofOther, stores.NewID(), "nonsense"} {
+			_, err := env.applyWith(seeker, listing, own, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		}
 
-		_, err := env.applyWith(seeker, listing, mine, mine, mine, mine, mine, mine)
-		require.Equal(t, "documentIds", fault.Of(err).Fields[0].Name)
+		_, err := env.applyWith(seeker, listing, own, own, own, own, own, own)
+		require.Equal(t, "documentIds", fault.Of(err).Fields[0].Name, "six documents")
 
-		_, err = env.applyWith(seeker, listing, mine)
+		// The second application to the listing is refused.
+		_, err = env.applyWith(seeker, listing, own)
 		require.NoError(t, err)
 
-		_, err = env.applyWith(seeker, listing, mine)
+		_, err = env.applyWith(seeker, listing, own)
 		require.ErrorIs(t, err, hiring.ErrAlreadyApplied)
 	})
 }
@@ -148,14 +152,16 @@ func TestWithdraw_Documents_AreRemoved(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, env.setStatus(employer, accepted.ID, "accepted"))
 		require.Equal(t, 2, env.countFiles())
+
+		// The withdrawal deletes the file of one application.
 		require.NoError(t, env.Withdraw(t.Context(), seeker, withdrawn.ID))
 		require.Empty(t, env.received(employer, withdrawn.ID).Documents)
 		env.work.All(t)
 		require.Equal(t, 1, env.countFiles())
-		require.NoError(
-			t,
-			env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: seeker.UserID, DeletedAt: env.clock.Now()}),
-		)
+
+		// The deletion of the account deletes the file of the other one.
+		deleted := event.AccountDeleted{UserID: seeker.UserID, DeletedAt: env.clock.Now()}
+		require.NoError(t, env.OnAccountDeleted(t.Context(), deleted))
 		require.Empty(t, env.received(employer, accepted.ID).Documents)
 		env.work.All(t)
 		require.Zero(t, env.countFiles())
@@ -168,12 +174,15 @@ func TestWithdraw_Documents_AreRemoved(t *testing.T) {
 func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer, seeker := newEmployer(), newSeeker()
+
+		// The second document is unknown, so the copy of the first one is released.
 		_, err := env.applyWith(seeker, env.newListing(employer), env.addOriginal(seeker, "y"), stores.NewID())
 		require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		require.Equal(t, 1, env.countFiles())
 		env.work.All(t)
 		require.Zero(t, env.countFiles())
 
+		// The process ends after it has reserved a document and written its file.
 		abandoned := hiring.Document{
 			ID:             stores.NewID(),
 			ApplicationID:  stores.NewID(),
@@ -189,15 +198,17 @@ func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 			return err
 		})
 		require.NoError(t, err)
+
+		// After an hour, the periodic task deletes the file.
 		env.clock.Advance(2 * time.Hour)
 
-		for _, p := range env.Periodic() {
-			if p.Kind == "hiring.files-left" {
-				require.NoError(t, p.Do(t.Context()))
+		for _, periodic := range env.Periodic() {
+			if periodic.Kind == "hiring.files-left" {
+				require.NoError(t, periodic.Do(t.Context()))
 			}
 		}
 
-		require.Zero(t, env.countFiles(), "the periodic task has deleted the file of the expired reservation")
+		require.Zero(t, env.countFiles())
 	})
 }
 
@@ -215,7 +226,8 @@ func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
 			CandidateID:    seeker.UserID,
 			SubmittedAt:    application.AppliedAt,
 		}
-		_ = env.sentMails()
+		env.sentMails() // drop the e-mails to the admins
+
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 
 		sent := env.sentMails()
@@ -224,10 +236,12 @@ func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
 		require.Equal(t, "submitted-"+application.ID, sent[0].ID)
 		require.Contains(t, sent[0].Text, "\nhttps://jobs.example.org/account/applications/"+application.ID+"\n")
 
+		// Without a site, the e-mail has no link to a page.
 		env.HasSite = false
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		require.NotContains(t, env.sentMails()[0].Text, "/account/")
 
+		// An applicant who has opted out gets no e-mail.
 		env.optedOut[seeker.UserID] = true
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		require.Empty(t, env.sentMails())

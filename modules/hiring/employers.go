@@ -28,12 +28,12 @@ func (s *Service) FindReceived(ctx context.Context, by auth.Actor, in StatsInput
 		return page.Result[View]{}, err
 	}
 
-	f, err := applicationFilter(in.byName(), "")
+	filter, err := applicationFilter(in.byName(), "")
 	if err != nil {
 		return page.Result[View]{}, err
 	}
 
-	found, err := s.Applications.List(ctx, Visibility{OrganizationID: by.OrganizationID}, f, r)
+	found, err := s.Applications.List(ctx, Visibility{OrganizationID: by.OrganizationID}, filter, r)
 	if err != nil {
 		return page.Result[View]{}, err
 	}
@@ -316,12 +316,12 @@ func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Coun
 		return nil, err
 	}
 
-	f, err := applicationFilter(in.byName(), "")
+	filter, err := applicationFilter(in.byName(), "")
 	if err != nil {
 		return nil, err
 	}
 
-	return s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, f)
+	return s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, filter)
 }
 
 // ApplicantStats returns the number of the user's applications that are not withdrawn, and how many

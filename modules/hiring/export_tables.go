@@ -141,12 +141,12 @@ func parseTime(text string) (at time.Time, isDate bool, err error) {
 
 // Count returns the number of applications that the filters select.
 func (t applicationTable) Count(ctx context.Context, organizationID string, filters map[string]string) (int, error) {
-	f, err := applicationFilter(filters, inExport)
+	filter, err := applicationFilter(filters, inExport)
 	if err != nil {
 		return 0, err
 	}
 
-	counts, err := t.Applications.CountByStatus(ctx, Visibility{OrganizationID: organizationID}, f)
+	counts, err := t.Applications.CountByStatus(ctx, Visibility{OrganizationID: organizationID}, filter)
 
 	return Counts(counts).Total(), err
 }
@@ -158,14 +158,14 @@ func (t applicationTable) AppendRows(
 	filters map[string]string,
 	cursor string,
 	n int,
-	out *csvfile.Page,
+	csvPage *csvfile.Page,
 ) (string, error) {
-	f, err := applicationFilter(filters, inExport)
+	filter, err := applicationFilter(filters, inExport)
 	if err != nil {
 		return "", err
 	}
 
-	applications, err := t.Applications.List(ctx, Visibility{OrganizationID: organizationID}, f, page.After(cursor, n))
+	applications, err := t.Applications.List(ctx, Visibility{OrganizationID: organizationID}, filter, page.After(cursor, n))
 	if err != nil {
 		return "", err
 	}
@@ -183,7 +183,7 @@ func (t applicationTable) AppendRows(
 			interviewOutcome = string(v.Interview.Outcome)
 		}
 
-		out.Row([]string{
+		csvPage.Row([]string{
 			v.ID,
 			v.ListingID,
 			v.JobTitle,
@@ -275,7 +275,7 @@ func (t ownTable) AppendRows(
 	_ map[string]string,
 	cursor string,
 	n int,
-	out *csvfile.Page,
+	csvPage *csvfile.Page,
 ) (string, error) {
 	views, next, err := t.listOwn(ctx, applicantID, cursor, n)
 	if err != nil {
@@ -283,7 +283,7 @@ func (t ownTable) AppendRows(
 	}
 
 	for _, v := range views {
-		out.Row([]string{v.ID, v.ListingID, v.JobTitle, v.Company, string(v.ApplicantStatus()), formatTimestamp(v.AppliedAt)})
+		csvPage.Row([]string{v.ID, v.ListingID, v.JobTitle, v.Company, string(v.ApplicantStatus()), formatTimestamp(v.AppliedAt)})
 	}
 
 	return next, nil
@@ -298,20 +298,20 @@ type tablePages struct {
 	rows    int    // written so far, without the names of the columns
 }
 
-// next writes the next page of the table into out, and reports whether another page
+// next writes the next page of the table into csvPage, and reports whether another page
 // follows. The first page begins with the names of the columns.
-func (t *tablePages) next(ctx context.Context, out *csvfile.Page) (hasNext bool, err error) {
-	out.Reset()
+func (t *tablePages) next(ctx context.Context, csvPage *csvfile.Page) (hasNext bool, err error) {
+	csvPage.Reset()
 
 	isFirst := t.cursor == ""
 	if isFirst {
-		out.Row(t.table.Columns())
+		csvPage.Row(t.table.Columns())
 	}
 
-	headerRows := out.Rows() // not counted
-	cursor, err := t.table.AppendRows(ctx, t.ownerID, t.filters, t.cursor, rowsPerPage, out)
+	headerRows := csvPage.Rows() // not counted
+	cursor, err := t.table.AppendRows(ctx, t.ownerID, t.filters, t.cursor, rowsPerPage, csvPage)
 	t.cursor = cursor
-	t.rows += out.Rows() - headerRows
+	t.rows += csvPage.Rows() - headerRows
 
 	return cursor != "", err
 }
@@ -467,9 +467,9 @@ func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csv
 
 	// After a panic, the reader gets an error, and the process continues.
 	defer func() {
-		if p := recover(); p != nil {
+		if reason := recover(); reason != nil {
 			select {
-			case f.pages <- tablePage{err: fmt.Errorf("panic: %v", p)}:
+			case f.pages <- tablePage{err: fmt.Errorf("panic: %v", reason)}:
 			case <-ctx.Done():
 			}
 		}
@@ -477,23 +477,23 @@ func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csv
 
 	next := new(csvfile.Page)
 	for {
-		p := tablePage{err: io.EOF}
+		part := tablePage{err: io.EOF}
 		if hasNext {
 			pageCtx, cancel := context.WithTimeout(ctx, pageTimeout)
-			hasNext, p.err = pages.next(pageCtx, next)
+			hasNext, part.err = pages.next(pageCtx, next)
 
 			cancel()
 
-			p.text = next.Bytes()
+			part.text = next.Bytes()
 		}
 
 		select {
-		case f.pages <- p:
+		case f.pages <- part:
 		case <-ctx.Done():
 			return
 		}
 
-		if p.err != nil {
+		if part.err != nil {
 			return
 		}
 
@@ -504,16 +504,16 @@ func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csv
 // Read reads from the current page. At its end, it waits for the next page.
 func (f *tableFile) Read(b []byte) (int, error) {
 	for len(f.unread) == 0 {
-		p, isOpen := <-f.pages
+		part, isOpen := <-f.pages
 		if !isOpen {
 			return 0, io.EOF
 		}
 
-		if p.err != nil {
-			return 0, p.err
+		if part.err != nil {
+			return 0, part.err
 		}
 
-		f.unread = p.text
+		f.unread = part.text
 	}
 
 	n := copy(b, f.unread)

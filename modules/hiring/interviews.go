@@ -262,30 +262,40 @@ func (s *Service) saveInterview(
 		}
 
 		interview.ChangedAt = now
-
-		// Store a change that the applicant does not see.
 		change := interview.changeSince(stored)
-		if change == "" {
-			return s.Appointments.Upsert(ctx, interview)
-		}
 
-		// Check that the applicant may be sent an invitation. A cancellation is always permitted.
-		if change != event.InterviewCancelled {
-			if err := s.checkInvitation(ctx, &application); err != nil {
-				return err
-			}
-		}
-
-		// Store the change and notify the applicant.
-		interview.Sequence++
-		if err := s.Appointments.Upsert(ctx, interview); err != nil {
-			return err
-		}
-
-		return s.Events.Record(ctx, interview.event(&application, change, by.UserID))
+		return s.storeInterview(ctx, by, &application, &interview, change)
 	})
 
 	return interview, err
+}
+
+// storeInterview stores a new or changed interview. If the change, which changeSince has returned, is
+// not empty, it also records an event, so that the applicant is notified.
+func (s *Service) storeInterview(
+	ctx context.Context,
+	by auth.Actor,
+	application *Application,
+	interview *Appointment,
+	change string,
+) error {
+	if change == "" {
+		return s.Appointments.Upsert(ctx, *interview)
+	}
+
+	// Check that the applicant may be sent an invitation. A cancellation is always permitted.
+	if change != event.InterviewCancelled {
+		if err := s.checkInvitation(ctx, application); err != nil {
+			return err
+		}
+	}
+
+	interview.Sequence++
+	if err := s.Appointments.Upsert(ctx, *interview); err != nil {
+		return err
+	}
+
+	return s.Events.Record(ctx, interview.event(application, change, by.UserID))
 }
 
 // newInterview returns an interview of the application without a time and a place. Its Sequence is

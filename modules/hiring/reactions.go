@@ -431,15 +431,15 @@ func (s *Service) withdrawBatch(ctx context.Context, applicantID string) (int, e
 
 	by := auth.Actor{UserID: applicantID}
 	for i := range active.Items {
-		a := &active.Items[i]
-		if err := s.cancelInterview(ctx, by, a); err != nil {
+		application := &active.Items[i]
+		if err := s.cancelInterview(ctx, by, application); err != nil {
 			return 0, err
 		}
 
-		previous := a.Status
+		previous := application.Status
 
-		hasChanged := a.Abandon(s.Clock.Now())
-		if err := s.storeWithdrawal(ctx, by, a, previous, hasChanged); err != nil {
+		hasChanged := application.Abandon(s.Clock.Now())
+		if err := s.storeWithdrawal(ctx, by, application, previous, hasChanged); err != nil {
 			return 0, err
 		}
 	}
@@ -462,13 +462,13 @@ func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID strin
 			return err
 		}
 
-		f := ExportFilter{
+		mentioning := ExportFilter{
 			OrganizationIDs: list.Distinct(applications.Items, func(a Application) string { return a.OrganizationID }),
 			Kind:            applicationsKind,
 			Begun:           true,                        // a queued export has not read any rows yet
 			CreatedBefore:   until.Add(time.Microsecond), // stored times have microseconds
 		}
-		if err := s.deleteExports(ctx, f); err != nil {
+		if err := s.deleteExports(ctx, mentioning); err != nil {
 			return err
 		}
 

@@ -85,14 +85,14 @@ func (s *Service) Rename(ctx context.Context, userID, name string) error {
 	name = text.Name(name)
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.getUser(ctx, userID)
-		if err != nil || u.Name == name {
+		user, err := s.getUser(ctx, userID)
+		if err != nil || user.Name == name {
 			return err
 		}
 
-		u.Rename(name, s.Clock.Now())
+		user.Rename(name, s.Clock.Now())
 
-		return s.Users.Update(ctx, &u)
+		return s.Users.Update(ctx, &user)
 	})
 }
 
@@ -109,13 +109,13 @@ func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email strin
 	userID := actor.UserID
 	email, _ = text.ParseEmail(email) // validated above
 
-	u, err := s.getUser(ctx, userID)
+	user, err := s.getUser(ctx, userID)
 	if err != nil {
 		return err
 	}
 
 	// A request for the current address cancels an earlier request.
-	if s.isSameMailbox(u.Email, email) {
+	if s.isSameMailbox(user.Email, email) {
 		isCurrent, err := s.cancelChangeTo(ctx, userID, email)
 		if err != nil || isCurrent {
 			return err
@@ -146,13 +146,13 @@ func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email strin
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
 
-		h, err := s.lockEmailHistory(ctx, userID)
+		history, err := s.lockEmailHistory(ctx, userID)
 		if err != nil {
 			return err
 		}
 
-		h.Requested = &EmailChange{Email: email, RequestedAt: now}
-		if err := s.EmailChanges.Upsert(ctx, h); err != nil {
+		history.Requested = &EmailChange{Email: email, RequestedAt: now}
+		if err := s.EmailChanges.Upsert(ctx, history); err != nil {
 			return err
 		}
 
@@ -179,12 +179,12 @@ func (s *Service) lockEmailHistory(ctx context.Context, userID string) (EmailHis
 // account. It returns false if another address was confirmed concurrently.
 func (s *Service) cancelChangeTo(ctx context.Context, userID, email string) (isCurrent bool, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.Users.GetForUpdate(ctx, userID)
+		user, err := s.Users.GetForUpdate(ctx, userID)
 		if err != nil {
 			return err
 		}
 
-		isCurrent = s.isSameMailbox(u.Email, email)
+		isCurrent = s.isSameMailbox(user.Email, email)
 		if !isCurrent {
 			return nil
 		}
@@ -198,24 +198,24 @@ func (s *Service) cancelChangeTo(ctx context.Context, userID, email string) (isC
 // cancelChange cancels the requested change of the address. The caller has locked the
 // account.
 func (s *Service) cancelChange(ctx context.Context, userID string) error {
-	h, err := s.EmailChanges.Get(ctx, userID)
-	if err != nil || h.Requested == nil {
+	history, err := s.EmailChanges.Get(ctx, userID)
+	if err != nil || history.Requested == nil {
 		return err
 	}
 
-	h.Requested = nil
+	history.Requested = nil
 
-	return s.EmailChanges.Upsert(ctx, h)
+	return s.EmailChanges.Upsert(ctx, history)
 }
 
 // PendingEmail returns the requested address that can still be confirmed, or "" if there is none.
 func (s *Service) PendingEmail(ctx context.Context, userID string) (string, error) {
-	h, err := s.EmailChanges.Get(ctx, userID)
-	if err != nil || h.Requested == nil || !h.Requested.isOpen(s.Clock.Now()) {
+	history, err := s.EmailChanges.Get(ctx, userID)
+	if err != nil || history.Requested == nil || !history.Requested.isOpen(s.Clock.Now()) {
 		return "", err
 	}
 
-	return h.Requested.Email, nil
+	return history.Requested.Email, nil
 }
 
 // confirmChange replaces the address of the account with the confirmed one, if that was

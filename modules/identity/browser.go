@@ -74,28 +74,28 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 		return Principal{}, fault.ErrUnauthorized
 	}
 
-	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
+	principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
 	if err != nil {
 		return Principal{}, fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
 
 	now := s.Clock.Now()
 
-	idle := now.Sub(p.Session.LastUsedAt)
-	if !p.Session.Alive(now) || idle >= browserIdle {
+	idle := now.Sub(principal.Session.LastUsedAt)
+	if !principal.Session.Alive(now) || idle >= browserIdle {
 		return Principal{}, fault.ErrUnauthorized
 	}
 
 	// Store the time of the request, but not of every one.
 	if idle < lastUsedPrecision {
-		return p, nil
+		return principal, nil
 	}
 
-	used := p.Session
+	used := principal.Session
 	used.LastUsedAt = now
 	err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.Sessions.Update(ctx, used) })
 
-	return p, fault.IfNotFound(err, fault.ErrUnauthorized)
+	return principal, fault.IfNotFound(err, fault.ErrUnauthorized)
 }
 
 // LogoutBrowser ends the session with the cookie's secret, if there is one.
@@ -109,10 +109,10 @@ func (s *Service) logoutBrowser(ctx context.Context, secret string, now time.Tim
 		return nil
 	}
 
-	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
+	principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the session has ended already
 	}
 
-	return fault.IfNotFound(s.endSession(ctx, p.Session, now), nil)
+	return fault.IfNotFound(s.endSession(ctx, principal.Session, now), nil)
 }

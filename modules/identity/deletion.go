@@ -123,51 +123,51 @@ func (s *Service) recordTwice(ctx context.Context, kind, key string, e event.Eve
 // endMembership ends the user's membership, if there is one. The organization is closed if it has no
 // other admin.
 func (s *Service) endMembership(ctx context.Context, u User, now time.Time) error {
-	m, err := s.removeMembership(ctx, u.ID)
+	membership, err := s.removeMembership(ctx, u.ID)
 	if !errors.Is(err, ErrLastAdmin) {
 		return err
 	}
 
 	// closeOrganization updates the accounts of all members, but deleteAccount updates this one
 	// itself. So its membership must be deleted before.
-	if err := s.Members.Delete(ctx, m.OrganizationID, []string{u.ID}); err != nil {
+	if err := s.Members.Delete(ctx, membership.OrganizationID, []string{u.ID}); err != nil {
 		return err
 	}
 
-	return s.closeOrganization(ctx, m.OrganizationID, u, now)
+	return s.closeOrganization(ctx, membership.OrganizationID, u, now)
 }
 
 // removeMembership deletes the user's active membership and returns it, or nil if there is
 // none. If the organization has no other admin, it deletes nothing and returns the membership with
 // ErrLastAdmin.
 func (s *Service) removeMembership(ctx context.Context, userID string) (*Membership, error) {
-	m, err := s.Members.GetByUser(ctx, userID)
-	if err != nil || m == nil {
+	membership, err := s.Members.GetByUser(ctx, userID)
+	if err != nil || membership == nil {
 		return nil, err
 	}
 
-	if _, err := s.Organizations.GetForUpdate(ctx, m.OrganizationID); err != nil {
+	if _, err := s.Organizations.GetForUpdate(ctx, membership.OrganizationID); err != nil {
 		return nil, err
 	}
 
 	// Read the membership again: it may have changed before the organization was locked.
-	m, err = s.Members.GetByUser(ctx, userID)
-	if err != nil || m == nil {
+	membership, err = s.Members.GetByUser(ctx, userID)
+	if err != nil || membership == nil {
 		return nil, err
 	}
 
-	if err := s.requireOtherAdmin(ctx, *m); err != nil {
-		return m, err
+	if err := s.requireOtherAdmin(ctx, *membership); err != nil {
+		return membership, err
 	}
 
-	if err := s.Members.Delete(ctx, m.OrganizationID, []string{userID}); err != nil {
-		return m, err
+	if err := s.Members.Delete(ctx, membership.OrganizationID, []string{userID}); err != nil {
+		return membership, err
 	}
 
-	return m, s.Audit.Record(ctx, audit.Entry{
+	return membership, s.Audit.Record(ctx, audit.Entry{
 		Action:         audit.MemberRemoved,
 		Actor:          userID,
-		OrganizationID: m.OrganizationID,
+		OrganizationID: membership.OrganizationID,
 		Object:         userID,
 	})
 }
@@ -189,17 +189,17 @@ func (s *Service) closeOrganization(ctx context.Context, organizationID string, 
 		hasNext = team.NextCursor != ""
 	}
 
-	o, err := s.getOrganization(ctx, organizationID)
+	organization, err := s.getOrganization(ctx, organizationID)
 	if err != nil {
 		return err
 	}
 
-	isPersonalName := o.Name == lastAdmin.Name
+	isPersonalName := organization.Name == lastAdmin.Name
 	if isPersonalName {
 		name := closedName
 
 		const isCounted = true // the limit of renamings does not apply
-		if err := s.updateOrganization(ctx, &o, OrganizationInput{Name: &name}, isCounted, now); err != nil {
+		if err := s.updateOrganization(ctx, &organization, OrganizationInput{Name: &name}, isCounted, now); err != nil {
 			return err
 		}
 	}

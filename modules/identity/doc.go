@@ -37,6 +37,6 @@
 // Events published: UserRegistered, VerificationRequested, PasswordResetRequested,
 // PasswordChanged, ProgramsSignedOut, SessionReuseDetected, MemberInvited, EmailChangeRequested,
 // EmailChanged, SecondFactorChanged, AccountDeleted, OrganizationRenamed, OrganizationClosed,
-// OrganizationModerated, AccountModerated. Events consumed: the first ten and the last two, for
-// e-mails.
+// OrganizationModerated, AccountModerated. The module also consumes these events, to send e-mails,
+// except AccountDeleted, OrganizationRenamed and OrganizationClosed.
 package identity

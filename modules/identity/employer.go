@@ -157,7 +157,8 @@ func (s *Service) UpdateEmployer(ctx context.Context, actor auth.Actor, in Emplo
 		if name != account.Name {
 			// An organization with the name of its admin gets the new name, too. closeOrganization
 			// compares the names to recognize personal data.
-			if account.keepsSharedName(organizationChanges) && actor.May(auth.Manage) {
+			renamesBoth := account.keepsSharedName(organizationChanges) && actor.May(auth.Manage)
+			if renamesBoth {
 				organizationChanges.Name = &name
 			}
 

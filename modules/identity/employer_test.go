@@ -215,12 +215,12 @@ func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 	env := newSQLiteEnv(t)
 
 	boss := env.actor(env.employer("boss@example.org"))
-	for field, in := range map[string]identity.ContactInput{
+	for field, input := range map[string]identity.ContactInput{
 		"contact.email": {Email: ptr("nonsense")},
 		"contact.phone": {Phone: ptr("12")},
 		"contact.name":  {Name: ptr(strings.Repeat("x", 201))},
 	} {
-		_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Contact: &in})
+		_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Contact: &input})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, field, fault.Of(err).Fields[0].Name)
 	}

@@ -120,19 +120,19 @@ func (s *Service) changeAsOperator(
 	ctx context.Context,
 	email string,
 	action audit.Action,
-	change func(ctx context.Context, u *User, now time.Time) error,
+	change func(ctx context.Context, user *User, now time.Time) error,
 ) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.getActiveByEmail(ctx, email)
+		user, err := s.getActiveByEmail(ctx, email)
 		if err != nil {
 			return err
 		}
 
-		if err := change(ctx, &u, s.Clock.Now()); err != nil {
+		if err := change(ctx, &user, s.Clock.Now()); err != nil {
 			return err
 		}
 
-		organizationID, err := s.organizationOf(ctx, u.ID)
+		organizationID, err := s.organizationOf(ctx, user.ID)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (s *Service) changeAsOperator(
 			Action:         action,
 			Actor:          audit.Operator,
 			OrganizationID: organizationID,
-			Object:         u.ID,
+			Object:         user.ID,
 		})
 	})
 }

@@ -92,17 +92,17 @@ func (s *Service) recordRequest(ctx context.Context, email string, limits []limi
 		}
 	}
 
-	u, err := s.findByEmail(ctx, email)
-	if err != nil || u.Status != UserActive {
+	user, err := s.findByEmail(ctx, email)
+	if err != nil || user.Status != UserActive {
 		return fault.IfNotFound(err, nil)
 	}
 
-	e := newEvent(u)
-	if e == nil {
+	requested := newEvent(user)
+	if requested == nil {
 		return nil
 	}
 
-	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, requested) })
 }
 
 // ResetPasswordInput contains a mailed token and the new password.
@@ -180,40 +180,40 @@ func (s *Service) ChangePassword(ctx context.Context, actor auth.Actor, in Chang
 	}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.Users.GetForUpdate(ctx, actor.UserID)
+		user, err := s.Users.GetForUpdate(ctx, actor.UserID)
 		if err != nil {
 			return err
 		}
 
-		wasChangedConcurrently := u.PasswordHash != checked.PasswordHash
+		wasChangedConcurrently := user.PasswordHash != checked.PasswordHash
 		if wasChangedConcurrently {
 			return fault.InvalidField("currentPassword", "is not right")
 		}
 
-		if err := s.Audit.Record(ctx, audit.By(actor, audit.PasswordChanged, u.ID)); err != nil {
+		if err := s.Audit.Record(ctx, audit.By(actor, audit.PasswordChanged, user.ID)); err != nil {
 			return err
 		}
 
 		change := passwordChange{hash: hash, keptSession: actor.SessionID, signOutPrograms: in.SignOutPrograms}
 
-		return s.setPassword(ctx, &u, change, s.Clock.Now())
+		return s.setPassword(ctx, &user, change, s.Clock.Now())
 	})
 }
 
 // checkOwnPassword checks the password of the caller's account and returns the account. It counts
 // failures like failed sign-ins, so that a stolen access token does not help to guess the password.
 func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password string, from Client) (User, error) {
-	u, err := s.getCaller(ctx, a.UserID)
+	user, err := s.getCaller(ctx, a.UserID)
 	if err != nil {
 		return User{}, err
 	}
 
-	u, _, err = s.checkPassword(ctx, u.Email, password, from) // only a sign-in stores the renewed hash
+	user, _, err = s.checkPassword(ctx, user.Email, password, from) // only a sign-in stores the renewed hash
 	if errors.Is(err, ErrBadCredentials) {
 		err = fault.InvalidField("currentPassword", "is not right")
 	}
 
-	return u, err
+	return user, err
 }
 
 // Confirm checks the password and returns the caller as confirmed now. Sensitive operations refuse a
@@ -368,7 +368,7 @@ func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (
 func (s *Service) redeem(
 	ctx context.Context,
 	token MailToken,
-	fn func(ctx context.Context, u *User, now time.Time) error,
+	fn func(ctx context.Context, user *User, now time.Time) error,
 ) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
@@ -376,12 +376,12 @@ func (s *Service) redeem(
 			return err
 		}
 
-		u, err := s.Users.GetForUpdate(ctx, token.UserID)
+		user, err := s.Users.GetForUpdate(ctx, token.UserID)
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
 		}
 
-		return fn(ctx, &u, now)
+		return fn(ctx, &user, now)
 	})
 }
 

@@ -23,18 +23,18 @@ import (
 
 // OnUserRegistered sends a new user the link that confirms the address.
 func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) error {
-	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" { // the account was deleted
+	user, err := s.recipient(ctx, e.UserID)
+	if err != nil || user.ID == "" { // the account was deleted
 		return err
 	}
 
-	isVerified := !u.EmailVerifiedAt.IsZero()
+	isVerified := !user.EmailVerifiedAt.IsZero()
 	if isVerified {
 		return nil
 	}
 
-	return s.sendVerification(ctx, u, verificationMail{
-		id:      "verify-email-" + u.ID,
+	return s.sendVerification(ctx, user, verificationMail{
+		id:      "verify-email-" + user.ID,
 		subject: "Please confirm your e-mail address",
 		first:   "Welcome to locum. Please confirm that this is your e-mail address.",
 		last:    "If you did not register, you need not do anything.",
@@ -89,17 +89,17 @@ func listBlock(lines []string) mail.Block {
 
 // OnPasswordResetRequested sends the link that sets a new password.
 func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.PasswordResetRequested) error {
-	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" { // the account was deleted
+	user, err := s.recipient(ctx, e.UserID)
+	if err != nil || user.ID == "" { // the account was deleted
 		return err
 	}
 
-	token, err := s.createMailToken(ctx, u, ForReset, noOrganization, s.Clock.Now())
+	token, err := s.createMailToken(ctx, user, ForReset, noOrganization, s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
 
-	return s.send(ctx, u, "reset-password-"+u.ID+"-"+encodeTime(e.RequestedAt), "Set a new password",
+	return s.send(ctx, user, "reset-password-"+user.ID+"-"+encodeTime(e.RequestedAt), "Set a new password",
 		mail.Block{Text: "Somebody, hopefully you, asked for a new password for your account."},
 		s.link("Set a new password", "reset-password", token),
 		mail.Block{Text: "The link works once, for 30 minutes."},

@@ -195,10 +195,10 @@ func TestPeople_SeveralIDs_KnownUsersByID(t *testing.T) {
 		ids = append(ids, env.jobseeker("p"+strconv.Itoa(i)+"@example.org").Account.ID)
 	}
 
-	got, err := env.People(t.Context(), append(ids, unknownID))
+	people, err := env.People(t.Context(), append(ids, unknownID))
 	require.NoError(t, err)
-	require.Len(t, got, 5)
-	require.Equal(t, identity.Person{ID: ids[2], Name: "Jo Seeker", Email: "p2@example.org"}, got[ids[2]])
+	require.Len(t, people, 5)
+	require.Equal(t, identity.Person{ID: ids[2], Name: "Jo Seeker", Email: "p2@example.org"}, people[ids[2]])
 
 	none, err := env.People(t.Context(), nil)
 	require.NoError(t, err)

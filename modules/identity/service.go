@@ -291,12 +291,12 @@ func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, erro
 // sessions and the access of programs, waits. If the actor has no session, HoldSession checks only
 // the account.
 func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
-	u, err := s.Users.GetForUpdate(ctx, by.UserID)
+	user, err := s.Users.GetForUpdate(ctx, by.UserID)
 	if err != nil {
 		return fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
 
-	if u.Status != UserActive {
+	if user.Status != UserActive {
 		return fault.ErrUnauthorized
 	}
 
@@ -305,13 +305,13 @@ func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 	}
 
 	// Read the session after locking the account, to see all changes committed before.
-	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: by.SessionID})
+	principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: by.SessionID})
 	if err != nil {
 		return fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
 
-	hasEnded := !p.Session.EndedAt.IsZero()
-	if p.User.ID != by.UserID || hasEnded {
+	hasEnded := !principal.Session.EndedAt.IsZero()
+	if principal.User.ID != by.UserID || hasEnded {
 		return fault.ErrUnauthorized
 	}
 
@@ -324,14 +324,14 @@ func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
 		return Account{}, err
 	}
 
-	u, err := s.getCaller(ctx, a.UserID)
+	user, err := s.getCaller(ctx, a.UserID)
 	if err != nil {
 		return Account{}, err
 	}
 
 	status, err := s.Subscriptions.Status(ctx, a.UserID)
 
-	return Account{User: u, Role: a.Role, SubscriptionStatus: status}, err
+	return Account{User: user, Role: a.Role, SubscriptionStatus: status}, err
 }
 
 // OrganizationsOf returns organizations by id. It omits unknown ids.

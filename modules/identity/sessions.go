@@ -36,17 +36,17 @@ func (s *Service) EndSession(ctx context.Context, actor auth.Actor, sessionID st
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
 
-		p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: sessionID})
+		principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: sessionID})
 		if err != nil {
 			return err
 		}
 
-		isOwn := p.User.ID == actor.UserID
-		if !isOwn || !p.Session.Alive(now) {
+		isOwn := principal.User.ID == actor.UserID
+		if !isOwn || !principal.Session.Alive(now) {
 			return ErrSessionNotFound
 		}
 
-		if err := s.endSession(ctx, p.Session, now); err != nil {
+		if err := s.endSession(ctx, principal.Session, now); err != nil {
 			return err
 		}
 

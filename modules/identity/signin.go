@@ -103,19 +103,9 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		return User{}, "", err
 	}
 
-	// Verify the password. The hash is empty for an unknown account, an invited user and a disabled
-	// demo account: Verify then takes the same time and returns false. No account has a password
-	// longer than maxPassword.
-	if s.isDisabledDemo(user) {
-		user.PasswordHash = ""
-	}
-
-	isRight, isStale := false, false
-	if len(password) <= maxPassword {
-		isRight, isStale, err = s.Hasher.Verify(ctx, user.PasswordHash, password)
-		if err != nil {
-			return User{}, "", err
-		}
+	isRight, isStale, err := s.verifyPassword(ctx, user, password)
+	if err != nil {
+		return User{}, "", err
 	}
 
 	// A locked account gets the response for a wrong password.
@@ -144,6 +134,24 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 	}
 
 	return user, newHash, nil
+}
+
+// verifyPassword reports whether the password is that of the user, who may be the zero User for an
+// unknown account. It takes the same time for an unknown account. If isStale is true, the parameters
+// of the hasher have changed since the hash was computed.
+func (s *Service) verifyPassword(ctx context.Context, user User, password string) (isRight, isStale bool, err error) {
+	if len(password) > maxPassword { // no account has such a password
+		return false, false, nil
+	}
+
+	// Verify returns false for an empty hash, but takes the same time. The hash is also empty for an
+	// invited user.
+	hash := user.PasswordHash
+	if s.isDisabledDemo(user) {
+		hash = ""
+	}
+
+	return s.Hasher.Verify(ctx, hash, password)
 }
 
 // RefreshInput is the input of Refresh.
@@ -265,15 +273,15 @@ func (s *Service) Logout(ctx context.Context, actor auth.Actor) error {
 	}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: actor.SessionID})
+		principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: actor.SessionID})
 		if err != nil {
 			return fault.IfNotFound(err, nil) // the session has ended already
 		}
 
-		if p.User.ID != actor.UserID {
+		if principal.User.ID != actor.UserID {
 			return nil
 		}
 
-		return fault.IfNotFound(s.endSession(ctx, p.Session, s.Clock.Now()), nil)
+		return fault.IfNotFound(s.endSession(ctx, principal.Session, s.Clock.Now()), nil)
 	})
 }

@@ -135,7 +135,7 @@ func (e *testEnv) failSignIns(network string) {
 // refused, because an office may share one address; over the limit of its /48, every sign-in is
 // refused except on a device that the account has used before.
 func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		network    string   // the limited network
 		failures   []string // networks within it that have 100 failures each
 		inside     string   // another address in the limited network
@@ -172,12 +172,12 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 			refusesAll: true,
 		},
 	} {
-		t.Run(c.network, func(t *testing.T) {
+		t.Run(test.network, func(t *testing.T) {
 			env := newSQLiteEnv(t)
 			env.jobseeker("jo@example.org")
 			env.jobseeker("asha@example.org")
 
-			for _, network := range c.failures {
+			for _, network := range test.failures {
 				env.failSignIns(network)
 			}
 
@@ -186,13 +186,13 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 				return err
 			}
 
-			inside := identity.Client{Address: c.inside}
-			outside := identity.Client{Address: c.outside}
+			inside := identity.Client{Address: test.inside}
+			outside := identity.Client{Address: test.outside}
 			err := login("asha@example.org", "Wr0ng-pass", inside)
 			require.ErrorIs(t, err, fault.ErrRateLimit, "a failure over the limit")
 
 			err = login("jo@example.org", password, inside)
-			if c.refusesAll {
+			if test.refusesAll {
 				require.ErrorIs(t, err, fault.ErrRateLimit)
 			} else {
 				require.NoError(t, err, "an account without failures")
@@ -206,11 +206,11 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 			device, err := env.DeviceToken("asha@example.org")
 			require.NoError(t, err)
 
-			deviceOfAsha := identity.Client{Address: c.inside, Device: device}
+			deviceOfAsha := identity.Client{Address: test.inside, Device: device}
 			err = login("asha@example.org", password, deviceOfAsha)
 			require.NoError(t, err, "a device with an earlier sign-in")
 
-			if c.refusesAll {
+			if test.refusesAll {
 				err = login("jo@example.org", password, deviceOfAsha)
 				require.ErrorIs(t, err, fault.ErrRateLimit, "the device of another account")
 			}

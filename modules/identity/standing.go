@@ -69,6 +69,17 @@ type VerifiedNames interface {
 	Find(ctx context.Context, keys []string, n int) (organizationIDs []string, err error)
 }
 
+// storeVerifiedName stores the name of a verified organization, or removes the name of one that is not
+// verified any more. New names of other organizations are compared with the stored ones.
+func (s *Service) storeVerifiedName(ctx context.Context, o *Organization) error {
+	var keys []string
+	if o.IsVerified() {
+		keys = text.NameKeys(o.Name)
+	}
+
+	return s.VerifiedNames.Replace(ctx, o.ID, keys)
+}
+
 // resemblesVerified reports whether the name equals or resembles the name of another
 // organization that is verified.
 func (s *Service) resemblesVerified(ctx context.Context, organizationID, name string) (bool, error) {
@@ -113,8 +124,7 @@ func (s *Service) reviewChange(ctx context.Context, o *Organization, before Orga
 	if o.IsVerified() && (isRenamed || hasLostDomain) {
 		o.unverify()
 
-		// New names are compared only with those of verified organizations, so remove this name.
-		if err := s.VerifiedNames.Replace(ctx, o.ID, nil); err != nil {
+		if err := s.storeVerifiedName(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -192,7 +202,7 @@ func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, 
 	o.VerifiedBy = VerifiedByDomain
 	o.UpdatedAt = now
 
-	if err := s.VerifiedNames.Replace(ctx, o.ID, text.NameKeys(o.Name)); err != nil {
+	if err := s.storeVerifiedName(ctx, o); err != nil {
 		return false, err
 	}
 
@@ -209,22 +219,22 @@ func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, 
 // the user is an admin and the address is at the domain of the organization's website. It stores the
 // organization.
 func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Time) error {
-	m, err := s.Members.GetByUser(ctx, u.ID)
-	if err != nil || m == nil || m.Role != Admin {
+	membership, err := s.Members.GetByUser(ctx, u.ID)
+	if err != nil || membership == nil || membership.Role != Admin {
 		return err
 	}
 
-	o, err := s.Organizations.GetForUpdate(ctx, m.OrganizationID)
+	organization, err := s.Organizations.GetForUpdate(ctx, membership.OrganizationID)
 	if err != nil {
 		return err
 	}
 
-	isVerified, err := s.verifyByDomain(ctx, &o, u, now)
+	isVerified, err := s.verifyByDomain(ctx, &organization, u, now)
 	if err != nil || !isVerified {
 		return err
 	}
 
-	return s.Organizations.Upsert(ctx, &o)
+	return s.Organizations.Upsert(ctx, &organization)
 }
 
 // OrganizationAction is an action of a moderator on an organization.
@@ -309,14 +319,7 @@ func (s *Service) Moderate(
 
 		action.apply(&organization, now)
 
-		// Store the name of a verified organization, or remove the name of one that is not verified
-		// any more. holdIfSuspicious compares new names with the stored ones.
-		var verifiedKeys []string
-		if organization.IsVerified() {
-			verifiedKeys = text.NameKeys(organization.Name)
-		}
-
-		if err := s.VerifiedNames.Replace(ctx, organization.ID, verifiedKeys); err != nil {
+		if err := s.storeVerifiedName(ctx, &organization); err != nil {
 			return err
 		}
 
@@ -398,8 +401,8 @@ func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizati
 // suspended. A held organization awaits the decision of a moderator. A suspension is a decision
 // already, so awaitsDecision is false for an organization that is both held and suspended.
 func (s *Service) HoldsJobs(ctx context.Context, organizationID string) (holds, awaitsDecision bool, err error) {
-	o, err := s.getOrganization(ctx, organizationID)
-	isHeld, isSuspended := !o.HeldAt.IsZero(), !o.SuspendedAt.IsZero()
+	organization, err := s.getOrganization(ctx, organizationID)
+	isHeld, isSuspended := !organization.HeldAt.IsZero(), !organization.SuspendedAt.IsZero()
 
 	return isHeld || isSuspended, isHeld && !isSuspended, err
 }
@@ -568,7 +571,7 @@ const maxNotifiedAdmins = 10
 
 // OnOrganizationModerated notifies the admins of an organization of an action on it.
 func (s *Service) OnOrganizationModerated(ctx context.Context, e event.OrganizationModerated) error {
-	o, err := s.getOrganization(ctx, e.OrganizationID)
+	organization, err := s.getOrganization(ctx, e.OrganizationID)
 	if err != nil {
 		return err
 	}
@@ -580,7 +583,7 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 
 	action := OrganizationAction(e.Action)
 	text := organizationTexts[action]
-	body := strings.ReplaceAll(text.body, "%s", mail.SafeName(o.Name, "your organization"))
+	body := strings.ReplaceAll(text.body, "%s", mail.SafeName(organization.Name, "your organization"))
 
 	blocks := append([]mail.Block{{Text: body}}, quoteModerators(e.Message)...)
 	if action == SuspendOrganization || action == holdOrganization {

@@ -17,10 +17,10 @@ import (
 func (e *testEnv) moderator() auth.Actor {
 	e.t.Helper()
 
-	s := e.jobseeker("moderator@example.net")
+	signedIn := e.jobseeker("moderator@example.net")
 	require.NoError(e.t, e.GrantModerator(e.t.Context(), "moderator@example.net"))
 
-	return e.actor(s)
+	return e.actor(signedIn)
 }
 
 // moderate takes the action of a moderator on the organization.
@@ -195,8 +195,8 @@ func TestModerate_Suspended_MailNamesContact(t *testing.T) {
 		identity.SuspendOrganization: true,
 		identity.RestoreOrganization: false,
 	} {
-		e := event.OrganizationModerated{OrganizationID: boss.OrganizationID, Action: string(action)}
-		require.NoError(t, env.OnOrganizationModerated(t.Context(), e))
+		moderated := event.OrganizationModerated{OrganizationID: boss.OrganizationID, Action: string(action)}
+		require.NoError(t, env.OnOrganizationModerated(t.Context(), moderated))
 
 		text := env.newestMail("boss@example.org").Text
 		require.Equal(t, namesContact, strings.Contains(text, "Write to help@locum.example."), action)

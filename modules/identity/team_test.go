@@ -225,15 +225,15 @@ func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	require.NoError(t, env.invite(admin, "new@example.org", "VIEWER"))
 
 	token := env.mailToken("new@example.org")
-	for _, in := range []identity.AcceptInvitationInput{
+	for _, input := range []identity.AcceptInvitationInput{
 		{},
 		{Token: "loc_mt_unknown", Password: password},
 		{Token: token},
 		{Token: token, Password: "weak"},
 		{Token: token, Password: password, Name: "a\nb"},
 	} {
-		_, err := env.AcceptInvitation(t.Context(), guest, in, officeClient)
-		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", in)
+		_, err := env.AcceptInvitation(t.Context(), guest, input, officeClient)
+		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", input)
 	}
 
 	signedIn, err := env.AcceptInvitation(

@@ -88,21 +88,21 @@ type failureLimits struct {
 func (s *Service) failuresOf(email string, from Client) failureLimits {
 	accountInNetwork := s.Mailboxes.Key(email) + " " + audit.Network(from.Address)
 
-	f := failureLimits{account: limitKey{rule: failuresPerAccount, key: accountInNetwork}}
+	limits := failureLimits{account: limitKey{rule: failuresPerAccount, key: accountInNetwork}}
 	if s.isKnownDevice(email, from) {
-		return f
+		return limits
 	}
 
 	for _, n := range networkRules(from.Address) {
 		// The rules are those of IPv4 or of IPv6 already, so the bits are given for both.
 		prefix := audit.Prefix(from.Address, n.bits, n.bits)
-		f.networks = append(f.networks, networkLimit{
+		limits.networks = append(limits.networks, networkLimit{
 			limitKey:   limitKey{rule: n.rule, key: prefix},
 			refusesAll: n.refusesAll,
 		})
 	}
 
-	return f
+	return limits
 }
 
 // checkFailures returns fault.ErrRateLimit after too many failures.

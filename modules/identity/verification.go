@@ -42,18 +42,18 @@ func (s *Service) RequestVerification(ctx context.Context, in RequestVerificatio
 // OnVerificationRequested sends a user another link that confirms the address. It sends nothing to
 // a user whose account was deleted, or who has confirmed the address since.
 func (s *Service) OnVerificationRequested(ctx context.Context, e event.VerificationRequested) error {
-	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" { // the account was deleted
+	user, err := s.recipient(ctx, e.UserID)
+	if err != nil || user.ID == "" { // the account was deleted
 		return err
 	}
 
-	isVerified := !u.EmailVerifiedAt.IsZero()
+	isVerified := !user.EmailVerifiedAt.IsZero()
 	if isVerified {
 		return nil
 	}
 
-	return s.sendVerification(ctx, u, verificationMail{
-		id:      "verify-email-" + u.ID + "-" + encodeTime(e.RequestedAt),
+	return s.sendVerification(ctx, user, verificationMail{
+		id:      "verify-email-" + user.ID + "-" + encodeTime(e.RequestedAt),
 		subject: "Please confirm your e-mail address",
 		first:   "You asked for another link to confirm your e-mail address.",
 		last:    "If you did not ask for it, you need not do anything.",
