@@ -226,6 +226,7 @@ func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
 			CandidateID:    seeker.UserID,
 			SubmittedAt:    application.AppliedAt,
 		}
+
 		env.sentMails() // drop the e-mails to the admins
 
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))

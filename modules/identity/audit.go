@@ -45,6 +45,7 @@ func (s *Service) auditUser(ctx context.Context, userID string, action audit.Act
 // time does not reveal it.
 func (s *Service) signInFailed(ctx context.Context, userID string) error {
 	idToFind := cmp.Or(userID, s.NewID()) // a new id is the id of no user
+
 	organizationID, err := s.organizationOf(ctx, idToFind)
 	if err != nil {
 		return err

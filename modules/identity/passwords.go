@@ -329,6 +329,7 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 		isCurrent := LowerCaseKey(user.Email) == LowerCaseKey(token.Email)
 		if isCurrent {
 			user.Verify(now)
+
 			err = s.Users.Update(ctx, user)
 		} else {
 			err = s.confirmChange(ctx, user, token.Email, now)

@@ -203,6 +203,7 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	}
 
 	mailbox := s.Mailboxes.Key(user.Email)
+
 	optOutToken, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(mailbox), e.InvitedAt.Add(optOutLife))
 	if err != nil {
 		return err

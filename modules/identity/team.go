@@ -409,6 +409,7 @@ func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in Acc
 			err = s.prepareAccount(ctx, actor, &user, token.Email, now)
 		} else {
 			user.Claim(cmp.Or(text.Name(in.Name), member.InvitedName), passwordHash, now)
+
 			err = s.Users.Update(ctx, &user)
 		}
 
