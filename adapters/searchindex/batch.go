@@ -30,7 +30,7 @@ func NewBatch(docs []*search.Document, normalize func(word string) string) (*Bat
 			return nil, err
 		}
 
-		b.parts = append(b.parts, compiler{s: s, normalize: normalize})
+		b.parts = append(b.parts, compiler{segment: s, normalize: normalize})
 	}
 
 	return b, nil
@@ -40,7 +40,7 @@ func NewBatch(docs []*search.Document, normalize func(word string) string) (*Bat
 func (b *Batch) AppendMatches(ids []string, q *search.Query) []string {
 	for _, c := range b.parts {
 		for found := c.exact(q); found != 0; found &= found - 1 { // removes the lowest bit
-			ids = append(ids, c.s.ids.at(bits.TrailingZeros64(found)))
+			ids = append(ids, c.segment.ids.at(bits.TrailingZeros64(found)))
 		}
 	}
 
@@ -51,12 +51,12 @@ func (b *Batch) AppendMatches(ids []string, q *search.Query) []string {
 // each slot the first level that they match is marked as exact. A slot is a part of the query such as the role,
 // and its levels are alternative ways to satisfy it, the best first.
 func (c compiler) exact(q *search.Query) uint64 {
-	found := ^uint64(0) >> (batchDocs - c.s.docs()) // all documents
+	found := ^uint64(0) >> (batchDocs - c.segment.docs()) // all documents
 	now := q.Now.UnixMicro()
 
-	hasExpired := len(c.s.byDeadline) > 0 && c.s.deadlines[c.s.byDeadline[0]] <= now // the earliest deadline
+	hasExpired := len(c.segment.byDeadline) > 0 && c.segment.deadlines[c.segment.byDeadline[0]] <= now // the earliest deadline
 	if hasExpired {
-		found &^= c.s.expired(now)[0] // the set has only one word
+		found &^= c.segment.expired(now)[0] // the set has only one word
 	}
 
 	for i := range q.Must {
@@ -113,16 +113,16 @@ func (c compiler) match(e *search.Expr, mask uint64) uint64 {
 	case search.OpNot:
 		return mask &^ c.match(&e.Args[0], mask)
 	case search.OpKey:
-		n, found := c.s.keys.find(e.Text)
+		n, found := c.segment.keys.find(e.Text)
 		if !found {
 			return 0
 		}
 
-		return c.s.keyPostings().word(n) & mask
+		return c.segment.keyPostings().word(n) & mask
 	case search.OpWord:
-		list := c.s.wordPostings()
+		list := c.segment.wordPostings()
 		if e.Title {
-			list = c.s.titlePostings()
+			list = c.segment.titlePostings()
 		}
 
 		found := uint64(0)
@@ -140,10 +140,10 @@ func (c compiler) match(e *search.Expr, mask uint64) uint64 {
 
 // matchWithin returns the documents of mask within the circle of the expression.
 func (c compiler) matchWithin(e *search.Expr, mask uint64) uint64 {
-	list := c.s.placePostings()
+	list := c.segment.placePostings()
 
 	found := uint64(0)
-	for i, p := range c.s.places {
+	for i, p := range c.segment.places {
 		// A place too far north or south needs no distance, which takes longer to compute.
 		degreesNorth := p.Lat - e.Point.Lat
 		if math.Abs(degreesNorth) > e.Miles*mileDegrees {
@@ -167,7 +167,7 @@ func (c compiler) matchNode(e *search.Expr, mask uint64) uint64 {
 	const allVectors = 0
 	defer ev.release(allVectors)
 
-	ev.begin(c.s, 0) // the segment has only one block of documents
+	ev.begin(c.segment, 0) // the segment has only one block of documents
 
 	all, found := ev.vector(), ev.vector()
 	all[0] = mask

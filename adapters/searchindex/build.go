@@ -175,9 +175,10 @@ func buildInMemory(c content, normalize func(string) string) (*segment, error) {
 // writeImage writes an image. The memory that it needs grows with the size of the columns, not
 // with the size of the texts. normalize returns the form by which words are compared.
 func writeImage(w io.Writer, c content, normalize func(string) string) error {
-	b := builder{w: newImageWriter(w), s: &segment{}}
+	b := builder{writer: newImageWriter(w), segment: &segment{}}
 	b.columns(c)
 
+	// The order of these steps matters: each uses what the ones before it have numbered.
 	if err := b.postings(c); err != nil {
 		return err
 	}
@@ -188,14 +189,14 @@ func writeImage(w io.Writer, c content, normalize func(string) string) error {
 		return err
 	}
 
-	return b.w.finish(b.s)
+	return b.writer.finish(b.segment)
 }
 
 // builder writes one image, which consists of sections. It writes the large sections (postings, texts and pairs)
-// while it produces them, and collects the others in s, from which imageWriter.finish writes them at the end.
+// while it produces them, and collects the others in segment, from which imageWriter.finish writes them at the end.
 type builder struct {
-	w          *imageWriter
-	s          *segment
+	writer     *imageWriter
+	segment    *segment
 	buffer     []byte // is reused
 	wordCounts []int  // the number of documents of each word
 }
@@ -203,7 +204,7 @@ type builder struct {
 // columns fills the columns of the segment, which have one value for each document, and the lists of the
 // documents sorted by them.
 func (b *builder) columns(c content) {
-	s := b.s
+	s := b.segment
 	for i := range c.docs {
 		s.addRow(uint32(i), c.row(i))
 	}
@@ -349,8 +350,8 @@ func column[T comparable](
 // postings writes the postings of all terms, currencies, places and cells: the sets of their documents. The
 // segment gets a reference to each posting.
 func (b *builder) postings(c content) error {
-	s := b.s
-	b.w.begin(postingSection)
+	s := b.segment
+	b.writer.begin(postingSection)
 
 	for key, docs := range c.keys {
 		s.keys.add(key)
@@ -373,7 +374,7 @@ func (b *builder) postings(c content) error {
 	s.currencyReferences = b.appendPostings(nil, docsOf(s.currency, s.currencies.len()))
 	s.placeReferences = b.appendPostings(nil, docsOf(s.place, len(s.places)))
 	s.placeReferences = b.appendPostings(s.placeReferences, docsOf(s.cellNumbers(), len(s.cells)))
-	b.w.end()
+	b.writer.end()
 
 	return nil
 }
@@ -397,9 +398,9 @@ func (b *builder) posting(docs []uint32) (reference uint64) {
 		return singleReference | uint64(docs[0])
 	}
 
-	reference = b.w.length() + 1 // 0 stands for the empty set
+	reference = b.writer.length() + 1 // 0 stands for the empty set
 	b.buffer = appendPosting(b.buffer[:0], docs)
-	b.w.write(b.buffer)
+	b.writer.write(b.buffer)
 
 	return reference
 }
@@ -407,9 +408,9 @@ func (b *builder) posting(docs []uint32) (reference uint64) {
 // normalize groups the words by their normalized form: norms are the forms, members the numbers of their
 // words, and starts where the words of each form begin in members.
 func (b *builder) normalize(normalize func(string) string) {
-	s := b.s
+	s := b.segment
 
-	groups := map[string][]uint32{}
+	groups := map[string][]uint32{} // the numbers of words, by their normalized form
 	for i := range s.words.len() {
 		norm := normalize(s.words.at(i))
 		groups[norm] = append(groups[norm], uint32(i))
@@ -428,12 +429,12 @@ func (b *builder) normalize(normalize func(string) string) {
 // forward writes the words of each document in their order, represented by their codes, and then the pairs of
 // frequent words, which it collects at the same time. Phrases are found by both.
 func (b *builder) forward(c content) error {
-	s := b.s
+	s := b.segment
 	b.assignCodes()
 
 	s.forwardStarts = make([]uint64, 0, c.docs+1)
 	pairs := newPairs(b.wordCounts, c.docs)
-	b.w.begin(forwardSection)
+	b.writer.begin(forwardSection)
 	var codes []uint32 // the words of a document, first as numbers and then as codes
 
 	var title int
@@ -442,7 +443,7 @@ func (b *builder) forward(c content) error {
 			return err
 		}
 
-		s.forwardStarts = append(s.forwardStarts, b.w.length())
+		s.forwardStarts = append(s.forwardStarts, b.writer.length())
 
 		codes, title = c.text(i, codes[:0])
 		for j, number := range codes {
@@ -454,19 +455,19 @@ func (b *builder) forward(c content) error {
 		pairs.add(uint32(i), codes)
 
 		b.buffer = appendRecord(b.buffer[:0], codes, title)
-		b.w.write(b.buffer)
+		b.writer.write(b.buffer)
 	}
 
-	s.forwardStarts = append(s.forwardStarts, b.w.length())
-	b.w.end()
+	s.forwardStarts = append(s.forwardStarts, b.writer.length())
+	b.writer.end()
 
-	b.w.begin(pairSection)
+	b.writer.begin(pairSection)
 
 	for _, docs := range pairs.docs {
 		s.pairReferences = append(s.pairReferences, b.posting(docs))
 	}
 
-	b.w.end()
+	b.writer.end()
 
 	return nil
 }
@@ -538,8 +539,8 @@ func (b *builder) assignCodes() {
 
 	slices.SortStableFunc(order, func(x, y uint32) int { return cmp.Compare(b.wordCounts[y], b.wordCounts[x]) })
 
-	b.s.codes = make([]uint32, len(order))
+	b.segment.codes = make([]uint32, len(order))
 	for code, word := range order {
-		b.s.codes[word] = uint32(code + 1)
+		b.segment.codes[word] = uint32(code + 1)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // returns nodes, which can be evaluated. Terms, places and currencies have numbers: their positions in the
 // sorted lists of the segment.
 type compiler struct {
-	s         *segment
+	segment   *segment
 	normalize func(string) string // see Options.Normalize
 }
 
@@ -35,7 +35,7 @@ func (c compiler) node(e *search.Expr) node {
 	case search.OpOr:
 		return newOr(c.all(e.Args))
 	case search.OpNot:
-		return notNode{c.node(&e.Args[0]), c.s.docs()}
+		return notNode{arg: c.node(&e.Args[0]), docs: c.segment.docs()}
 	case search.OpKey:
 		return c.key(e.Text)
 	case search.OpWord:
@@ -45,52 +45,52 @@ func (c compiler) node(e *search.Expr) node {
 	case search.OpPhrase:
 		return c.phrase(e)
 	case search.OpWithin:
-		return newWithin(c.s, *e.Point, e.Miles)
+		return newWithin(c.segment, *e.Point, e.Miles)
 	case search.OpPay:
 		return c.pay(*e.Pay)
 	case search.OpPosted:
 		// Ordinals, the positions of documents in a segment, have the order of the dates, the newest first.
 		after := e.After.UnixMicro()
-		end := sort.Search(c.s.docs(), func(i int) bool { return c.s.posted[i] < after })
+		end := sort.Search(c.segment.docs(), func(i int) bool { return c.segment.posted[i] < after })
 
 		return rangeNode{end: uint32(end)}
 	}
 
-	return allNode{c.s.docs()} // OpAll, and OpAnd without arguments
+	return allNode{docs: c.segment.docs()} // OpAll, and OpAnd without arguments
 }
 
 // key matches the documents with the key.
 func (c compiler) key(key string) node {
-	n, found := c.s.keys.find(key)
+	n, found := c.segment.keys.find(key)
 	if !found {
 		return none
 	}
 
-	return newUnion(c.s.keyPostings(), []uint32{uint32(n)})
+	return newUnion(c.segment.keyPostings(), []uint32{uint32(n)})
 }
 
 // members returns the words that have the same normalized form as the given word.
 func (c compiler) members(word string) []uint32 {
-	n, found := c.s.norms.find(c.normalize(word))
+	n, found := c.segment.norms.find(c.normalize(word))
 	if !found {
 		return nil
 	}
 
-	return c.s.members[c.s.starts[n]:c.s.starts[n+1]]
+	return c.segment.members[c.segment.starts[n]:c.segment.starts[n+1]]
 }
 
 // union matches the documents with one of the words, in the title or else anywhere.
 func (c compiler) union(words []uint32, inTitle bool) node {
 	if inTitle {
-		return newUnion(c.s.titlePostings(), words)
+		return newUnion(c.segment.titlePostings(), words)
 	}
 
-	return newUnion(c.s.wordPostings(), words)
+	return newUnion(c.segment.wordPostings(), words)
 }
 
 // prefix matches the documents with one of the words that begin with the prefix.
 func (c compiler) prefix(prefix string, inTitle bool) node {
-	from, to := c.s.words.prefixed(prefix)
+	from, to := c.segment.words.prefixed(prefix)
 
 	words := make([]uint32, 0, to-from)
 	for i := from; i < to; i++ {
@@ -114,7 +114,7 @@ func (c compiler) phrase(e *search.Expr) node {
 		words := c.members(word)
 		if e.Literal {
 			words = nil
-			if n, found := c.s.words.find(word); found {
+			if n, found := c.segment.words.find(word); found {
 				words = []uint32{uint32(n)}
 			}
 		}
@@ -125,7 +125,7 @@ func (c compiler) phrase(e *search.Expr) node {
 
 		codes := make([]uint32, len(words))
 		for i, w := range words {
-			codes[i] = c.s.codes[w]
+			codes[i] = c.segment.codes[w]
 		}
 
 		positions = append(positions, codes)
@@ -149,14 +149,14 @@ func (c compiler) phrase(e *search.Expr) node {
 		}
 	}
 
-	return &phraseNode{segment: c.s, candidates: newAnd(candidates), phrase: newPhrase(positions), title: e.Title}
+	return &phraseNode{segment: c.segment, candidates: newAnd(candidates), phrase: newPhrase(positions), title: e.Title}
 }
 
 // pairs matches the documents in which a code of first is followed by one of second. It reports complete
 // as false, and returns no node, if the index lacks a pair because one of the words is not frequent.
 func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
 	// The table of pairs has a row and a column for each frequent word.
-	words := int(math.Sqrt(float64(len(c.s.pairReferences))))
+	words := int(math.Sqrt(float64(len(c.segment.pairReferences))))
 
 	var list []uint32
 	for _, a := range first {
@@ -170,7 +170,7 @@ func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
 		}
 	}
 
-	return newUnion(c.s.pairPostings(), list), true
+	return newUnion(c.segment.pairPostings(), list), true
 }
 
 // pay matches the documents whose pay overlaps the range, in the currency of the range or any.
@@ -179,17 +179,17 @@ func (c compiler) pay(r search.PayRange) node {
 		r.Max = search.MaxPay
 	}
 
-	pay := &payNode{min: c.s.payMin, max: c.s.payMax, low: r.Min, high: r.Max}
+	pay := &payNode{min: c.segment.payMin, max: c.segment.payMax, low: r.Min, high: r.Max}
 	if r.Currency == "" {
 		return pay
 	}
 
-	n, found := c.s.currencies.find(r.Currency)
+	n, found := c.segment.currencies.find(r.Currency)
 	if !found {
 		return none // no document has pay in this currency
 	}
 
-	hasCurrency := newUnion(c.s.currencyPostings(), []uint32{uint32(n)})
+	hasCurrency := newUnion(c.segment.currencyPostings(), []uint32{uint32(n)})
 
 	return newAnd([]node{hasCurrency, pay})
 }

@@ -149,7 +149,7 @@ func newAnd(args []node) node {
 
 	slices.SortStableFunc(args, func(a, b node) int { return a.weight() - b.weight() })
 
-	return &andNode{args}
+	return &andNode{args: args}
 }
 
 func (n *andNode) eval(e *evaluation, mask, out vector) {

@@ -20,7 +20,7 @@ func trimS(word string) string { return strings.TrimSuffix(word, "s") }
 func countMatches(t *testing.T, s *segment, expression search.Expr) int {
 	t.Helper()
 
-	node := compiler{s: s, normalize: trimS}.node(&expression)
+	node := compiler{segment: s, normalize: trimS}.node(&expression)
 	var ev evaluation
 
 	total := 0

@@ -123,9 +123,9 @@ func (s *segment) cellsNear(center search.Point, miles float64) iter.Seq2[int, b
 // inside of the circle, and those of the places in the cells at its edge.
 type withinNode struct {
 	unionNode
-	s      *segment
-	center search.Point
-	miles  float64
+	segment *segment
+	center  search.Point
+	miles   float64
 }
 
 // newWithin resolves a circle to the cells inside of it and the places at its edge.
@@ -144,27 +144,27 @@ func newWithin(s *segment, center search.Point, miles float64) node {
 		}
 	}
 
-	return &withinNode{unionNode: *newUnion(s.placePostings(), numbers), s: s, center: center, miles: miles}
+	return &withinNode{unionNode: *newUnion(s.placePostings(), numbers), segment: s, center: center, miles: miles}
 }
 
 // has computes the distance of one document, which is faster than to look for it in all postings.
 func (n *withinNode) has(doc uint32) bool {
-	place := n.s.place[doc] // numbered from 1, 0 for none
-	return place > 0 && n.s.places[place-1].Miles(n.center) <= n.miles
+	place := n.segment.place[doc] // numbered from 1, 0 for none
+	return place > 0 && n.segment.places[place-1].Miles(n.center) <= n.miles
 }
 
 // distances are the distances of the places of a segment from a point, as sort keys
 // that are computed when they are needed.
 type distances struct {
-	s    *segment
-	from search.Point // the point
-	flip uint64       // inverts the keys for a descending order, see newSortOrder
-	keys []uint64     // by the position of the place plus one; 0 if not computed yet
+	segment *segment
+	from    search.Point // the point
+	flip    uint64       // all bits 1 for a descending order, in which it inverts the keys, and else 0
+	keys    []uint64     // by the position of the place plus one; 0 if not computed yet
 }
 
 // distanceOrder is the order of the documents by distance.
 func distanceOrder(s *segment, from search.Point, flip uint64) *sortOrder {
-	d := &distances{s: s, from: from, flip: flip, keys: make([]uint64, len(s.places)+1)}
+	d := &distances{segment: s, from: from, flip: flip, keys: make([]uint64, len(s.places)+1)}
 	d.keys[0] = keyWithoutValue // of the documents without a place, whose number is 0
 	return &sortOrder{key: func(doc uint32) uint64 { return d.key(s.place[doc]) }, docs: d.docs}
 }
@@ -172,7 +172,7 @@ func distanceOrder(s *segment, from search.Point, flip uint64) *sortOrder {
 // key returns the key of a place, which is numbered from 1. It computes each distance once.
 func (d *distances) key(place uint32) uint64 {
 	if d.keys[place] == 0 {
-		d.keys[place] = distanceKey(d.s.places[place-1].Miles(d.from)) ^ d.flip
+		d.keys[place] = distanceKey(d.segment.places[place-1].Miles(d.from)) ^ d.flip
 	}
 
 	return d.keys[place]
@@ -228,8 +228,8 @@ func (d *distances) lowestKey(center search.Point, reach float64) uint64 {
 func (d *distances) docs(from uint64) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var queue candidates
-		for first, end := range d.s.areas {
-			key := d.lowestKey(areaCenter(d.s.cells[first]/areaCells), areaReach)
+		for first, end := range d.segment.areas {
+			key := d.lowestKey(areaCenter(d.segment.cells[first]/areaCells), areaReach)
 			queue = append(queue, candidate{key: key, isArea: true, from: first, to: end})
 		}
 
@@ -263,8 +263,8 @@ func (d *distances) docs(from uint64) iter.Seq[uint32] {
 func (d *distances) open(queue *candidates, c candidate, from uint64) {
 	for i := c.from; i < c.to; i++ {
 		if c.isArea { // i is a cell
-			first, end := d.s.cellPlaces(i)
-			key := d.lowestKey(cellCenter(d.s.cells[i]), cellReach)
+			first, end := d.segment.cellPlaces(i)
+			key := d.lowestKey(cellCenter(d.segment.cells[i]), cellReach)
 			heap.Push(queue, candidate{key: key, from: first, to: end})
 
 			continue
@@ -279,7 +279,7 @@ func (d *distances) open(queue *candidates, c candidate, from uint64) {
 // yieldDocs calls yield for the documents of places with the same key, in the order of their
 // ordinals. It returns false if yield did.
 func (d *distances) yieldDocs(places []uint32, yield func(uint32) bool) bool {
-	list := d.s.placePostings()
+	list := d.segment.placePostings()
 
 	var docs []uint32
 	for _, place := range places {

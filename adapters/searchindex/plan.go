@@ -57,7 +57,7 @@ func (s *slotPlan) weight() int {
 
 // newPlan resolves the query against a part, for exact hits or, if f.relaxing is set, for relaxed ones.
 func (f *finder) newPlan(p *part) *plan {
-	c := compiler{s: p.segment, normalize: f.normalize}
+	c := compiler{segment: p.segment, normalize: f.normalize}
 
 	pl := &plan{part: p, now: f.q.Now.UnixMicro(), bound: f.after.bound(p.segment)}
 	if len(f.q.Must) > 0 {

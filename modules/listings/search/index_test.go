@@ -13,20 +13,21 @@ import (
 func TestExpr_JSON_RoundTrip(t *testing.T) {
 	t.Parallel()
 
-	e := And(
-		Or(HasKey("role:nurse@head"), HasTitleWord("nurse"), HasWord("nurse")),
+	expression := And(
+		Or(HasKey("role.head:nurse"), HasTitleWord("nurse"), HasWord("nurse")),
 		Not(HasPhrase("bank", "staff")), HasLiteral("bank", "shifts"),
 		HasPrefix("pha"), HasTitlePrefix("pha"),
 		IsWithin(Point{Lat: 53.8, Lon: -1.55}, 10),
 		PaysBetween(PayRange{Min: 3_000_000, Currency: "GBP"}),
 		PostedSince(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)), All(),
 	)
-	text, err := json.Marshal(e)
+	text, err := json.Marshal(expression)
 	require.NoError(t, err)
-	var back Expr
-	require.NoError(t, json.Unmarshal(text, &back))
-	require.Equal(t, e, back)
-	require.NoError(t, back.Validate())
+
+	var decoded Expr
+	require.NoError(t, json.Unmarshal(text, &decoded))
+	require.Equal(t, expression, decoded)
+	require.NoError(t, decoded.Validate())
 }
 
 // TestQuery_Validate checks that each query that an index cannot evaluate is refused. The costs of all
@@ -34,7 +35,11 @@ func TestExpr_JSON_RoundTrip(t *testing.T) {
 func TestQuery_Validate(t *testing.T) {
 	t.Parallel()
 
-	slot := func(levels ...SlotLevel) []Slot { return []Slot{{Levels: levels}} }
+	// slots returns the slots of a query with one slot, which has these levels.
+	slots := func(levels ...SlotLevel) []Slot { return []Slot{{Levels: levels}} }
+
+	const maximum = 4095
+
 	for name, query := range map[string]Query{
 		"negative limit":       {Limit: -1},
 		"unknown sort":         {Sort: Sort{By: "colour"}},
@@ -49,16 +54,19 @@ func TestQuery_Validate(t *testing.T) {
 		"circle without point": {Must: []Expr{{Op: OpWithin, Miles: 3}}},
 		"negative pay":         {Must: []Expr{PaysBetween(PayRange{Min: -1})}},
 		"first":                {First: &Expr{}},
-		"negative cost":        {Slots: slot(SlotLevel{Expr: All(), Cost: -1})},
-		"level":                {Slots: slot(SlotLevel{})},
-		"sum of costs":         {Slots: append(slot(SlotLevel{Expr: All(), Cost: 4095}), slot(SlotLevel{Expr: All(), Cost: 1})...)},
+		"negative cost":        {Slots: slots(SlotLevel{Expr: All(), Cost: -1})},
+		"level":                {Slots: slots(SlotLevel{})},
+		"sum of costs": {
+			Slots: append(slots(SlotLevel{Expr: All(), Cost: maximum}), slots(SlotLevel{Expr: All(), Cost: 1})...),
+		},
 	} {
 		require.ErrorIs(t, query.Validate(), ErrInvalidQuery, name)
 	}
 
-	q := Query{Limit: 20, Slots: slot(SlotLevel{Expr: All(), Cost: 5}, SlotLevel{Expr: All(), Cost: 8})}
-	require.NoError(t, q.Validate())
-	require.Equal(t, 4, q.CostBits())
+	// The highest cost is 8, which is 1000 in binary.
+	valid := Query{Limit: 20, Slots: slots(SlotLevel{Expr: All(), Cost: 5}, SlotLevel{Expr: All(), Cost: 8})}
+	require.NoError(t, valid.Validate())
+	require.Equal(t, 4, valid.CostBits())
 }
 
 // TestPoint_Miles checks a known distance, symmetry and the longest distance, from pole to pole: half
@@ -70,5 +78,8 @@ func TestPoint_Miles(t *testing.T) {
 	require.InDelta(t, 169, leeds.Miles(london), 1)
 	require.Equal(t, leeds.Miles(london), london.Miles(leeds))
 	require.Zero(t, leeds.Miles(leeds))
-	require.InDelta(t, math.Pi*3958.7613, Point{Lat: 90}.Miles(Point{Lat: -90}), 0.001)
+
+	const earthRadius = 3958.7613 // miles
+	northPole, southPole := Point{Lat: 90}, Point{Lat: -90}
+	require.InDelta(t, math.Pi*earthRadius, northPole.Miles(southPole), 0.001)
 }

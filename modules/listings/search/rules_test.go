@@ -50,6 +50,7 @@ filler : job; work; looking for; search; no matter
 // companies finds employers by name.
 type companies map[string]bool
 
+// HasEmployer implements Employers.
 func (c companies) HasEmployer(name string) bool { return c[name] }
 
 // rulesParser returns a parser of rulesVocabulary with places, words of adverts and employers. The
@@ -311,12 +312,13 @@ func TestEmployerKeys(t *testing.T) {
 func TestAnnotate_Rules(t *testing.T) {
 	t.Parallel()
 
-	vocabulary, err := Parse(
-		Source{
-			Name: "test",
-			Text: rulesVocabulary + "\ngrade trainee-grade : trainee; in training\nsetting nhs : nhs trust\nexperience newly-qualified : newly qualified\n",
-		},
-	)
+	const additions = `
+grade trainee-grade : trainee; in training
+setting nhs : nhs trust
+experience newly-qualified : newly qualified
+`
+
+	vocabulary, err := Parse(Source{Name: "test", Text: rulesVocabulary + additions})
 	require.NoError(t, err)
 
 	for _, c := range []struct {

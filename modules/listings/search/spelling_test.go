@@ -13,19 +13,22 @@ import (
 func TestSpelling_Within_StopsAtTheLimit(t *testing.T) {
 	t.Parallel()
 
-	p := *testParser(t)
-	p.Words = p.Words.Within(t.Context())
-	require.Len(t, p.Parse(strings.Repeat("receptonist ", 3*maxCorrected)).Corrections, maxCorrected)
+	parser := *testParser(t)
+	parser.Words = parser.Words.Within(t.Context())
+
+	query := strings.Repeat("receptonist ", 3*maxCorrected)
+	require.Len(t, parser.Parse(query).Corrections, maxCorrected)
 }
 
 // TestSpelling_Within_StopsWithTheContext checks that a cancelled request is not corrected further.
 func TestSpelling_Within_StopsWithTheContext(t *testing.T) {
 	t.Parallel()
 
-	p := *testParser(t)
+	parser := *testParser(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	p.Words = p.Words.Within(ctx)
-	require.Len(t, p.Parse("receptonist ").Corrections, 1)
+	parser.Words = parser.Words.Within(ctx)
+	require.Len(t, parser.Parse("receptonist ").Corrections, 1)
+
 	cancel()
-	require.Empty(t, p.Parse("receptonist heath visitor ").Corrections)
+	require.Empty(t, parser.Parse("receptonist heath visitor ").Corrections)
 }

@@ -17,6 +17,7 @@ func TestTokens_LongChain_TakesLinearTime(t *testing.T) {
 	for _, link := range []string{"a & ", "a&", "a.", "a/", "a-", "a'", "a’", "a+", "1,", "é & ", "é.", "&", "\u0301", "a", "A ", "..."} {
 		start := time.Now()
 
+		// It takes milliseconds in linear time, and minutes in quadratic time.
 		Tokens(strings.Repeat(link, 50_000))
 		require.Less(t, time.Since(start), 5*time.Second, link)
 	}

@@ -10,12 +10,12 @@ import (
 
 // words returns the folded words of the tokens, separated by spaces.
 func words(tokens []Token) string {
-	out := make([]string, len(tokens))
+	list := make([]string, len(tokens))
 	for i, t := range tokens {
-		out[i] = t.Word
+		list[i] = t.Word
 	}
 
-	return strings.Join(out, " ")
+	return strings.Join(list, " ")
 }
 
 // TestTokens_Words checks which characters belong to a word (T&O, 37.5, 5/6), which are dropped (R.D., nurse's)
@@ -80,17 +80,18 @@ func TestTokens_Positions(t *testing.T) {
 	tokens := Tokens(text)
 	require.Len(t, tokens, 7)
 
-	end := 0
-	for _, tok := range tokens {
-		assert.Equal(t, text[tok.Start:tok.End], tok.Surface)
-		assert.Equal(t, text[end:tok.Start], tok.Gap)
+	end := 0 // of the previous token
+	for _, token := range tokens {
+		assert.Equal(t, text[token.Start:token.End], token.Surface)
+		assert.Equal(t, text[end:token.Start], token.Gap)
 
-		end = tok.End
+		end = token.End
 	}
 
-	assert.Equal(t, " (", tokens[2].Gap)
-	assert.Equal(t, "nurse’s", tokens[3].Surface)
-	assert.Equal(t, "A & E", tokens[6].Surface)
+	icu, nurse, emergency := tokens[2], tokens[3], tokens[6]
+	assert.Equal(t, " (", icu.Gap)
+	assert.Equal(t, "nurse’s", nurse.Surface)
+	assert.Equal(t, "A & E", emergency.Surface)
 }
 
 // TestTokens_Capitals checks which words are abbreviations: two or more characters, all letters in capitals but for
@@ -174,21 +175,25 @@ func BenchmarkNormalize(b *testing.B) {
 	}
 }
 
-// FuzzTokens checks for any text that tokens follow each other, are within the text and are not empty.
+// FuzzTokens checks for any text that tokens follow each other, are within the text and are not empty, and that each of their
+// words can be normalized.
 func FuzzTokens(f *testing.F) {
 	for _, s := range []string{"T & O", "R.D.", "nurse’s", "5/6", "\xe2\x80", "Co-", "ÀÉ'S", "GPs'"} {
 		f.Add(s)
 	}
 
 	f.Fuzz(func(t *testing.T, text string) {
-		end := 0
-		for _, tok := range Tokens(text) {
-			if tok.Start < end || tok.End > len(text) || tok.Word == "" && tok.Surface == "" {
-				t.Fatalf("token %+v of %q", tok, text)
+		end := 0 // of the previous token
+		for _, token := range Tokens(text) {
+			isWithin := token.Start >= end && token.End <= len(text)
+			isEmpty := token.Word == "" && token.Surface == ""
+
+			if !isWithin || isEmpty {
+				t.Fatalf("token %+v of %q", token, text)
 			}
 
-			end = tok.End
-			Normalize(tok.Word)
+			end = token.End
+			Normalize(token.Word) // does not panic
 		}
 	})
 }

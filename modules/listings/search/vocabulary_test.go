@@ -200,20 +200,28 @@ func TestConcept_Closure(t *testing.T) {
 }
 
 // TestConcept_SiblingsAndKin checks that the children of a concept are related to each other, unless the
-// concept is broad (d): a nurse and a doctor are not similar because both are clinical.
+// concept is broad: a nurse and a doctor are not similar because both are clinical.
 func TestConcept_SiblingsAndKin(t *testing.T) {
 	t.Parallel()
 
-	vocabulary, err := Parse(Source{
-		Name: "v",
-		Text: "role a : a\nrole b <a : b\nrole c <a : c\nrole d *broad : d\nrole e <d : e\nrole f <d : f",
-	})
+	vocabulary, err := Parse(Source{Name: "v", Text: `
+role clerk : clerk
+role ward-clerk <clerk : ward clerk
+role records-clerk <clerk : records clerk
+role clinician *broad : clinician
+role nurse <clinician : nurse
+role doctor <clinician : doctor
+`})
 	require.NoError(t, err)
-	assert.Equal(t, []*Concept{vocabulary.Concept("c")}, vocabulary.Concept("b").Siblings())
-	assert.Empty(t, vocabulary.Concept("e").Siblings())
-	assert.True(t, vocabulary.Concept("b").IsKin(vocabulary.Concept("c")))
-	assert.True(t, vocabulary.Concept("d").IsKin(vocabulary.Concept("e")))
-	assert.False(t, vocabulary.Concept("e").IsKin(vocabulary.Concept("f")))
+
+	wardClerk, recordsClerk := vocabulary.Concept("ward-clerk"), vocabulary.Concept("records-clerk")
+	assert.Equal(t, []*Concept{recordsClerk}, wardClerk.Siblings())
+	assert.True(t, wardClerk.IsKin(recordsClerk))
+
+	clinician, nurse, doctor := vocabulary.Concept("clinician"), vocabulary.Concept("nurse"), vocabulary.Concept("doctor")
+	assert.Empty(t, nurse.Siblings())
+	assert.False(t, nurse.IsKin(doctor))
+	assert.True(t, clinician.IsKin(nurse), "a parent is kin, even if it is broad")
 }
 
 // TestVocabulary_Matches checks the names that begin at the first word, the shortest first. They match in
@@ -248,10 +256,15 @@ func TestForm_Resolve(t *testing.T) {
 	rt := vocabulary.Form("rt")
 	require.True(t, rt.IsAmbiguous())
 	assert.True(t, rt.Capitals)
+
+	// A clerk is meant in capitals and without surgery, and else a therapist.
 	assert.Equal(t, "clerk", rt.Resolve(&Context{Capitals: true}).ID)
 	assert.Equal(t, "therapist", rt.Resolve(&Context{}).ID)
-	assert.Equal(t, "therapist", rt.Resolve(&Context{Capitals: true, Concepts: []*Concept{vocabulary.Concept("hands")}}).ID)
-	assert.Equal(t, "therapist", rt.Resolve(&Context{Capitals: true, Concepts: []*Concept{vocabulary.Concept("hand-surgeon")}}).ID)
+
+	for _, id := range []string{"hands", "hand-surgeon"} {
+		inSurgery := Context{Capitals: true, Concepts: []*Concept{vocabulary.Concept(id)}}
+		assert.Equal(t, "therapist", rt.Resolve(&inSurgery).ID, id)
+	}
 }
 
 // TestVocabulary_Label checks that an id that is no longer in the vocabulary, such as one of a saved
