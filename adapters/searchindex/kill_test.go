@@ -99,6 +99,7 @@ func fillFolder(t *testing.T, folder string) {
 
 	index, err := Open(options(folder))
 	require.NoError(t, err)
+
 	checkpoint := func() error {
 		index.maintaining.Lock()
 		defer index.maintaining.Unlock()

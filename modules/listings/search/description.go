@@ -40,6 +40,7 @@ func (a *annotator) tagText() {
 			p.found = append(p.found[:0], phrase{Match: longest})
 
 			c := a.meaning(p)
+
 			isTagged := c != nil && accepted[c.Kind] && a.tagPhrase(c, longest)
 			if isTagged && (c.Kind == Role || c.Kind == Grade) {
 				accepted[c.Kind] = false // only the first role and the first grade count

@@ -231,36 +231,36 @@ func (s *scanner) join(wordStart, partStart, end int) join {
 		return s.joinApostrophe(end)
 	case '.':
 		return s.joinPoint(wordStart, part, end)
-	case ',': // 45,000
+	case ',':
 		nextEnd, _ := s.run(end + 1)
 
 		areThousands := nextEnd == end+1+len("000") && digits(part) && digits(s.lower[end+1:nextEnd])
 		if areThousands {
-			return join{next: end + 1, hasPart: true}
+			return join{next: end + 1, hasPart: true} // 45,000
 		}
-	case '&': // T&O
+	case '&':
 		nextEnd, _ := s.run(end + 1)
 		nextLength := nextEnd - (end + 1)
 
 		areShort := len(part) <= 2 && nextLength >= 1 && nextLength <= 2
 		if areShort && !digits(part) {
-			return join{next: end + 1, between: "&", hasPart: true}
+			return join{next: end + 1, between: "&", hasPart: true} // T&O
 		}
-	case ' ': // T & O
+	case ' ':
 		if len(part) == 1 && s.loneAmpersand(end) && !digits(part) {
-			return join{next: end + len(" & "), between: "&", hasPart: true}
+			return join{next: end + len(" & "), between: "&", hasPart: true} // T & O
 		}
-	case '/': // 5/6, F/T
+	case '/':
 		if s.joinsSlash(part, end) {
-			return join{next: end + 1, between: "/", hasPart: true}
+			return join{next: end + 1, between: "/", hasPart: true} // 5/6, F/T
 		}
-	case '+': // ST3+
+	case '+':
 		if digit(part[len(part)-1]) {
-			return join{next: end + 1, between: "+"}
+			return join{next: end + 1, between: "+"} // ST3+
 		}
-	case '-': // co-ordinator
+	case '-':
 		if part == "co" && strings.HasPrefix(s.lower[end+1:], "o") {
-			return join{next: end + 1, hasPart: true}
+			return join{next: end + 1, hasPart: true} // co-ordinator
 		}
 	}
 
@@ -280,6 +280,7 @@ func (s *scanner) joinApostrophe(end int) join {
 	}
 
 	next := end + width
+
 	nextEnd, _ := s.run(next)
 	switch {
 	case nextEnd == next: // no letter follows
