@@ -1,5 +1,6 @@
 // Package developer defines the developer API, with which programs search jobs and apply
-// in the name of users.
+// in the name of users. Developers register such a program as an application (integrations.App). In this
+// API, "application" alone stands for a job application.
 package developer
 
 import (
@@ -27,7 +28,7 @@ const Version = "1.2.0"
 
 // API returns the developer API with all of its routes.
 func API(s adapters.Services, publicURL string) web.API {
-	faults := problems{publicURL}
+	renderer := problemRenderer{publicURL: publicURL}
 
 	return web.API{
 		Name:    "developer",
@@ -44,7 +45,7 @@ func API(s adapters.Services, publicURL string) web.API {
 		Routes:        slices.Concat(jobRoutes(s, publicURL), applicationRoutes(s, publicURL)),
 		Headers:       limitHeaders,
 		Webhooks:      webhooks(publicURL),
-		Fault:         faults.fault,
+		Fault:         renderer.render,
 		FaultBody:     Problem{},
 		Example:       example,
 		Problems:      Explained,
@@ -65,27 +66,29 @@ type Problem struct {
 	ViolatedPolicies []string `json:"violated-policies,omitempty"`
 }
 
-// ForRequest implements web.ErrorBody.
+// ForRequest returns the problem with the path and the id of the request.
 func (p Problem) ForRequest(path, requestID string) any {
-	p.Instance, p.RequestID = path, requestID
+	p.Instance = path
+	p.RequestID = requestID
 	return p
 }
 
-// MediaType implements web.ErrorBody.
+// MediaType returns the media type of problems.
 func (Problem) MediaType() string { return "application/problem+json" }
 
 // quotaExceeded is the problem type for an exceeded quota that the draft of the RateLimit
 // headers registers.
 const quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 
-// problems renders faults as problems, whose types are URLs of pages of the service.
-type problems struct{ publicURL string }
+// problemRenderer renders faults, the errors for clients, as problems. The type of a problem is the URL of
+// the page that explains its code.
+type problemRenderer struct{ publicURL string }
 
-// fault returns the status and the body of a fault. The title is the same for all faults with the
-// code, and the detail describes this one: it names the first invalid field, or the exceeded
+// render returns the status and the body of the response to a fault. The title is the same for all faults
+// with the code, and the detail describes this fault: it names the first invalid field, or the exceeded
 // windows of the quota, which are a minute and a day.
-func (p problems) fault(f *fault.Error) (int, any) {
-	status := web.StatusOf(f)
+func (r problemRenderer) render(f *fault.Error) (status int, body any) {
+	status = web.StatusOf(f)
 
 	problem := Problem{
 		Type:   "about:blank",
@@ -96,19 +99,23 @@ func (p problems) fault(f *fault.Error) (int, any) {
 		Errors: append([]fault.Field{}, f.Fields...),
 	}
 	if explained, ok := Explained[f.Code]; ok {
-		problem.Type, problem.Title = p.publicURL+"/problems/"+f.Code, explained.Title
+		problem.Type = r.publicURL + "/problems/" + f.Code
+		problem.Title = explained.Title
 	}
 
 	// The faults of invalid credentials have the same code as fault.ErrUnauthorized, but messages of their
-	// own, which say what is wrong. Only the general message is replaced by instructions.
+	// own, which explain what is wrong. Only the general message is replaced by instructions.
 	lacksCredential := f.Code == fault.ErrUnauthorized.Code && f.Message == fault.ErrUnauthorized.Message
 
 	switch {
 	case f.Code == fault.ErrRateLimit.Code:
-		problem.Type, problem.Errors = quotaExceeded, []fault.Field{}
+		problem.Type = quotaExceeded
+
+		// overQuota stores the exceeded windows as fields. They are not errors of the input.
+		problem.Errors = []fault.Field{}
 
 		var usedQuotas []string
-		for _, window := range f.Fields { // overQuota stores the exceeded windows as fields
+		for _, window := range f.Fields {
 			problem.ViolatedPolicies = append(problem.ViolatedPolicies, window.Name)
 			usedQuotas = append(usedQuotas, window.Message)
 		}
@@ -149,8 +156,8 @@ func example(r web.Route, status int) *fault.Error {
 	return nil
 }
 
-// overQuota returns the fault of a call over the quota. Its fields are the exceeded windows: the name
-// is that of the window, and the message its maximum number of calls.
+// overQuota returns the fault of a request over the quota. It has a field for each exceeded window, with
+// the name of the window and the maximum number of requests as its message.
 func overQuota(q limit.Quota, s limit.QuotaStatus) *fault.Error {
 	calls := map[string]string{
 		limit.MinuteWindow: fmt.Sprintf("%d calls a minute", q.PerMinute),
@@ -165,17 +172,22 @@ func overQuota(q limit.Quota, s limit.QuotaStatus) *fault.Error {
 	return fault.ErrRateLimit.WithFields(windows...).WithRetryAfter(s.RetryAfter)
 }
 
-// webhooks describes the webhooks that applications receive.
+// webhooks describes the webhooks that the programs of developers receive, one for each event type.
 func webhooks(publicURL string) (out []web.Webhook) {
 	answerSeconds := int(integrations.AnswerWithin.Seconds())
-	for _, a := range integrations.Catalogue() {
+	for _, eventType := range integrations.Catalogue() {
+		// The generated example of a job is public, which the job of this event is not any more.
 		var samples map[string]string
-		if a.Type == (event.JobClosed{}).Type() {
+		if eventType.Type == (event.JobClosed{}).Type() {
 			samples = map[string]string{"status": "closed"}
 		}
 
 		out = append(out, web.Webhook{
-			Name: a.Type, Summary: a.When, Headers: integrations.EventHeaders{}, Body: a.Body, Samples: samples,
+			Name:    eventType.Type,
+			Summary: eventType.When,
+			Headers: integrations.EventHeaders{},
+			Body:    eventType.Body,
+			Samples: samples,
 			Description: "Sent to each webhook of an application that subscribes to it and has access to its subject. " +
 				"Verify the signature over the bytes of the body as they come; [the guide](" + publicURL + "/docs/guides/webhooks) shows how.",
 			Answers: map[string]string{
@@ -282,8 +294,9 @@ type Pagination struct {
 	TotalPages int `json:"total_pages" sample:"1"`
 }
 
-// newList returns a page of a list, with links to other pages of the same list. items are the items of r, in
-// the form in which the API represents them. requestURL is the path and query of the request.
+// newList returns a page of a list, with links to other pages of the same list. r is the page that a module
+// has returned, and items are its items in the form of this API. p and requestURL, the path with the query,
+// are those of the request.
 func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, requestURL string) List[T] {
 	l := List[T]{
 		Data:            items,
@@ -296,25 +309,23 @@ func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, req
 			TotalPages: (r.Total + p.Limit - 1) / p.Limit, // rounded up
 		},
 	}
-	byCursor := p.Cursor != ""
-	l.links = links(l.Pagination, l.TotalIsEstimate, r.NextCursor, byCursor, publicURL, requestURL)
+	l.links = l.pageLinks(p.Cursor != "", publicURL, requestURL)
 
 	return l
 }
 
-// links returns the header Link with the links to other pages. They contain a page number up to
-// page.MaxExact items, and a cursor beyond that, or if the request itself has a cursor. nextCursor is
-// empty on the last page. byCursor is true if the request has a cursor: the number of its page is then
-// not known.
-func links(p Pagination, isEstimate bool, nextCursor string, byCursor bool, publicURL, requestURL string) string {
+// pageLinks returns the value of the header Link with the links to other pages. A link has a page number, if
+// the page is within the first page.MaxExact items. Otherwise it has a cursor. isByCursor reports whether the
+// request itself has a cursor: the number of its page is then not known.
+func (l List[T]) pageLinks(isByCursor bool, publicURL, requestURL string) string {
 	u, err := url.ParseRequestURI(requestURL)
 	if err != nil {
 		return ""
 	}
 
-	var list []string
+	var links []string
 
-	// add adds a link to the requested list with another position.
+	// add adds a link to the requested list, with another position in place of the requested one.
 	add := func(rel string, position map[string]string) {
 		q := u.Query()
 		q.Del("page")
@@ -329,19 +340,20 @@ func links(p Pagination, isEstimate bool, nextCursor string, byCursor bool, publ
 			address += "?" + q.Encode()
 		}
 
-		list = append(list, fmt.Sprintf(`<%s>; rel="%s"`, address, rel))
+		links = append(links, fmt.Sprintf(`<%s>; rel="%s"`, address, rel))
 	}
 
 	isReachable := func(number int) bool {
-		return !(page.Request{Number: number, Size: p.Limit}).TooDeep()
+		return !(page.Request{Number: number, Size: l.Pagination.Limit}).TooDeep()
 	}
 	byNumber := func(number int) map[string]string { return map[string]string{"page": strconv.Itoa(number)} }
-	last := max(1, p.TotalPages)
+	number := l.Pagination.Page
+	last := max(1, l.Pagination.TotalPages)
 
 	add("first", nil) // a page without a position is the first one
 
-	if previous := p.Page - 1; !byCursor && previous > 0 {
-		if !isEstimate { // from a page beyond the end, back to the last page
+	if previous := number - 1; !isByCursor && previous > 0 {
+		if !l.TotalIsEstimate { // from a page beyond the end, back to the last page
 			previous = min(previous, last)
 		}
 
@@ -349,27 +361,27 @@ func links(p Pagination, isEstimate bool, nextCursor string, byCursor bool, publ
 	}
 
 	switch {
-	case nextCursor == "": // this is the last page
-	case !byCursor && isReachable(p.Page+1):
-		add("next", byNumber(p.Page+1))
+	case l.NextCursor == nil: // this is the last page
+	case !isByCursor && isReachable(number+1):
+		add("next", byNumber(number+1))
 	default:
-		add("next", map[string]string{"cursor": nextCursor})
+		add("next", map[string]string{"cursor": *l.NextCursor})
 	}
 
 	// With an estimated total, the number of the last page is not known.
-	if !isEstimate && isReachable(last) {
+	if !l.TotalIsEstimate && isReachable(last) {
 		add("last", byNumber(last))
 	}
 
-	return strings.Join(list, ", ")
+	return strings.Join(links, ", ")
 }
 
 // errTooDeep is the fault of a page number beyond page.MaxExact items, for which this API has a code of its own.
 var errTooDeep = fault.New(fault.Invalid, "page_too_deep", "Pages reach 10000 items")
 
-// renameFields returns a function that translates the fault of an invalid input into the words of this API.
-// Its fields get the names of the parameters here (names maps a field of the module to such a name), its messages name
-// the member next_cursor, and a page number that is too high becomes errTooDeep.
+// renameFields returns a function that translates the fault of an invalid input, as a module returns it, into
+// the words of this API. names maps the names of fields in the module to those of parameters in this API; all
+// other fields keep their names. A page number that is too high becomes errTooDeep.
 func renameFields(names map[string]string) func(*fault.Error) *fault.Error {
 	return func(f *fault.Error) *fault.Error {
 		if f.Kind != fault.Invalid || len(f.Fields) == 0 {

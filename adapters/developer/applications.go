@@ -36,7 +36,8 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 					candidateID, isID := id.Canonical(in.CandidateID)
 					isUser := isID && candidateID == c.Caller.UserID
 
-					isForAnother := in.CandidateID != "" && !isUser // without candidate_id, it is the user
+					// Without candidate_id, the application is for the user.
+					isForAnother := in.CandidateID != "" && !isUser
 					if isForAnother {
 						return One[Application]{}, errAnotherCandidate
 					}
@@ -78,8 +79,8 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 	}
 }
 
-// userOp returns an operation that calls fn with the user for whom the program acts. The actor has those of the
-// user's current permissions that the access token allows.
+// userOp returns an operation that calls fn with the user for whom the program acts. The actor has those
+// permissions of the user that the access token allows.
 func userOp[I, O any](s adapters.Services, fn func(ctx context.Context, c web.Call, actor auth.Actor, in I) (O, error)) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in I) (out O, err error) {
 		actor, err := s.Identity.ActorFor(ctx, c.Caller.UserID)
@@ -104,7 +105,7 @@ func mapApplyFault(f *fault.Error) *fault.Error {
 	return renameFields(map[string]string{"listingId": "job_id", "coverLetter": "cover_letter", "resumeUrl": "resume_url"})(f)
 }
 
-// ApplicationPath names an application.
+// ApplicationPath is the input of an operation on one application.
 type ApplicationPath struct {
 	ID string `path:"id"`
 }
@@ -119,8 +120,8 @@ type NewApplication struct {
 	Answers     []hiring.Answer `json:"answers" validate:"max=100"`
 }
 
-// Problems reports an invalid address of the CV, so that the response contains it together with the errors that the
-// tags find. Otherwise the module would report it alone.
+// Problems returns the violations of rules that tags cannot express: an invalid address of the CV. The module
+// checks the address too, but then the response would not contain the other invalid fields.
 func (in NewApplication) Problems() []fault.Field {
 	if err := hiring.CheckResumeURL(in.ResumeURL); err != nil {
 		return mapApplyFault(fault.Of(err)).Fields
@@ -179,7 +180,8 @@ func (in ApplicationsInput) filter() hiring.ApplicationFilter {
 		f.ListingIDs = []string{in.JobID}
 	}
 
-	f.AppliedFrom, _ = parseTimestamp(in.SubmittedAfter) // Problems has validated both
+	// Problems has validated both timestamps.
+	f.AppliedFrom, _ = parseTimestamp(in.SubmittedAfter)
 	f.AppliedUntil, _ = parseTimestamp(in.SubmittedBefore)
 
 	return f
@@ -196,7 +198,7 @@ func parseTimestamp(text string) (time.Time, error) {
 	return listings.ParseMoment(text, atEndOfDay)
 }
 
-// Application is an application, for both applicants and employers.
+// Application is a job application as the API represents it, to applicants and to employers alike.
 type Application struct {
 	ID          string          `json:"id"`
 	JobID       string          `json:"job_id"`
@@ -210,7 +212,7 @@ type Application struct {
 	UpdatedAt time.Time `json:"updated_at" sample:"2026-11-20T09:30:00Z"`
 }
 
-// viewApplication returns the application as it is rendered.
+// viewApplication returns the application as the API represents it.
 func viewApplication(a hiring.Application) Application {
 	return Application{
 		ID:          a.ID,

@@ -24,22 +24,31 @@ var anonymousQuota = limit.Quota{PerMinute: 60}
 // this server, for example of its database.
 const statusTimeout = 250 * time.Millisecond
 
-// authenticator authenticates the client, then counts the request towards its quota: that of the
-// application, or without a valid credential that of the client's address.
+// authenticator authenticates the clients of the developer API, and counts their requests towards a quota:
+// a maximum number of requests in a minute and in a day. The quota is that of the application with the
+// credential. A request without a valid credential counts towards anonymousQuota.
 type authenticator struct {
 	integrations *integrations.Service
 	limiter      limit.Limiter
 }
 
-// Authenticate implements web.Authenticator. It also returns the headers of the response, for errors as well: those
-// of CORS, the remaining quota, and after a refusal the accepted credentials.
-func (a authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, map[string]string, error) {
-	headers := map[string]string{
+// Authenticate returns the caller: the application that sends the request, and the user for whom it acts, if
+// there is one. It also returns the headers of the response, for errors as well: those of CORS, the remaining
+// quota, and for an invalid credential the header WWW-Authenticate. Over the quota, the error comes with the
+// caller, so that Done can count the request.
+func (a authenticator) Authenticate(
+	ctx context.Context,
+	e web.AuthRequest,
+) (caller integrations.Caller, headers map[string]string, err error) {
+	headers = map[string]string{
 		"Access-Control-Allow-Origin":   "*",
 		"Access-Control-Expose-Headers": "ETag, Link, Location, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-ID, Idempotency-Replayed, WWW-Authenticate",
 	}
-	if e.Preflight { // browsers send it without credentials; it is not counted
-		status, err := a.limiter.Status(ctx, anonymousQuota, "address:"+e.Address)
+	addressKey := "address:" + e.Address
+
+	// Browsers send preflight requests without credentials. They are not counted.
+	if e.Preflight {
+		status, err := a.limiter.Status(ctx, anonymousQuota, addressKey)
 		a.setLimitHeaders(headers, anonymousQuota, status)
 		return integrations.Caller{}, headers, err
 	}
@@ -48,22 +57,23 @@ func (a authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (int
 	isRefused := fault.KindOf(authErr) == fault.Unauthenticated
 	isServerFailure := authErr != nil && !isRefused
 
-	quota, key := anonymousQuota, "address:"+e.Address
+	quota, quotaKey := anonymousQuota, addressKey
 	if authErr == nil {
-		quota, key = caller.App.Limits().Quota, caller.App.QuotaKey()
+		quota, quotaKey = caller.App.Limits().Quota, caller.App.QuotaKey()
 	}
 
-	// After a failure of this server, read the quota for the headers, but do not count the request.
+	// Spend counts the request; Status only reads the quota. A request that fails because of this server is
+	// not counted, but its response has the headers, too. The time of that request may be used up.
 	readQuota := a.limiter.Spend
 	if isServerFailure {
 		readQuota = a.limiter.Status
 		var cancel context.CancelFunc
 
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), statusTimeout) // the time of the request may be used up
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), statusTimeout)
 		defer cancel()
 	}
 
-	status, err := readQuota(ctx, quota, key)
+	status, err := readQuota(ctx, quota, quotaKey)
 	if err != nil {
 		return integrations.Caller{}, headers, err
 	}
@@ -80,19 +90,19 @@ func (a authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (int
 	return caller, headers, authErr
 }
 
-// Done implements web.Authenticator. It counts the request, and whether it failed, in the usage of the
-// application.
+// Done counts the request, and whether it failed, in the usage of the application, which its developer sees.
 func (a authenticator) Done(caller integrations.Caller, status int) {
 	isError := status >= http.StatusBadRequest
 	a.integrations.Count(caller, isError)
 }
 
-// challenge returns the WWW-Authenticate header for the credentials (RFC 6750 §3).
+// challenge returns the header WWW-Authenticate of a refused request (RFC 6750 §3). It names the scheme of the
+// credential that was sent, or both schemes if there was none.
 func challenge(e web.AuthRequest) string {
 	switch {
 	case slices.ContainsFunc(e.Authorization, isBearer):
 		return `Bearer realm="locum", error="invalid_token"`
-	case len(e.Authorization) > 0: // of another scheme, for which there is no error code
+	case len(e.Authorization) > 0: // of a scheme that is not supported
 		return `Bearer realm="locum"`
 	case len(e.APIKey) > 0:
 		return `ApiKey realm="locum"`
@@ -126,8 +136,8 @@ var (
 	)
 )
 
-// replaceUnauthorized returns invalid, which says what is wrong with the credential, in place of an
-// Unauthenticated error. It returns other errors, such as failures of the database, unchanged.
+// replaceUnauthorized returns invalid, whose message explains what is wrong with the credential, in place of
+// an error of the kind Unauthenticated. It returns other errors, such as failures of the database, unchanged.
 func replaceUnauthorized(err error, invalid *fault.Error) error {
 	if fault.KindOf(err) == fault.Unauthenticated {
 		return invalid
@@ -147,7 +157,9 @@ func isBearer(authorization string) bool {
 // belong to one application.
 func (a authenticator) authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, error) {
 	var none integrations.Caller
-	if len(e.APIKey)+len(e.Authorization) == 0 {
+
+	hasCredential := len(e.APIKey) > 0 || len(e.Authorization) > 0
+	if !hasCredential {
 		return none, fault.ErrUnauthorized
 	}
 
@@ -155,7 +167,8 @@ func (a authenticator) authenticate(ctx context.Context, e web.AuthRequest) (int
 		return none, errRepeatedCredential
 	}
 
-	var byKey, byToken integrations.Caller // byKey stays zero without a key
+	// The callers to whom the key and the token belong. byKey stays empty without a key.
+	var byKey, byToken integrations.Caller
 
 	var err error
 	if len(e.APIKey) > 0 {
@@ -209,28 +222,30 @@ var limitHeaders = []web.Header{
 	{Name: "X-RateLimit-Reset", Description: "When that window resets, in seconds since 1970-01-01 UTC.", Example: "1795296473"},
 }
 
-// setLimitHeaders sets the headers of draft-ietf-httpapi-ratelimit-headers for both windows of the quota, a
-// minute and a day, and the older X-RateLimit headers for the window with fewer remaining calls. If
-// both have the same number, it is the one that resets later.
+// setLimitHeaders sets the headers with the quota and its status. RateLimit-Policy and RateLimit
+// (draft-ietf-httpapi-ratelimit-headers) describe both windows of the quota, a minute and a day. The older
+// X-RateLimit headers describe only one: the window with fewer remaining requests or, if both have the same
+// number, the one that resets later.
 func (a authenticator) setLimitHeaders(headers map[string]string, q limit.Quota, s limit.QuotaStatus) {
 	policy := fmt.Sprintf(`"%s";q=%d;w=60`, limit.MinuteWindow, q.PerMinute)
 	remaining := fmt.Sprintf(`"%s";r=%d;t=%d`, limit.MinuteWindow, s.Minute.Remaining, wholeSeconds(s.Minute.Reset))
-
 	tightest, maxRequests := s.Minute, q.PerMinute
-	if q.PerDay > 0 { // zero is no limit
-		policy += fmt.Sprintf(`,"%s";q=%d;w=86400`, limit.DayWindow, q.PerDay)
 
+	hasDayWindow := q.PerDay > 0
+	if hasDayWindow {
+		policy += fmt.Sprintf(`,"%s";q=%d;w=86400`, limit.DayWindow, q.PerDay)
 		remaining += fmt.Sprintf(`,"%s";r=%d;t=%d`, limit.DayWindow, s.Day.Remaining, wholeSeconds(s.Day.Reset))
 
 		hasFewer := s.Day.Remaining < s.Minute.Remaining
-
 		resetsLater := s.Day.Remaining == s.Minute.Remaining && s.Day.Reset > s.Minute.Reset
+
 		if hasFewer || resetsLater {
 			tightest, maxRequests = s.Day, q.PerDay
 		}
 	}
 
-	headers["RateLimit-Policy"], headers["RateLimit"] = policy, remaining
+	headers["RateLimit-Policy"] = policy
+	headers["RateLimit"] = remaining
 	headers["X-RateLimit-Limit"] = strconv.Itoa(maxRequests)
 	headers["X-RateLimit-Remaining"] = strconv.Itoa(tightest.Remaining)
 

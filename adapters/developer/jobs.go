@@ -17,6 +17,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// A job of this API is a listing in the modules.
+
 // jobRoutes returns the routes of the public jobs.
 func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Jobs"
@@ -68,8 +70,7 @@ type jobHandlers struct {
 	publicURL string
 }
 
-// search answers a search for jobs. A hit is a job that the search has found. The organizations of all
-// hits are read with one query.
+// search handles a search for jobs.
 func (h jobHandlers) search(ctx context.Context, c web.Call, in JobsInput) (JobList, error) {
 	// Caller.Actor has no role and no permissions, so that the results do not depend on them.
 	r, err := h.services.Listings.Find(ctx, c.Caller.Actor(), in.find())
@@ -77,6 +78,7 @@ func (h jobHandlers) search(ctx context.Context, c web.Call, in JobsInput) (JobL
 		return JobList{}, err
 	}
 
+	// Read the organizations of all hits, the jobs that the search has found, with one query.
 	organizationIDs := list.Distinct(r.Items, func(hit listings.Hit) string { return hit.Listing.OrganizationID })
 
 	organizationsByID, err := h.services.Identity.OrganizationsOf(ctx, organizationIDs)
@@ -114,9 +116,9 @@ func (h jobHandlers) suggest(ctx context.Context, c web.Call, in listings.Sugges
 	return One[[]listings.Completion]{completions}, err
 }
 
-// get returns a public job. Any other job is an errJobNotFound, as if it did not exist.
+// get returns a public job. For a job that is not public the error is errJobNotFound, as if it did not exist.
 func (h jobHandlers) get(ctx context.Context, c web.Call, in JobPath) (One[integrations.JobView], error) {
-	l, err := h.services.Listings.Detail(ctx, c.Caller.Actor(), in.ID)
+	listing, err := h.services.Listings.Detail(ctx, c.Caller.Actor(), in.ID)
 	if fault.KindOf(err) == fault.NotFound {
 		return One[integrations.JobView]{}, errJobNotFound
 	}
@@ -125,20 +127,22 @@ func (h jobHandlers) get(ctx context.Context, c web.Call, in JobPath) (One[integ
 		return One[integrations.JobView]{}, err
 	}
 
-	organizationsByID, err := h.services.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
+	organizationsByID, err := h.services.Identity.OrganizationsOf(ctx, []string{listing.OrganizationID})
+	organization := organizationsByID[listing.OrganizationID]
 
-	return One[integrations.JobView]{ViewJob(l, organizationsByID[l.OrganizationID], h.publicURL)}, err
+	return One[integrations.JobView]{Data: ViewJob(listing, organization, h.publicURL)}, err
 }
 
 // errJobNotFound is listings.ErrNotFound with the code and message of this API.
 var errJobNotFound = fault.New(fault.NotFound, "job_not_found", "Job not found")
 
-// JobPath names a job.
+// JobPath is the input of an operation on one job.
 type JobPath struct {
 	ID string `path:"job_id"`
 }
 
-// JobsInput is a search for jobs.
+// JobsInput is a search for jobs. With Relaxed, the result also has jobs that satisfy the search only in part.
+// Facets are the properties by whose values the results are counted.
 type JobsInput struct {
 	web.Paging
 	Relaxed        bool     `query:"relaxed" default:"true"`
@@ -170,14 +174,13 @@ func (in JobsInput) Problems() (out []fault.Field) {
 	return out
 }
 
-// find converts the parameters of this API into those of the search, which the website also uses. Full
-// requests all fields of the listings. Exact leaves out relaxed results, which satisfy the query only in part.
+// find converts the parameters of this API into those of the search, which the website also uses.
 func (in JobsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text:   in.Keywords,
 		Sort:   in.Sort,
 		Page:   in.Request(),
-		Full:   true,
+		Full:   true, // with all fields of the listings
 		Exact:  !in.Relaxed,
 		Facets: web.Each(in.Facets, func(name string) string { return cmp.Or(facetNames[name], name) }),
 		Filters: listings.FilterInput{
@@ -213,7 +216,7 @@ type Miles struct {
 // IsZero reports whether the search has no place. The tag omitzero then leaves out the member.
 func (m Miles) IsZero() bool { return !m.isPresent }
 
-// MarshalJSON writes tenths of a mile, or null.
+// MarshalJSON returns the distance in miles, rounded to tenths, or null for an unknown distance.
 func (m Miles) MarshalJSON() ([]byte, error) {
 	if m.miles == nil {
 		return []byte("null"), nil
@@ -250,8 +253,8 @@ func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.F
 	return facets
 }
 
-// ViewJob returns the listing as the developer API and webhooks represent it. The organization
-// is the one that posted it. It is empty after that organization was closed: the company then
+// ViewJob returns the listing as the developer API and webhooks represent it. organization is the one that
+// has posted the listing. It is the zero value if that organization was closed: the company then
 // has only the name in the listing.
 func ViewJob(listing listings.Listing, organization identity.Organization, publicURL string) integrations.JobView {
 	v := integrations.JobView{
@@ -280,7 +283,9 @@ func ViewJob(listing listings.Listing, organization identity.Organization, publi
 		UpdatedAt:           listing.UpdatedAt,
 		URL:                 publicURL + "/jobs/" + listing.ID,
 	}
-	if listing.HiddenAt != nil { // only the event job.closed contains it
+
+	// A listing that moderators have hidden is closed for programs. Only the event job.closed contains one.
+	if listing.HiddenAt != nil {
 		v.Status = string(listings.Closed)
 	}
 
@@ -290,18 +295,20 @@ func ViewJob(listing listings.Listing, organization identity.Organization, publi
 			v.Location.City = nullIfEmpty(p.Name)
 		}
 
-		v.Location.Region, v.Location.Country = nullIfEmpty(p.Region), nullIfEmpty(p.Country)
-		v.Location.Latitude, v.Location.Longitude = &p.Lat, &p.Lon
+		v.Location.Region = nullIfEmpty(p.Region)
+		v.Location.Country = nullIfEmpty(p.Country)
+		v.Location.Latitude = &p.Lat
+		v.Location.Longitude = &p.Lon
 	}
 
 	return v
 }
 
-// nullIfEmpty returns a pointer to s, or nil, which is rendered as null, if s is empty.
-func nullIfEmpty(s string) *string {
-	if s == "" {
+// nullIfEmpty returns a pointer to the text, or nil, which is null in JSON, if the text is empty.
+func nullIfEmpty(text string) *string {
+	if text == "" {
 		return nil
 	}
 
-	return &s
+	return &text
 }

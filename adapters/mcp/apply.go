@@ -17,11 +17,16 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// confirmationCode is the name of the argument and of the result with the code that confirms an
+// An assistant must not apply for a job before the user has agreed. So the tool apply takes two calls. The first
+// call sends nothing. It returns a summary for the user and a confirmation code, which contains what was
+// summarized, in encrypted form. The second call has the same arguments and the code, and sends the
 // application.
+
+// confirmationCode is the name of the confirmation code in the arguments of the second call, and in the result
+// of the first one.
 const confirmationCode = "confirmation_code"
 
-// publicJob contains the fields of a job that the summary shows.
+// publicJob has the fields of a job that the tool reads.
 type publicJob struct {
 	ID      string `json:"id"`
 	Title   string `json:"title"`
@@ -39,27 +44,28 @@ type question struct {
 	Required bool   `json:"required"`
 }
 
-// summary is the result of a call without a confirmation code. The assistant shows it to the
-// user before it calls the tool again with the code.
+// summary is the result of the first call.
 type summary struct {
 	Status           string          `json:"status"`
-	Message          string          `json:"message"`
+	Message          string          `json:"message"` // what the assistant has to do
 	ConfirmationCode string          `json:"confirmation_code"`
 	JobTitle         string          `json:"job_title"`
 	Employer         string          `json:"employer"`
 	JobURL           string          `json:"job_url"`
-	Application      json.RawMessage `json:"application"`
+	Application      json.RawMessage `json:"application"` // the arguments of the call
 }
 
+// errCode is the error of a second call whose code was not issued for it.
 var errCode = fault.New(fault.Invalid, "confirmation_code_invalid",
 	"confirmation_code is not that of these arguments: they, the job or the user have changed. Nothing was sent. Call apply without confirmation_code, and show the new summary to the user")
 
-// apply returns a summary and a confirmation code for a call without a code. With a valid code it
-// sends the application.
+// apply handles a call of the tool. Without a code it returns a summary and a confirmation code. With a valid
+// code it sends the application.
 func (s *Server) apply(ctx context.Context, c toolCall) (web.Answer, error) {
 	code := strings.Join(parameterValues(c.arguments[confirmationCode]), "")
 	delete(c.arguments, confirmationCode)
 
+	// The other arguments are the body of the operation. Their order in JSON is always the same.
 	content, err := json.Marshal(c.arguments)
 	if err != nil {
 		return web.Answer{}, err
@@ -70,7 +76,9 @@ func (s *Server) apply(ctx context.Context, c toolCall) (web.Answer, error) {
 	}
 
 	job, err := s.fetchJob(ctx, c)
-	if code == "" {
+
+	isFirstCall := code == ""
+	if isFirstCall {
 		if err != nil {
 			return web.Answer{}, err
 		}
@@ -78,8 +86,9 @@ func (s *Server) apply(ctx context.Context, c toolCall) (web.Answer, error) {
 		return s.summarize(ctx, c, job, content)
 	}
 
-	// The job may have closed since the summary. The operation then returns an error, or the
-	// stored response of an earlier call with the same key.
+	// The job may have closed since the summary, so that it is not found and job is empty. The call is
+	// executed nevertheless: the operation returns an error, or the stored response of an earlier call with
+	// the same code.
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return web.Answer{}, err
 	}
@@ -92,11 +101,11 @@ func (s *Server) apply(ctx context.Context, c toolCall) (web.Answer, error) {
 	sum := sha256.Sum256([]byte(code))
 	idempotencyKey := "mcp-" + hex.EncodeToString(sum[:])
 
-	return s.execute(ctx, c.exchange, c.route, nil, content, idempotencyKey)
+	return s.execute(ctx, c.exchange, operationCall{route: c.route, body: content, idempotencyKey: idempotencyKey})
 }
 
-// summarize validates the application as far as possible before it is sent, and returns the
-// summary.
+// summarize handles the first call. It validates the application as far as possible without sending it, and
+// returns the summary.
 func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, content []byte) (web.Answer, error) {
 	if err := c.route.Op.Check(&web.Request{Body: content}); err != nil {
 		return web.Answer{}, err
@@ -111,7 +120,7 @@ func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, conte
 		return web.Answer{}, fault.ErrForbidden
 	}
 
-	// The operation would return the same error for this scope, so it reveals nothing new.
+	// The error for a repeated application reveals nothing new, because the operation has the same error.
 	applied, err := s.options.Hiring.AppliedAmong(ctx, actor.UserID, []string{job.ID})
 	if err != nil {
 		return web.Answer{}, err
@@ -125,7 +134,7 @@ func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, conte
 		return web.Answer{}, err
 	}
 
-	// The code contains what the user agrees to.
+	// The code contains hashes of what the user agrees to: the application, and the job.
 	code, err := s.options.Vault.Encrypt(contentDigest(content)+contentDigest(job.confirmedContent()), c.codeOwner())
 	if err != nil {
 		return web.Answer{}, err
@@ -145,38 +154,45 @@ func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, conte
 	return web.Answer{Status: http.StatusOK, Body: body}, err
 }
 
-// isConfirmed reports whether the code was issued to the caller for the content, and for the
-// content of the job unless it is no longer public.
+// isConfirmed reports whether the code was issued to the caller for the content of the application and for the
+// job. If the job is no longer public, job is empty, and only the content is compared.
 func (s *Server) isConfirmed(c toolCall, code string, content []byte, job publicJob) bool {
 	agreed, err := s.options.Vault.Decrypt(code, c.codeOwner())
 	if err != nil {
 		return false
 	}
 
-	return agreed == contentDigest(content)+contentDigest(job.confirmedContent()) ||
-		job.ID == "" && strings.HasPrefix(agreed, contentDigest(content))
+	if isPublic := job.ID != ""; isPublic {
+		return agreed == contentDigest(content)+contentDigest(job.confirmedContent())
+	}
+
+	return strings.HasPrefix(agreed, contentDigest(content))
 }
 
-// codeOwner returns the owner of a confirmation code: the user and the application together.
+// codeOwner returns the owner of a confirmation code: the user and the program that acts for the user. A code of
+// another owner cannot be decrypted.
 func (c toolCall) codeOwner() string { return "mcp " + c.caller.App.ID + " " + c.caller.UserID }
 
-// confirmedContent returns the fields of the job that the user has confirmed with the code.
+// confirmedContent returns the fields of the job on which the user's decision depends. If one of them changes, the
+// user must confirm again.
 func (p publicJob) confirmedContent() []byte { return []byte(p.Title + "\x00" + p.Company.Name) }
 
-// contentDigest returns a hash that identifies the content.
+// contentDigest returns a hash of the content. Its length is always the same.
 func contentDigest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:16])
 }
 
-// fetchJob returns the job that the call applies for. Jobs are public, so that the scope for
-// applications suffices.
+// fetchJob returns the job that the call applies for. The caller needs no scope for reading jobs: they are public,
+// so that fetchJob gives the caller that scope.
 func (s *Server) fetchJob(ctx context.Context, c toolCall) (publicJob, error) {
 	route := s.routes[getJob]
 	x := &exchange{address: c.address, requestID: c.requestID, header: c.header, caller: c.caller}
 	x.caller.Scopes = []integrations.Scope{route.Scope}
 
-	answer, err := s.execute(ctx, x, route, url.Values{"job_id": parameterValues(c.arguments["job_id"])}, nil, "")
+	parameters := url.Values{"job_id": parameterValues(c.arguments["job_id"])}
+
+	answer, err := s.execute(ctx, x, operationCall{route: route, parameters: parameters})
 	if err != nil {
 		return publicJob{}, err
 	}
@@ -189,8 +205,8 @@ func (s *Server) fetchJob(ctx context.Context, c toolCall) (publicJob, error) {
 	return job.Data, err
 }
 
-// checkAnswers returns an error for an answer to an unknown question, and for a required question
-// without an answer.
+// checkAnswers returns an error that names each answer to an unknown question, and each required question without
+// an answer. raw is the argument with the answers, nil if there is none.
 func checkAnswers(questions []question, raw json.RawMessage) error {
 	var answers []hiring.Answer
 	if len(raw) > 0 {

@@ -11,6 +11,8 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
+// The schemas of the arguments and the results of tools are taken from the OpenAPI document of the developer API.
+
 // inputSchema is the JSON Schema for the arguments of a tool.
 type inputSchema struct {
 	Type                 string         `json:"type"`
@@ -19,7 +21,8 @@ type inputSchema struct {
 	AdditionalProperties bool           `json:"additionalProperties"`
 }
 
-// openAPIDocument is the part of an OpenAPI document that describes tools.
+// openAPIDocument has the parts of an OpenAPI document that describe tools. Paths maps paths such as
+// /jobs/{id} to their operations by method, such as get.
 type openAPIDocument struct {
 	Paths map[string]map[string]struct {
 		Parameters []struct {
@@ -36,16 +39,16 @@ type openAPIDocument struct {
 	} `json:"components"`
 }
 
-// content is the part of a request or response in the document that has its schema.
+// content is the description of the body of a request or response. Content maps media types to schemas.
 type content struct {
 	Content map[string]struct {
 		Schema any `json:"schema"`
 	} `json:"content"`
 }
 
-// readDocument returns the OpenAPI document of the interface, from which the tools are made.
-func readDocument(s web.API, publicURL string) (d openAPIDocument, err error) {
-	raw, err := web.OpenAPI(s, publicURL)
+// readDocument generates the OpenAPI document of the API, and parses it.
+func readDocument(api web.API, publicURL string) (d openAPIDocument, err error) {
+	raw, err := web.OpenAPI(api, publicURL)
 	if err != nil {
 		return d, err
 	}
@@ -55,13 +58,15 @@ func readDocument(s web.API, publicURL string) (d openAPIDocument, err error) {
 
 var pathParameter = regexp.MustCompile(`:(\w+)`)
 
-// input returns the schema of the parameters and the body of an operation.
+// input returns the schema of the arguments of a tool: the parameters of the operation of its route and the members
+// of the body in one object, without the names in omit.
 func (d openAPIDocument) input(r web.Route, omit []string) *inputSchema {
 	operation := d.Paths[pathParameter.ReplaceAllString(r.Path, "{$1}")][strings.ToLower(r.Method)]
 
 	in := &inputSchema{Type: "object", Properties: map[string]any{}}
 	for _, p := range operation.Parameters {
-		if p.In != "path" && p.In != "query" || slices.Contains(omit, p.Name) {
+		isArgument := (p.In == "path" || p.In == "query") && !slices.Contains(omit, p.Name)
+		if !isArgument {
 			continue
 		}
 
@@ -94,29 +99,31 @@ func (d openAPIDocument) output(r web.Route) any {
 	return d.resolve(operation.Responses[strconv.Itoa(max(r.Status, 200))].Content["application/json"].Schema)
 }
 
+// componentPrefix is the beginning of references to schemas in the document.
 const componentPrefix = "#/components/schemas/"
 
-// resolve replaces each reference by the schema that it refers to, merged with the members
-// beside the reference.
-func (d openAPIDocument) resolve(v any) any {
-	switch v := v.(type) {
+// resolve returns a schema, or a value in a schema, without references: each reference is replaced by the schema to
+// which it refers, because a tool has no other schemas. Members beside the reference take precedence over those
+// of that schema.
+func (d openAPIDocument) resolve(value any) any {
+	switch value := value.(type) {
 	case []any:
-		return web.Each(v, d.resolve)
+		return web.Each(value, d.resolve)
 	case map[string]any:
-		out := map[string]any{}
-		if ref, ok := v["$ref"].(string); ok {
+		resolved := map[string]any{}
+		if ref, isReference := value["$ref"].(string); isReference {
 			target, _ := d.resolve(d.Components.Schemas[strings.TrimPrefix(ref, componentPrefix)]).(map[string]any)
-			maps.Copy(out, target)
+			maps.Copy(resolved, target)
 		}
 
-		for name, member := range v {
+		for name, member := range value {
 			if name != "$ref" {
-				out[name] = d.resolve(member)
+				resolved[name] = d.resolve(member)
 			}
 		}
 
-		return out
+		return resolved
 	}
 
-	return v
+	return value
 }

@@ -1,7 +1,7 @@
 // Package mcp serves the Model Context Protocol (https://modelcontextprotocol.io), with
-// which assistants call the operations of the developer API as tools. It is
-// stateless: each request is authenticated and limited by the Authenticator of that API,
-// and a tool executes a route of its table.
+// which assistants (programs with a language model) call the operations of the developer API as tools.
+// The server has no sessions: the Authenticator of that API authenticates and limits each request, and
+// each tool executes a route of that API.
 package mcp
 
 import (
@@ -48,9 +48,9 @@ type Options struct {
 // Server is an adapters.HTTPTransport.
 type Server struct {
 	options  Options
-	routes   map[string]web.Route // by method and path, such as "GET /api/v1/jobs"
-	protocol http.Handler         // answers at Path
-	metadata http.Handler         // answers at MetadataPath
+	routes   map[string]web.Route // routes of the API by method and path, such as "GET /api/v1/jobs"
+	protocol http.Handler         // handler of the library for Path
+	metadata http.Handler         // handler of the library for MetadataPath
 }
 
 // New returns the server. It fails if the API has no route for a tool.
@@ -76,8 +76,8 @@ func New(o Options) (*Server, error) {
 		Stateless:                    true,
 		JSONResponse:                 true,
 		PropagateRequestCancellation: true,
-		// A proxy on this machine forwards the name of the service; checkOrigin is the
-		// protection against DNS rebinding.
+		// This protection would reject the requests of a proxy on this machine, whose Host is the name of
+		// the service. checkOrigin protects against DNS rebinding instead.
 		DisableLocalhostProtection: true,
 	})
 	s.metadata = auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
@@ -106,20 +106,21 @@ func (s *Server) Start(context.Context) error { return nil }
 // Shutdown implements adapters.Transport.
 func (s *Server) Shutdown(context.Context) error { return nil }
 
-// exchange is a request whose client is authenticated.
+// exchange is an HTTP request to the server with its authenticated client.
 type exchange struct {
-	address   string
+	address   string // of the client
 	requestID string
 	header    http.Header
 	caller    integrations.Caller
-	// status is the HTTP status of the operation that a tool has executed.
+	// status is the HTTP status that the operation of a tool would have in the developer API. It is 0 if no
+	// tool was called. The library calls tools in other goroutines.
 	status atomic.Int64
 }
 
 // exchangeKey is the key of the exchange in the context of a request.
 type exchangeKey struct{}
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP serves the protocol and the metadata. Any other path below them is a 404.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case MetadataPath:
@@ -132,7 +133,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve authenticates the caller and checks the message before the protocol sees it.
+// serve authenticates the client and checks the message before it passes the request to the library.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if err := s.checkOrigin(r); err != nil {
 		s.writeFault(w, r, err)
@@ -141,38 +142,44 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 	x, err := s.authenticate(w, r)
 
-	// The request is counted with the status of the response, or of the operation if that is higher.
-	out := &statusWriter{ResponseWriter: w, status: http.StatusOK}
-	if x.caller.App.ID != "" {
-		defer func() { s.options.API.Authenticator.Done(x.caller, max(out.status, int(x.status.Load()))) }()
+	response := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+
+	// Count the request of a known application. A failure of a tool is a response with the status 200, in
+	// which the status of the operation is the higher one.
+	if isKnown := x.caller.App.ID != ""; isKnown {
+		defer func() {
+			status := max(response.status, int(x.status.Load()))
+			s.options.API.Authenticator.Done(x.caller, status)
+		}()
 	}
 
 	if err != nil {
-		s.writeFault(out, r, err)
+		s.writeFault(response, r, err)
 		return
 	}
 
+	// Read one byte more than is permitted, to notice a body that is too large.
 	body, err := io.ReadAll(io.LimitReader(r.Body, web.DefaultBody+1))
 	if err == nil && len(body) > web.DefaultBody {
 		err = web.ErrTooLarge
 	}
 
 	if err != nil {
-		s.writeFault(out, r, err)
+		s.writeFault(response, r, err)
 		return
 	}
 
-	if rejectMessage(out, body) {
+	if isRejected := rejectMessage(response, body); isRejected {
 		return
 	}
 
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	s.protocol.ServeHTTP(out, r)
+	s.protocol.ServeHTTP(response, r)
 }
 
-// checkOrigin rejects requests of pages of other sites, which the protocol requires against
-// DNS rebinding. Clients other than browsers send no Origin.
+// checkOrigin returns an error for a request that a page of another site has sent. The protocol requires this
+// check as a protection against DNS rebinding. Clients other than browsers send no Origin.
 func (s *Server) checkOrigin(r *http.Request) error {
 	for _, origin := range r.Header.Values("Origin") {
 		if !strings.EqualFold(origin, s.options.PublicURL) {
@@ -187,7 +194,8 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	return nil
 }
 
-// authenticate authenticates and limits the client in the same way as the developer API.
+// authenticate authenticates and limits the client in the same way as the developer API. It sets the headers of
+// the response. It always returns an exchange, whose caller may be known even if there is an error.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange, error) {
 	x := &exchange{address: clientAddress(r), requestID: r.Header.Get("X-Request-Id"), header: r.Header}
 
@@ -214,8 +222,9 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange
 	return x, err
 }
 
-// challenge returns the challenge with the address of the metadata (RFC 9728 §5.1),
-// from which clients learn where to get a token.
+// challenge returns the header WWW-Authenticate with the address of the metadata (RFC 9728 §5.1). The
+// metadata contain the address at which clients can get a token. original is the header of the developer
+// API, whose error code is kept.
 func (s *Server) challenge(original string) string {
 	scopes := strings.Join(supportedScopes(), " ")
 
@@ -237,7 +246,8 @@ func clientAddress(r *http.Request) string {
 	return host
 }
 
-// writeFault answers with the error in the form of the developer interface.
+// writeFault writes a response with the error in the format of the developer API, and reports the error to the
+// HTTP server.
 func (s *Server) writeFault(w http.ResponseWriter, r *http.Request, err error) {
 	web.ReportFault(r.Context(), err)
 
@@ -261,11 +271,14 @@ const (
 	methodNotFound = -32601
 )
 
-// rejectMessage answers with an error to two kinds of messages that the library would accept, and reports
-// whether it did. Batches would be limited as one request; later versions of the protocol do not have them.
-// Responses to subscriptions would not end.
-func rejectMessage(w http.ResponseWriter, body []byte) bool {
-	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+// rejectMessage answers two kinds of messages with an error, and reports whether the message is of such a kind.
+// The library would accept both:
+//
+//   - A batch has several calls, but would count as one request. Later versions of the protocol have no batches.
+//   - The response to a subscription would not end.
+func rejectMessage(w http.ResponseWriter, body []byte) (isRejected bool) {
+	isBatch := bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("["))
+	if isBatch {
 		writeError(w, http.StatusBadRequest, nil, invalidRequest, "batches are not supported; send one message in each request")
 		return true
 	}
@@ -283,7 +296,7 @@ func rejectMessage(w http.ResponseWriter, body []byte) bool {
 	return false
 }
 
-// writeError writes a JSON-RPC error.
+// writeError writes a JSON-RPC error. id is that of the message to which it responds, nil if there is none.
 func writeError(w http.ResponseWriter, status int, id json.RawMessage, code int, message string) {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -301,7 +314,7 @@ type statusWriter struct {
 	status int
 }
 
-// WriteHeader implements http.ResponseWriter.
+// WriteHeader records and writes the status.
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)

@@ -18,6 +18,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// instructions are the text about the whole server that an assistant reads.
 const instructions = "Jobs in healthcare. Search with search_jobs, read a job with get_job before you recommend it, and use suggest to complete a role or place. " +
 	"list_my_applications shows the applications of the user. apply sends an application to an employer and cannot be undone: " +
 	"it first returns a summary and a confirmation code. Show the summary to the user, and call apply again with the code only after they have agreed. " +
@@ -32,11 +33,11 @@ const (
 	createApplication = "POST /api/v1/applications"
 )
 
-// tool is an operation of the developer API as a tool.
+// tool is a tool that executes an operation of the developer API.
 type tool struct {
 	name, title, description string
-	operation                string
-	// omit are the parameters of the operation that the tool does not have.
+	operation                string // method and path of the route
+	// omit are the parameters of the operation that the tool does not offer.
 	omit []string
 }
 
@@ -60,7 +61,8 @@ var tools = []tool{
 			"Changed arguments need a new code. One application is possible for each job, also after it was withdrawn."},
 }
 
-// addTools adds the tools with the schemas of the OpenAPI document of the API.
+// addTools adds the tools to the server of the library. Their schemas are those of the OpenAPI document of the
+// API. A tool for a GET operation only reads. The other one is apply, which takes two calls.
 func (s *Server) addTools(server *mcp.Server) error {
 	document, err := readDocument(s.options.API, s.options.PublicURL)
 	if err != nil {
@@ -76,6 +78,7 @@ func (s *Server) addTools(server *mcp.Server) error {
 		input, output := document.input(route, t.omit), document.output(route)
 		isRead := route.Method == http.MethodGet
 		isDestructive := !isRead // an application cannot be withdrawn and sent again
+		usesOtherSystems := false
 		definition := &mcp.Tool{
 			Name:        t.name,
 			Title:       t.title,
@@ -84,38 +87,38 @@ func (s *Server) addTools(server *mcp.Server) error {
 			Annotations: &mcp.ToolAnnotations{
 				Title:           t.title,
 				ReadOnlyHint:    isRead,
-				OpenWorldHint:   new(bool),
+				OpenWorldHint:   &usesOtherSystems,
 				DestructiveHint: &isDestructive,
 				IdempotentHint:  true,
 			},
 		}
 
-		handler := s.read
+		handle := s.read
 		if isRead {
 			definition.OutputSchema = output
 		} else {
+			handle = s.apply // its result is a summary or an application, so that it has no single schema
 			input.Properties[confirmationCode] = map[string]any{
 				"type":        "string",
 				"description": "Code of the summary that the user has agreed to. Without it nothing is sent.",
 			}
-			handler = s.apply
 		}
 
-		server.AddTool(definition, s.handler(route, input, handler))
+		server.AddTool(definition, s.handler(route, input, handle))
 	}
 
 	return nil
 }
 
-// toolCall is a call of a tool by a client, with its arguments.
+// toolCall is a call of a tool by a client.
 type toolCall struct {
 	*exchange
-	route     web.Route
-	arguments map[string]json.RawMessage
+	route     web.Route                  // the operation of the tool
+	arguments map[string]json.RawMessage // by name, without null
 }
 
-// handler reads the arguments of a call and handles it. Problems of the call are results
-// for the model to read, and not errors of the protocol.
+// handler returns the handler of the library for a tool. It reads the arguments of a call, and passes them to
+// handle. An error of the call is a result that the model can read, and not an error of the protocol.
 func (s *Server) handler(
 	route web.Route,
 	input *inputSchema,
@@ -123,7 +126,7 @@ func (s *Server) handler(
 ) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		x, ok := ctx.Value(exchangeKey{}).(*exchange)
-		if !ok {
+		if !ok { // cannot happen: serve adds the exchange to every request
 			return nil, errors.New("mcp: the call of a tool has no request")
 		}
 
@@ -152,8 +155,8 @@ func (s *Server) handler(
 	}
 }
 
-// recoverPanic returns a panic of fn as an error, since the library calls tools in its own
-// goroutines.
+// recoverPanic calls fn and returns a panic of fn as an error. The library calls tools in its own goroutines, in
+// which a panic would end the process.
 func recoverPanic(fn func() (web.Answer, error)) (answer web.Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -164,7 +167,8 @@ func recoverPanic(fn func() (web.Answer, error)) (answer web.Answer, err error) 
 	return fn()
 }
 
-// readArguments parses the arguments. A null argument counts as missing.
+// readArguments parses the arguments of a call. It returns an error that names all unknown and missing ones. A
+// null argument counts as missing.
 func readArguments(raw json.RawMessage, input *inputSchema) (map[string]json.RawMessage, error) {
 	arguments := map[string]json.RawMessage{}
 	if len(raw) > 0 && json.Unmarshal(raw, &arguments) != nil {
@@ -193,17 +197,17 @@ func readArguments(raw json.RawMessage, input *inputSchema) (map[string]json.Raw
 	return arguments, nil
 }
 
-// read executes an operation whose arguments are parameters of its path and query.
+// read handles a call of a tool whose arguments are parameters of the path and the query.
 func (s *Server) read(ctx context.Context, c toolCall) (web.Answer, error) {
-	values := url.Values{}
+	parameters := url.Values{}
 	for name, raw := range c.arguments {
-		values[name] = parameterValues(raw)
+		parameters[name] = parameterValues(raw)
 	}
 
-	return s.execute(ctx, c.exchange, c.route, values, nil, "")
+	return s.execute(ctx, c.exchange, operationCall{route: c.route, parameters: parameters})
 }
 
-// parameterValues converts an argument to the values of a query parameter: several for a list.
+// parameterValues converts an argument to the values of a query parameter. A list has a value for each item.
 func parameterValues(raw json.RawMessage) []string {
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil {
@@ -228,27 +232,28 @@ func argumentText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// execute executes the operation of a route for the caller. values are the parameters of the path and the
-// query. key is the idempotency key, or empty: for a key that was used before, the answer is the stored one,
-// which may be an error.
-func (s *Server) execute(
-	ctx context.Context,
-	x *exchange,
-	route web.Route,
-	values url.Values,
-	body []byte,
-	key string,
-) (web.Answer, error) {
+// operationCall is a call of an operation of the developer API.
+type operationCall struct {
+	route      web.Route
+	parameters url.Values // of the path and the query
+	body       []byte
+	// idempotencyKey may be empty. For a key that was used before, the answer is the stored one, which may be
+	// an error.
+	idempotencyKey string
+}
+
+// execute executes an operation for the caller of the exchange, with the checks of the developer API.
+func (s *Server) execute(ctx context.Context, x *exchange, o operationCall) (web.Answer, error) {
 	// Insert the parameters of the path. The others belong to the query.
-	path := route.Path
+	path := o.route.Path
 
-	query := maps.Clone(values)
-	for name := range values {
-		parameter := ":" + name
+	query := maps.Clone(o.parameters)
+	for name := range o.parameters {
+		placeholder := ":" + name
 
-		isInPath := strings.HasSuffix(route.Path, parameter) || strings.Contains(route.Path, parameter+"/")
+		isInPath := strings.HasSuffix(o.route.Path, placeholder) || strings.Contains(o.route.Path, placeholder+"/")
 		if isInPath {
-			path = strings.Replace(path, parameter, url.PathEscape(values.Get(name)), 1)
+			path = strings.Replace(path, placeholder, url.PathEscape(o.parameters.Get(name)), 1)
 			delete(query, name)
 		}
 	}
@@ -261,11 +266,11 @@ func (s *Server) execute(
 	headers := map[string]string{
 		"User-Agent":       x.header.Get("User-Agent"),
 		"Traceparent":      x.header.Get("Traceparent"),
-		web.IdempotencyKey: key,
+		web.IdempotencyKey: o.idempotencyKey,
 	}
 	in := web.Incoming{
 		Request: web.Request{
-			Path:   values.Get,
+			Path:   o.parameters.Get,
 			Query:  func(name string) []string { return query[name] },
 			Header: func(name string) string { return headers[name] },
 			Cookie: func(string) string { return "" },
@@ -277,19 +282,20 @@ func (s *Server) execute(
 		RequestID: x.requestID,
 		Caller:    x.caller,
 		ReadBody: func(_ string, limit int) ([]byte, error) {
-			if len(body) > limit {
+			if len(o.body) > limit {
 				return nil, web.ErrTooLarge
 			}
 
-			return body, nil
+			return o.body, nil
 		},
 	}
-	_, answer, err := s.options.Admission.Execute(ctx, s.options.API, route, in)
+	_, answer, err := s.options.Admission.Execute(ctx, s.options.API, o.route, in)
 
 	return answer, err
 }
 
-// successResult returns a result as JSON, both structured and as text.
+// successResult returns the JSON of an answer as a result. It is there twice, structured and as text, because some
+// clients read only the text.
 func successResult(body []byte) *mcp.CallToolResult {
 	return &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: string(body)}},
@@ -297,7 +303,8 @@ func successResult(body []byte) *mcp.CallToolResult {
 	}
 }
 
-// failureResult returns a problem (RFC 9457) as text for a model.
+// failureResult returns an error of an operation as a text for the model: what is wrong, and what the model or the
+// user can do. The answer has the error as a problem (RFC 9457).
 func failureResult(answer web.Answer, route web.Route) *mcp.CallToolResult {
 	var problem struct {
 		Detail string        `json:"detail"`
@@ -318,8 +325,8 @@ func failureResult(answer web.Answer, route web.Route) *mcp.CallToolResult {
 		}
 	}
 
-	if after := answer.Headers["Retry-After"]; after != "" {
-		text += "\nTry again in " + after + " seconds."
+	if seconds := answer.Headers["Retry-After"]; seconds != "" {
+		text += "\nTry again in " + seconds + " seconds."
 	}
 
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}

@@ -10,8 +10,8 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// accountRoutes returns the routes for the caller's own account and, for admins, the
-// organization.
+// accountRoutes returns the routes with which jobseekers delete their accounts, and with which employers read and change
+// their profiles, their settings and, as admins, their organization.
 func accountRoutes(s *identity.Service) []web.Route {
 	const seeker, employer = "Profile", "Employer account"
 
@@ -47,16 +47,12 @@ func accountRoutes(s *identity.Service) []web.Route {
 			Summary:  "Change the caller's own profile and, as an admin, the organization's name, industry and size. A new email address" + confirmationNeeded,
 			Op: confirmedOp(s,
 				func(ctx context.Context, actor auth.Actor, in EmployerProfileInput) (web.Reply[employerProfileView], error) {
-					a, err := s.UpdateEmployer(
-						ctx,
-						actor,
-						identity.EmployerInput{
-							Profile:     in.Profile,
-							CompanyName: in.CompanyName,
-							Industry:    in.Industry,
-							CompanySize: in.CompanySize,
-						},
-					)
+					a, err := s.UpdateEmployer(ctx, actor, identity.EmployerInput{
+						Profile:     in.Profile,
+						CompanyName: in.CompanyName,
+						Industry:    in.Industry,
+						CompanySize: in.CompanySize,
+					})
 
 					return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
 				}),
@@ -119,12 +115,9 @@ func accountRoutes(s *identity.Service) []web.Route {
 					a, err := s.ResetEmployerSettings(ctx, c.Actor)
 					v := viewEmployerSettings(a)
 
-					return web.OK(
-						resetSettingsView{
-							settingsView{Notifications: v.Preferences.Notifications, Preferences: v.Preferences, Contact: v.Contact},
-						},
-						"Settings reset to defaults",
-					), err
+					settings := settingsView{Notifications: v.Preferences.Notifications, Preferences: v.Preferences, Contact: v.Contact}
+
+					return web.OK(resetSettingsView{Settings: settings}, "Settings reset to defaults"), err
 				}),
 		},
 
@@ -151,7 +144,8 @@ func accountRoutes(s *identity.Service) []web.Route {
 	}
 }
 
-// EmployerProfileInput changes an employer's profile.
+// EmployerProfileInput is the input of the operation that changes an employer's profile. There is only one intent. A new
+// e-mail address needs the Confirmation.
 type EmployerProfileInput struct {
 	Intent      string                         `json:"intent" validate:"required,oneof=update-profile"`
 	Profile     *identity.EmployerProfileInput `json:"profile"`
@@ -161,8 +155,8 @@ type EmployerProfileInput struct {
 	Confirmation
 }
 
-// EmployerSettingsInput changes the settings of an employer. Intent is what the operation does; the tag intents
-// names the intent to which a field belongs.
+// EmployerSettingsInput is the input of the operation that changes the settings of an employer. Intent selects what the
+// operation does. The tag intents of a field names the intent that uses the field.
 type EmployerSettingsInput struct {
 	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications"`
 
@@ -190,7 +184,8 @@ type employerProfileView struct {
 
 func viewEmployerProfile(a identity.EmployerAccount) employerProfileView {
 	v := employerProfileView{ID: a.ID, Email: a.Email, PendingEmail: a.PendingEmail}
-	v.Profile.Name, v.Profile.JobTitle = a.Name, a.Settings.JobTitle
+	v.Profile.Name = a.Name
+	v.Profile.JobTitle = a.Settings.JobTitle
 	v.Company.Name = a.Organization.Name
 	v.Company.Industry = a.Organization.Industry
 	v.Company.Size = a.Organization.Size

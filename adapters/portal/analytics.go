@@ -9,6 +9,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// analyticsRoutes returns the routes with which employers count their listings, the views of them, and the applications.
 func analyticsRoutes(s *hiring.Service) []web.Route {
 	return routesFor(web.Employer, "Employer analytics", []web.Route{
 		{
@@ -67,6 +68,7 @@ func viewStatuses(c hiring.Counts) statusCounts {
 	}
 }
 
+// totalCounts counts applications in total and by status.
 type totalCounts struct {
 	// Total is the sum of all statuses.
 	Total int `json:"total"`
@@ -107,8 +109,8 @@ type employerAnalyticsView struct {
 }
 
 func viewEmployerAnalytics(a hiring.Analytics) (v employerAnalyticsView) {
-	for _, n := range a.Jobs {
-		v.Jobs.Total += n
+	for _, jobsWithStatus := range a.Jobs {
+		v.Jobs.Total += jobsWithStatus
 	}
 
 	count := func(s listings.Status) int { return a.Jobs[string(s)] }

@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// auditRoutes returns the route of an organization's audit log: who has changed what, and when.
 func auditRoutes(s *identity.Service) []web.Route {
 	return []web.Route{
 		{
@@ -27,10 +28,9 @@ func auditRoutes(s *identity.Service) []web.Route {
 			Summary:    "List the organization's audit log of the last year, newest first",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in AuditInput) (web.Reply[auditView], error) {
-					from, to, _ := in.parseRange() // Problems has checked them
-					r, err := s.OrganizationAudit(ctx, c.Actor,
-						audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to},
-						in.Request())
+					from, to, _ := in.parseRange() // Problems has checked the two times
+					filter := audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to}
+					r, err := s.OrganizationAudit(ctx, c.Actor, filter, in.Request())
 
 					return web.OK(auditView{Entries: web.Each(r.Items, viewAuditEntry), Paged: paged(r, in.Paging)}, ""), err
 				}),
@@ -60,13 +60,13 @@ func (in AuditInput) Problems() []fault.Field {
 	return problems
 }
 
-// parseRange returns the times of the parameters from and to, and the problems of invalid ones. A parameter that is
-// empty is the zero time. A day as the end of the range includes that day.
+// parseRange returns the times of the parameters from and to, and the problems of invalid ones. The time of an empty
+// parameter is the zero time. If the parameter to is a day, the range includes that day.
 func (in AuditInput) parseRange() (from, to time.Time, problems []fault.Field) {
 	parse := func(name, text string) time.Time {
-		isEndOfRange := name == "to"
+		atEndOfDay := name == "to" // for a day without a time
 
-		at, err := listings.ParseMoment(text, isEndOfRange)
+		at, err := listings.ParseMoment(text, atEndOfDay)
 		if err != nil && text != "" {
 			problems = append(problems, fault.Field{Name: name, Message: err.Error()})
 		}
@@ -79,14 +79,16 @@ func (in AuditInput) parseRange() (from, to time.Time, problems []fault.Field) {
 	return from, to, problems
 }
 
+// auditActor is the user who has made a change.
 type auditActor struct {
-	// ID is the id of a user, operator, or empty if the actor is unknown.
+	// ID is the id of a user, or "operator" for the operator of the service. It is empty if the actor is unknown.
 	ID string `json:"id"`
 	// Name and Email are empty for an actor who is not in the team.
 	Name  string `json:"name"`
 	Email string `json:"email"`
 }
 
+// auditEntryView is a change in the audit log.
 type auditEntryView struct {
 	ID     string       `json:"id"`
 	At     time.Time    `json:"at"`
@@ -102,8 +104,13 @@ type auditEntryView struct {
 
 func viewAuditEntry(e identity.AuditEntry) auditEntryView {
 	return auditEntryView{
-		ID: e.ID, At: e.At, Action: e.Action, Actor: auditActor{ID: e.Actor, Name: e.ActorName, Email: e.ActorEmail},
-		Network: e.Network, Object: e.Object, Detail: e.Detail,
+		ID:      e.ID,
+		At:      e.At,
+		Action:  e.Action,
+		Actor:   auditActor{ID: e.Actor, Name: e.ActorName, Email: e.ActorEmail},
+		Network: e.Network,
+		Object:  e.Object,
+		Detail:  e.Detail,
 	}
 }
 

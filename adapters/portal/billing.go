@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/billing"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// billingRoutes returns the routes of paid plans. A payer is a jobseeker or an app. If the payment provider asks the
-// payer to confirm a payment, such as with 3-D Secure, the response is a 202 with the action to take.
+// billingRoutes returns the routes of paid plans, the routes to collect a payment method, and the route for the
+// webhooks of the payment provider. A payer is a jobseeker, or a developer for an app. If the payment provider asks the
+// payer to confirm a payment, such as with 3-D Secure, the response is a 202 with the action that the payer has to take.
 func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 	const tag, path = "Billing", "/api/jobseekers/billing"
 
@@ -41,38 +43,16 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 			Summary:  "Choose a plan, cancel it, or change the payment method. After a 202 the payer has to confirm the payment as described by `action`; then send the request again, without an Idempotency-Key or with another one, to read the result",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in BillingIntentInput) (web.Pending[billingIntentView], error) {
-					var sub billing.Subscription
-					var err error
-					var message string
-
-					choice := billing.ChooseInput{PlanID: in.PlanID, PaymentMethodID: in.PaymentMethodID}
-					switch in.Intent {
-					case "create-subscription":
-						message = "Subscription created successfully"
-						if in.PlanID == billing.Basic { // the free plan
-							message = "Subscription cancelled successfully"
-						}
-
-						sub, err = s.Create(ctx, c.Actor, choice)
-					case "upgrade-plan":
-						message = "Plan upgraded successfully"
-						sub, err = s.Upgrade(ctx, c.Actor, choice)
-					case "update-payment-method":
-						message = "Payment method updated successfully"
-						sub, err = s.UseMethod(ctx, c.Actor, in.PaymentMethodID)
-					case "cancel-subscription":
-						message = "Subscription cancelled successfully"
-						sub, err = s.Cancel(ctx, c.Actor)
-					}
+					subscription, message, err := in.run(ctx, c.Actor, s)
 
 					// If the payer has to confirm the payment first, the response has the current subscription.
 					action, err := actionOf(err)
-					if action != nil && err == nil {
-						sub, err = s.Current(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
+					if action != nil {
+						subscription, err = s.Current(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
 					}
 
 					return pendingReply(
-						billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action},
+						billingIntentView{Intent: in.Intent, Subscription: viewSubscription(subscription), Action: action},
 						action,
 						message,
 					), err
@@ -110,31 +90,32 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 	}
 }
 
-// paymentTimeout leaves time to store the result of a request to the payment provider.
+// paymentTimeout is the timeout of operations that call the payment provider. It is longer than that of other
+// operations, to leave time to store the result of the call.
 const paymentTimeout = 9500 * time.Millisecond
 
 // maxProviderWebhook is the largest body of a webhook of the payment provider, in bytes.
 const maxProviderWebhook = 256 << 10
 
-// NoticeInput is a webhook request of the payment provider.
+// NoticeInput is a webhook request of the payment provider. The adapter of the provider verifies its signature, for which
+// it needs headers and the bytes of the body.
 type NoticeInput struct {
-	// Header returns a header; the provider decides which it needs.
+	// Header returns a header of the request.
 	Header func(name string) string `json:"-" headers:"all"`
 	Raw    []byte                   `json:"-" body:"raw" sample:"{\"id\":\"evt_1\",\"type\":\"payment_intent.succeeded\"}"`
 }
 
-// RawBody returns the structure of the body, for the OpenAPI document. The provider
-// defines it.
+// RawBody returns a value of the type of the body, for the OpenAPI document: any object, because the provider defines
+// its members.
 func (NoticeInput) RawBody() any { return map[string]any(nil) }
 
 // SetupIntentInput selects the payer.
 type SetupIntentInput struct {
-	// The id of the caller's application that pays. Without it, the payer is the caller,
-	// a jobseeker.
+	// AppID is the id of the app of the caller that pays. If it is empty, the payer is the caller, a jobseeker.
 	AppID string `json:"appId" validate:"max=64"`
 }
 
-// setUp begins to store a payment method: of the user, or of the app with the id.
+// setUp begins to store a payment method of the payer. It returns what the payer has to do next at the payment provider.
 func setUp(ctx context.Context, s *billing.Service, apps *integrations.Service, c web.Call, in SetupIntentInput) (billing.Action, error) {
 	if in.AppID == "" {
 		return s.SetUpMethod(ctx, c.Actor)
@@ -150,9 +131,9 @@ func setUp(ctx context.Context, s *billing.Service, apps *integrations.Service, 
 	}, err
 }
 
-// actionOf returns the action that the payer has to take, such as 3-D Secure, if err requires
-// one. It returns err itself otherwise.
-func actionOf(err error) (*actionView, error) {
+// actionOf separates two kinds of errors of a payment. If err says that the payer has to act, such as with 3-D Secure,
+// actionOf returns the action. Otherwise it returns err, which may be nil.
+func actionOf(err error) (action *actionView, remaining error) {
 	required, isAction := errors.AsType[*billing.ActionRequiredError](err)
 	if !isAction {
 		return nil, err
@@ -163,7 +144,8 @@ func actionOf(err error) (*actionView, error) {
 	return &v, nil
 }
 
-// pendingReply returns a reply with the message, or a pending one if the payer has to act.
+// pendingReply returns a reply with the data. If there is an action that the payer has to take, the reply is a pending
+// one (status 202), and its message asks for the action.
 func pendingReply[T any](data T, action *actionView, message string) web.Pending[T] {
 	if action != nil {
 		message = billing.ErrActionRequired.Message
@@ -186,19 +168,48 @@ type setupIntentView struct {
 	Action actionView `json:"action"`
 }
 
-// BillingIntentInput is the input of the operation that changes a plan. Intent is what the operation does; the tag
-// intents names the intents to which a field belongs.
+// run does what the intent says. It returns the subscription after the change, and the message of the response.
+func (in *BillingIntentInput) run(
+	ctx context.Context,
+	actor auth.Actor,
+	s *billing.Service,
+) (subscription billing.Subscription, message string, err error) {
+	choice := billing.ChooseInput{PlanID: in.PlanID, PaymentMethodID: in.PaymentMethodID}
+	switch in.Intent {
+	case "create-subscription":
+		message = "Subscription created successfully"
+		if isFree := in.PlanID == billing.Basic; isFree {
+			message = "Subscription cancelled successfully"
+		}
+
+		subscription, err = s.Create(ctx, actor, choice)
+	case "upgrade-plan":
+		message = "Plan upgraded successfully"
+		subscription, err = s.Upgrade(ctx, actor, choice)
+	case "update-payment-method":
+		message = "Payment method updated successfully"
+		subscription, err = s.UseMethod(ctx, actor, in.PaymentMethodID)
+	case "cancel-subscription":
+		message = "Subscription cancelled successfully"
+		subscription, err = s.Cancel(ctx, actor)
+	}
+
+	return subscription, message, err
+}
+
+// BillingIntentInput is the input of the operation that changes a plan. Intent selects what the operation does. The tag
+// intents of a field names the intents that use the field.
 type BillingIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=create-subscription upgrade-plan update-payment-method cancel-subscription"`
 	PlanID string `json:"planId" validate:"max=64" intents:"create-subscription upgrade-plan"`
-	// PaymentMethodID is the id that the payment provider issued, never a card number. Without
-	// it, a plan is paid for with the stored payment method.
+	// PaymentMethodID is the id that the payment provider has issued for a payment method. It is never a card number. If
+	// it is empty, a plan is paid for with the stored payment method.
 	PaymentMethodID string `json:"paymentMethodId" validate:"max=255" intents:"create-subscription upgrade-plan update-payment-method"`
 
 	rejectCardNumbers
 }
 
-// Problems returns the errors of the fields of the intent.
+// Problems returns the violations of rules that tags cannot express, in the fields that the intent uses.
 func (in *BillingIntentInput) Problems() []fault.Field {
 	switch in.Intent {
 	case "create-subscription", "upgrade-plan":
@@ -210,8 +221,8 @@ func (in *BillingIntentInput) Problems() []fault.Field {
 	return in.rejectCardNumbers.Problems()
 }
 
-// rejectCardNumbers is embedded in inputs whose bodies must not contain card numbers: those belong only to
-// the payment provider.
+// rejectCardNumbers is embedded in inputs whose bodies must not contain card numbers. Clients must send card numbers to
+// the payment provider only.
 type rejectCardNumbers struct {
 	Raw []byte `json:"-" body:"raw"`
 }
@@ -225,8 +236,8 @@ func (in *rejectCardNumbers) Problems() []fault.Field {
 	return []fault.Field{{Name: "body", Message: "must not hold what looks like a card number; send the id of a payment method, pm_…"}}
 }
 
-// problemsWith returns the problems of the body, and adds one for an invalid id of the payment
-// method.
+// problemsWith returns a problem for a card number in the body, or for an invalid id of the payment method. An empty id is
+// valid.
 func (in *rejectCardNumbers) problemsWith(methodID string) []fault.Field {
 	problems := in.Problems()
 	if methodID != "" && len(problems) == 0 {
@@ -236,6 +247,7 @@ func (in *rejectCardNumbers) problemsWith(methodID string) []fault.Field {
 	return problems
 }
 
+// billingView is the response with the plan of a jobseeker. billingOf has its content.
 type billingView struct {
 	Billing billingOf `json:"billing"`
 }
@@ -263,6 +275,7 @@ type subscriptionView struct {
 	AutoRenew bool       `json:"autoRenew"`
 }
 
+// chargeView is a payment for one period of a plan.
 type chargeView struct {
 	ID          string               `json:"id"`
 	Date        time.Time            `json:"date"`
@@ -323,11 +336,17 @@ func viewBilling(o billing.Overview) billingView {
 		Plans:          web.Each(o.Plans, viewPlan),
 		PaymentMethods: []methodView{},
 	}
-	if m := o.Subscription.Method; m.ID != "" { // one payment method is stored, or none
-		v.PaymentMethods = append(
-			v.PaymentMethods,
-			methodView{ID: m.ID, Brand: m.Brand, Last4: m.Last4, ExpiryMonth: m.ExpiryMonth, ExpiryYear: m.ExpiryYear, IsDefault: true},
-		)
+
+	// At most one payment method is stored.
+	if m := o.Subscription.Method; m.ID != "" {
+		v.PaymentMethods = append(v.PaymentMethods, methodView{
+			ID:          m.ID,
+			Brand:       m.Brand,
+			Last4:       m.Last4,
+			ExpiryMonth: m.ExpiryMonth,
+			ExpiryYear:  m.ExpiryYear,
+			IsDefault:   true,
+		})
 	}
 
 	return billingView{v}

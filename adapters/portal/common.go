@@ -12,12 +12,12 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// IDPath identifies a resource by the id in the path.
+// IDPath is the input, or a part of the input, of an operation on the resource with the id in the path.
 type IDPath struct {
 	ID string `path:"id"`
 }
 
-// optional returns a pointer to v, nil for the zero value.
+// optional returns a pointer to v, or nil, which is null in JSON, for the zero value.
 func optional[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil
@@ -26,14 +26,16 @@ func optional[T comparable](v T) *T {
 	return &v
 }
 
-// renameFields returns the fields, renamed according to names (old name to new name).
+// renameFields returns copies of the fields with other names. names maps old names to new ones. Fields that it does
+// not contain keep their names.
 func renameFields(fields []fault.Field, names map[string]string) []fault.Field {
 	return web.Each(fields, func(f fault.Field) fault.Field {
 		return fault.Field{Name: cmp.Or(names[f.Name], f.Name), Message: f.Message}
 	})
 }
 
-// routesFor sets the authentication and audience of routes for signed-in users.
+// routesFor returns the routes after setting their tag and their audience, the kind of account that they need.
+// Their users must be signed in.
 func routesFor(audience web.Audience, tag string, routes []web.Route) []web.Route {
 	for i := range routes {
 		routes[i].Auth = web.Required
@@ -44,8 +46,12 @@ func routesFor(audience web.Audience, tag string, routes []web.Route) []web.Rout
 	return routes
 }
 
-// answerWith returns an operation that calls do for the caller, and responds with the message and a view of the result.
-// A view is the form in which the API represents a value.
+// The following functions return operations for common kinds of routes. They take a method of a service, such as
+// Service.MyApp, which is called with the actor: the user who has sent the request. A view is the form in which the
+// API represents a value, and the functions that return views convert the values of services.
+
+// answerWith returns an operation that calls do with the input, and responds with the message and a view of the
+// result.
 func answerWith[I, T, V any](
 	do func(ctx context.Context, actor auth.Actor, in I) (T, error),
 	view func(T) V,
@@ -57,7 +63,7 @@ func answerWith[I, T, V any](
 	})
 }
 
-// byID adapts a function of a resource's id to an operation with an IDPath.
+// byID adapts a function that takes the id of a resource to one that takes an IDPath, for answerWith.
 func byID[T any](
 	do func(ctx context.Context, actor auth.Actor, id string) (T, error),
 ) func(ctx context.Context, actor auth.Actor, in IDPath) (T, error) {
@@ -82,40 +88,41 @@ func list[T, V any](get func(ctx context.Context, actor auth.Actor, r page.Reque
 	})
 }
 
-// changeOwn returns an operation that calls change for the caller and responds with the
-// message.
+// changeOwn returns an operation without input that calls change, and responds with the message.
 func changeOwn(change func(ctx context.Context, actor auth.Actor) error, message string) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, _ web.Nothing) (web.Done, error) {
 		return web.Message(message), change(ctx, c.Actor)
 	})
 }
 
-// changeByID returns an operation that calls change for the resource of an IDPath and
-// responds with the message.
+// changeByID returns an operation that calls change with the id of an IDPath, and responds with the message.
 func changeByID(change func(ctx context.Context, actor auth.Actor, id string) error, message string) web.Operation {
 	return web.Op(func(ctx context.Context, c web.Call, in IDPath) (web.Done, error) {
 		return web.Message(message), change(ctx, c.Actor, in.ID)
 	})
 }
 
-// Confirmation is the password that confirms a sensitive operation.
+// Confirmation is embedded in the inputs of sensitive operations, which the user has to confirm with the password.
 type Confirmation struct {
 	// CurrentPassword is not needed within 10 minutes of a sign-in.
 	CurrentPassword string `json:"currentPassword" validate:"max=1024"`
 }
 
-// The documentation of operations that need a confirmation.
+// The documentation of operations that need a confirmation. confirmationNeeded continues a sentence about a part of
+// the request, needsConfirmation is appended to any summary.
 const (
 	confirmationNeeded = " needs currentPassword, or a sign-in within the last 10 minutes"
 	needsConfirmation  = ". The request" + confirmationNeeded
 )
 
-// confirm returns the caller, confirmed if the password is correct.
+// confirm returns the actor of the call. The actor is confirmed if the sign-in is recent or the password is correct.
+// A wrong password is an error; without a password, the service decides whether it needs one.
 func (in Confirmation) confirm(ctx context.Context, s *identity.Service, c web.Call) (auth.Actor, error) {
 	return s.Confirm(ctx, c.Actor, in.CurrentPassword, clientOf(c))
 }
 
-// confirmedOp returns an operation that calls fn for the confirmed caller. The input embeds a Confirmation.
+// confirmedOp returns an operation that calls fn with the actor as confirm returns it. The input embeds a
+// Confirmation.
 func confirmedOp[I interface {
 	confirm(ctx context.Context, s *identity.Service, c web.Call) (auth.Actor, error)
 }, O any](s *identity.Service, fn func(ctx context.Context, actor auth.Actor, in I) (O, error)) web.Operation {
@@ -129,18 +136,22 @@ func confirmedOp[I interface {
 	})
 }
 
-// errIntentRequired is the error for a missing intent, which is reported without other
-// errors.
+// Some operations do one of several things, which the member intent of their body selects. In their inputs, the tag
+// intents of a field names the intents that use the field.
+
+// errIntentRequired is the error for a missing intent. It is reported without the other invalid fields, because these
+// depend on the intent.
 var errIntentRequired = fault.New(fault.Invalid, "intent_required", "Intent is required")
 
+// lacksIntent reports whether the fault is that of an input without its intent.
 func lacksIntent(f *fault.Error) bool {
 	return f.Code == fault.ErrInvalid.Code && slices.Contains(f.Fields, fault.Field{Name: "intent", Message: "is required"})
 }
 
-// PageInput selects a page of a list without filters.
+// PageInput is the input of an operation that returns a page of a list without filters.
 type PageInput struct{ web.Paging }
 
-// Pagination describes the page of a list.
+// Pagination describes a page of a list: its number and size, and the total of the list.
 type Pagination struct {
 	Total      int `json:"total"`
 	Page       int `json:"page"`
@@ -148,7 +159,7 @@ type Pagination struct {
 	TotalPages int `json:"totalPages"`
 }
 
-// SeekerPagination describes the page of jobseekers' lists.
+// SeekerPagination describes a page of a list of jobseekers, whose responses have two more members.
 type SeekerPagination struct {
 	Pagination
 	HasNext bool `json:"hasNext"`
@@ -160,24 +171,26 @@ type Next struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// Beyond is added to the pagination of lists that can be longer than page.MaxExact.
+// Beyond is the part of a page that only long lists need. Items beyond page.MaxExact are not counted, and can be
+// reached by the cursor of the next page alone.
 type Beyond struct {
 	TotalIsEstimate bool `json:"totalIsEstimate,omitempty"`
 	Next
 }
 
-// Paged is the part of a list's view that describes its page: its number and size, the total of the list, and the cursor
-// of the next page.
+// Paged is embedded in the view of a page of a list. It describes the page, and has the cursor of the next page.
 type Paged struct {
 	Pagination Pagination `json:"pagination"`
 	Beyond
 }
 
-// SeekerPaged is Paged for jobseekers' lists.
+// SeekerPaged is Paged for lists of jobseekers.
 type SeekerPaged struct {
 	Pagination SeekerPagination `json:"pagination"`
 	Beyond
 }
+
+// The following functions describe the page r of a list, which was requested with p.
 
 func paginate[T any](r page.Result[T], p web.Paging) Pagination {
 	totalPages := (r.Total + p.Limit - 1) / p.Limit // rounded up
@@ -185,7 +198,11 @@ func paginate[T any](r page.Result[T], p web.Paging) Pagination {
 }
 
 func seekerPagination[T any](r page.Result[T], p web.Paging) SeekerPagination {
-	return SeekerPagination{Pagination: paginate(r, p), HasNext: r.NextCursor != "", HasPrev: p.Page > 1 || p.Cursor != ""}
+	return SeekerPagination{
+		Pagination: paginate(r, p),
+		HasNext:    r.NextCursor != "",
+		HasPrev:    p.Page > 1 || p.Cursor != "", // a page with a cursor follows another one
+	}
 }
 
 func beyond[T any](r page.Result[T]) Beyond {

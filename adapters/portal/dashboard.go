@@ -53,27 +53,32 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 				func(ctx context.Context, c web.Call, in DashboardIntentInput) (web.Reply[dashboardIntentView], error) {
 					v := dashboardIntentView{Intent: in.Intent}
 					if in.Intent == "generate-personalized-content" {
-						p, err := s.Personalize(ctx, c.Actor,
-							jobseeker.PersonalizeInput{Specialty: in.Specialty, CareerGoals: in.CareerGoals, Experience: in.Experience})
+						content, err := s.Personalize(ctx, c.Actor, jobseeker.PersonalizeInput{
+							Specialty:   in.Specialty,
+							CareerGoals: in.CareerGoals,
+							Experience:  in.Experience,
+						})
 						v.PersonalizedContent = &personalizedView{
-							Headline:        p.Headline,
-							Summary:         p.Summary,
-							Suggestions:     p.Suggestions,
-							Recommendations: web.Each(p.Jobs, viewBrief),
+							Headline:        content.Headline,
+							Summary:         content.Summary,
+							Suggestions:     content.Suggestions,
+							Recommendations: web.Each(content.Jobs, viewBrief),
 						}
 
 						return web.OK(v, "Personalized content generated successfully"), err
 					}
 
-					return web.OK(v, "Dashboard action tracked successfully"), s.TrackDashboard(ctx, c.Actor,
-						jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID})
+					// The only other intent is track-dashboard-action.
+					err := s.TrackDashboard(ctx, c.Actor, jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID})
+
+					return web.OK(v, "Dashboard action tracked successfully"), err
 				}),
 		},
 	})
 }
 
-// DashboardIntentInput is the input of the operation on the dashboard. Intent is what the operation does; the tag
-// intents names the intent to which a field belongs.
+// DashboardIntentInput is the input of the operation on the dashboard. Intent selects what the operation does. The tag
+// intents of a field names the intent that uses the field.
 type DashboardIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=generate-personalized-content track-dashboard-action"`
 
@@ -88,6 +93,7 @@ type DashboardIntentInput struct {
 	ListingID string `json:"listingId" intents:"track-dashboard-action"`
 }
 
+// recommendationView is a listing that matches the profile of the jobseeker. Reasons says why.
 type recommendationView struct {
 	ID             string    `json:"id"`
 	UUID           string    `json:"uuid"`
@@ -127,6 +133,7 @@ func viewRecommendation(r jobseeker.Recommendation) recommendationView {
 	}
 }
 
+// briefView is a recommended listing on the dashboard.
 type briefView struct {
 	ID       string `json:"id"`
 	Title    string `json:"title"`
@@ -156,6 +163,7 @@ type planStanding struct {
 	IsActive bool   `json:"isActive"`
 }
 
+// recentView is an activity of the jobseeker on the dashboard.
 type recentView struct {
 	Type      string    `json:"type"`
 	Title     string    `json:"title"`
@@ -174,9 +182,15 @@ func viewRecent(a jobseeker.Activity) recentView {
 
 func viewDashboard(d jobseeker.Dashboard) dashboardView {
 	return dashboardView{dashboardOf{
-		IsGuest: d.Guest, SubscriptionStatus: planStanding{Tier: d.Plan.Tier, IsActive: d.Plan.Active},
-		Recommendations: web.Each(d.Recommendations, viewBrief), RecentActivity: web.Each(d.Recent, viewRecent),
-		Stats: dashboardStats{ApplicationsCount: d.Applications, BookmarksCount: d.Bookmarks, RecommendationsCount: d.Recommended},
+		IsGuest:            d.Guest,
+		SubscriptionStatus: planStanding{Tier: d.Plan.Tier, IsActive: d.Plan.Active},
+		Recommendations:    web.Each(d.Recommendations, viewBrief),
+		RecentActivity:     web.Each(d.Recent, viewRecent),
+		Stats: dashboardStats{
+			ApplicationsCount:    d.Applications,
+			BookmarksCount:       d.Bookmarks,
+			RecommendationsCount: d.Recommended,
+		},
 	}}
 }
 
@@ -185,6 +199,7 @@ type dashboardIntentView struct {
 	PersonalizedContent *personalizedView `json:"personalizedContent,omitempty"`
 }
 
+// personalizedView is a text for the jobseeker that is generated from the profile.
 type personalizedView struct {
 	Headline        string      `json:"headline"`
 	Summary         string      `json:"summary"`

@@ -14,9 +14,10 @@ import (
 )
 
 // developerRoutes returns the routes with which developers manage their apps. An app is a program that
-// uses the developer API; its plan sets the quota of requests. Remote is set for routes that check a
-// password or call the payment provider. Errors lists only the error statuses that the documentation
-// doesn't derive from the other fields of a route, such as 404 from an id in the path.
+// uses the developer API. Its plan sets the quota of requests. Its API keys and its secret are the
+// credentials of the program.
+//
+// Remote is set for routes that check a password or call the payment provider.
 func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const tag = "Developers"
 
@@ -146,7 +147,8 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in PlanInput) (web.Pending[appPlanView], error) {
 					a, err := s.ChoosePlan(ctx, c.Actor, in.ID, in.Plan, in.PaymentMethodID)
-					// If the payer still has to confirm the payment, err becomes an action, and the status 202.
+
+					// If the payer has to confirm the payment first, the response has the action and the status 202.
 					action, err := actionOf(err)
 
 					return pendingReply(appPlanView{a.Plan, action}, action, "Plan updated successfully"), err
@@ -166,25 +168,25 @@ type KeyPath struct {
 	KeyID string `path:"keyId"`
 }
 
-// AppChange changes an app.
+// AppChange is the input of the operation that changes an app.
 type AppChange struct {
 	IDPath
 	integrations.AppChange
 }
 
-// NewAppInput creates an app.
+// NewAppInput is the input of the operation that creates an app.
 type NewAppInput struct {
 	integrations.AppInput
 	Confirmation
 }
 
-// NewSecretInput replaces the secret of an app.
+// NewSecretInput is the input of the operation that replaces the secret of an app.
 type NewSecretInput struct {
 	IDPath
 	Confirmation
 }
 
-// NewKeyInput creates an API key.
+// NewKeyInput is the input of the operation that creates an API key.
 type NewKeyInput struct {
 	IDPath
 	Confirmation
@@ -197,8 +199,8 @@ type UsageInput struct {
 	integrations.UsageInput
 }
 
-// PlanInput changes the plan of an app. PaymentMethodID is the id that the payment provider has given to
-// a method, never the number of a card.
+// PlanInput is the input of the operation that changes the plan of an app. PaymentMethodID is the id that the
+// payment provider has issued for a payment method. It is never a card number.
 type PlanInput struct {
 	IDPath
 	Plan            string `json:"plan" validate:"required,oneof=free professional enterprise" sample:"professional"`
@@ -207,7 +209,8 @@ type PlanInput struct {
 	rejectCardNumbers
 }
 
-// Problems reports an invalid payment method together with the other errors.
+// Problems returns the violations of rules that tags cannot express: a card number in the body, or an invalid id of
+// the payment method.
 func (in *PlanInput) Problems() []fault.Field { return in.problemsWith(in.PaymentMethodID) }
 
 // appView is an app as its developer sees it. ClientID is the OAuth name of its id. Public marks an
@@ -320,7 +323,7 @@ func viewUsage(u integrations.UsageReport) usageView {
 		Series: web.Each(u.Days, viewUsageDay),
 		Minute: windowView{u.Quota.Minute.Limit, u.Quota.Minute.Remaining},
 	}
-	if day := u.Quota.Day; day.Limit > 0 { // zero is no limit
+	if day := u.Quota.Day; day.Limit > 0 { // a plan without a daily limit has zero
 		v.Day = dayView{&day.Limit, &day.Remaining}
 	}
 

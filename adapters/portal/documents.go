@@ -14,8 +14,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// documentBody is the maximum size of a request with a document. Base64 adds a third, so
-// that files can have up to 7 MiB.
+// documentBody is the maximum size of a request with a document. The JSON has the file in base 64, which is a third
+// longer, so that files can have up to 7 MiB.
 const documentBody = 10 << 20
 
 // documentRoutes returns the routes of the documents, such as a CV, that jobseekers send with applications.
@@ -84,54 +84,59 @@ func documentRoutes(s *jobseeker.Service) []web.Route {
 					return web.Message("Document updated successfully"), err
 				}),
 		},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/documents/:id", Summary: "Delete a document", Op: web.Op(
-			func(ctx context.Context, c web.Call, in IDPath) (web.Done, error) {
-				_, err := s.DeleteDocument(ctx, c.Actor, in.ID)
-				return web.Message("Document deleted successfully"), err
-			})},
+		{
+			Method:  http.MethodDelete,
+			Path:    "/api/jobseekers/documents/:id",
+			Summary: "Delete a document",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, in IDPath) (web.Done, error) {
+					_, err := s.DeleteDocument(ctx, c.Actor, in.ID)
+					return web.Message("Document deleted successfully"), err
+				}),
+		},
 	})
 }
 
-// ChangeDocumentInput changes a document.
+// ChangeDocumentInput is the input of the operation that changes the document with the id in the path.
 type ChangeDocumentInput struct {
 	IDPath
 	jobseeker.ChangeDocumentInput
 }
 
-// DocumentIntentInput is the input of the operation that changes documents. Intent is what the operation does; the
-// tag intents names the intents to which a field belongs.
+// DocumentIntentInput is the input of the operation that uploads and changes documents. Intent selects what the operation
+// does. The tag intents of a field names the intents that use the field.
 type DocumentIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=upload-document update-document delete-document set-default"`
 	Type   string `json:"type" validate:"omitempty,oneof=cv cover-letter certification other" intents:"upload-document"`
 	// DocumentID is required by the intents that use it.
 	DocumentID string `json:"documentId" intents:"update-document delete-document set-default"`
-	// File is the content in place of content and fileName, for forms.
+	// File is the file of a form, which replaces the members content and fileName of the JSON body.
 	File *web.FormFile `json:"-" file:"file"`
 
 	jobseeker.ChangeDocumentInput `intents:"upload-document update-document set-default"`
 }
 
-// run uploads, changes or deletes a document, or makes it the default of its type, as the intent says. It
-// returns the document and the message for the user.
-func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (document jobseeker.Document, message string, err error) {
-	if in.File != nil { // the request is a form, whose file has a name of its own
+// run does what the intent says: it uploads, changes or deletes a document, or makes it the default of its type. It
+// returns the document and the message of the response.
+func (in DocumentIntentInput) run(
+	ctx context.Context,
+	c web.Call,
+	s *jobseeker.Service,
+) (document jobseeker.Document, message string, err error) {
+	if in.File != nil {
 		in.ChangeDocumentInput.File = in.File.Content
-		in.FileName = cmp.Or(in.FileName, &in.File.Name)
+		in.FileName = cmp.Or(in.FileName, &in.File.Name) // a field fileName of the form takes precedence
 	}
 
 	if in.Intent == "upload-document" {
-		document, err = s.Upload(
-			ctx,
-			c.Actor,
-			jobseeker.UploadInput{
-				Type:      in.Type,
-				Title:     text(in.Title),
-				Content:   text(in.Content),
-				FileName:  text(in.FileName),
-				IsDefault: in.IsDefault != nil && *in.IsDefault,
-				File:      in.ChangeDocumentInput.File,
-			},
-		)
+		document, err = s.Upload(ctx, c.Actor, jobseeker.UploadInput{
+			Type:      in.Type,
+			Title:     text(in.Title),
+			Content:   text(in.Content),
+			FileName:  text(in.FileName),
+			IsDefault: in.IsDefault != nil && *in.IsDefault,
+			File:      in.ChangeDocumentInput.File,
+		})
 
 		return document, "Document uploaded successfully", err
 	}
@@ -145,7 +150,7 @@ func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.
 		document, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, in.ChangeDocumentInput)
 		return document, "Document updated successfully", err
 	case "set-default":
-		isDefault := in.IsDefault == nil || *in.IsDefault // without isDefault, the document becomes the default
+		isDefault := in.IsDefault == nil || *in.IsDefault // with false, the document stops being the default
 		document, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, jobseeker.ChangeDocumentInput{IsDefault: &isDefault})
 		return document, "Default document updated successfully", err
 	}
@@ -156,7 +161,7 @@ func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.
 	return document, "Document deleted successfully", err
 }
 
-// text returns the value of an optional text, empty for nil.
+// text returns the value of an optional text. It is empty for nil.
 func text(s *string) string {
 	if s == nil {
 		return ""

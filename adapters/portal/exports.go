@@ -13,8 +13,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// exportRoutes returns the routes with which employers export their jobs and applications as CSV, either in
-// the response or to a file that is written in the background.
+// exportRoutes returns the routes with which employers export their jobs and applications as CSV. An export is either the
+// response itself, or a file that is written in the background and then downloaded by a link.
 func exportRoutes(s *hiring.Service) []web.Route {
 	const tag = "Exports"
 
@@ -34,9 +34,9 @@ func exportRoutes(s *hiring.Service) []web.Route {
 						return web.CSV{}, errOnlyCSV
 					}
 
-					d, err := s.ExportNow(ctx, c.Actor, "jobs", hiring.ExportFilters{Status: optional(in.Status)})
+					table, err := s.ExportNow(ctx, c.Actor, "jobs", hiring.ExportFilters{Status: optional(in.Status)})
 
-					return web.CSV(d), err
+					return web.CSV(table), err
 				}).MapFaults(renameParameters),
 		},
 		{
@@ -54,19 +54,14 @@ func exportRoutes(s *hiring.Service) []web.Route {
 						return web.CSV{}, errOnlyCSV
 					}
 
-					d, err := s.ExportNow(
-						ctx,
-						c.Actor,
-						"applications",
-						hiring.ExportFilters{
-							Status:    optional(in.Status),
-							JobID:     optional(in.JobID),
-							StartDate: optional(in.StartDate),
-							EndDate:   optional(in.EndDate),
-						},
-					)
+					table, err := s.ExportNow(ctx, c.Actor, "applications", hiring.ExportFilters{
+						Status:    optional(in.Status),
+						JobID:     optional(in.JobID),
+						StartDate: optional(in.StartDate),
+						EndDate:   optional(in.EndDate),
+					})
 
-					return web.CSV(d), err
+					return web.CSV(table), err
 				}).MapFaults(renameParameters),
 		},
 		{
@@ -102,13 +97,14 @@ func exportRoutes(s *hiring.Service) []web.Route {
 			Summary: "Download the file of an export by its link, while the user for whom the link was made may read it",
 			Op: web.Op(
 				func(ctx context.Context, _ web.Call, in ExportLink) (web.CSV, error) {
-					d, err := s.OpenExport(ctx, in.ID, in.Token)
-					return web.CSV(d), err
+					table, err := s.OpenExport(ctx, in.ID, in.Token)
+					return web.CSV(table), err
 				}),
 		},
 	}
 }
 
+// errOnlyCSV is the error for another format than csv, which the parameter format can name.
 var errOnlyCSV = fault.New(fault.Invalid, "only_csv", "Only CSV format is supported")
 
 // JobsExportInput has the filters and the format of an export of listings.
@@ -123,8 +119,8 @@ type ApplicationsExportInput struct {
 	hiring.StatsInput
 }
 
-// renameParameters renames the fields of a fault to the query parameters: the fields of
-// hiring.ExportFilters begin with "filters.", the parameters do not.
+// renameParameters renames the fields of a fault to query parameters. The module reports fields such as filters.status,
+// whose parameter is status.
 func renameParameters(f *fault.Error) *fault.Error {
 	return f.WithFields(web.Each(f.Fields, func(field fault.Field) fault.Field {
 		field.Name = strings.TrimPrefix(field.Name, "filters.")
@@ -148,8 +144,8 @@ func ownExportRoutes(applications *hiring.Service, seekers *jobseeker.Service) [
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[ownExportView], error) {
 					if in.Format == "csv" {
-						d, err := applications.ExportOwnTable(ctx, c.Actor)
-						return web.AsTable[ownExportView](web.CSV(d)), err
+						table, err := applications.ExportOwnTable(ctx, c.Actor)
+						return web.AsTable[ownExportView](web.CSV(table)), err
 					}
 
 					exported, err := applications.ExportOwn(ctx, c.Actor)
@@ -165,8 +161,8 @@ func ownExportRoutes(applications *hiring.Service, seekers *jobseeker.Service) [
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in FormatInput) (web.MultiFormat[profileExportView], error) {
 					if in.Format == "csv" {
-						d, err := seekers.ExportProfile(ctx, c.Actor)
-						return web.AsTable[profileExportView](web.CSV(d)), err
+						table, err := seekers.ExportProfile(ctx, c.Actor)
+						return web.AsTable[profileExportView](web.CSV(table)), err
 					}
 
 					account, err := seekers.MyProfile(ctx, c.Actor)
@@ -203,8 +199,8 @@ type profileExportView struct {
 	} `json:"profile"`
 }
 
-// ExportLink is the download link of an export. The token takes the place of a sign-in, so that browsers can
-// open the link.
+// ExportLink is the input of a download by the link of an export. The token takes the place of a sign-in, so that browsers
+// can open the link.
 type ExportLink struct {
 	IDPath
 	Token string `query:"token" validate:"max=4096"`

@@ -15,7 +15,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// hiringRoutes returns the routes of applications, for jobseekers and for employers.
+// hiringRoutes returns the routes of applications, for jobseekers and for employers. An application has two statuses: one
+// that the employer sets, and one that the applicant sets for the own overview.
 func hiringRoutes(s *hiring.Service) []web.Route {
 	h := hiringHandlers{s}
 	return slices.Concat(ownApplicationRoutes(h), receivedRoutes(h))
@@ -143,10 +144,11 @@ func (h hiringHandlers) apply(ctx context.Context, c web.Call, in hiring.ApplyIn
 	return web.OK(v, "Application submitted successfully"), err
 }
 
-// track sets the applicant's own status of an application, which takes the place of the employer's in the
-// applicant's views.
+// track sets the applicant's own status of an application. The applicant then sees it in place of the employer's status,
+// until the employer sets another one.
 func (h hiringHandlers) track(ctx context.Context, c web.Call, in TrackInput) (web.Reply[trackedView], error) {
 	a, err := h.Track(ctx, c.Actor, in.ID, in.TrackInput)
+
 	var v trackedView
 	v.Application.ID = a.ID
 	v.Application.Status = shownStatus(a.ApplicantStatus())
@@ -160,24 +162,26 @@ func (h hiringHandlers) withdraw(ctx context.Context, c web.Call, in IDPath) (we
 	return web.OK(applicationID(in), "Application withdrawn successfully"), h.Withdraw(ctx, c.Actor, in.ID)
 }
 
-// decideBatch sets the statuses of several applications. An item that cannot be decoded fails alone.
+// decideBatch sets the statuses of several applications for their employer. An item that fails does not fail the others.
 func (h hiringHandlers) decideBatch(ctx context.Context, c web.Call, in DecisionsInput) (web.Reply[decisionsView], error) {
 	if len(in.Applications) > hiring.MaxBatch {
 		return web.Reply[decisionsView]{}, hiring.ErrBatchTooLarge
 	}
 
+	// An item that cannot be decoded keeps its error, which DecideBatch reports with the other failed ones.
 	decisions := make([]hiring.Decision, len(in.Applications))
 	for i, raw := range in.Applications {
 		var err error
 		decisions[i], err = web.Item[hiring.Decision](raw)
-		decisions[i].Err = err // DecideBatch reports it, and sets the other statuses
+		decisions[i].Err = err
 	}
 
 	updated, failed, err := h.DecideBatch(ctx, c.Actor, decisions)
 	v := decisionsView{
 		Updated: append([]hiring.Decision{}, updated...),
 		Failed: web.Each(failed, func(f hiring.Refusal) failedDecision {
-			return viewRefusal(f, in.Applications[f.At]) // the item of the request that failed
+			failedItem := in.Applications[f.At]
+			return viewRefusal(f, failedItem)
 		}),
 	}
 
@@ -196,13 +200,13 @@ func (h hiringHandlers) decide(ctx context.Context, c web.Call, in DecideInput) 
 	return web.OK(d, "Application status updated successfully"), h.Decide(ctx, c.Actor, d)
 }
 
-// dismiss marks an application as withdrawn for its employer.
+// dismiss marks an application as withdrawn on behalf of the employer.
 func (h hiringHandlers) dismiss(ctx context.Context, c web.Call, in IDPath) (web.Reply[applicationID], error) {
 	return web.OK(applicationID(in), "Application withdrawn successfully"), h.Dismiss(ctx, c.Actor, in.ID)
 }
 
-// hasDocuments reports whether the body of an application names documents. Their files are then copied in the
-// file store, which makes the operation Remote.
+// hasDocuments reports whether the body of an application names documents. The operation then copies their files in the
+// file store, which is another system, so that it is Remote (see web.Route).
 func hasDocuments(body []byte) bool {
 	var in struct {
 		DocumentIDs []json.RawMessage `json:"documentIds"`
@@ -211,7 +215,7 @@ func hasDocuments(body []byte) bool {
 	return json.Unmarshal(body, &in) == nil && len(in.DocumentIDs) > 0
 }
 
-// SentDocumentPath names a document of an application.
+// SentDocumentPath is the input of an operation on a document that was sent with an application.
 type SentDocumentPath struct {
 	IDPath
 	DocumentID string `path:"documentId"`
@@ -223,8 +227,8 @@ type TrackInput struct {
 	hiring.TrackInput
 }
 
-// DecideInput sets a status. It has no rules, because the module has its own errors for a
-// missing and an unknown status.
+// DecideInput is the input of the operation that sets the status of an application. Its status has no rules, because the
+// module has its own errors for a missing and an unknown status.
 type DecideInput struct {
 	IDPath
 	Status string `json:"status" sample:"review"`
@@ -240,7 +244,8 @@ func mapStatusFault(f *fault.Error) *fault.Error {
 	return f
 }
 
-// DecisionsInput sets the statuses of several applications. The module rejects too many.
+// DecisionsInput is the input of the operation that sets the statuses of several applications. Each item is a
+// hiring.Decision, and is decoded on its own.
 type DecisionsInput struct {
 	Applications []json.RawMessage `json:"applications" validate:"required" sample:"[{\"id\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"status\":\"review\"}]"`
 }

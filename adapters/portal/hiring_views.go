@@ -12,7 +12,11 @@ import (
 // and of the applicant's own.
 type shownStatus string
 
-// ownApplicationRow is an application in the list of its applicant.
+// A view is the form in which the API represents a value. The functions view… return them. Applicants and employers see
+// different views of an application.
+
+// ownApplicationRow is an application in the list of its applicant. StatusColor is the colour that the applicant has
+// chosen for it.
 type ownApplicationRow struct {
 	ID          string      `json:"id"`
 	ListingID   string      `json:"listingId"`
@@ -38,6 +42,7 @@ type ownApplicationsView struct {
 	SeekerPaged
 }
 
+// appliedView is an application that was just sent.
 type appliedView struct {
 	ID        string        `json:"id"`
 	ListingID string        `json:"listingId"`
@@ -45,6 +50,7 @@ type appliedView struct {
 	AppliedAt time.Time     `json:"appliedAt"`
 }
 
+// trackedView is an application whose applicant has set the own status.
 type trackedView struct {
 	Application struct {
 		ID          string      `json:"id"`
@@ -69,6 +75,7 @@ func viewTimeline(changes []hiring.Change) []changeView {
 	})
 }
 
+// ownApplicationView is an application with all details for its applicant.
 type ownApplicationView struct {
 	Application struct {
 		ownApplicationRow
@@ -154,6 +161,7 @@ type receivedView struct {
 	Paged
 }
 
+// receivedApplicationView is an application with all details for the employer who has received it.
 type receivedApplicationView struct {
 	Application struct {
 		receivedRow
@@ -183,6 +191,7 @@ func viewReceived(d hiring.Detail) (v receivedApplicationView) {
 	return v
 }
 
+// decisionsView is the result of a batch that sets statuses.
 type decisionsView struct {
 	Updated []hiring.Decision `json:"updated"`
 	Failed  []failedDecision  `json:"failed"`
@@ -195,15 +204,15 @@ type failedDecision struct {
 	Error     string `json:"error"`
 }
 
-// maxEchoBytes is the maximum size of a rejected item that the response repeats. Responses may
+// maxEchoBytes is the maximum size of a failed item that the response repeats. Responses may
 // be stored for a day (Idempotency-Key), so they must stay small.
 const maxEchoBytes = 1_000
 
-// viewRefusal returns the view of an item that was refused. sent is the item as it is in the request.
-func viewRefusal(f hiring.Refusal, sent json.RawMessage) failedDecision {
-	if len(sent) > maxEchoBytes {
+// viewRefusal returns the view of an item that has failed. item is the item as it is in the request.
+func viewRefusal(f hiring.Refusal, item json.RawMessage) failedDecision {
+	if len(item) > maxEchoBytes {
 		return failedDecision{AppUpdate: f.Decision, Error: f.Error}
 	}
 
-	return failedDecision{AppUpdate: sent, Error: f.Error}
+	return failedDecision{AppUpdate: item, Error: f.Error}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/adapters/web"
@@ -15,9 +16,15 @@ import (
 )
 
 // identityRoutes returns the routes with which users register, sign in and recover their accounts, and those of an
-// organization's team. What a guest has stored before is moved to the account.
+// organization's team. A registration and a sign-in also move the data that the browser of a guest has stored to the
+// account of the jobseeker.
 func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route {
-	const tag, team = "Authentication and user", "Team"
+	return slices.Concat(signInRoutes(s, seekers), teamRoutes(s))
+}
+
+// signInRoutes returns the routes with which users register, sign in and recover their accounts.
+func signInRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route {
+	const tag = "Authentication and user"
 
 	return []web.Route{
 		{
@@ -30,12 +37,12 @@ func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route
 			Summary: "Register a jobseeker or an employer",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in RegisterInput) (signedInReply, error) {
-					out, err := s.Register(ctx, in.RegisterInput, clientOf(c))
+					result, err := s.Register(ctx, in.RegisterInput, clientOf(c))
 					if err == nil {
-						claimGuestData(ctx, seekers.TakeOverOnboarding, out, in.GuestCookie)
+						claimGuestData(ctx, seekers.TakeOverOnboarding, result, in.GuestCookie)
 					}
 
-					return signedIn(s, out, withName, "Registration successful", err)
+					return signedIn(s, result, withName, "Registration successful", err)
 				}),
 		},
 		{
@@ -48,8 +55,8 @@ func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route
 			Summary: "Register an employer with its organization",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in identity.RegisterEmployerInput) (signedInReply, error) {
-					out, err := s.Register(ctx, in, clientOf(c))
-					return signedIn(s, out, bare, "Employer registration successful", err)
+					result, err := s.Register(ctx, in, clientOf(c))
+					return signedIn(s, result, bare, "Employer registration successful", err)
 				}),
 		},
 		{
@@ -60,12 +67,12 @@ func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route
 			Summary: "Sign in",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in LoginInput) (signedInReply, error) {
-					out, err := s.Login(ctx, in.LoginInput, clientOf(c))
+					result, err := s.Login(ctx, in.LoginInput, clientOf(c))
 					if err == nil {
-						claimGuestData(ctx, seekers.TakeOverProgress, out, in.GuestCookie)
+						claimGuestData(ctx, seekers.TakeOverProgress, result, in.GuestCookie)
 					}
 
-					return signedIn(s, out, withSubscription, "Login successful", err)
+					return signedIn(s, result, withSubscription, "Login successful", err)
 				}),
 		},
 		{
@@ -76,13 +83,24 @@ func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route
 			Summary: "Exchange a refresh token for new tokens",
 			Op: web.Op(
 				func(ctx context.Context, _ web.Call, in identity.RefreshInput) (web.Reply[tokensView], error) {
-					out, err := s.Refresh(ctx, in)
-					return web.OK(tokensView{AccessToken: out.AccessToken, RefreshToken: out.RefreshToken}, "Token refreshed"), err
+					result, err := s.Refresh(ctx, in)
+					return web.OK(tokensView{AccessToken: result.AccessToken, RefreshToken: result.RefreshToken}, "Token refreshed"), err
 				}),
 		},
-		{Method: http.MethodPost, Path: "/api/auth/logout", Auth: web.Required, Tag: tag, Summary: "Sign out",
-			Op: changeOwn(s.Logout, "Logged out successfully")},
-		{Method: http.MethodGet, Path: "/api/auth/me", Auth: web.Required, Tag: tag, Summary: "Get the signed-in user",
+		{
+			Method:  http.MethodPost,
+			Path:    "/api/auth/logout",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Sign out",
+			Op:      changeOwn(s.Logout, "Logged out successfully"),
+		},
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/auth/me",
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Get the signed-in user",
 			Op: getOwn(s.Me, func(a identity.Account) userView {
 				return userView{
 					ID:                 a.ID,
@@ -92,7 +110,8 @@ func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route
 					CreatedAt:          a.CreatedAt,
 					SubscriptionStatus: a.SubscriptionStatus,
 				}
-			})},
+			}),
+		},
 		{
 			Method:  http.MethodPost,
 			Path:    "/api/auth/accept-invitation",
@@ -102,8 +121,8 @@ func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route
 			Summary: "Accept an invitation to an organization",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in identity.AcceptInvitationInput) (signedInReply, error) {
-					out, err := s.AcceptInvitation(ctx, c.Actor, in, clientOf(c))
-					return signedIn(s, out, withSubscription, "Invitation accepted", err)
+					result, err := s.AcceptInvitation(ctx, c.Actor, in, clientOf(c))
+					return signedIn(s, result, withSubscription, "Invitation accepted", err)
 				}),
 		},
 		{
@@ -148,7 +167,14 @@ func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route
 			Summary: "Change the password and end all other sessions",
 			Op:      performFrom(s.ChangePassword, "Password changed"),
 		},
+	}
+}
 
+// teamRoutes returns the routes of the team of an organization: its members and their permissions.
+func teamRoutes(s *identity.Service) []web.Route {
+	const team = "Team"
+
+	return []web.Route{
 		{
 			Method:     http.MethodGet,
 			Path:       "/api/employers/team",
@@ -215,7 +241,8 @@ func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route
 	}
 }
 
-// keyRoutes returns the route with the keys that verify access tokens (RFC 7517).
+// keyRoutes returns the route of the public keys with which other programs can verify access tokens (RFC 7517). keys
+// returns them as JSON.
 func keyRoutes(keys func() []byte) []web.Route {
 	return []web.Route{
 		{
@@ -250,26 +277,33 @@ func (keySet) Headers() map[string]string {
 	return map[string]string{"Cache-Control": "public, max-age=300"}
 }
 
-// RegisterInput creates an account, with the cookie of a guest.
+// RegisterInput is the input of a registration, with the cookie that the browser has stored for a guest.
 type RegisterInput struct {
 	identity.RegisterInput
 	GuestCookie
 }
 
-// LoginInput signs in, with the cookie of a guest.
+// LoginInput is the input of a sign-in, with the cookie that the browser has stored for a guest.
 type LoginInput struct {
 	identity.LoginInput
 	GuestCookie
 }
 
-// claimGuestData moves the data of a guest to the account of a jobseeker after sign-in, with the function take. An
-// error does not fail the sign-in: the next request for the onboarding repeats it.
-func claimGuestData(ctx context.Context, take func(ctx context.Context, userID, secret string) error, s identity.SignedIn, c GuestCookie) {
-	if s.Account.Role == auth.Jobseeker && c.Guest != "" {
-		_ = take(ctx, s.Account.ID, c.Guest)
+// claimGuestData moves the data of a guest to the account of a jobseeker after a sign-in. take is the method of the
+// jobseeker service that does so; it is called with the secret of the guest. An error does not fail the sign-in,
+// because the next request for the onboarding moves the data.
+func claimGuestData(
+	ctx context.Context,
+	take func(ctx context.Context, userID, secret string) error,
+	result identity.SignedIn,
+	c GuestCookie,
+) {
+	if result.Account.Role == auth.Jobseeker && c.Guest != "" {
+		_ = take(ctx, result.Account.ID, c.Guest)
 	}
 }
 
+// clientOf describes the client that has sent the request.
 func clientOf(c web.Call) identity.Client {
 	return identity.Client{Address: c.IP, UserAgent: c.UserAgent, Device: c.Device}
 }
@@ -280,7 +314,7 @@ type signedInReply struct {
 	deviceCookie string
 }
 
-// Headers sets the cookie.
+// Headers returns the header that sets the cookie.
 func (r signedInReply) Headers() map[string]string {
 	if r.deviceCookie == "" {
 		return nil
@@ -289,8 +323,15 @@ func (r signedInReply) Headers() map[string]string {
 	return map[string]string{"Set-Cookie": r.deviceCookie}
 }
 
-// signedIn returns the response to a sign-in, or its error. detail is one of bare, withName and withSubscription.
-func signedIn(s *identity.Service, result identity.SignedIn, detail int, message string, err error) (signedInReply, error) {
+// signedIn returns the response to a sign-in. result and err are the results of the service: if err is not nil, signedIn
+// returns err.
+func signedIn(
+	s *identity.Service,
+	result identity.SignedIn,
+	detail userDetail,
+	message string,
+	err error,
+) (signedInReply, error) {
 	if err != nil {
 		return signedInReply{}, err
 	}
@@ -298,7 +339,7 @@ func signedIn(s *identity.Service, result identity.SignedIn, detail int, message
 	deviceToken, err := s.DeviceToken(result.Account.Email)
 	cookie := web.DeviceCookie(deviceToken, s.PublicURL)
 
-	return signedInReply{web.OK(viewSignedIn(result, detail), message), cookie}, err
+	return signedInReply{Reply: web.OK(viewSignedIn(result, detail), message), deviceCookie: cookie}, err
 }
 
 type tokensView struct {
@@ -319,14 +360,17 @@ type signedInUser struct {
 	SubscriptionStatus string    `json:"subscriptionStatus,omitempty"`
 }
 
-// The details of the user in the responses of the sign-in operations, each with those before it.
+// userDetail is how much of the user the response to a sign-in contains. It differs between the operations. Each detail
+// includes those before it.
+type userDetail int
+
 const (
-	bare = iota
-	withName
-	withSubscription
+	bare             userDetail = iota // the id, the e-mail address and the role
+	withName                           // the name
+	withSubscription                   // the status of the subscription
 )
 
-func viewSignedIn(s identity.SignedIn, detail int) signedInView {
+func viewSignedIn(s identity.SignedIn, detail userDetail) signedInView {
 	v := signedInView{
 		tokensView: tokensView{AccessToken: s.AccessToken, RefreshToken: s.RefreshToken},
 		User:       signedInUser{ID: s.Account.ID, Email: s.Account.Email, Role: s.Account.Role},
@@ -351,7 +395,7 @@ type userView struct {
 	SubscriptionStatus string    `json:"subscriptionStatus"`
 }
 
-// TeamInput adds a member.
+// TeamInput is the input of the operation that invites a user to the team. There is only one intent.
 type TeamInput struct {
 	Intent string `json:"intent" validate:"required,oneof=add-member"`
 	identity.InviteInput
@@ -374,7 +418,7 @@ type teamView struct {
 	Paged
 }
 
-// ChangePermissionsInput changes a member.
+// ChangePermissionsInput is the input of the operation that changes the role and the permissions of a member.
 type ChangePermissionsInput struct {
 	IDPath
 	identity.ChangePermissionsInput

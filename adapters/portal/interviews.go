@@ -22,19 +22,14 @@ func interviewRoutes(s *hiring.Service) []web.Route {
 			Summary:    "Schedule or reschedule the application's interview",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in ScheduleInput) (web.Reply[scheduledView], error) {
-					i, err := s.Schedule(
-						ctx,
-						c.Actor,
-						in.ID,
-						hiring.AppointmentInput{
-							ScheduledAt: &in.ScheduledAt,
-							Location:    &in.Location,
-							Interviewer: &in.Interviewer,
-							Notes:       in.Notes,
-						},
-					)
+					appointment, err := s.Schedule(ctx, c.Actor, in.ID, hiring.AppointmentInput{
+						ScheduledAt: &in.ScheduledAt,
+						Location:    &in.Location,
+						Interviewer: &in.Interviewer,
+						Notes:       in.Notes,
+					})
 
-					return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview scheduled successfully"), err
+					return web.OK(viewScheduled(appointment), "Interview scheduled successfully"), err
 				}),
 		},
 		{
@@ -45,8 +40,8 @@ func interviewRoutes(s *hiring.Service) []web.Route {
 			Summary:    "Change the application's interview",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in InterviewInput) (web.Reply[scheduledView], error) {
-					i, err := s.Reschedule(ctx, c.Actor, in.ID, in.AppointmentInput)
-					return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview updated successfully"), err
+					appointment, err := s.Reschedule(ctx, c.Actor, in.ID, in.AppointmentInput)
+					return web.OK(viewScheduled(appointment), "Interview updated successfully"), err
 				}),
 		},
 		{
@@ -79,7 +74,7 @@ func interviewRoutes(s *hiring.Service) []web.Route {
 	})
 }
 
-// ScheduleInput creates an interview.
+// ScheduleInput is the input of the operation that schedules an interview.
 type ScheduleInput struct {
 	IDPath
 	ScheduledAt string  `json:"scheduledAt" validate:"required"`
@@ -88,7 +83,7 @@ type ScheduleInput struct {
 	Notes       *string `json:"notes" validate:"omitempty,max=5000"`
 }
 
-// InterviewInput changes an interview.
+// InterviewInput is the input of the operation that changes an interview.
 type InterviewInput struct {
 	IDPath
 	hiring.AppointmentInput
@@ -100,7 +95,7 @@ type ContactInput struct {
 	hiring.ContactInput
 }
 
-// InterviewsInput selects interviews.
+// InterviewsInput selects a page of the interviews with a status, or of all interviews.
 type InterviewsInput struct {
 	web.Paging
 	Status string `query:"status" validate:"omitempty,oneof=scheduled completed cancelled"`
@@ -126,7 +121,7 @@ func viewInterview(a hiring.Appointment) interviewView {
 	}
 }
 
-// viewAppointment returns the view of an appointment, nil for nil.
+// viewAppointment returns the view of an interview that may not exist. It is nil for nil.
 func viewAppointment(a *hiring.Appointment) *interviewView {
 	if a == nil {
 		return nil
@@ -137,9 +132,14 @@ func viewAppointment(a *hiring.Appointment) *interviewView {
 	return &v
 }
 
+// scheduledView is an interview after it was scheduled or changed.
 type scheduledView struct {
 	ApplicationID string        `json:"applicationId"`
 	Interview     interviewView `json:"interview"`
+}
+
+func viewScheduled(a hiring.Appointment) scheduledView {
+	return scheduledView{ApplicationID: a.ApplicationID, Interview: viewInterview(a)}
 }
 
 type contactedView struct {
@@ -159,8 +159,15 @@ type interviewRow struct {
 }
 
 func viewInterviewRow(a hiring.View) interviewRow {
-	return interviewRow{ApplicationID: a.ID, JobID: a.ListingID, JobTitle: a.JobTitle, ApplicantName: a.Applicant.Name,
-		ApplicantEmail: a.Applicant.Email, Status: a.Interview.Status, Interview: viewInterview(*a.Interview)}
+	return interviewRow{
+		ApplicationID:  a.ID,
+		JobID:          a.ListingID,
+		JobTitle:       a.JobTitle,
+		ApplicantName:  a.Applicant.Name,
+		ApplicantEmail: a.Applicant.Email,
+		Status:         a.Interview.Status,
+		Interview:      viewInterview(*a.Interview),
+	}
 }
 
 // interviewsView is a page of interviews. Total repeats that of the pagination.

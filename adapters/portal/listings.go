@@ -104,11 +104,11 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 	}
 }
 
-// ownedListingRoutes returns the employers' routes below /api/listings, which accept an
-// API key in addition to the token.
+// ownedListingRoutes returns the routes of employers below /api/listings. Their requests need the token of a user, and
+// may also have the API key of an app. Employers can store metadata with a listing: JSON for their own programs.
 //
-// Archive and restore change the state of a listing and need jobs.update, like setting its
-// status; jobs.delete is needed for DELETE only.
+// The routes that archive and restore a listing need the permission jobs.update, as they change its state. Only
+// DELETE needs the permission jobs.delete.
 func ownedListingRoutes(s *listings.Service, services adapters.Services) []web.Route {
 	return routesFor(web.Employer, "Public job listings", []web.Route{
 		{
@@ -164,23 +164,25 @@ func ownedListingRoutes(s *listings.Service, services adapters.Services) []web.R
 	})
 }
 
-// patchMetaBatch merges the metadata of several listings. An item that fails does not stop the
-// others; each has its own result, in the order of the request.
+// patchMetaBatch merges into the metadata of several listings. body is an array of MetaItem. An item that fails does not
+// stop the others: each has its own result, in the order of the request.
 func patchMetaBatch(ctx context.Context, s *listings.Service, actor auth.Actor, body []byte) (web.Reply[[]metaResult], error) {
-	var raw []json.RawMessage
-	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) || json.Unmarshal(body, &raw) != nil {
+	var rawItems []json.RawMessage
+
+	isArray := bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) // json.Unmarshal also accepts null
+	if !isArray || json.Unmarshal(body, &rawItems) != nil {
 		return web.Reply[[]metaResult]{}, errNotAList
 	}
 
-	if len(raw) > listings.MaxBatch {
+	if len(rawItems) > listings.MaxBatch {
 		return web.Reply[[]metaResult]{}, errTooManyListings
 	}
 
 	// Decode the items. An item with an error stays in the list, so that the positions are those of the request.
-	items := make([]listings.BatchItem[[]byte], len(raw))
+	items := make([]listings.BatchItem[[]byte], len(rawItems))
 
-	views := make([]metaResult, len(raw))
-	for i, rawItem := range raw {
+	views := make([]metaResult, len(rawItems))
+	for i, rawItem := range rawItems {
 		in, err := web.Item[MetaItem](rawItem)
 
 		items[i].ID, items[i].Err = in.UUID, err
@@ -317,7 +319,7 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 			Summary:    "Extend a listing's active period by some days",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in RenewInput) (web.Reply[renewedView], error) {
-					days := 30 // the default
+					days := defaultRenewalDays
 					if in.DurationDays != nil {
 						days = *in.DurationDays
 					}
@@ -333,10 +335,14 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 	})
 }
 
-// jobsBatch returns the operation that decodes the items of a batch and applies do to them. An item that
-// fails does not fail the others. view returns the response for the listings of the items that succeeded, and
-// for the items that failed.
-func jobsBatch[I, V any](decode func(raw json.RawMessage) listings.BatchItem[I],
+// defaultRenewalDays is the number of days by which a listing is renewed if the request has none.
+const defaultRenewalDays = 30
+
+// jobsBatch returns the operation that creates or changes several listings. It decodes each item of the request by
+// decode, and passes them to do. An item that fails does not fail the others. view returns the response for the listings
+// of the items that succeeded, and for the items that failed.
+func jobsBatch[I, V any](
+	decode func(raw json.RawMessage) listings.BatchItem[I],
 	do func(ctx context.Context, actor auth.Actor, items []listings.BatchItem[I]) ([]listings.BatchResult, error),
 	view func(done []listings.Listing, failed []failedJob) web.Reply[V],
 ) web.Operation {
@@ -356,9 +362,11 @@ func jobsBatch[I, V any](decode func(raw json.RawMessage) listings.BatchItem[I],
 
 		failed := []failedJob{}
 		for i, r := range results {
-			hasNoID := items[i].ID == "" // the module finds no listing for it
+			// For an item without an id, the module only reports that there is no such listing. The error of the
+			// decoding says what is wrong.
+			hasNoID := items[i].ID == ""
 			if hasNoID && items[i].Err != nil {
-				r.Err = items[i].Err // takes precedence over a missing listing
+				r.Err = items[i].Err
 			}
 
 			if r.Err != nil {

@@ -14,25 +14,25 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// MetaInput is a merge patch (RFC 7396) for a listing's meta: JSON that employers store with a listing for their own
-// programs.
+// MetaInput is a merge patch (RFC 7396) for the metadata of a listing: JSON that employers store with a listing for
+// their own programs.
 type MetaInput struct {
 	IDPath
 	APIKey
 	Meta map[string]json.RawMessage `json:"meta" validate:"required" sample:"{\"listing\":{\"title\":\"RN\"}}"`
 }
 
-// MetaBatchInput is an array of MetaItem.
+// MetaBatchInput is the input of an operation whose body is an array of MetaItem.
 type MetaBatchInput struct {
 	APIKey
 	Body []byte `body:"raw" sample:"[{\"uuid\":\"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01\",\"meta\":{\"listing\":{\"title\":\"RN\"}}}]"`
 }
 
-// RawBody returns the structure of Body, for the OpenAPI document. Items are
+// RawBody returns a value of the type of Body, for the OpenAPI document. Items are
 // validated one by one, so that an invalid one does not fail the others.
 func (MetaBatchInput) RawBody() any { return []json.RawMessage(nil) }
 
-// MetaItem is a merge patch for the meta of one listing.
+// MetaItem is a merge patch for the metadata of the listing with the id UUID.
 type MetaItem struct {
 	UUID string                     `json:"uuid" validate:"required"`
 	Meta map[string]json.RawMessage `json:"meta" validate:"required" sample:"{\"listing\":{\"title\":\"RN\"}}"`
@@ -62,13 +62,13 @@ type ListJobsInput struct {
 	Status string `query:"status" validate:"omitempty,oneof=active inactive closed draft archived"`
 }
 
-// RenewInput extends a listing.
+// RenewInput is the input of the operation that extends the period in which a listing is active.
 type RenewInput struct {
 	IDPath
 	DurationDays *int `json:"durationDays" validate:"omitempty,min=1,max=365"`
 }
 
-// ListListingsInput is a search by query parameters.
+// ListListingsInput is a search by the parameters of a query.
 type ListListingsInput struct {
 	web.Paging
 	SearchOptions
@@ -88,22 +88,30 @@ type ListListingsInput struct {
 
 // Problems returns the violations of rules that tags cannot express.
 func (in ListListingsInput) Problems() []fault.Field {
-	return filterProblems("", "salary_max", in.SalaryMin, in.SalaryMax, in.PostedAfter)
+	return checkedFilters{
+		salaryMin: in.SalaryMin, salaryMax: in.SalaryMax, salaryMaxName: "salary_max", postedAfter: in.PostedAfter,
+	}.problems()
 }
 
-// filterProblems finds what the rules of single fields do not: a range of pay whose ends are swapped,
-// and an invalid time. The names of the fields in the problems begin with the prefix. maxField is
-// the name of the field with the upper end of the range.
-func filterProblems(prefix, maxField string, low, high *float64, postedAfter string) []fault.Field {
+// checkedFilters are the filters of a search that have rules that tags cannot express.
+type checkedFilters struct {
+	salaryMin, salaryMax *float64
+	salaryMaxName        string // name of the field with salaryMax in the input
+	postedAfter          string // empty for none
+	prefix               string // path of the object that has the fields, with a dot; empty for none
+}
+
+// problems returns a problem for a range of pay whose maximum is below its minimum, and for an invalid time.
+func (f checkedFilters) problems() []fault.Field {
 	var problems []fault.Field
-	if low != nil && high != nil && *low > *high {
-		problems = append(problems, fault.Field{Name: prefix + maxField, Message: "must not be less than the minimum"})
+	if f.salaryMin != nil && f.salaryMax != nil && *f.salaryMin > *f.salaryMax {
+		problems = append(problems, fault.Field{Name: f.prefix + f.salaryMaxName, Message: "must not be less than the minimum"})
 	}
 
-	if postedAfter != "" {
+	if f.postedAfter != "" {
 		const atEndOfDay = false // a date without a time is the start of that day
-		if _, err := listings.ParseMoment(postedAfter, atEndOfDay); err != nil {
-			problems = append(problems, fault.Field{Name: prefix + "postedAfter", Message: err.Error()})
+		if _, err := listings.ParseMoment(f.postedAfter, atEndOfDay); err != nil {
+			problems = append(problems, fault.Field{Name: f.prefix + "postedAfter", Message: err.Error()})
 		}
 	}
 
@@ -113,7 +121,11 @@ func filterProblems(prefix, maxField string, low, high *float64, postedAfter str
 // find converts the parameters into those of the search.
 func (in ListListingsInput) find() listings.FindInput {
 	return listings.FindInput{
-		Text: in.Search, Sort: in.Sort, Page: in.Request(), Exact: !in.Relaxed, Facets: in.Facets,
+		Text:   in.Search,
+		Sort:   in.Sort,
+		Page:   in.Request(),
+		Exact:  !in.Relaxed,
+		Facets: in.Facets,
 		Filters: listings.FilterInput{
 			Location:       in.Location,
 			Radius:         in.Radius,
@@ -129,8 +141,9 @@ func (in ListListingsInput) find() listings.FindInput {
 	}
 }
 
-// mapFilterFault returns listings.ErrFilters for invalid filters, with the names of the query parameters. It returns a
-// fault that concerns only the page, and faults of another kind, unchanged.
+// mapFilterFault translates the fault of an invalid search by query parameters. If a filter is invalid, the result is
+// listings.ErrFilters, with the names of the query parameters. A fault that concerns only the page, and a fault of
+// another kind, is returned unchanged.
 func mapFilterFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
@@ -147,7 +160,7 @@ func mapFilterFault(f *fault.Error) *fault.Error {
 		renameFields(f.Fields, map[string]string{"query": "search", "salaryMin": "salary_min", "salaryMax": "salary_max"})...)
 }
 
-// SearchListingsInput is a search by body.
+// SearchListingsInput is a search by a JSON body.
 type SearchListingsInput struct {
 	Query   string        `json:"query" validate:"notblank,max=200"`
 	Filters SearchFilters `json:"filters"`
@@ -184,32 +197,42 @@ type SearchFilters struct {
 func (in SearchListingsInput) Problems() []fault.Field {
 	f := in.Filters
 
-	maxField := "salaryMax"
+	salaryMaxName := "salaryMax"
 	if f.SalaryMax == nil { // the other spelling was sent, or none
-		maxField = "salary_max"
+		salaryMaxName = "salary_max"
 	}
 
-	low, high := cmp.Or(f.SalaryMin, f.SalaryMinSnake), cmp.Or(f.SalaryMax, f.SalaryMaxSnake)
-
-	return filterProblems("filters.", maxField, low, high, f.PostedAfter)
+	return checkedFilters{
+		salaryMin:     cmp.Or(f.SalaryMin, f.SalaryMinSnake),
+		salaryMax:     cmp.Or(f.SalaryMax, f.SalaryMaxSnake),
+		salaryMaxName: salaryMaxName,
+		postedAfter:   f.PostedAfter,
+		prefix:        "filters.",
+	}.problems()
 }
 
 // find converts the body into the input of the search. The defaults are those of the tags of
 // SearchListingsInput.
 func (in SearchListingsInput) find() listings.FindInput {
+	const defaultSize, maxSize = 20, 100
+
 	f := in.Filters
 
-	p := page.Request{Number: 1, Size: 20, Cursor: in.Cursor}
+	p := page.Request{Number: 1, Size: defaultSize, Cursor: in.Cursor}
 	if in.Page != nil {
 		p.Number = *in.Page
 	}
 
 	if in.Limit != nil {
-		p.Size = min(*in.Limit, 100)
+		p.Size = min(*in.Limit, maxSize)
 	}
 
 	return listings.FindInput{
-		Text: in.Query, Sort: in.Sort, Page: p, Exact: in.Relaxed != nil && !*in.Relaxed, Facets: in.Facets,
+		Text:   in.Query,
+		Sort:   in.Sort,
+		Page:   p,
+		Exact:  in.Relaxed != nil && !*in.Relaxed,
+		Facets: in.Facets,
 		Filters: listings.FilterInput{
 			Location:       f.Location,
 			Radius:         f.Radius,
@@ -229,13 +252,14 @@ func (in SearchListingsInput) find() listings.FindInput {
 	}
 }
 
-// mapQueryFault returns listings.ErrQuery for an invalid search, with all invalid fields. The names of filters become
-// their paths in the body.
+// mapQueryFault translates the fault of an invalid search by a body. The result is listings.ErrQuery with the invalid
+// fields, in which the names of filters become their paths in the body. A fault of another kind is returned unchanged.
 func mapQueryFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid {
 		return f
 	}
 
+	// The module does not know the paths in the body, and reports the plain names.
 	filters := []string{
 		"location",
 		"radius",
@@ -263,14 +287,14 @@ func mapQueryFault(f *fault.Error) *fault.Error {
 	return listings.ErrQuery.WithFields(fields...)
 }
 
-// APIKey is the optional API key of an app, in a header of the employers' routes below /api/listings. Requests need
-// the token of a signed-in user in any case.
+// APIKey is embedded in inputs of requests that may have the API key of an app, the program of a developer. Requests
+// need the token of a signed-in user in any case.
 type APIKey struct {
 	Key string `header:"X-API-Key"`
 }
 
-// check returns an error for an invalid key, and for one whose user is not currently in
-// the caller's organization.
+// check returns an error for an invalid key, and for a key whose owner is not in the organization of the actor. A request
+// without a key is valid.
 func (k APIKey) check(ctx context.Context, s adapters.Services, actor auth.Actor) error {
 	if k.Key == "" {
 		return nil
@@ -293,7 +317,7 @@ func (k APIKey) check(ctx context.Context, s adapters.Services, actor auth.Actor
 	return nil
 }
 
-// keyedOp returns an operation that calls fn for the caller unless the key is invalid.
+// keyedOp returns an operation that calls fn unless the API key is invalid. The input embeds an APIKey.
 func keyedOp[I interface {
 	check(ctx context.Context, s adapters.Services, actor auth.Actor) error
 }, O any](s adapters.Services, fn func(ctx context.Context, actor auth.Actor, in I) (O, error)) web.Operation {
@@ -306,7 +330,7 @@ func keyedOp[I interface {
 	})
 }
 
-// KeyedListingPath identifies a listing, with an optional key.
+// KeyedListingPath is the input of an operation on a listing, with an optional API key.
 type KeyedListingPath struct {
 	IDPath
 	APIKey

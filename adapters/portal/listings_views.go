@@ -7,6 +7,10 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// A view is the form in which the API represents a value. The views of this file represent listings, the jobs of
+// employers. The functions view… return them.
+
+// salaryView is a range of pay in units of the currency, such as pounds. An end that is not stated is null.
 type salaryView struct {
 	Min      *float64 `json:"min"`
 	Max      *float64 `json:"max"`
@@ -51,14 +55,15 @@ func viewSummary(h listings.Hit) listingSummary {
 		PostedAt:            listing.PostedAt,
 	}
 	if h.Miles != nil {
-		roundedToTenths := float64(int64(*h.Miles*10+0.5)) / 10
-		v.DistanceMiles = &roundedToTenths
+		tenths := int64(*h.Miles*10 + 0.5) // rounded
+		miles := float64(tenths) / 10
+		v.DistanceMiles = &miles
 	}
 
 	return v
 }
 
-// foundListing is a listing in the result of a search.
+// foundListing is a listing in the result of a search, with what it has in common with the search.
 type foundListing struct {
 	listingSummary
 	listings.Match
@@ -68,6 +73,7 @@ func viewFoundListing(h listings.Hit) foundListing {
 	return foundListing{viewSummary(h), h.Match}
 }
 
+// listingsView is the result of a search by query parameters.
 type listingsView struct {
 	Listings   []foundListing `json:"listings"`
 	Pagination struct {
@@ -79,6 +85,7 @@ type listingsView struct {
 	foundView
 }
 
+// searchResult is a listing in the result of a search by a body, with its rank among the results.
 type searchResult struct {
 	foundListing
 	Relevance float64 `json:"relevance"`
@@ -88,6 +95,7 @@ func viewSearchResult(h listings.Hit) searchResult {
 	return searchResult{viewFoundListing(h), h.Relevance}
 }
 
+// searchView is the result of a search by a body.
 type searchView struct {
 	Results []searchResult `json:"results"`
 	Total   int            `json:"total"`
@@ -109,9 +117,14 @@ type listingDetail struct {
 
 func viewDetail(l listings.Listing) listingDetail {
 	return listingDetail{
-		listingSummary: viewSummary(listings.Hit{Listing: l}), UUID: l.ID, Description: l.Description,
-		Requirements: append([]string{}, l.Requirements...), Benefits: append([]string{}, l.Benefits...),
-		Questions: append([]listings.Question{}, l.Questions...), Status: l.Status, UpdatedAt: l.UpdatedAt,
+		listingSummary: viewSummary(listings.Hit{Listing: l}),
+		UUID:           l.ID,
+		Description:    l.Description,
+		Requirements:   append([]string{}, l.Requirements...),
+		Benefits:       append([]string{}, l.Benefits...),
+		Questions:      append([]listings.Question{}, l.Questions...),
+		Status:         l.Status,
+		UpdatedAt:      l.UpdatedAt,
 	}
 }
 
@@ -197,7 +210,7 @@ func viewJob(listing listings.Listing) jobView {
 	}}
 }
 
-// metaOf returns the metadata, {} for a listing without any.
+// metaOf returns the metadata of a listing: JSON that its employer has stored. It is {} for a listing without metadata.
 func metaOf(l listings.Listing) json.RawMessage {
 	if len(l.Meta) == 0 {
 		return json.RawMessage("{}")
@@ -261,15 +274,16 @@ type SearchOptions struct {
 	Facets  []string `query:"facets" validate:"dive,oneof=role specialty band contractType employmentType shift region"`
 }
 
-// foundView describes how a search was interpreted and what it found. RelaxedCount is the number of results on
-// the page that satisfy the search only in part. Facets are the numbers of the others by the values of a
-// property, such as the role.
+// foundView is embedded in the result of a search. Report describes how the text of the search was interpreted.
+// RelaxedCount is the number of results on the page that satisfy the search only in part. Facets has the number of the
+// other results for each value of a property, such as the role.
 type foundView struct {
 	listings.Report
 	RelaxedCount int                              `json:"relaxedCount"`
 	Facets       map[string][]listings.FacetValue `json:"facets,omitempty"`
 }
 
+// viewInterpretation returns the foundView of a result.
 func viewInterpretation(f listings.Found) foundView {
 	return foundView{Report: f.Report, RelaxedCount: f.Relaxed, Facets: f.Facets}
 }

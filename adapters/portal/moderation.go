@@ -37,6 +37,7 @@ type ReportInput struct {
 	listings.ReportInput
 }
 
+// moderation is the tag under which the documentation lists the routes of moderators.
 const moderation = "Moderation"
 
 // moderationRoutes returns the routes with which moderators decide about jobs. The API calls a listing
@@ -44,7 +45,7 @@ const moderation = "Moderation"
 // earlier decisions. A case is open until a moderator decides to keep the job, so that it is public again,
 // or to take it down. Either decision can be reversed later.
 func moderationRoutes(s *listings.Service) []web.Route {
-	// decide returns the operation for one of the two decisions, which do carries out.
+	// decide returns the operation for one of the two decisions. do is the method of the service for the decision.
 	type decideFunc func(ctx context.Context, by auth.Actor, listingID string, in listings.DecisionInput) (listings.Listing, error)
 	decide := func(do decideFunc, message string) web.Operation {
 		return answerWith(func(ctx context.Context, actor auth.Actor, in DecisionInput) (listings.Listing, error) {
@@ -194,8 +195,8 @@ func viewCaseDetail(c listings.CaseDetail) caseDetailView {
 }
 
 // organizationModerationRoutes returns the routes with which moderators decide about organizations and
-// accounts. The standing of an organization is whether it is verified, held or suspended. While an
-// organization is held, its jobs are hidden until a moderator releases it.
+// accounts. The standing of an organization is whether it is verified, held or suspended. The jobs of a held
+// organization are hidden until a moderator releases the organization.
 func organizationModerationRoutes(s *identity.Service) []web.Route {
 	return routesFor(web.Moderator, moderation, []web.Route{
 		{
@@ -212,12 +213,13 @@ func organizationModerationRoutes(s *identity.Service) []web.Route {
 			Summary: "Verify, release, suspend or restore an organization, and notify its admins",
 			Op: answerWith(
 				func(ctx context.Context, actor auth.Actor, in OrganizationActionInput) (identity.ModeratedOrganization, error) {
-					o, err := s.Moderate(ctx, actor, in.ID, in.OrganizationActionInput)
+					organization, err := s.Moderate(ctx, actor, in.ID, in.OrganizationActionInput)
 					if err != nil {
 						return identity.ModeratedOrganization{}, err
 					}
 
-					return s.OrganizationFor(ctx, actor, o.ID) // with its members, which Moderate does not return
+					// The response also has the members, which Moderate does not return.
+					return s.OrganizationFor(ctx, actor, organization.ID)
 				}, viewModeratedOrganization, "Organization changed"),
 		},
 		{
@@ -245,6 +247,7 @@ type AccountActionInput struct {
 	identity.AccountActionInput
 }
 
+// moderatedMember is a member of an organization as moderators see it.
 type moderatedMember struct {
 	ID        string           `json:"id"`
 	Name      string           `json:"name"`
@@ -253,6 +256,7 @@ type moderatedMember struct {
 	Suspended bool             `json:"suspended"`
 }
 
+// moderatedOrganization is an organization as moderators see it.
 type moderatedOrganization struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`

@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// onboardingRoutes returns the routes of the onboarding, the guide through the first steps on the site. Guests can take
-// them too: a secret in a cookie identifies the browser of a guest.
+// onboardingRoutes returns the routes of the onboarding: the guide through the first steps on the site, and the state of
+// each step. Guests can use it, too. What they enter is stored under a secret, which is in a cookie of their browser.
 func onboardingRoutes(s *jobseeker.Service) []web.Route {
 	const tag, path = "Onboarding", "/api/jobseekers/onboarding"
 	h := onboardingHandlers{s}
@@ -43,10 +43,9 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 // onboardingHandlers handles the requests of onboardingRoutes.
 type onboardingHandlers struct{ *jobseeker.Service }
 
-// get returns the steps, and deletes a cookie that no longer leads to any.
+// get returns the state of the onboarding. It deletes the cookie of a guest for which no data is stored any more.
 func (h onboardingHandlers) get(ctx context.Context, c web.Call, in GuestCookie) (onboardingReply, error) {
-	// secret is that of the guest, and empty if no steps are stored for it.
-	guide, secret, err := h.MyOnboarding(ctx, c.Actor, in.Guest)
+	guide, validSecret, err := h.MyOnboarding(ctx, c.Actor, in.Guest) // validSecret is empty if no data is stored
 	if err != nil {
 		return onboardingReply{}, err
 	}
@@ -61,16 +60,19 @@ func (h onboardingHandlers) get(ctx context.Context, c web.Call, in GuestCookie)
 			Preferences: viewPreferences(guide.Preferences),
 		},
 	}
-	if secret == "" && in.Guest != "" {
+
+	isCookieOutdated := in.Guest != "" && validSecret == ""
+	if isCookieOutdated {
 		reply.guestHeaders = deleteGuestCookie(h.PublicURL)
 	}
 
 	return reply, nil
 }
 
-// update does one action. It sets the cookie of a guest whose steps are stored now, and deletes
-// one that is no longer needed.
+// update stores a part of the onboarding, which the action selects. It sets the cookie of a guest, or deletes a cookie that
+// is not needed any more, because an account has taken over the data.
 func (h onboardingHandlers) update(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
+	// secret is that of the guest under which the data is stored. It is empty for an account.
 	secret, err := h.Onboard(ctx, c.Actor, in.Guest, in.OnboardingInput)
 
 	reply := onboardedReply{
@@ -88,12 +90,12 @@ func (h onboardingHandlers) update(ctx context.Context, c web.Call, in Onboardin
 	return reply, err
 }
 
-// GuestCookie is the secret that identifies a guest's browser.
+// GuestCookie is the cookie with the secret under which the data of a guest is stored. It is empty without the cookie.
 type GuestCookie struct {
 	Guest string `cookie:"locum_guest"`
 }
 
-// OnboardingForm is the input of the operation that stores a part of the onboarding, which its action names.
+// OnboardingForm is the input of the operation that stores a part of the onboarding. Its action selects the part.
 type OnboardingForm struct {
 	GuestCookie
 	jobseeker.OnboardingInput
@@ -167,7 +169,7 @@ func (h guestHeaders) Headers() map[string]string {
 	return map[string]string{"Set-Cookie": h.cookie}
 }
 
-// guestCookieMaxAge is the lifetime of the cookie in seconds: 90 days after each update.
+// guestCookieMaxAge is the lifetime of the cookie in seconds: 90 days, which begin again with each update.
 const guestCookieMaxAge = "7776000"
 
 // setGuestCookie stores the secret of a guest in the browser.
@@ -180,8 +182,8 @@ func deleteGuestCookie(publicURL string) guestHeaders {
 	return guestHeaders{"locum_guest=; Max-Age=0" + guestCookieAttributes(publicURL)}
 }
 
-// guestCookieAttributes restricts the cookie to the paths of the APIs, and to HTTPS if the service has
-// it.
+// guestCookieAttributes returns the attributes of the cookie. They restrict it to the paths of the API and, if the public
+// URL is https, to connections over TLS.
 func guestCookieAttributes(publicURL string) string {
 	attributes := "; Path=/api; HttpOnly; SameSite=Lax"
 	if strings.HasPrefix(publicURL, "https:") {

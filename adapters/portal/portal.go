@@ -1,4 +1,6 @@
-// Package portal defines the API below /api/ for jobseekers, employers and guests.
+// Package portal defines the portal API, the API below /api/ for the clients of jobseekers, employers, moderators and
+// guests. Each file has the routes of one subject, the inputs of their operations, and the views: the types that
+// represent values of the services in responses.
 package portal
 
 import (
@@ -22,11 +24,12 @@ import (
 // Version is the version of the API.
 const Version = "1.3.0"
 
-// API returns the portal API with all of its routes. The services are not needed to
-// describe them.
+// API returns the portal API with all of its routes. To generate the documentation, the services may be nil.
 func API(s adapters.Services) web.API {
-	// Methods of the parts of a service cannot be named through a nil pointer to it.
-	s.Hiring, s.Seekers = cmp.Or(s.Hiring, &hiring.Service{}), cmp.Or(s.Seekers, &jobseeker.Service{})
+	// These two services consist of embedded parts. A method value such as s.Hiring.Analytics needs a part, which a nil
+	// pointer does not have.
+	s.Hiring = cmp.Or(s.Hiring, &hiring.Service{})
+	s.Seekers = cmp.Or(s.Seekers, &jobseeker.Service{})
 
 	return web.API{
 		Name:        "portal",
@@ -87,8 +90,8 @@ var statusByCode = map[string]int{
 	"already_bookmarked": 400,
 }
 
-// codesInBody are the faults whose code is part of the body, since the client must know what to
-// send in addition.
+// codesInBody are the codes of errors that the body contains. The client can resolve these errors by sending more, and
+// the code says what.
 var codesInBody = map[string]bool{
 	"reauthentication_required":     true,
 	"second_factor_required":        true,
@@ -96,25 +99,25 @@ var codesInBody = map[string]bool{
 	auth.ErrEnrollmentRequired.Code: true,
 }
 
-// Fault maps a fault to the status and body of the response.
-func Fault(f *fault.Error) (int, any) {
+// Fault returns the status and the body of the response to an error.
+func Fault(f *fault.Error) (status int, body any) {
 	if lacksIntent(f) {
 		f = errIntentRequired
 	}
 
-	body := Failure{Error: f.Message, Errors: f.Fields}
+	failure := Failure{Error: f.Message, Errors: f.Fields}
 	if codesInBody[f.Code] {
-		body.Code = f.Code
+		failure.Code = f.Code
 	}
 
 	if len(f.Fields) > 0 {
-		body.Details = &f.Fields[0]
+		failure.Details = &f.Fields[0]
 	}
 
-	return cmp.Or(statusByCode[f.Code], web.StatusOf(f)), body
+	return cmp.Or(statusByCode[f.Code], web.StatusOf(f)), failure
 }
 
-// valuesByType are the possible values of types, the most common first.
+// valuesByType are the possible values of types for the documentation, whose examples have the first one.
 var valuesByType = map[reflect.Type][]string{
 	reflect.TypeFor[hiring.Status]():          valueNames(hiring.Statuses),
 	reflect.TypeFor[shownStatus]():            unique(slices.Concat(valueNames(hiring.Statuses), valueNames(hiring.TrackerStatuses))),
@@ -153,12 +156,13 @@ var valuesByType = map[reflect.Type][]string{
 	reflect.TypeFor[identity.MemberStatus](): valueNames([]identity.MemberStatus{identity.MemberActive, identity.MemberInvited}),
 }
 
-func valueNames[T ~string](all []T) []string {
-	return web.Each(all, func(v T) string { return string(v) })
+// valueNames returns the values as texts.
+func valueNames[T ~string](values []T) []string {
+	return web.Each(values, func(value T) string { return string(value) })
 }
 
-// unique returns the values sorted, each once.
-func unique(all []string) []string {
-	slices.Sort(all)
-	return slices.Compact(all)
+// unique returns the values sorted, each once. It changes the list.
+func unique(values []string) []string {
+	slices.Sort(values)
+	return slices.Compact(values)
 }

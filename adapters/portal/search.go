@@ -31,13 +31,15 @@ func searchRoutes(s *listings.Service, seekers *jobseeker.Service) []web.Route {
 						return web.Reply[seekerSearchView]{}, err
 					}
 
-					foundIDs := web.Each(r.Items, func(h listings.Hit) string { return h.Listing.ID })
-					saved, err := seekers.SavedAmong(ctx, c.Actor.UserID, foundIDs)
+					// A hit is a listing that the search has found.
+					foundIDs := web.Each(r.Items, func(hit listings.Hit) string { return hit.Listing.ID })
+					isSaved, err := seekers.SavedAmong(ctx, c.Actor.UserID, foundIDs)
 
 					var v seekerSearchView
-					v.Search.Jobs = web.Each(r.Items, func(h listings.Hit) foundJob { return viewFound(h, saved[h.Listing.ID]) })
+					v.Search.Jobs = web.Each(r.Items, func(hit listings.Hit) foundJob { return viewFound(hit, isSaved[hit.Listing.ID]) })
 					v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
-					v.Search.Next, v.Search.foundView = Next{r.NextCursor}, viewInterpretation(r)
+					v.Search.Next = Next{r.NextCursor}
+					v.Search.foundView = viewInterpretation(r)
 
 					return web.OK(v, ""), err
 				}).MapFaults(mapSeekerSearchFault),
@@ -63,18 +65,17 @@ type SeekerSearchInput struct {
 
 // Problems returns the violations of rules that tags cannot express.
 func (in SeekerSearchInput) Problems() []fault.Field {
-	const noPrefix, noPostedAfter = "", ""
-	problems := filterProblems(noPrefix, "salaryMax", in.SalaryMin, in.SalaryMax, noPostedAfter)
+	problems := checkedFilters{salaryMin: in.SalaryMin, salaryMax: in.SalaryMax, salaryMaxName: "salaryMax"}.problems()
 
-	isPageValid := in.Page > 0 && in.Limit > 0 // else the tags have found the problem
-	if isPageValid {
+	isPositive := in.Page > 0 && in.Limit > 0 // otherwise the tags have found the problem
+	if isPositive {
 		problems = append(problems, web.ValidatePage(page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor})...)
 	}
 
 	return problems
 }
 
-// seekerSorts maps the values of the parameter sort.
+// seekerSorts maps the values of the parameter sort to the orders of the search.
 var seekerSorts = map[string]listings.Sort{
 	"postedAt": listings.ByDate,
 	"salary":   listings.BySalary,
@@ -82,7 +83,8 @@ var seekerSorts = map[string]listings.Sort{
 	"location": listings.ByLocation,
 }
 
-// find converts the parameters into those of the search. The parameter order alone orders by date.
+// find converts the parameters into those of the search. Without the parameter sort, the parameter order applies to the
+// date.
 func (in SeekerSearchInput) find() listings.FindInput {
 	sort := seekerSorts[in.Sort]
 	if sort == "" && in.Order != "" {
@@ -105,7 +107,8 @@ func (in SeekerSearchInput) find() listings.FindInput {
 	}
 }
 
-// mapSeekerSearchFault returns fault.ErrInvalid for an invalid search, with the names of the query parameters.
+// mapSeekerSearchFault translates the fault of an invalid search. The result is fault.ErrInvalid with the names of the
+// query parameters. A fault of another kind is returned unchanged.
 func mapSeekerSearchFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
@@ -157,15 +160,16 @@ func viewPlace(l listings.Listing) placeView {
 	return placeView{Region: l.Place.Name} // the place itself is a region or a country
 }
 
-func viewFound(h listings.Hit, saved bool) foundJob {
-	v := viewSummary(h)
+// viewFound returns the view of a hit. isSaved reports whether the caller has saved the listing.
+func viewFound(hit listings.Hit, isSaved bool) foundJob {
+	v := viewSummary(hit)
 
 	return foundJob{
 		ID:                  v.ID,
 		Title:               v.Title,
 		Company:             v.Company,
 		Department:          v.Department,
-		Location:            viewPlace(h.Listing),
+		Location:            viewPlace(hit.Listing),
 		Remote:              v.Remote,
 		Specialty:           v.Specialty,
 		Type:                v.ContractType,
@@ -174,8 +178,8 @@ func viewFound(h listings.Hit, saved bool) foundJob {
 		ApplicationDeadline: v.ApplicationDeadline,
 		PostedAt:            v.PostedAt,
 		DistanceMiles:       v.DistanceMiles,
-		IsBookmarked:        saved,
-		Match:               h.Match,
+		IsBookmarked:        isSaved,
+		Match:               hit.Match,
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
+// secondFactorRoutes returns the routes of the second factor of a sign-in: a code of an authenticator app, or one of the
+// recovery codes. A user enrolls the app, which creates a secret, and then confirms it with a first code.
 func secondFactorRoutes(s *identity.Service) []web.Route {
 	const tag, path = "Authentication and user", "/api/auth/second-factor"
 

@@ -51,15 +51,22 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				return activitiesView{Activities: web.Each(r.Items, viewActivity), Total: r.Total, Beyond: beyond(r)}
 			}),
 		},
-		{Method: http.MethodGet, Path: "/api/jobseekers/analytics", Summary: "Get the caller's figures", Op: web.Op(
-			func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[seekerAnalyticsView], error) {
-				a, err := s.MyAnalytics(ctx, c.Actor)
-				var v seekerAnalyticsView
-				v.Analytics.Applications.Total, v.Analytics.Applications.Pending = a.Applications.Total, a.Applications.Pending
-				v.Analytics.Bookmarks.SavedJobs, v.Analytics.Profile.Completion = a.SavedJobs, a.Completion
+		{
+			Method:  http.MethodGet,
+			Path:    "/api/jobseekers/analytics",
+			Summary: "Get the caller's figures",
+			Op: web.Op(
+				func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[seekerAnalyticsView], error) {
+					a, err := s.MyAnalytics(ctx, c.Actor)
+					var v seekerAnalyticsView
+					v.Analytics.Applications.Total = a.Applications.Total
+					v.Analytics.Applications.Pending = a.Applications.Pending
+					v.Analytics.Bookmarks.SavedJobs = a.SavedJobs
+					v.Analytics.Profile.Completion = a.Completion
 
-				return web.OK(v, ""), err
-			})},
+					return web.OK(v, ""), err
+				}),
+		},
 	}), routesFor(web.Seeker, "Saved searches", []web.Route{
 		{
 			Method:  http.MethodPost,
@@ -68,41 +75,44 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 			Summary: "Save or delete a search, or set the search preferences",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in SearchIntentInput) (web.Reply[savedSearchesView], error) {
-					var searches []jobseeker.Search // all saved searches of the caller after the change
-					var err error
-
-					var message string
-					switch in.Intent {
-					case "save-search":
-						message = "Search saved successfully"
-						searches, err = s.SaveSearch(
-							ctx,
-							c.Actor,
-							jobseeker.SaveSearchInput{
-								Name:         in.Name,
-								Query:        in.Query,
-								Location:     in.Location,
-								ContractType: in.ContractType,
-								EmailAlerts:  in.EmailAlerts,
-							},
-						)
-					case "update-search-preferences":
-						message = "Search preferences updated successfully"
-						searches, err = s.Prefer(ctx, c.Actor,
-							jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
-					case "delete-search":
-						message = "Search deleted successfully"
-						searches, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
-					}
-
+					searches, message, err := in.run(ctx, c.Actor, s)
 					return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: web.Each(searches, viewSearch)}, message), err
 				}),
 		},
 	}))
 }
 
-// SearchIntentInput is the input of the operation that changes saved searches. Intent is what the operation does;
-// the tag intents names the intents to which a field belongs.
+// run does what the intent says. It returns all saved searches of the actor after the change, and the message of the
+// response.
+func (in SearchIntentInput) run(
+	ctx context.Context,
+	actor auth.Actor,
+	s *jobseeker.Service,
+) (searches []jobseeker.Search, message string, err error) {
+	switch in.Intent {
+	case "save-search":
+		message = "Search saved successfully"
+		searches, err = s.SaveSearch(ctx, actor, jobseeker.SaveSearchInput{
+			Name:         in.Name,
+			Query:        in.Query,
+			Location:     in.Location,
+			ContractType: in.ContractType,
+			EmailAlerts:  in.EmailAlerts,
+		})
+	case "update-search-preferences":
+		message = "Search preferences updated successfully"
+		change := jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes}
+		searches, err = s.Prefer(ctx, actor, change)
+	case "delete-search":
+		message = "Search deleted successfully"
+		searches, err = s.DeleteSearch(ctx, actor, in.SearchID)
+	}
+
+	return searches, message, err
+}
+
+// SearchIntentInput is the input of the operation that changes saved searches. Intent selects what the operation does.
+// The tag intents of a field names the intents that use the field.
 type SearchIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=save-search update-search-preferences delete-search"`
 
@@ -118,6 +128,7 @@ type SearchIntentInput struct {
 	SearchID string `json:"searchId" intents:"delete-search"`
 }
 
+// savedSearchesView has all saved searches of a jobseeker after a change.
 type savedSearchesView struct {
 	Intent        string            `json:"intent"`
 	SavedSearches []savedSearchView `json:"savedSearches"`
@@ -145,7 +156,7 @@ func viewSearch(s jobseeker.Search) savedSearchView {
 	}
 }
 
-// MarkInput marks a notification as read or unread.
+// MarkInput is the input of the operation that marks a notification as read or unread.
 type MarkInput struct {
 	IDPath
 	jobseeker.MarkInput
@@ -168,6 +179,7 @@ type notificationsView struct {
 	SeekerPaged
 }
 
+// activityView is something that the jobseeker has done, such as an application, or that has happened to it.
 type activityView struct {
 	Type        string    `json:"type"`
 	Action      string    `json:"action"`
@@ -201,7 +213,8 @@ type activitiesView struct {
 	Beyond
 }
 
-// bookmarkRoutes returns the routes of saved jobs, which the API also calls bookmarks.
+// bookmarkRoutes returns the routes of saved listings. The API calls them saved jobs in some places, and bookmarks in
+// others.
 func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 	return routesFor(web.Seeker, "Saved jobs", []web.Route{
 		{
@@ -248,22 +261,27 @@ func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 					return web.Message("Bookmark updated successfully"), s.Note(ctx, c.Actor, in.ID, in.NoteInput)
 				}),
 		},
-		{Method: http.MethodDelete, Path: "/api/jobseekers/bookmarks/:id", Summary: "Remove a saved listing",
+		{
+			Method:  http.MethodDelete,
+			Path:    "/api/jobseekers/bookmarks/:id",
+			Summary: "Remove a saved listing",
 			Op: answerWith(byID(s.RemoveBookmark), func(id string) removedBookmarkView {
 				return removedBookmarkView{ID: id, Type: jobBookmark}
-			}, "Bookmark removed successfully")},
+			}, "Bookmark removed successfully"),
+		},
 	})
 }
 
-// NoteInput changes the note of a bookmark.
+// NoteInput is the input of the operation that changes the note of the jobseeker on a saved listing.
 type NoteInput struct {
 	IDPath
 	jobseeker.NoteInput
 }
 
-// jobBookmark is the type of bookmarks of listings.
+// jobBookmark is the type of bookmarks of listings, the only one.
 const jobBookmark = "job"
 
+// savedJobView is a saved listing.
 type savedJobView struct {
 	ID        string    `json:"id"`
 	Type      string    `json:"type"`
@@ -307,7 +325,8 @@ type removedBookmarkView struct {
 	Type string `json:"type"`
 }
 
-// profileRoutes returns the routes of a jobseeker's profile.
+// profileRoutes returns the routes of a jobseeker's profile. A change of the e-mail address needs a confirmation by the
+// identity service.
 func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
 	const tag = "Profile"
 
@@ -339,7 +358,8 @@ func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
 	}
 }
 
-// ProfileIntentInput changes a profile. A new e-mail address needs the Confirmation.
+// ProfileIntentInput is the input of the operation that changes a profile. There is only one intent. A new e-mail
+// address needs the Confirmation.
 type ProfileIntentInput struct {
 	Intent  string                  `json:"intent" validate:"required,oneof=update-profile"`
 	Profile *jobseeker.ProfileInput `json:"profile" validate:"required"`
@@ -349,7 +369,7 @@ type ProfileIntentInput struct {
 type profileView struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
-	// PendingEmail is null if no address has to be confirmed.
+	// PendingEmail is a new address that the user has to confirm before it replaces Email. It is null if there is none.
 	PendingEmail *string `json:"pendingEmail"`
 
 	Name      string `json:"name"`

@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// sessionRoutes returns the routes with which users see where they are signed in, and end these sessions.
 func sessionRoutes(s *identity.Service) []web.Route {
 	const tag = "Authentication and user"
 
@@ -25,19 +26,10 @@ func sessionRoutes(s *identity.Service) []web.Route {
 				func(ctx context.Context, c web.Call, in PageInput) (web.Reply[sessionsView], error) {
 					r, err := s.MySessions(ctx, c.Actor, in.Request())
 					views := web.Each(r.Items, func(session identity.Session) sessionView {
-						return sessionView{
-							ID:         session.ID,
-							CreatedAt:  session.CreatedAt,
-							LastUsedAt: session.LastUsedAt,
-							ExpiresAt:  session.UnusedUntil(),
-							Network:    session.Address, // only the network of an address is stored
-							UserAgent:  session.UserAgent,
-							Browser:    session.Browser,
-							Current:    session.ID == c.Actor.SessionID,
-						}
+						return viewSession(session, c.Actor.SessionID)
 					})
 
-					return web.OK(sessionsView{views, paged(r, in.Paging)}, ""), err
+					return web.OK(sessionsView{Sessions: views, Paged: paged(r, in.Paging)}, ""), err
 				}),
 		},
 		{
@@ -59,6 +51,7 @@ func sessionRoutes(s *identity.Service) []web.Route {
 	}
 }
 
+// sessionView is a device or browser on which the user is signed in.
 type sessionView struct {
 	ID         string    `json:"id"`
 	CreatedAt  time.Time `json:"createdAt"`
@@ -74,12 +67,27 @@ type sessionView struct {
 	Current bool `json:"current"`
 }
 
+// viewSession returns the view of a session. currentID is the id of the session of the request.
+func viewSession(session identity.Session, currentID string) sessionView {
+	return sessionView{
+		ID:         session.ID,
+		CreatedAt:  session.CreatedAt,
+		LastUsedAt: session.LastUsedAt,
+		ExpiresAt:  session.UnusedUntil(),
+		Network:    session.Address, // only the network of an address is stored
+		UserAgent:  session.UserAgent,
+		Browser:    session.Browser,
+		Current:    session.ID == currentID,
+	}
+}
+
 type sessionsView struct {
 	Sessions []sessionView `json:"sessions"`
 	Paged
 }
 
-// consentRoutes returns the routes of consents: a user has authorized an app to act for them, with some scopes.
+// consentRoutes returns the routes of consents. A consent authorizes an app, the program of a developer, to act for the
+// user, within its scopes.
 func consentRoutes(s *integrations.Service) []web.Route {
 	const tag = "Developers"
 

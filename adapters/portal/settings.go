@@ -15,8 +15,9 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// settingsRoutes returns the routes of settings, which serve two audiences. Jobseekers, also as members of an
-// organization, get the settings of a jobseeker. All other users get those of an employer.
+// settingsRoutes returns the routes of settings, which serve jobseekers and employers. A jobseeker gets the settings of a
+// jobseeker, even as a member of an organization. All other users get those of an employer. What an operation changes is
+// its intent, a member of the body.
 func settingsRoutes(i *identity.Service, seekers *jobseeker.Service) []web.Route {
 	const tag = "Settings"
 
@@ -54,11 +55,13 @@ func settingsRoutes(i *identity.Service, seekers *jobseeker.Service) []web.Route
 					}
 
 					actor, err := in.confirm(ctx, i, c)
-					switch {
-					case err != nil: // returned below
-					case in.asEmployer(actor):
+					if err != nil {
+						return web.Reply[changedSettingsView]{}, err
+					}
+
+					if in.appliesToEmployer(actor) {
 						_, err = i.UpdateEmployer(ctx, actor, in.employerChange())
-					default:
+					} else {
 						err = in.applyAsSeeker(ctx, seekers, actor)
 					}
 
@@ -68,14 +71,14 @@ func settingsRoutes(i *identity.Service, seekers *jobseeker.Service) []web.Route
 	}
 }
 
-// The intents of jobseekers and of employers.
+// The intents of jobseekers and of employers. Two of them are intents of both.
 var (
 	seekerIntents   = []string{"update-profile", "update-notifications", "update-privacy", "update-job-preferences"}
 	employerIntents = []string{"update-profile", "update-notifications", "update-contact", "update-employer-profile"}
 )
 
-// SettingsInput changes the settings of a jobseeker or an employer. Intent is what the operation does; the tag intents
-// names the intents to which a field belongs.
+// SettingsInput is the input of the operation that changes the settings of a jobseeker or an employer. Intent selects
+// what the operation does. The tag intents of a field names the intents that use the field.
 type SettingsInput struct {
 	Intent string `json:"intent" validate:"required,oneof=update-profile update-notifications update-privacy update-job-preferences update-contact update-employer-profile"`
 
@@ -107,37 +110,37 @@ type SettingsProfile struct {
 	JobTitle *string `json:"jobTitle" validate:"omitempty,max=200"`
 }
 
-// asEmployer reports whether the intent applies to the caller as an employer. For a caller
-// who is both, an intent of both applies to the jobseeker.
-func (in SettingsInput) asEmployer(a auth.Actor) bool {
+// appliesToEmployer reports whether the intent changes the settings of an employer, not of a jobseeker. For a jobseeker
+// in an organization, who is both, an intent of both changes the settings of the jobseeker.
+func (in SettingsInput) appliesToEmployer(a auth.Actor) bool {
 	return !a.Seeker || !slices.Contains(seekerIntents, in.Intent)
 }
 
-// check returns an error for intents that are not available to the caller, and for those
-// without their fields.
+// check returns an error for an intent that is not available to the caller, and for an intent of an employer without the
+// fields that it needs.
 func (in SettingsInput) check(a auth.Actor) error {
 	var allowed []string
 	if a.Seeker {
 		allowed = append(allowed, seekerIntents...)
 	}
 
-	if a.Role != auth.Jobseeker {
+	if isEmployer := a.Role != auth.Jobseeker; isEmployer {
 		allowed = append(allowed, employerIntents...)
 	}
 
-	switch {
-	case slices.Contains(allowed, in.Intent) && in.asEmployer(a):
-		return in.checkEmployerFields()
-	case slices.Contains(allowed, in.Intent):
-		return nil
+	if !slices.Contains(allowed, in.Intent) {
+		slices.Sort(allowed)
+		return fault.InvalidField("intent", "must be one of: "+strings.Join(slices.Compact(allowed), ", "))
 	}
 
-	slices.Sort(allowed)
+	if in.appliesToEmployer(a) {
+		return in.checkEmployerFields()
+	}
 
-	return fault.InvalidField("intent", "must be one of: "+strings.Join(slices.Compact(allowed), ", "))
+	return nil
 }
 
-// checkEmployerFields returns an error if an intent of an employer has none of the fields that it changes.
+// checkEmployerFields returns an error for an intent of an employer without the fields that it needs.
 func (in SettingsInput) checkEmployerFields() error {
 	hasNotifications := in.Email != nil || in.EmailAlerts != nil || in.JobAlerts != nil
 	switch {
@@ -172,7 +175,8 @@ func (in SettingsInput) applyAsSeeker(ctx context.Context, seekers *jobseeker.Se
 	return err
 }
 
-// employerChange returns the change that an intent of an employer makes.
+// employerChange returns the change of an employer's settings that the intent stands for. Fields that stay nil are not
+// changed.
 func (in SettingsInput) employerChange() (change identity.EmployerInput) {
 	switch in.Intent {
 	case "update-profile", "update-employer-profile":
@@ -200,10 +204,10 @@ type settingsReply struct {
 	Settings settingsOf `json:"settings"`
 }
 
-// settingsOf is the view of a jobseeker's or an employer's settings.
+// settingsOf has a seekerSettingsView or an employerSettingsView.
 type settingsOf struct{ view any }
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON returns the JSON of the view.
 func (s settingsOf) MarshalJSON() ([]byte, error) { return json.Marshal(s.view) }
 
 // JSONSchemaOneOf returns the possible types, for the documentation.
@@ -242,10 +246,12 @@ func viewSeekerSettings(s jobseeker.Settings) (v seekerSettingsView) {
 	v.Profile.Name = s.Name
 	v.Profile.Bio = s.Bio
 	v.Profile.ShowProfile = s.ShowProfile
-	v.Preferences.Notifications.Email, v.Preferences.Notifications.JobAlerts = s.EmailNotifications, s.JobAlerts
+	v.Preferences.Notifications.Email = s.EmailNotifications
+	v.Preferences.Notifications.JobAlerts = s.JobAlerts
 	v.Preferences.JobPreferences.PreferredLocation = s.PreferredLocation
 	v.Preferences.JobPreferences.EmploymentTypes = append([]string{}, s.EmploymentTypes...)
-	v.Bookmarks.SavedJobs, v.Bookmarks.SavedSearches = web.Each(s.Saved, viewSavedJob), web.Each(s.Searches, viewSearch)
+	v.Bookmarks.SavedJobs = web.Each(s.Saved, viewSavedJob)
+	v.Bookmarks.SavedSearches = web.Each(s.Searches, viewSearch)
 
 	return v
 }

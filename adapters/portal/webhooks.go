@@ -14,17 +14,17 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// sendsLimit is the documentation of the limit of operations that send deliveries.
+// sendsLimit is appended to the summary of operations that send deliveries.
 var sendsLimit = fmt.Sprintf(". An account has %d test events and replays a minute", integrations.SendsAMinute)
 
-// webhookRoutes returns the routes of the webhooks of an app. A webhook is a URL to which events are sent. A delivery
-// sends one event to one webhook, in one or more attempts; a replay sends it again. The deliveries of
+// webhookRoutes returns the routes of the webhooks of an app. A webhook is a URL to which events are sent. A delivery is
+// one event that is sent to one webhook, in one or more attempts. A replay sends a delivery again. The deliveries of
 // a webhook are its log.
 func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const (
 		tag  = "Developers"
-		list = "/api/developers/apps/:id/webhooks"
-		one  = list + "/:webhookId"
+		list = "/api/developers/apps/:id/webhooks" // the path of all webhooks of an app
+		one  = list + "/:webhookId"                // the path of one of them
 	)
 
 	return []web.Route{
@@ -51,11 +51,19 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			Summary: "List the webhooks of an app, at most 20, newest first",
 			Op: getByID(
 				s.MyWebhooks,
-				func(es []integrations.Endpoint) webhooksView { return webhooksView{web.Each(es, viewWebhook)} },
+				func(endpoints []integrations.Endpoint) webhooksView {
+					return webhooksView{web.Each(endpoints, viewWebhook)}
+				},
 			),
 		},
-		{Method: http.MethodGet, Path: one, Auth: web.Required, Tag: tag, Summary: "Get one of the webhooks of an app",
-			Op: answerWith(s.MyWebhook, viewOneWebhook, "")},
+		{
+			Method:  http.MethodGet,
+			Path:    one,
+			Auth:    web.Required,
+			Tag:     tag,
+			Summary: "Get one of the webhooks of an app",
+			Op:      answerWith(s.MyWebhook, viewOneWebhook, ""),
+		},
 		{
 			Method:  http.MethodPut,
 			Path:    one,
@@ -155,27 +163,27 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	}
 }
 
-// NewWebhookInput creates a webhook.
+// NewWebhookInput is the input of the operation that creates a webhook.
 type NewWebhookInput struct {
 	IDPath
 	Confirmation
 	integrations.WebhookInput
 }
 
-// NewWebhookSecretInput replaces the secret of a webhook.
+// NewWebhookSecretInput is the input of the operation that replaces the signing secret of a webhook.
 type NewWebhookSecretInput struct {
 	integrations.WebhookPath
 	Confirmation
 }
 
-// WebhookChange changes a webhook.
+// WebhookChange is the input of the operation that changes a webhook.
 type WebhookChange struct {
 	integrations.WebhookPath
 	integrations.WebhookChange
 }
 
-// TestWebhookInput selects the type of the test event. The default is the first type that
-// the webhook subscribes to.
+// TestWebhookInput is the input of the operation that sends a test event. It selects the type of the event. The default
+// is the first type to which the webhook subscribes.
 type TestWebhookInput struct {
 	integrations.WebhookPath
 	integrations.TestInput
@@ -233,7 +241,7 @@ type webhookSecretView struct {
 	Secret string `json:"secret"`
 }
 
-// deliveryView is a delivery in the log of a webhook. NextAttemptAt is null unless it is pending.
+// deliveryView is a delivery in the log of a webhook. NextAttemptAt is null unless the delivery is pending.
 type deliveryView struct {
 	ID            string        `json:"id"`
 	EventID       string        `json:"eventId"`
@@ -244,6 +252,8 @@ type deliveryView struct {
 	CreatedAt     time.Time     `json:"createdAt"`
 }
 
+// attemptView is an attempt of a delivery. ResponseStatus is null if the receiver has not responded, and Error is null for
+// a successful attempt.
 type attemptView struct {
 	At             time.Time `json:"at"`
 	ResponseStatus *int      `json:"responseStatus"`

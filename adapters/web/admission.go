@@ -25,7 +25,8 @@ import (
 )
 
 // Admission executes the operations of routes for the clients that may call them.
-// Every transport that serves routes uses it, so that all apply the same rules.
+// Every transport that serves routes, such as the HTTP server and MCP, uses it, so that all apply the
+// same rules.
 type Admission struct {
 	Identity    *identity.Service
 	Limiter     limit.Limiter
@@ -45,17 +46,19 @@ type Incoming struct {
 	// URL is the path with the query, as requested. URLPath is the path alone.
 	URL, URLPath string
 	RequestID    string
-	// Caller is the result of the API's Authenticator.
+	// Caller is the application that the Authenticator of the API has determined. It is the zero value
+	// for APIs without an Authenticator.
 	Caller integrations.Caller
 	// ReadBody reads the body, of at most limit bytes. client is the id of the user, or the
-	// address of a guest. ReadBody is nil for requests without a body.
+	// address of a guest: large bodies are limited per client. ReadBody is nil for requests without
+	// a body.
 	ReadBody func(client string, limit int) ([]byte, error)
 }
 
 // maxUserAgent is the maximum length of Call.UserAgent in bytes.
 const maxUserAgent = 512
 
-// Call returns the Call of the request, without its actor.
+// Call returns the Call of the request. Its Actor is not set: that needs authentication.
 func (in Incoming) Call() Call {
 	userAgent := in.Header("User-Agent")
 
@@ -93,11 +96,14 @@ const MaxStale = time.Second
 //   - it reads and validates the input;
 //   - it executes the operation, at most once for each Idempotency-Key.
 //
-// Callers render an error with API.RenderError, and add the headers of the answer that Execute
-// returns with it. A panic of the operation is returned as an error.
+// Callers render an error with API.RenderError, and add the headers of the answer, which Execute
+// also returns with an error. A panic of the operation is returned as an error. The call has the actor
+// if the request was authenticated.
 func (a Admission) Execute(ctx context.Context, api API, route Route, in Incoming) (call Call, answer Answer, err error) {
 	timeout := cmp.Or(route.Timeout, DefaultTimeout)
 
+	// The steps up to the reading of the body have a timeout of their own, because a slow client may
+	// need a long time to send the body.
 	admissionCtx, cancelAdmission := context.WithTimeout(ctx, timeout)
 	defer cancelAdmission()
 
@@ -150,7 +156,9 @@ func (a Admission) Execute(ctx context.Context, api API, route Route, in Incomin
 	defer cancel()
 
 	isGuest := call.Actor.Guest() && call.Caller.UserID == ""
-	if isGuest && (route.Cached || route.Search) {
+	showsPublicListings := route.Cached || route.Search
+
+	if isGuest && showsPublicListings {
 		ctx = tx.AllowStale(ctx, MaxStale)
 	}
 
@@ -211,8 +219,10 @@ func (a Admission) authenticate(ctx context.Context, header string, route Route)
 // Authorize returns an error unless the actor is in the audience of the route and has its
 // permission.
 func (r Route) Authorize(actor auth.Actor) error {
+	isForEmployers := r.Audience == Employer || r.Audience == EmployerSide
+
 	switch {
-	case actor.EnrollmentRequired && (r.Audience == Employer || r.Audience == EmployerSide):
+	case actor.EnrollmentRequired && isForEmployers: // the organization requires two-step sign-in
 		return auth.ErrEnrollmentRequired
 	case r.Audience == Seeker && !actor.Seeker,
 		r.Audience == Employer && actor.OrganizationID == "",
@@ -229,7 +239,7 @@ func (r Route) Authorize(actor auth.Actor) error {
 // stream, other types as JSON.
 func runOperation(ctx context.Context, r Route, call Call, in Request) (Answer, error) {
 	if r.Method == http.MethodGet {
-		in.Body = nil
+		in.Body = nil // the body of a GET has no meaning, and is ignored
 	}
 
 	result, err := r.Op.Handle(ctx, call, &in)
@@ -242,8 +252,8 @@ func runOperation(ctx context.Context, r Route, call Call, in Request) (Answer, 
 		maps.Copy(answer.Headers, withHeaders.Headers())
 	}
 
-	if either, ok := result.(multiFormat); ok {
-		result = either.Answer()
+	if withFormats, ok := result.(multiFormat); ok {
+		result = withFormats.Answer()
 	}
 
 	switch body := result.(type) {

@@ -19,8 +19,11 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// API is an HTTP API: its routes and the format of its errors.
+// API is an HTTP API: its routes and the format of its errors. An error for clients is a fault, which
+// has a kind, a code and a message (package fault). Fields for the documentation are those of the
+// OpenAPI document.
 type API struct {
+	// Name is a short name in URLs, such as that of the OpenAPI document.
 	Name string
 	// Prefix is the path below which unknown routes get errors in the format of the API.
 	Prefix string
@@ -28,16 +31,16 @@ type API struct {
 	Aliases []string
 	// Authenticator authenticates the requests below the prefixes. Nil means none.
 	Authenticator Authenticator
-	// CachePolicy is the caching of successful GET responses. If it is set, they have an
-	// ETag, and conditional requests get 304.
+	// CachePolicy sets the cache headers of successful GET responses. If it is set, the responses also
+	// have an ETag, and conditional requests get 304.
 	CachePolicy CachePolicy
 	Routes      []Route
-	// Fault returns the status and the body of an error.
+	// Fault returns the status and the body of the response to an error.
 	Fault func(f *fault.Error) (status int, body any)
-	// FaultBody is a value of the body's type, for the documentation.
+	// FaultBody is a value of the type of the body that Fault returns, for the documentation.
 	FaultBody any
-	// Example returns a fault of the operation with the status, for the
-	// documentation, or nil for the default. Example may be nil.
+	// Example returns an example of an error of the route with the status, for the
+	// documentation. A nil result stands for a default example. Example itself may be nil.
 	Example func(r Route, status int) *fault.Error
 	// Headers are the headers of all responses, for the documentation.
 	Headers []Header
@@ -67,10 +70,11 @@ func (a API) Covers(path string) bool {
 	return false
 }
 
-// CanonicalPath returns the path with an alias replaced by Prefix.
+// CanonicalPath returns the path below Prefix that leads to the same route. It differs from the given
+// path if that is below one of the Aliases.
 func (a API) CanonicalPath(path string) string {
-	for _, prefix := range a.Aliases {
-		if remainder, below := strings.CutPrefix(path, prefix); below {
+	for _, alias := range a.Aliases {
+		if remainder, isBelow := strings.CutPrefix(path, alias); isBelow {
 			return a.Prefix + remainder
 		}
 	}
@@ -81,14 +85,14 @@ func (a API) CanonicalPath(path string) string {
 // Paths returns all paths of the route: below Prefix and below each alias.
 func (a API) Paths(r Route) []string {
 	paths := []string{r.Path}
-	for _, prefix := range a.Aliases {
-		paths = append(paths, prefix+strings.TrimPrefix(r.Path, a.Prefix))
+	for _, alias := range a.Aliases {
+		paths = append(paths, alias+strings.TrimPrefix(r.Path, a.Prefix))
 	}
 
 	return paths
 }
 
-// CachePolicy has the headers of a successful GET response. The zero value sets none.
+// CachePolicy has the values of the cache headers of a successful GET response. The zero value sets none.
 type CachePolicy struct {
 	CacheControl string
 	Vary         string
@@ -97,8 +101,8 @@ type CachePolicy struct {
 // Authenticator authenticates every request to an API before it is routed, and counts it towards
 // the limits of the client. That includes requests for unknown paths.
 type Authenticator interface {
-	// Authenticate returns the caller and headers that every response has, including
-	// error responses. Its error is a fault.
+	// Authenticate returns the caller, and the headers of the response, whether it is an error or
+	// not. Its error is a fault. The caller may be known even if there is an error.
 	Authenticate(ctx context.Context, request AuthRequest) (caller integrations.Caller, headers map[string]string, err error)
 	// Done is called with the status of the response to the caller. It must not block.
 	Done(caller integrations.Caller, status int)
@@ -122,9 +126,9 @@ type ErrorBody interface {
 	MediaType() string
 }
 
-// RenderError returns the response to the request with the path and id that failed with err. If
-// the response of the caller already has a header WWW-Authenticate, the caller must keep it, and
-// ignore the one of RenderError.
+// RenderError returns the response to a request that failed with err. path and requestID are those of
+// the request. If the caller has already set a header WWW-Authenticate, the caller must keep it, and
+// ignore the one that RenderError returns, which is less specific.
 func (a API) RenderError(err error, path, requestID string) Answer {
 	f := FaultOf(err)
 
@@ -151,7 +155,8 @@ func (a API) RenderError(err error, path, requestID string) Answer {
 	return answer
 }
 
-// mediaType returns the media type of a response with the status.
+// mediaType returns the media type of a response with the status, which differs for errors if their
+// body is an ErrorBody.
 func (a API) mediaType(status int) string {
 	errorBody, ok := a.FaultBody.(ErrorBody)
 	if ok && status >= http.StatusBadRequest {
@@ -161,8 +166,8 @@ func (a API) mediaType(status int) string {
 	return JSONType
 }
 
-// FaultOf returns the fault in err. A timeout and a cancellation are a fault.Unavailable, so that
-// clients retry.
+// FaultOf returns the fault in err, or an internal error if err contains none. For a timeout or a
+// cancellation it returns fault.ErrUnavailable, so that clients retry.
 func FaultOf(err error) *fault.Error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fault.ErrUnavailable.WithCause(err).WithReason("request: timeout").WithRetryAfter(time.Second)
@@ -171,16 +176,17 @@ func FaultOf(err error) *fault.Error {
 	return fault.Of(err)
 }
 
-// faultReportKey is the key of the fault report in a context.
+// faultReportKey is the key of the function that WithFaultReport stores in a context.
 type faultReportKey struct{}
 
-// WithFaultReport returns a context for which ReportFault calls report.
+// WithFaultReport returns a context in which ReportFault calls the function report. The HTTP server
+// passes such contexts to handlers that render errors themselves, such as that of MCP.
 func WithFaultReport(ctx context.Context, report func(err error)) context.Context {
 	return context.WithValue(ctx, faultReportKey{}, report)
 }
 
-// ReportFault passes the error of a request to the report of WithFaultReport. The server that
-// serves a mount logs and counts the cause of the error, which the response does not contain.
+// ReportFault reports the error of a request to the server, which logs and counts its cause. The
+// response must not contain the cause. Without WithFaultReport, ReportFault does nothing.
 func ReportFault(ctx context.Context, err error) {
 	if report, ok := ctx.Value(faultReportKey{}).(func(err error)); ok {
 		report(err)

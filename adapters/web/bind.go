@@ -18,23 +18,26 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// Request is the input of binding. Its values are copies, since the server reuses
-// its buffers.
+// Binding sets the fields of a Go struct, the input of an operation, from the values of a request. The
+// tags of a field say which value it has, for example query:"page" or json:"title".
+
+// Request has the values of a request, which binding reads. The functions return copies, because the
+// server reuses its buffers.
 type Request struct {
-	Path   func(name string) string
+	Path   func(name string) string // a parameter of the path
 	Query  func(name string) []string
 	Header func(name string) string
 	Cookie func(name string) string
-	// Body is empty for methods that define no meaning for it (RFC 9110 §9.3.1).
+	// Body is empty for methods for which HTTP defines no body, such as GET (RFC 9110 §9.3.1).
 	Body []byte
 }
 
-// Paging is embedded in the inputs of lists: a page from 1, a size from 1 to 100
-// (larger values are read as 100), or the cursor of an earlier response.
+// Paging is embedded in the inputs of lists. It selects a page by its number or, in long lists, by a
+// cursor.
 type Paging struct {
-	Page   int    `query:"page" default:"1" validate:"min=1"`
-	Limit  int    `query:"limit" default:"20" clamp:"100" validate:"min=1"`
-	Cursor string `query:"cursor" validate:"max=512"`
+	Page   int    `query:"page" default:"1" validate:"min=1"`               // the first page is 1
+	Limit  int    `query:"limit" default:"20" clamp:"100" validate:"min=1"` // the number of items on a page
+	Cursor string `query:"cursor" validate:"max=512"`                       // from the response of the previous page
 }
 
 // Request returns the requested page.
@@ -42,7 +45,8 @@ func (p Paging) Request() page.Request {
 	return page.Request{Number: p.Page, Size: p.Limit, Cursor: p.Cursor}
 }
 
-// check returns an error for a page that is too deep. The tags check the other rules.
+// check returns a problem if the page is too far behind the first one. Page numbers and limits below 1
+// have a problem already, from the rules in the tags.
 func (p Paging) check() []fault.Field {
 	if p.Page < 1 || p.Limit < 1 {
 		return nil
@@ -51,7 +55,8 @@ func (p Paging) check() []fault.Field {
 	return ValidatePage(p.Request())
 }
 
-// ValidatePage returns an error for a page number beyond page.MaxExact items.
+// ValidatePage returns a problem if the page, given by its number, reaches beyond page.MaxExact items.
+// The result is empty for a valid page.
 func ValidatePage(r page.Request) []fault.Field {
 	if !r.TooDeep() {
 		return nil
@@ -63,10 +68,10 @@ func ValidatePage(r page.Request) []fault.Field {
 }
 
 // plan describes how requests are bound to a struct type. It is computed once per type. The
-// indexes of fields are those of reflect.Value.FieldByIndex, nil for none.
+// indexes of fields are those of reflect.Value.FieldByIndex, and nil for a field that does not exist.
 type plan struct {
 	typ    reflect.Type
-	fields []field        // in documented order
+	fields []field        // in the order of the struct
 	byJSON map[string]int // positions in fields by the names of JSON members
 	form   bool           // the body is a form and not JSON
 	file   *field         // tag file:"NAME": the file of a multipart form, which may replace the JSON body
@@ -75,19 +80,19 @@ type plan struct {
 	paging []int          // index of the embedded Paging
 }
 
-// field is a field of an input with its place in the request.
+// field is a field of an input, with the value of the request that it gets.
 type field struct {
-	name    string // name in requests
-	source  string // path, query, header, cookie, formData, json
+	name    string // name of the value in requests
+	source  string // kind of the value: path, query, header, cookie, formData or json
 	index   []int
 	typ     reflect.Type
-	initial string // default of a query parameter
+	initial string // default of a query parameter, empty for none
 	clamp   int    // maximum of a query parameter; larger values are reduced to it; zero for none
 }
 
 var plans sync.Map // cache of plans by reflect.Type
 
-// planOf returns the plan of a struct type.
+// planOf returns the plan of a struct type, from the cache if possible.
 func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
 		return p.(*plan)
@@ -100,8 +105,9 @@ func planOf(t reflect.Type) *plan {
 	return p
 }
 
-// add adds the fields of a struct type to the plan. The type is that of the plan, with an empty
-// prefix, or that of a struct that is embedded in it, whose index is the prefix.
+// add adds the fields of struct type t to the plan. For the type of the plan itself, prefix is nil. For a
+// struct that is embedded in it, prefix is the index of that struct, with which the indexes of its fields
+// begin.
 func (p *plan) add(t reflect.Type, prefix []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -127,8 +133,8 @@ func (p *plan) add(t reflect.Type, prefix []int) {
 	}
 }
 
-// addField adds a field that has one value of the request. Its source is the first of the tags of
-// sources that it has. A field without such a tag is not bound.
+// addField adds a field that gets one value of the request. A tag of the field, such as query:"page", has
+// the source and the name of the value. A field without such a tag is not bound.
 func (p *plan) addField(f reflect.StructField, index []int) {
 	for _, source := range []string{"path", "query", "header", "cookie", "formData", "json"} {
 		name, _, _ := strings.Cut(f.Tag.Get(source), ",")
@@ -143,7 +149,7 @@ func (p *plan) addField(f reflect.StructField, index []int) {
 			p.form = true
 		}
 
-		clamp, _ := strconv.Atoi(f.Tag.Get("clamp"))
+		clamp, _ := strconv.Atoi(f.Tag.Get("clamp")) // zero without the tag
 		p.fields = append(p.fields, field{
 			name:    name,
 			source:  source,
@@ -157,22 +163,23 @@ func (p *plan) addField(f reflect.StructField, index []int) {
 	}
 }
 
-// problems collects the invalid fields of a request. The path of a field is its name, after those
-// of the objects and the indexes of the lists that contain it: questions.0.text.
+// problems collects the invalid fields of a request with a message for each. A field is given by its
+// path. The path consists of the names and indexes that lead to the field, such as questions.0.text.
 type problems struct {
 	fields         []fault.Field
-	positionByPath map[string]int  // the order of the fields in the request, from 0
+	positionByPath map[string]int  // order in which the fields were sent, from 0
 	hasProblem     map[string]bool // by path
 }
 
-// These limits bound the work for an invalid body of 1 MiB. Lists with more than maxItems are
-// rejected without reading their items.
+// These limits bound the work for an invalid body of 1 MiB.
 const (
+	// maxProblems is the number of problems that are reported. Further problems are omitted.
 	maxProblems = 1_000
-	maxItems    = 10_000
+	// maxItems is the number of items from which a list is rejected without reading its items.
+	maxItems = 10_000
 )
 
-// add adds the first problem of the field with the path.
+// add adds a problem of the field with the path. A second problem of the same field is ignored.
 func (p *problems) add(path, message string) {
 	if !p.hasProblem[path] && len(p.fields) < maxProblems {
 		p.hasProblem[path] = true
@@ -180,9 +187,9 @@ func (p *problems) add(path, message string) {
 	}
 }
 
-// addViolations validates the input and adds the violations of its rules. It skips fields
-// inside a value of the wrong type: if salary is not an object, "salary.min is required" is
-// not reported.
+// addViolations checks the input against the rules in its tags and adds the violations. It skips
+// fields inside a value that has a problem itself: if salary is not an object, "salary.min is required"
+// is not reported.
 func (p *problems) addViolations(input reflect.Value) {
 	for _, f := range valid.Problems(input.Addr().Interface()) {
 		if !p.hasWrongParent(f.Name) {
@@ -194,8 +201,9 @@ func (p *problems) addViolations(input reflect.Value) {
 // hasWrongParent reports whether an object or a list that contains the field with the path has a
 // problem.
 func (p *problems) hasWrongParent(path string) bool {
-	for i := strings.LastIndexByte(path, '.'); i > 0; i = strings.LastIndexByte(path[:i], '.') {
-		if p.hasProblem[path[:i]] {
+	for dot := strings.LastIndexByte(path, '.'); dot > 0; dot = strings.LastIndexByte(path[:dot], '.') {
+		parent := path[:dot]
+		if p.hasProblem[parent] {
 			return true
 		}
 	}
@@ -203,16 +211,16 @@ func (p *problems) hasWrongParent(path string) bool {
 	return false
 }
 
-// fault returns the problems as a fault. Fields that were sent come first, in the order of the
-// body, and missing fields follow in the documented order.
+// fault returns the problems as an error, or nil if there are none. Fields that were sent come first,
+// in the order in which they were sent. Missing fields follow in the order of the struct.
 func (p *problems) fault() error {
 	if len(p.fields) == 0 {
 		return nil
 	}
 
 	rank := func(f fault.Field) int {
-		if n, ok := p.positionByPath[f.Name]; ok {
-			return n
+		if position, isSent := p.positionByPath[f.Name]; isSent {
+			return position
 		}
 
 		return math.MaxInt
@@ -223,6 +231,7 @@ func (p *problems) fault() error {
 	return fault.ErrInvalid.WithFields(p.fields...)
 }
 
+// newProblems returns an empty collection.
 func newProblems() *problems {
 	return &problems{positionByPath: map[string]int{}, hasProblem: map[string]bool{}}
 }
@@ -255,8 +264,7 @@ func (p *plan) bind(r *Request, input reflect.Value) error {
 	return found.fault()
 }
 
-// bindValues sets the fields that have one value of the path, the query, the headers, the cookies
-// or a form.
+// bindValues sets the fields whose value is in the path, the query, the headers, the cookies or a form.
 func (p *plan) bindValues(r *Request, input reflect.Value, found *problems) error {
 	var form url.Values
 	if p.form {
@@ -277,7 +285,7 @@ func (p *plan) bindValues(r *Request, input reflect.Value, found *problems) erro
 		case "path":
 			value := r.Path(f.name)
 			if !isText(value) {
-				return ErrNoRoute
+				return ErrNoRoute // nothing with such an id is stored
 			}
 
 			target.SetString(value)
@@ -291,8 +299,8 @@ func (p *plan) bindValues(r *Request, input reflect.Value, found *problems) erro
 	return nil
 }
 
-// bindBody sets the fields that have a member of the JSON body, or of a form with a file in its
-// place, and the field that has the raw body. The body is parsed even if no field reads it, so that
+// bindBody sets the fields whose value is a member of the JSON body, or a field of a multipart form in its
+// place. It also sets the field for the raw body. The body is parsed even if no field reads it, so that
 // every operation rejects malformed JSON.
 func (p *plan) bindBody(r *Request, input reflect.Value, found *problems) error {
 	if p.raw != nil {
@@ -311,18 +319,22 @@ func (p *plan) bindBody(r *Request, input reflect.Value, found *problems) error 
 		return err
 	}
 
-	if len(p.byJSON) > 0 && body != nil && !p.decode(body, rootNode, input, "", found) {
+	readsMembers := len(p.byJSON) > 0
+	if readsMembers && body != nil && !p.decode(body, rootNode, input, noPrefix, found) {
 		return fault.InvalidField("body", "must be a JSON object")
 	}
 
 	return nil
 }
 
+// noPrefix is the prefix of the paths of fields in the body itself.
+const noPrefix = ""
+
 // isText reports whether the database can store a value: it is UTF-8 without NUL.
 func isText(value string) bool { return utf8.ValidString(value) && !strings.ContainsRune(value, 0) }
 
-// bindMultipart binds a form with a file in place of a JSON body: the fields of the form have the
-// names of the JSON members.
+// bindMultipart sets fields from a multipart form that was sent in place of a JSON body. The fields of the
+// form have the names of the JSON members, and one field may have the file of the plan.
 func (p *plan) bindMultipart(r *Request, input reflect.Value, found *problems) error {
 	form, err := ParseForm(r.Header("Content-Type"), r.Body)
 	if err != nil {
@@ -350,7 +362,8 @@ func (p *plan) bindMultipart(r *Request, input reflect.Value, found *problems) e
 	return nil
 }
 
-// Item parses and validates an item of a batch in the same way as a body.
+// Item parses and validates an item of a batch, an array in a body whose items an operation handles one by
+// one. The rules are those for a body.
 func Item[T any](raw json.RawMessage) (T, error) {
 	var item T
 	target := reflect.ValueOf(&item).Elem()
@@ -361,7 +374,7 @@ func Item[T any](raw json.RawMessage) (T, error) {
 		return item, err
 	}
 
-	if body == nil || !planOf(target.Type()).decode(body, rootNode, target, "", found) {
+	if body == nil || !planOf(target.Type()).decode(body, rootNode, target, noPrefix, found) {
 		return item, fault.InvalidField("item", "must be a JSON object")
 	}
 
@@ -405,7 +418,7 @@ func bindTexts(f field, values []string, target reflect.Value, found *problems) 
 
 	if target.Kind() == reflect.Pointer {
 		if text == "" && target.Type().Elem().Kind() != reflect.String {
-			return // ?salary_min= is an empty form field, not a number
+			return // a browser sends ?salary_min= for an empty field of a form
 		}
 
 		target.Set(reflect.New(target.Type().Elem()))
@@ -430,8 +443,8 @@ func appendItems(list reflect.Value, values []string) {
 	}
 }
 
-// setText sets the target to the value that the text stands for, of a whole number at most clamp
-// unless that is zero. It returns the problem of a text that stands for no value of the type.
+// setText sets the target to the value that the text stands for. A whole number above clamp is reduced to
+// clamp, unless that is zero. problem is not empty if the text stands for no value of the target's type.
 func setText(target reflect.Value, text string, clamp int) (problem string) {
 	switch target.Kind() {
 	case reflect.String:

@@ -18,10 +18,11 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// describeField writes the description of a parameter or of a member of a body. It
-// is the text of the description tag or of descriptions.txt, followed by the
-// range and the default that the other tags of the field set.
+// describeField sets the description of a parameter or of a member of a body in the OpenAPI document. It
+// is the text of the tag description:"…" or of descriptions.txt. It is followed by the range and the
+// default, which are in other tags of the field.
 func describeField(p jsonschema.InterceptPropParams) error {
+	// The library calls this function before and after it has described the field.
 	if !p.Processed || p.PropertySchema == nil {
 		return nil
 	}
@@ -51,8 +52,9 @@ func describeField(p jsonschema.InterceptPropParams) error {
 	return nil
 }
 
-// description returns the entry of the table for the type and the name of a field,
-// or else for its name alone. Names in snake case share the entries of camel case.
+// description returns the text of descriptions.txt for a field. The table has texts for OWNER.NAME, such
+// as Listing.title, and for NAME alone, which are used for fields without a text of their own. A name in
+// snake case has the text of the same name in camel case.
 func description(p jsonschema.InterceptPropParams) string {
 	name := camelCase(p.Name)
 	for _, owner := range owners(p) {
@@ -64,9 +66,13 @@ func description(p jsonschema.InterceptPropParams) string {
 	return descriptions()[name]
 }
 
-// owners returns the names before the dot under which descriptions.txt can have the field:
-// its type, the embedded type that declares it, the member that contains it if its type has
-// no name, and "query" for query parameters.
+// owners returns the names of owners under which descriptions.txt can have the field, in the order in
+// which they are looked up:
+//
+//   - the struct type that has the field;
+//   - the embedded type that declares the field, if the struct type embeds it;
+//   - the member that contains the struct, if the struct type has no name;
+//   - "query", for query parameters.
 func owners(p jsonschema.InterceptPropParams) []string {
 	owner := elementType(p.ParentSchema.ReflectType)
 	names := []string{owner.Name()}
@@ -78,7 +84,8 @@ func owners(p jsonschema.InterceptPropParams) []string {
 	}
 
 	if owner.Name() == "" {
-		names = append(names, p.Path[len(p.Path)-1])
+		containingMember := p.Path[len(p.Path)-1]
+		names = append(names, containingMember)
 	}
 
 	if p.Field.Tag.Get("query") != "" {
@@ -115,8 +122,8 @@ func camelCase(name string) string {
 	return head
 }
 
-// numberRange states the values of a number, for example ", 1 to 500". It returns "" for a number
-// without a minimum.
+// numberRange returns the range of a number as the end of a sentence, for example ", 1 to 500". It is
+// empty for a number without a minimum.
 func numberRange(s *jsonschema.Schema, tag reflect.StructTag) string {
 	clamp, _ := strconv.ParseFloat(tag.Get("clamp"), 64)
 	switch {
@@ -133,7 +140,8 @@ func numberRange(s *jsonschema.Schema, tag reflect.StructTag) string {
 	return ""
 }
 
-// sizeRange states the length of a text or a list, for example "At most 50 items".
+// sizeRange returns the range of the length of a text or a list, for example "At most 50 items". It is
+// empty for other fields, and without a maximum.
 func sizeRange(s *jsonschema.Schema) string {
 	switch {
 	case s.MinLength > 0 && s.MaxLength != nil:
@@ -147,7 +155,8 @@ func sizeRange(s *jsonschema.Schema) string {
 	return ""
 }
 
-// defaultValue states the default of a parameter, for example "Default 20".
+// defaultValue returns a sentence about the default of a parameter, for example "Default 20". It is empty
+// without a default.
 func defaultValue(s *jsonschema.Schema) string {
 	if s.Default == nil {
 		return ""
@@ -156,12 +165,14 @@ func defaultValue(s *jsonschema.Schema) string {
 	return fmt.Sprintf("Default %v", *s.Default)
 }
 
-// formatNumber writes a number with commas between thousands.
+// formatNumber formats a number with commas between groups of three digits, such as 10,000.
 func formatNumber(n float64) string {
+	const groupSize = 3
+
 	text := strconv.FormatFloat(n, 'f', -1, 64)
 
-	whole, _, _ := strings.Cut(text, ".")
-	for i := len(whole) - 3; i > 0; i -= 3 {
+	whole, _, _ := strings.Cut(text, ".") // the fraction has no commas
+	for i := len(whole) - groupSize; i > 0; i -= groupSize {
 		text = text[:i] + "," + text[i:]
 	}
 
@@ -171,8 +182,8 @@ func formatNumber(n float64) string {
 //go:embed descriptions.txt
 var descriptionLines string
 
-// descriptions returns the texts of descriptions.txt by name, with the values of the constants
-// whose names they have in braces.
+// descriptions returns the texts of descriptions.txt by name. A placeholder in braces, such as
+// {page.MaxExact}, is replaced by the value of the constant.
 var descriptions = sync.OnceValue(func() map[string]string {
 	lines := descriptionLines
 	for placeholder, value := range map[string]string{
@@ -189,8 +200,8 @@ var descriptions = sync.OnceValue(func() map[string]string {
 	return readTable(lines, ": ")
 })
 
-// readTable parses lines of a name, the separator and a text. It returns the texts by name, and
-// ignores comments, which begin with #.
+// readTable parses a table with a name, the separator and a text on each line. It returns the texts by
+// name. Lines without the separator, and comments, which begin with #, are ignored.
 func readTable(lines, separator string) map[string]string {
 	textByName := map[string]string{}
 	for line := range strings.Lines(lines) {
@@ -237,7 +248,7 @@ func describeHeaders(spec *openapi31.Spec, api API, route Route, op *openapi31.O
 		})
 	}
 
-	for code, answer := range op.Responses.MapOfResponseOrReferenceValues {
+	for code, response := range op.Responses.MapOfResponseOrReferenceValues {
 		headers := append([]Header{requestID}, api.Headers...)
 		switch status, _ := strconv.Atoi(code); status {
 		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -248,14 +259,19 @@ func describeHeaders(spec *openapi31.Spec, api API, route Route, op *openapi31.O
 			}
 		}
 
-		for _, h := range headers {
-			header := openapi31.Header{Schema: map[string]any{"type": "string"}}
-			header.WithDescription(h.Description).WithExample(h.Example)
-			spec.ComponentsEns().WithHeadersItem(h.Name, openapi31.HeaderOrReference{Header: &header})
-			answer.Response.WithHeadersItem(
-				h.Name,
-				openapi31.HeaderOrReference{Reference: &openapi31.Reference{Ref: "#/components/headers/" + h.Name}},
-			)
+		for _, header := range headers {
+			describeHeader(spec, response.Response, header)
 		}
 	}
+}
+
+// describeHeader adds a header to the response. The description of the header is a component of the
+// document, to which all responses with the header refer.
+func describeHeader(spec *openapi31.Spec, response *openapi31.Response, header Header) {
+	component := openapi31.Header{Schema: map[string]any{"type": "string"}}
+	component.WithDescription(header.Description).WithExample(header.Example)
+	spec.ComponentsEns().WithHeadersItem(header.Name, openapi31.HeaderOrReference{Header: &component})
+
+	reference := &openapi31.Reference{Ref: "#/components/headers/" + header.Name}
+	response.WithHeadersItem(header.Name, openapi31.HeaderOrReference{Reference: reference})
 }

@@ -22,8 +22,9 @@ import (
 	"github.com/locumhq/locum/core/idempotency"
 )
 
-// Examples are generated from the types. The value of a field is its tag sample:"…", which is
-// JSON or a text, or follows from its name and its rules.
+// The examples of the OpenAPI document are generated from the types of inputs and results. The value of a
+// field is that of its tag sample:"…", which is JSON or a text. Without the tag, the value follows from
+// the name and the rules of the field.
 
 //go:embed samples.txt
 var sampleLines string
@@ -31,22 +32,23 @@ var sampleLines string
 // samples returns the values of samples.txt by name.
 var samples = sync.OnceValue(func() map[string]string { return readTable(sampleLines, "=") })
 
+// The timestamps in examples. sampleDeadline is later, because a deadline is in the future.
 const (
 	sampleTime     = "2026-11-20T09:30:00Z"
 	sampleDeadline = "2026-12-18T17:00:00Z"
 )
 
-// sampleID returns an id for a kind of resource, such as "listing". It is the same in all examples
-// and differs from the ids of other kinds.
+// sampleID returns an id for a kind of resource, such as "listing". The id of a kind is the same in all
+// examples, and differs from the ids of other kinds.
 func sampleID(resource string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(strings.ToLower(resource)))
 	return fmt.Sprintf("01935d3c-9c1e-7c1a-8f6e-2b7a%08x", hash.Sum32())
 }
 
-// identifiedResource returns the kind of resource that a member or parameter identifies: listing
-// for listingId, and owner, the kind of resource that has the member, for id. It reports false for
-// a name that is not that of an id.
+// identifiedResource returns the kind of resource whose id a member or parameter has. For listingId it
+// is listing. For id it is owner, the kind of resource that has the member. isID is false for the
+// name of a member that has no id.
 func identifiedResource(name, owner string) (resource string, isID bool) {
 	switch {
 	case name == "id", name == "uuid":
@@ -58,16 +60,18 @@ func identifiedResource(name, owner string) (resource string, isID bool) {
 	return "", false
 }
 
-// pathResource returns the resource of a path parameter: job for /jobs/:id.
+// pathResource returns the kind of resource that a path parameter identifies: job for /jobs/:id. It is
+// the segment before the parameter without a plural s.
 func pathResource(path, name string) string {
 	before, _, _ := strings.Cut(path, "/:"+name)
 	return strings.TrimSuffix(before[strings.LastIndexByte(before, '/')+1:], "s")
 }
 
-// sampler generates the examples of an API.
+// sampler generates the examples of an API. It is passed by value, so that each object can have its own
+// resource.
 type sampler struct {
 	API
-	// resource is the kind of resource that has the members for which examples are generated.
+	// resource is the kind of resource that the current object represents, such as "listing".
 	resource string
 	// texts maps names of members to values that replace the generated ones.
 	texts map[string]string
@@ -112,6 +116,7 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 		return json.RawMessage(`{}`)
 	}
 
+	// A type with several possible schemas. The example is of the first one.
 	if union, ok := reflect.Zero(t).Interface().(interface{ JSONSchemaOneOf() []any }); ok {
 		firstType := reflect.TypeOf(union.JSONSchemaOneOf()[0])
 		return s.sample(firstType, name, tag)
@@ -120,10 +125,13 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 	switch t.Kind() {
 	case reflect.Struct:
 		isUnmarshaler := reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
-		if isUnmarshaler || t.Implements(reflect.TypeFor[json.Marshaler]()) {
-			return quoted(s.text(name, tag))
+		isMarshaler := t.Implements(reflect.TypeFor[json.Marshaler]())
+
+		if isUnmarshaler || isMarshaler {
+			return quoted(s.text(name, tag)) // such a struct is not an object in JSON
 		}
 
+		// ListingView and ListingInput are about the resource Listing.
 		s.resource = strings.TrimSuffix(strings.TrimSuffix(t.Name(), "View"), "Input")
 
 		return s.object(t)
@@ -154,28 +162,33 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 	return json.RawMessage(cmp.Or(samples()["number."+name], "1"))
 }
 
-// itemRules returns the tag with the rules for the items of a list: those after "dive" in the tag
-// of the list.
+// itemRules returns a tag with the rules for the items of a list. In the tag of the list, they follow the
+// rule "dive".
 func itemRules(tag reflect.StructTag) reflect.StructTag {
 	_, items, _ := strings.Cut(tag.Get("validate"), "dive")
 	return reflect.StructTag(`validate:` + strconv.Quote(strings.TrimPrefix(items, ",")))
 }
 
-// text returns the example of a text: a fixed value, an id, or a value of sampleText.
+// text returns the example of a text with the name: the value in texts, an id for the name of an id, or
+// the value of sampleText.
 func (s sampler) text(name string, tag reflect.StructTag) string {
 	if text, ok := s.texts[name]; ok {
 		return text
 	}
 
-	if resource, ok := identifiedResource(name, s.resource); ok && samples()[name] == "" {
+	resource, isID := identifiedResource(name, s.resource)
+	hasSample := samples()[name] != ""
+
+	if isID && !hasSample {
 		return sampleID(resource)
 	}
 
 	return sampleText(name, tag)
 }
 
-// sampleText returns the example for a name: one of its permitted values, that of samples.txt,
-// or a timestamp for names such as createdAt.
+// sampleText returns the example of a text with the name. It is the value in samples.txt if the rules in
+// the tag permit that value. Otherwise it is a permitted value, a timestamp for names such as createdAt,
+// or the name itself.
 func sampleText(name string, tag reflect.StructTag) string {
 	text, hasSample := samples()[name]
 
@@ -191,7 +204,8 @@ func sampleText(name string, tag reflect.StructTag) string {
 
 	switch {
 	case isRestricted && !isPermitted:
-		return strings.Trim(permitted[len(permitted)-1], "'")
+		lastPermitted := permitted[len(permitted)-1]
+		return strings.Trim(lastPermitted, "'") // a value with spaces has quotes
 	case hasSample:
 		return text
 	case strings.Contains(strings.ToLower(name), "deadline"):
@@ -216,32 +230,38 @@ func quoted(text string) json.RawMessage {
 	return bytes.TrimSpace(buffer.Bytes())
 }
 
-// object returns an example of a struct in the order of its fields, without those that
-// responses may omit.
+// object returns an example of a struct as a JSON object. It has a member for each field, in the order of
+// the fields, except for those that responses may omit.
 func (s sampler) object(t reflect.Type) json.RawMessage {
-	var members []string
-	var add func(t reflect.Type)
-	add = func(t reflect.Type) {
-		for i := range t.NumField() {
-			f := t.Field(i)
+	return json.RawMessage("{" + strings.Join(s.members(t), ",") + "}")
+}
 
-			name, options, _ := strings.Cut(cmp.Or(f.Tag.Get("json"), f.Tag.Get("formData")), ",")
-			switch {
-			case f.Anonymous && name == "":
-				add(f.Type)
-			case name == "" || name == "-" || !f.IsExported() || strings.Contains(options, "omit"):
-			default:
-				members = append(members, string(quoted(name))+":"+string(s.sample(f.Type, name, f.Tag)))
-			}
+// members returns the members of the object for a struct, as JSON such as "title":"Nurse". The members of
+// an embedded struct are members of the same object.
+func (s sampler) members(t reflect.Type) []string {
+	var members []string
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(cmp.Or(f.Tag.Get("json"), f.Tag.Get("formData")), ",")
+
+		isEmbedded := f.Anonymous && name == ""
+		if isEmbedded {
+			members = append(members, s.members(f.Type)...)
+			continue
+		}
+
+		isMember := name != "" && name != "-" && f.IsExported()
+		mayBeOmitted := strings.Contains(options, "omit")
+
+		if isMember && !mayBeOmitted {
+			members = append(members, string(quoted(name))+":"+string(s.sample(f.Type, name, f.Tag)))
 		}
 	}
 
-	add(t)
-
-	return json.RawMessage("{" + strings.Join(members, ",") + "}")
+	return members
 }
 
-// body returns an example of the body, nil if the operation has none.
+// body returns an example of the body of a request. It is nil if the operation reads no body.
 func (s sampler) body(o Operation) json.RawMessage {
 	p := planOf(o.In)
 	switch {
@@ -255,10 +275,10 @@ func (s sampler) body(o Operation) json.RawMessage {
 	return nil
 }
 
-// bodyContent describes the body of a request or response, by media type.
+// bodyContent is the description of the body of a request or response, by media type.
 type bodyContent map[string]openapi31.MediaType
 
-// setExample sets the example of a media type, if the content has the type.
+// setExample sets the example of a media type. It does nothing if the body cannot have that media type.
 func (c bodyContent) setExample(mediaType string, value json.RawMessage) {
 	if described, ok := c[mediaType]; ok && value != nil {
 		described.WithExample(value)
@@ -267,7 +287,7 @@ func (c bodyContent) setExample(mediaType string, value json.RawMessage) {
 	}
 }
 
-// setExamples sets the example of each media type.
+// setExamples sets the same example for all media types.
 func (c bodyContent) setExamples(value json.RawMessage) {
 	for mediaType := range c {
 		c.setExample(mediaType, value)
@@ -300,14 +320,16 @@ func (s sampler) addExamples(op *openapi31.Operation, route Route) {
 	}
 }
 
-// addResponseExample adds the examples of the response with the status.
+// addResponseExample adds an example to each media type of the response with the status.
 func (s sampler) addResponseExample(c bodyContent, route Route, status int) {
 	isSuccess := status == route.status()
+	isFile := route.Op.Out == reflect.TypeFor[File]()
+	mayBePending := route.Op.Out.Implements(reflect.TypeFor[pending]())
 
 	switch {
-	case isSuccess && route.Op.Out == reflect.TypeFor[File]():
+	case isSuccess && isFile:
 		c.setExamples(quoted("(the bytes of the file)"))
-	case (isSuccess || status == http.StatusAccepted) && route.Op.Out.Implements(reflect.TypeFor[pending]()):
+	case mayBePending && (isSuccess || status == http.StatusAccepted):
 		c.setExample("application/json", pendingExample(s.sample(route.Op.responseType(), "", ""), status))
 	case isSuccess:
 		c.setExample("application/json", s.sample(route.Op.responseType(), "", ""))
@@ -342,7 +364,8 @@ func sampleParameter(path, name string) string {
 	return sampleID(resource)
 }
 
-// fault returns an example fault of the operation with the status.
+// fault returns an example of an error of the route with the status: that of API.Example, or a general
+// fault with the status.
 func (s sampler) fault(r Route, status int) *fault.Error {
 	if s.Example != nil {
 		if f := s.Example(r, status); f != nil {
@@ -375,7 +398,8 @@ func (s sampler) fault(r Route, status int) *fault.Error {
 	return fault.New(fault.Internal, "internal", "Internal server error")
 }
 
-// badRequest returns the fault of a request with an invalid limit and an empty body.
+// badRequest returns an example of an error 400. It is the fault that the operation really has for a
+// request with an invalid query parameter limit and an empty object as its body.
 func badRequest(o Operation) *fault.Error {
 	noText := func(string) string { return "" }
 	invalidLimit := func(name string) []string {
@@ -390,7 +414,7 @@ func badRequest(o Operation) *fault.Error {
 
 	var f *fault.Error
 	if !errors.As(err, &f) || StatusOf(f) != http.StatusBadRequest {
-		return ErrMalformed
+		return ErrMalformed // the operation accepts that request
 	}
 
 	return f

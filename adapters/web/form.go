@@ -12,13 +12,13 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// maxParts limits the fields of a form. Unknown fields are ignored.
+// maxParts limits the number of fields of a form, including fields that nothing reads.
 const maxParts = 100
 
-// FormData is a form: its texts, and at most one file for each field.
+// FormData is a parsed form.
 type FormData struct {
-	Values url.Values
-	Files  map[string]FormFile
+	Values url.Values          // the texts
+	Files  map[string]FormFile // at most one file for each field, by the name of the field
 }
 
 // FormFile is a file of a form.
@@ -27,7 +27,7 @@ type FormFile struct {
 	Content []byte
 }
 
-// readForm parses a form, and returns an error if it has a file.
+// readForm parses a form without files. A file in the form is an error.
 func readForm(contentType string, body []byte) (url.Values, error) {
 	form, err := ParseForm(contentType, body)
 	for name := range form.Files {
@@ -50,10 +50,11 @@ var (
 	errNoForm        = invalidBody("must be a form, multipart/form-data or application/x-www-form-urlencoded")
 )
 
+// invalidBody returns the fault for the body as a whole.
 func invalidBody(message string) error { return fault.InvalidField("body", message) }
 
-// ParseForm parses a form in one of the encodings of browsers, multipart/form-data
-// (RFC 7578) or URL-encoded. An empty body is an empty form.
+// ParseForm parses a form in one of the two encodings of browsers: multipart/form-data
+// (RFC 7578) or application/x-www-form-urlencoded. An empty body is an empty form.
 func ParseForm(contentType string, body []byte) (FormData, error) {
 	if len(body) == 0 {
 		return FormData{Values: url.Values{}}, nil
@@ -120,17 +121,23 @@ func parseMultipart(body []byte, boundary string) (FormData, error) {
 func (f FormData) add(part *multipart.Part, content []byte) error {
 	name := part.FormName()
 	isFile := part.FileName() != ""
-	isUnselected := !isFile && len(content) == 0 && part.Header.Get("Content-Type") != ""
 
-	switch _, exists := f.Files[name]; {
-	case isUnselected:
-	case !isFile:
-		f.Values.Add(name, string(content))
-	case exists:
-		return fault.InvalidField(clip(name), "must be sent only once")
-	default:
-		f.Files[name] = FormFile{Name: part.FileName(), Content: content}
+	// Only files have a Content-Type.
+	isUnselected := !isFile && len(content) == 0 && part.Header.Get("Content-Type") != ""
+	if isUnselected {
+		return nil
 	}
+
+	if !isFile {
+		f.Values.Add(name, string(content))
+		return nil
+	}
+
+	if _, exists := f.Files[name]; exists {
+		return fault.InvalidField(clip(name), "must be sent only once")
+	}
+
+	f.Files[name] = FormFile{Name: part.FileName(), Content: content}
 
 	return nil
 }

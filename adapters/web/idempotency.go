@@ -15,9 +15,9 @@ import (
 // replayedHeader marks a response that was stored for an earlier request with the same key.
 const replayedHeader = "Idempotency-Replayed"
 
-// withIdempotency calls run at most once for each Idempotency-Key. For a repeated request it
-// returns the stored answer. Without a key, for guests, and for routes that are not idempotent,
-// it only calls run.
+// withIdempotency calls run at most once for each Idempotency-Key, the header with which a client marks
+// a request that it may repeat. For a repeated request, withIdempotency returns the stored answer.
+// Without a key, for guests, and for routes that are not idempotent, it only calls run.
 func (a Admission) withIdempotency(
 	ctx context.Context,
 	api API,
@@ -43,9 +43,9 @@ func (a Admission) withIdempotency(
 		return Answer{}, err
 	}
 
-	// The fingerprint identifies the content of the request: a second request with the key and
-	// another content is refused. It is an HMAC, because the body may contain a password, which
-	// could be guessed from a hash without a key.
+	// The fingerprint identifies the content of the request: a second request with the same key and
+	// another content is refused. The fingerprint is an HMAC, because the body may contain a password,
+	// which could be guessed from a hash without a key.
 	fingerprint := hmac.New(sha256.New, []byte(key))
 	fingerprint.Write([]byte(api.CanonicalPath(in.URL) + "\n"))
 	fingerprint.Write(in.Body)
@@ -56,6 +56,7 @@ func (a Admission) withIdempotency(
 		Key:         key,
 		Fingerprint: hex.EncodeToString(fingerprint.Sum(nil)),
 	}
+
 	// refusal returns the answer for an error of the operation, and whether to store it.
 	refusal := func(err error) (refused idempotency.Answer, isStored bool) {
 		answer := api.RenderError(err, in.URLPath, in.RequestID)
@@ -72,6 +73,8 @@ func (a Admission) withIdempotency(
 			return idempotency.Answer{Status: answer.Status, Body: answer.Body}, err
 		},
 	}
+
+	// Fallback is the answer if the process ended during an earlier request with the key.
 	operation.Fallback, _ = refusal(idempotency.ErrOutcomeUnknown)
 
 	stored, err := a.Idempotency.Do(ctx, request, operation)
@@ -90,22 +93,24 @@ func (a Admission) withIdempotency(
 	return answer, nil
 }
 
-// ownerOf returns the owner of an Idempotency-Key: the user, or the app and its user, so
-// that the keys of two apps do not collide. The owner of an app has the form of a UUID, as user
-// ids have: a hash of the ids of the app and the user.
+// ownerOf returns the owner of an Idempotency-Key, so that the keys of different owners do not collide.
+// For a user it is the id of the user, and empty for a guest. For an application of a developer it is
+// a hash of the ids of the application and its user. The hash has the form of a UUID, as user ids have.
 func ownerOf(c Call) string {
 	if c.Caller.App.ID == "" {
 		return c.Actor.UserID
 	}
 
+	const uuidSize = 16 // bytes
+
 	sum := sha256.Sum256([]byte(c.Caller.App.ID + c.Caller.UserID))
-	digits := hex.EncodeToString(sum[:16])
+	digits := hex.EncodeToString(sum[:uuidSize])
 
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
 // isStorableStatus reports whether a response with the status is stored for its key.
-// Responses that a retry may change, such as 429 and 503, are not.
+// Responses are not stored if the same request may succeed later, such as 429 and 503.
 func isStorableStatus(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
@@ -122,7 +127,9 @@ const maxIdempotencyKey = 255
 // requires (RFC 8941), or the text without quotes that most clients send.
 func parseIdempotencyKey(header string) (string, error) {
 	key := header
-	if len(key) > 1 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
+
+	isQuoted := len(key) > 1 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`)
+	if isQuoted {
 		key = key[1 : len(key)-1]
 	}
 

@@ -10,15 +10,17 @@ import (
 	"github.com/swaggest/openapi-go/openapi31"
 )
 
-// intentField is the member of a body that selects what the operation does. The tag
-// intents:"a b" of another field names the intents that use the field. A field without the tag is
-// used by all of them. Such a body is documented as one schema and one example for each intent, so
-// that generated clients have one type for each.
+// Some operations do one of several things, which a member "intent" of the body selects. The other
+// members of the body may be for some intents only: the tag intents:"a b" of a field names the intents
+// that use the field. A field without the tag is used by all intents. The OpenAPI document has one schema
+// and one example for each intent of such a body, so that generated clients have one type for each.
+
+// intentField is the name of the member that selects the intent.
 const intentField = "intent"
 
-// intentsByField returns the intents that use each field of a body, by the name of the field: nil
-// if all of them do. Fields of an embedded struct have the tag of the struct, unless they have a
-// tag of their own.
+// intentsByField returns the intents that use each field of a body, by the name of the field. The intents
+// are nil for a field that all intents use. Fields of an embedded struct have the tag of the struct,
+// unless they have a tag of their own.
 func intentsByField(t reflect.Type) map[string][]string {
 	intents := map[string][]string{}
 	for i := range t.NumField() {
@@ -61,32 +63,36 @@ func describeIntents(spec *openapi31.Spec, op *openapi31.Operation, in reflect.T
 		return
 	}
 
+	// Find the schema and the example of the whole body, which the library has described already.
 	content := op.RequestBody.RequestBody.Content
 	body := content["application/json"]
 	reference, _ := body.Schema["$ref"].(string)
-	name := strings.TrimPrefix(reference, components)
-	schema := spec.Components.Schemas[name]
+	schemaName := strings.TrimPrefix(reference, components)
+	schema := spec.Components.Schemas[schemaName]
 
 	example := map[string]json.RawMessage{}
 	if body.Example == nil || json.Unmarshal((*body.Example).(json.RawMessage), &example) != nil {
 		return
 	}
 
-	var variants []any
+	// Derive those of each intent, which have only the fields that the intent uses.
+	var schemas []any
 
 	examples := map[string]openapi31.ExampleOrReference{}
 	for _, intent := range intentsOf(in) {
 		isUsed := func(field string) bool { return len(intents[field]) == 0 || slices.Contains(intents[field], intent) }
-		variants = append(variants, intentSchema(schema, intent, isUsed))
-		value := maps.Clone(example)
-		maps.DeleteFunc(value, func(field string, _ json.RawMessage) bool { return !isUsed(field) })
+		schemas = append(schemas, intentSchema(schema, intent, isUsed))
 
-		value[intentField] = quoted(intent)
-		examples[intent] = openapi31.ExampleOrReference{Example: (&openapi31.Example{}).WithValue(value)}
+		intentExample := maps.Clone(example)
+		maps.DeleteFunc(intentExample, func(field string, _ json.RawMessage) bool { return !isUsed(field) })
+
+		intentExample[intentField] = quoted(intent)
+		examples[intent] = openapi31.ExampleOrReference{Example: (&openapi31.Example{}).WithValue(intentExample)}
 	}
 
-	spec.Components.Schemas[name] = map[string]any{"oneOf": variants}
-	body.Example, body.Examples = nil, examples
+	spec.Components.Schemas[schemaName] = map[string]any{"oneOf": schemas}
+	body.Example = nil
+	body.Examples = examples
 	content["application/json"] = body
 }
 

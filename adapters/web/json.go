@@ -11,17 +11,23 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// decode sets the fields of target, which has the type of the plan, from the node n of the
-// document. It reports false if the node is not an object. The paths of the fields begin with
-// prefix. Problems of the members are added to found.
-func (p *plan) decode(d document, n int, target reflect.Value, prefix string, found *problems) bool {
+// This file sets the fields of Go values from a JSON document that parseJSON has parsed. A document is
+// a list of nodes, and a node is given by its index in this list.
+
+// decode sets the fields of target, which has the type of the plan, from the object at node n of the
+// document. It reports false if the node is not an object. Members of the object that are no fields
+// of the plan are ignored.
+//
+// Problems of the members are added to found. Their paths begin with prefix, which is empty for the
+// whole body, and otherwise the path of the object with a dot, such as "salary.".
+func (p *plan) decode(d document, n int, target reflect.Value, prefix string, found *problems) (isObject bool) {
 	if d[n].kind != '{' {
 		return false
 	}
 
 	d.children(n, func(member int) {
-		i, known := p.byJSON[d[member].name]
-		if !known {
+		i, isKnown := p.byJSON[d[member].name]
+		if !isKnown {
 			return
 		}
 
@@ -34,10 +40,13 @@ func (p *plan) decode(d document, n int, target reflect.Value, prefix string, fo
 	return true
 }
 
-// decodeValue sets target from the node n. Unlike encoding/json, it continues after an error, so
-// that all invalid fields are reported at once.
+// decodeValue sets target from node n. path is the path of the node, under which problems are added to
+// found. Unlike encoding/json, decodeValue continues after an error, so that all invalid fields are
+// reported at once.
 func decodeValue(d document, n int, target reflect.Value, path string, found *problems) {
 	t, raw := target.Type(), d[n].raw
+
+	// Types with an UnmarshalJSON method also decide about null.
 	if _, isUnmarshaler := target.Addr().Interface().(json.Unmarshaler); isUnmarshaler {
 		if err := json.Unmarshal(raw, target.Addr().Interface()); err != nil {
 			found.add(path, unmarshalMessage(err))
@@ -59,7 +68,7 @@ func decodeValue(d document, n int, target reflect.Value, path string, found *pr
 		if !planOf(t).decode(d, n, target, path+".", found) {
 			found.add(path, "must be an object")
 		}
-	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8: // []byte is a string in JSON
 		decodeItems(d, n, target, path, found)
 	case t.Kind() == reflect.String && d[n].kind == '"':
 		text, err := unquote(raw)
@@ -89,8 +98,8 @@ func isNumber(first byte) bool { return first == '-' || '0' <= first && first <=
 // maxExactFloat is the number below which float64 represents every whole number.
 const maxExactFloat = 1 << 53
 
-// parseWhole parses a number of JSON without a fraction: 30, and also 30.0 and 3e1. It reports
-// false for numbers with a fraction, and for those that it cannot parse exactly.
+// parseWhole parses a number of JSON whose value is whole: 30, and also 30.0 and 3e1. It reports
+// false for other numbers, and for those whose value it cannot represent exactly.
 func parseWhole(text string) (n int64, isWhole bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
@@ -104,7 +113,8 @@ func parseWhole(text string) (n int64, isWhole bool) {
 	return int64(x), true
 }
 
-// decodeItems sets target, which is a slice, from the node n.
+// decodeItems sets target, which is a slice, from the array at node n. Problems of the items are added
+// to found under paths such as questions.0.
 func decodeItems(d document, n int, target reflect.Value, path string, found *problems) {
 	if d[n].kind != '[' {
 		found.add(path, "must be an array")
@@ -112,11 +122,12 @@ func decodeItems(d document, n int, target reflect.Value, path string, found *pr
 	}
 
 	t := target.Type()
-	isRaw := t.Elem() == reflect.TypeFor[json.RawMessage]()
+	isRaw := t.Elem() == reflect.TypeFor[json.RawMessage]() // the operation itself parses each item, see Item
+
 	count := 0
 	d.children(n, func(int) { count++ })
 
-	// An operation that takes raw items bounds their number itself.
+	// An operation that takes raw items also bounds their number itself.
 	if count > maxItems && !isRaw {
 		found.add(path, "must have at most "+strconv.Itoa(maxItems)+" items")
 		return
@@ -130,8 +141,9 @@ func decodeItems(d document, n int, target reflect.Value, path string, found *pr
 			return
 		}
 
-		if len(found.fields) >= maxProblems { // the other items cannot add problems
-			return
+		isRejected := len(found.fields) >= maxProblems
+		if isRejected {
+			return // no more problems are reported, so that the other items need not be decoded
 		}
 
 		itemPath := path + "." + strconv.Itoa(i)
@@ -148,8 +160,8 @@ func decodeItems(d document, n int, target reflect.Value, path string, found *pr
 	target.Set(items)
 }
 
-// unmarshalMessage returns the message for an error of an UnmarshalJSON method: that of its fault,
-// or a general one.
+// unmarshalMessage returns the message for an error of an UnmarshalJSON method. It is the message of the
+// fault that the method has returned, or a general message for other errors.
 func unmarshalMessage(err error) string {
 	var f *fault.Error
 	if errors.As(err, &f) && len(f.Fields) > 0 {
@@ -159,7 +171,7 @@ func unmarshalMessage(err error) string {
 	return "has the wrong type"
 }
 
-// typeName describes the type of a field in an error message, after "must be".
+// typeName describes the type of a field for an error message, in which it follows "must be".
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -177,10 +189,11 @@ func typeName(t reflect.Type) string {
 	return "of another type"
 }
 
-// OneOrMany is a list of strings. In JSON it is a string or an array of strings.
+// OneOrMany is a list of strings. In JSON it may be an array of strings, or a string for a list with
+// one item.
 type OneOrMany []string
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON sets the list from a string, an array of strings, or null for a nil list.
 func (o *OneOrMany) UnmarshalJSON(raw []byte) error {
 	var one *string
 	if json.Unmarshal(raw, &one) == nil {

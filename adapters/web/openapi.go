@@ -71,8 +71,9 @@ func operationsOf(path openapi31.PathItem) []*openapi31.Operation {
 	return slices.DeleteFunc(methods, func(op *openapi31.Operation) bool { return op == nil })
 }
 
-// describe adds the operation of the route to the document. The reflector describes what follows
-// from the types of the operation, completeOperation adds the rest.
+// describe adds the operation of the route to the document. The reflector of the library describes the
+// input and the result of the operation by their types. completeOperation adds what the types do not
+// contain.
 func describe(r *openapi31.Reflector, api API, route Route) error {
 	oc, err := r.NewOperationContext(route.Method, pathTemplate(route))
 	if err != nil {
@@ -87,6 +88,7 @@ func describe(r *openapi31.Reflector, api API, route Route) error {
 	addRequest(oc, route)
 	addResponses(oc, route)
 
+	// The reflector describes one failure. completeOperation copies it for the others.
 	failures := route.failures()
 	oc.AddRespStructure(api.FaultBody, openapi.WithHTTPStatus(failures[0]), func(cu *openapi.ContentUnit) {
 		cu.Description = http.StatusText(failures[0])
@@ -99,15 +101,17 @@ func describe(r *openapi31.Reflector, api API, route Route) error {
 		return err
 	}
 
-	item := r.Spec.Paths.MapOfPathItemValues[pathTemplate(route)]
-	if route.Method == http.MethodDelete && route.TakesBody() {
-		var err error
-		if item.Delete.RequestBody, err = requestBody(r, route.Op.In); err != nil {
+	pathItem := r.Spec.Paths.MapOfPathItemValues[pathTemplate(route)]
+
+	isDeleteWithBody := route.Method == http.MethodDelete && route.TakesBody()
+	if isDeleteWithBody {
+		pathItem.Delete.RequestBody, err = deleteBody(r, route.Op.In)
+		if err != nil {
 			return err
 		}
 	}
 
-	for _, op := range operationsOf(item) {
+	for _, op := range operationsOf(pathItem) {
 		if op.ID != nil && *op.ID == operationID(route) {
 			completeOperation(r.Spec, api, route, op)
 		}
@@ -116,20 +120,27 @@ func describe(r *openapi31.Reflector, api API, route Route) error {
 	return nil
 }
 
-// addSecurity adds the ways in which clients of the route may authenticate.
+// addSecurity adds the ways in which clients of the route may authenticate: by the token of a user in
+// APIs without an Authenticator, and otherwise by an API key or an OAuth token with the scope.
 func addSecurity(oc openapi.OperationContext, route Route) {
 	if route.Auth != None {
 		oc.AddSecurity("bearer")
 	}
 
-	if route.Scope != "" {
-		if route.Scope != integrations.ApplicationsWrite {
-			oc.AddSecurity("apiKey")
-		}
-
-		oc.AddSecurity("oauth", string(route.Scope))
+	if route.Scope == "" {
+		return
 	}
+
+	if hasAPIKeyScope(route.Scope) {
+		oc.AddSecurity("apiKey")
+	}
+
+	oc.AddSecurity("oauth", string(route.Scope))
 }
+
+// hasAPIKeyScope reports whether API keys have the scope. Sending applications needs the consent of a
+// user, which only OAuth asks for.
+func hasAPIKeyScope(scope integrations.Scope) bool { return scope != integrations.ApplicationsWrite }
 
 // addRequest adds the parameters and the body of the operation.
 func addRequest(oc openapi.OperationContext, route Route) {
@@ -137,6 +148,7 @@ func addRequest(oc openapi.OperationContext, route Route) {
 		oc.AddReqStructure(reflect.New(route.Op.In).Interface())
 	}
 
+	// An input with a raw body has a method RawBody, which returns a value of the body's type.
 	if in, ok := reflect.Zero(route.Op.In).Interface().(interface{ RawBody() any }); ok {
 		oc.AddReqStructure(in.RawBody())
 	}
@@ -155,17 +167,24 @@ func addResponses(oc openapi.OperationContext, route Route) {
 		oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
 	case reflect.TypeFor[File]():
 		for _, mediaType := range route.Produces {
-			kind, _, _ := strings.Cut(mediaType, ";")
-			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType(kind))
+			withoutParameters, _, _ := strings.Cut(mediaType, ";")
+			oc.AddRespStructure(
+				new(string),
+				openapi.WithHTTPStatus(route.status()),
+				openapi.WithContentType(withoutParameters),
+			)
 		}
 	default:
-		oc.AddRespStructure(reflect.New(route.Op.responseType()).Interface(), openapi.WithHTTPStatus(route.status()))
+		body := reflect.New(route.Op.responseType()).Interface()
+		oc.AddRespStructure(body, openapi.WithHTTPStatus(route.status()))
 
-		if route.Op.Out.Implements(reflect.TypeFor[pending]()) {
-			oc.AddRespStructure(reflect.New(route.Op.responseType()).Interface(), openapi.WithHTTPStatus(http.StatusAccepted))
+		isPending := route.Op.Out.Implements(reflect.TypeFor[pending]())
+		if isPending {
+			oc.AddRespStructure(body, openapi.WithHTTPStatus(http.StatusAccepted))
 		}
 
-		if route.Op.responseType() != route.Op.Out {
+		isMultiFormat := route.Op.responseType() != route.Op.Out
+		if isMultiFormat {
 			oc.AddRespStructure(new(string), openapi.WithHTTPStatus(route.status()), openapi.WithContentType("text/csv"))
 		}
 	}
@@ -174,18 +193,7 @@ func addResponses(oc openapi.OperationContext, route Route) {
 // completeOperation adds what the types of the operation do not contain: the other failures, the
 // media types of forms, examples and headers.
 func completeOperation(spec *openapi31.Spec, api API, route Route, op *openapi31.Operation) {
-	// All failures have the same body, whose type is reflected once: reflecting it
-	// for each failure took half of the start of a server.
-	failures := route.failures()
-
-	first := op.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(failures[0])].Response
-	for _, status := range failures[1:] {
-		same := *first
-		same.Description = http.StatusText(status)
-		same.Content = maps.Clone(first.Content)
-		same.Headers = maps.Clone(first.Headers)
-		op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(status), openapi31.ResponseOrReference{Response: &same})
-	}
+	copyFailures(op, route.failures())
 
 	plan := planOf(route.Op.In)
 	if plan.form { // browsers use either of two encodings
@@ -198,8 +206,9 @@ func completeOperation(spec *openapi31.Spec, api API, route Route, op *openapi31
 		content["multipart/form-data"] = multipartContent(content["application/json"], plan.file.name)
 	}
 
-	if route.Auth != Required && route.Scope == "" { // the empty requirement makes credentials optional
-		op.Security = append(op.Security, map[string][]string{})
+	isOpenToGuests := route.Auth != Required && route.Scope == ""
+	if isOpenToGuests {
+		op.Security = append(op.Security, map[string][]string{}) // an empty requirement makes credentials optional
 	}
 
 	sampler{API: api}.addExamples(op, route)
@@ -207,20 +216,34 @@ func completeOperation(spec *openapi31.Spec, api API, route Route, op *openapi31
 	describeHeaders(spec, api, route, op)
 }
 
-// multipartContent describes a form with the fields of the JSON body and a file.
-func multipartContent(body openapi31.MediaType, file string) openapi31.MediaType {
-	object := map[string]any{
-		"type":       "object",
-		"properties": map[string]any{file: map[string]any{"type": "string", "contentMediaType": "application/octet-stream"}},
+// copyFailures adds a response for each status of failures. The reflector has described the first one.
+// All failures have the same body, whose type is reflected once: reflecting it for each failure took half
+// of the start of a server.
+func copyFailures(op *openapi31.Operation, failures []int) {
+	first := op.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(failures[0])].Response
+	for _, status := range failures[1:] {
+		// Later steps change the maps of each response.
+		response := *first
+		response.Description = http.StatusText(status)
+		response.Content = maps.Clone(first.Content)
+		response.Headers = maps.Clone(first.Headers)
+		op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(status), openapi31.ResponseOrReference{Response: &response})
 	}
-
-	return openapi31.MediaType{Schema: map[string]any{"allOf": []any{body.Schema, object}}}
 }
 
-// requestBody describes the JSON body of an operation of the type. The reflector
-// omits the bodies of DELETE requests, so it describes a POST instead, which is not
-// part of the document.
-func requestBody(r *openapi31.Reflector, in reflect.Type) (*openapi31.RequestBodyOrReference, error) {
+// multipartContent describes a multipart form that has the fields of the JSON body and a file in the field
+// fileName.
+func multipartContent(body openapi31.MediaType, fileName string) openapi31.MediaType {
+	fileSchema := map[string]any{"type": "string", "contentMediaType": "application/octet-stream"}
+	form := map[string]any{"type": "object", "properties": map[string]any{fileName: fileSchema}}
+
+	return openapi31.MediaType{Schema: map[string]any{"allOf": []any{body.Schema, form}}}
+}
+
+// deleteBody describes the JSON body of a DELETE operation with the given type of input. The reflector
+// omits the bodies of DELETE requests. So deleteBody lets it describe a POST, takes the body from there,
+// and removes the POST from the document.
+func deleteBody(r *openapi31.Reflector, in reflect.Type) (*openapi31.RequestBodyOrReference, error) {
 	const path = "/request-body"
 
 	oc, err := r.NewOperationContext(http.MethodPost, path)
@@ -240,8 +263,8 @@ func requestBody(r *openapi31.Reflector, in reflect.Type) (*openapi31.RequestBod
 	return body, nil
 }
 
-// responseType returns the type of the JSON response. For a MultiFormat it is the type of its
-// Reply.
+// responseType returns the type of the JSON response: that of the Reply for a MultiFormat, and Out for
+// other operations.
 func (o Operation) responseType() reflect.Type {
 	if o.Out.Implements(reflect.TypeFor[multiFormat]()) {
 		return reflect.TypeOf(reflect.Zero(o.Out).Interface().(multiFormat).Answer())
@@ -250,15 +273,18 @@ func (o Operation) responseType() reflect.Type {
 	return o.Out
 }
 
+// status returns the status of a successful response.
 func (r Route) status() int { return cmp.Or(r.Status, http.StatusOK) }
 
-// failures returns the error statuses of the route, sorted: those in Errors, and those that follow
-// from the other columns.
+// failures returns the error statuses of the route, sorted and without repetitions: those in Errors, and
+// those that follow from the other fields of the route.
 func (r Route) failures() []int {
 	out := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, r.Errors...)
 
 	plan := planOf(r.Op.In)
-	if len(plan.fields) > 0 || plan.raw != nil || r.Method != http.MethodGet {
+
+	canBeInvalid := len(plan.fields) > 0 || plan.raw != nil || r.Method != http.MethodGet
+	if canBeInvalid {
 		out = append(out, http.StatusBadRequest)
 	}
 
@@ -270,11 +296,11 @@ func (r Route) failures() []int {
 		out = append(out, http.StatusRequestEntityTooLarge)
 	}
 
-	if r.Body > DefaultBody { // each user may send two large bodies at a time, then gets 429
+	if r.Body > DefaultBody { // each user may send only a few large bodies at the same time
 		out = append(out, http.StatusTooManyRequests)
 	}
 
-	if strings.Contains(r.Path, "/:") {
+	if hasID := strings.Contains(r.Path, "/:"); hasID {
 		out = append(out, http.StatusNotFound)
 	}
 
@@ -303,7 +329,7 @@ func (r Route) failures() []int {
 	return slices.Compact(out)
 }
 
-// policyText says in words who may use the route, and how often.
+// policyText describes who may use the route, and how often. It is empty for a route without restrictions.
 func policyText(route Route) string {
 	var sentences []string
 	if route.Audience != Anyone {
@@ -319,24 +345,24 @@ func policyText(route Route) string {
 	}
 
 	if route.Limit.Max > 0 {
-		period := strings.TrimSuffix(route.Limit.Per.String(), "0s") // 15m0s is written 15m
+		period := strings.TrimSuffix(route.Limit.Per.String(), "0s") // 15m in place of 15m0s
 		sentences = append(sentences, fmt.Sprintf("At most %d requests in %s per client address.", route.Limit.Max, period))
 	}
 
 	return strings.Join(sentences, " ")
 }
 
-// apiKeyNote says whether API keys have the scope. Sending applications needs the consent of a
-// user, which only OAuth asks for.
+// apiKeyNote returns the end of a sentence about the scope: whether API keys have it.
 func apiKeyNote(scope integrations.Scope) string {
-	if scope == integrations.ApplicationsWrite {
-		return ", which API keys do not have"
+	if hasAPIKeyScope(scope) {
+		return ", which API keys have"
 	}
 
-	return ", which API keys have"
+	return ", which API keys do not have"
 }
 
-// addSecuritySchemes describes the ways in which clients authenticate.
+// addSecuritySchemes describes the two ways in which clients of the developer API authenticate: API keys
+// and OAuth tokens.
 func addSecuritySchemes(spec *openapi31.Spec, publicURL string) {
 	spec.SetAPIKeySecurity("apiKey", "X-API-Key", openapi.InHeader, "A key of an application, for reading in the name of its owner.")
 
@@ -365,19 +391,24 @@ func operationID(r Route) string {
 	return strings.ToLower(r.Method) + upperCamelCase(strings.TrimPrefix(r.Path, "/api/"))
 }
 
-// definitionNoise matches the parts of a Go type name that schema names omit: package
-// paths and the punctuation of type parameters.
+// definitionNoise matches the parts of the name of a Go type that the names of schemas omit: the paths and
+// names of packages, and the punctuation of type parameters. Its second group is the letter after the
+// name of package web, which is kept.
 var definitionNoise = regexp.MustCompile(
 	`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Developer|Integrations|Web([A-Z])|[^A-Za-z0-9]`,
 )
 
-// definitionName turns web.Reply[…/portal.listing] into ReplyPortalListing.
+// definitionName returns the name of the schema of a Go type. name is the name that the reflector has
+// derived from the type. For example, the schema of web.Reply[portal.listingsView] is ReplyListingsView.
 func definitionName(_ reflect.Type, name string) string {
-	return definitionNoise.ReplaceAllString(name, "$2")
+	const keptLetter = "$2"
+	return definitionNoise.ReplaceAllString(name, keptLetter)
 }
 
-// rulesToSchema translates the type and the rules of a field (see package valid) to JSON Schema.
+// rulesToSchema translates the type and the rules of a field to JSON Schema. Rules are those in the tag
+// validate:"…", such as max=100 (see package valid).
 func rulesToSchema(p jsonschema.InterceptPropParams) error {
+	// The reflector calls this function before and after it has described the field.
 	if !p.Processed || p.PropertySchema == nil {
 		return nil
 	}
@@ -396,16 +427,10 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 			break // the rules after dive apply to the items
 		}
 
-		n, _ := strconv.ParseFloat(rule.Param, 64)
+		n, _ := strconv.ParseFloat(rule.Param, 64) // of rules with a number, such as max=100
 		switch rule.Name {
 		case "oneof":
-			for _, v := range rule.Values() {
-				p.PropertySchema.Enum = append(p.PropertySchema.Enum, v)
-			}
-
-			if p.Field.Type.Kind() == reflect.Pointer {
-				p.PropertySchema.Enum = append(p.PropertySchema.Enum, nil)
-			}
+			addEnum(p, rule.Values())
 		case "email", "uuid":
 			p.PropertySchema.WithFormat(rule.Name)
 		case "min":
@@ -423,8 +448,21 @@ func rulesToSchema(p jsonschema.InterceptPropParams) error {
 	return nil
 }
 
-// setTypes corrects the types of a property: whether it may be null, and the types of a field that
-// has a method JSONTypes.
+// addEnum adds the values to the enum of a property. If the field is a pointer, null is a value, too.
+func addEnum(p jsonschema.InterceptPropParams, values []string) {
+	for _, value := range values {
+		p.PropertySchema.Enum = append(p.PropertySchema.Enum, value)
+	}
+
+	isPointer := p.Field.Type.Kind() == reflect.Pointer
+	if len(p.PropertySchema.Enum) > 0 && isPointer {
+		p.PropertySchema.Enum = append(p.PropertySchema.Enum, nil)
+	}
+}
+
+// setTypes corrects the types of a property in three cases in which the reflector does not know them: a
+// pointer, a list in a response, and a field whose Go type has a method JSONTypes, which returns the
+// types.
 func setTypes(p jsonschema.InterceptPropParams) {
 	schema := p.PropertySchema
 
@@ -461,21 +499,15 @@ func elementType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// valuesToSchema adds the possible values of types as enums.
+// valuesToSchema returns a function that adds the possible values of a type to the fields of the type. A
+// field whose own rules already restrict its values is not changed.
 func valuesToSchema(values map[reflect.Type][]string) jsonschema.InterceptPropFunc {
 	return func(p jsonschema.InterceptPropParams) error {
 		if !p.Processed || p.PropertySchema == nil || len(p.PropertySchema.Enum) > 0 {
 			return nil
 		}
 
-		for _, v := range values[elementType(p.Field.Type)] {
-			p.PropertySchema.Enum = append(p.PropertySchema.Enum, v)
-		}
-
-		isPointer := p.Field.Type.Kind() == reflect.Pointer
-		if len(p.PropertySchema.Enum) > 0 && isPointer {
-			p.PropertySchema.Enum = append(p.PropertySchema.Enum, nil)
-		}
+		addEnum(p, values[elementType(p.Field.Type)])
 
 		return nil
 	}
@@ -484,8 +516,10 @@ func valuesToSchema(values map[reflect.Type][]string) jsonschema.InterceptPropFu
 // isRequiredInResponse reports whether the property is in every response: its tag has
 // no omitempty or omitzero.
 func isRequiredInResponse(p jsonschema.InterceptPropParams) bool {
-	tag, ok := p.Field.Tag.Lookup("json")
-	if !ok || strings.Contains(tag, "omitempty") || strings.Contains(tag, "omitzero") {
+	tag, isInJSON := p.Field.Tag.Lookup("json")
+	mayBeOmitted := strings.Contains(tag, "omitempty") || strings.Contains(tag, "omitzero")
+
+	if !isInJSON || mayBeOmitted {
 		return false
 	}
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,40 +13,43 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// The limits of a JSON body. A token is a name, a scalar value, or the beginning
-// or end of an object or array.
+// The limits of a JSON body.
 const (
-	maxDepth  = 32
+	// maxDepth is the maximum number of objects and arrays that contain each other.
+	maxDepth = 32
+	// maxTokens is the maximum number of tokens. A token is a name, a scalar value, or the beginning
+	// or end of an object or array.
 	maxTokens = 50_000
 )
 
-// node is one value of a parsed document. The nodes after it, up to the index end, are inside of
-// it: its members or items, and theirs.
-type node struct {
-	kind  byte   // the first byte of the value
-	raw   []byte // the value as it was sent
-	name  string // name of the member, in an object
-	index int    // index of the item, in an array
-	end   int    // index after the last node inside this one
-}
-
-// document is a parsed JSON value, in the order of the text.
+// document is a parsed JSON value. It has a node for each value in the text: the whole value, its
+// members or items, theirs, and so on, in the order in which the values begin. The descendants of a
+// node thus follow the node directly.
 type document []node
+
+// node is one value of a document.
+type node struct {
+	kind  byte   // the first byte of the value, such as { or a digit
+	raw   []byte // the value as it was sent
+	name  string // name of the member, if the value is a member of an object
+	index int    // index of the item, if the value is an item of an array
+	end   int    // index in the document after the last descendant of this node
+}
 
 // rootNode is the index of the node that is the whole value.
 const rootNode = 0
 
-// children calls fn with the indexes of the members or items of node n.
+// children calls fn with the index of each member or item of node n, but not of their descendants.
 func (d document) children(n int, fn func(child int)) {
 	for child := n + 1; child < d[n].end; child = d[child].end {
 		fn(child)
 	}
 }
 
-// parseJSON parses a body in one pass. It rejects what parsers interpret differently or
+// parseJSON parses a body in one pass. It rejects what parsers interpret differently and
 // what databases cannot store: invalid UTF-8, lone surrogates, NUL, duplicate names in
-// an object, numbers beyond 64 bits, and text after the value. For a body of white space
-// it returns nil.
+// an object, numbers beyond 64 bits, and text after the value. For a body that is empty or consists
+// of white space, it returns nil.
 func parseJSON(body []byte) (document, error) {
 	p := parser{body: body}
 	p.skipSpace()
@@ -58,7 +62,7 @@ func parseJSON(body []byte) (document, error) {
 		return nil, fault.InvalidField("body", "must be valid UTF-8")
 	}
 
-	if err := p.value("", 0); err != nil {
+	if err := p.value(noName, noIndex); err != nil {
 		return nil, err
 	}
 
@@ -71,15 +75,23 @@ func parseJSON(body []byte) (document, error) {
 	return p.nodes, nil
 }
 
-// parser is a parser of JSON (RFC 8259) that bounds the depth and the number of tokens.
+// parser parses JSON (RFC 8259). Each of its methods that read something begins at pos, and ends at the
+// byte after what it has read.
 type parser struct {
 	body    []byte
-	pos     int // of the next byte to read
+	pos     int // index in body of the next byte to read
 	nodes   document
 	tokens  int   // number of tokens so far
-	parents []int // indexes of the objects and arrays that contain the current value
+	parents []int // indexes in nodes of the objects and arrays that contain the current value
 }
 
+// The name of a value that is not a member of an object, and the index of one that is not an item.
+const (
+	noName  = ""
+	noIndex = 0
+)
+
+// errMalformed is the error of a text that is not JSON.
 var errMalformed = fault.InvalidField("body", "must be well-formed JSON")
 
 // skipSpace skips white space.
@@ -94,7 +106,7 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// peek skips white space and returns the next byte, 0 at the end.
+// peek skips white space, and returns the next byte without reading it. It returns 0 at the end.
 func (p *parser) peek() byte {
 	p.skipSpace()
 
@@ -105,7 +117,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// countToken returns an error for a token above maxTokens.
+// countToken counts a token, and returns an error if there are more than maxTokens.
 func (p *parser) countToken() error {
 	p.tokens++
 	if p.tokens > maxTokens {
@@ -115,8 +127,8 @@ func (p *parser) countToken() error {
 	return nil
 }
 
-// value reads a value and adds its node, which has the name for a member of an object and the
-// index for an item of an array.
+// value reads a value and adds its node to nodes. For a member of an object, name is its name. For an
+// item of an array, index is its index.
 func (p *parser) value(name string, index int) (err error) {
 	if err := p.countToken(); err != nil {
 		return err
@@ -126,7 +138,9 @@ func (p *parser) value(name string, index int) (err error) {
 	start := p.pos
 	n := len(p.nodes)
 
+	// The node is added before its descendants. Its raw text and its end are set after them.
 	p.nodes = append(p.nodes, node{kind: kind, name: name, index: index})
+
 	switch kind {
 	case '{', '[':
 		if len(p.parents) == maxDepth {
@@ -155,7 +169,8 @@ func (p *parser) value(name string, index int) (err error) {
 		err = p.number(n)
 	}
 
-	p.nodes[n].raw, p.nodes[n].end = p.body[start:p.pos:p.pos], len(p.nodes)
+	p.nodes[n].raw = p.body[start:p.pos:p.pos] // without capacity, so that append cannot write to body
+	p.nodes[n].end = len(p.nodes)
 
 	return err
 }
@@ -168,25 +183,25 @@ func (p *parser) object() error {
 		return p.countToken()
 	}
 
-	seen := map[string]struct{}{}
+	names := map[string]struct{}{} // of the members so far
 	for {
 		name, err := p.memberName()
 		if err != nil {
 			return err
 		}
 
-		if _, isRepeated := seen[name]; isRepeated {
+		if _, isRepeated := names[name]; isRepeated {
 			return fault.InvalidField(clip(name), "must be unique in its object")
 		}
 
-		seen[name] = struct{}{}
+		names[name] = struct{}{}
 
 		if p.peek() != ':' {
 			return errMalformed
 		}
 
 		p.pos++
-		if err := p.value(name, 0); err != nil {
+		if err := p.value(name, noIndex); err != nil {
 			return err
 		}
 
@@ -233,7 +248,7 @@ func (p *parser) array() error {
 	}
 
 	for i := 0; ; i++ {
-		if err := p.value("", i); err != nil {
+		if err := p.value(noName, i); err != nil {
 			return err
 		}
 
@@ -280,8 +295,9 @@ func (p *parser) text() ([]byte, error) {
 	return nil, errMalformed
 }
 
-// escape reads an escape sequence, from its backslash up to its last byte, which stays the current
-// one. A surrogate pair is one sequence.
+// escape reads an escape sequence from its backslash. Unlike other methods, it leaves pos at the last
+// byte of the sequence, because the loop in text skips that byte. A surrogate pair, two sequences such
+// as \ud83d\ude00 for one character beyond U+FFFF, is read as one sequence.
 func (p *parser) escape() error {
 	p.pos++
 	if p.pos == len(p.body) {
@@ -296,12 +312,13 @@ func (p *parser) escape() error {
 		return nil
 	}
 
-	unit, ok := p.hex(p.pos + 1)
-	if !ok {
+	unit, isHex := p.hex(p.pos + 1)
+	if !isHex {
 		return errMalformed
 	}
 
-	p.pos += 4
+	p.pos += hexDigits
+
 	switch {
 	case unit == 0:
 		return fault.InvalidField("body", "must not contain NUL characters")
@@ -314,41 +331,49 @@ func (p *parser) escape() error {
 	return nil
 }
 
-// The code units of UTF-16 that are a half of a character (Unicode §3.8).
+// isHighSurrogate reports whether a code unit of UTF-16 is the first half of a surrogate pair (Unicode
+// §3.8).
 func isHighSurrogate(unit int) bool { return unit >= 0xd800 && unit < 0xdc00 }
-func isLowSurrogate(unit int) bool  { return unit >= 0xdc00 && unit < 0xe000 }
 
-// lowSurrogateFollows reports whether the next bytes are the escape sequence of a low surrogate.
+// isLowSurrogate reports whether a code unit of UTF-16 is the second half of a surrogate pair.
+func isLowSurrogate(unit int) bool { return unit >= 0xdc00 && unit < 0xe000 }
+
+// lowSurrogateFollows reports whether the bytes after pos are the escape sequence of a low surrogate.
 func (p *parser) lowSurrogateFollows() bool {
 	if !bytes.HasPrefix(p.body[p.pos+1:], []byte(`\u`)) {
 		return false
 	}
 
-	unit, ok := p.hex(p.pos + 1 + len(`\u`))
+	unit, isHex := p.hex(p.pos + 1 + len(`\u`))
 
-	return ok && isLowSurrogate(unit)
+	return isHex && isLowSurrogate(unit)
 }
 
-// hex parses the four hexadecimal digits from the index i of the body.
-func (p *parser) hex(i int) (n int, ok bool) {
-	if i+4 > len(p.body) {
+// hexDigits is the number of hexadecimal digits in an escape sequence such as \u00e9.
+const hexDigits = 4
+
+// hex parses the hexadecimal digits of an escape sequence, which begin at the given index of the body.
+func (p *parser) hex(start int) (unit int, isHex bool) {
+	if start+hexDigits > len(p.body) {
 		return 0, false
 	}
 
-	for _, c := range p.body[i : i+4] {
+	const lowerCase = 0x20 // the bit that turns an upper-case letter of ASCII into lower case
+
+	for _, c := range p.body[start : start+hexDigits] {
 		switch {
 		case c >= '0' && c <= '9':
 			c -= '0'
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
+		case c|lowerCase >= 'a' && c|lowerCase <= 'f':
+			c = (c | lowerCase) - 'a' + 10
 		default:
 			return 0, false
 		}
 
-		n = n<<4 | int(c)
+		unit = unit<<4 | int(c)
 	}
 
-	return n, true
+	return unit, true
 }
 
 // skipDigits skips decimal digits, and reports whether there was one.
@@ -371,11 +396,11 @@ func (p *parser) skipOneOf(chars string) bool {
 	return false
 }
 
-// maxSafeDigits is a length at which a number without an exponent cannot exceed the maximum of a
+// maxSafeLength is a length up to which a number without an exponent is always below the maximum of a
 // float64, which has 309 digits.
-const maxSafeDigits = 300
+const maxSafeLength = 300
 
-// number reads the number of node n.
+// number reads a number, which is the value of node n.
 func (p *parser) number(n int) error {
 	start := p.pos
 	p.skipOneOf("-")
@@ -397,7 +422,8 @@ func (p *parser) number(n int) error {
 		}
 	}
 
-	if hasExponent || p.pos-start > maxSafeDigits {
+	mayOverflow := hasExponent || p.pos-start > maxSafeLength
+	if mayOverflow {
 		if _, err := strconv.ParseFloat(string(p.body[start:p.pos]), 64); err != nil {
 			return fault.InvalidField(p.path(n), "must be a number of at most 64 bits")
 		}
@@ -406,26 +432,28 @@ func (p *parser) number(n int) error {
 	return nil
 }
 
-// path returns the path of node n, which is being read, such as questions.0.text. The path of the
-// root is "body".
+// path returns the path of node n, which is being read, for an error message. It consists of the names
+// and indexes that lead to the node, such as questions.0.text. The path of the root is "body".
 func (p *parser) path(n int) string {
-	var steps []string
-	for _, start := range append(p.parents, n)[min(1, len(p.parents)):] {
-		if p.nodes[start].name != "" {
-			steps = append(steps, p.nodes[start].name)
-		} else {
-			steps = append(steps, strconv.Itoa(p.nodes[start].index))
-		}
-	}
-
 	if len(p.parents) == 0 {
 		return "body"
+	}
+
+	var steps []string
+
+	belowRoot := slices.Concat(p.parents[1:], []int{n}) // the root has neither a name nor an index
+	for _, ancestor := range belowRoot {
+		if p.nodes[ancestor].name != "" {
+			steps = append(steps, p.nodes[ancestor].name)
+		} else {
+			steps = append(steps, strconv.Itoa(p.nodes[ancestor].index))
+		}
 	}
 
 	return cmp.Or(clip(strings.Join(steps, ".")), "body")
 }
 
-// unquote returns the value of a JSON string.
+// unquote returns the text that a JSON string, with its quotes, stands for.
 func unquote(raw []byte) (string, error) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1]), nil
@@ -437,12 +465,12 @@ func unquote(raw []byte) (string, error) {
 	return text, err
 }
 
-// clip shortens input that an error message contains to 64 characters.
-func clip(s string) string {
+// clip shortens a text of the client to 64 characters, so that an error message can contain it.
+func clip(text string) string {
 	const maxLength = 64
-	if runes := []rune(s); len(runes) > maxLength {
+	if runes := []rune(text); len(runes) > maxLength {
 		return string(runes[:maxLength])
 	}
 
-	return s
+	return text
 }

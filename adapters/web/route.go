@@ -1,6 +1,7 @@
-// Package web defines HTTP APIs independently of the server that serves them:
-// route tables whose columns are the policy, the binding of requests to structs,
-// and the OpenAPI document that is generated from both.
+// Package web defines HTTP APIs independently of the server that serves them. An API is a table of
+// routes. The fields of a Route say who may call it, how often, and with what body. The package
+// checks requests against these fields, sets the fields of Go structs from requests (binding), and
+// generates the OpenAPI document from the routes and the structs.
 package web
 
 import (
@@ -38,11 +39,11 @@ type Audience int
 
 // The audiences of routes with Auth Required.
 const (
-	Anyone       Audience = iota
-	Seeker                // a jobseeker's account
-	Employer              // a member of an organization
-	EmployerSide          // Employer, and employers whose organization is closed
-	Moderator             // a moderator of the service
+	Anyone       Audience = iota // every account
+	Seeker                       // a jobseeker's account
+	Employer                     // a member of an organization
+	EmployerSide                 // Employer, and employers whose organization is closed
+	Moderator                    // a moderator of the service
 )
 
 // String returns the kind of account, for the documentation. EmployerSide has the name of Employer.
@@ -50,42 +51,48 @@ func (a Audience) String() string {
 	return [...]string{"anyone", "jobseeker", "employer", "employer", "moderator"}[a]
 }
 
-// Route is one row of a route table. A route without a Permission is open to its
-// whole Audience.
+// Route is one row of the route table of an API.
 type Route struct {
-	Method, Path string // the path in Fiber's notation, /api/listings/:id
-	Auth         Auth
-	Audience     Audience
-	Permission   auth.Permission
-	Limit        limit.Rule // per client address, zero for none; Name is filled in from method and path
+	Method   string
+	Path     string // in Fiber's notation: /api/listings/:id
+	Auth     Auth
+	Audience Audience
+	// Permission is what a member of an organization must be allowed to do. A route without a
+	// Permission is open to its whole Audience.
+	Permission auth.Permission
+	// Limit is the rate limit of each client address, zero for none. Its Name is not set here: it is
+	// filled in from the method and the path.
+	Limit limit.Rule
 	// Scope is the OAuth scope that a caller of an API with an Authenticator needs.
 	Scope integrations.Scope
 	// SetsLocation is set for operations that create a resource below the same path: the
 	// header Location of the response is the path with the id in its data.
 	SetsLocation bool
 	// Remote is set for operations that call other systems, or hash a password, between
-	// their transactions. For other operations the response to an Idempotency-Key is stored
-	// in the transaction of the operation; here that would hold locks during the slow call.
+	// their transactions. The responses of other operations are stored for an Idempotency-Key in the
+	// transaction of the operation itself. For a Remote operation, that transaction would hold locks
+	// during the slow call, so it runs without one.
 	Remote bool
 	// RemoteIf reports whether an operation is Remote for a given body. If it is nil,
 	// Remote applies to all bodies.
 	RemoteIf func(body []byte) bool
-	// Body is the maximum size of the body in bytes. Zero is SmallBody for searches
-	// and below /api/auth/, else DefaultBody.
+	// Body is the maximum size of the body in bytes. Zero stands for SmallBody for searches
+	// and below /api/auth/, and for DefaultBody otherwise.
 	Body int
 	// Search marks a search of listings.
 	Search  bool
 	Timeout time.Duration // zero for DefaultTimeout
-	Cached  bool          // responses to guests may be up to a second old; only for listings
+	Cached  bool          // responses to guests may be up to MaxStale old; only for listings
 	Status  int           // of a successful response, zero for 200
 	// Tag is the heading under which the documentation lists the operation, Summary its title.
 	Tag, Summary string
 	// Produces are the media types of an operation that returns a File.
 	Produces []string
 	// Errors are the error statuses of the operation itself, in addition to those
-	// that follow from the other columns.
+	// that follow from the other fields, such as 429 from Limit.
 	Errors []int
-	Op     Operation
+	// Op is the operation that handles the requests.
+	Op Operation
 	// OnRead is called after each successful GET, including responses from the cache. path
 	// returns a parameter of the path. OnRead must not block.
 	OnRead func(c Call, path func(name string) string)
@@ -103,7 +110,7 @@ func (r Route) BodyLimit() int {
 	return DefaultBody
 }
 
-// TakesBody reports whether the operation reads a body.
+// TakesBody reports whether the operation reads a body: JSON, a form or the raw bytes.
 func (r Route) TakesBody() bool {
 	plan := planOf(r.Op.In)
 	return len(plan.byJSON) > 0 || plan.form || plan.raw != nil
@@ -146,8 +153,8 @@ type Call struct {
 	URL string
 }
 
-// Operation is a handler with the types of its input and its result, from which requests are bound
-// and the documentation is generated.
+// Operation is a handler of requests, with the types of its input and its result. The types determine
+// how requests are bound, and what the documentation says.
 type Operation struct {
 	In, Out reflect.Type
 	// bind returns a pointer to an input of type In with the values of the request.
@@ -177,8 +184,8 @@ func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operati
 	}
 }
 
-// MapFaults returns the operation with the faults of its binding and execution
-// replaced by the results of fn.
+// MapFaults returns an operation that returns the result of fn in place of each fault, the errors for
+// clients, of its binding and its execution.
 func (o Operation) MapFaults(fn func(*fault.Error) *fault.Error) Operation {
 	mapFault := func(err error) error {
 		var f *fault.Error
@@ -250,10 +257,10 @@ func (p Pending[T]) StatusCode() int {
 	return 0
 }
 
-// pending is a Pending of any type.
+// pending is implemented by Pending of all types.
 type pending interface{ StatusCode() int }
 
-// Done is the body of a successful response without data.
+// Done is the body of a successful response without data. Message creates it.
 type Done struct {
 	Success bool   `json:"success"`
 	Message string `json:"message" sample:"Saved successfully"`
@@ -264,12 +271,12 @@ func Message(message string) Done { return Done{Success: true, Message: message}
 
 // CSV is a table to download. It is streamed.
 type CSV struct {
-	Name string // of the file; it consists of the characters [A-Za-z0-9._-]
+	Name string // of the file; it may contain only the characters [A-Za-z0-9._-], which need no encoding
 	Size int64  // in bytes, -1 if unknown
 	Body io.ReadCloser
 }
 
-// MultiFormat is a response that is CSV if Table is set, and else JSON.
+// MultiFormat is a response that is CSV if Table is set, and JSON otherwise.
 type MultiFormat[T any] struct {
 	Reply Reply[T]
 	Table *CSV
@@ -287,7 +294,7 @@ func (t MultiFormat[T]) Answer() any {
 	return t.Reply
 }
 
-// multiFormat is a MultiFormat of any type.
+// multiFormat is implemented by MultiFormat of all types.
 type multiFormat interface{ Answer() any }
 
 // File is a user's file to download. Its content is not trusted: it is served so
@@ -304,13 +311,17 @@ type File struct {
 func (f File) Disposition() string {
 	var ascii, encoded strings.Builder
 	for _, r := range f.Name {
-		switch {
-		case r < ' ' || r == 0x7f || unicode.Is(unicode.Cf, r):
-			continue // invisible characters: a direction mark could disguise the file extension
-		case r > '~' || strings.ContainsRune(`"\%/`, r):
-			ascii.WriteByte('_')
-		default:
+		// Omit invisible characters: a direction mark could disguise the file extension.
+		isInvisible := r < ' ' || r == 0x7f || unicode.Is(unicode.Cf, r)
+		if isInvisible {
+			continue
+		}
+
+		isPlainASCII := r <= '~' && !strings.ContainsRune(`"\%/`, r)
+		if isPlainASCII {
 			ascii.WriteRune(r)
+		} else {
+			ascii.WriteByte('_')
 		}
 
 		if r == '/' || r == '\\' {

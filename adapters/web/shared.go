@@ -11,9 +11,9 @@ import (
 	"github.com/swaggest/openapi-go/openapi31"
 )
 
-// shareFailures replaces the error responses that are the same in most operations by
-// references to components, so that the document and the types that are generated from it
-// contain each of them once. There is at most one component for each status.
+// shareFailures replaces error responses that several operations have in common by references to
+// components of the document. The document and the types that are generated from it then contain such a
+// response once. There is at most one component for each status: the most frequent response.
 func shareFailures(spec *openapi31.Spec) error {
 	// Count the operations that have the same response for a status.
 	uses := map[string]map[string]int{} // by status, then by encoded response
@@ -32,14 +32,16 @@ func shareFailures(spec *openapi31.Spec) error {
 	// Select the most frequent response of each status, if at least two operations have it. Of
 	// equally frequent ones it is the first in order, so that the document is always the same.
 	shared := map[string]string{} // encoded response by status
-	for status, byResponse := range uses {
-		for _, encoded := range slices.Sorted(maps.Keys(byResponse)) {
-			if byResponse[encoded] > max(1, byResponse[shared[status]]) {
+	for status, usesByResponse := range uses {
+		for _, encoded := range slices.Sorted(maps.Keys(usesByResponse)) {
+			maxUses := usesByResponse[shared[status]] // 0 if none is selected yet
+			if usesByResponse[encoded] > max(1, maxUses) {
 				shared[status] = encoded
 			}
 		}
 	}
 
+	// Replace each of them by a reference to a component with the name of the status.
 	return eachFailure(spec, func(responses map[string]openapi31.ResponseOrReference, status, encoded string) {
 		if encoded != shared[status] {
 			return
@@ -55,9 +57,9 @@ func shareFailures(spec *openapi31.Spec) error {
 	})
 }
 
-// eachFailure calls fn for each error response in the document: with the responses of its
-// operation, in which fn may replace it, its status, and the response as JSON. It skips responses
-// that are references already.
+// eachFailure calls fn for each error response in the document, except for those that are references
+// already. encoded is the response as JSON. responses are all responses of the same operation, by status,
+// so that fn can replace the response.
 func eachFailure(
 	spec *openapi31.Spec,
 	fn func(responses map[string]openapi31.ResponseOrReference, status, encoded string),
@@ -65,7 +67,8 @@ func eachFailure(
 	for _, path := range spec.Paths.MapOfPathItemValues {
 		for _, op := range operationsOf(path) {
 			for status, response := range op.Responses.MapOfResponseOrReferenceValues {
-				if status < "400" || response.Response == nil {
+				isFailure := status >= "400" // all statuses have three digits, so that texts compare as numbers
+				if !isFailure || response.Response == nil {
 					continue
 				}
 

@@ -10,9 +10,10 @@ import (
 	"github.com/swaggest/openapi-go/openapi31"
 )
 
-// Webhook describes the request that the service sends to subscribers of an event.
+// Webhook describes, for the documentation, the requests that the service sends to the subscribers of an
+// event.
 type Webhook struct {
-	Name                 string // of the event
+	Name                 string // of the event, such as job.created
 	Summary, Description string
 	// Headers and Body are zero values of the types that are sent. The body has a member
 	// type with the name of the event.
@@ -24,8 +25,9 @@ type Webhook struct {
 	Answers map[string]string
 }
 
-// describeWebhook adds the webhook to the document. Each webhook has its own schema, so that
-// generated clients can distinguish events.
+// describeWebhook adds the webhook to the document. Each webhook has its own schema of the body, so that
+// generated clients can distinguish events. The library describes all webhooks by the same Go type, so
+// that the description is changed afterwards.
 func describeWebhook(r *openapi31.Reflector, api API, webhook Webhook) error {
 	oc, err := r.NewOperationContext(http.MethodPost, webhook.Name)
 	if err != nil {
@@ -37,7 +39,7 @@ func describeWebhook(r *openapi31.Reflector, api API, webhook Webhook) error {
 	oc.SetSummary(webhook.Summary)
 	oc.SetDescription(webhook.Description)
 	oc.AddReqStructure(webhook.Headers)
-	oc.AddRespStructure(webhook.Body) // described as a response, since this service writes it
+	oc.AddRespStructure(webhook.Body) // as a response, whose lists are never null; it is moved below
 
 	if err := r.AddWebhook(oc); err != nil {
 		return err
@@ -58,10 +60,12 @@ func describeWebhook(r *openapi31.Reflector, api API, webhook Webhook) error {
 	delete(r.Spec.Components.Schemas, typeName)
 
 	members["type"] = map[string]any{"type": "string", "const": webhook.Name, "description": descriptions()["EventBody.type"] + "."}
-	eventName := upperCamelCase(webhook.Name) + "Event"
-	r.Spec.Components.WithSchemasItem(eventName, schema)
+	schemaName := upperCamelCase(webhook.Name) + "Event"
+	r.Spec.Components.WithSchemasItem(schemaName, schema)
 
-	body.Schema = map[string]any{"$ref": components + eventName}
+	body.Schema = map[string]any{"$ref": components + schemaName}
+
+	// The example has the name of the event as its type.
 	texts := map[string]string{"type": webhook.Name}
 	maps.Copy(texts, webhook.Samples)
 	body.WithExample(sampler{API: api, texts: texts}.sample(reflect.TypeOf(webhook.Body), "", ""))
@@ -70,7 +74,7 @@ func describeWebhook(r *openapi31.Reflector, api API, webhook Webhook) error {
 	op.RequestBody = &openapi31.RequestBodyOrReference{
 		RequestBody: (&openapi31.RequestBody{}).WithRequired(true).WithContentItem("application/json", body),
 	}
-	op.Security = []map[string][]string{{}} // authenticated by its signature
+	op.Security = []map[string][]string{{}} // none: the receiver checks the signature of the request
 
 	op.Responses = &openapi31.Responses{}
 	for status, description := range webhook.Answers {
@@ -85,7 +89,7 @@ func describeWebhook(r *openapi31.Reflector, api API, webhook Webhook) error {
 	return nil
 }
 
-// components begins the references to schemas in the document.
+// components is the beginning of references to schemas in the document.
 const components = "#/components/schemas/"
 
 // upperCamelCase turns application.status_changed into ApplicationStatusChanged.
