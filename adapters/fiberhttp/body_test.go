@@ -24,7 +24,8 @@ func TestReadBody_TooLarge_RefusedByHeadAlone(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t)
-	for path, limit := range map[string]int{"/test/echo/1": 1 << 20, "/test/small/1": 1000} {
+	limitsByPath := map[string]int{"/test/echo/1": 1 << 20, "/test/small/1": 1000} // of the routes in testRoutes
+	for path, limit := range limitsByPath {
 		status, closed := server.sendRaw(t, rawPost(path, fmt.Sprintf("Content-Length: %d\r\n", limit+1), ""))
 		require.Equal(t, 413, status, path)
 		require.True(t, closed, path)
@@ -40,8 +41,8 @@ func TestReadBody_TooLarge_ResponseDelivered(t *testing.T) {
 
 	const limit = 1 << 20
 	for name, size := range map[string]int{
-		"one byte above the limit":             limit + 1,
-		"more than is discarded (lingerBytes)": 10 << 20,
+		"one byte above the limit":              limit + 1,
+		"more than is discarded (discardBytes)": 10 << 20,
 	} {
 		response, _ := server.post(t, "/test/echo/1", strings.Repeat("x", size))
 		require.Equal(t, 413, response.StatusCode, name)
@@ -52,8 +53,11 @@ func TestReadBody_TooLarge_ResponseDelivered(t *testing.T) {
 // head, is refused when it exceeds the limit of the route, which is 1,000 bytes.
 func TestReadBody_ChunkedTooLarge_Refused(t *testing.T) {
 	t.Parallel()
+
+	// One chunk of 2,000 bytes, and the last chunk, which has the length 0.
 	const size = 2000
 	chunks := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, strings.Repeat("x", size))
+
 	status, _ := serveTest(t).sendRaw(t, rawPost("/test/small/1", "Transfer-Encoding: chunked\r\n", chunks))
 	require.Equal(t, 413, status)
 }
@@ -136,12 +140,14 @@ func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
 
 // TestReadBody_MemoryUsedUp_Unavailable checks that a body for which the memory of all bodies
 // does not suffice is a 503, and that the memory of a body is available again after its
-// connection has ended. Of 64 KiB, the unfinished first body has a buffer of 32 KiB.
+// connection has ended. All bodies together may use 64 KiB.
 func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t)
 	server.bodyMemory.limit = 64 << 10
+
+	// The buffer of the first body has doubled from 4 KiB to 32 KiB, because 30,000 bytes have arrived.
 	unfinished, _ := server.dial(t, rawPost("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
 	server.waitForUsedMemory(t, 32<<10)
 

@@ -154,7 +154,7 @@ func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 		}
 	}
 
-	startedSeconds := int(time.Since(startedAt)/time.Second) + 1
+	startedSeconds := int(time.Since(startedAt)/time.Second) + 1 // each may have a log line
 
 	_, metrics := server.getText(t, "/metrics")
 	for _, want := range []struct{ cause, errorJSON string }{

@@ -43,6 +43,7 @@ type testServer struct {
 	finishSlow chan struct{}
 	// publicChanges is returned by Services.PublicChanges. A change of it invalidates the cache.
 	publicChanges atomic.Uint64
+	// openDownloads is the number of responses of /test/download whose bodies are not closed.
 	openDownloads atomic.Int64
 }
 
@@ -104,14 +105,17 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 	return server
 }
 
-// testRoutes returns the routes of the test API.
+// testRoutes returns the routes of the test API: routes with different limits of the body and the
+// requests, and one for each way in which an operation can end.
 func (s *testServer) testRoutes() []web.Route {
 	echo := web.Op(checkedEcho())
 	echoPath := func(_ context.Context, c web.Call, in echoPathInput) (web.Reply[echoView], error) {
 		return web.OK(echoView{ID: in.ID, IP: c.IP}, ""), nil
 	}
 	ok := func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Message("ok"), nil }
+
 	var requestCount atomic.Int64
+
 	countRequests := func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 		return web.Message(fmt.Sprint(requestCount.Add(1))), nil
 	}

@@ -30,9 +30,9 @@ func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
 	require.ErrorContains(t, err, "the interface has no operation GET /api/v1/jobs for the tool search_jobs")
 }
 
-// TestTexts_Arguments_AreParameters checks how the JSON arguments of a tool become the values of
-// a query parameter.
-func TestTexts_Arguments_AreParameters(t *testing.T) {
+// TestParameterValues_Argument_IsText checks how the JSON of an argument becomes the values of a
+// query parameter: an array has a value for each item, and values that are not strings stay JSON.
+func TestParameterValues_Argument_IsText(t *testing.T) {
 	t.Parallel()
 
 	for raw, want := range map[string][]string{
@@ -51,33 +51,29 @@ func TestTexts_Arguments_AreParameters(t *testing.T) {
 
 // TestCheckAnswers_Questions_AreAnswered checks that a tool call without an answer to a required
 // question, or with an answer to an unknown one, is refused before the user is asked to confirm.
-// The keys are the invalid fields.
 func TestCheckAnswers_Questions_AreAnswered(t *testing.T) {
 	t.Parallel()
 
 	questions := []question{{ID: "pin", Text: "Your PIN?", Required: true}, {ID: "why"}}
-	for want, answers := range map[string]string{
-		"":                      `[{"question_id":"pin","answer":"1"}]`,
+	require.NoError(t, checkAnswers(questions, json.RawMessage(`[{"question_id":"pin","answer":"1"}]`)))
+
+	for invalidField, answers := range map[string]string{
 		"answers":               `[{"question_id":"pin","answer":" "}]`,
 		"answers.1.question_id": `[{"question_id":"pin","answer":"1"},{"question_id":"x","answer":"1"}]`,
 	} {
 		err := checkAnswers(questions, json.RawMessage(answers))
-		if want == "" {
-			require.NoError(t, err)
-			continue
-		}
-
-		require.Equal(t, want, web.FaultOf(err).Fields[0].Name)
+		require.Error(t, err, answers)
+		require.Equal(t, invalidField, web.FaultOf(err).Fields[0].Name)
 	}
 
-	require.Error(t, checkAnswers(questions, nil))
-	require.Error(t, checkAnswers(questions, json.RawMessage(`"x"`)))
-	require.NoError(t, checkAnswers(nil, nil))
+	require.Error(t, checkAnswers(questions, nil), "no answers")
+	require.Error(t, checkAnswers(questions, json.RawMessage(`"x"`)), "answers that are not a list")
+	require.NoError(t, checkAnswers(nil, nil), "a job without questions needs no answers")
 }
 
-// TestRefuseMessage_Batch_IsAJSONRPCError checks that a JSON-RPC batch is refused, also after
-// much white space: it would execute many calls for one count of the limits.
-func TestRefuseMessage_Batch_IsAJSONRPCError(t *testing.T) {
+// TestRejectMessage_Batch_IsAJSONRPCError checks that a JSON-RPC batch is refused, also after
+// much white space: it would execute many calls, but count as one request.
+func TestRejectMessage_Batch_IsAJSONRPCError(t *testing.T) {
 	t.Parallel()
 	require.True(t, rejectMessage(httptest.NewRecorder(), []byte(strings.Repeat(" \n", 5000)+"[{}]")))
 
@@ -124,30 +120,35 @@ func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 		"limiter: down":  allowAllAuthenticator{},
 	} {
 		api := developer.API(adapters.Services{}, "")
-
 		api.Authenticator = authenticator
+
+		// Each call asks the limiter, which is unavailable.
 		for i := range api.Routes {
 			api.Routes[i].Limit = limit.Rule{Max: 1, Per: time.Hour}
 		}
 
 		s, err := New(Options{API: api, Admission: web.Admission{Limiter: failingLimiter{}}})
 		require.NoError(t, err)
-		var causes []string
-		ctx := web.WithFaultReport(t.Context(), func(err error) { causes = append(causes, web.FaultOf(err).Reason) })
-		r := httptest.NewRequestWithContext(ctx, http.MethodPost, Path,
-			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_job","arguments":{"job_id":"x"}}}`))
+
+		var reportedCauses []string
+
+		ctx := web.WithFaultReport(t.Context(), func(err error) {
+			reportedCauses = append(reportedCauses, web.FaultOf(err).Reason)
+		})
+		const callOfTool = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_job","arguments":{"job_id":"x"}}}`
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, Path, strings.NewReader(callOfTool))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		require.Contains(t, w.Body.String(), "unavailable")
-		require.Equal(t, []string{cause}, causes)
+		require.Equal(t, []string{cause}, reportedCauses)
 	}
 }
 
-// TestSafely_Panic_IsAnError checks that the panic of an operation is an internal error.
-func TestSafely_Panic_IsAnError(t *testing.T) {
+// TestRecoverPanic_Panic_IsAnError checks that the panic of an operation is an internal error.
+func TestRecoverPanic_Panic_IsAnError(t *testing.T) {
 	t.Parallel()
 
 	_, err := recoverPanic(func() (web.Answer, error) { panic("inside") })

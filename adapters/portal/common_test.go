@@ -17,24 +17,31 @@ import (
 func TestFault_Intent_ReportedFirst(t *testing.T) {
 	t.Parallel()
 
+	// A route whose body has an intent and other fields.
 	routes := API(adapters.Services{}).Routes
 	i := slices.IndexFunc(routes, func(r web.Route) bool { return r.Method == "POST" && r.Path == "/api/employers/team" })
+	inviteMember := routes[i]
 
-	none := func(string) string { return "" }
+	const intentRequired = "Intent is required"
+
+	noValue := func(string) string { return "" }
 	for body, want := range map[string]string{
-		`{"name":7}`:                       "Intent is required",
-		`{"intent":"","name":7}`:           "Intent is required",
-		`{"intent":null}`:                  "Intent is required",
+		`{"name":7}`:                       intentRequired,
+		`{"intent":"","name":7}`:           intentRequired,
+		`{"intent":null}`:                  intentRequired,
 		`{"intent":5,"name":7}`:            fault.ErrInvalid.Message,
 		`{"intent":"remove-member"}`:       fault.ErrInvalid.Message,
 		`{"intent":" ","email":"a@b.org"}`: fault.ErrInvalid.Message,
 	} {
-		err := routes[i].Op.Check(&web.Request{Path: none, Header: none, Cookie: none, Body: []byte(body)})
+		err := inviteMember.Op.Check(&web.Request{Path: noValue, Header: noValue, Cookie: noValue, Body: []byte(body)})
 		require.Error(t, err, body)
 
-		status, failure := Fault(fault.Of(err))
+		status, responseBody := Fault(fault.Of(err))
+		failure := responseBody.(Failure)
+		hasDetails := failure.Details != nil
+
 		require.Equal(t, 400, status, body)
-		require.Equal(t, want, failure.(Failure).Error, body)
-		require.Equal(t, want == "Intent is required", failure.(Failure).Details == nil, body)
+		require.Equal(t, want, failure.Error, body)
+		require.Equal(t, want != intentRequired, hasDetails, body)
 	}
 }

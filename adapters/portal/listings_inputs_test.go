@@ -13,6 +13,7 @@ import (
 func TestSearchListingsInput_DefaultsMatchTags(t *testing.T) {
 	t.Parallel()
 
+	// tag returns the number in a tag of a field of the body.
 	tag := func(field, name string) int {
 		f, ok := reflect.TypeFor[SearchListingsInput]().FieldByName(field)
 		require.True(t, ok)
@@ -23,10 +24,12 @@ func TestSearchListingsInput_DefaultsMatchTags(t *testing.T) {
 		return n
 	}
 
-	first := SearchListingsInput{}.find().Page
-	require.Equal(t, tag("Page", "default"), first.Number)
-	require.Equal(t, tag("Limit", "default"), first.Size)
+	defaultPage := SearchListingsInput{}.find().Page
+	require.Equal(t, tag("Page", "default"), defaultPage.Number)
+	require.Equal(t, tag("Limit", "default"), defaultPage.Size)
 
-	limit := tag("Limit", "clamp") + 1
-	require.Equal(t, tag("Limit", "clamp"), SearchListingsInput{Limit: &limit}.find().Page.Size)
+	// clamp is the maximum, to which a larger limit is reduced.
+	aboveMaximum := tag("Limit", "clamp") + 1
+	largestPage := SearchListingsInput{Limit: &aboveMaximum}.find().Page
+	require.Equal(t, tag("Limit", "clamp"), largestPage.Size)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// sample is the input of an operation, with fields of each kind that can be bound. pay and
+// sample is the input of an operation, with fields of each kind that a JSON body can have. pay and
 // question are parts of its body.
 type sample struct {
 	ID        string            `path:"id"`
@@ -41,7 +41,11 @@ type question struct {
 // type. The path parameter has the value "p".
 func bindTo[T any](body string, query map[string][]string) (T, error) {
 	var bound T
-	op := Op(func(_ context.Context, _ Call, in T) (Done, error) { bound = in; return Message("ok"), nil })
+
+	op := Op(func(_ context.Context, _ Call, in T) (Done, error) {
+		bound = in
+		return Message("ok"), nil
+	})
 	_, err := op.Handle(context.Background(), Call{}, &Request{
 		Path:   func(string) string { return "p" },
 		Query:  func(name string) []string { return query[name] },
@@ -195,6 +199,8 @@ func TestBind_AmbiguousJSON_IsRejected(t *testing.T) {
 	}
 }
 
+// TestBind_SameNameInDifferentObjects_IsAccepted checks that names must be unique only in their
+// own object.
 func TestBind_SameNameInDifferentObjects_IsAccepted(t *testing.T) {
 	t.Parallel()
 
@@ -202,6 +208,8 @@ func TestBind_SameNameInDifferentObjects_IsAccepted(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestBind_EmptyBody_IsAnEmptyObject checks that a request without a body has the errors of an
+// object without members.
 func TestBind_EmptyBody_IsAnEmptyObject(t *testing.T) {
 	t.Parallel()
 
@@ -242,6 +250,7 @@ func TestBind_UnreadBody_MustBeWellFormed(t *testing.T) {
 	}
 }
 
+// listInput is the input of an operation whose values are in the query.
 type listInput struct {
 	Paging
 	Salary *float64 `query:"salary_min"`

@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
+// formInput is the input of an operation whose body is a form.
 type formInput struct {
 	Guest  string `cookie:"guest"`
 	Name   string `formData:"name" validate:"max=5"`
@@ -21,7 +22,10 @@ type formInput struct {
 
 // bindForm binds a form by an operation. The value of a cookie is its name and "!".
 func bindForm(contentType, body string) (bound formInput, err error) {
-	op := Op(func(_ context.Context, _ Call, in formInput) (Done, error) { bound = in; return Done{}, nil })
+	op := Op(func(_ context.Context, _ Call, in formInput) (Done, error) {
+		bound = in
+		return Done{}, nil
+	})
 	_, err = op.Handle(context.Background(), Call{}, &Request{
 		Header: func(string) string { return contentType },
 		Cookie: func(name string) string { return name + "!" },

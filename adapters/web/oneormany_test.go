@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// choices is the input of an operation with a field that may be a string or a list of strings.
 type choices struct {
 	Role OneOrMany `json:"role" validate:"max=2"`
 }
