@@ -24,6 +24,7 @@ func TestReadBody_TooLarge_RefusedByHeadAlone(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t)
+
 	limitsByPath := map[string]int{"/test/echo/1": 1 << 20, "/test/small/1": 1000} // of the routes in testRoutes
 	for path, limit := range limitsByPath {
 		status, closed := server.sendRaw(t, rawPost(path, fmt.Sprintf("Content-Length: %d\r\n", limit+1), ""))

@@ -59,6 +59,9 @@ func decodeValue(d document, n int, target reflect.Value, path string, found *pr
 		return // null has the meaning of a missing field
 	}
 
+	// A slice of bytes is a string in JSON, which json.Unmarshal decodes below.
+	isList := t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8
+
 	switch {
 	case t.Kind() == reflect.Pointer:
 		value := reflect.New(t.Elem())
@@ -68,7 +71,7 @@ func decodeValue(d document, n int, target reflect.Value, path string, found *pr
 		if !planOf(t).decode(d, n, target, path+".", found) {
 			found.add(path, "must be an object")
 		}
-	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8: // []byte is a string in JSON
+	case isList:
 		decodeItems(d, n, target, path, found)
 	case t.Kind() == reflect.String && d[n].kind == '"':
 		text, err := unquote(raw)
