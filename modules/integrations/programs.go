@@ -170,8 +170,10 @@ const consentsPerPage = 100
 // application has at most maxWebhooks. The page is larger, as a margin.
 func listEndpoints(ctx context.Context, w Webhooks, ownerID, appID string) ([]Endpoint, error) {
 	const fromFirst = ""
+
 	endpoints, err := w.List(ctx, ownerID, EndpointFilter{AppID: appID}, fromFirst, 5*maxWebhooks)
 	slices.Reverse(endpoints) // List returns the oldest first
+
 	return endpoints, err
 }
 

@@ -141,6 +141,7 @@ func TestSaveSearchOnce_SameSearch_IsStoredOnce(t *testing.T) {
 		nurse := jobseeker.SaveSearchInput{Query: "Nurse"}
 
 		var requests sync.WaitGroup
+
 		var created atomic.Int64
 		for range 10 {
 			requests.Go(func() {

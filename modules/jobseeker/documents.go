@@ -253,13 +253,14 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 		return Document{}, err
 	}
 
+	// Validate the input.
 	var newContent Content
 	var encoded string // the new content as it is stored
 	changesContent := in.Content != nil || in.File != nil
 
 	problems := valid.Problems(in)
 	if changesContent {
-		var sent string
+		var sent string // empty if the input has a file
 		var contentProblems []fault.Field
 
 		patch.Set(&sent, in.Content)
@@ -278,6 +279,7 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 		}
 	}
 
+	// Change the document.
 	var document Document
 
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
@@ -303,6 +305,7 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 			}
 		}
 
+		// This also releases the old file, if the document has a new one.
 		return s.Documents.Upsert(ctx, document)
 	})
 	if err != nil {

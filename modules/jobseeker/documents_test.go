@@ -36,6 +36,7 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 		ctx, user := t.Context(), newSeeker()
 
 		encodedPDF := base64.StdEncoding.EncodeToString([]byte(pdf))
+
 		accepted := map[string]struct {
 			sent  string // the content in the request
 			media string // the detected media type

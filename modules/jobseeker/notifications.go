@@ -143,6 +143,7 @@ func (s *NotificationService) OnApplicationStatusChanged(ctx context.Context, ev
 	}
 
 	entry := Activity{UserID: e.CandidateID, EventID: eventID, Type: "application", At: e.ChangedAt}
+
 	isWithdrawal := e.ActorID == e.CandidateID
 	if isWithdrawal {
 		entry.Action, entry.Description = "withdrew", "Withdrew the application for "+title

@@ -204,9 +204,9 @@ func (s *Service) newListing(in CreateInput, now time.Time) (Listing, error) {
 // that finds nothing, it looks up single parts from the right, without the postcodes at
 // their ends.
 func (s *Service) findPlace(location string) *Place {
-	parts := strings.FieldsFunc(location, func(r rune) bool {
-		return r == ',' || r == ';' || r == '(' || r == ')' || r == '\n' || r == '/' || r == '|'
-	})
+	isSeparator := func(r rune) bool { return strings.ContainsRune(",;()\n/|", r) }
+	parts := strings.FieldsFunc(location, isSeparator)
+
 	for i := range parts {
 		place, found := s.Gazetteer.Resolve(strings.Join(parts[i:], ","))
 		if found {
@@ -288,8 +288,8 @@ func (s *Service) update(listing *Listing, in UpdateInput) error {
 	return in.checkDeadline(listing, s.Clock.Now())
 }
 
-// change requires the permission, and changes a listing of the actor's organization with fn.
-// It stores the listing and records the event in one transaction.
+// change requires the permission, and changes a listing of the actor's organization with fn
+// (changeListingOf).
 func (s *Service) change(
 	ctx context.Context,
 	by auth.Actor,
@@ -304,8 +304,9 @@ func (s *Service) change(
 	return s.changeListingOf(ctx, by.OrganizationID, listingID, fn)
 }
 
-// changeListingOf changes a listing of the organization with fn. It does not authorize the
-// caller.
+// changeListingOf changes a listing of the organization with fn. One transaction stores the
+// listing, opens a case if the change is suspicious, and records the events. changeListingOf
+// does not authorize the caller.
 func (s *Service) changeListingOf(
 	ctx context.Context,
 	organizationID, listingID string,
