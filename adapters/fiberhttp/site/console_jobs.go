@@ -25,17 +25,16 @@ const consolePageSize = 25
 // batchRenewalDays is for how long "Renew for 30 days" renews the selected jobs.
 const batchRenewalDays = 30
 
-// ownJobsView is the list of an organization's jobs.
+// ownJobsView is the list of an organization's jobs, with a form that changes the selected ones.
 type ownJobsView struct {
-	Status    string
-	States    []countLink
+	Status    string      // the state of the listed jobs, empty for all
+	States    []countLink // to the lists of each state
 	Jobs      []ownJobRow
-	Next      string
+	Next      string // the path of the next page, empty on the last one
 	MayCreate bool
 	MayUpdate bool
-	Problem   *pages.Problem
-	// Selected are the ids of the selected jobs.
-	Selected map[string]bool
+	Problem   *pages.Problem  // why the form was not, or not fully, applied
+	Selected  map[string]bool // the ids that were selected in a form with a problem
 }
 
 // ownJobRow is a job in the list.
@@ -44,19 +43,20 @@ type ownJobRow struct {
 	State jobState
 }
 
+// ownJobs handles GET /employer/jobs.
 func (s *Site) ownJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return s.showOwnJobs(ctx, c, viewer, ownJobsView{})
 }
 
-// showOwnJobs shows the jobs of the organization in one state, or in all.
+// showOwnJobs shows the jobs of the organization, in the state of the query parameter status if it is set. v has the
+// problem of the form and the selection, if there are any. showOwnJobs sets its other fields.
 func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v ownJobsView) error {
 	actor := viewer.Actor()
 	v.Status = c.Query("status")
 	v.MayCreate = actor.May(auth.JobsCreate)
 	v.MayUpdate = actor.May(auth.JobsUpdate)
-	r := page.After(c.Query("after"), consolePageSize)
 
-	jobs, err := s.services.Listings.ListByState(ctx, actor, listings.State(v.Status), r)
+	jobs, err := s.services.Listings.ListByState(ctx, actor, listings.State(v.Status), page.After(c.Query("after"), consolePageSize))
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 		return err
 	}
 
-	for _, l := range jobs.Items {
-		v.Jobs = append(v.Jobs, ownJobRow{l, states[l.ID]})
+	for _, job := range jobs.Items {
+		v.Jobs = append(v.Jobs, ownJobRow{Listing: job, State: states[job.ID]})
 	}
 
 	if jobs.NextCursor != "" {
@@ -81,8 +81,8 @@ func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	return s.renderer.Render(c, v.Problem.Status(), ownJobsPage, viewer, v)
 }
 
-// changeJobs closes, archives or renews the selected jobs. It skips jobs that do not exist any
-// more, does not renew jobs that the moderators have taken down, and tells the user if it has skipped some.
+// changeJobs handles POST /employer/jobs: it closes, archives or renews the selected jobs. If it has skipped some of them,
+// it shows the list again with a message.
 func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	ids := form.Values["id"]
@@ -99,21 +99,25 @@ func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	})
 
 	problem, err := formProblem(err, noFormName)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case problem == nil && skipped > 0:
+	}
+
+	if problem == nil && skipped == 0 {
+		return redirect(c, "/employer/jobs", notice, "status", c.Query("status"))
+	}
+
+	if problem == nil {
 		const text = "Some of the jobs were not changed: they do not exist any more, or the moderators have taken them down"
 		problem = newFormProblem(text, noFormName)
-	case problem == nil:
-		return redirect(c, "/employer/jobs", notice, "status", c.Query("status"))
 	}
 
 	return s.showOwnJobs(ctx, c, viewer, ownJobsView{Problem: problem, Selected: selected})
 }
 
-// changeSelected applies the action to the jobs. It returns the key of the notice for the user and the
-// number of jobs that it skipped.
+// changeSelected applies the action to the jobs. It skips jobs that do not exist any more, and does not renew jobs that
+// the moderators have taken down. It returns the key in EmployerNotices of the message for the user, and the number of
+// skipped jobs. After any other error, the jobs before the failed one stay changed.
 func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action string, ids []string) (notice string, skipped int, err error) {
 	if len(ids) == 0 || len(ids) > listings.MaxBatch {
 		return "", 0, fault.New(fault.Invalid, "no_jobs_selected", "Select at least one job, and at most 100")
@@ -162,9 +166,9 @@ type ownJobView struct {
 	listings.Listing
 	State        jobState
 	Facts        []fact
-	Path         string // of the public page, empty if the job is not public
-	Numbers      *hiring.JobAnalytics
-	Applications []countLink
+	Path         string               // of the public page, empty if the job is not public
+	Numbers      *hiring.JobAnalytics // nil for a viewer who may not see applications
+	Applications []countLink          // by status, for the same viewers
 	// HasFutureDeadline is set if a renewal is counted from the closing date, and not from now.
 	HasFutureDeadline bool
 	MayCreate         bool
@@ -182,11 +186,14 @@ func (ownJobView) Periods() []pages.Choice {
 	}
 }
 
+// ownJob handles GET /employer/jobs/:id.
 func (s *Site) ownJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	return s.showOwnJob(ctx, c, viewer, nil)
+	var noProblem *pages.Problem
+	return s.showOwnJob(ctx, c, viewer, noProblem)
 }
 
-// showOwnJob shows one job; its numbers only to those who may see applications.
+// showOwnJob shows one job, with the problem of its form if that is not nil. Only viewers who may see applications see the
+// numbers of views and applications.
 func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, problem *pages.Problem) error {
 	actor, now := viewer.Actor(), s.now()
 
@@ -236,9 +243,9 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	return s.renderer.Render(c, problem.Status(), ownJobPage, viewer, v)
 }
 
-// changeJob handles the buttons of the page of a job: each changes its state or copies it.
+// changeJob handles POST /employer/jobs/:id. Each button of the page of a job changes its state or copies it.
 func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	target, notice, err := s.applyJobAction(ctx, c, viewer.Actor())
+	nextID, notice, err := s.applyJobAction(ctx, c, viewer.Actor())
 
 	problem, err := formProblem(err, noFormName)
 	switch {
@@ -248,16 +255,17 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 		return s.showOwnJob(ctx, c, viewer, problem)
 	}
 
-	return redirect(c, "/employer/jobs/"+target, notice)
+	return redirect(c, "/employer/jobs/"+nextID, notice)
 }
 
-// applyJobAction applies the action of the form to the job in the path of the request. It returns
-// the id of the job whose page is shown next, and the key of the notice for the user.
-func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Actor) (target, notice string, err error) {
-	form, id := pages.FormOf(c), c.Params("id")
+// applyJobAction applies the action of the form to the job in the path of the request. It returns the id of the job whose
+// page is shown next, which is another one for a copy, and the key in EmployerNotices of the message for the user.
+func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Actor) (nextID, notice string, err error) {
+	form := pages.FormOf(c)
+	id := c.Params("id")
 
 	action := form.Value("action")
-	switch action { // these actions publish or copy a job
+	switch action { // a job that moderators have taken down can only be closed or archived
 	case "duplicate", "renew", "restore", "publish", "pause":
 		if err := s.requireNotTakenDown(ctx, actor, id); err != nil {
 			return "", "", err
@@ -266,8 +274,8 @@ func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Acto
 
 	switch action {
 	case "duplicate":
-		l, err := s.duplicateJob(ctx, c, actor, id)
-		return l.ID, "job-duplicated", err
+		duplicate, err := s.duplicateJob(ctx, c, actor, id)
+		return duplicate.ID, "job-duplicated", err
 	case "renew":
 		_, err := s.services.Listings.Renew(ctx, actor, id, parseInt(form.Value("durationDays")))
 		return id, "job-renewed", err
@@ -276,8 +284,8 @@ func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Acto
 	case "restore":
 		return id, "job-restored", s.restoreJob(ctx, c, actor, id)
 	case "publish":
-		l, err := s.setJobStatus(ctx, c, actor, id, listings.Active)
-		return id, publishedNotice(l), err
+		published, err := s.setJobStatus(ctx, c, actor, id, listings.Active)
+		return id, publishedNotice(published), err
 	case "pause":
 		_, err := s.setJobStatus(ctx, c, actor, id, listings.Inactive)
 		return id, "job-paused", err
@@ -316,21 +324,24 @@ func (s *Site) setJobStatus(
 		return listings.Listing{}, err
 	}
 
+	isPublished := status == listings.Active
 	in := listings.UpdateInput{Status: new(string(status))}
-	in.RequireFutureDeadline = status == listings.Active
+	in.RequireFutureDeadline = isPublished
 
-	l, err := s.services.Listings.Update(ctx, actor, id, in)
-	if fault.KindOf(err) == fault.Invalid && in.RequireFutureDeadline {
-		return l, errDeadlinePassed
+	job, err := s.services.Listings.Update(ctx, actor, id, in)
+	if isPublished && fault.KindOf(err) == fault.Invalid { // about the deadline, for which this page has no field
+		return job, errDeadlinePassed
 	}
 
-	return l, err
+	return job, err
 }
 
-// restoreJob publishes a job that was deleted or archived.
+// restoreJob publishes a job that was deleted or archived. It tries to undo a deletion first: Listings.Restore finds only
+// deleted jobs.
 func (s *Site) restoreJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string) error {
 	err := s.services.Listings.Restore(ctx, actor, id)
-	if fault.KindOf(err) == fault.NotFound { // the job is archived, not deleted
+	isNotDeleted := fault.KindOf(err) == fault.NotFound
+	if isNotDeleted { // then it is archived
 		_, err = s.setJobStatus(ctx, c, actor, id, listings.Active)
 	}
 

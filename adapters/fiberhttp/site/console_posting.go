@@ -24,29 +24,30 @@ var (
 	previewPage = pages.Parse(files, "html/console-preview.html", "html/job-parts.html", "html/console-parts.html")
 )
 
-// blankQuestions is the number of empty rows for more questions in the form.
+// blankQuestions is the number of empty rows at the end of the form, in which the employer can enter more questions.
 const blankQuestions = 2
 
-// postingView is the form that posts or edits a job.
+// postingView is the page with the form in which an employer writes a new job or edits a stored one.
 type postingView struct {
-	// ID is empty for a new job.
+	// ID, Title and Status are those of the stored job. They are empty for a new job.
 	ID, Title string
 	Status    listings.Status
 	Form      pages.Form
 	Questions []questionRow
 }
 
-// questionRow is a question to applicants in the form. The names of its fields contain Number.
+// questionRow is a row of the form: a question that applicants answer. Number counts the rows from 0. ID is
+// the id of a stored question, and empty for a new one.
 type questionRow struct {
 	Number   int
 	ID, Text string
 	Required bool
 }
 
-// Label returns the label of the question.
+// Label returns the label of the row, such as "Question 1" for the row with the number 0.
 func (q questionRow) Label() string { return fmt.Sprintf("Question %d", q.Number+1) }
 
-// Field returns the name of a field of the question.
+// Field returns the name of a form field of the row, such as "questions.0.text".
 func (q questionRow) Field(name string) string { return fmt.Sprintf("questions.%d.%s", q.Number, name) }
 
 // Contracts returns the choices for the contract.
@@ -55,76 +56,83 @@ func (postingView) Contracts() []pages.Choice { return optionalChoices(listings.
 // Patterns returns the choices for the working pattern.
 func (postingView) Patterns() []pages.Choice { return optionalChoices(listings.EmploymentTypes) }
 
-// optionalChoices returns the values as choices, after one for "Not stated".
+// optionalChoices returns the values as choices. The first choice is "Not stated".
 func optionalChoices(values []string) []pages.Choice {
-	out := []pages.Choice{{Value: "", Text: "Not stated"}}
+	choices := []pages.Choice{{Value: "", Text: "Not stated"}}
 	for _, value := range values {
-		out = append(out, pages.Choice{Value: value, Text: cmp.Or(valueTexts[value], value)})
+		choices = append(choices, pages.Choice{Value: value, Text: cmp.Or(valueTexts[value], value)})
 	}
 
-	return out
+	return choices
 }
 
-// Periods returns the choices for the period of pay, from hour to year.
+// Periods returns the choices for the period of pay, from year to hour.
 func (postingView) Periods() []pages.Choice {
-	var out []pages.Choice
+	var choices []pages.Choice
 	for _, period := range slices.Backward(listings.Periods) {
 		text := "A " + period
 		if period == "hour" {
 			text = "An hour"
 		}
 
-		out = append(out, pages.Choice{Value: period, Text: text})
+		choices = append(choices, pages.Choice{Value: period, Text: text})
 	}
 
-	return out
+	return choices
 }
 
-// Currencies returns common currencies and, if it is another one, the currency of the job.
+// Currencies returns the choices for the currency of the pay. The API accepts other currencies too: if the job has one
+// of those, it is added, so that editing the job keeps it.
 func (v postingView) Currencies() []pages.Choice {
 	codes := []string{"GBP", "EUR", "USD", "AUD", "CAD", "CHF", "NZD"}
-	if code := strings.ToUpper(v.Form.Value("salary.currency")); code != "" && !slices.Contains(codes, code) {
-		codes = append(codes, code)
+
+	current := strings.ToUpper(v.Form.Value("salary.currency"))
+	if current != "" && !slices.Contains(codes, current) {
+		codes = append(codes, current)
 	}
 
-	var out []pages.Choice
+	var choices []pages.Choice
 	for _, code := range codes {
 		text := code
 		if symbol := currencySymbols[code]; symbol != "" {
 			text += " (" + symbol + ")"
 		}
 
-		out = append(out, pages.Choice{Value: code, Text: text})
+		choices = append(choices, pages.Choice{Value: code, Text: text})
 	}
 
-	return out
+	return choices
 }
 
-// IsRemote reports whether the check box for remote work is checked.
+// IsRemote reports whether the check box for remote work is checked. Browsers leave out unchecked boxes.
 func (v postingView) IsRemote() bool { return v.Form.Values.Has("remote") }
 
-// newPosting shows an empty form.
+// newPosting shows the form for a new job, which is empty except for the default currency and period of the pay.
 func (s *Site) newPosting(_ context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	form := pages.Form{Values: url.Values{"salary.currency": {listings.DefaultCurrency}, "salary.period": {listings.DefaultPeriod}}}
-	return s.showPosting(c, viewer, postingView{Form: form}, nil)
+	values := url.Values{"salary.currency": {listings.DefaultCurrency}, "salary.period": {listings.DefaultPeriod}}
+
+	var noQuestions []listings.Question
+
+	return s.showPosting(c, viewer, postingView{Form: pages.Form{Values: values}}, noQuestions)
 }
 
-// editPosting shows the form with the values of a listing.
+// editPosting shows the form with the values of a stored job.
 func (s *Site) editPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	l, err := s.services.Listings.Get(ctx, viewer.Actor(), c.Params("id"))
+	stored, err := s.services.Listings.Get(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {
 		return err
 	}
 
-	return s.showPosting(c, viewer,
-		postingView{ID: l.ID, Title: l.Title, Status: l.Status, Form: pages.Form{Values: postingValues(l)}},
-		l.Questions)
+	v := postingView{ID: stored.ID, Title: stored.Title, Status: stored.Status, Form: pages.Form{Values: postingValues(stored)}}
+
+	return s.showPosting(c, viewer, v, stored.Questions)
 }
 
-// showPosting renders the form with the questions, and empty rows for more questions.
+// showPosting renders the form with a row for each question, and empty rows for more questions. The other fields show
+// v.Form, whose values it changes.
 func (s *Site) showPosting(c *fiber.Ctx, viewer *pages.Viewer, v postingView, questions []listings.Question) error {
-	// The rows are numbered again, because rows that were sent empty are dropped. The values of
-	// the old numbers must not appear in the new rows.
+	// The rows are numbered anew, because rows that were sent empty are left out. The values that were sent with the
+	// old numbers must not appear in the new rows.
 	maps.DeleteFunc(v.Form.Values, func(name string, _ []string) bool { return strings.HasPrefix(name, "questions.") })
 
 	for _, q := range questions {
@@ -138,9 +146,9 @@ func (s *Site) showPosting(c *fiber.Ctx, viewer *pages.Viewer, v postingView, qu
 	return s.renderer.Render(c, v.Form.Problem.Status(), postingPage, viewer, v)
 }
 
-// postingValues returns the initial values of the form for a stored job.
+// postingValues returns the initial values of the form for a stored job. Lists are text fields with a line for each item.
 func postingValues(listing listings.Listing) url.Values {
-	v := url.Values{
+	values := url.Values{
 		"title":           {listing.Title},
 		"description":     {listing.Description},
 		"department":      {listing.Department},
@@ -154,193 +162,221 @@ func postingValues(listing listings.Listing) url.Values {
 		"salary.period":   {listings.DefaultPeriod},
 	}
 	if listing.Remote {
-		v.Set("remote", "yes")
+		values.Set("remote", "yes")
 	}
 
 	if pay := listing.Salary.InMajorUnits(); pay != nil {
-		v.Set("salary.currency", pay.Currency)
-		v.Set("salary.period", pay.Period)
+		values.Set("salary.currency", pay.Currency)
+		values.Set("salary.period", pay.Period)
 
-		for name, x := range map[string]*float64{"salary.min": pay.Min, "salary.max": pay.Max} {
-			if x != nil {
-				v.Set(name, strconv.FormatFloat(*x, 'f', -1, 64))
+		for name, amount := range map[string]*float64{"salary.min": pay.Min, "salary.max": pay.Max} {
+			if amount != nil {
+				values.Set(name, strconv.FormatFloat(*amount, 'f', -1, 64))
 			}
 		}
 	}
 
 	if listing.Deadline != nil {
-		v.Set("applicationDeadline", listing.Deadline.Format(time.DateOnly))
+		values.Set("applicationDeadline", listing.Deadline.Format(time.DateOnly))
 	}
 
-	return v
+	return values
 }
 
 // jobInput is the job that the form describes.
 type jobInput struct {
 	listings.CreateInput
-	problems []fault.Field // fields that are not numbers
+	problems []fault.Field // the fields whose text is not a number, which CreateInput cannot hold
 }
 
-// parsePosting converts the form to a job.
+// parsePosting converts the form to a job. It sets every property, because the form shows every property: an emptied field
+// clears the property of a stored job, while a nil pointer would leave it unchanged.
 func parsePosting(form pages.Form) jobInput {
-	var p jobInput
-	p.Title, p.Description = form.Value("title"), form.Value("description")
 	text := func(name string) *string { return new(form.Value(name)) }
-	p.Department = text("department")
-	p.ContractType = text("contractType")
-	p.EmploymentType = text("employmentType")
-	p.Specialty = text("specialty")
-	p.Location = text("location")
-	p.ApplicationDeadline = text("applicationDeadline")
-	p.Remote = new(form.Values.Has("remote"))
-	p.Requirements, p.Benefits = new(nonEmptyLines(form.Values.Get("requirements"))), new(nonEmptyLines(form.Values.Get("benefits")))
 
-	p.Salary = &listings.SalaryInput{Min: p.parseAmount(form, "salary.min"), Max: p.parseAmount(form, "salary.max")}
+	var in jobInput
+	in.Title = form.Value("title")
+	in.Description = form.Value("description")
+	in.Department = text("department")
+	in.ContractType = text("contractType")
+	in.EmploymentType = text("employmentType")
+	in.Specialty = text("specialty")
+	in.Location = text("location")
+	in.ApplicationDeadline = text("applicationDeadline")
+	in.Remote = new(form.Values.Has("remote"))
+	in.Requirements = new(nonEmptyLines(form.Values.Get("requirements")))
+	in.Benefits = new(nonEmptyLines(form.Values.Get("benefits")))
+	in.Salary = &listings.SalaryInput{Min: in.parseAmount(form, "salary.min"), Max: in.parseAmount(form, "salary.max")}
 
 	// Without an amount, the currency and the period are only the defaults of the form.
-	hasAmount := form.Value("salary.min")+form.Value("salary.max") != ""
+	hasAmount := form.Value("salary.min") != "" || form.Value("salary.max") != ""
 	if hasAmount {
-		p.Salary.Currency, p.Salary.Period = text("salary.currency"), text("salary.period")
+		in.Salary.Currency, in.Salary.Period = text("salary.currency"), text("salary.period")
 	}
 
+	in.Questions = new(parseQuestions(form))
+
+	return in
+}
+
+// parseQuestions returns the questions of the form. It leaves out rows without a text.
+func parseQuestions(form pages.Form) []listings.QuestionInput {
 	questions := []listings.QuestionInput{}
 
 	const maxRows = 100 // more than the module accepts, so that it reports the excess
-	for n := range maxRows {
-		row := questionRow{Number: n}
-		if text := form.Value(row.Field("text")); text != "" {
-			questions = append(
-				questions,
-				listings.QuestionInput{ID: form.Value(row.Field("id")), Text: text, Required: form.Values.Has(row.Field("required"))},
-			)
+	for number := range maxRows {
+		row := questionRow{Number: number}
+
+		text := form.Value(row.Field("text"))
+		if text == "" {
+			continue
 		}
-	}
 
-	p.Questions = &questions
-
-	return p
-}
-
-// parseAmount parses the amount in a field, such as £36,000. It returns nil for an empty
-// field, and adds a problem if the text is not a number.
-func (p *jobInput) parseAmount(form pages.Form, name string) *float64 {
-	text := strings.NewReplacer("£", "", "€", "", "$", "", ",", "", " ", "").Replace(form.Value(name))
-	if text == "" {
-		return nil
-	}
-
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		p.problems = append(p.problems, fault.Field{Name: name, Message: "must be a number, such as 36000 or 17.50"})
-		return nil
-	}
-
-	return &x
-}
-
-// questions returns the questions for showPosting.
-func (p *jobInput) questions() (questions []listings.Question) {
-	for _, q := range *p.Questions {
-		questions = append(questions, listings.Question(q))
+		questions = append(
+			questions,
+			listings.QuestionInput{ID: form.Value(row.Field("id")), Text: text, Required: form.Values.Has(row.Field("required"))},
+		)
 	}
 
 	return questions
 }
 
-// updateInput returns the changes of the stored job l. An empty status is not changed. The
-// form shows only the date of the deadline: unless that changes, the deadline keeps its time.
-func (p *jobInput) updateInput(l listings.Listing, status listings.Status) listings.UpdateInput {
-	in := listings.UpdateInput{Title: &p.Title, Description: &p.Description, Details: p.Details}
-	if status != "" {
-		in.Status = new(string(status))
+// parseAmount parses the amount in a field, such as £36,000. It returns nil for an empty
+// field. If the text is not a number, it returns nil and adds a problem to the input.
+func (in *jobInput) parseAmount(form pages.Form, name string) *float64 {
+	withoutSigns := strings.NewReplacer("£", "", "€", "", "$", "", ",", "", " ", "")
+
+	text := withoutSigns.Replace(form.Value(name))
+	if text == "" {
+		return nil
 	}
 
-	if p.keepsDeadline(l) {
-		in.ApplicationDeadline = nil
+	amount, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		in.problems = append(in.problems, fault.Field{Name: name, Message: "must be a number, such as 36000 or 17.50"})
+		return nil
 	}
 
-	return in
+	return &amount
 }
 
-// keepsDeadline reports whether the form has the date of the deadline of the stored job l.
-func (p *jobInput) keepsDeadline(l listings.Listing) bool {
-	return l.Deadline != nil && l.Deadline.Format(time.DateOnly) == *p.ApplicationDeadline
+// questions returns the questions for showPosting.
+func (in *jobInput) questions() (questions []listings.Question) {
+	for _, question := range *in.Questions {
+		questions = append(questions, listings.Question(question))
+	}
+
+	return questions
 }
 
-// formError translates the fields of a validation error to those of the form, and adds the
-// problems of the input, of which the first one of each field counts. It returns other errors unchanged,
-// and nil if there is neither an error nor a problem.
-func (p *jobInput) formError(err error) error {
+// keepStatus is the status argument of updateInput that leaves the status of the stored job as it is.
+const keepStatus listings.Status = ""
+
+// updateInput returns the input that changes the stored job to the one in the form, and sets its status unless that is
+// keepStatus. The form shows only the date of the deadline, whose time the API can set. So an unchanged date
+// leaves the deadline out of the input, and the stored one keeps its time.
+func (in *jobInput) updateInput(stored listings.Listing, status listings.Status) listings.UpdateInput {
+	update := listings.UpdateInput{Title: &in.Title, Description: &in.Description, Details: in.Details}
+	if status != keepStatus {
+		update.Status = new(string(status))
+	}
+
+	if in.keepsDeadline(stored) {
+		update.ApplicationDeadline = nil
+	}
+
+	return update
+}
+
+// keepsDeadline reports whether the form has the date of the deadline of the stored job.
+func (in *jobInput) keepsDeadline(stored listings.Listing) bool {
+	return stored.Deadline != nil && stored.Deadline.Format(time.DateOnly) == *in.ApplicationDeadline
+}
+
+// formError returns the error that the form shows after the module has returned err. It contains the problems of the input and
+// the invalid fields of err, by the names of the form's fields. A field that has a problem already is not
+// added again: the module received no value for it.
+//
+// formError returns errors other than invalid input unchanged, and nil if there is neither an error nor a problem.
+func (in *jobInput) formError(err error) error {
 	if err != nil && fault.KindOf(err) != fault.Invalid {
 		return err
 	}
 
-	fields := slices.Clone(p.problems)
+	fields := slices.Clone(in.problems)
 	if err != nil {
-		for _, f := range fault.Of(err).Fields {
-			for _, name := range []string{"requirements", "benefits"} {
-				// The module counts the items from 0. The form has one text field with a line for each.
-				if index, isItem := strings.CutPrefix(f.Name, name+"."); isItem {
-					line := parseInt(index) + 1
-					f.Name, f.Message = name, fmt.Sprintf("in line %d %s", line, f.Message)
-				}
-			}
+		for _, moduleField := range fault.Of(err).Fields {
+			field := toFormField(moduleField)
 
-			f.Message = strings.ReplaceAll(f.Message, "salary.min", "the lowest pay")
-			if !slices.ContainsFunc(fields, func(other fault.Field) bool { return other.Name == f.Name }) {
-				fields = append(fields, f)
+			hasProblem := slices.ContainsFunc(fields, func(other fault.Field) bool { return other.Name == field.Name })
+			if !hasProblem {
+				fields = append(fields, field)
 			}
 		}
 	}
 
-	if len(fields) == 0 {
+	if len(fields) == 0 { // err is nil, or is about the input as a whole
 		return err
 	}
 
 	return fault.ErrInvalid.WithFields(fields...)
 }
 
-// submitPosting handles the form for a new job or a stored one. Its buttons show the preview
-// or the form again, save a draft, publish the job, or save the changes.
+// toFormField translates an invalid field of the module to the field of the form that its value comes from.
+func toFormField(field fault.Field) fault.Field {
+	for _, name := range []string{"requirements", "benefits"} {
+		// The module names an item by its index from 0, such as requirements.2. The form has one text field with a line for
+		// each item.
+		if index, isItem := strings.CutPrefix(field.Name, name+"."); isItem {
+			line := parseInt(index) + 1
+			field.Name = name
+			field.Message = fmt.Sprintf("in line %d %s", line, field.Message)
+		}
+	}
+
+	// The message about salary.max compares it with salary.min.
+	field.Message = strings.ReplaceAll(field.Message, "salary.min", "the lowest pay")
+
+	return field
+}
+
+// submitPosting handles the form for a new job or a stored one. The field action is the button that was pressed: preview
+// shows the job as visitors will see it, edit returns from there to the form, more adds empty rows for questions,
+// publish saves and publishes the job, and any other value saves the changes, or a new job as a draft.
 func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor := viewer.Actor()
 	form := pages.FormOf(c)
-	v := postingView{}
 
-	var stored listings.Listing
+	var stored listings.Listing // the zero value for a new job, whose path has no id
 	if id := c.Params("id"); id != "" {
 		var err error
 		if stored, err = s.services.Listings.Get(ctx, actor, id); err != nil {
 			return err
 		}
-
-		v.ID = stored.ID
-		v.Title = stored.Title
-		v.Status = stored.Status
 	}
 
+	v := postingView{ID: stored.ID, Title: stored.Title, Status: stored.Status, Form: form}
 	in := parsePosting(form)
-	v.Form = form
 
-	action := form.Value("action")            // the button that was pressed
-	if action == "edit" || action == "more" { // back from the preview, or more rows for questions
+	action := form.Value("action")
+	if action == "edit" || action == "more" {
 		return s.showPosting(c, viewer, v, in.questions())
 	}
 
-	// The deadline of a stored job that has expired may stay, unless the job is published again.
-	in.RequireFutureDeadline = action == "publish" || !in.keepsDeadline(stored)
+	publishes := action == "publish"
 
-	// The preview also validates the input, whichever button was pressed.
+	// The deadline of a stored job that has expired may stay, unless the job is published again.
+	in.RequireFutureDeadline = publishes || !in.keepsDeadline(stored)
+
+	// The module validates the input of a preview, which is done whichever button was pressed.
 	preview, err := s.services.Listings.Preview(ctx, actor, in.CreateInput)
-	if err := in.formError(err); err != nil {
+	if err = in.formError(err); err != nil {
 		return s.showPostingProblem(c, viewer, v, in, err)
 	}
 
 	if action == "preview" {
 		return s.showPreview(c, viewer, v, preview)
 	}
-
-	publishes := action == "publish"
 
 	saved, notice, err := s.savePosting(ctx, c, actor, stored, in, publishes)
 	if err != nil {
@@ -350,8 +386,8 @@ func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 	return redirect(c, "/employer/jobs/"+saved.ID, notice)
 }
 
-// savePosting creates a job, or changes the stored one if it has an id. It returns the job and
-// the key of the notice for the user. A new job that is not published is a draft.
+// savePosting changes the stored job, or creates a job if stored is the zero value. It returns the saved job and the key in
+// EmployerNotices of the message for the user. It counts towards the rate limit of the API operation that does the same.
 func (s *Site) savePosting(
 	ctx context.Context,
 	c *fiber.Ctx,
@@ -360,9 +396,11 @@ func (s *Site) savePosting(
 	in jobInput,
 	publishes bool,
 ) (saved listings.Listing, notice string, err error) {
-	operation := createJobOperation
-	if stored.ID != "" {
-		operation = changeJobOperation
+	isNew := stored.ID == ""
+
+	operation := changeJobOperation
+	if isNew {
+		operation = createJobOperation
 	}
 
 	if err := s.renderer.TakeLimit(ctx, c, operation); err != nil {
@@ -370,24 +408,25 @@ func (s *Site) savePosting(
 	}
 
 	switch {
-	case stored.ID != "" && publishes:
-		saved, err = s.services.Listings.Update(ctx, actor, stored.ID, in.updateInput(stored, listings.Active))
-	case stored.ID != "":
-		saved, err = s.services.Listings.Update(ctx, actor, stored.ID, in.updateInput(stored, ""))
-		return saved, "job-saved", err
-	case publishes:
+	case isNew && publishes: // the module publishes a new job that has no status
 		saved, err = s.services.Listings.Create(ctx, actor, in.CreateInput)
-	default:
+		notice = publishedNotice(saved)
+	case isNew:
 		in.Status = new(string(listings.Draft))
 		saved, err = s.services.Listings.Create(ctx, actor, in.CreateInput)
-		return saved, "job-draft", err
+		notice = "job-draft"
+	case publishes:
+		saved, err = s.services.Listings.Update(ctx, actor, stored.ID, in.updateInput(stored, listings.Active))
+		notice = publishedNotice(saved)
+	default:
+		saved, err = s.services.Listings.Update(ctx, actor, stored.ID, in.updateInput(stored, keepStatus))
+		notice = "job-saved"
 	}
 
-	return saved, publishedNotice(saved), err
+	return saved, notice, err
 }
 
-// showPostingProblem renders the form with an error that the user can correct, and returns other
-// errors.
+// showPostingProblem renders the form with err, if the user can correct it. It returns all other errors.
 func (s *Site) showPostingProblem(c *fiber.Ctx, viewer *pages.Viewer, v postingView, in jobInput, err error) error {
 	v.Form.Problem = pages.FormProblem(err, noFormName)
 	if v.Form.Problem == nil {
@@ -397,31 +436,34 @@ func (s *Site) showPostingProblem(c *fiber.Ctx, viewer *pages.Viewer, v postingV
 	return s.showPosting(c, viewer, v, in.questions())
 }
 
-// previewView is a preview of the public page of a job.
+// previewView is a preview of the public page of a job: of a stored job, or of the form before it is saved.
 type previewView struct {
 	Job jobView
 	// ID is the id of the stored job, empty for a new job.
 	ID     string
-	Status listings.Status
-	State  jobState
-	// Hidden are the values of the form if the job is not saved yet. The buttons of the
-	// preview send them again.
+	Status listings.Status // of the stored job, in the preview of the form
+	State  jobState        // in the preview of a stored job
+	// Hidden are the values of the form. The preview of a stored job has none.
 	Hidden []hiddenValue
 }
 
-// hiddenValue is a hidden field.
+// hiddenValue is a hidden field of a form.
 type hiddenValue struct{ Name, Value string }
 
-// showPreview shows the listing as visitors will see it. The preview stores nothing: it sends
-// the values on in hidden fields.
-func (s *Site) showPreview(c *fiber.Ctx, viewer *pages.Viewer, v postingView, l listings.Listing) error {
+// showPreview shows the job in the form as visitors will see it. The preview stores nothing: its hidden fields hold the
+// values of the form, which its buttons send again, to save the job or to return to the form.
+func (s *Site) showPreview(c *fiber.Ctx, viewer *pages.Viewer, v postingView, job listings.Listing) error {
 	const isOpen = true // as if the job were published
 
-	preview := previewView{Job: s.newJobView(l, isOpen), ID: v.ID, Status: v.Status}
+	preview := previewView{Job: s.newJobView(job, isOpen), ID: v.ID, Status: v.Status}
 	for name, values := range v.Form.Values {
+		if name == "csrf" || name == "action" { // the preview has its own token, and the action is that of its buttons
+			continue
+		}
+
 		for _, value := range values {
-			if name != "csrf" && name != "action" && value != "" {
-				preview.Hidden = append(preview.Hidden, hiddenValue{name, value})
+			if value != "" {
+				preview.Hidden = append(preview.Hidden, hiddenValue{Name: name, Value: value})
 			}
 		}
 	}
@@ -431,31 +473,32 @@ func (s *Site) showPreview(c *fiber.Ctx, viewer *pages.Viewer, v postingView, l 
 	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, preview)
 }
 
-// previewJob shows the public page of a stored job, which may not be published.
+// previewJob shows the public page of a stored job to its organization, also if the job is not public.
 func (s *Site) previewJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	l, err := s.services.Listings.Get(ctx, viewer.Actor(), c.Params("id"))
+	job, err := s.services.Listings.Get(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {
 		return err
 	}
 
-	states, err := s.jobStatesOf(ctx, viewer.Actor(), l)
+	states, err := s.jobStatesOf(ctx, viewer.Actor(), job)
 	if err != nil {
 		return err
 	}
 
-	v := previewView{Job: s.newJobView(l, l.Public(s.now())), ID: l.ID, State: states[l.ID]}
+	isOpen := job.Public(s.now())
+	v := previewView{Job: s.newJobView(job, isOpen), ID: job.ID, State: states[job.ID]}
 
 	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, v)
 }
 
 // splitLines returns the trimmed lines of a text.
 func splitLines(text string) []string {
-	var out []string
+	var trimmed []string
 	for line := range strings.Lines(text) {
-		out = append(out, strings.TrimSpace(line))
+		trimmed = append(trimmed, strings.TrimSpace(line))
 	}
 
-	return out
+	return trimmed
 }
 
 // parseInt parses a whole number. It returns 0 for other texts.

@@ -73,7 +73,7 @@ func (s *Site) newEmployerView(ctx context.Context, slug, cursor string, viewer 
 	v = employerView{
 		Organization:   o,
 		VerifiedDomain: o.VerifiedDomain(),
-		Jobs:           s.results(jobs.Items, false),
+		Jobs:           exactResults(jobs.Items),
 		Total:          jobs.Total,
 		Canonical:      s.publicURL + path,
 	}

@@ -20,21 +20,20 @@ import (
 // homeView is the home page.
 type homeView struct {
 	Form        searchForm
-	Total       int
-	Newest      []result
-	Roles       []filterValue
+	Total       int           // of all open jobs
+	Newest      []result      // at most maxHomeJobs
+	Roles       []filterValue // at most maxHomeFilterValues, as are the specialties
 	Specialties []filterValue
-	Canonical   string
+	Canonical   string // the URL of the page for search engines
 }
 
-// The numbers of jobs, and of roles and specialties, on the home page.
 const (
 	maxHomeJobs         = 6
 	maxHomeFilterValues = 12
 )
 
-// readContext allows cached reads, at most web.MaxStale old, for guests. Signed-in users see
-// their own changes at once.
+// readContext returns the context for reading what the viewer sees. Guests may get cached data, at most web.MaxStale
+// old. Signed-in users get current data, so that they see their own changes at once.
 func readContext(ctx context.Context, viewer *pages.Viewer) context.Context {
 	if viewer == nil {
 		return tx.AllowStale(ctx, web.MaxStale)
@@ -52,7 +51,7 @@ func actorOf(viewer *pages.Viewer) auth.Actor {
 	return viewer.Actor()
 }
 
-// home shows the search form, the newest jobs and the most frequent roles and specialties.
+// home shows the search form, the newest jobs, and the roles and specialties with the most jobs.
 func (s *Site) home(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := listings.FindInput{
 		Page:   page.Request{Number: 1, Size: maxHomeJobs},
@@ -65,16 +64,22 @@ func (s *Site) home(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 		return err
 	}
 
-	v := homeView{Form: newSearchForm(nil), Total: results.Total, Newest: s.results(results.Items, false), Canonical: s.publicURL + "/"}
-	v.Roles, v.Specialties = homeFilterValues(results.Facets["role"]), homeFilterValues(results.Facets["specialty"])
-
-	return s.render(c, homePage, viewer, v)
+	return s.render(c, homePage, viewer, homeView{
+		Form:        newSearchForm(nil), // empty
+		Total:       results.Total,
+		Newest:      exactResults(results.Items),
+		Roles:       homeFilterValues(results.Facets["role"]),
+		Specialties: homeFilterValues(results.Facets["specialty"]),
+		Canonical:   s.publicURL + "/",
+	})
 }
 
 // homeFilterValues returns the values of a facet with the most jobs. A facet is a property by whose values the jobs
-// are counted, such as the role.
+// are counted, such as the role. Its values begin with the most frequent one.
 func homeFilterValues(facet []listings.FacetValue) []filterValue {
-	return web.Each(facet[:min(maxHomeFilterValues, len(facet))], func(value listings.FacetValue) filterValue {
+	mostFrequent := facet[:min(maxHomeFilterValues, len(facet))]
+
+	return web.Each(mostFrequent, func(value listings.FacetValue) filterValue {
 		return filterValue{Value: value.Value, Label: capitalize(value.Label), Count: value.Count}
 	})
 }
@@ -90,25 +95,30 @@ func (s *Site) render(c *fiber.Ctx, page *template.Template, viewer *pages.Viewe
 	return nil
 }
 
-// jobsView is a page of search results.
+// jobsView is a page of search results. Exact are the results that match the whole search, Relaxed those that match
+// only a part of it.
 type jobsView struct {
-	Form        searchForm
-	Problem     string
-	Total       int
-	Exact       []result
-	Relaxed     []result
+	Form    searchForm
+	Problem string // the mistake in the search, if it has one; the page has no results then
+	Total   int
+	Exact   []result
+	Relaxed []result
+	// Chips are the conditions of the search, each of which the user can remove.
 	Chips       []chip
 	Filters     []filterGroup
 	Corrections []correction
 	Suggestions []suggestion
-	Pages       []pageLink
-	Next        string
-	From, To    int
-	Sorts       []pages.Choice
-	Canonical   string
-	Atom        string
+	// Pages are the links to numbered pages, Next the path of the next page if that has no number.
+	Pages []pageLink
+	Next  string
+	// From and To are the numbers of the first and the last exact result on the page, counted from 1. They are 0 on pages
+	// without a number.
+	From, To  int
+	Sorts     []pages.Choice
+	Canonical string // the URL of the page for search engines
+	Atom      string // the path of the feed of the search
 	// UnknownPlace is the place of the search if it is not known, and Everywhere the path of
-	// the search without it.
+	// the search without a place.
 	UnknownPlace, Everywhere string
 	// PlaceSuggestions are searches in places whose names begin like UnknownPlace.
 	PlaceSuggestions []suggestion
@@ -127,7 +137,7 @@ type jobsView struct {
 // correction is a misspelt word that the search replaced.
 type correction struct{ From, To string }
 
-// suggestion is another search, for a search without results.
+// suggestion is another search with results, for a search without any. Total is the number of its results.
 type suggestion struct {
 	Text, Path string
 	Total      int
@@ -152,11 +162,18 @@ var sorts = []pages.Choice{
 // jobs shows the results of a search. A mistake in the search is explained on the page.
 func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	query := queryValues(c)
-	v := jobsView{Form: newSearchForm(query), Sorts: sorts}
-	v.Canonical, v.Atom = s.publicURL+v.Form.Path("/jobs"), v.Form.Path("/feeds/jobs.atom")
-	v.WithoutFilters = v.Form.withoutFilters()
-	in := v.Form.input(s.now())
-	in.Page, in.Facets = pageRequest(query, pageSize), facetNames()
+	form := newSearchForm(query)
+	v := jobsView{
+		Form:           form,
+		Sorts:          sorts,
+		Canonical:      s.publicURL + form.Path("/jobs"),
+		Atom:           form.Path("/feeds/jobs.atom"),
+		WithoutFilters: form.withoutFilters(),
+	}
+
+	in := form.input(s.now())
+	in.Page = pageRequest(query, pageSize)
+	in.Facets = facetNames()
 
 	results, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
@@ -167,25 +184,19 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 		return s.renderer.Render(c, fiber.StatusBadRequest, jobsPage, viewer, &v)
 	}
 
-	v.Total, v.Filters = results.Total, v.Form.filters(results.Facets)
-	v.Exact, v.Relaxed = s.results(results.Items, false), s.results(results.Items, true)
-	v.Chips = v.Form.chips(results, v.Filters)
-	v.AlertQuery, v.NotInAlerts = v.Form.alertQuery(v.Filters), v.Form.notInAlerts()
+	v.Total = results.Total
+	v.Exact, v.Relaxed = exactResults(results.Items), relaxedResults(results.Items)
+	v.Filters = form.filters(results.Facets)
+	v.Chips = form.chips(results, v.Filters)
+	v.offerAlert(viewer)
 
-	where, contract := v.Form.Get("where"), v.Form.Get("contract")
-	isSeeker := viewer != nil && viewer.Actor().Seeker
-
-	v.CanSave = isSeeker && v.AlertQuery+where+contract != "" // a search for all jobs cannot be saved
-	if viewer == nil {
-		v.AlertPath = newSearchForm(nil).Path(alertsPath, "q", v.AlertQuery, "where", where, "contract", contract)
+	for _, replaced := range results.Corrections {
+		v.Corrections = append(v.Corrections, correction(replaced))
 	}
 
-	for _, k := range results.Corrections {
-		v.Corrections = append(v.Corrections, correction(k))
-	}
-
-	for _, k := range results.Suggestions {
-		v.Suggestions = append(v.Suggestions, suggestion{Text: k.Text, Total: k.Total, Path: newSearchForm(nil).Path("/jobs", "q", k.Text)})
+	for _, other := range results.Suggestions {
+		path := newSearchForm(nil).Path("/jobs", "q", other.Text)
+		v.Suggestions = append(v.Suggestions, suggestion{Text: other.Text, Total: other.Total, Path: path})
 	}
 
 	if results.IsUnknownPlace {
@@ -199,8 +210,23 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	return s.render(c, jobsPage, viewer, &v)
 }
 
+// offerAlert offers clinicians to save the search, and guests e-mails about its new jobs. It needs v.Filters.
+func (v *jobsView) offerAlert(viewer *pages.Viewer) {
+	v.AlertQuery = v.Form.alertQuery(v.Filters)
+	v.NotInAlerts = v.Form.notInAlerts()
+
+	where, contract := v.Form.Get("where"), v.Form.Get("contract")
+	if viewer == nil {
+		v.AlertPath = newSearchForm(nil).Path(alertsPath, "q", v.AlertQuery, "where", where, "contract", contract)
+		return
+	}
+
+	isForAllJobs := v.AlertQuery == "" && where == "" && contract == ""
+	v.CanSave = viewer.Actor().Seeker && !isForAllJobs
+}
+
 const (
-	// placePrefix is the number of letters with which suggested places begin like an unknown one.
+	// placePrefix is the number of first letters that suggested places have in common with an unknown one.
 	placePrefix = 3
 	// maxPlaceSuggestions is the number of places that are suggested for an unknown one.
 	maxPlaceSuggestions = 5
@@ -209,37 +235,44 @@ const (
 // explainUnknownPlace adds the unknown place of the search to the page and, if there are no
 // results, places with jobs whose names begin like it.
 func (s *Site) explainUnknownPlace(ctx context.Context, viewer *pages.Viewer, v *jobsView) error {
-	v.UnknownPlace, v.Everywhere = v.Form.Get("where"), v.Form.Path("/jobs", "where", "", "radius", "")
+	v.UnknownPlace = v.Form.Get("where")
+	v.Everywhere = v.Form.Path("/jobs", "where", "", "radius", "")
 	if v.Total > 0 {
 		return nil
 	}
 
-	prefix := []rune(v.UnknownPlace)
+	letters := []rune(v.UnknownPlace)
+	prefix := string(letters[:min(placePrefix, len(letters))])
 
-	completions, err := s.services.Listings.Complete(readContext(ctx, viewer), actorOf(viewer), string(prefix[:min(placePrefix, len(prefix))]))
+	completions, err := s.services.Listings.Complete(readContext(ctx, viewer), actorOf(viewer), prefix)
 	if err != nil {
 		return err
 	}
 
-	for _, k := range completions {
-		if k.Kind == search.SlotPlace && len(v.PlaceSuggestions) < maxPlaceSuggestions {
-			path := v.Form.Path("/jobs", "where", k.Text)
-			v.PlaceSuggestions = append(v.PlaceSuggestions, suggestion{Text: k.Text, Total: k.Total, Path: path})
+	for _, completion := range completions {
+		isPlace := completion.Kind == search.SlotPlace // completions have other kinds too, such as roles
+		if isPlace && len(v.PlaceSuggestions) < maxPlaceSuggestions {
+			path := v.Form.Path("/jobs", "where", completion.Text)
+			v.PlaceSuggestions = append(v.PlaceSuggestions, suggestion{Text: completion.Text, Total: completion.Total, Path: path})
 		}
 	}
 
 	return nil
 }
 
-// paginate sets the links to the first and last page, and to the neighbours of the current
-// page. Results after page.MaxExact have no page numbers: a link to the next page with the cursor leads to them.
+// paginate sets the links to other pages of the results. Pages have numbers up to page.MaxExact results. Links lead to the
+// first and the last of them, and to the neighbours of the requested page r. Beyond them, only the next page has a link,
+// with the cursor that the search returned; r has a cursor there, too.
 func (v *jobsView) paginate(r page.Request, nextCursor string) {
-	if r.Cursor == "" {
+	hasNumber := r.Cursor == ""
+	if hasNumber {
 		v.From = (r.Number-1)*r.Size + 1
 		v.To = v.From + len(v.Exact) - 1
-		const neighbours = 2 // on each side
 
-		last := min((v.Total+r.Size-1)/r.Size, page.MaxExact/r.Size)
+		pagesOfAll := (v.Total + r.Size - 1) / r.Size // rounded up
+		last := min(pagesOfAll, page.MaxExact/r.Size)
+
+		const neighbours = 2 // on each side
 		for n := 1; n <= last; n++ {
 			isNeighbour := n >= r.Number-neighbours && n <= r.Number+neighbours
 			if n == 1 || n == last || isNeighbour {
@@ -247,7 +280,8 @@ func (v *jobsView) paginate(r page.Request, nextCursor string) {
 			}
 		}
 
-		if r.Number < last {
+		nextHasNumber := r.Number < last
+		if nextHasNumber {
 			return
 		}
 	}
@@ -262,14 +296,14 @@ type jobView struct {
 	listings.Listing
 	URL          string
 	Facts        []fact
-	Text         template.HTML
-	Posting      map[string]any
+	Text         template.HTML  // the description
+	Posting      map[string]any // the data for search engines, nil in the preview and for a job that is not open
 	Similar      []result
 	EmployerPath string
-	DaysLeft     string
+	DaysLeft     string // until the closing date, empty without one
 	// IsOpen is false for a job that was closed or has expired. Its page stays for some time.
 	IsOpen bool
-	State  viewerState
+	State  viewerState // whether the viewer has saved the job or applied
 	// IsVerified is set if the employer is verified. ShowsVerification is set on the public
 	// page, but not in the preview.
 	IsVerified, ShowsVerification bool
@@ -279,24 +313,25 @@ type jobView struct {
 // fact is a labelled property of a job.
 type fact struct{ Label, Text string }
 
-// newJobView collects what the page of a job and its preview show.
-func (s *Site) newJobView(l listings.Listing, isOpen bool) jobView {
+// newJobView returns what both the page of a job and its preview show. The caller adds what only one of them has.
+func (s *Site) newJobView(job listings.Listing, isOpen bool) jobView {
 	v := jobView{
-		Listing:      l,
+		Listing:      job,
 		IsOpen:       isOpen,
-		URL:          s.publicURL + jobPath(l),
-		Facts:        jobFacts(l),
-		Text:         markdown(l.Description),
-		EmployerPath: employerPath(l.OrganizationID, l.Company),
+		URL:          s.publicURL + jobPath(job),
+		Facts:        jobFacts(job),
+		Text:         markdown(job.Description),
+		EmployerPath: employerPath(job.OrganizationID, job.Company),
 	}
-	if l.Deadline != nil && isOpen {
-		v.DaysLeft = daysLeft(*l.Deadline, s.now())
+	if job.Deadline != nil && isOpen {
+		v.DaysLeft = daysLeft(*job.Deadline, s.now())
 	}
 
 	return v
 }
 
-// job shows a job. One that is no longer open is shown without the data for search engines.
+// job shows a job. A job that was open until recently is shown too, without the data for search engines; one that was open
+// before gets a page with status 410.
 func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	listing, isOpen, err := s.services.Listings.Page(readContext(ctx, viewer), actorOf(viewer), c.Params("id"))
 	if errors.Is(err, listings.ErrGone) {
@@ -307,12 +342,9 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
 
-	if isOpen {
-		SetShownListing(c, listing.ID)
-	}
-
 	v := s.newJobView(listing, isOpen)
 	if isOpen {
+		SetShownListing(c, listing.ID) // counts a view
 		v.Posting = jobPosting(listing, v.URL, v.Text)
 	}
 
@@ -321,11 +353,11 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 		return err
 	}
 
-	employer := employers[listing.OrganizationID]
+	employer := employers[listing.OrganizationID] // the zero value, which is not verified, for a job without one
+	v.ShowsVerification = true
 	v.IsVerified = employer.IsVerified()
 	v.VerifiedDomain = employer.VerifiedDomain()
 
-	v.ShowsVerification = true
 	if v.Similar, err = s.findSimilar(ctx, listing); err != nil {
 		return err
 	}
@@ -342,24 +374,25 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 // maxSimilarJobs is the number of similar jobs on the page of a job.
 const maxSimilarJobs = 4
 
-// findSimilar returns jobs with a similar title near the job. The page is shown without them
-// if the title is no valid search or the search is unavailable.
-func (s *Site) findSimilar(ctx context.Context, listing listings.Listing) ([]result, error) {
+// findSimilar returns open jobs with a similar title near the job. It returns none, and no error, if the title is no valid
+// search or the search takes too long: the page is shown without similar jobs then.
+func (s *Site) findSimilar(ctx context.Context, job listings.Listing) ([]result, error) {
 	const searched = maxSimilarJobs + 1 // the job itself can be among the results
-	in := listings.FindInput{Text: listing.Title, Page: page.Request{Number: 1, Size: searched}}
+	in := listings.FindInput{Text: job.Title, Page: page.Request{Number: 1, Size: searched}}
 
 	const maxText = 80 // runes of a title
-	if r := []rune(in.Text); len(r) > maxText {
-		in.Text = string(r[:maxText])
+	if title := []rune(in.Text); len(title) > maxText {
+		in.Text = string(title[:maxText])
 	}
 
-	if listing.Place != nil {
-		in.Filters.Location, in.Filters.Radius = listing.Location, new(50.0) // miles
+	if job.Place != nil { // only a known place has a surrounding area
+		in.Filters.Location, in.Filters.Radius = job.Location, new(50.0) // miles
 	}
 
+	// All visitors see the same jobs, so that the results can come from a cache.
 	results, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
 	if err != nil {
-		_, err = inputErrorMessage(err)
+		_, err = inputErrorMessage(err) // nil for an invalid search
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return nil, err
 		}
@@ -367,18 +400,18 @@ func (s *Site) findSimilar(ctx context.Context, listing listings.Listing) ([]res
 		return nil, nil
 	}
 
-	var out []result
-	for _, r := range append(s.results(results.Items, false), s.results(results.Items, true)...) {
-		if r.ID != listing.ID && len(out) < maxSimilarJobs {
-			r.Reasons = nil // the visitor has not searched for the title
-			out = append(out, r)
+	var similar []result
+	for _, found := range append(exactResults(results.Items), relaxedResults(results.Items)...) {
+		if found.ID != job.ID && len(similar) < maxSimilarJobs {
+			found.Reasons = nil // the visitor has not searched for the title
+			similar = append(similar, found)
 		}
 	}
 
-	return out, nil
+	return similar, nil
 }
 
-// Radii returns the choices of the filter for the distance.
+// Radii returns the choices of the filter for the distance in miles.
 func (*jobsView) Radii() []pages.Choice {
 	return []pages.Choice{
 		{Value: "5", Text: "Within 5 miles"},
@@ -389,7 +422,7 @@ func (*jobsView) Radii() []pages.Choice {
 	}
 }
 
-// Ages returns the choices of the filter for the time since publication.
+// Ages returns the choices of the filter for the time since publication in days.
 func (*jobsView) Ages() []pages.Choice {
 	return []pages.Choice{
 		{Value: "", Text: "At any time"},
