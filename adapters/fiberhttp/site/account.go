@@ -169,7 +169,8 @@ func sendFile(c *fiber.Ctx, f web.File) error {
 	return c.SendStream(f.Body, int(f.Size))
 }
 
-// myStep is a step of the onboarding, the guide through the first steps on the site, with a link to the page where the user completes it.
+// myStep is a step of the onboarding, the guide through the first steps on the site, with a link to the page where the
+// user completes it.
 type myStep struct {
 	jobseeker.Step
 	Text, Path string

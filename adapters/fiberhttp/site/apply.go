@@ -127,9 +127,9 @@ func (s *Site) newApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	return s.renderer.Render(c, fiber.StatusOK, applyPage, viewer, v)
 }
 
-// submitApplication handles the form, and the page on which the applicant reviews the application. The step "edit" shows the form again,
-// "send" sends the application, and any other step shows the review. A file that was sent
-// with the form becomes a document of the clinician and is selected.
+// submitApplication handles the form, and the page on which the applicant reviews the application. The step "edit"
+// shows the form again, "send" sends the application, and any other step shows the review. A file that was sent with
+// the form becomes a document of the clinician and is selected.
 func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 

@@ -26,14 +26,15 @@ var (
 // EmployerNav is the sub-navigation of the employer console.
 var EmployerNav = pages.SubNav{Name: "Employer console", LinksFor: employerLinks}
 
-// employerLinks returns the links of the console that the viewer has the permission for.
-func employerLinks(viewer *pages.Viewer) (out []pages.Link) {
+// employerLinks returns the links of the console that the viewer has the permission for. The last two pages are open to
+// every member. A viewer who is not a member of an organization gets no links.
+func employerLinks(viewer *pages.Viewer) (links []pages.Link) {
 	actor := viewer.Actor()
 	if actor.RequireMember() != nil {
 		return nil
 	}
 
-	for _, l := range []struct {
+	for _, restricted := range []struct {
 		pages.Link
 		permission auth.Permission
 	}{
@@ -45,13 +46,16 @@ func employerLinks(viewer *pages.Viewer) (out []pages.Link) {
 		{pages.Link{Path: "/employer/exports", Text: "Exports"}, auth.AnyPermission},
 		{pages.Link{Path: "/employer/team", Text: "Team"}, auth.AnyPermission},
 	} {
-		if actor.May(l.permission) {
-			out = append(out, l.Link)
+		if actor.May(restricted.permission) {
+			links = append(links, restricted.Link)
 		}
 	}
 
-	return append(out, pages.Link{Path: "/employer/organization", Text: "Organization"},
-		pages.Link{Path: "/employer/settings", Text: "Settings"})
+	return append(
+		links,
+		pages.Link{Path: "/employer/organization", Text: "Organization"},
+		pages.Link{Path: "/employer/settings", Text: "Settings"},
+	)
 }
 
 // EmployerNotices are the messages after the forms of the employer's console, by the keys that redirect passes to
@@ -93,17 +97,17 @@ var EmployerNotices = map[string]string{
 	"left":                 "You have left the organization.",
 }
 
-// addConsole registers the pages of the employer console, each with the permission that it
-// requires.
+// addConsole registers the pages of the employer console, each with the permission that it requires. Forms with several
+// buttons require only what opens their page: the modules check the permission for each action.
 func (s *Site) addConsole(app *fiber.App) {
-	get := func(path string, p auth.Permission, handle pages.Handler) {
-		s.renderer.Get(app, path, s.requirePermission(p, handle))
+	get := func(path string, required auth.Permission, handle pages.Handler) {
+		s.renderer.Get(app, path, s.requirePermission(required, handle))
 	}
-	post := func(path string, p auth.Permission, handle pages.Handler) {
-		s.renderer.Post(app, path, s.requirePermission(p, handle))
+	post := func(path string, required auth.Permission, handle pages.Handler) {
+		s.renderer.Post(app, path, s.requirePermission(required, handle))
 	}
 
-	s.renderer.Public(app, "/employer", s.employerHome)
+	s.renderer.Public(app, "/employer", s.employerHome) // also for guests
 	get("/employer/jobs", auth.AnyPermission, s.ownJobs)
 	post("/employer/jobs", auth.JobsUpdate, s.changeJobs)
 	get("/employer/jobs/new", auth.JobsCreate, s.newPosting)
@@ -130,8 +134,10 @@ func (s *Site) addConsole(app *fiber.App) {
 	get("/employer/audit", auth.Manage, s.auditLog)
 	get("/employer/team/:id", auth.AnyPermission, s.member)
 	post("/employer/team/:id", auth.Manage, s.changeMember)
-	s.renderer.Get(app, "/employer/organization", s.requireActor(auth.Actor.RequireMember, s.organization))
 	post("/employer/organization", auth.Manage, s.changeOrganization)
+
+	// Members without any permission, and employers whose organization is closed, can open these pages.
+	s.renderer.Get(app, "/employer/organization", s.requireActor(auth.Actor.RequireMember, s.organization))
 	s.renderer.Get(app, "/employer/settings", s.requireActor(auth.Actor.RequireEmployer, s.employerSettings))
 	s.renderer.Post(app, "/employer/settings/:section", s.requireActor(auth.Actor.RequireEmployer, s.saveEmployerSettings))
 }
@@ -139,12 +145,13 @@ func (s *Site) addConsole(app *fiber.App) {
 // requirePermission returns a handler that calls handle for members of an organization with
 // the permission. If the permission is missing, or handle returns a fault.Forbidden, the user
 // gets a page with the reason.
-func (s *Site) requirePermission(p auth.Permission, handle pages.Handler) pages.Handler {
-	return s.requireActor(func(a auth.Actor) error { return a.Require(p) }, handle)
+func (s *Site) requirePermission(required auth.Permission, handle pages.Handler) pages.Handler {
+	return s.requireActor(func(actor auth.Actor) error { return actor.Require(required) }, handle)
 }
 
-// requireActor is requirePermission with any check: require returns an error for actors who
-// may not open the page.
+// requireActor returns a handler that calls handle for actors for whom require returns nil. If require or handle returns a
+// fault.Forbidden, the user gets a page with the reason (403). If one returns a fault.NotFound, the user gets a page
+// with status 404.
 func (s *Site) requireActor(require func(auth.Actor) error, handle pages.Handler) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		handleIfAllowed := func() error {
@@ -164,7 +171,8 @@ func (s *Site) requireActor(require func(auth.Actor) error, handle pages.Handler
 	}
 }
 
-// renderAccessDenied renders a page that explains why the user may not open it.
+// renderAccessDenied renders a page that explains why the user may not open the requested one. The first reason that
+// applies is shown, because it must be removed before the next one matters.
 func (s *Site) renderAccessDenied(c *fiber.Ctx, viewer *pages.Viewer, err error) error {
 	actor := viewer.Actor()
 
@@ -186,26 +194,29 @@ func (s *Site) renderAccessDenied(c *fiber.Ctx, viewer *pages.Viewer, err error)
 // overviewView is the first page of the employer console.
 type overviewView struct {
 	Organization identity.Organization
-	Jobs         []countLink
-	Applications []countLink
-	New          []applicationRow
-	Interviews   []hiring.View
-	MayCreate    bool
-	MayView      bool
+	Jobs         []countLink // by state
+	MayCreate    bool        // the viewer may post jobs
+	MayView      bool        // the viewer may see applications, and the fields below are set
+
+	Applications []countLink      // by status
+	New          []applicationRow // the newest ones without a decision
+	Interviews   []hiring.View    // the next ones
 }
 
-// countLink is a count with its label and a link to the list of what was counted. Value is the status that was
-// counted, empty for all. Current marks the list that the page shows.
+// countLink is a count with its label and a link to the list of what was counted. Some pages show only the link.
 type countLink struct {
-	Value, Label, Path string
-	N                  int
-	Current            bool
+	Value   string // the status that was counted, empty for all
+	Label   string
+	Path    string
+	N       int  // the count
+	Current bool // the page shows this list
 }
 
 const (
 	maxNewApplications = 5
 	maxNextInterviews  = 5
-	// noStatus marks no count as the current one: the overview shows none of the lists.
+	// noStatus is no status of jobs or applications. As the current status, it makes jobCounts and applicationCounts
+	// mark none of their links: the overview shows none of the lists.
 	noStatus = "none"
 )
 
@@ -219,8 +230,8 @@ func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return s.requirePermission(auth.AnyPermission, s.overview)(ctx, c, viewer)
 }
 
-// overview shows the counts, and the newest applications and next interviews to those who may
-// see applications.
+// overview shows the counts of jobs. To viewers who may see applications, it also shows their counts, the newest ones and
+// the next interviews.
 func (s *Site) overview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (err error) {
 	actor := viewer.Actor()
 
@@ -237,7 +248,7 @@ func (s *Site) overview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 		return s.renderer.Render(c, fiber.StatusOK, overviewPage, viewer, v)
 	}
 
-	if v.Applications, err = s.applicationCounts(ctx, actor, "", noStatus); err != nil {
+	if v.Applications, err = s.applicationCounts(ctx, actor, allJobs, noStatus); err != nil {
 		return err
 	}
 
@@ -255,8 +266,12 @@ func (s *Site) overview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 	return s.renderer.Render(c, fiber.StatusOK, overviewPage, viewer, v)
 }
 
-// applicationCounts counts the applications to the job, or to all jobs of the organization if
-// jobID is empty, by status, with links to the lists.
+// allJobs is the jobID argument of applicationCounts for all jobs of the organization.
+const allJobs = ""
+
+// applicationCounts counts the applications to a job, or to all jobs of the organization for allJobs. It returns a link
+// to the list of all these applications, and after it a link to the list of each status. The link for the status
+// current, which is empty for all, is marked as the current one.
 func (s *Site) applicationCounts(ctx context.Context, actor auth.Actor, jobID, current string) ([]countLink, error) {
 	counts, err := s.services.Hiring.Stats(ctx, actor, hiring.StatsInput{JobID: jobID})
 	if err != nil {
@@ -265,10 +280,10 @@ func (s *Site) applicationCounts(ctx context.Context, actor auth.Actor, jobID, c
 
 	const path = "/employer/applications"
 
-	out := []countLink{{Value: "", Label: "All", Path: withQuery(path, "job", jobID), N: counts.Total(), Current: current == ""}}
+	links := []countLink{{Value: "", Label: "All", Path: withQuery(path, "job", jobID), N: counts.Total(), Current: current == ""}}
 	for _, status := range hiring.Statuses {
-		out = append(
-			out,
+		links = append(
+			links,
 			countLink{
 				Value:   string(status),
 				Label:   stageTexts[status],
@@ -279,10 +294,10 @@ func (s *Site) applicationCounts(ctx context.Context, actor auth.Actor, jobID, c
 		)
 	}
 
-	return out, nil
+	return links, nil
 }
 
-// withQuery returns the path with query parameters. pairs are names and values; parameters
+// withQuery returns the path with query parameters. pairs are the name of each parameter followed by its value. Parameters
 // with an empty value are left out.
 func withQuery(path string, pairs ...string) string {
 	values := url.Values{}
@@ -311,12 +326,12 @@ var stageTexts = map[hiring.Status]string{
 
 // statusChoices returns the statuses that an employer can give an application.
 func statusChoices() []pages.Choice {
-	var out []pages.Choice
+	var choices []pages.Choice
 	for _, status := range hiring.Statuses {
-		out = append(out, pages.Choice{Value: string(status), Text: stageTexts[status]})
+		choices = append(choices, pages.Choice{Value: string(status), Text: stageTexts[status]})
 	}
 
-	return out
+	return choices
 }
 
 // badge is a short text in a colour. Look is the CSS class: good, bad or empty.
@@ -335,18 +350,19 @@ func applicationBadge(status hiring.Status) badge {
 	return b
 }
 
-// redirect redirects to the page after a form. notice is a key of Notices, the message that
-// the page shows; pairs are further query parameters.
+// redirect answers a form with a redirect to the next page. notice is the key in Notices of the message that this page
+// shows, empty for none. pairs are further query parameters, each name followed by its value.
 func redirect(c *fiber.Ctx, path, notice string, pairs ...string) error {
-	return c.Redirect(withQuery(path, append(slices.Clone(pairs), "done", notice)...), fiber.StatusSeeOther)
+	parameters := append(slices.Clone(pairs), "done", notice)
+	return c.Redirect(withQuery(path, parameters...), fiber.StatusSeeOther)
 }
 
-// noFormName is the form of a problem on a page that need not tell its forms apart: it has one form, or one place for the
-// problems of all forms.
+// noFormName is the name of the form in a problem on a page that has only one form, or one place for the problems of all
+// its forms.
 const noFormName = ""
 
-// formProblem returns the problem for an error that the user can correct, and err itself for
-// all other errors.
+// formProblem returns the problem that the form shows for an error that the user can correct. All other errors are
+// returned as an error. Both results are nil if err is nil.
 func formProblem(err error, formName string) (*pages.Problem, error) {
 	if problem := pages.FormProblem(err, formName); problem != nil {
 		return problem, nil
@@ -362,12 +378,12 @@ func newFormProblem(message, formName string) *pages.Problem {
 
 // nonEmptyLines returns the trimmed lines of a text field that are not empty.
 func nonEmptyLines(text string) []string {
-	out := []string{}
+	lines := []string{} // not nil: an empty list clears the value
 	for _, line := range splitLines(text) {
 		if line != "" {
-			out = append(out, line)
+			lines = append(lines, line)
 		}
 	}
 
-	return out
+	return lines
 }

@@ -30,6 +30,7 @@ type applicationRow struct {
 	Average string // of the ratings, empty without any
 }
 
+// applicationRows returns the rows of a list, yet without the averages, which addAverages sets.
 func applicationRows(views []hiring.View) []applicationRow {
 	rows := make([]applicationRow, len(views))
 	for i, v := range views {
@@ -42,16 +43,22 @@ func applicationRows(views []hiring.View) []applicationRow {
 // applicationsView holds the applications to an organization's jobs, as a list, or as a board with a column for each
 // status. Employers know the statuses as stages.
 type applicationsView struct {
-	Status, JobID string
-	Jobs          []pages.Choice // the newest jobs, for the filter
-	Stages        []countLink
-	Rows          []applicationRow
-	Next          string
-	Columns       []column
+	Status, JobID string         // the filters, empty for all
+	Jobs          []pages.Choice // the choices for JobID
 	MayUpdate     bool
-	Problem       *pages.Problem
-	Selected      map[string]bool // ids of the selected applications
-	To            string          // the status to which they are moved
+
+	// The list.
+	Stages []countLink // to the lists of each status
+	Rows   []applicationRow
+	Next   string // the path of the next page, empty on the last one
+
+	// The board.
+	Columns []column
+
+	// The form that moves the selected applications to another status, after it has failed.
+	Problem  *pages.Problem
+	Selected map[string]bool // ids of the selected applications
+	To       string          // the status
 }
 
 // column is a column of the board: a status with its applications.
@@ -63,47 +70,51 @@ type column struct {
 // Statuses returns the statuses that an employer can give an application.
 func (applicationsView) Statuses() []pages.Choice { return statusChoices() }
 
-// Query returns the filters as a query string that begins with "?", or an empty one.
+// Query returns the filters as a query string that begins with "?". It is empty without filters.
 func (v applicationsView) Query() string { return withQuery("", "job", v.JobID, "status", v.Status) }
 
-// maxJobChoices is the number of jobs that the filter offers.
+// maxJobChoices is the number of jobs that the filter offers. The newest ones are offered.
 const maxJobChoices = 100
 
-// setFilters sets the filters of the request in v, and the choices that the page offers.
+// setFilters sets the fields of v that the list and the board share: the filters of the request and the choices for them.
 func (s *Site) setFilters(ctx context.Context, c *fiber.Ctx, actor auth.Actor, v *applicationsView) error {
 	v.Status = c.Query("status")
 	v.JobID = c.Query("job")
 	v.MayUpdate = actor.May(auth.ApplicationsUpdate)
 
-	jobs, err := s.services.Listings.List(ctx, actor, "", page.After("", maxJobChoices))
+	const anyStatus, firstPage = "", ""
+
+	jobs, err := s.services.Listings.List(ctx, actor, anyStatus, page.After(firstPage, maxJobChoices))
 	if err != nil {
 		return err
 	}
 
 	v.Jobs = []pages.Choice{{Value: "", Text: "All jobs"}}
-	for _, l := range jobs.Items {
-		v.Jobs = append(v.Jobs, pages.Choice{Value: l.ID, Text: l.Title})
+	for _, job := range jobs.Items {
+		v.Jobs = append(v.Jobs, pages.Choice{Value: job.ID, Text: job.Title})
 	}
 
-	// The selected job must be among the choices, also if it is older.
+	// The selected job must be among the choices, also if it is older than those.
 	isOffered := slices.ContainsFunc(v.Jobs, func(choice pages.Choice) bool { return choice.Value == v.JobID })
 	if v.JobID != "" && !isOffered {
-		l, err := s.services.Listings.Get(ctx, actor, v.JobID)
+		selected, err := s.services.Listings.Get(ctx, actor, v.JobID)
 		if err != nil {
 			return err
 		}
 
-		v.Jobs = append(v.Jobs, pages.Choice{Value: l.ID, Text: l.Title})
+		v.Jobs = append(v.Jobs, pages.Choice{Value: selected.ID, Text: selected.Title})
 	}
 
 	return nil
 }
 
+// applications handles GET /employer/applications.
 func (s *Site) applications(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return s.showApplications(ctx, c, viewer, applicationsView{})
 }
 
-// showApplications shows the applications as a list.
+// showApplications shows the applications as a list. v has the problem and the input of a form that has failed, if there is
+// one.
 func (s *Site) showApplications(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v applicationsView) error {
 	actor := viewer.Actor()
 	if err := s.setFilters(ctx, c, actor, &v); err != nil {
@@ -135,34 +146,40 @@ func (s *Site) showApplications(ctx context.Context, c *fiber.Ctx, viewer *pages
 // boardColumnSize is the number of applications that each column of the board shows.
 const boardColumnSize = 20
 
+// board handles GET /employer/applications/board.
 func (s *Site) board(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return s.showBoard(ctx, c, viewer, applicationsView{})
 }
 
-// showBoard shows the applications in a column for each status. The first of the counts is that
-// of all applications, which has no column.
+// showBoard shows the applications in a column for each status. v has the problem and the input of a form that has failed,
+// if there is one.
 func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v applicationsView) error {
 	actor := viewer.Actor()
 	if err := s.setFilters(ctx, c, actor, &v); err != nil {
 		return err
 	}
 
-	stages, err := s.applicationCounts(ctx, actor, v.JobID, "")
+	counts, err := s.applicationCounts(ctx, actor, v.JobID, noStatus)
 	if err != nil {
 		return err
 	}
 
-	for _, stage := range stages[1:] {
+	const firstPage = ""
+
+	stages := counts[1:] // without the first count, which is that of all applications and has no column
+	for _, stage := range stages {
 		applications, err := s.services.Hiring.FindReceived(ctx, actor,
-			hiring.StatsInput{Status: stage.Value, JobID: v.JobID}, page.After("", boardColumnSize))
+			hiring.StatsInput{Status: stage.Value, JobID: v.JobID}, page.After(firstPage, boardColumnSize))
 		if err != nil {
 			return err
 		}
 
-		v.Columns = append(v.Columns, column{stage, applicationRows(applications.Items)})
+		v.Columns = append(v.Columns, column{countLink: stage, Rows: applicationRows(applications.Items)})
 	}
 
-	if err := s.addAverages(ctx, actor, list.Map(v.Columns, func(c column) []applicationRow { return c.Rows })...); err != nil {
+	// The rows of all columns get their averages together, with one query.
+	rowsOfColumns := list.Map(v.Columns, func(c column) []applicationRow { return c.Rows })
+	if err := s.addAverages(ctx, actor, rowsOfColumns...); err != nil {
 		return err
 	}
 
@@ -170,7 +187,7 @@ func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 }
 
 // moveApplications returns a handler that sets the status of the selected applications. If
-// that fails, show renders the list or the board with the problem.
+// the user can correct an error, show renders the list or the board with the problem.
 func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Viewer, applicationsView) error) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		form := pages.FormOf(c)
@@ -196,11 +213,11 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 	}
 }
 
-// decideAll makes the decisions. It returns an error that the user can correct if there are no
-// decisions, or if some of them were refused. DecideBatch comes first, because a user without the
-// permission must get its error.
+// decideAll makes the decisions: each sets the status of an application. It returns an error that the user can correct
+// if there are no decisions, or if some of them were refused.
 func (s *Site) decideAll(ctx context.Context, actor auth.Actor, decisions []hiring.Decision) error {
-	// The ids of the changed applications do not matter: the page is shown again.
+	// This call comes first, also without decisions, because it checks the permission. The ids of the changed applications
+	// do not matter: the page is loaded again.
 	_, refused, err := s.services.Hiring.DecideBatch(ctx, actor, decisions)
 	switch {
 	case err != nil:
@@ -217,21 +234,23 @@ func (s *Site) decideAll(ctx context.Context, actor auth.Actor, decisions []hiri
 // applicationView is the page of an application.
 type applicationView struct {
 	hiring.Detail
-	discussion
-	State   badge
-	Answers []answer
-	Files   []receivedFile
-	Changes []change
-	Sent    []hiring.SentMessage
+	discussion // the notes and ratings of the organization's members
+	State      badge
+	Answers    []answer
+	Files      []receivedFile
+	Changes    []change // the timeline
+	Sent       []hiring.SentMessage
 	// IsOpen is set unless the applicant has withdrawn.
 	IsOpen    bool
 	MayUpdate bool
-	Moves     []countLink
-	// OffersClosing is set if the application is accepted and its job still open or paused.
+	// Moves are the links to the decision form for each other status. They have no counts.
+	Moves []countLink
+	// OffersClosing is set if the application is accepted and its job is still open or paused.
 	OffersClosing bool
-	// To is the new status that the decision form sets. If it is empty, the page shows links
-	// to the possible statuses in place of the form.
-	To, ToText                  string
+	// To is the new status that the decision form sets, and ToText the label of its button. If To is empty, the page shows
+	// Moves in place of the form.
+	To, ToText string
+	// The forms that decide on the application, schedule its interview and write to the applicant.
 	Decision, Schedule, Contact pages.Form
 	// OffersMove is set if the interview form can move the application to the interview stage.
 	OffersMove     bool
@@ -256,8 +275,10 @@ const (
 	contactForm   = "contact"
 )
 
+// application handles GET /employer/applications/:id.
 func (s *Site) application(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	return s.showApplication(ctx, c, viewer, c.Query("to"), pages.Form{})
+	var noForm pages.Form
+	return s.showApplication(ctx, c, viewer, c.Query("to"), noForm)
 }
 
 // showApplication renders the page of an application. If targetStatus is not empty, the page
@@ -266,117 +287,139 @@ func (s *Site) application(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, targetStatus string, sent pages.Form) error {
 	actor := viewer.Actor()
 
-	d, err := s.services.Hiring.ReceivedApplication(ctx, actor, c.Params("id"))
+	detail, err := s.services.Hiring.ReceivedApplication(ctx, actor, c.Params("id"))
 	if err != nil {
 		return err
 	}
 
-	v := applicationView{
-		Detail:    d,
-		State:     applicationBadge(d.Status),
-		IsOpen:    d.WithdrawnAt == nil,
-		MayUpdate: actor.May(auth.ApplicationsUpdate),
-	}
-
-	// A job that was deleted has no questions, and nothing to close.
-	listing, err := s.services.Listings.Get(ctx, actor, d.ListingID)
+	// A job that was deleted has no questions, and nothing to close: job is the zero value then.
+	job, err := s.services.Listings.Get(ctx, actor, detail.ListingID)
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return err
 	}
 
-	v.Answers = answersOf(listing, d)
-	v.OffersClosing = d.Status == hiring.Accepted && (listing.Status == listings.Active || listing.Status == listings.Inactive)
+	isJobOpen := job.Status == listings.Active || job.Status == listings.Inactive // inactive jobs are paused
+	v := applicationView{
+		Detail:        detail,
+		State:         applicationBadge(detail.Status),
+		Answers:       answersOf(job, detail),
+		Files:         list.Map(detail.Documents, newReceivedFile),
+		IsOpen:        detail.WithdrawnAt == nil,
+		MayUpdate:     actor.May(auth.ApplicationsUpdate),
+		OffersClosing: detail.Status == hiring.Accepted && isJobOpen,
+	}
 
-	if v.discussion, err = s.discussionOf(ctx, actor, d.ID, c.Query("notes"), sent); err != nil {
+	if v.discussion, err = s.discussionOf(ctx, actor, detail.ID, c.Query("notes"), sent); err != nil {
 		return err
 	}
 
-	if v.Sent, err = s.services.Hiring.SentMessages(ctx, actor, d.ID); err != nil {
+	if v.Sent, err = s.services.Hiring.SentMessages(ctx, actor, detail.ID); err != nil {
 		return err
 	}
 
-	v.Files = list.Map(d.Documents, newReceivedFile)
-	for _, k := range d.Timeline {
-		v.Changes = append(v.Changes, change{k, employerChangeText(k)})
+	for _, entry := range detail.Timeline {
+		v.Changes = append(v.Changes, change{Change: entry, Text: employerChangeText(entry)})
 	}
 
+	v.addMoves(targetStatus)
+	v.addInterview()
+	v.addForms(sent)
+
+	return s.renderer.Render(c, sent.Problem.Status(), applicationPage, viewer, v)
+}
+
+// addMoves adds the links to the decision form for each status that the application does not have. If targetStatus is
+// one of these, it becomes the status that the form sets.
+func (v *applicationView) addMoves(targetStatus string) {
 	for _, status := range hiring.Statuses {
-		if status == d.Status {
+		if status == v.Status {
 			continue
 		}
 
-		v.Moves = append( // links to the decision form, without counts
-			v.Moves,
-			countLink{Label: moveLabels[status], Path: withQuery("/employer/applications/"+d.ID, "to", string(status)) + "#decision"},
-		)
+		path := withQuery("/employer/applications/"+v.ID, "to", string(status)) + "#decision"
+		v.Moves = append(v.Moves, countLink{Label: moveLabels[status], Path: path})
+
 		if targetStatus == string(status) {
 			v.To, v.ToText = targetStatus, moveLabels[status]
 		}
 	}
+}
 
-	v.Decision.Values = draftMessage(hiring.Status(v.To), d)
-	v.Schedule.Values, v.Contact.Values = interviewValues(d), url.Values{}
+// addInterview adds the state of the interview and the choices of its form.
+func (v *applicationView) addInterview() {
+	// The box that also moves the application is offered to schedule an interview, but not to change a scheduled one.
+	isScheduled := v.Interview != nil && v.Interview.Status == hiring.Scheduled
 
-	// An interview that is scheduled already is changed, without the box that moves the application.
-	v.OffersMove = d.Status != hiring.Interviewing && (d.Interview == nil || d.Interview.Status != hiring.Scheduled)
-	if d.Interview != nil {
-		v.InterviewState = interviewText(d.Interview)
+	v.OffersMove = v.Status != hiring.Interviewing && !isScheduled
+	if v.Interview != nil {
+		v.InterviewState = interviewText(v.Interview)
 	}
 
 	for _, outcome := range []hiring.Outcome{hiring.Pass, hiring.Fail, hiring.Undecided} {
 		v.Outcomes = append(v.Outcomes, pages.Choice{Value: string(outcome), Text: outcomeTexts[outcome]})
 	}
+}
 
-	if sent.Problem != nil {
-		switch sent.Problem.FormName {
-		case decisionForm:
-			v.Decision = sent
-		case interviewForm:
-			v.Schedule = sent
-		case contactForm:
-			v.Contact = sent
-		}
+// addForms sets the initial values of the forms. A form that was sent with a problem is shown as it was sent.
+func (v *applicationView) addForms(sent pages.Form) {
+	v.Decision.Values = draftMessage(hiring.Status(v.To), v.Detail)
+	v.Schedule.Values = interviewValues(v.Detail)
+	v.Contact.Values = url.Values{}
+
+	if sent.Problem == nil {
+		return
 	}
 
-	return s.renderer.Render(c, sent.Problem.Status(), applicationPage, viewer, v)
+	switch sent.Problem.FormName {
+	case decisionForm:
+		v.Decision = sent
+	case interviewForm:
+		v.Schedule = sent
+	case contactForm:
+		v.Contact = sent
+	}
 }
 
 // answersOf returns the answers with the texts of their questions, and after them the questions
 // of the job that were not answered. A question that was removed from the job is shown by its id.
 // There are no unanswered questions for a withdrawn application, which may have lost its answers.
-func answersOf(l listings.Listing, d hiring.Detail) (out []answer) {
+func answersOf(job listings.Listing, application hiring.Detail) (answers []answer) {
 	questionTexts := map[string]string{}
-	for _, q := range l.Questions {
-		questionTexts[q.ID] = q.Text
+	for _, question := range job.Questions {
+		questionTexts[question.ID] = question.Text
 	}
 
-	for _, a := range d.Answers {
-		question, exists := questionTexts[a.QuestionID]
+	for _, given := range application.Answers {
+		text, exists := questionTexts[given.QuestionID]
 		if !exists {
-			question = "Question " + a.QuestionID
+			text = "Question " + given.QuestionID
 		}
 
-		out = append(out, answer{question, a.Answer})
+		answers = append(answers, answer{Question: text, Answer: given.Answer})
 	}
 
-	for _, q := range l.Questions {
-		isAnswered := slices.ContainsFunc(d.Answers, func(a hiring.Answer) bool { return a.QuestionID == q.ID })
-		if !isAnswered && d.WithdrawnAt == nil {
-			out = append(out, answer{Question: q.Text})
+	if application.WithdrawnAt != nil {
+		return answers
+	}
+
+	for _, question := range job.Questions {
+		isAnswered := slices.ContainsFunc(application.Answers, func(given hiring.Answer) bool { return given.QuestionID == question.ID })
+		if !isAnswered {
+			answers = append(answers, answer{Question: question.Text})
 		}
 	}
 
-	return out
+	return answers
 }
 
 // employerChangeText describes an entry of the timeline for the employer.
-func employerChangeText(k hiring.Change) string {
+func employerChangeText(entry hiring.Change) string {
 	switch {
-	case k.From == "":
+	case entry.From == "": // the first entry
 		return "Applied"
-	case k.Actor == hiring.ByApplicant && k.To == hiring.Withdrawn:
+	case entry.Actor == hiring.ByApplicant && entry.To == hiring.Withdrawn:
 		return "Withdrawn by the applicant"
 	}
 
-	return "Moved from " + stageTexts[k.From] + " to " + stageTexts[k.To]
+	return "Moved from " + stageTexts[entry.From] + " to " + stageTexts[entry.To]
 }

@@ -293,8 +293,8 @@ func (in *jobInput) keepsDeadline(stored listings.Listing) bool {
 	return stored.Deadline != nil && stored.Deadline.Format(time.DateOnly) == *in.ApplicationDeadline
 }
 
-// formError returns the error that the form shows after the module has returned err. It contains the problems of the input and
-// the invalid fields of err, by the names of the form's fields. A field that has a problem already is not
+// formError returns the error that the form shows after the module has returned err. It contains the problems of the
+// input and the invalid fields of err, by the names of the form's fields. A field that has a problem already is not
 // added again: the module received no value for it.
 //
 // formError returns errors other than invalid input unchanged, and nil if there is neither an error nor a problem.

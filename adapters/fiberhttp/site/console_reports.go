@@ -146,12 +146,12 @@ const chartWeeks = 12
 func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor := viewer.Actor()
 
-	jobs, err := s.jobCounts(ctx, actor, "")
+	jobs, err := s.jobCounts(ctx, actor, noStatus)
 	if err != nil {
 		return err
 	}
 
-	applications, err := s.applicationCounts(ctx, actor, "", "")
+	applications, err := s.applicationCounts(ctx, actor, allJobs, noStatus)
 	if err != nil {
 		return err
 	}

@@ -271,8 +271,8 @@ func markdown(text string) template.HTML {
 	return template.HTML(lowerHeadings.Replace(rendered.String())) //nolint:gosec // the parser escapes HTML in the text
 }
 
-// blankLines matches the end of a line and two or more blank lines after it. markdown replaces them by one blank line, which
-// has the same effect: the parser takes a step for each blank line and open list.
+// blankLines matches the end of a line and two or more blank lines after it. markdown replaces them by one blank line,
+// which has the same effect: the parser takes a step for each blank line and open list.
 var blankLines = regexp.MustCompile(`\n(?:[ \t]*\n){2,}`)
 
 // plainParagraphs renders a text as paragraphs without formatting.
