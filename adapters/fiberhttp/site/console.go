@@ -216,7 +216,7 @@ const (
 	maxNewApplications = 5
 	maxNextInterviews  = 5
 	// noStatus is no status of jobs or applications. As the current status, it makes jobCounts and applicationCounts
-	// mark none of their links: the overview shows none of the lists.
+	// mark none of their links, for pages that show none of the lists.
 	noStatus = "none"
 )
 
