@@ -35,6 +35,7 @@ func TestBilling_Queries_UseIndexes(t *testing.T) {
 	pending := billing.Charge{ID: id, Owner: owner, Status: billing.Pending}
 	attempted := billing.Charge{ID: id, Owner: owner, Attempts: 1, Status: billing.Pending}
 	paid := billing.Charge{ID: id, Owner: owner, Status: billing.Paid}
+
 	require.NoError(t, storage.Billing.Charges.Create(ctx, pending))
 
 	for _, filter := range []billing.ChargeFilter{{Owner: owner}, {Owner: owner, Status: billing.Pending}, {DueBy: now}} {

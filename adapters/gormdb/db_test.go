@@ -297,6 +297,7 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 	require.NoError(t, os.Chmod(path+"-shm", 0o644))
 
 	second := openOneConnection()
+
 	requireFileModes(0o600)
 
 	// SQLite deletes -wal and -shm with the last connection, and creates them with the next one.

@@ -88,7 +88,8 @@ func withdrawalConditions(f hiring.ApplicationFilter) []string {
 	case f.Withdrawn == hiring.OnlyWithdrawn:
 		return []string{isWithdrawn}
 	case len(f.IDs) > 0 || len(f.ListingIDs) > 0:
-		return []string{""}
+		const noCondition = ""
+		return []string{noCondition}
 	}
 
 	return []string{isActive, isWithdrawn}
@@ -495,9 +496,17 @@ func (r exportRow) export() hiring.Export { return hiring.Export(r) }
 
 // Create implements hiring.Exports. The limit is for the unfinished exports of the organization.
 func (d exports) Create(ctx context.Context, e hiring.Export, limit int) error {
-	row, lock := exportRow(e), "exports of "+e.OrganizationID
-	return createBelowLimit(ctx, d.DB, &row, lock, limit, hiring.ErrTooManyExports,
-		"organization_id = ? AND finished_at IS NULL", e.OrganizationID)
+	row := exportRow(e)
+	unfinished := func(q *gorm.DB) *gorm.DB {
+		return q.Where("organization_id = ? AND finished_at IS NULL", e.OrganizationID)
+	}
+
+	return createBelowLimit(ctx, d.DB, &row, rowLimit{
+		maximum:    limit,
+		errReached: hiring.ErrTooManyExports,
+		counted:    unfinished,
+		lock:       "exports of " + e.OrganizationID,
+	})
 }
 
 // Get implements hiring.Exports.

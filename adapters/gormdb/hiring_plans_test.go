@@ -93,6 +93,7 @@ func checkApplicationCosts(t *testing.T, db *DB, meter *costMeter) (ids []string
 
 	var applications []hiring.Application
 	var changes []hiring.Change
+
 	for i := range 100 {
 		application := hiring.Application{
 			ID:             uuid.Must(uuid.NewV7()).String(),

@@ -52,6 +52,7 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	_, _ = storage.Organizations.GetByIDs(ctx, twoIDs)
 
 	member := identity.NewInvitation(uuid.NewString(), organization.ID, invited.ID, "Al", "al@example.org", identity.Viewer, now)
+
 	require.NoError(t, storage.Members.Upsert(ctx, &founder))
 	require.NoError(t, storage.Members.Upsert(ctx, &founder))
 	require.NoError(t, storage.Members.Upsert(ctx, &member))

@@ -96,14 +96,16 @@ func (d sessions) GetPrincipal(ctx context.Context, key identity.SessionKey) (id
 	return list.First(principals, err, identity.ErrSessionNotFound)
 }
 
-// GetPrincipals implements identity.Sessions.
+// GetPrincipals implements identity.Sessions. It returns the principals of those sessions that exist.
 func (d sessions) GetPrincipals(ctx context.Context, sessionIDs []string) ([]identity.Principal, error) {
 	return d.listPrincipals(ctx, func(q *gorm.DB) *gorm.DB { return whereIn(q, "s.id", sessionIDs) })
 }
 
-// listPrincipals reads the selected sessions with their users and memberships. It runs for
-// every signed-in request, so that its statement is constant and uses primary keys and the index of
-// active memberships only.
+// listPrincipals reads the selected sessions with their users and memberships. It leaves out sessions of
+// users who are locked or not active.
+//
+// It runs for every signed-in request. Its statement is therefore constant, and uses primary keys and the
+// index of active memberships only.
 func (d sessions) listPrincipals(ctx context.Context, selected func(*gorm.DB) *gorm.DB) ([]identity.Principal, error) {
 	q := d.conn(ctx).Table("sessions AS s").Select(principalColumns).
 		Joins("JOIN users u ON u.id = s.user_id AND u.status = 'active' AND u.locked_at IS NULL").

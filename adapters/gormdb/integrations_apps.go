@@ -46,9 +46,13 @@ func (r appRow) app() integrations.App {
 // Create implements integrations.Apps. The limit is for the apps of the owner.
 func (d apps) Create(ctx context.Context, a integrations.App, limit int) error {
 	row := appRow(a)
-	lock := "applications of " + a.OwnerID
 
-	return createBelowLimit(ctx, d.DB, &row, lock, limit, integrations.ErrTooManyApps, "owner_id = ?", a.OwnerID)
+	return createBelowLimit(ctx, d.DB, &row, rowLimit{
+		maximum:    limit,
+		errReached: integrations.ErrTooManyApps,
+		counted:    func(q *gorm.DB) *gorm.DB { return q.Where("owner_id = ?", a.OwnerID) },
+		lock:       "applications of " + a.OwnerID,
+	})
 }
 
 // Get implements integrations.Apps. Inside a transaction, it locks the row until the end.

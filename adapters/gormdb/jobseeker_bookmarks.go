@@ -99,8 +99,8 @@ func (d dismissals) Create(ctx context.Context, userID, listingID string, at tim
 	// Delete what is beyond the limit, which is usually at most one row. MariaDB and SQLite accept an
 	// offset only together with a limit.
 	const maxDeleted = 1_000
-
 	var excess []string // the ids of the listings
+
 	err = d.conn(ctx).
 		Model(&dismissalRow{}).
 		Where("user_id = ?", userID).

@@ -95,6 +95,7 @@ func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 
 		// Find the newest activity beyond the maximum. It is deleted, and with it all older ones.
 		var newestExcess []string // at most one
+
 		err := d.conn(ctx).
 			Model(&activityRow{}).
 			Where("user_id = ?", a.UserID).

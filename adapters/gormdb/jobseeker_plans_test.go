@@ -30,6 +30,7 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 
 	// Notifications.
 	read := true
+
 	require.NoError(t, storage.Notifications.Create(ctx, jobseeker.Notification{
 		ID:        id,
 		UserID:    id,
@@ -119,6 +120,7 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	// Saved searches: one is created, loses its e-mail alerts, is deleted and created again.
 	withAlerts := jobseeker.Search{ID: id, UserID: id, EmailAlerts: true}
 	withoutAlerts := jobseeker.Search{ID: id, UserID: id}
+
 	for _, searches := range [][]jobseeker.Search{{withAlerts}, {withoutAlerts}, nil, {withAlerts}} {
 		require.NoError(t, storage.Searches.Replace(ctx, id, searches))
 	}

@@ -86,9 +86,9 @@ func (db *DB) recordListings(ctx context.Context, ids []string) error {
 	now := db.clock.Now()
 	rows := list.Map(ids, func(id string) listingChangeRow { return listingChangeRow{ListingID: id, ChangedAt: now} })
 
-	// The column xid has the number of the transaction as its default value. A transaction that
-	// changes a listing twice needs one row.
-	if _, numbersTransactions := db.dialect.(SnapshotReader); numbersTransactions {
+	// With a SnapshotReader, the database numbers the rows. In Postgres, all changes of a transaction
+	// have its number, so that a listing that it changes twice needs one row.
+	if _, numbersRows := db.dialect.(SnapshotReader); numbersRows {
 		return wrap(db.unprepared(ctx).Clauses(ignoreOnConflict(nil)).Omit("xid").Create(&rows).Error)
 	}
 
@@ -284,9 +284,9 @@ func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 		d.noteListingsChanged()
 	}
 
-	ids := list.Map(changes, func(c listingChangeRow) string { return c.ListingID })
+	// Sorted, so that the listings of a batch are read and returned in a fixed order.
+	ids := list.Distinct(changes, func(c listingChangeRow) string { return c.ListingID })
 	slices.Sort(ids)
-	ids = slices.Compact(ids) // without duplicates
 
 	batch := listings.FeedBatch{Position: next.encode(), More: hasMore}
 	for chunk := range slices.Chunk(ids, openBatchSize) {
@@ -309,7 +309,8 @@ func missingIDs(ids []string, found []fullListingRow) []string {
 }
 
 // changesSince returns changes after the position from, the position next after them, and whether there
-// may be more. It returns at most n changes, but always all changes of a transaction.
+// may be more. It returns whole transactions: as many as have at most n changes together, or the first one
+// alone if it has more.
 func (d feed) changesSince(
 	ctx context.Context,
 	from feedPosition,
@@ -424,6 +425,7 @@ func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) 
 		oldest := "SELECT xid, changed_at FROM listing_changes WHERE xid < " + d.snapshots().OldestRunning() + " ORDER BY xid LIMIT ?"
 
 		var last *int64 // the last transaction to delete, nil if there is none
+
 		err := d.unprepared(ctx).
 			Raw("SELECT max(xid) FROM ("+oldest+") oldest WHERE changed_at < ?", n, before).
 			Scan(&last).

@@ -110,15 +110,16 @@ var loadedColumns = append([]string{"id", "organization_id", "created_at"}, save
 
 // values returns the values of loadedColumns, in the same order.
 func (r fullListingRow) values() []any {
-	s := &r.Short
+	short := &r.Short
 
 	return []any{
-		s.ID, s.OrganizationID, s.CreatedAt,
-		s.Version, s.Title, r.Description, s.Company, s.Department, s.ContractType, s.EmploymentType, s.Specialty, s.Remote,
-		s.Location, string(s.PlaceKind), s.City, s.Region, s.Nation, s.Country, s.Lat, s.Lon,
-		s.Salary.Min, s.Salary.Max, s.Salary.Currency, s.Salary.Period,
-		string(r.Requirements), string(r.Benefits), string(r.Questions), string(r.Meta), string(s.Status), s.Open,
-		s.ApplicationDeadline, s.PostedAt, s.ArchivedAt, s.DeletedAt, s.HiddenAt, s.UpdatedAt,
+		short.ID, short.OrganizationID, short.CreatedAt,
+		short.Version, short.Title, r.Description, short.Company, short.Department,
+		short.ContractType, short.EmploymentType, short.Specialty, short.Remote,
+		short.Location, string(short.PlaceKind), short.City, short.Region, short.Nation, short.Country, short.Lat, short.Lon,
+		short.Salary.Min, short.Salary.Max, short.Salary.Currency, short.Salary.Period,
+		string(r.Requirements), string(r.Benefits), string(r.Questions), string(r.Meta), string(short.Status), short.Open,
+		short.ApplicationDeadline, short.PostedAt, short.ArchivedAt, short.DeletedAt, short.HiddenAt, short.UpdatedAt,
 	}
 }
 

@@ -64,6 +64,7 @@ func (d views) withoutOwnVisits(ctx context.Context, visits []listings.Visit) ([
 	ids := list.Map(visits, func(v listings.Visit) string { return v.ListingID })
 
 	var visited []listingRow
+
 	err := d.unprepared(ctx).Table("listings").
 		Select("id", "organization_id").
 		Where(d.dialect.In("id", ids)).

@@ -500,6 +500,7 @@ func (db *DB) queryReplica(q *gorm.DB) bool {
 
 	hasSucceeded := db.onReplica(outerCtx, func(ctx context.Context, pool *sql.DB) error {
 		statement.ConnPool, statement.Context = retryPool{pool}, ctx
+
 		callbacks.Query(q)
 
 		return q.Error

@@ -79,31 +79,32 @@ func createIfAbsent(q *gorm.DB, row any, key ...string) *gorm.DB {
 	return res
 }
 
-// createBelowLimit inserts the row if fewer rows than the limit satisfy the condition where, and
-// otherwise returns errLimit. args are the parameters of the condition. lock is the name of an
-// advisory lock: without it, concurrent callers could exceed the limit.
-func createBelowLimit[R any](
-	ctx context.Context,
-	db *DB,
-	row *R,
-	lock string,
-	limit int,
-	errLimit error,
-	where string,
-	args ...any,
-) error {
+// rowLimit is the maximum number of rows that an owner may have.
+type rowLimit struct {
+	maximum    int
+	errReached error
+	// counted adds the conditions for the rows that count.
+	counted selection
+	// lock is the name of an advisory lock for the owner. Without it, concurrent callers could
+	// exceed the limit.
+	lock string
+}
+
+// createBelowLimit inserts the row, or returns limit.errReached if there are as many rows as the limit
+// allows.
+func createBelowLimit[R any](ctx context.Context, db *DB, row *R, limit rowLimit) error {
 	return db.Do(ctx, func(ctx context.Context) error {
-		if err := db.withAdvisoryLock(ctx, lock); err != nil {
+		if err := db.withAdvisoryLock(ctx, limit.lock); err != nil {
 			return err
 		}
 
 		var existing int64
-		if err := db.conn(ctx).Model(new(R)).Where(where, args...).Count(&existing).Error; err != nil {
+		if err := limit.counted(db.conn(ctx).Model(new(R))).Count(&existing).Error; err != nil {
 			return wrap(err)
 		}
 
-		if int(existing) >= limit {
-			return errLimit
+		if int(existing) >= limit.maximum {
+			return limit.errReached
 		}
 
 		return wrap(db.conn(ctx).Create(row).Error)

@@ -203,8 +203,9 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 		return nil, err
 	}
 
-	// Concurrent callers skip the rows that this one has locked.
 	var rows []taskRow
+
+	// Concurrent callers skip the rows that this one has locked.
 	err = d.inQueue(ctx, func(q *gorm.DB) error {
 		err := d.skipLockedRows(q).
 			Select("id", "kind", "class", "task_group", "hand_outs", "run_at", "state").
