@@ -185,14 +185,13 @@ func (s *Service) getResult(ctx context.Context, charge Charge) (Subscription, e
 	}
 
 	if len(charges) > 0 && charges[0].ID == charge.ID {
-		switch charges[0].Status {
-		case Pending:
-			if charges[0].awaitsPayer() {
-				return Subscription{}, errAwaitsPayer
-			}
-
+		newest := charges[0]
+		switch {
+		case newest.awaitsPayer():
+			return Subscription{}, errAwaitsPayer
+		case newest.Status == Pending:
 			return Subscription{}, errInProgress
-		case Declined:
+		case newest.Status == Declined:
 			return Subscription{}, ErrDeclined
 		}
 	}
@@ -233,9 +232,9 @@ func (s *Service) claimAndCollect(ctx context.Context, charge Charge, attended b
 	return s.collect(ctx, claimed, attempt{attended: attended})
 }
 
-// callTimeout is the time limit for a call to the provider. Banks take seconds to answer. It
-// is shorter than idempotency.Lease, so that a repeated request does not begin before the call
-// has ended.
+// callTimeout is the time limit for a call to the provider. Banks take seconds to answer. The
+// limit is shorter than idempotency.Lease, the time for which an HTTP request excludes repeated
+// requests, so that a repeated request does not begin before the call has ended.
 const callTimeout = 8 * time.Second
 
 // attempt describes a call to the provider.
@@ -265,7 +264,11 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 	case errors.Is(outcome, ErrDeclined):
 		charge.Status = Declined
 	case requiresAction:
-		return sub, cmp.Or(s.storeAction(context.WithoutCancel(ctx), charge), outcome)
+		if err := s.storeAction(context.WithoutCancel(ctx), charge); err != nil {
+			return sub, err
+		}
+
+		return sub, outcome
 	case errors.Is(outcome, ErrUnderWay):
 		return sub, errUnderWay()
 	case fault.KindOf(outcome) == fault.Unavailable:
@@ -278,7 +281,11 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 	ctx = context.WithoutCancel(ctx)
 	if charge.Owner.Kind == DeletedOwner { // there is no subscription to change
 		charge.Method = Method{}
-		return sub, cmp.Or(s.updateCharge(ctx, charge), outcome)
+		if err := s.updateCharge(ctx, charge); err != nil {
+			return sub, err
+		}
+
+		return sub, outcome
 	}
 
 	sub, err = s.storeResult(ctx, charge, a)
@@ -412,8 +419,10 @@ func (s *Service) abandonOther(ctx context.Context, o Owner, planID, methodID st
 		return nil
 	}
 
+	// A declined payment is abandoned. No error means that the payer has confirmed the payment
+	// before, so that it counts.
 	_, err = s.collect(ctx, *c, attempt{attended: true, abandon: true})
-	if errors.Is(err, ErrDeclined) { // the payment is abandoned
+	if errors.Is(err, ErrDeclined) {
 		return nil
 	}
 

@@ -108,7 +108,7 @@ func (q *searchRequest) termOf(slot int) *search.Term {
 
 // interpretations returns the parts of the text with their interpretations.
 func (q *searchRequest) interpretations() []Understood {
-	out := make([]Understood, 0, len(q.understood.Terms))
+	parts := make([]Understood, 0, len(q.understood.Terms))
 	for i := range q.understood.Terms {
 		t := &q.understood.Terms[i]
 
@@ -117,13 +117,17 @@ func (q *searchRequest) interpretations() []Understood {
 			slot = "-" + slot
 		}
 
-		out = append(out, Understood{
-			Slot: slot, Value: strings.Join(t.Values(), " or "), Text: q.Text[t.Start:t.End],
-			Start: utf8.RuneCountInString(q.Text[:t.Start]), End: utf8.RuneCountInString(q.Text[:t.End]),
+		// The positions of a term are in bytes, and those for clients in characters.
+		parts = append(parts, Understood{
+			Slot:  slot,
+			Value: strings.Join(t.Values(), " or "),
+			Text:  q.Text[t.Start:t.End],
+			Start: utf8.RuneCountInString(q.Text[:t.Start]),
+			End:   utf8.RuneCountInString(q.Text[:t.End]),
 		})
 	}
 
-	return out
+	return parts
 }
 
 // maxFacetValues is the maximum number of values of a facet.
@@ -189,7 +193,8 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 	// Every alternative keeps the phrases, exclusions and filters, which are in Must. If they
 	// alone have no results, no alternative has any.
 	if len(q.query.Must) > 0 {
-		if n, err := q.count(ctx, g, nil); err != nil || n == 0 {
+		var noSlots []search.Slot
+		if n, err := q.count(ctx, g, noSlots); err != nil || n == 0 {
 			return suggestions, err
 		}
 	}
