@@ -15,12 +15,14 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
-// quotaLimiter is a limiter with a key of its own.
+// quotaLimiter is a limiter with a key of its own. A quota limits the calls of a key in any minute, and on each day
+// in UTC.
 type quotaLimiter struct {
 	limit.Limiter
 	*fakeClock
 	key string
-	// spend and look call Spend and Status with the key and require no error.
+	// spend calls Spend, which counts a call, and look calls Status, which counts none. Both use the key and
+	// require no error.
 	spend func(limit.Quota) limit.QuotaStatus
 	look  func(limit.Quota) limit.QuotaStatus
 }
@@ -55,25 +57,29 @@ func (suite quotaSuite) start(t *testing.T) quotaLimiter {
 	t.Parallel()
 
 	clk := newFakeClock() // 10:30 in UTC
-	limiter, key := requirePort(t, "limit.Limiter", suite.open(t, clk)), rand.Text()
-	with := func(do func(context.Context, limit.Quota, string) (limit.QuotaStatus,
-		error)) func(limit.Quota) limit.QuotaStatus {
-		return func(q limit.Quota) limit.QuotaStatus {
-			t.Helper()
-
-			s, err := do(context.Background(), q, key)
-			require.NoError(t, err)
-
-			return s
-		}
-	}
+	limiter := requirePort(t, "limit.Limiter", suite.open(t, clk))
+	key := rand.Text()
 
 	return quotaLimiter{
 		Limiter:   limiter,
 		fakeClock: clk,
 		key:       key,
-		spend:     with(limiter.Spend),
-		look:      with(limiter.Status),
+		spend: func(quota limit.Quota) limit.QuotaStatus {
+			t.Helper()
+
+			status, err := limiter.Spend(context.Background(), quota, key)
+			require.NoError(t, err)
+
+			return status
+		},
+		look: func(quota limit.Quota) limit.QuotaStatus {
+			t.Helper()
+
+			status, err := limiter.Status(context.Background(), quota, key)
+			require.NoError(t, err)
+
+			return status
+		},
 	}
 }
 
@@ -86,8 +92,9 @@ func (suite quotaSuite) concurrentCalls(t *testing.T) {
 	SpendAtOnce(t, limiter, limit.Quota{PerMinute: 1_000, PerDay: 90}, limiter.key, 200, 30)
 }
 
-// remainingCalls checks the status of a new key and after two calls, 20 s apart. The minute is
-// over when the first call is a minute old, the day at midnight in UTC. Status counts no call.
+// remainingCalls checks the status of a new key, and that after each of two calls, 20 seconds apart. The
+// window of the minute is reset when the first call is a minute old, and that of the day at midnight in UTC.
+// Status counts no call.
 func (suite quotaSuite) remainingCalls(t *testing.T) {
 	limiter := suite.start(t)
 	fresh := limiter.look(sixtyPerMinute)
@@ -136,10 +143,10 @@ func (suite quotaSuite) windowAcrossAMinute(t *testing.T) {
 	limiter.Advance(2 * time.Second) // a limiter with fixed minutes would start a new one here
 
 	for range 60 {
-		s := limiter.spend(sixtyPerMinute)
-		require.False(t, s.Allowed)
-		require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
-		require.Equal(t, 58*time.Second, s.RetryAfter)
+		status := limiter.spend(sixtyPerMinute)
+		require.False(t, status.Allowed)
+		require.Equal(t, []string{limit.MinuteWindow}, status.Violated)
+		require.Equal(t, 58*time.Second, status.RetryAfter)
 	}
 
 	limiter.Advance(58 * time.Second)
@@ -150,33 +157,36 @@ func (suite quotaSuite) windowAcrossAMinute(t *testing.T) {
 // refuses is not recorded in the other.
 func (suite quotaSuite) midnightInUTC(t *testing.T) {
 	limiter := suite.start(t)
-	five := limit.Quota{PerMinute: 8, PerDay: 5}
+	quota := limit.Quota{PerMinute: 8, PerDay: 5}
 
+	// Half a minute before midnight, the day is used up after five calls.
 	limiter.Advance(untilMidnight - 30*time.Second)
 
 	for range 5 {
-		require.True(t, limiter.spend(five).Allowed)
+		require.True(t, limiter.spend(quota).Allowed)
 	}
 
-	s := limiter.spend(five)
-	require.False(t, s.Allowed)
-	require.Equal(t, []string{limit.DayWindow}, s.Violated)
-	require.Equal(t, 30*time.Second, s.RetryAfter)
-	require.Equal(t, limit.Window{Limit: 5, Reset: 30 * time.Second}, s.Day)
-	require.Equal(t, 3, s.Minute.Remaining, "what is refused by the day costs the minute nothing")
+	status := limiter.spend(quota)
+	require.False(t, status.Allowed)
+	require.Equal(t, []string{limit.DayWindow}, status.Violated)
+	require.Equal(t, 30*time.Second, status.RetryAfter)
+	require.Equal(t, limit.Window{Limit: 5, Reset: 30 * time.Second}, status.Day)
+	require.Equal(t, 3, status.Minute.Remaining, "what is refused by the day costs the minute nothing")
+
+	// At midnight the day begins, but the minute has three calls left.
 	limiter.Advance(30 * time.Second)
 
 	for remaining := 4; remaining >= 2; remaining-- {
-		s = limiter.spend(five)
-		require.True(t, s.Allowed)
-		require.Equal(t, remaining, s.Day.Remaining)
+		status = limiter.spend(quota)
+		require.True(t, status.Allowed)
+		require.Equal(t, remaining, status.Day.Remaining)
 	}
 
-	s = limiter.spend(five)
-	require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
-	require.Equal(t, 2, s.Day.Remaining, "what is refused by the minute costs the day nothing")
+	status = limiter.spend(quota)
+	require.Equal(t, []string{limit.MinuteWindow}, status.Violated)
+	require.Equal(t, 2, status.Day.Remaining, "what is refused by the minute costs the day nothing")
 	limiter.Advance(24 * time.Hour)
-	require.Equal(t, 4, limiter.spend(five).Day.Remaining)
+	require.Equal(t, 4, limiter.spend(quota).Day.Remaining)
 }
 
 // refusedCallsAreNotRecorded checks that a client that keeps calling gets its quota back after
@@ -236,20 +246,20 @@ func (suite quotaSuite) changedQuota(t *testing.T) {
 
 	require.False(t, limiter.spend(sixtyPerMinute).Allowed)
 
-	s := limiter.spend(limit.Quota{PerMinute: 300, PerDay: 50_000})
-	require.True(t, s.Allowed)
-	require.Equal(t, 300-61, s.Minute.Remaining)
-	require.Equal(t, 50_000-61, s.Day.Remaining)
+	larger := limiter.spend(limit.Quota{PerMinute: 300, PerDay: 50_000})
+	require.True(t, larger.Allowed)
+	require.Equal(t, 300-61, larger.Minute.Remaining)
+	require.Equal(t, 50_000-61, larger.Day.Remaining)
 
-	s = limiter.spend(limit.Quota{PerMinute: 1_000})
-	require.True(t, s.Allowed)
-	require.Zero(t, s.Day)
+	withoutDay := limiter.spend(limit.Quota{PerMinute: 1_000})
+	require.True(t, withoutDay.Allowed)
+	require.Zero(t, withoutDay.Day)
 
-	s = limiter.spend(limit.Quota{PerMinute: 10, PerDay: 10})
-	require.False(t, s.Allowed)
-	require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
-	require.Zero(t, s.Minute.Remaining)
-	limiter.Advance(s.Minute.Reset)
+	smaller := limiter.spend(limit.Quota{PerMinute: 10, PerDay: 10})
+	require.False(t, smaller.Allowed)
+	require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, smaller.Violated)
+	require.Zero(t, smaller.Minute.Remaining)
+	limiter.Advance(smaller.Minute.Reset)
 	require.True(t, limiter.spend(limit.Quota{PerMinute: 10}).Allowed,
 		"the wait is until there is room in the lower quota")
 	require.False(t, limiter.spend(limit.Quota{}).Allowed, "a quota of nothing")

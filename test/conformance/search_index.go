@@ -27,17 +27,17 @@ func SearchIndex(t *testing.T, open SearchIndexOpener) {
 		compareWithOracle(t, open, false)
 	})
 
-	// Each batch of 20,000 changes replaces and deletes documents of the earlier ones.
+	// Each batch of 20,000 changes of 90,000 documents replaces and deletes documents of the earlier batches.
 	t.Run("equals a naive evaluation of many documents", func(t *testing.T) {
 		t.Parallel()
 
-		s := newSearchSuite(t, open, 3)
+		suite := newSearchSuite(t, open, 3)
 		for range 5 {
-			s.apply(s.random.changes(20_000, 90_000))
+			suite.apply(suite.random.changes(20_000, 90_000))
 		}
 
 		for range 25 {
-			s.compare(s.random.query())
+			suite.compare(suite.random.query())
 		}
 	})
 
@@ -79,13 +79,13 @@ func SearchIndex(t *testing.T, open SearchIndexOpener) {
 	t.Run("closed", func(t *testing.T) {
 		t.Parallel()
 
-		x := open(t, t.TempDir(), singular)
-		require.NoError(t, x.Close())
+		index := open(t, t.TempDir(), singular)
+		require.NoError(t, index.Close())
 
-		_, err := x.Find(context.Background(), search.Query{})
+		_, err := index.Find(context.Background(), search.Query{})
 		require.ErrorIs(t, err, search.ErrIndexClosed)
-		require.ErrorIs(t, x.Apply(context.Background(), nil, ""), search.ErrIndexClosed)
-		require.NoError(t, x.Close())
+		require.ErrorIs(t, index.Apply(context.Background(), nil, ""), search.ErrIndexClosed)
+		require.NoError(t, index.Close(), "a second time")
 	})
 }
 
@@ -99,45 +99,52 @@ func SearchIndexStorage(t *testing.T, open SearchIndexOpener) {
 func SearchMatcher(
 	t *testing.T, open func(t testing.TB, docs []*search.Document, normalize func(string) string) search.Matcher,
 ) {
-	for _, n := range []int{0, 1, 5, 63, 64, 65, 200} { // a machine word has one bit for each of 64 documents
-		random, oracle := newRandomSearch(uint64(n)), newSearchOracle(singular)
-		oracle.apply(random.changes(n, 10*n+1))
+	// A matcher may use one bit of a machine word for each of 64 documents.
+	for _, count := range []int{0, 1, 5, 63, 64, 65, 200} {
+		random, oracle := newRandomSearch(uint64(count)), newSearchOracle(singular)
+		oracle.apply(random.changes(count, 10*count+1))
 
-		m := open(t, slices.Collect(maps.Values(oracle.docs)), singular)
+		matcher := open(t, slices.Collect(maps.Values(oracle.docs)), singular)
 		for range 500 {
-			q := random.query()
+			query := random.query()
+			matched := matcher.AppendMatches([]string{}, &query)
 
-			want, got := []string{}, m.AppendMatches([]string{}, &q)
-			for _, h := range oracle.find(&q).exact {
-				want = append(want, h.ID)
+			want := []string{}
+			for _, hit := range oracle.find(&query).exact {
+				want = append(want, hit.ID)
 			}
 
-			text, err := json.Marshal(q)
+			text, err := json.Marshal(query)
 			require.NoError(t, err)
-			require.ElementsMatch(t, want, got, "%d documents, %s", n, text)
+			require.ElementsMatch(t, want, matched, "%d documents, %s", count, text)
 		}
 	}
 }
 
-// searchSuite applies the same changes to an index and to the oracle.
+// searchSuite applies the same changes to an index and to the oracle, a naive implementation, and compares them.
 type searchSuite struct {
 	t      *testing.T
 	index  search.Index
 	oracle *searchOracle
 	random *randomSearch
-	batch  int
+	batch  int // the number of batches of changes so far
 }
 
 // newSearchSuite opens an index until the test ends. Equal seeds lead to the same changes and queries.
 func newSearchSuite(t *testing.T, open SearchIndexOpener, seed uint64) *searchSuite {
-	s := &searchSuite{t: t, index: open(t, t.TempDir(),
-		singular), oracle: newSearchOracle(singular), random: newRandomSearch(seed)}
-	t.Cleanup(func() { require.NoError(t, s.index.Close()) })
+	suite := &searchSuite{
+		t:      t,
+		index:  open(t, t.TempDir(), singular),
+		oracle: newSearchOracle(singular),
+		random: newRandomSearch(seed),
+	}
+	t.Cleanup(func() { require.NoError(t, suite.index.Close()) })
 
-	return s
+	return suite
 }
 
-// position returns the position of the last batch.
+// position returns the position of the last batch. An index stores the position in the feed of changes up to which
+// it has applied them.
 func (s *searchSuite) position() string { return fmt.Sprintf("position %d", s.batch) }
 
 // apply applies a batch to the index and to the oracle.
@@ -156,9 +163,12 @@ func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 	suite := newSearchSuite(t, func(t testing.TB, _ string, normalize func(string) string) search.Index {
 		return open(t, folder, normalize)
 	}, 1)
+
+	// Each round applies up to 20 batches, of which most are small, and compares 25 queries.
 	for round := range 20 {
 		for range 1 + suite.random.IntN(20) {
-			suite.apply(suite.random.changes(1+suite.random.zipf(300), 1500))
+			batchSize := 1 + suite.random.zipf(300)
+			suite.apply(suite.random.changes(batchSize, 1500))
 		}
 
 		if reopen {
@@ -184,20 +194,22 @@ func (s *searchSuite) compare(query search.Query) {
 	got, err := s.index.Find(context.Background(), query)
 	require.NoError(s.t, err)
 
-	all := s.oracle.find(&query)
+	want := s.oracle.find(&query)
 	text, err := json.Marshal(query)
 	require.NoError(s.t, err)
-	require.Equal(s.t, len(all.exact), got.Total, "total of %s", text)
-	require.Equal(s.t, all.facets, got.Facets, "facets of %s", text)
-	require.Equal(s.t, all.page(&query, query.Offset), withoutNil(got.Hits), "hits of %s", text)
+	require.Equal(s.t, len(want.exact), got.Total, "total of %s", text)
+	require.Equal(s.t, want.facets, got.Facets, "facets of %s", text)
+	require.Equal(s.t, want.page(&query, query.Offset), withoutNil(got.Hits), "hits of %s", text)
 
-	for offset := query.Offset; got.Next != "" && offset < query.Offset+6*query.Limit; {
+	// The following pages, by cursor.
+	lastOffset := query.Offset + 6*query.Limit
+	for offset := query.Offset; got.Next != "" && offset < lastOffset; {
 		offset += query.Limit
 		query.After = got.Next
 		got, err = s.index.Find(context.Background(), query)
 		require.NoError(s.t, err)
-		require.Equal(s.t, len(all.exact), got.Total, "total of %s", text)
-		require.Equal(s.t, all.page(&query, offset), withoutNil(got.Hits), "hits from %d of %s", offset, text)
+		require.Equal(s.t, len(want.exact), got.Total, "total of %s", text)
+		require.Equal(s.t, want.page(&query, offset), withoutNil(got.Hits), "hits from %d of %s", offset, text)
 	}
 }
 
@@ -213,27 +225,32 @@ func withoutNil(hits []search.Hit) []search.Hit {
 // page returns the hits of the page at the offset: the exact ones, then the relaxed ones that it can show.
 func (r *oracleResult) page(query *search.Query, offset int) []search.Hit {
 	page := []search.Hit{}
-	for _, h := range r.exact[min(offset, len(r.exact)):] {
+	for _, hit := range r.exact[min(offset, len(r.exact)):] {
 		if len(page) < query.Limit {
-			page = append(page, h.Hit)
+			page = append(page, hit.Hit)
 		}
 	}
 
-	for _, h := range r.relaxed[:min(r.free(query, offset), len(r.relaxed))] {
-		page = append(page, h.Hit)
+	relaxedCount := min(r.relaxedPlaces(query, offset), len(r.relaxed))
+	for _, hit := range r.relaxed[:relaxedCount] {
+		page = append(page, hit.Hit)
 	}
 
 	return page
 }
 
-// free returns the number of relaxed hits that a page can show.
-func (r *oracleResult) free(q *search.Query, offset int) int {
-	exact := min(q.Limit, max(0, len(r.exact)-offset))
-	if exact == 0 && (offset > 0 || len(r.exact) > 0) {
+// relaxedPlaces returns the number of relaxed hits that the page at the offset can show: those that fit on the last page
+// of exact hits, or on the first page if there are no exact hits.
+func (r *oracleResult) relaxedPlaces(query *search.Query, offset int) int {
+	exactOnPage := min(query.Limit, max(0, len(r.exact)-offset))
+	isAfterExact := exactOnPage == 0 && len(r.exact) > 0
+	isLaterPage := exactOnPage == 0 && offset > 0
+
+	if isAfterExact || isLaterPage {
 		return 0
 	}
 
-	return min(q.Relaxed, q.Limit-exact)
+	return min(query.Relaxed, query.Limit-exactOnPage)
 }
 
 // pageWhileChanging follows cursors while documents are created and deleted between the pages. A document
@@ -244,12 +261,13 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 		search.SortTitle, search.SortLocation,
 	} {
 		suite := newSearchSuite(t, open, 5)
+		const staying = 400
 
 		var first []search.Change
-		for i := range 400 {
-			first = append(first,
-				search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: suite.random.document()})
-			first[i].Document.Deadline = time.Time{} // none expires
+		for i := range staying {
+			document := suite.random.document()
+			document.Deadline = time.Time{} // it does not expire
+			first = append(first, search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: document})
 		}
 
 		suite.apply(first)
@@ -267,13 +285,13 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 			},
 		}
 
-		seenIDs := map[string]int{}
+		hitCounts := map[string]int{} // by id
 		for page := 0; ; page++ {
 			result, err := suite.index.Find(context.Background(), query)
 			require.NoError(t, err)
 
-			for _, h := range result.Hits {
-				seenIDs[h.ID]++
+			for _, hit := range result.Hits {
+				hitCounts[hit.ID]++
 			}
 
 			if result.Next == "" {
@@ -282,6 +300,7 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 
 			query.After = result.Next
 
+			// Create five documents, and delete those that were created two pages before.
 			var changes []search.Change
 			for i := range 5 {
 				changes = append(changes,
@@ -292,12 +311,12 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 			suite.apply(changes)
 		}
 
-		for id, n := range seenIDs {
-			require.Equal(t, 1, n, "%s: %s", by, id)
+		for id, count := range hitCounts {
+			require.Equal(t, 1, count, "%s: %s", by, id)
 		}
 
-		for i := range 400 {
-			require.Contains(t, seenIDs, fmt.Sprintf("stays %d", i), by)
+		for i := range staying {
+			require.Contains(t, hitCounts, fmt.Sprintf("stays %d", i), by)
 		}
 	}
 }
@@ -310,13 +329,15 @@ func applyVersions(t *testing.T, open SearchIndexOpener) {
 	create := func(id string, version int64, key string) search.Change {
 		return search.Change{ID: id, Version: version, Document: &search.Document{PostedAt: searchStart, Keys: []string{key}}}
 	}
-	stored := func() map[string]int64 {
-		r, err := suite.index.Find(ctx, search.Query{Now: searchStart, Limit: 10})
+
+	// storedVersions returns the versions of all documents by id.
+	storedVersions := func() map[string]int64 {
+		result, err := suite.index.Find(ctx, search.Query{Now: searchStart, Limit: 10})
 		require.NoError(t, err)
 
 		versions := map[string]int64{}
-		for _, h := range r.Hits {
-			versions[h.ID] = h.Version
+		for _, hit := range result.Hits {
+			versions[hit.ID] = hit.Version
 		}
 
 		return versions
@@ -371,14 +392,14 @@ func applyVersions(t *testing.T, open SearchIndexOpener) {
 		},
 	} {
 		suite.apply(step.changes)
-		require.Equal(t, step.want, stored(), step.condition)
+		require.Equal(t, step.want, storedVersions(), step.condition)
 	}
 
 	// A query with a limit of 0 only counts.
-	r, err := suite.index.Find(ctx, search.Query{Now: searchStart, Must: []search.Expr{search.HasKey("z")}})
+	counted, err := suite.index.Find(ctx, search.Query{Now: searchStart, Must: []search.Expr{search.HasKey("z")}})
 	require.NoError(t, err)
-	require.Equal(t, 2, r.Total)
-	require.Empty(t, r.Hits)
+	require.Equal(t, 2, counted.Total)
+	require.Empty(t, counted.Hits)
 }
 
 // placeRelaxed checks where relaxed hits are shown: in the free places of the last page of exact hits, or on
@@ -388,16 +409,17 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 
 	var changes []search.Change
 	for i := range 60 {
-		d := &search.Document{PostedAt: searchStart.Add(time.Duration(i) * time.Minute), Keys: []string{"related"}}
+		document := &search.Document{PostedAt: searchStart.Add(time.Duration(i) * time.Minute), Keys: []string{"related"}}
 		if i < 25 {
-			d.Keys = append(d.Keys, "exact")
+			document.Keys = append(document.Keys, "exact")
 		}
 
-		changes = append(changes, search.Change{ID: fmt.Sprint(i), Version: 1, Document: d})
+		changes = append(changes, search.Change{ID: fmt.Sprint(i), Version: 1, Document: document})
 	}
 
 	suite.apply(changes)
 
+	// find returns the numbers of exact and of relaxed hits on a page. Exact hits have the key.
 	find := func(key string, offset, limit, relaxed int) (exact, others int) {
 		result, err := suite.index.Find(context.Background(), search.Query{
 			Now: searchStart, Offset: offset, Limit: limit, Relaxed: relaxed,
@@ -407,8 +429,8 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 		})
 		require.NoError(t, err)
 
-		for _, h := range result.Hits {
-			if h.Exact {
+		for _, hit := range result.Hits {
+			if hit.Exact {
 				exact++
 			}
 		}
@@ -416,7 +438,7 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 		return exact, len(result.Hits) - exact
 	}
 
-	for _, c := range []struct {
+	for _, test := range []struct {
 		condition              string
 		key                    string
 		offset, limit, relaxed int
@@ -498,8 +520,9 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 			wantOthers: 20,
 		},
 	} {
-		exact, others := find(c.key, c.offset, c.limit, c.relaxed)
-		require.Equal(t, []int{c.wantExact, c.wantOthers}, []int{exact, others}, c.condition)
+		exact, others := find(test.key, test.offset, test.limit, test.relaxed)
+		require.Equal(t, test.wantExact, exact, test.condition)
+		require.Equal(t, test.wantOthers, others, test.condition)
 	}
 }
 
@@ -519,18 +542,21 @@ func listWords(t *testing.T, open SearchIndexOpener) {
 
 	for _, prefix := range []string{"", "a", "ab", "zz"} {
 		want := map[string]int{}
-		for _, d := range suite.oracle.docs {
-			for _, w := range slices.Concat(d.Title, d.Body) {
-				if w != "" && strings.HasPrefix(w, prefix) {
-					want[w] = suite.oracle.frequency(w)
+		for _, document := range suite.oracle.docs {
+			for _, word := range slices.Concat(document.Title, document.Body) {
+				if word != "" && strings.HasPrefix(word, prefix) {
+					want[word] = suite.oracle.frequency(word)
 				}
 			}
 		}
 
-		got, order := map[string]int{}, []string(nil)
-		for w, n := range suite.index.Words(prefix) {
-			got[w], order = n, append(order, w)
-			require.Equal(t, n, suite.index.Frequency(w))
+		got := map[string]int{}
+		var order []string
+
+		for word, frequency := range suite.index.Words(prefix) {
+			got[word] = frequency
+			order = append(order, word)
+			require.Equal(t, frequency, suite.index.Frequency(word))
 		}
 
 		require.Equal(t, want, got, prefix)
@@ -548,11 +574,13 @@ func listKeys(t *testing.T, open SearchIndexOpener) {
 		suite.apply(suite.random.changes(60, 200))
 
 		for _, prefix := range []string{"", "role:", "role:1", "unknown:"} {
-			want := suite.oracle.keys(prefix)
+			want := suite.oracle.countKeys(prefix)
+			got := map[string]int{}
+			var order []string
 
-			got, order := map[string]int{}, []string(nil)
-			for key, n := range suite.index.Keys(prefix) {
-				got[key], order = n, append(order, key)
+			for key, count := range suite.index.Keys(prefix) {
+				got[key] = count
+				order = append(order, key)
 			}
 
 			require.Equal(t, want, got, prefix)
@@ -561,7 +589,7 @@ func listKeys(t *testing.T, open SearchIndexOpener) {
 	}
 
 	for key := range suite.index.Keys("role:") {
-		require.Equal(t, slices.Sorted(maps.Keys(suite.oracle.keys("role:")))[0], key)
+		require.Equal(t, slices.Sorted(maps.Keys(suite.oracle.countKeys("role:")))[0], key)
 		break
 	}
 }
@@ -595,7 +623,9 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 					Facets: []string{"generation:"},
 					Limit:  60,
 				})
-				if err != nil || result.Total != 50 || len(result.Hits) != 50 || len(result.Facets["generation:"]) != 1 {
+
+				hasAll := err == nil && result.Total == 50 && len(result.Hits) == 50
+				if !hasAll || len(result.Facets["generation:"]) != 1 {
 					t.Errorf("found %d (%d hits, generations %v): %v", result.Total, len(result.Hits), result.Facets,
 						err)
 					return

@@ -113,7 +113,7 @@ func (x *naiveIndex) Words(prefix string) iter.Seq2[string, int] {
 func (x *naiveIndex) Keys(prefix string) iter.Seq2[string, int] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return sortedCounts(x.oracle.keys(prefix))
+	return sortedCounts(x.oracle.countKeys(prefix))
 }
 
 // sortedCounts iterates over the counts in the alphabetical order of their names.

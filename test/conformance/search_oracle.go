@@ -10,12 +10,16 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
+// A slot of a query is one of its requirements, such as a role. It has levels: expressions that meet the requirement
+// more or less well. The level of a document is the first one that it matches. Levels have costs, by which hits are
+// sorted; a hit is exact if all of its levels are, and relaxed otherwise.
+
 // searchOracle evaluates queries one document at a time. It is so simple that it can be compared with the
 // comments of package search, and defines the results that an index must have.
 type searchOracle struct {
-	docs      map[string]*search.Document
-	deleted   map[string]int64 // the versions of deleted documents, by id
-	normalize func(string) string
+	docs      map[string]*search.Document // by id
+	deleted   map[string]int64            // the versions of deleted documents, by id
+	normalize func(string) string         // of words
 }
 
 // newSearchOracle returns an oracle without documents.
@@ -23,28 +27,28 @@ func newSearchOracle(normalize func(string) string) *searchOracle {
 	return &searchOracle{docs: map[string]*search.Document{}, deleted: map[string]int64{}, normalize: normalize}
 }
 
-// apply applies changes whose version is higher than the stored one.
+// apply applies changes whose version is higher than the stored one. A change without a document deletes one.
 func (o *searchOracle) apply(changes []search.Change) {
-	for _, c := range changes {
-		if d := o.docs[c.ID]; d != nil && d.Version >= c.Version {
+	for _, change := range changes {
+		if stored := o.docs[change.ID]; stored != nil && stored.Version >= change.Version {
 			continue
 		}
 
-		if v, found := o.deleted[c.ID]; found && v >= c.Version {
+		if version, isDeleted := o.deleted[change.ID]; isDeleted && version >= change.Version {
 			continue
 		}
 
-		delete(o.docs, c.ID)
-		delete(o.deleted, c.ID)
+		delete(o.docs, change.ID)
+		delete(o.deleted, change.ID)
 
-		if c.Document == nil {
-			o.deleted[c.ID] = c.Version
+		if change.Document == nil {
+			o.deleted[change.ID] = change.Version
 			continue
 		}
 
-		d := *c.Document
-		d.ID, d.Version = c.ID, c.Version
-		o.docs[c.ID] = &d
+		document := *change.Document
+		document.ID, document.Version = change.ID, change.Version
+		o.docs[change.ID] = &document
 	}
 }
 
@@ -52,8 +56,8 @@ func (o *searchOracle) apply(changes []search.Change) {
 type oracleHit struct {
 	search.Hit
 	doc   *search.Document
-	first bool // it matches Query.First
-	cost  int  // the sum over the slots
+	first bool // whether it matches Query.First, and so precedes the others
+	cost  int  // the sum of the costs of its levels
 }
 
 // oracleResult contains all hits instead of a page.
@@ -64,34 +68,38 @@ type oracleResult struct {
 
 // find returns all hits of a query, in their order, and the counts of its facets.
 func (o *searchOracle) find(query *search.Query) oracleResult {
-	r := oracleResult{facets: map[string]map[string]int{}}
+	result := oracleResult{facets: map[string]map[string]int{}}
 	for _, prefix := range query.Facets {
-		r.facets[prefix] = map[string]int{}
+		result.facets[prefix] = map[string]int{}
 	}
 
 	for _, document := range o.docs {
-		h, found := o.hit(query, document)
+		hit, isHit := o.evaluate(query, document)
+		isCheap := query.MaxCost == 0 || hit.cost <= query.MaxCost // 0 is no limit
+
 		switch {
-		case !found:
-		case h.Exact:
-			r.exact = append(r.exact, h)
-			countFacets(r.facets, document)
-		case query.Relaxed > 0 && (query.MaxCost == 0 || h.cost <= query.MaxCost):
-			r.relaxed = append(r.relaxed, h)
+		case !isHit:
+		case hit.Exact:
+			result.exact = append(result.exact, hit)
+			countFacets(result.facets, document)
+		case query.Relaxed > 0 && isCheap:
+			result.relaxed = append(result.relaxed, hit)
 		}
 	}
 
-	slices.SortFunc(r.exact, func(a, b oracleHit) int {
+	slices.SortFunc(result.exact, func(a, b oracleHit) int {
 		if a.first != b.first {
 			return ifElse(a.first, -1, 1)
 		}
 
-		return cmp.Or(compareBy(query, a, b), newest(a, b))
+		return cmp.Or(compareBy(query, a, b), compareByDate(a, b))
 	})
 
-	slices.SortFunc(r.relaxed, func(a, b oracleHit) int { return cmp.Or(cmp.Compare(a.cost, b.cost), newest(a, b)) })
+	slices.SortFunc(result.relaxed, func(a, b oracleHit) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost), compareByDate(a, b))
+	})
 
-	return r
+	return result
 }
 
 // ifElse returns a if the condition holds and else b.
@@ -103,10 +111,11 @@ func ifElse(condition bool, a, b int) int {
 	return b
 }
 
-// countFacets adds a document to the counts of its keys. A key that the document has twice counts once.
-func countFacets(facets map[string]map[string]int, d *search.Document) {
+// countFacets adds a document to the counts of its keys. A facet has the counts of the keys with a prefix, such as the
+// contract types. A key that the document has twice counts once.
+func countFacets(facets map[string]map[string]int, document *search.Document) {
 	keys := map[string]bool{}
-	for _, key := range d.Keys {
+	for _, key := range document.Keys {
 		keys[key] = true
 	}
 
@@ -119,37 +128,42 @@ func countFacets(facets map[string]map[string]int, d *search.Document) {
 	}
 }
 
-// hit returns a document as a hit. It is none if it has expired, does not meet a condition, or matches no
-// level of a slot.
-func (o *searchOracle) hit(query *search.Query, document *search.Document) (h oracleHit, found bool) {
+// evaluate returns the document as a hit of the query. It is none if it has expired, does not meet a condition, or
+// matches no level of a slot.
+func (o *searchOracle) evaluate(query *search.Query, document *search.Document) (hit oracleHit, isHit bool) {
 	isExpired := !document.Deadline.IsZero() && document.Deadline.UnixMicro() <= query.Now.UnixMicro()
-	if isExpired || !o.all(query.Must, document) {
-		return h, false
+	if isExpired || !o.matchesAll(query.Must, document) {
+		return hit, false
 	}
 
-	h = oracleHit{Hit: search.Hit{ID: document.ID, Version: document.Version, Exact: true, Levels: []int{}}, doc: document}
-	for _, s := range query.Slots {
-		level := slices.IndexFunc(s.Levels, func(l search.SlotLevel) bool { return o.matches(&l.Expr, document) })
-		if level < 0 {
-			return h, false
+	hit = oracleHit{
+		Hit: search.Hit{ID: document.ID, Version: document.Version, Exact: true, Levels: []int{}},
+		doc: document,
+	}
+	for _, slot := range query.Slots {
+		isMatch := func(level search.SlotLevel) bool { return o.matches(&level.Expr, document) }
+
+		first := slices.IndexFunc(slot.Levels, isMatch)
+		if first < 0 {
+			return hit, false
 		}
 
-		h.Levels = append(h.Levels, level)
-		h.cost += s.Levels[level].Cost
-		h.Exact = h.Exact && s.Levels[level].Exact
+		hit.Levels = append(hit.Levels, first)
+		hit.cost += slot.Levels[first].Cost
+		hit.Exact = hit.Exact && slot.Levels[first].Exact
 	}
 
-	h.first = query.First != nil && o.matches(query.First, document)
+	hit.first = query.First != nil && o.matches(query.First, document)
 	if query.From != nil && document.Point != nil {
 		miles := document.Point.Miles(*query.From)
-		h.Miles = &miles
+		hit.Miles = &miles
 	}
 
-	return h, true
+	return hit, true
 }
 
-// newest orders hits by date, the newest first, then by id, the largest first.
-func newest(a, b oracleHit) int {
+// compareByDate orders hits by date, the newest first, then by id, the largest first.
+func compareByDate(a, b oracleHit) int {
 	return cmp.Or(cmp.Compare(b.doc.PostedAt.UnixMicro(), a.doc.PostedAt.UnixMicro()), strings.Compare(b.ID, a.ID))
 }
 
@@ -159,17 +173,19 @@ func compareBy(query *search.Query, a, b oracleHit) int {
 		return cmp.Compare(a.cost, b.cost)
 	}
 
-	x, hasX := sortValue(query, a)
+	valueA, hasValueA := sortValue(query, a)
+	valueB, hasValueB := sortValue(query, b)
 
-	y, hasY := sortValue(query, b)
 	switch {
-	case !hasX || !hasY:
-		return ifElse(hasX == hasY, 0, ifElse(hasX, -1, 1))
+	case !hasValueA && !hasValueB:
+		return 0
+	case !hasValueA || !hasValueB:
+		return ifElse(hasValueA, -1, 1)
 	case query.Sort.Descending:
-		x, y = y, x
+		valueA, valueB = valueB, valueA
 	}
 
-	return cmp.Or(cmp.Compare(x.number, y.number), strings.Compare(x.text, y.text))
+	return cmp.Or(cmp.Compare(valueA.number, valueB.number), strings.Compare(valueA.text, valueB.text))
 }
 
 // oracleValue is the value by which hits are sorted, a number or a text.
@@ -179,15 +195,16 @@ type oracleValue struct {
 }
 
 // sortValue returns the value of a hit by which the query sorts, and whether it has one. A pay range is sorted
-// by its maximum in descending order. Distances are rounded to a thousandth of a mile.
-func sortValue(query *search.Query, h oracleHit) (v oracleValue, stated bool) {
-	document := h.doc
+// by its maximum in descending order, and by its minimum in ascending order. Pay in another currency than that of
+// the query has no value. Distances are rounded to a thousandth of a mile.
+func sortValue(query *search.Query, hit oracleHit) (value oracleValue, hasValue bool) {
+	document := hit.doc
 	switch query.Sort.By {
 	case search.SortDate:
 		return oracleValue{number: document.PostedAt.UnixMicro()}, true
 	case search.SortPay:
 		if document.Pay == nil || query.Sort.Currency != "" && document.Pay.Currency != query.Sort.Currency {
-			return v, false
+			return value, false
 		}
 
 		if query.Sort.Descending {
@@ -196,11 +213,11 @@ func sortValue(query *search.Query, h oracleHit) (v oracleValue, stated bool) {
 
 		return oracleValue{number: document.Pay.Min}, true
 	case search.SortDistance:
-		if h.Miles == nil {
-			return v, false
+		if hit.Miles == nil {
+			return value, false
 		}
 
-		return oracleValue{number: int64(math.Round(*h.Miles * 1000))}, true
+		return oracleValue{number: int64(math.Round(*hit.Miles * 1000))}, true
 	case search.SortTitle:
 		return oracleValue{text: document.SortTitle}, document.SortTitle != ""
 	default:
@@ -208,57 +225,68 @@ func sortValue(query *search.Query, h oracleHit) (v oracleValue, stated bool) {
 	}
 }
 
-// all reports whether a document matches all expressions.
-func (o *searchOracle) all(exprs []search.Expr, d *search.Document) bool {
-	return !slices.ContainsFunc(exprs, func(e search.Expr) bool { return !o.matches(&e, d) })
+// matchesAll reports whether a document matches all expressions.
+func (o *searchOracle) matchesAll(exprs []search.Expr, document *search.Document) bool {
+	return !slices.ContainsFunc(exprs, func(expr search.Expr) bool { return !o.matches(&expr, document) })
 }
 
 // matches reports whether a document matches the expression.
-func (o *searchOracle) matches(e *search.Expr, document *search.Document) bool {
-	switch e.Op {
+func (o *searchOracle) matches(expr *search.Expr, document *search.Document) bool {
+	switch expr.Op {
 	case search.OpAnd:
-		return o.all(e.Args, document)
+		return o.matchesAll(expr.Args, document)
 	case search.OpOr:
-		return slices.ContainsFunc(e.Args, func(e search.Expr) bool { return o.matches(&e, document) })
+		return slices.ContainsFunc(expr.Args, func(alternative search.Expr) bool { return o.matches(&alternative, document) })
 	case search.OpNot:
-		return !o.matches(&e.Args[0], document)
+		return !o.matches(&expr.Args[0], document)
 	case search.OpKey:
-		return slices.Contains(document.Keys, e.Text)
+		return slices.Contains(document.Keys, expr.Text)
 	case search.OpWord:
-		return slices.ContainsFunc(fields(e, document),
-			func(w string) bool { return w != "" && o.normalize(w) == o.normalize(e.Text) })
+		return slices.ContainsFunc(searchedWords(expr, document),
+			func(word string) bool { return word != "" && o.normalize(word) == o.normalize(expr.Text) })
 	case search.OpPrefix:
-		return slices.ContainsFunc(fields(e, document), func(w string) bool { return strings.HasPrefix(w, e.Text) })
+		return slices.ContainsFunc(searchedWords(expr, document),
+			func(word string) bool { return strings.HasPrefix(word, expr.Text) })
 	case search.OpPhrase:
-		return o.containsPhrase(e, fields(e, document))
+		return o.containsPhrase(expr, searchedWords(expr, document))
 	case search.OpWithin:
-		return document.Point != nil && document.Point.Miles(*e.Point) <= e.Miles
+		return document.Point != nil && document.Point.Miles(*expr.Point) <= expr.Miles
 	case search.OpPay:
-		return document.Pay != nil && (e.Pay.Currency == "" || e.Pay.Currency == document.Pay.Currency) &&
-			document.Pay.Max >= e.Pay.Min && (e.Pay.Max == 0 || document.Pay.Min <= e.Pay.Max)
+		return document.Pay != nil && paysOverlap(expr.Pay, document.Pay)
 	case search.OpPosted:
-		return document.PostedAt.UnixMicro() >= e.After.UnixMicro()
+		return document.PostedAt.UnixMicro() >= expr.After.UnixMicro()
 	default:
 		return true
 	}
 }
 
-// fields returns the words of the fields that the expression searches.
-func fields(e *search.Expr, d *search.Document) []string {
-	if e.Title {
-		return d.Title
+// paysOverlap reports whether a part of the pay range of a document is in the wanted range. The wanted range may be of
+// any currency, and have no maximum (0).
+func paysOverlap(wanted, pay *search.PayRange) bool {
+	isOfCurrency := wanted.Currency == "" || wanted.Currency == pay.Currency
+
+	return isOfCurrency && pay.Max >= wanted.Min && (wanted.Max == 0 || pay.Min <= wanted.Max)
+}
+
+// searchedWords returns the words of the fields that the expression searches: the title alone, or the title and the
+// body. An empty word is between them, because no phrase extends from the title into the body.
+func searchedWords(expr *search.Expr, document *search.Document) []string {
+	if expr.Title {
+		return document.Title
 	}
 
-	return slices.Concat(d.Title, []string{""}, d.Body) // no phrase extends from the title into the body
+	return slices.Concat(document.Title, []string{""}, document.Body)
 }
 
 // containsPhrase reports whether the words contain the phrase, exactly if it is literal and else by their
 // normalized forms.
-func (o *searchOracle) containsPhrase(e *search.Expr, words []string) bool {
-	for i := 0; i+len(e.Words) <= len(words); i++ {
-		if slices.EqualFunc(e.Words, words[i:i+len(e.Words)], func(want, word string) bool {
-			return word == want || !e.Literal && word != "" && o.normalize(word) == o.normalize(want)
-		}) {
+func (o *searchOracle) containsPhrase(expr *search.Expr, words []string) bool {
+	isEqual := func(want, word string) bool {
+		return word == want || !expr.Literal && word != "" && o.normalize(word) == o.normalize(want)
+	}
+
+	for start := 0; start+len(expr.Words) <= len(words); start++ {
+		if slices.EqualFunc(expr.Words, words[start:start+len(expr.Words)], isEqual) {
 			return true
 		}
 	}
@@ -266,23 +294,23 @@ func (o *searchOracle) containsPhrase(e *search.Expr, words []string) bool {
 	return false
 }
 
-// frequency counts the documents that contain exactly this word.
+// frequency returns the number of documents that contain exactly this word.
 func (o *searchOracle) frequency(word string) int {
-	n := 0
-	for _, d := range o.docs {
-		if slices.Contains(d.Title, word) || slices.Contains(d.Body, word) {
-			n++
+	count := 0
+	for _, document := range o.docs {
+		if slices.Contains(document.Title, word) || slices.Contains(document.Body, word) {
+			count++
 		}
 	}
 
-	return n
+	return count
 }
 
-// keys counts the documents of the keys that begin with the prefix.
-func (o *searchOracle) keys(prefix string) map[string]int {
+// countKeys returns the number of documents for each key that begins with the prefix.
+func (o *searchOracle) countKeys(prefix string) map[string]int {
 	counts := map[string]map[string]int{prefix: {}}
-	for _, d := range o.docs {
-		countFacets(counts, d)
+	for _, document := range o.docs {
+		countFacets(counts, document)
 	}
 
 	return counts[prefix]

@@ -17,18 +17,19 @@ import (
 // Subscriptions implements billing.Subscriptions.
 type Subscriptions struct{ *Database }
 
-func ownerKey(o billing.Owner) []byte { return []byte(string(o.Kind) + "/" + o.ID + "/") }
+// ownerKey returns the key of the owner's subscription, with which the keys of the owner's charges begin.
+func ownerKey(owner billing.Owner) []byte { return []byte(string(owner.Kind) + "/" + owner.ID + "/") }
 
-// find returns the owner's subscription, and whether it is stored.
-func find(t *bbolt.Tx, o billing.Owner) (billing.Subscription, bool, error) {
-	s := billing.NewSubscription(o)
+// find returns the owner's subscription, and whether it is stored. If it is not, it returns a new one.
+func find(t *bbolt.Tx, owner billing.Owner) (subscription billing.Subscription, isStored bool, err error) {
+	subscription = billing.NewSubscription(owner)
 
-	data := t.Bucket(subscriptions).Get(ownerKey(o))
+	data := t.Bucket(subscriptions).Get(ownerKey(owner))
 	if data == nil {
-		return s, false, nil
+		return subscription, false, nil
 	}
 
-	return s, true, json.Unmarshal(data, &s)
+	return subscription, true, json.Unmarshal(data, &subscription)
 }
 
 // Get implements billing.Subscriptions.
@@ -98,24 +99,25 @@ func (d Subscriptions) ListDue(ctx context.Context, now time.Time, n int) ([]bil
 	return owners, err
 }
 
-// Erase implements billing.Subscriptions.
-func (d Subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) error {
+// Erase implements billing.Subscriptions. It deletes the subscription, and moves the charges to the anonymous owner,
+// without their payment methods. A pending charge keeps the id of its method, with which it is still to be paid.
+func (d Subscriptions) Erase(ctx context.Context, owner, anonymous billing.Owner) error {
 	return d.update(ctx, func(t *transaction) error {
-		if err := t.Bucket(subscriptions).Delete(ownerKey(o)); err != nil {
+		if err := t.Bucket(subscriptions).Delete(ownerKey(owner)); err != nil {
 			return err
 		}
 
-		of, err := chargesOf(t.Tx, o)
-		for _, c := range of {
-			err = errors.Join(err, t.Bucket(charges).Delete(chargeKey(c)))
+		ofOwner, err := chargesOf(t.Tx, owner)
+		for _, charge := range ofOwner {
+			err = errors.Join(err, t.Bucket(charges).Delete(chargeKey(charge)))
 
 			method := billing.Method{}
-			if c.Status == billing.Pending {
-				method.ID = c.Method.ID
+			if charge.Status == billing.Pending {
+				method.ID = charge.Method.ID
 			}
 
-			c.Owner, c.Method = anonymous, method
-			err = errors.Join(err, put(t.Bucket(charges), chargeKey(c), c))
+			charge.Owner, charge.Method = anonymous, method
+			err = errors.Join(err, put(t.Bucket(charges), chargeKey(charge), charge))
 		}
 
 		return err
@@ -125,49 +127,52 @@ func (d Subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) er
 // Charges implements billing.Charges.
 type Charges struct{ *Database }
 
-func chargeKey(c billing.Charge) []byte { return append(ownerKey(c.Owner), c.ID...) }
+func chargeKey(charge billing.Charge) []byte { return append(ownerKey(charge.Owner), charge.ID...) }
 
-// chargesOf returns the charges of the owner, the newest first, or of all owners.
-func chargesOf(t *bbolt.Tx, o billing.Owner) (of []billing.Charge, err error) {
-	var prefix []byte
-	if o != (billing.Owner{}) {
-		prefix = ownerKey(o)
+// chargesOf returns the charges of the owner, the newest first. For the zero owner it returns those of all owners.
+func chargesOf(t *bbolt.Tx, owner billing.Owner) (found []billing.Charge, err error) {
+	var prefix []byte // of all keys
+	if owner != (billing.Owner{}) {
+		prefix = ownerKey(owner)
 	}
 
-	err = each(t.Bucket(charges), prefix, func(_ []byte, c billing.Charge) bool {
-		of = append(of, c)
+	err = each(t.Bucket(charges), prefix, func(_ []byte, charge billing.Charge) bool {
+		found = append(found, charge)
 		return true
 	})
 
-	slices.SortFunc(of, func(a, b billing.Charge) int { return cmp.Compare(b.ID, a.ID) })
+	slices.SortFunc(found, func(a, b billing.Charge) int { return cmp.Compare(b.ID, a.ID) })
 
-	return of, err
+	return found, err
 }
 
-// Create implements billing.Charges.
-func (d Charges) Create(ctx context.Context, c billing.Charge) error {
+// Create implements billing.Charges. An owner has at most one pending charge, and at most one charge of a period that
+// was not declined.
+func (d Charges) Create(ctx context.Context, charge billing.Charge) error {
 	return d.update(ctx, func(t *transaction) error {
-		of, err := chargesOf(t.Tx, c.Owner)
+		others, err := chargesOf(t.Tx, charge.Owner)
 		if err != nil {
 			return err
 		}
 
-		for _, other := range of {
-			if other.Status == billing.Pending || other.Status != billing.Declined && other.PeriodStart.Equal(c.PeriodStart) {
+		for _, other := range others {
+			isForPeriod := other.Status != billing.Declined && other.PeriodStart.Equal(charge.PeriodStart)
+			if other.Status == billing.Pending || isForPeriod {
 				return errors.New("there is another charge that is pending or for the same period")
 			}
 		}
 
-		return put(t.Bucket(charges), chargeKey(c), c)
+		return put(t.Bucket(charges), chargeKey(charge), charge)
 	})
 }
 
-// Update implements billing.Charges.
-func (d Charges) Update(ctx context.Context, c billing.Charge) (updated bool, err error) {
+// Update implements billing.Charges. It updates only charges that are stored as pending. A charge that stays pending
+// must have one attempt more than the stored one; otherwise another process has made the attempt.
+func (d Charges) Update(ctx context.Context, charge billing.Charge) (updated bool, err error) {
 	err = d.update(ctx, func(t *transaction) error {
 		updated = false
 
-		data := t.Bucket(charges).Get(chargeKey(c))
+		data := t.Bucket(charges).Get(chargeKey(charge))
 		if data == nil {
 			return nil
 		}
@@ -177,43 +182,50 @@ func (d Charges) Update(ctx context.Context, c billing.Charge) (updated bool, er
 			return err
 		}
 
+		staysPending := charge.Status == billing.Pending
+		isNextAttempt := charge.Attempts == stored.Attempts+1
+
 		switch {
-		case stored.Status != billing.Pending || c.Status == billing.Pending && stored.Attempts != c.Attempts-1:
+		case stored.Status != billing.Pending || staysPending && !isNextAttempt:
 			return nil
-		case c.Status == billing.Pending:
-			stored.Attempts = c.Attempts
-			stored.NextAt = c.NextAt
-			stored.ActionAt = c.ActionAt
+		case staysPending:
+			stored.Attempts = charge.Attempts
+			stored.NextAt = charge.NextAt
+			stored.ActionAt = charge.ActionAt
 		default:
-			stored.Status = c.Status
-			stored.Receipt = c.Receipt
-			stored.Method = c.Method
+			stored.Status = charge.Status
+			stored.Receipt = charge.Receipt
+			stored.Method = charge.Method
 		}
 
 		updated = true
 
-		return put(t.Bucket(charges), chargeKey(c), stored)
+		return put(t.Bucket(charges), chargeKey(charge), stored)
 	})
 
 	return updated, err
 }
 
-// List implements billing.Charges.
-func (d Charges) List(ctx context.Context, f billing.ChargeFilter, n int) (found []billing.Charge, err error) {
-	if f.Owner == (billing.Owner{}) && f.DueBy.IsZero() {
+// List implements billing.Charges. A filter with DueBy selects pending charges, which are returned in the order in
+// which they are due.
+func (d Charges) List(ctx context.Context, filter billing.ChargeFilter, n int) (found []billing.Charge, err error) {
+	isForDue := !filter.DueBy.IsZero()
+	if filter.Owner == (billing.Owner{}) && !isForDue {
 		return nil, nil
 	}
 
 	err = d.view(ctx, func(t *bbolt.Tx) error {
-		found, err = chargesOf(t, f.Owner)
+		found, err = chargesOf(t, filter.Owner)
 		return err
 	})
 
-	found = slices.DeleteFunc(found, func(c billing.Charge) bool {
-		due := f.DueBy.IsZero() || c.Status == billing.Pending && !c.NextAt.After(f.DueBy)
-		return !due || f.Status != "" && c.Status != f.Status
+	found = slices.DeleteFunc(found, func(charge billing.Charge) bool {
+		isDue := charge.Status == billing.Pending && !charge.NextAt.After(filter.DueBy)
+		hasStatus := filter.Status == "" || charge.Status == filter.Status
+
+		return isForDue && !isDue || !hasStatus
 	})
-	if !f.DueBy.IsZero() {
+	if isForDue {
 		slices.SortStableFunc(found, func(a, b billing.Charge) int { return a.NextAt.Compare(b.NextAt) })
 	}
 

@@ -53,31 +53,33 @@ func (db *Database) Record(ctx context.Context, events ...event.Event) error {
 	return nil
 }
 
-// Claim implements event.Outbox.
+// Claim implements event.Outbox. It claims the oldest events that no other caller has claimed. Events about the same
+// subject are delivered in order, so an event waits while an earlier one of its subject is claimed by another caller.
 func (db *Database) Claim(ctx context.Context, n int, lease time.Duration) (claimed []event.Envelope, err error) {
 	err = db.update(ctx, func(t *transaction) error {
 		claimed = nil
 		now := db.clock.Now()
-		leased := map[string]bool{}
-		free := []storedEvent(nil)
-		err := each(t.Bucket(unsent), nil, func(_ []byte, e storedEvent) bool {
-			if e.ClaimedUntil.After(now) {
-				leased[e.Subject] = true
+		claimedSubjects := map[string]bool{} // by other callers
+		var free []storedEvent
+
+		err := each(t.Bucket(unsent), nil, func(_ []byte, stored storedEvent) bool {
+			if stored.ClaimedUntil.After(now) {
+				claimedSubjects[stored.Subject] = true
 			} else {
-				free = append(free, e)
+				free = append(free, stored)
 			}
 
 			return true
 		})
 
-		for _, e := range free {
-			if leased[e.Subject] || len(claimed) == n || err != nil {
+		for _, stored := range free {
+			if claimedSubjects[stored.Subject] || len(claimed) == n || err != nil {
 				continue
 			}
 
-			e.ClaimedUntil, e.Attempt = now.Add(lease), e.Attempt+1
-			err = put(t.Bucket(unsent), []byte(e.ID), e)
-			claimed = append(claimed, e.Envelope)
+			stored.ClaimedUntil, stored.Attempt = now.Add(lease), stored.Attempt+1
+			err = put(t.Bucket(unsent), []byte(stored.ID), stored)
+			claimed = append(claimed, stored.Envelope)
 		}
 
 		return err
@@ -86,19 +88,19 @@ func (db *Database) Claim(ctx context.Context, n int, lease time.Duration) (clai
 	return claimed, err
 }
 
-// MarkSent implements event.Outbox.
+// MarkSent implements event.Outbox. Of a sent event, only the time and the id are kept.
 func (db *Database) MarkSent(ctx context.Context, ids ...string) error {
 	return db.update(ctx, func(t *transaction) error {
 		for _, id := range ids {
-			b := t.Bucket(unsent)
-
-			// The event has been marked already.
-			if b.Get([]byte(id)) == nil {
+			isMarkedAlready := t.Bucket(unsent).Get([]byte(id)) == nil
+			if isMarkedAlready {
 				continue
 			}
 
-			if err := errors.Join(b.Delete([]byte(id)),
-				t.Bucket(sent).Put(append(timeKey(db.clock.Now()), id...), nil)); err != nil {
+			sentKey := append(timeKey(db.clock.Now()), id...)
+
+			err := errors.Join(t.Bucket(unsent).Delete([]byte(id)), t.Bucket(sent).Put(sentKey, nil))
+			if err != nil {
 				return err
 			}
 		}
@@ -107,6 +109,7 @@ func (db *Database) MarkSent(ctx context.Context, ids ...string) error {
 	})
 }
 
+// timeKey returns the beginning of the keys of events that were sent at the time. Keys are in the order of time.
 func timeKey(at time.Time) []byte { return binary.BigEndian.AppendUint64(nil, uint64(at.UnixMicro())) }
 
 // Notifications implements event.Outbox.
@@ -140,15 +143,18 @@ func (db *Database) notify() {
 	}
 }
 
-// Lag implements event.Outbox.
+// Lag implements event.Outbox. It stops counting at 100,000 events.
 func (db *Database) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
+	const maxCounted = 100_000
+
 	err = db.view(ctx, func(t *bbolt.Tx) error {
-		return each(t.Bucket(unsent), nil, func(_ []byte, e storedEvent) bool {
-			if n++; n == 1 {
-				oldest = e.RecordedAt
+		return each(t.Bucket(unsent), nil, func(_ []byte, stored storedEvent) bool {
+			n++
+			if n == 1 { // ids are in the order of time
+				oldest = stored.RecordedAt
 			}
 
-			return n < 100_000
+			return n < maxCounted
 		})
 	})
 
@@ -166,9 +172,14 @@ func (db *Database) DeleteBefore(
 	err = db.update(ctx, func(t *transaction) error {
 		deleted = 0
 
-		c, end := t.Bucket(sent).Cursor(), timeKey(before)
-		for k, _ := c.First(); k != nil && deleted < n && bytes.Compare(k, end) < 0; k, _ = c.First() {
-			if err := c.Delete(); err != nil {
+		cursor, end := t.Bucket(sent).Cursor(), timeKey(before)
+		for deleted < n {
+			key, _ := cursor.First()
+			if key == nil || bytes.Compare(key, end) >= 0 {
+				return nil
+			}
+
+			if err := cursor.Delete(); err != nil {
 				return err
 			}
 

@@ -37,12 +37,12 @@ type Limiter struct {
 	fallback *locallimit.Limiter
 }
 
-// shard are the files whose names begin with the same digit. They are in a folder
+// shard has the files whose names begin with the same hexadecimal digit. They are in a folder
 // with a lock for all processes.
 type shard struct {
-	slot     chan struct{} // held by the call that uses the files
-	changes  int
-	degraded atomic.Bool // if the last call counted in the process
+	slot     chan struct{} // has a value while a call of this process uses the files
+	changes  int           // the number of changes so far
+	degraded atomic.Bool   // whether the last call could not use the files, and counted in the process
 }
 
 // entry is the content of a file.
@@ -59,9 +59,9 @@ func Open(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error)
 		return nil, errors.New("want file:FOLDER")
 	}
 
-	l := New(folder, d.Clock, lockTimeout)
+	limiter := New(folder, d.Clock, lockTimeout)
 
-	return l, l.Ping(context.Background())
+	return limiter, limiter.Ping(context.Background())
 }
 
 // New returns a limiter with files in the folder. A call that cannot use them within the
@@ -91,22 +91,26 @@ func (l *Limiter) Degraded() bool {
 
 // Take implements limit.Limiter.
 func (l *Limiter) Take(ctx context.Context, rule limit.Rule, key string) (limit.Decision, error) {
-	d, err := l.decide(ctx, rule, key, true)
+	const record = true
+
+	decision, err := l.decide(ctx, rule, key, record)
 	if err != nil {
 		return l.fallback.Take(ctx, rule, key)
 	}
 
-	return d, nil
+	return decision, nil
 }
 
 // Peek implements limit.Limiter.
 func (l *Limiter) Peek(ctx context.Context, rule limit.Rule, key string) (limit.Decision, error) {
-	d, err := l.decide(ctx, rule, key, false)
+	const record = false
+
+	decision, err := l.decide(ctx, rule, key, record)
 	if err != nil {
 		return l.fallback.Peek(ctx, rule, key)
 	}
 
-	return d, nil
+	return decision, nil
 }
 
 // Clear implements limit.Limiter.
@@ -122,24 +126,29 @@ func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error 
 
 // Spend implements limit.Limiter.
 func (l *Limiter) Spend(ctx context.Context, q limit.Quota, key string) (limit.QuotaStatus, error) {
-	s, err := l.evaluate(ctx, q, key, true)
+	const spend = true
+
+	status, err := l.evaluate(ctx, q, key, spend)
 	if err != nil {
 		return l.fallback.Spend(ctx, q, key)
 	}
 
-	return s, nil
+	return status, nil
 }
 
 // Status implements limit.Limiter.
 func (l *Limiter) Status(ctx context.Context, q limit.Quota, key string) (limit.QuotaStatus, error) {
-	s, err := l.evaluate(ctx, q, key, false)
+	const spend = false
+
+	status, err := l.evaluate(ctx, q, key, spend)
 	if err != nil {
 		return l.fallback.Status(ctx, q, key)
 	}
 
-	return s, nil
+	return status, nil
 }
 
+// ruleName returns the name of the entry that counts the calls of the key for the rule.
 func ruleName(rule limit.Rule, key string) string { return "rule\x00" + rule.Name + "\x00" + key }
 
 // decide evaluates a rule for a key. Take records the call if it is allowed; Peek does not
@@ -155,18 +164,19 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 			lifetime = rule.Per
 		}
 
-		w := e.window(now, rule.Max, rule.Per)
+		window := e.window(now, rule.Max, rule.Per)
 
-		d = limit.Decision{Allowed: w.Remaining > 0, Remaining: w.Remaining}
+		d = limit.Decision{Allowed: window.Remaining > 0, Remaining: window.Remaining}
 		switch {
 		case !d.Allowed:
-			d.RetryAfter = w.Reset
+			d.RetryAfter = window.Reset
 			return lifetime
 		case !record:
 			return lifetime
 		}
 
-		e.Times, d.Remaining = append(e.Times, now), d.Remaining-1
+		e.Times = append(e.Times, now)
+		d.Remaining--
 
 		return rule.Per
 	})
@@ -190,63 +200,65 @@ func (l *Limiter) evaluate(
 			e.Day, e.Spent = today, 0
 		}
 
-		midnight := time.Duration((e.Day+1)*day.Microseconds()-now) * time.Microsecond
-		windows := func() {
+		untilMidnight := time.Duration((e.Day+1)*day.Microseconds()-now) * time.Microsecond
+		setWindows := func() {
 			s.Minute = e.window(now, q.PerMinute, time.Minute)
 			if q.PerDay > 0 {
 				s.Day = limit.Window{Limit: q.PerDay, Remaining: max(0, q.PerDay-e.Spent)}
 				if e.Spent > 0 {
-					s.Day.Reset = midnight
+					s.Day.Reset = untilMidnight
 				}
 			}
 		}
 
-		windows()
+		setWindows()
 
 		s = s.Evaluate()
 		if !s.Allowed || !spend {
 			return lifetime
 		}
 
-		e.Times, e.Spent = append(e.Times, now), e.Spent+1
+		// Count the call. The entry is needed until the day ends, and for the minute after the call.
+		e.Times = append(e.Times, now)
+		e.Spent++
 
-		windows()
+		setWindows()
 
-		return midnight + time.Minute
+		return untilMidnight + time.Minute
 	})
 
 	return s, err
 }
 
-// expire drops the calls that are older than the window. A call later than now, before
-// the clock was set back, counts from now, which has to be stored.
-func (e *entry) expire(now int64, per time.Duration) (setBack bool) {
+// expire drops the calls that are older than the window. After the clock was set back, calls may be later than
+// now; they become calls of now, and expire reports that the entry must be stored for that reason.
+func (e *entry) expire(now int64, per time.Duration) (wasSetBack bool) {
 	var recent []int64
-	for _, t := range e.Times {
-		if t > now-per.Microseconds() {
-			recent = append(recent, min(t, now))
-			setBack = setBack || t > now
+	for _, call := range e.Times {
+		if call > now-per.Microseconds() {
+			recent = append(recent, min(call, now))
+			wasSetBack = wasSetBack || call > now
 		}
 	}
 
 	e.Times = recent
 
-	return setBack
+	return wasSetBack
 }
 
-// window returns how many of at most most calls are left, and when there will be one more: when
+// window returns how many of maxCalls are left, and when there will be one more: when
 // the first of the last calls that use up the limit leaves the window.
-func (e *entry) window(now int64, most int, per time.Duration) limit.Window {
+func (e *entry) window(now int64, maxCalls int, per time.Duration) limit.Window {
 	calls := len(e.Times)
 
-	w := limit.Window{Limit: most, Remaining: max(0, most-calls)}
+	window := limit.Window{Limit: maxCalls, Remaining: max(0, maxCalls-calls)}
 	if calls == 0 {
-		return w
+		return window
 	}
 
-	next := max(0, calls-most) // earlier calls are above a limit that was lowered
-	next = min(next, calls-1)  // a limit of 0 waits for the last call
-	w.Reset = time.Duration(e.Times[next]-now)*time.Microsecond + per
+	next := max(0, calls-maxCalls) // earlier calls are above a limit that was lowered
+	next = min(next, calls-1)      // a limit of 0 waits for the last call
+	window.Reset = time.Duration(e.Times[next]-now)*time.Microsecond + per
 
-	return w
+	return window
 }

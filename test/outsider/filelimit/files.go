@@ -19,21 +19,24 @@ const unchanged time.Duration = -1
 // update changes the entry of the name. One process at a time does that. change returns the
 // lifetime of the entry, after which sweep deletes its file.
 func (l *Limiter) update(ctx context.Context, name string, change func(now int64, e *entry) time.Duration) (err error) {
+	// The first hexadecimal digit of the file's name selects the shard and names its folder.
 	sum := sha256.Sum256([]byte(name))
 	file := hex.EncodeToString(sum[:])
-	s, folder := &l.shards[sum[0]>>4], filepath.Join(l.folder, file[:1])
+	shard := &l.shards[sum[0]>>4]
+	folder := filepath.Join(l.folder, file[:1])
 
 	wait, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	defer func() {
 		if ctx.Err() == nil { // a cancelled call says nothing about the folder
-			s.degraded.Store(err != nil)
+			shard.degraded.Store(err != nil)
 		}
 	}()
 
+	// Wait for the other calls of this process, and then for the other processes.
 	select {
-	case s.slot <- struct{}{}:
-		defer func() { <-s.slot }()
+	case shard.slot <- struct{}{}:
+		defer func() { <-shard.slot }()
 	case <-wait.Done():
 		return wait.Err()
 	}
@@ -44,6 +47,7 @@ func (l *Limiter) update(ctx context.Context, name string, change func(now int64
 	}
 	defer unlock()
 
+	// Read the entry, change it and write it.
 	now, path := l.clock.Now(), filepath.Join(folder, file)
 	var e entry
 
@@ -63,7 +67,8 @@ func (l *Limiter) update(ctx context.Context, name string, change func(now int64
 		return err
 	}
 
-	if s.changes++; s.changes%sweepInterval == 0 {
+	shard.changes++
+	if shard.changes%sweepInterval == 0 {
 		return sweep(folder, now)
 	}
 
@@ -91,24 +96,25 @@ func lockFolder(ctx context.Context, folder string) (unlock func(), err error) {
 		return nil, err
 	}
 
-	f, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
 
+	// A blocking call of Flock would not end with ctx.
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { _ = f.Close() }, nil // which unlocks it
+			return func() { _ = file.Close() }, nil // which unlocks it
 		}
 
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.Join(err, f.Close())
+			return nil, errors.Join(err, file.Close())
 		}
 
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), f.Close())
+			return nil, errors.Join(ctx.Err(), file.Close())
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -121,18 +127,18 @@ func sweep(folder string, now time.Time) error {
 		return err
 	}
 
-	for _, f := range files {
-		info, err := f.Info()
+	for _, file := range files {
+		info, err := file.Info()
 		if err != nil {
 			return err
 		}
 
 		expiry := info.ModTime()
-		if f.Name() == "lock" || !expiry.Before(now) {
+		if file.Name() == "lock" || !expiry.Before(now) {
 			continue
 		}
 
-		if err := os.Remove(filepath.Join(folder, f.Name())); err != nil {
+		if err := os.Remove(filepath.Join(folder, file.Name())); err != nil {
 			return err
 		}
 	}

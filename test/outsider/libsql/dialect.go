@@ -90,15 +90,21 @@ func (Dialect) Embedded() bool { return true }
 // Migrations implements gormdb.Dialect.
 func (Dialect) Migrations() goose.Dialect { return goose.DialectSQLite3 }
 
-var (
-	types = strings.NewReplacer("UUID", "TEXT", "TIMESTAMPTZ", "DATETIME", "JSONB", "TEXT", "BIGINT", "INTEGER",
-		"DOUBLE PRECISION", "REAL")
-	names = regexp.MustCompile(`\b(UUID|TIMESTAMPTZ|JSONB|BIGINT|DOUBLE PRECISION)\b`)
-)
+// columnTypes maps the types of the migrations, which are those of PostgreSQL, to the types of SQLite.
+var columnTypes = map[string]string{
+	"UUID":             "TEXT",
+	"TIMESTAMPTZ":      "DATETIME",
+	"JSONB":            "TEXT",
+	"BIGINT":           "INTEGER",
+	"DOUBLE PRECISION": "REAL",
+}
 
-// Migration implements gormdb.Dialect.
+// columnType matches the types of columnTypes.
+var columnType = regexp.MustCompile(`\b(UUID|TIMESTAMPTZ|JSONB|BIGINT|DOUBLE PRECISION)\b`)
+
+// Migration implements gormdb.Dialect. It replaces the types of columns.
 func (Dialect) Migration(sql []byte) []byte {
-	return names.ReplaceAllFunc(sql, func(name []byte) []byte { return []byte(types.Replace(string(name))) })
+	return columnType.ReplaceAllFunc(sql, func(name []byte) []byte { return []byte(columnTypes[string(name)]) })
 }
 
 // MigrationLock implements gormdb.Dialect. A migration is a transaction, and one process
@@ -108,7 +114,7 @@ func (Dialect) MigrationLock() (lock.SessionLocker, error) { return nil, nil } /
 // Retry implements gormdb.Dialect.
 func (Dialect) Retry(error) bool { return false }
 
-// Unavailable implements gormdb.Dialect.
+// Unavailable implements gormdb.Dialect. It recognizes errors by their texts, because the driver has no codes.
 func (Dialect) Unavailable(err error) gormdb.Reason {
 	for text, reason := range map[string]gormdb.Reason{
 		"database is locked":           gormdb.Busy,
@@ -125,7 +131,7 @@ func (Dialect) Unavailable(err error) gormdb.Reason {
 	return ""
 }
 
-// In implements gormdb.Dialect.
+// In implements gormdb.Dialect. The ids are one parameter, a JSON array, because the number of parameters is limited.
 func (Dialect) In(column string, ids []string) clause.Expr {
 	return gorm.Expr(column+" IN (SELECT value FROM json_each(?))", list(ids))
 }

@@ -14,25 +14,27 @@ import (
 	_ "github.com/tursodatabase/go-libsql" // the driver libsql
 )
 
-// timeFormat keeps times comparable as text: always six decimals, always UTC. The
-// driver returns such a text as a time.
+// timeFormat is the format in which times are stored. Texts in it have the order of the times, because they always
+// have six decimals and are in UTC. The driver returns such a text as a time.
 const timeFormat = "2006-01-02T15:04:05.000000Z07:00"
 
-// The driver returns every text that it can read as a date as a time. Such texts of
-// users are stored with a mark, which is removed when they are read.
-const mark = "\u2060" // word joiner
+// mark is written before each text of a user that begins like a date, and removed when the text is read. Without it,
+// the driver would return the text as a time.
+const mark = "\u2060" // word joiner, an invisible character
 
+// dateLike matches texts that begin like a date, with or without marks.
 var dateLike = regexp.MustCompile(`^` + mark + `*\d{4}-\d\d-\d\d`)
 
 // openPool opens a pool of connections to a file.
 func openPool(path string, connections int) (*sql.DB, error) {
-	d, err := sql.Open("libsql", "file:"+path)
+	// The driver has no exported type. It is taken from a pool that is not used otherwise.
+	unused, err := sql.Open("libsql", "file:"+path)
 	if err != nil {
 		return nil, err
 	}
 
-	native, err := d.Driver().(driver.DriverContext).OpenConnector("file:" + path)
-	if err = errors.Join(err, d.Close()); err != nil {
+	native, err := unused.Driver().(driver.DriverContext).OpenConnector("file:" + path)
+	if err = errors.Join(err, unused.Close()); err != nil {
 		return nil, err
 	}
 
@@ -82,7 +84,7 @@ type conn struct {
 	query driver.QueryerContext
 }
 
-// CheckNamedValue implements driver.NamedValueChecker.
+// CheckNamedValue implements driver.NamedValueChecker. It formats times, and marks texts that begin like a date.
 func (*conn) CheckNamedValue(v *driver.NamedValue) error {
 	value, err := driver.DefaultParameterConverter.ConvertValue(v.Value)
 	if err != nil {
@@ -129,11 +131,15 @@ type rows struct{ driver.Rows }
 // Next implements driver.Rows.
 func (r rows) Next(into []driver.Value) error {
 	err := r.Rows.Next(into)
-	for i, v := range into {
-		if text, ok := v.(string); ok {
-			if unmarked := strings.TrimPrefix(text, mark); dateLike.MatchString(unmarked) {
-				into[i] = unmarked
-			}
+	for i, value := range into {
+		text, isText := value.(string)
+		if !isText {
+			continue
+		}
+
+		unmarked := strings.TrimPrefix(text, mark)
+		if dateLike.MatchString(unmarked) {
+			into[i] = unmarked
 		}
 	}
 
@@ -175,8 +181,8 @@ func (s *statement) QueryContext(ctx context.Context, args []driver.NamedValue) 
 	return s.conn.QueryContext(ctx, s.text, args)
 }
 
-// BeginTx implements driver.ConnBeginTx. A transaction waits for the one before it when
-// it begins: in the middle it could only fail.
+// BeginTx implements driver.ConnBeginTx. IMMEDIATE makes the transaction wait for an earlier one when it begins.
+// Otherwise it would begin to write in the middle, when it could only fail instead of waiting.
 func (c *conn) BeginTx(ctx context.Context, _ driver.TxOptions) (driver.Tx, error) {
 	_, err := c.ExecContext(ctx, "BEGIN IMMEDIATE", nil)
 	return transaction{c}, err
