@@ -98,24 +98,26 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 		got.Items[0],
 	)
 
+	// The objects of the entries that each filter selects, the latest first. The last entry has Jo as its object.
 	for _, test := range []struct {
 		filter audit.Filter
 		want   []string
 	}{
-		{audit.Filter{}, []string{jo, "three", "two", "one"}},
-		{audit.Filter{OrganizationID: own}, []string{"two", "one"}},
-		{audit.Filter{OrganizationID: foreign}, []string{"three"}},
-		{audit.Filter{OrganizationID: foreign, Actor: jo}, nil},
-		{audit.Filter{Actor: jo}, []string{"two", "one"}},
-		{audit.Filter{About: jo}, []string{jo, "two", "one"}},
-		{audit.Filter{From: second}, []string{jo, "three", "two"}},
-		{audit.Filter{From: first, To: second}, []string{"one"}}, // To is excluded
+		{filter: audit.Filter{}, want: []string{jo, "three", "two", "one"}},
+		{filter: audit.Filter{OrganizationID: own}, want: []string{"two", "one"}},
+		{filter: audit.Filter{OrganizationID: foreign}, want: []string{"three"}},
+		{filter: audit.Filter{OrganizationID: foreign, Actor: jo}, want: nil},
+		{filter: audit.Filter{Actor: jo}, want: []string{"two", "one"}},
+		{filter: audit.Filter{About: jo}, want: []string{jo, "two", "one"}}, // as actor or object
+		{filter: audit.Filter{From: second}, want: []string{jo, "three", "two"}},
+		{filter: audit.Filter{From: first, To: second}, want: []string{"one"}}, // To is excluded
 	} {
 		objects, _, total := list(test.filter, all)
 		require.Equal(t, test.want, objects, "%+v", test.filter)
 		require.Equal(t, len(test.want), total)
 	}
 
+	// Two pages with one entry each.
 	objects, next, total := list(audit.Filter{OrganizationID: own}, page.Request{Number: 1, Size: 1})
 	require.Equal(t, []string{"two"}, objects)
 	require.Equal(t, 2, total)
@@ -124,6 +126,7 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	require.Equal(t, []string{"one"}, objects)
 	require.Empty(t, next)
 
+	// An entry of a transaction that is rolled back.
 	undone := storage.Tx.Do(ctx, func(ctx context.Context) error {
 		require.NoError(t,
 			storage.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: own, Object: "undone"}))
@@ -139,13 +142,14 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 		return
 	}
 
-	n, err := retentionOf(t, storage.Retention).DeleteBefore(ctx, audit.Entries, second, 10)
+	// Retention deletes the entries before a time, at most as many as the limit says.
+	deleted, err := storage.Retention.DeleteBefore(ctx, audit.Entries, second, 10)
 	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	require.Equal(t, 1, deleted)
 
-	n, err = retentionOf(t, storage.Retention).DeleteBefore(ctx, audit.Entries, clk.Now().Add(time.Hour), 1)
+	deleted, err = storage.Retention.DeleteBefore(ctx, audit.Entries, clk.Now().Add(time.Hour), 1)
 	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	require.Equal(t, 1, deleted)
 
 	objects, _, _ = list(audit.Filter{}, all)
 	require.Equal(t, []string{jo, "three"}, objects)

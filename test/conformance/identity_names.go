@@ -8,8 +8,9 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// VerifiedNames checks the port identity.VerifiedNames, and the standing of organizations and
-// users.
+// VerifiedNames checks the port identity.VerifiedNames, and that the standing of organizations and users is stored: the
+// verification, hold and suspension of an organization, and the right of a user to moderate. The port stores keys for
+// the name of each verified organization. A moderator is warned of an organization whose name has one of them.
 func VerifiedNames(t *testing.T, open IdentityOpener) {
 	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"replace and find":         verifiedNamesReplace,
@@ -33,18 +34,25 @@ func (p *identityFixture) findNames(n int, keys ...string) []string {
 func verifiedNamesReplace(t *testing.T, fixture *identityFixture) {
 	first := fixture.organization(fixture.user("a@example.org").ID)
 	second := fixture.organization(fixture.user("b@example.org").ID)
+	replace := func(organizationID string, keys ...string) {
+		require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), organizationID, keys))
+	}
+
 	require.Empty(t, fixture.findNames(10, "saintthoma"))
 	require.Empty(t, fixture.findNames(10))
-	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), first.ID,
-		[]string{"saintthoma", "saintthom", "aintthoma"}))
-	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), second.ID, []string{"saintthoma"}))
+
+	// Two organizations share a key.
+	replace(first.ID, "saintthoma", "saintthom", "aintthoma")
+	replace(second.ID, "saintthoma")
 	require.Equal(t, []string{first.ID}, fixture.findNames(10, "saintthom", "aintthoma", "x"), "each once")
 	require.ElementsMatch(t, []string{first.ID, second.ID}, fixture.findNames(10, "saintthoma"))
-	require.Len(t, fixture.findNames(1, "saintthoma"), 1)
-	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), first.ID, []string{"guy"}))
+	require.Len(t, fixture.findNames(1, "saintthoma"), 1, "the limit")
+
+	// Another name, and none.
+	replace(first.ID, "guy")
 	require.Empty(t, fixture.findNames(10, "saintthom"))
 	require.Equal(t, []string{first.ID}, fixture.findNames(10, "guy"))
-	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), first.ID, nil))
+	replace(first.ID)
 	require.Empty(t, fixture.findNames(10, "guy"))
 }
 

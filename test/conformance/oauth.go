@@ -11,7 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Grants checks the port integrations.Grants.
+// Grants checks the port integrations.Grants. A grant is an authorization that a user has given to an application by
+// OAuth. It has a code, which the application exchanges once for tokens, and access and refresh tokens.
 func Grants(t *testing.T, open IntegrationsOpener) {
 	suite := grantSuite{open}
 	t.Run("get by hash and kind", suite.getByHashAndKind)
@@ -56,13 +57,14 @@ func (suite grantSuite) getByHashAndKind(t *testing.T) {
 	})
 }
 
-// concurrentUse checks that a code or refresh token is used by one of twenty transactions.
+// concurrentUse checks that a code or refresh token can be used by only one of twenty transactions.
 func (suite grantSuite) concurrentUse(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-
 	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
-	for _, token := range []integrations.Token{code, fixture.createToken(grant, integrations.Refresh, fixture.now())} {
-		require.Equal(t, 1, countConcurrent(t, 20, func(int) (wasUsed bool, err error) {
+	refresh := fixture.createToken(grant, integrations.Refresh, fixture.now())
+
+	for _, token := range []integrations.Token{code, refresh} {
+		uses := countConcurrent(t, 20, func(int) (wasUsed bool, err error) {
 			err = fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
 				if _, err := fixture.Grants.Get(ctx, token.Kind, token.Hash); err != nil {
 					return err
@@ -74,7 +76,8 @@ func (suite grantSuite) concurrentUse(t *testing.T) {
 			})
 
 			return wasUsed, err
-		}))
+		})
+		require.Equal(t, 1, uses)
 
 		found, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
 		require.NoError(t, err)
@@ -89,31 +92,34 @@ func (suite grantSuite) useAndEnd(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	userID, now := newID(), fixture.now()
 	grant, code := fixture.createGrant(fixture.app, userID, now)
-	other, _ := fixture.createGrant(fixture.app, userID, now)
+	otherGrant, _ := fixture.createGrant(fixture.app, userID, now)
 	access := fixture.createToken(grant, integrations.Access, now)
 	refresh := fixture.createToken(grant, integrations.Refresh, now)
-	theirs := fixture.createToken(other, integrations.Access, now)
-	active := func(token integrations.Token) bool {
+	accessOfOther := fixture.createToken(otherGrant, integrations.Access, now)
+	isActive := func(token integrations.Token) bool {
 		issued, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
 		require.NoError(t, err)
 		return issued.Token.Active(issued.Grant, now)
 	}
 
-	wasUsed, err := fixture.Grants.Use(fixture.ctx(), other.ID, code.Hash, now)
+	wasUsed, err := fixture.Grants.Use(fixture.ctx(), otherGrant.ID, code.Hash, now)
 	require.NoError(t, err)
 	require.False(t, wasUsed, "a token of another authorization")
-	require.True(t, active(access))
+	require.True(t, isActive(access))
 
+	// The code is used.
 	wasUsed, err = fixture.Grants.Use(fixture.ctx(), grant.ID, code.Hash, now)
 	require.NoError(t, err)
 	require.True(t, wasUsed)
-	require.False(t, active(code))
-	require.False(t, active(access))
-	require.True(t, active(refresh))
+	require.False(t, isActive(code))
+	require.False(t, isActive(access))
+	require.True(t, isActive(refresh))
+
+	// The authorization ends. A second call does not change the time of its end.
 	require.NoError(t, fixture.Grants.End(fixture.ctx(), grant.ID, now))
 	require.NoError(t, fixture.Grants.End(fixture.ctx(), grant.ID, now.Add(time.Hour)))
-	require.False(t, active(refresh))
-	require.True(t, active(theirs))
+	require.False(t, isActive(refresh))
+	require.True(t, isActive(accessOfOther))
 
 	ended, err := fixture.Grants.Get(fixture.ctx(), integrations.Refresh, refresh.Hash)
 	require.NoError(t, err)
@@ -133,6 +139,7 @@ func (suite grantSuite) deletedApplication(t *testing.T) {
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
 
+	// A token for the deleted authorization, one with a new authorization, and a consent.
 	token := code
 	token.Hash = newID()
 	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, nil), integrations.ErrAppNotFound,
@@ -153,6 +160,8 @@ func (suite grantSuite) retention(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 
 	userID, now := newID(), fixture.now()
+
+	// Three authorizations whose tokens have all expired, and one whose refresh token is still valid.
 	for range 3 {
 		grant, _ := fixture.createGrant(fixture.app, userID, now)
 		fixture.createToken(grant, integrations.Refresh, now)
@@ -163,12 +172,13 @@ func (suite grantSuite) retention(t *testing.T) {
 
 	refresh := fixture.createToken(last, integrations.Refresh, now.Add(2*time.Hour))
 
+	// Calls with a limit of two delete the three authorizations, and then the code and the access token of the last.
 	before := now.Add(90 * time.Minute)
 	for _, want := range []int{2, 1, 0} {
 		fixture.deleteBefore(integrations.GrantsKind, before, 2, want)
 	}
 
-	for _, want := range []int{2, 0} { // of the last one, whose code and access token have expired
+	for _, want := range []int{2, 0} {
 		fixture.deleteBefore(integrations.TokensKind, before, 2, want)
 	}
 
@@ -191,8 +201,8 @@ type consentSuite struct {
 	open IntegrationsOpener
 }
 
-// allowed returns the consents of the users to the application, to all if it is empty.
-func (suite consentSuite) allowed(
+// consents returns a page of the users' consents to the application, or to all applications if the id is empty.
+func (suite consentSuite) consents(
 	fixture *integrationsFixture,
 	userIDs []string,
 	appID string,
@@ -211,28 +221,28 @@ func (suite consentSuite) allowed(
 func (suite consentSuite) list(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	app, otherApp, userID, otherID := fixture.app, fixture.createApp(newID()), newID(), newID()
-	fixture.createConsent(userID, app.ID, integrations.ApplicationsWrite)
+	fixture.createConsent(userID, app.ID, integrations.ApplicationsWrite) // is replaced
 
 	mine := fixture.createConsent(userID, app.ID, integrations.JobsRead, integrations.ApplicationsRead)
 	newer := fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
 	fixture.createConsent(otherID, app.ID, integrations.JobsRead)
-	require.Equal(t, mine, suite.allowed(fixture, []string{userID}, app.ID, firstHundred).Items[0].Consent,
+	require.Equal(t, mine, suite.consents(fixture, []string{userID}, app.ID, firstHundred).Items[0].Consent,
 		"the later one")
 
-	first := suite.allowed(fixture, []string{userID}, "", page.Request{Number: 1, Size: 1})
+	first := suite.consents(fixture, []string{userID}, "", page.Request{Number: 1, Size: 1})
 	require.Equal(t,
 		[]integrations.AppConsent{{Consent: newer, Name: otherApp.Name, Description: otherApp.Description}}, first.Items)
 	require.Equal(t, 2, first.Total)
 
-	second := suite.allowed(fixture, []string{userID}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
+	second := suite.consents(fixture, []string{userID}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
 	require.Len(t, second.Items, 1)
 	require.Equal(t, mine, second.Items[0].Consent)
 	require.Empty(t, second.NextCursor)
 
 	_, err := fixture.Consents.List(fixture.ctx(), []string{userID}, "", page.Request{Number: 1, Size: 1, Cursor: "x"})
 	require.Error(t, err)
-	require.Empty(t, suite.allowed(fixture, []string{newID()}, "", firstHundred).Items)
-	require.Empty(t, suite.allowed(fixture, nil, "", firstHundred).Items, "no user")
+	require.Empty(t, suite.consents(fixture, []string{newID()}, "", firstHundred).Items)
+	require.Empty(t, suite.consents(fixture, nil, "", firstHundred).Items, "no user")
 }
 
 // listOfManyUsers checks a list of 700 users, for the members of a large organization.
@@ -251,13 +261,13 @@ func (suite consentSuite) listOfManyUsers(t *testing.T) {
 	fixture.createConsent(newID(), fixture.app.ID, integrations.JobsRead)
 
 	var found []string
-	for _, c := range suite.allowed(fixture, users, fixture.app.ID, firstHundred).Items {
+	for _, c := range suite.consents(fixture, users, fixture.app.ID, firstHundred).Items {
 		found = append(found, c.UserID)
 	}
 
 	require.ElementsMatch(t, []string{users[3], users[650]}, found)
-	require.Len(t, suite.allowed(fixture, users, fixture.app.ID, page.Request{Number: 1, Size: 1}).Items, 1)
-	require.Len(t, suite.allowed(fixture, users, "", firstHundred).Items, 3)
+	require.Len(t, suite.consents(fixture, users, fixture.app.ID, page.Request{Number: 1, Size: 1}).Items, 1)
+	require.Len(t, suite.consents(fixture, users, "", firstHundred).Items, 3)
 }
 
 // concurrentChanges checks that List in a transaction locks the consent, so that none of ten
@@ -281,7 +291,7 @@ func (suite consentSuite) concurrentChanges(t *testing.T) {
 		})
 	})
 
-	require.Len(t, suite.allowed(fixture, []string{userID}, fixture.app.ID, firstHundred).Items[0].Scopes, 10)
+	require.Len(t, suite.consents(fixture, []string{userID}, fixture.app.ID, firstHundred).Items[0].Scopes, 10)
 }
 
 // delete checks that a deleted consent ends the tokens of the same user for the application.
@@ -302,7 +312,7 @@ func (suite consentSuite) delete(t *testing.T) {
 		require.Equal(t, want, n)
 	}
 
-	require.Empty(t, suite.allowed(fixture, []string{userID}, app.ID, firstHundred).Items)
+	require.Empty(t, suite.consents(fixture, []string{userID}, app.ID, firstHundred).Items)
 
 	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Code, deleted.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
@@ -318,7 +328,7 @@ func (suite consentSuite) delete(t *testing.T) {
 
 	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, kept.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-	require.Equal(t, theirs, suite.allowed(fixture, []string{otherID}, app.ID, firstHundred).Items[0].Consent)
+	require.Equal(t, theirs, suite.consents(fixture, []string{otherID}, app.ID, firstHundred).Items[0].Consent)
 }
 
 // deleteByTime checks that consents and tokens from before a time are deleted, and not those
@@ -337,7 +347,7 @@ func (suite consentSuite) deleteByTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 
-	remaining := suite.allowed(fixture, []string{userID}, "", firstHundred)
+	remaining := suite.consents(fixture, []string{userID}, "", firstHundred)
 	require.Len(t, remaining.Items, 1)
 	require.Equal(t, kept, remaining.Items[0].Consent)
 

@@ -68,8 +68,9 @@ func tryWithProfile(storage adapters.JobseekerStorage, userID string, fn func(ct
 	})
 }
 
-// checkRetention requires that expired rows of the kind are deleted at most two at a time. Three
-// rows must be older than the timestamp before.
+// checkRetention deletes the rows of the kind that are older than the timestamp before, of which there must be
+// three, and requires that calls with a limit of two delete two, one and none of them. It does nothing if the storage
+// has no retention.
 func checkRetention(t testing.TB, store retention.Store, kind retention.Kind, before time.Time) {
 	t.Helper()
 
@@ -214,9 +215,10 @@ func (suite notificationSuite) pages(t *testing.T) {
 		require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 	}
 
-	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Notification], error) {
-		return storage.Notifications.List(context.Background(), user, r)
-	}))
+	listed := listAllPages(t, 2, func(request page.Request) (page.Result[jobseeker.Notification], error) {
+		return storage.Notifications.List(context.Background(), user, request)
+	})
+	require.Equal(t, want, listed)
 }
 
 // updateAndDelete checks that a deleted notification is not created again by a second delivery
@@ -226,6 +228,7 @@ func (suite notificationSuite) updateAndDelete(t *testing.T) {
 	notification := newNotification(newID(), newID(), now)
 	require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 
+	// No update is possible with the id of another user or notification.
 	updates := []jobseeker.NotificationUpdate{{}, {Read: new(true)}, {DeletedAt: &now}}
 	for _, update := range updates {
 		require.ErrorIs(t, storage.Notifications.Update(context.Background(), newID(), notification.ID, update),
@@ -234,6 +237,7 @@ func (suite notificationSuite) updateAndDelete(t *testing.T) {
 			jobseeker.ErrNotificationNotFound)
 	}
 
+	// The user marks the notification as read and as unread.
 	for _, update := range []struct {
 		read     *bool // nil changes nothing
 		wantRead bool
@@ -252,6 +256,7 @@ func (suite notificationSuite) updateAndDelete(t *testing.T) {
 		require.Equal(t, update.wantRead, got.Items[0].Read)
 	}
 
+	// The user deletes the notification, which then can be neither updated nor created again.
 	require.NoError(t, storage.Notifications.Update(context.Background(), notification.UserID, notification.ID,
 		jobseeker.NotificationUpdate{DeletedAt: &now}))
 
@@ -304,37 +309,35 @@ func Activities(t *testing.T, open JobseekerOpener) {
 		storage, now := openJobseeker(t, open)
 		user := newID()
 
+		// The list is in the order of the ids of events, the latest first, whatever the times of the activities.
 		var want []jobseeker.Activity
 		for i := range 5 {
-			want = append(
-				[]jobseeker.Activity{
-					{
-						UserID:      user,
-						EventID:     newID(),
-						Type:        "application",
-						Action:      "applied",
-						Description: fmt.Sprint("é% ", i),
-						At:          now.Add(-time.Duration(i) * time.Hour),
-					},
-				},
-				want...)
+			activity := jobseeker.Activity{
+				UserID:      user,
+				EventID:     newID(),
+				Type:        "application",
+				Action:      "applied",
+				Description: fmt.Sprint("é% ", i),
+				At:          now.Add(-time.Duration(i) * time.Hour),
+			}
+			want = append([]jobseeker.Activity{activity}, want...)
 		}
 
+		// Each event is delivered twice, the latest first.
 		for range 2 {
-			for i := range want { // the newest first
-				require.NoError(t, storage.Activities.Create(ctx, want[i]))
+			for _, activity := range want {
+				require.NoError(t, storage.Activities.Create(ctx, activity))
 			}
 		}
 
 		require.NoError(t,
-			storage.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: want[0].EventID, At: now}))
-		require.Equal(
-			t,
-			want,
-			listAllPages(t, 3, func(r page.Request) (page.Result[jobseeker.Activity], error) {
-				return storage.Activities.List(ctx, user, r)
-			}),
-		)
+			storage.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: want[0].EventID, At: now}),
+			"of another user")
+
+		listed := listAllPages(t, 3, func(request page.Request) (page.Result[jobseeker.Activity], error) {
+			return storage.Activities.List(ctx, user, request)
+		})
+		require.Equal(t, want, listed)
 	})
 
 	// The oldest activities over the limit are deleted, and an old event that is delivered

@@ -17,8 +17,9 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Work checks a database and a queue together, with a task.Runner. open returns an empty
-// database with tasks, whose time is that of the system, and an empty queue.
+// Work checks a database and a queue together, with a task.Runner. The database stores the tasks, and the queue has
+// references to those that are to be executed; a reference that is lost is enqueued again by a sweep of the database.
+// open returns an empty database with tasks, whose time is that of the system, and an empty queue.
 func Work(t *testing.T, open func(t testing.TB) (adapters.Database, task.Queue)) {
 	suite := workSuite{open}
 	t.Run("task is executed", suite.taskIsExecuted)
@@ -111,7 +112,7 @@ func (suite workSuite) waitForState(t *testing.T, database adapters.Database, wa
 	return found
 }
 
-// taskIsExecuted checks the way of a task from its addition to its worker.
+// taskIsExecuted checks that an added task is executed with its payload, and is done afterwards.
 func (suite workSuite) taskIsExecuted(t *testing.T) {
 	t.Parallel()
 
@@ -154,13 +155,13 @@ func (suite workSuite) permanentFailure(t *testing.T) {
 
 		return nil
 	}))
-	require.NoError(
-		t,
-		database.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"),
-			task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)),
-	)
+	const wrongType = 7 // the handler wants a text
+	require.NoError(t, database.Tasks.Add(t.Context(),
+		task.New("k", task.Events, "bad", "bad"),
+		task.New("k", task.Events, "good", "good"),
+		task.New("k", task.Events, "odd", wrongType)))
 	require.Equal(t, "no such address", suite.waitForState(t, database, task.Dead, "bad").Err)
-	suite.waitForState(t, database, task.Dead, "odd") // a payload of another type
+	suite.waitForState(t, database, task.Dead, "odd")
 	suite.waitForState(t, database, task.Done, "good")
 	require.EqualValues(t, 1, attempts.Load())
 }
@@ -188,9 +189,12 @@ func (suite workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 
 	runTimes := map[time.Time]bool{}
 	for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
+		// A task waits before its first attempt as well; then it has no error.
 		var record task.Record
-		require.Eventually(t, func() bool { record = suite.waitForState(t, database, task.Waiting, key); return record.Err != "" },
-			20*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool {
+			record = suite.waitForState(t, database, task.Waiting, key)
+			return record.Err != ""
+		}, 20*time.Second, 20*time.Millisecond)
 		require.Equal(t, want, record.Err)
 
 		pause := record.RunAt.Sub(start)
@@ -351,7 +355,7 @@ func (suite workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	require.False(t, returned.RunAt.After(time.Now()), "another process can start the task at once")
 }
 
-// failing is a queue whose first calls to Enqueue fail.
+// failing is a queue whose first calls of Enqueue fail.
 type failing struct {
 	task.Queue
 

@@ -65,6 +65,7 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 		return err
 	}
 
+	// The body of the request is what write writes into the pipe.
 	body, pipe := io.Pipe()
 
 	stored := make(chan error, 1)
@@ -79,11 +80,13 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	err := write(pipe)
 	_ = pipe.CloseWithError(err) // nil is the end of the file
 
+	// Rename a complete file, and delete an incomplete one, even if ctx is cancelled.
 	err = errors.Join(err, <-stored, ctx.Err())
 	if err == nil {
-		to := *s.base.JoinPath(key)
-		to.User = nil
-		err = s.call(ctx, "MOVE", part, nil, http.Header{"Destination": {to.String()}, "Overwrite": {"T"}})
+		destination := *s.base.JoinPath(key)
+		destination.User = nil
+		header := http.Header{"Destination": {destination.String()}, "Overwrite": {"T"}}
+		err = s.call(ctx, "MOVE", part, nil, header)
 	}
 
 	if err != nil {
@@ -99,8 +102,10 @@ func (s *Store) makeFolders(ctx context.Context, names ...string) error {
 		var folder string
 		for _, segment := range strings.Split(path.Dir(name), "/") {
 			folder = path.Join(folder, segment)
-			if err := s.call(ctx, "MKCOL", folder+"/", nil, nil); err != nil && !answered(err,
-				http.StatusMethodNotAllowed) { // it exists
+			err := s.call(ctx, "MKCOL", folder+"/", nil, nil)
+
+			exists := answered(err, http.StatusMethodNotAllowed)
+			if err != nil && !exists {
 				return err
 			}
 		}

@@ -27,6 +27,7 @@ func Open(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, e
 		return s, err
 	}
 
+	// Replace the repository, and extend the two ports of gormdb that do not know its table.
 	j := &s.Jobseeker
 	j.Dismissals, j.PersonalData = Dismissals{j.Tx}, PersonalData{j.PersonalData, j.Tx}
 	j.Schema = Schema{j.Schema, j.Tx}
@@ -57,18 +58,15 @@ func inTx(ctx context.Context, r tx.Runner, fn func(q *gorm.DB) error) error {
 	})
 }
 
-// Create implements jobseeker.Dismissals.
+// Create implements jobseeker.Dismissals. It deletes the oldest dismissals of the user that exceed the limit.
 func (d Dismissals) Create(ctx context.Context, userID, listingID string, at time.Time, limit int) error {
 	return inTx(ctx, d.tx, func(q *gorm.DB) error {
-		if err := q.Clauses(clause.OnConflict{DoNothing: true}).Create(&dismissal{
-			UserID:      userID,
-			ListingID:   listingID,
-			DismissedAt: at,
-		}).Error; err != nil {
+		row := dismissal{UserID: userID, ListingID: listingID, DismissedAt: at}
+		if err := q.Clauses(clause.OnConflict{DoNothing: true}).Create(&row).Error; err != nil {
 			return err
 		}
 
-		var excess []string
+		var excess []string // ids of listings
 
 		err := q.Model(&dismissal{}).
 			Where("user_id = ?", userID).
@@ -122,11 +120,13 @@ type Schema struct {
 }
 
 const (
+	// step is the name of the migration that creates the table.
 	step   = "own/dismissals"
 	create = `CREATE TABLE IF NOT EXISTS own_dismissals (user_id VARCHAR(36) NOT NULL, listing_id VARCHAR(36) NOT NULL,
 		dismissed_at TIMESTAMP NOT NULL, PRIMARY KEY (user_id, listing_id))`
 )
 
+// exists reports whether the table of this package exists, that is whether its migration was applied.
 func (s Schema) exists(ctx context.Context) (exists bool, err error) {
 	err = inTx(ctx, s.tx, func(q *gorm.DB) error { exists = q.Migrator().HasTable(&dismissal{}); return nil })
 	return exists, err
@@ -162,7 +162,7 @@ func (s Schema) Up(ctx context.Context) ([]string, error) {
 	return append(applied, step), err
 }
 
-// Down implements adapters.Schema.
+// Down implements adapters.Schema. The migration of this package is the last one, so it is reverted first.
 func (s Schema) Down(ctx context.Context) (string, error) {
 	exists, err := s.exists(ctx)
 	if err != nil {

@@ -44,29 +44,46 @@ func TestPins_MainJob(t *testing.T) {
 		}).Data(t)["id"].(string)
 	}
 
-	job, otherJob := post("Theatre Nurse"), post("Ward Clerk")
+	pin := func(jobID string, by modules.User, input map[string]any) (status int) {
+		return program.Call(t, http.MethodPut, "/api/pins/"+jobID, by, input).Status
+	}
 
-	require.Equal(t, http.StatusOK,
-		program.Call(t, http.MethodPut, "/api/pins/"+job, user, map[string]any{"note": "ask about nights"}).Status)
-	require.Equal(t, http.StatusOK, program.Call(t, http.MethodPut, "/api/pins/"+otherJob, user, map[string]any{}).Status)
-	require.Equal(t, http.StatusOK, program.Call(t, http.MethodPut, "/api/pins/"+job, otherUser, map[string]any{}).Status)
-	require.Equal(t, http.StatusBadRequest,
-		program.Call(t, http.MethodPut, "/api/pins/"+job, user, map[string]any{"note": 1}).Status)
-	require.Equal(t, http.StatusNotFound,
-		program.Call(t, http.MethodPut, "/api/pins/01900000-0000-7000-8000-000000000000", user, map[string]any{}).Status)
+	unpin := func(jobID string, by modules.User) (status int) {
+		return program.Call(t, http.MethodDelete, "/api/pins/"+jobID, by, nil).Status
+	}
+
+	// page returns the public page with the popular jobs.
+	page := func() string {
+		guest := modules.User{}
+		return string(program.Call(t, http.MethodGet, "/pins", guest, nil).Body)
+	}
+
+	job, otherJob := post("Theatre Nurse"), post("Ward Clerk")
+	const unknownJob = "01900000-0000-7000-8000-000000000000"
+	noNote := map[string]any{}
+
+	// Pins of two users.
+	require.Equal(t, http.StatusOK, pin(job, user, map[string]any{"note": "ask about nights"}))
+	require.Equal(t, http.StatusOK, pin(otherJob, user, noNote))
+	require.Equal(t, http.StatusOK, pin(job, otherUser, noNote))
+	require.Equal(t, http.StatusBadRequest, pin(job, user, map[string]any{"note": 1}), "not a text")
+	require.Equal(t, http.StatusNotFound, pin(unknownJob, user, noNote))
 	require.Contains(t, getPins(t, program, user), "ask about nights")
 	require.NotContains(t, getPins(t, program, otherUser), "ask about nights", "only the owner sees a pin")
 
+	// The developer API and the page count the pins.
 	popular := program.Call(t, http.MethodGet, "/v1/pins/popular", program.App(t, otherUser), nil)
 	require.Contains(t, string(popular.Body), `"pins":2`)
-	require.Regexp(t, "Theatre Nurse</a> \\(2\\)", string(program.Call(t, http.MethodGet, "/pins", modules.User{}, nil).Body))
+	require.Regexp(t, "Theatre Nurse</a> \\(2\\)", page())
 
-	require.Equal(t, http.StatusOK, program.Call(t, http.MethodDelete, "/api/pins/"+otherJob, user, nil).Status)
-	require.Equal(t, http.StatusNotFound, program.Call(t, http.MethodDelete, "/api/pins/"+otherJob, user, nil).Status)
+	require.Equal(t, http.StatusOK, unpin(otherJob, user))
+	require.Equal(t, http.StatusNotFound, unpin(otherJob, user), "removed already")
 
-	require.Equal(t, http.StatusOK, program.Call(t, http.MethodDelete, "/api/employers/jobs/"+job, employer, nil).Status)
+	// The employer deletes the job.
+	deleted := program.Call(t, http.MethodDelete, "/api/employers/jobs/"+job, employer, nil)
+	require.Equal(t, http.StatusOK, deleted.Status)
 	program.Mail(t, user, "Theatre Nurse")
 	program.Mail(t, otherUser, "Theatre Nurse")
 	require.Contains(t, getPins(t, program, user), `"pins":[]`)
-	require.NotContains(t, string(program.Call(t, http.MethodGet, "/pins", modules.User{}, nil).Body), "Theatre Nurse")
+	require.NotContains(t, page(), "Theatre Nurse")
 }

@@ -94,8 +94,9 @@ func (s Service) Pin(ctx context.Context, by auth.Actor, listingID, note string)
 
 	return s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
 		var others int64
-		if err := q.Model(&Pin{}).Where("user_id = ? AND listing_id <> ?", by.UserID,
-			job.ID).Count(&others).Error; err != nil {
+
+		err := q.Model(&Pin{}).Where("user_id = ? AND listing_id <> ?", by.UserID, job.ID).Count(&others).Error
+		if err != nil {
 			return err
 		}
 
@@ -187,34 +188,37 @@ type notice struct {
 	ID, UserID, Title string
 }
 
-// OnJobClosed removes the pins of a job and adds a task for each of them.
+// OnJobClosed removes the pins of a job and adds a task for each of them, which mails its owner.
 func (s Service) OnJobClosed(ctx context.Context, e event.JobClosed) error {
 	for {
-		if n, err := s.closeSome(ctx, e.JobID); err != nil || n < closedAtOnce {
+		removed, err := s.removeSome(ctx, e.JobID)
+		if err != nil || removed < closedAtOnce {
 			return err
 		}
 	}
 }
 
-// closeSome is OnJobClosed for some of the pins, and returns their number.
-func (s Service) closeSome(ctx context.Context, listingID string) (n int, err error) {
+// removeSome is OnJobClosed for at most closedAtOnce of the pins, and returns their number.
+func (s Service) removeSome(ctx context.Context, listingID string) (removed int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, q *gorm.DB) error {
+		removed = 0 // the transaction may be repeated
 		var pins []Pin
-		if err := q.Where("listing_id = ?",
-			listingID).Order("user_id").Limit(closedAtOnce).Find(&pins).Error; err != nil ||
-			len(pins) == 0 {
+
+		err := q.Where("listing_id = ?", listingID).Order("user_id").Limit(closedAtOnce).Find(&pins).Error
+		if err != nil || len(pins) == 0 {
 			return err
 		}
 
-		n = len(pins)
+		removed = len(pins)
 
-		users, tasks := make([]string, n), make([]task.Task, n)
-		for i, p := range pins {
-			id := mailKind + ":" + s.NewID()
-			users[i], tasks[i] = p.UserID, task.New(mailKind, task.Mail, id, notice{
-				ID:     id,
-				UserID: p.UserID,
-				Title:  mail.SafeName(p.Title, "the job"),
+		users, tasks := make([]string, len(pins)), make([]task.Task, len(pins))
+		for i, pin := range pins {
+			taskKey := mailKind + ":" + s.NewID() // also the id of the mail
+			users[i] = pin.UserID
+			tasks[i] = task.New(mailKind, task.Mail, taskKey, notice{
+				ID:     taskKey,
+				UserID: pin.UserID,
+				Title:  mail.SafeName(pin.Title, "the job"),
 			})
 		}
 
@@ -225,7 +229,7 @@ func (s Service) closeSome(ctx context.Context, listingID string) (n int, err er
 		return q.Where("listing_id = ? AND user_id IN ?", listingID, users).Delete(&Pin{}).Error
 	})
 
-	return n, err
+	return removed, err
 }
 
 // sendMail sends the mail of a notice.
@@ -235,15 +239,15 @@ func (s Service) sendMail(ctx context.Context, n notice) error {
 		return err
 	}
 
-	p, exists := people[n.UserID]
+	owner, exists := people[n.UserID]
 	if !exists { // the account was deleted
 		return nil
 	}
 
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID:       n.ID,
-		To:       mail.Address{Name: p.Name, Email: p.Email},
-		Greeting: p.Name,
+		To:       mail.Address{Name: owner.Name, Email: owner.Email},
+		Greeting: owner.Name,
 		Home:     s.PublicURL,
 		Subject:  "A job that you pinned was closed",
 		Body:     []mail.Block{{Text: "This job no longer accepts applications: " + n.Title}},

@@ -21,6 +21,7 @@ import (
 	"net/smtp"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,9 +35,9 @@ const timeout = 15 * time.Second
 
 // Mailer implements mail.Mailer and adapters.Pinger.
 type Mailer struct {
-	server string // HOST:PORT
+	server string // HOST:PORT of the relay
 	from   netmail.Address
-	domain string
+	domain string // of from, for Message-IDs
 	clock  clock.Clock
 }
 
@@ -77,8 +78,8 @@ func (m *Mailer) Send(ctx context.Context, message mail.Message) error {
 	return m.deliver(ctx, to.Address, raw)
 }
 
-// refused adds mail.ErrRefused to the answer of the server if it is final and about the
-// recipient or the message. Other answers, and 530, are about the sender or a setting.
+// refused adds mail.ErrRefused, with which a message is not tried again, to the answer of the server to a
+// recipient or a message if the answer is final (5xx). 530 is about a setting: the server wants a sign-in.
 func refused(err error) error {
 	var answer *textproto.Error
 	if errors.As(err, &answer) && answer.Code >= 500 && answer.Code != 530 {
@@ -103,50 +104,50 @@ func (m *Mailer) deliver(ctx context.Context, to string, raw []byte) (err error)
 
 	host, _, _ := net.SplitHostPort(m.server)
 
-	c, err := smtp.NewClient(conn, host)
+	client, err := smtp.NewClient(conn, host)
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
 
 	defer func() {
 		if err != nil {
-			err = cmp.Or(ctx.Err(), err)
+			err = cmp.Or(ctx.Err(), err) // the end of ctx has closed the connection, which is another error
 		}
 
-		_ = c.Close()
+		_ = client.Close()
 	}()
 
-	switch offered, _ := c.Extension("STARTTLS"); {
-	case offered:
-		if err := c.StartTLS(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}); err != nil {
+	switch isOffered, _ := client.Extension("STARTTLS"); {
+	case isOffered:
+		if err := client.StartTLS(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}); err != nil {
 			return err
 		}
 	case !isLoopback(host):
 		return fmt.Errorf("%s does not offer STARTTLS", m.server)
 	}
 
-	if err := c.Mail(m.from.Address); err != nil {
+	if err := client.Mail(m.from.Address); err != nil {
 		return err
 	}
 
-	if err := c.Rcpt(to); err != nil {
+	if err := client.Rcpt(to); err != nil {
 		return refused(err)
 	}
 
-	w, err := c.Data()
+	data, err := client.Data()
 	if err != nil {
 		return err
 	}
 
-	if _, err := w.Write(raw); err != nil {
+	if _, err := data.Write(raw); err != nil {
 		return err
 	}
 
-	if err := w.Close(); err != nil {
+	if err := data.Close(); err != nil {
 		return refused(err)
 	}
 
-	_ = c.Quit() // the message is accepted
+	_ = client.Quit() // an error changes nothing: the message is accepted
 
 	return nil
 }
@@ -235,14 +236,11 @@ func writeInvite(parts *multipart.Writer, i mail.Invite) error {
 		return err
 	}
 
-	// Lines of base64 have at most 76 characters.
-	for text := []byte(strings.Join(lines, "\r\n")); len(text) > 0; {
-		n := min(57, len(text))
-		if _, err := fmt.Fprintf(w, "%s\r\n", base64.StdEncoding.EncodeToString(text[:n])); err != nil {
+	// Lines of base64 have at most 76 characters, which encode 57 bytes.
+	for line := range slices.Chunk([]byte(strings.Join(lines, "\r\n")), 57) {
+		if _, err := fmt.Fprintf(w, "%s\r\n", base64.StdEncoding.EncodeToString(line)); err != nil {
 			return err
 		}
-
-		text = text[n:]
 	}
 
 	return nil
@@ -253,6 +251,7 @@ func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\r\n", `\n`, "\n", `\n`, "\r", `\n`).Replace(s)
 }
 
+// mailbox returns the address in the form of a header: a name and an address in angle brackets.
 func mailbox(a mail.Address) string {
 	return (&netmail.Address{Name: oneLine(a.Name), Address: oneLine(a.Email)}).String()
 }

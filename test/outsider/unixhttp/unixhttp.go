@@ -26,7 +26,7 @@ import (
 
 // Server is an adapters.Transport.
 type Server struct {
-	path      string
+	path      string // of the socket
 	api       web.API
 	admission web.Admission
 	newID     id.Source
@@ -63,6 +63,7 @@ func New(
 	return server
 }
 
+// parameter matches a parameter in the path of a route, such as :id, which is {id} in a pattern of net/http.
 var parameter = regexp.MustCompile(`:(\w+)`)
 
 // Start implements adapters.Transport. The socket file of a killed process is
@@ -72,9 +73,10 @@ func (s *Server) Start(ctx context.Context) error {
 		return err
 	}
 
-	var d net.Dialer
-	if c, err := d.DialContext(ctx, "unix", s.path); err == nil {
-		_ = c.Close()
+	// Nothing accepts connections on the socket of a killed process.
+	var dialer net.Dialer
+	if conn, err := dialer.DialContext(ctx, "unix", s.path); err == nil {
+		_ = conn.Close()
 		return fmt.Errorf("another process listens on %s", s.path)
 	}
 
@@ -82,15 +84,15 @@ func (s *Server) Start(ctx context.Context) error {
 		return err
 	}
 
-	var c net.ListenConfig
+	var config net.ListenConfig
 
-	l, err := c.Listen(ctx, "unix", s.path)
+	listener, err := config.Listen(ctx, "unix", s.path)
 	if err != nil {
 		return err
 	}
 
 	go func() {
-		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("socket server stopped", "error", err)
 		}
 	}()
@@ -133,7 +135,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.I
 		answer, err = run(in)
 	}
 
-	own := answer.Headers
+	// An error keeps the headers of the operation.
+	operationHeaders := answer.Headers
 	if err != nil {
 		if fault.KindOf(err) == fault.Internal {
 			s.log.Error("request failed", "request_id", in.RequestID, "error", err)
@@ -142,8 +145,9 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.I
 		answer = s.api.RenderError(err, in.URLPath, in.RequestID)
 	}
 
-	for _, all := range []map[string]string{answer.Headers, headers, own, {"X-Request-Id": in.RequestID}} {
-		for name, value := range all {
+	requestID := map[string]string{"X-Request-Id": in.RequestID}
+	for _, group := range []map[string]string{answer.Headers, headers, operationHeaders, requestID} {
+		for name, value := range group {
 			w.Header().Set(name, value)
 		}
 	}
