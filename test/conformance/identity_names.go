@@ -10,7 +10,7 @@ import (
 
 // VerifiedNames checks the port identity.VerifiedNames, and that the standing of organizations and users is stored: the
 // verification, hold and suspension of an organization, and the right of a user to moderate. The port stores keys for
-// the name of each verified organization. A moderator is warned of an organization whose name has one of them.
+// the name of each verified organization. Similar names have a key in common.
 func VerifiedNames(t *testing.T, open IdentityOpener) {
 	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"replace and find":         verifiedNamesReplace,
