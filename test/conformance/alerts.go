@@ -13,6 +13,10 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
+// A jobseeker saves searches to be alerted to new listings. A match is a listing that a saved search has found. A
+// digest is an e-mail with the matches of a user since the previous one. The text of a search is resolved once, with
+// corrections of typos, so that all listings are matched with the same terms.
+
 // newSearch returns a saved search with a name that needs escaping in SQL and JSON.
 func newSearch(user string, emailAlerts bool, at time.Time) jobseeker.Search {
 	return jobseeker.Search{
@@ -27,36 +31,44 @@ func newSearch(user string, emailAlerts bool, at time.Time) jobseeker.Search {
 }
 
 // newMatch returns a match of the listing with the search.
-func newMatch(s jobseeker.Search, listing string, at time.Time) jobseeker.Match {
-	return jobseeker.Match{SearchID: s.ID, ListingID: listing, UserID: s.UserID, At: at, Email: s.EmailAlerts}
+func newMatch(search jobseeker.Search, listing string, at time.Time) jobseeker.Match {
+	return jobseeker.Match{
+		SearchID:  search.ID,
+		ListingID: listing,
+		UserID:    search.UserID,
+		At:        at,
+		Email:     search.EmailAlerts,
+	}
 }
 
-// storeSearches stores the searches of a user, replacing all earlier ones.
-func storeSearches(t testing.TB, s adapters.JobseekerStorage, searches ...jobseeker.Search) {
+// storeSearches stores the searches, which must be of one user, and replaces all earlier ones of the user.
+func storeSearches(t testing.TB, storage adapters.JobseekerStorage, searches ...jobseeker.Search) {
 	t.Helper()
-	withProfile(t, s, searches[0].UserID,
-		func(ctx context.Context) error { return s.Searches.Replace(ctx, searches[0].UserID, searches) })
+
+	userID := searches[0].UserID
+	withProfile(t, storage, userID,
+		func(ctx context.Context) error { return storage.Searches.Replace(ctx, userID, searches) })
 }
 
 // storeMatches stores the matches and returns those that were new.
-func storeMatches(t testing.TB, s adapters.JobseekerStorage, matches ...jobseeker.Match) []jobseeker.Match {
+func storeMatches(t testing.TB, storage adapters.JobseekerStorage, matches ...jobseeker.Match) []jobseeker.Match {
 	t.Helper()
 
-	created, err := s.Matches.Create(context.Background(), matches)
+	created, err := storage.Matches.Create(context.Background(), matches)
 	require.NoError(t, err)
 
 	return created
 }
 
-// assignDigests assigns digests to at most n users whose previous digest permits one at the
-// time now. It returns the digests and the number of users, some of whom may have no matches
-// left.
+// assignDigests assigns digests to at most n users who may get one at the time now. The same users may not get
+// another one before the time next. It returns the digests and the number of users, some of whom may have no
+// matches left.
 func assignDigests(
-	t testing.TB, s adapters.JobseekerStorage, n int, now, next time.Time,
+	t testing.TB, storage adapters.JobseekerStorage, n int, now, next time.Time,
 ) (digests []jobseeker.Digest, users int) {
 	t.Helper()
 
-	digests, users, err := s.Matches.AssignDigests(context.Background(), newIDs(n), now, next)
+	digests, users, err := storage.Matches.AssignDigests(context.Background(), newIDs(n), now, next)
 	require.NoError(t, err)
 
 	return digests, users
@@ -173,11 +185,11 @@ func (suite savedSearchSuite) unresolved(t *testing.T) {
 	first := newSearch(newID(), false, now)
 	second := newSearch(newID(), false, now)
 	textless := newSearch(newID(), false, now) // has no text to resolve
+	textless.Query = ""
 	first.Resolved = ""
 	second.Resolved = ""
 	textless.Resolved = ""
 
-	textless.Query = ""
 	for _, search := range []jobseeker.Search{resolved, first, second, textless} {
 		storeSearches(t, storage, search)
 	}
@@ -190,24 +202,25 @@ func (suite savedSearchSuite) unresolved(t *testing.T) {
 	got, err = storage.Searches.List(context.Background(), unresolved, 1)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
+
+	// The resolved terms of two searches are stored. An unknown search is ignored.
 	require.NoError(t, storage.Searches.UpdateResolved(context.Background(), nil))
-	require.NoError(
-		t,
-		storage.Searches.UpdateResolved(
-			context.Background(),
-			map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", newID(): "porter"},
-		),
-	)
+
+	terms := map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", newID(): "porter"}
+	require.NoError(t, storage.Searches.UpdateResolved(context.Background(), terms))
 
 	got, err = storage.Searches.List(context.Background(), unresolved, 10)
 	require.NoError(t, err)
 	require.Equal(t, []jobseeker.Search{second}, got)
 
-	// This copy of the search was read before the update.
+	// A copy of the first search, which was read before the update, is stored with another change.
 	stale := first
-	first.Resolved, resolved.Resolved = "nurse ", "'midwife' "
-	stale.EmailAlerts, first.EmailAlerts = true, true
+	stale.EmailAlerts = true
 	storeSearches(t, storage, stale)
+
+	first.EmailAlerts = true
+	first.Resolved = terms[first.ID]
+	resolved.Resolved = terms[resolved.ID]
 
 	for _, search := range []jobseeker.Search{first, resolved} {
 		require.Equal(t, []jobseeker.Search{search}, suite.byUser(t, storage, search.UserID, 10))
@@ -218,19 +231,20 @@ func (suite savedSearchSuite) unresolved(t *testing.T) {
 // three searches, because each sees the changes of the previous ones.
 func (suite savedSearchSuite) lockedChanges(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
+	const maxSearches = 3
 	user := newID()
 	runConcurrently(t, 12, func(int) error {
 		return tryWithProfile(storage, user, func(ctx context.Context) error {
-			have, err := storage.Searches.ListByUser(ctx, user, 50)
-			if err != nil || len(have) == 3 {
+			stored, err := storage.Searches.ListByUser(ctx, user, 50)
+			if err != nil || len(stored) == maxSearches {
 				return err
 			}
 
-			return storage.Searches.Replace(ctx, user, append(have, newSearch(user, true, now)))
+			return storage.Searches.Replace(ctx, user, append(stored, newSearch(user, true, now)))
 		})
 	})
 
-	require.Len(t, suite.byUser(t, storage, user, 50), 3)
+	require.Len(t, suite.byUser(t, storage, user, 50), maxSearches)
 }
 
 // alertsTurnedOff checks that matches of a search without alerts do not get into a digest, also
@@ -421,6 +435,7 @@ func (suite matchSuite) digests(t *testing.T) {
 		return matches
 	}
 
+	// The digest has the matches of both searches with alerts, those of the latest listing first.
 	matches := list(user, digest, 10)
 	require.Len(t, matches, 3)
 	require.Equal(t, []string{recent, recent, old},
@@ -430,6 +445,7 @@ func (suite matchSuite) digests(t *testing.T) {
 	require.Empty(t, list(newID(), digest, 10))
 	require.Empty(t, list(user, newID(), 10))
 
+	// The next digest.
 	_, users = assignDigests(t, storage, 10, next, next)
 	require.Zero(t, users, "nothing is pending")
 	storeMatches(t, storage, newMatch(first, newID(), now))
@@ -440,6 +456,7 @@ func (suite matchSuite) digests(t *testing.T) {
 	digests, _ = assignDigests(t, storage, 10, next, next.Add(time.Hour))
 	require.Len(t, digests, 1)
 
+	// Changes of the searches after the first digest was assigned.
 	storeSearches(t, storage, first, silent)
 	require.Len(t, list(user, digest, 10), 2, "without the matches of a deleted search")
 
@@ -480,19 +497,21 @@ func (suite matchSuite) digestsConcurrently(t *testing.T) {
 		storeMatches(t, storage, newMatch(search, newID(), now))
 	}
 
-	assigned := make([]int, 6)
-	runConcurrently(t, 6, func(i int) error {
+	assignedBy := make([]int, 6) // the number of digests by caller
+	runConcurrently(t, len(assignedBy), func(caller int) error {
 		for range 4 {
-			n := 0
-			if err := storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+			assigned := 0
+
+			err := storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 				digests, _, err := storage.Matches.AssignDigests(ctx, newIDs(3), now, now.Add(time.Hour))
-				n = len(digests)
+				assigned = len(digests)
 				return err
-			}); err != nil {
+			})
+			if err != nil {
 				return err
 			}
 
-			assigned[i] += n
+			assignedBy[caller] += assigned
 		}
 
 		return nil
@@ -501,8 +520,8 @@ func (suite matchSuite) digestsConcurrently(t *testing.T) {
 	remaining, _ := assignDigests(t, storage, 100, now, now.Add(time.Hour))
 
 	total := len(remaining)
-	for _, n := range assigned {
-		total += n
+	for _, assigned := range assignedBy {
+		total += assigned
 	}
 
 	require.Equal(t, 12, total)

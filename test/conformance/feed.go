@@ -14,7 +14,9 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Feed checks the port listings.Feed.
+// Feed checks the port listings.Feed, from which each process keeps its search index current. ReadOpen reads all open
+// listings and returns a position in the feed. ListSince returns the changes after a position, in batches, each with
+// the position at its end.
 func Feed(t *testing.T, open ListingsOpener) {
 	for name, test := range map[string]func(*testing.T, *board){
 		"open listings, the newest first":               feedOpen,
@@ -41,17 +43,17 @@ func feedOpen(t *testing.T, b *board) {
 	}
 
 	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
-	var got []string
-	_, err := b.Feed.ReadOpen(t.Context(), func(l *listings.Listing) error {
-		got = append(got, l.ID)
+	var read []string
+	_, err := b.Feed.ReadOpen(t.Context(), func(listing *listings.Listing) error {
+		read = append(read, listing.ID)
 		return nil
 	})
 	require.NoError(t, err)
-	require.Equal(t, want, got)
+	require.Equal(t, want, read)
 
-	stop := errors.New("stop")
-	_, err = b.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return stop })
-	require.ErrorIs(t, err, stop)
+	errStop := errors.New("stop")
+	_, err = b.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return errStop })
+	require.ErrorIs(t, err, errStop)
 }
 
 // position returns the position at the end of the feed.
@@ -69,10 +71,12 @@ func (b *board) position(t testing.TB) listings.FeedPosition {
 // feedChanges checks that a batch contains each changed listing once, in its current state, and
 // the ids of deleted ones.
 func feedChanges(t *testing.T, b *board) {
-	before := b.post(t, listings.CreateInput{Title: "Nurse"})
+	archived := b.post(t, listings.CreateInput{Title: "Nurse"})
 	position := b.position(t)
+
+	// After the position, one listing is created and the other is archived.
 	created := b.post(t, listings.CreateInput{Title: "Midwife"})
-	err := b.svc.Archive(t.Context(), admin(b.org), before.ID)
+	err := b.svc.Archive(t.Context(), admin(b.org), archived.ID)
 	require.NoError(t, err)
 
 	batch, err := b.Feed.ListSince(t.Context(), position, 10)
@@ -80,13 +84,14 @@ func feedChanges(t *testing.T, b *board) {
 	require.False(t, batch.More)
 	require.Empty(t, batch.Deleted)
 
-	state := map[string]bool{}
-	for _, l := range batch.Listings {
-		state[l.ID] = l.Open
+	isOpen := map[string]bool{}
+	for _, listing := range batch.Listings {
+		isOpen[listing.ID] = listing.Open
 	}
 
-	require.Equal(t, map[string]bool{before.ID: false, created.ID: true}, state)
+	require.Equal(t, map[string]bool{archived.ID: false, created.ID: true}, isOpen)
 
+	// Nothing changes, and then both are deleted.
 	second, err := b.Feed.ListSince(t.Context(), batch.Position, 10)
 	require.NoError(t, err)
 	require.Empty(t, second.Listings)
@@ -97,7 +102,7 @@ func feedChanges(t *testing.T, b *board) {
 	removed, err := b.Feed.ListSince(t.Context(), second.Position, 10)
 	require.NoError(t, err)
 	require.Empty(t, removed.Listings)
-	require.ElementsMatch(t, []string{before.ID, created.ID}, removed.Deleted)
+	require.ElementsMatch(t, []string{archived.ID, created.ID}, removed.Deleted)
 }
 
 // feedRollback checks that a rolled back change is not in the feed.
@@ -158,10 +163,10 @@ func (b *board) drain(t testing.TB, position listings.FeedPosition, n int) (ids 
 
 // feedConcurrent checks that the feed delivers each committed change once, also the change of a
 // transaction that began before others and commits after them. The transactions overlap, take
-// different times and are partly rolled back, while the feed is read.
+// different times, and a fifth of them is rolled back, while the feed is read.
 func feedConcurrent(t *testing.T, b *board) {
 	position := b.position(t)
-	undone := errors.New("undone")
+	errUndone := errors.New("undone")
 	var mu sync.Mutex
 	var want, got []string
 
@@ -186,7 +191,7 @@ func feedConcurrent(t *testing.T, b *board) {
 					}
 
 					if i%5 == 4 {
-						return undone
+						return errUndone
 					}
 
 					return nil
@@ -195,32 +200,33 @@ func feedConcurrent(t *testing.T, b *board) {
 					mu.Lock()
 					want = append(want, listing.ID)
 					mu.Unlock()
-				} else if !errors.Is(err, undone) {
+				} else if !errors.Is(err, errUndone) {
 					t.Error(err)
 				}
 			}
 		})
 	}
 
-	done := make(chan struct{})
-	go func() { writers.Wait(); close(done) }()
+	written := make(chan struct{})
+	go func() { writers.Wait(); close(written) }()
 
-	for last := false; ; {
+	// Read batches until one that began after the last commit is the end of the feed.
+	for isComplete := false; ; {
 		batch, err := b.Feed.ListSince(t.Context(), position, 7)
 		require.NoError(t, err)
 
-		for _, l := range batch.Listings {
-			got = append(got, l.ID)
+		for _, listing := range batch.Listings {
+			got = append(got, listing.ID)
 		}
 
 		position = batch.Position
-		if last && !batch.More {
+		if isComplete && !batch.More {
 			break
 		}
 
 		select {
-		case <-done:
-			last = true
+		case <-written:
+			isComplete = true
 		default:
 		}
 	}
@@ -246,11 +252,12 @@ func feedPositions(t *testing.T, b *board) {
 	b.clk.Advance(time.Hour)
 
 	kept := b.post(t, listings.CreateInput{Title: "Midwife"})
-	deleted, rows := 0, retentionOf(t, b.Retention)
 
-	// Changes stay while an older transaction is running.
+	// The five old changes are deleted, at most three per call. They stay while an older transaction, of any
+	// other test on the database, is running: hence the repetition.
+	store, deleted := retentionOf(t, b.Retention), 0
 	require.Eventually(t, func() bool {
-		n, err := rows.DeleteBefore(t.Context(), listings.FeedChanges, b.clk.Now().Add(-time.Minute), 3)
+		n, err := store.DeleteBefore(t.Context(), listings.FeedChanges, b.clk.Now().Add(-time.Minute), 3)
 		deleted += n
 		return err == nil && deleted == 5
 	}, 30*time.Second, 5*time.Millisecond)
