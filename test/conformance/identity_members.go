@@ -64,9 +64,11 @@ func organizationUpdates(t *testing.T, fixture *identityFixture) {
 
 	require.Equal(t, org, get(ctx))
 
-	tries := 0
+	// The transaction updates an outdated copy at first. When it is repeated, it reads the organization again.
+	attempts := 0
 	require.NoError(t, fixture.do(func(ctx context.Context) error {
-		if tries++; tries > 1 {
+		attempts++
+		if attempts > 1 {
 			stale = get(ctx)
 		}
 
@@ -74,7 +76,7 @@ func organizationUpdates(t *testing.T, fixture *identityFixture) {
 
 		return fixture.Organizations.Upsert(ctx, &stale)
 	}))
-	require.Equal(t, 2, tries, "the version was outdated")
+	require.Equal(t, 2, attempts, "the version was outdated")
 
 	got := get(ctx)
 	require.Equal(t, org.Name, got.Name)
@@ -84,7 +86,7 @@ func organizationUpdates(t *testing.T, fixture *identityFixture) {
 // organizationIsLocked checks that at most one transaction has the organization locked.
 func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
-	var inside, maxValue int
+	var holders, maxHolders int // transactions that have the lock, now and at most
 	var mu sync.Mutex
 	runConcurrently(t, 20, func(int) error {
 		return fixture.do(func(ctx context.Context) error {
@@ -93,21 +95,22 @@ func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 			}
 
 			mu.Lock()
-			inside++
-			maxValue = max(maxValue, inside)
+			holders++
+			maxHolders = max(maxHolders, holders)
 			mu.Unlock()
 
+			// A query, so that the lock is held for a while.
 			_, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
 
 			mu.Lock()
-			inside--
+			holders--
 			mu.Unlock()
 
 			return err
 		})
 	})
 
-	require.Equal(t, 1, maxValue)
+	require.Equal(t, 1, maxHolders)
 }
 
 // Members checks the port identity.Members.
@@ -339,12 +342,14 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(boss.ID)
 	otherOrg := fixture.organization(fixture.user("other@example.org").ID)
 
+	// Two members, of whom one is kept.
 	member, kept := fixture.user("member@example.org"), fixture.user("kept@example.org")
 	for _, user := range []identity.User{member, kept} {
-		member := fixture.invite(org, user.Email, identity.Recruiter)
-		fixture.accept(&member)
+		membership := fixture.invite(org, user.Email, identity.Recruiter)
+		fixture.accept(&membership)
 	}
 
+	// Invitations: of a user whom no other organization has invited, of one whom another one has, and of an account.
 	once := fixture.invite(org, "once@example.org", identity.Viewer)
 	twice := fixture.invite(org, "twice@example.org", identity.Viewer)
 	fixture.invite(otherOrg, "twice@example.org", identity.Viewer)
@@ -357,24 +362,23 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 		deleted = append(deleted, fixture.mailToken(fixture.getUser(id), identity.ForInvitation, org.ID))
 	}
 
-	stays := []identity.MailToken{
-		fixture.mailToken(
-			fixture.getUser(twice.UserID),
-			identity.ForInvitation,
-			otherOrg.ID,
-		), fixture.mailToken(account, identity.ForVerification, ""),
+	remaining := []identity.MailToken{
+		fixture.mailToken(fixture.getUser(twice.UserID), identity.ForInvitation, otherOrg.ID),
+		fixture.mailToken(account, identity.ForVerification, ""),
 	}
 
-	all := []string{member.ID, once.UserID, twice.UserID, account.ID, newID()}
 	require.NoError(t, fixture.Members.Delete(ctx, otherOrg.ID, []string{member.ID, kept.ID}),
 		"members of another organization")
 	require.NoError(t, fixture.Members.Delete(ctx, org.ID, nil))
-	require.NoError(t, fixture.Members.Delete(ctx, org.ID, all))
 
-	for _, id := range all {
+	deletedIDs := []string{member.ID, once.UserID, twice.UserID, account.ID, newID()}
+	require.NoError(t, fixture.Members.Delete(ctx, org.ID, deletedIDs))
+
+	for _, id := range deletedIDs {
 		fixture.isNotInTeam(org.ID, id)
 	}
 
+	// The others are still in the team, and so is the invitation of the other organization.
 	for _, id := range []string{boss.ID, kept.ID} {
 		_, err := fixture.Members.Get(ctx, org.ID, id)
 		require.NoError(t, err)
@@ -397,7 +401,7 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 		require.ErrorIs(t, err, identity.ErrTokenNotFound)
 	}
 
-	for _, token := range stays {
+	for _, token := range remaining {
 		_, err := fixture.MailTokens.Get(ctx, token.Hash, token.Purpose)
 		require.NoError(t, err)
 	}

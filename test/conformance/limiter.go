@@ -15,8 +15,8 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
-// Limiter checks the rules and the quotas of the port limit.Limiter. open returns an empty
-// limiter whose time is that of clk.
+// Limiter checks the rules and the quotas of the port limit.Limiter. A rule permits a number of calls with a key in
+// any period of a length. open returns an empty limiter whose time is that of clk.
 func Limiter(t *testing.T, open func(t testing.TB, clk clock.Clock) limit.Limiter, outage ...Outage[limit.Limiter]) {
 	suite := limiterSuite{open, outage}
 	t.Run("quotas", suite.quotas)
@@ -45,15 +45,16 @@ type limiterSuite struct {
 // quotas runs the tests of limit.Quota.
 func (suite limiterSuite) quotas(t *testing.T) { t.Parallel(); quotas(t, suite.open) }
 
-// start returns an empty limiter, its clock, and a function that calls Take and requires no
-// error.
-func (suite limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limit.Rule, string) limit.Decision) {
+// start returns an empty limiter, its clock, and a function that calls Take, which records a call if it is allowed,
+// and requires no error.
+func (suite limiterSuite) start(t *testing.T) (
+	limiter limit.Limiter, clk *fakeClock, take func(rule limit.Rule, key string) limit.Decision,
+) {
 	t.Parallel()
 
-	clk := newFakeClock()
-	limiter := requirePort(t, "limit.Limiter", suite.open(t, clk))
-
-	return limiter, clk, func(rule limit.Rule, key string) limit.Decision {
+	clk = newFakeClock()
+	limiter = requirePort(t, "limit.Limiter", suite.open(t, clk))
+	take = func(rule limit.Rule, key string) limit.Decision {
 		t.Helper()
 
 		decision, err := limiter.Take(context.Background(), rule, key)
@@ -61,6 +62,8 @@ func (suite limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(l
 
 		return decision
 	}
+
+	return limiter, clk, take
 }
 
 // concurrentCalls checks that 200 concurrent calls do not exceed the maximum.
@@ -247,26 +250,32 @@ func (suite limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begi
 		return decision.Allowed
 	}
 
-	degraded := func() bool { decision, ok := limiter.(adapters.Degrader); return ok && decision.Degraded() }
+	isDegraded := func() bool {
+		degrader, canDegrade := limiter.(adapters.Degrader)
+		return canDegrade && degrader.Degraded()
+	}
 
 	require.True(t, take())
 	begin()
 
-	admitted := 0
+	allowed := 0
 	for range 40 {
 		if take() {
-			admitted++
+			allowed++
 		}
 	}
 
-	require.GreaterOrEqual(t, admitted, 1)
-	require.LessOrEqual(t, admitted, tenPerQuarterHour.Max)
+	require.GreaterOrEqual(t, allowed, 1)
+	require.LessOrEqual(t, allowed, tenPerQuarterHour.Max)
 	SpendAtOnce(t, limiter, limit.Quota{PerMinute: 5, PerDay: 100}, "k", 50, 5)
-	require.True(t, degraded())
+	require.True(t, isDegraded())
 	end()
 
+	// A limiter may notice the end of the outage only at the next call.
 	waitForRecovery(t, func() error {
-		if take(); degraded() {
+		take()
+
+		if isDegraded() {
 			return errors.New("the limiter is degraded")
 		}
 
