@@ -234,6 +234,7 @@ func readTexts(root string) (texts, error) {
 
 		if entry.IsDir() {
 			folder := entry.Name()
+
 			isHidden := strings.HasPrefix(folder, ".") && folder != ".github" && path != root
 			if folder == "testdata" || folder == "node_modules" || isHidden {
 				return fs.SkipDir
@@ -248,6 +249,7 @@ func readTexts(root string) (texts, error) {
 		}
 
 		name := filepath.ToSlash(relative)
+
 		isThisFile := name == "test/arch/language_test.go" // which quotes nonstandard phrases
 		if filepath.Ext(name) != ".go" && !isPage(name) || isThisFile {
 			return nil
