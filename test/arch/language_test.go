@@ -153,8 +153,9 @@ func messageIn(node ast.Node, isTest bool) ast.Node {
 			return node
 		}
 
-		argument, isLog := logMethods[method.Sel.Name]
 		isOfTesting := receiver == "t" // t.Error is no method of a logger
+
+		argument, isLog := logMethods[method.Sel.Name]
 		if isLog && !isTest && !isOfTesting && len(node.Args) > argument {
 			return node.Args[argument]
 		}

@@ -53,23 +53,23 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		fixture := newIntegrationsFixture(t, open)
 		ownerID := newID()
 
-		var all []integrations.App
+		var want []integrations.App
 		for range 5 {
-			all = append([]integrations.App{fixture.createApp(ownerID)}, all...)
+			want = append([]integrations.App{fixture.createApp(ownerID)}, want...)
 		}
 
 		ofOwner := integrations.AppFilter{OwnerID: ownerID}
 		first := fixture.listApps(ofOwner, page.Request{Number: 1, Size: 3})
-		require.Equal(t, all[:3], first.Items)
+		require.Equal(t, want[:3], first.Items)
 		require.Equal(t, 5, first.Total)
 
 		second := fixture.listApps(ofOwner, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
-		require.Equal(t, all[3:], second.Items)
+		require.Equal(t, want[3:], second.Items)
 		require.Empty(t, second.NextCursor)
 		require.Equal(t, 5, second.Total)
 
 		whole := fixture.listApps(ofOwner, page.Request{Number: 1, Size: 5})
-		require.Equal(t, all, whole.Items)
+		require.Equal(t, want, whole.Items)
 		require.Equal(t, 5, whole.Total)
 		require.Empty(t, whole.NextCursor)
 		require.Equal(t, 5, fixture.listApps(ofOwner, page.Request{Number: 9, Size: 3}).Total, "beyond the end")
@@ -95,26 +95,26 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 	t.Run("limit", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		ownerID := newID()
-		require.Equal(t, 3, countConcurrent(t, 10, func(int) (bool, error) {
-			err := fixture.Apps.Create(
-				fixture.ctx(),
-				integrations.App{
-					ID:           newID(),
-					OwnerID:      ownerID,
-					Plan:         integrations.Free,
-					RedirectURIs: []string{},
-					CreatedAt:    fixture.now(),
-					UpdatedAt:    fixture.now(),
-					Version:      1,
-				},
-				3,
-			)
+		const maxApps = 3
+		created := countConcurrent(t, 10, func(int) (bool, error) {
+			app := integrations.App{
+				ID:           newID(),
+				OwnerID:      ownerID,
+				Plan:         integrations.Free,
+				RedirectURIs: []string{},
+				CreatedAt:    fixture.now(),
+				UpdatedAt:    fixture.now(),
+				Version:      1,
+			}
+
+			err := fixture.Apps.Create(fixture.ctx(), app, maxApps)
 			if err != nil {
 				require.ErrorIs(t, err, integrations.ErrTooManyApps)
 			}
 
 			return err == nil, nil
-		}))
+		})
+		require.Equal(t, maxApps, created)
 	})
 
 	// Get in a transaction locks the application, so that each of ten updates appends its x.
@@ -122,21 +122,21 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		fixture := newIntegrationsFixture(t, open)
 		runConcurrently(t, 10, func(int) error {
 			return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
-				b, err := fixture.Apps.Get(ctx, fixture.app.OwnerID, fixture.app.ID)
+				app, err := fixture.Apps.Get(ctx, fixture.app.OwnerID, fixture.app.ID)
 				if err != nil {
 					return err
 				}
 
-				b.Description += "x"
-				b.RedirectURIs = []string{}
+				app.Description += "x"
+				app.RedirectURIs = []string{}
 
-				return fixture.Apps.Update(ctx, b)
+				return fixture.Apps.Update(ctx, app)
 			})
 		})
 
 		got, err := fixture.Apps.Get(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID)
 		require.NoError(t, err)
-		require.Equal(t, "dxxxxxxxxxx", got.Description)
+		require.Equal(t, fixture.app.Description+"xxxxxxxxxx", got.Description)
 		require.Equal(t, []string{}, got.RedirectURIs)
 	})
 }

@@ -512,8 +512,9 @@ func renamedOrganization(t *testing.T, b *board) {
 
 	// The listings that do not have the new name are listed in pages of two, newest first.
 	const newName = "Southgate Trust"
-	var last *listings.Listing // of the previous page
 	var listedIDs []string
+
+	var last *listings.Listing // of the previous page
 	for {
 		page, err := b.Listings.ListBySelection(ctx, b.org, listings.Selection{NotCompany: newName, Before: last}, 2)
 		require.NoError(t, err)

@@ -44,6 +44,7 @@ func (b *board) requireSavedSearchMatches(t testing.TB, input listings.FindInput
 
 	// A saved search has a text, a location and one contract type.
 	filters := input.Filters
+
 	hasOtherFilters := filters.Radius != nil || len(filters.EmploymentType) > 0 || len(filters.Specialty) > 0 ||
 		filters.SalaryMin != nil || filters.SalaryMax != nil || filters.Remote != nil || filters.PostedAfter != ""
 	if hasOtherFilters || len(filters.ContractType) > 1 {

@@ -118,6 +118,7 @@ func (l *lab) findsOwn(text string, readings []search.Reading) bool {
 
 	return slices.ContainsFunc(readings, func(reading search.Reading) bool {
 		concept := reading.Concept
+
 		isOwn := func(hit search.Hit) bool {
 			hasSameMeaning := slices.Equal(l.vocabulary.Concept(hit.ID).Means(), concept.Means())
 			return hit.Exact && (hit.ID == concept.ID || hasSameMeaning)
