@@ -36,13 +36,13 @@ type hash [16]byte
 type shard struct {
 	mu              sync.Mutex
 	logs            map[hash]entry
-	days            map[hash]day
-	callsUntilSweep int // calls until the next sweep
+	days            map[hash]day // of quotas with a daily limit
+	callsUntilSweep int          // calls until the next sweep, which deletes expired logs and days
 }
 
-// entry has the timestamps of the calls of a key.
+// entry is the log of a key: the timestamps of its calls. All times are in µs since 1970.
 type entry struct {
-	timestamps []int64 // µs, ascending
+	timestamps []int64 // ascending
 	expiresAt  int64   // when the newest timestamp expires
 }
 
@@ -58,12 +58,14 @@ func New(c clock.Clock) *Limiter {
 
 // Take implements limit.Limiter.
 func (l *Limiter) Take(_ context.Context, rule limit.Rule, key string) (limit.Decision, error) {
-	return l.decide(rule, key, true), nil
+	const record = true
+	return l.decide(rule, key, record), nil
 }
 
 // Peek implements limit.Limiter.
 func (l *Limiter) Peek(_ context.Context, rule limit.Rule, key string) (limit.Decision, error) {
-	return l.decide(rule, key, false), nil
+	const record = false
+	return l.decide(rule, key, record), nil
 }
 
 // Clear implements limit.Limiter.
@@ -77,10 +79,13 @@ func (l *Limiter) Clear(_ context.Context, rule limit.Rule, key string) error {
 	return nil
 }
 
-// find returns the hash of the key for the rule, and the shard of that hash.
+// find returns the hash of the key for the rule, and the shard of that hash. The shard is chosen by
+// bytes of the SHA-256 that are not part of the hash.
 func (l *Limiter) find(rule limit.Rule, key string) (hash, *shard) {
 	sum := sha256.Sum256([]byte(rule.Name + "\x00" + key))
-	return hash(sum[:16]), &l.shards[binary.LittleEndian.Uint32(sum[16:])%shards]
+	shardNumber := binary.LittleEndian.Uint32(sum[16:]) % shards
+
+	return hash(sum[:16]), &l.shards[shardNumber]
 }
 
 // decide reports whether a call is allowed. If record is set, it also counts an allowed call.
@@ -101,8 +106,9 @@ func (l *Limiter) decide(rule limit.Rule, key string, record bool) limit.Decisio
 
 	e := s.log(h, now, per)
 	if n := len(e.timestamps); n >= rule.Max {
-		free := e.timestamps[n-rule.Max] + per
-		return limit.Decision{RetryAfter: time.Duration(free-now) * time.Microsecond}
+		// The next call is allowed when only Max-1 of the timestamps are left in the window.
+		lastToExpire := e.timestamps[n-rule.Max]
+		return limit.Decision{RetryAfter: time.Duration(lastToExpire+per-now) * time.Microsecond}
 	}
 
 	if !record {
@@ -114,7 +120,7 @@ func (l *Limiter) decide(rule limit.Rule, key string, record bool) limit.Decisio
 	return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.timestamps)}
 }
 
-// log returns the log of a key without expired timestamps.
+// log returns the log of a key without the timestamps that are older than per.
 func (s *shard) log(h hash, now, per int64) entry {
 	e := s.logs[h]
 
@@ -133,9 +139,10 @@ func (s *shard) log(h hash, now, per int64) entry {
 	return e
 }
 
-// record adds a timestamp to a log of at most maxLength timestamps.
+// record adds a timestamp to a log of at most maxLength timestamps, and stores the log.
 func (s *shard) record(h hash, e entry, now, per int64, maxLength int) entry {
-	if len(s.logs) >= maxKeys/shards && len(e.timestamps) == 0 {
+	isNew := len(e.timestamps) == 0
+	if isNew && len(s.logs) >= maxKeys/shards {
 		evict(s.logs)
 	}
 
@@ -196,12 +203,14 @@ const (
 
 // Spend implements limit.Limiter.
 func (l *Limiter) Spend(_ context.Context, quota limit.Quota, key string) (limit.QuotaStatus, error) {
-	return l.spend(quota, key, true), nil
+	const record = true
+	return l.spend(quota, key, record), nil
 }
 
 // Status implements limit.Limiter.
 func (l *Limiter) Status(_ context.Context, quota limit.Quota, key string) (limit.QuotaStatus, error) {
-	return l.spend(quota, key, false), nil
+	const record = false
+	return l.spend(quota, key, record), nil
 }
 
 // spend returns the status of the quota. If record is set, it also counts an allowed call in both windows.
@@ -214,52 +223,56 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 	now := l.clock.Now().UnixMicro()
 	s.sweep(now)
 
-	e, d := s.log(h, now, perMinute), s.days[h]
-	if today := now / perDay; d.number != today {
-		d = day{number: today}
+	minuteLog, ofDay := s.log(h, now, perMinute), s.days[h]
+	if today := now / perDay; ofDay.number != today {
+		ofDay = day{number: today}
 	}
 
-	before := quotaStatus(quota, e, d, now).Evaluate()
+	before := quotaStatus(quota, minuteLog, ofDay, now).Evaluate()
 	if !record || !before.Allowed {
 		return before
 	}
 
-	e = s.record(h, e, now, perMinute, quota.PerMinute)
+	minuteLog = s.record(h, minuteLog, now, perMinute, quota.PerMinute)
 	if quota.PerDay > 0 {
-		if len(s.days) >= maxKeys/shards && d.requests == 0 {
+		isNew := ofDay.requests == 0
+		if isNew && len(s.days) >= maxKeys/shards {
 			evict(s.days)
 		}
 
-		d.requests++
-		s.days[h] = d
+		ofDay.requests++
+		s.days[h] = ofDay
 	}
 
-	after := quotaStatus(quota, e, d, now)
+	after := quotaStatus(quota, minuteLog, ofDay, now)
 	after.Allowed = true
 
 	return after
 }
 
-// quotaStatus returns what is left of both windows.
-func quotaStatus(quota limit.Quota, e entry, d day, now int64) (s limit.QuotaStatus) {
-	n := len(e.timestamps)
-	s.Minute = limit.Window{Limit: max(0, quota.PerMinute), Remaining: max(0, quota.PerMinute-n)}
+// quotaStatus returns what is left of both windows: of the minute, whose calls are in the log, and of the
+// day.
+func quotaStatus(quota limit.Quota, minuteLog entry, ofDay day, now int64) (status limit.QuotaStatus) {
+	n := len(minuteLog.timestamps)
+	status.Minute = limit.Window{Limit: max(0, quota.PerMinute), Remaining: max(0, quota.PerMinute-n)}
 
-	// Remaining increases when the oldest of the newest PerMinute timestamps expires.
+	// Remaining increases when the oldest of the newest PerMinute timestamps expires. There may be
+	// more of them, if the key had a larger quota before.
 	if oldest := max(0, n-quota.PerMinute); oldest < n {
-		s.Minute.Reset = time.Duration(e.timestamps[oldest]+perMinute-now) * time.Microsecond
+		status.Minute.Reset = time.Duration(minuteLog.timestamps[oldest]+perMinute-now) * time.Microsecond
 	}
 
-	if quota.PerMinute < 1 {
-		s.Minute.Reset = time.Minute
+	if quota.PerMinute < 1 { // no call is ever allowed
+		status.Minute.Reset = time.Minute
 	}
 
 	if quota.PerDay > 0 {
-		s.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-d.requests)}
-		if d.requests > 0 {
-			s.Day.Reset = time.Duration((d.number+1)*perDay-now) * time.Microsecond
+		status.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-ofDay.requests)}
+		if ofDay.requests > 0 {
+			tomorrow := (ofDay.number + 1) * perDay
+			status.Day.Reset = time.Duration(tomorrow-now) * time.Microsecond
 		}
 	}
 
-	return s
+	return status
 }

@@ -1,9 +1,10 @@
-// Package redislimit implements a limiter that several processes share, with an exact
-// sliding log in Redis and one script call for each decision.
+// Package redislimit implements a limiter that several processes share. Redis has a log of the
+// timestamps of the calls of each key, and one script call makes each decision.
 //
 // While Redis is unavailable, a limiter in the process decides, so that requests are neither all
 // permitted nor all refused. Each decision waits for Redis for at most 200 ms. After five
-// failures in a row, Redis is not used for five seconds; then one decision tries it again.
+// failures in a row, Redis is not used for five seconds (the circuit is open). Then one decision
+// tries it again.
 package redislimit
 
 import (
@@ -43,12 +44,10 @@ type Limiter struct {
 	callTimeout time.Duration
 	prefix      string // of keys
 
-	// failures counts failed calls in a row, and retryAt is the time before which Redis is not
-	// called while the circuit is open.
 	mu       sync.Mutex
-	failures int
-	retryAt  time.Time
-	loggedAt time.Time
+	failures int       // failed calls in a row; from maxFailures on, the circuit is open
+	retryAt  time.Time // when an open circuit permits the next call
+	loggedAt time.Time // of the last log line about an outage
 }
 
 // Option changes the defaults of New.
@@ -134,12 +133,14 @@ return {1, max - n}`)
 
 // Take implements limit.Limiter.
 func (l *Limiter) Take(ctx context.Context, rule limit.Rule, key string) (limit.Decision, error) {
-	return l.decide(ctx, rule, key, true)
+	const record = true
+	return l.decide(ctx, rule, key, record)
 }
 
 // Peek implements limit.Limiter.
 func (l *Limiter) Peek(ctx context.Context, rule limit.Rule, key string) (limit.Decision, error) {
-	return l.decide(ctx, rule, key, false)
+	const record = false
+	return l.decide(ctx, rule, key, record)
 }
 
 // Clear implements limit.Limiter.
@@ -169,10 +170,11 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 		return limit.Decision{Allowed: true, Remaining: int(answer[1])}, nil
 	case err == nil:
 		return limit.Decision{RetryAfter: time.Duration(answer[1]) * time.Microsecond}, nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil: // the caller has left
 		return limit.Decision{}, ctx.Err()
 	}
 
+	// Redis is unavailable.
 	if record {
 		return l.fallback.Take(ctx, rule, key)
 	}
@@ -200,8 +202,8 @@ func (l *Limiter) run(ctx context.Context, script *goredis.Script, n int, keys [
 	return result, err
 }
 
-// redisKey returns a key with a hash tag, so that a cluster stores both keys of a quota on the
-// same node.
+// redisKey returns the key in Redis of a key of the rule. The part in braces is a hash tag: a cluster
+// stores keys with the same tag, such as both keys of a quota, on the same node.
 func (l *Limiter) redisKey(rule limit.Rule, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return l.prefix + ":limit:{" + rule.Name + ":" + hex.EncodeToString(sum[:16]) + "}"
@@ -327,12 +329,14 @@ return {done, n, reset, spent, tomorrow}`)
 
 // Spend implements limit.Limiter.
 func (l *Limiter) Spend(ctx context.Context, quota limit.Quota, key string) (limit.QuotaStatus, error) {
-	return l.spend(ctx, quota, key, true)
+	const record = true
+	return l.spend(ctx, quota, key, record)
 }
 
 // Status implements limit.Limiter.
 func (l *Limiter) Status(ctx context.Context, quota limit.Quota, key string) (limit.QuotaStatus, error) {
-	return l.spend(ctx, quota, key, false)
+	const record = false
+	return l.spend(ctx, quota, key, record)
 }
 
 // spend executes quotaScript, or uses the fallback if Redis is unavailable. If record is set, an allowed
@@ -348,10 +352,11 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, reco
 	switch {
 	case err == nil:
 		return quotaStatus(quota, answer), nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil: // the caller has left
 		return limit.QuotaStatus{}, ctx.Err()
 	}
 
+	// Redis is unavailable.
 	if record {
 		return l.fallback.Spend(ctx, quota, key)
 	}
@@ -360,28 +365,29 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, reco
 }
 
 // quotaStatus returns the status for the result of quotaScript.
-func quotaStatus(quota limit.Quota, result []int64) (s limit.QuotaStatus) {
+func quotaStatus(quota limit.Quota, result []int64) (status limit.QuotaStatus) {
 	wasSpent := result[0] == 1
 	inMinute, minuteReset := int(result[1]), time.Duration(result[2])*time.Microsecond
 	inDay, dayReset := int(result[3]), time.Duration(result[4])*time.Microsecond
 
-	s.Minute = limit.Window{
+	status.Minute = limit.Window{
 		Limit:     quota.PerMinute,
 		Remaining: max(0, quota.PerMinute-inMinute),
 		Reset:     minuteReset,
 	}
-	if quota.PerMinute == 0 {
-		s.Minute.Reset = time.Minute
+	if quota.PerMinute == 0 { // no call is ever allowed
+		status.Minute.Reset = time.Minute
 	}
 
 	if quota.PerDay > 0 {
-		s.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-inDay), Reset: dayReset}
+		status.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-inDay), Reset: dayReset}
 	}
 
+	// Evaluate needs the windows before the call. For a call that was spent, they are those after it.
 	if wasSpent {
-		s.Allowed = true
-		return s
+		status.Allowed = true
+		return status
 	}
 
-	return s.Evaluate()
+	return status.Evaluate()
 }

@@ -45,6 +45,10 @@ const (
 	maxCalls = 2
 	// storeTimeout is the time limit for other calls to the store.
 	storeTimeout = 10 * time.Second
+	// maxClaimPause and maxRecordPause are the longest pauses between two attempts to start a task or
+	// to store its outcome while the store is unavailable.
+	maxClaimPause  = 5 * time.Second
+	maxRecordPause = 2 * time.Second
 )
 
 // Report describes a finished attempt, for metrics.
@@ -138,10 +142,11 @@ func (r *Runner) Work(ctx context.Context) error {
 	return r.Queue.Work(ctx, func(taskCtx context.Context, ref Reference) { r.execute(taskCtx, ctx, ref) })
 }
 
-// execute executes the task of a reference if the task is waiting and due. The context
-// until is done when the worker stops; in the methods below too.
-func (r *Runner) execute(ctx, until context.Context, ref Reference) {
-	t, err := r.claim(ctx, until, ref.ID)
+// execute executes the task of a reference if the task is waiting and due. Here and in the methods
+// below, workerCtx is done when the worker stops. ctx, with which the task runs, continues then, so that
+// the task can be completed.
+func (r *Runner) execute(ctx, workerCtx context.Context, ref Reference) {
+	t, err := r.claim(ctx, workerCtx, ref.ID)
 	if err != nil {
 		r.Log.Warn("failed to claim task; will retry", "task", ref.ID, "error", err)
 		return
@@ -152,19 +157,19 @@ func (r *Runner) execute(ctx, until context.Context, ref Reference) {
 	}
 
 	begun := time.Now()
-	o := r.attempt(ctx, until, *t)
-	o.Group = t.Group
-	r.record(ctx, until, o)
+	outcome := r.attempt(ctx, workerCtx, *t)
+	outcome.Group = t.Group
+	r.record(ctx, workerCtx, outcome)
 
 	if r.Report != nil {
-		r.Report(Report{Kind: t.Kind, Queue: t.Queue, State: o.State, Duration: time.Since(begun)})
+		r.Report(Report{Kind: t.Kind, Queue: t.Queue, State: outcome.State, Duration: time.Since(begun)})
 	}
 }
 
 // claim starts a task. It returns nil if the task is not waiting or not due. While the
 // store is unavailable, claim retries: giving up would lose the references in the queue.
-func (r *Runner) claim(ctx, until context.Context, id string) (t *Task, err error) {
-	err = retry(until, 5*time.Second, func() error {
+func (r *Runner) claim(ctx, workerCtx context.Context, id string) (t *Task, err error) {
+	err = retry(workerCtx, maxClaimPause, func() error {
 		t, err = r.starter.Do(ctx, id)
 		return err
 	})
@@ -189,7 +194,7 @@ func retry(until context.Context, maxPause time.Duration, fn func() error) error
 }
 
 // attempt runs the handler of the task and returns the outcome.
-func (r *Runner) attempt(ctx, until context.Context, t Task) Outcome {
+func (r *Runner) attempt(ctx, workerCtx context.Context, t Task) Outcome {
 	run := Run{ID: t.ID, Attempt: t.Attempt}
 	h, hasHandler := r.handlersByKind[t.Kind]
 
@@ -200,9 +205,10 @@ func (r *Runner) attempt(ctx, until context.Context, t Task) Outcome {
 		return Outcome{Run: run, State: Dead, Err: "the worker was lost during the last attempt"}
 	}
 
+	// A kind without a handler is an error that is retried: a worker of a newer version may get the task.
 	err := errors.New("no handler for this kind; a newer version may have one")
 	if hasHandler {
-		err = r.runHandler(ctx, until, h, t)
+		err = r.runHandler(ctx, workerCtx, h, t)
 	}
 
 	log := r.Log.With("kind", t.Kind, "task", t.ID, "attempt", t.Attempt, "error", err)
@@ -245,7 +251,7 @@ func backoff(attempt int) time.Duration {
 // runHandler runs the handler with its time limit. A handler that ignores its deadline is
 // abandoned: its goroutine runs on until it returns, and the worker continues with another
 // task.
-func (r *Runner) runHandler(ctx, until context.Context, h Handler, t Task) (err error) {
+func (r *Runner) runHandler(ctx, workerCtx context.Context, h Handler, t Task) (err error) {
 	timeout := cmp.Or(h.Timeout, DefaultTimeout)
 
 	ctx, cancelWithCause := context.WithCancelCause(ctx)
@@ -269,7 +275,8 @@ func (r *Runner) runHandler(ctx, until context.Context, h Handler, t Task) (err 
 
 	if timeout > DefaultTimeout {
 		// A long task must not delay the end of the process.
-		defer context.AfterFunc(until, func() { cancelWithCause(errStopping) })()
+		stopWatching := context.AfterFunc(workerCtx, func() { cancelWithCause(errStopping) })
+		defer stopWatching()
 	}
 
 	ctx, finish := r.Trace.Start(ctx, "task "+t.Kind, t.Trace)
@@ -313,11 +320,11 @@ func withCause(ctx context.Context, err error) error {
 
 // record stores the outcome. While the store is unavailable, record retries until the lease
 // ends: a task without a stored outcome is executed again.
-func (r *Runner) record(ctx, until context.Context, o Outcome) {
-	until, cancel := context.WithTimeout(until, lease)
+func (r *Runner) record(ctx, workerCtx context.Context, o Outcome) {
+	until, cancel := context.WithTimeout(workerCtx, lease)
 	defer cancel()
 
-	err := retry(until, 2*time.Second, func() error {
+	err := retry(until, maxRecordPause, func() error {
 		outcomeErr, err := r.recorder.Do(ctx, o)
 		return cmp.Or(err, outcomeErr)
 	})
@@ -336,13 +343,13 @@ func (r *Runner) startBatch(ctx context.Context, ids []string) ([]*Task, error) 
 
 	tasksByID := list.ToMap(tasks, func(t Task) (string, *Task) { return t.ID, &t })
 
-	out := make([]*Task, len(ids))
+	started := make([]*Task, len(ids))
 	for i, id := range ids {
-		out[i] = tasksByID[id]
+		started[i] = tasksByID[id]
 		delete(tasksByID, id) // an id that occurs twice is executed once
 	}
 
-	return out, nil
+	return started, nil
 }
 
 // recordBatch stores outcomes and returns the error of each.
@@ -409,8 +416,8 @@ func (r *Runner) extendLeases(ctx context.Context) {
 func (r *Runner) Sweep(ctx context.Context) error {
 	periodicErr := r.addPeriodic(ctx)
 	for {
-		n, err := r.enqueueDue(ctx)
-		if err != nil || n < enqueueBatch {
+		enqueued, err := r.enqueueDue(ctx)
+		if err != nil || enqueued < enqueueBatch {
 			return errors.Join(periodicErr, err)
 		}
 	}
@@ -455,7 +462,8 @@ func (r *Runner) addPeriodic(ctx context.Context) error {
 
 		isAdded := start.Equal(r.periodByKind[p.Kind]) // by this process
 		if !isAdded {
-			tasks = append(tasks, New(p.Kind, Maintenance, p.Kind+":"+start.Format(time.RFC3339), struct{}{}))
+			key, noPayload := p.Kind+":"+start.Format(time.RFC3339), struct{}{}
+			tasks = append(tasks, New(p.Kind, Maintenance, key, noPayload))
 		}
 	}
 

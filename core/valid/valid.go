@@ -130,26 +130,28 @@ var fieldCache sync.Map
 // fieldsOf returns the fields of a struct type that have to be checked. Unexported fields cannot be read,
 // except those of an embedded struct.
 func fieldsOf(t reflect.Type) []field {
-	if cached, ok := fieldCache.Load(t); ok {
+	if cached, isCached := fieldCache.Load(t); isCached {
 		return cached.([]field)
 	}
 
-	var out []field
+	var fields []field
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if !f.IsExported() && !f.Anonymous {
+
+		isReadable := f.IsExported() || f.Anonymous
+		if !isReadable {
 			continue
 		}
 
 		rules := Rules(f.Tag)
 		if len(rules) > 0 || isStruct(f.Type) {
-			out = append(out, field{index: i, name: fieldName(f), rules: rules})
+			fields = append(fields, field{index: i, name: fieldName(f), rules: rules})
 		}
 	}
 
-	fieldCache.Store(t, out)
+	fieldCache.Store(t, fields)
 
-	return out
+	return fields
 }
 
 // isStruct reports whether the type is a struct or a pointer to one.
@@ -190,7 +192,9 @@ func (c *checker) checkStruct(path string, v reflect.Value) {
 	}
 
 	for _, f := range fieldsOf(v.Type()) {
-		c.checkValue(strings.TrimSuffix(path+f.name, "."), v.Field(f.index), f.rules)
+		// The fields of an embedded struct, which has no name, have the path of the outer struct.
+		fieldPath := strings.TrimSuffix(path+f.name, ".")
+		c.checkValue(fieldPath, v.Field(f.index), f.rules)
 	}
 }
 
@@ -217,8 +221,9 @@ func (c *checker) checkValue(path string, v reflect.Value, rules []Rule) {
 
 			continue
 		case "dive":
+			rulesOfItems := rules[i+1:]
 			for n := range v.Len() {
-				c.checkValue(path+"."+strconv.Itoa(n), v.Index(n), rules[i+1:])
+				c.checkValue(path+"."+strconv.Itoa(n), v.Index(n), rulesOfItems)
 			}
 
 			return
@@ -377,11 +382,10 @@ func hasMixedCharacters(s string) bool {
 // that change the direction of text or are invisible could make it look like another URL. The
 // service itself never requests such a URL.
 func isLink(s string) bool {
-	// text.Name removes invisible characters. Those of isUnescaped have to be escaped in a URL.
-	hasInvisible := text.Name(s) != s || strings.ContainsFunc(s, unicode.IsControl)
-	isUnescaped := strings.ContainsAny(s, " \"<>\\^`{|}")
+	hasInvisible := text.Name(s) != s || strings.ContainsFunc(s, unicode.IsControl) // text.Name removes some of them
+	hasUnescaped := strings.ContainsAny(s, " \"<>\\^`{|}")                          // which a URL has only as %XX
 
-	if hasInvisible || isUnescaped {
+	if hasInvisible || hasUnescaped {
 		return false
 	}
 
