@@ -19,7 +19,9 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// params are the cost parameters of argon2id.
+// params are the cost parameters of argon2id. A salt is random text that is hashed together with a
+// password, and a tag is the result. A verifier is the stored text with all of them, in PHC form:
+// $argon2id$v=19$m=19456,t=2,p=1$SALT$TAG.
 type params struct {
 	memory, passes uint32 // memory in KiB
 	threads        uint8
@@ -53,7 +55,7 @@ func New() *Hasher {
 	return &Hasher{running: make(chan struct{}, runtime.GOMAXPROCS(0)), maxWait: maxWait}
 }
 
-// Hash implements identity.PasswordHasher.
+// Hash implements identity.PasswordHasher. It returns a verifier with a new salt.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	if len(password) > MaxPassword {
 		return "", fault.InvalidField("password", fmt.Sprintf("must be at most %d bytes", MaxPassword))
@@ -67,13 +69,14 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 
+	parameters := fmt.Sprintf(parameterFormat, currentParams.memory, currentParams.passes, currentParams.threads)
 	b64 := base64.RawStdEncoding
 
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
-		currentParams.memory, currentParams.passes, currentParams.threads, b64.EncodeToString(salt), b64.EncodeToString(tag)), nil
+	return fmt.Sprintf("$argon2id$v=%d$%s$%s$%s", argon2.Version, parameters, b64.EncodeToString(salt), b64.EncodeToString(tag)), nil
 }
 
-// Verify implements identity.PasswordHasher.
+// Verify implements identity.PasswordHasher. A verifier is stale if it was not made with the current
+// parameters, so that the caller should replace it.
 func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, stale bool, err error) {
 	if len(password) > MaxPassword {
 		return false, false, nil // at once: no account can have such a password, so the time reveals nothing
@@ -85,24 +88,24 @@ func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, sta
 		return false, false, err
 	}
 
-	p, salt, want, err := parse(verifier)
+	p, salt, storedTag, err := parse(verifier)
 	if err != nil {
 		return false, false, fmt.Errorf("stored password verifier: %w", err)
 	}
 
-	got, err := h.derive(ctx, password, salt, p, uint32(len(want)))
+	tag, err := h.derive(ctx, password, salt, p, uint32(len(storedTag)))
 	if err != nil {
 		return false, false, err
 	}
 
-	ok = subtle.ConstantTimeCompare(got, want) == 1
-	isCurrent := p == currentParams && len(want) == tagBytes && len(salt) == saltBytes
+	ok = subtle.ConstantTimeCompare(tag, storedTag) == 1
+	isCurrent := p == currentParams && len(storedTag) == tagBytes && len(salt) == saltBytes
 
 	return ok, ok && !isCurrent, nil
 }
 
-// derive waits for a free processor and computes a hash of n bytes. More concurrent hashes than
-// processors would be slower in total and take 19 MiB each.
+// derive waits for a free processor and computes a tag of n bytes. More concurrent computations than
+// processors would be slower in total, and each takes 19 MiB.
 func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p params, n uint32) ([]byte, error) {
 	if err := h.acquire(ctx); err != nil {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(maxWait).WithCause(err)

@@ -25,28 +25,29 @@ const (
 	concurrency = 16
 )
 
-// queueOf returns the name of a queue in Asynq, which is part of the keys in Redis.
-func (q *Queue) queueOf(c task.QueueName) string { return q.prefix + "-" + string(c) }
-
-// Queue implements task.Queue.
+// Queue implements task.Queue. Asynq stores references to tasks; the tasks themselves are in the
+// database.
 type Queue struct {
 	redis  goredis.UniversalClient
 	client *asynq.Client
-	prefix string
+	prefix string // of the names of queues in Asynq
 	log    *slog.Logger
 }
+
+// asynqName returns the name of a queue in Asynq, which is part of the keys in Redis.
+func (q *Queue) asynqName(queue task.QueueName) string { return q.prefix + "-" + string(queue) }
 
 // Open returns a queue in the Redis of a URL, which package redisurl describes. It does
 // not wait for a connection.
 func Open(rawURL string, log *slog.Logger) (*Queue, error) {
-	o, err := redisurl.Parse(rawURL)
+	options, err := redisurl.Parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
 
-	redis := o.Connect()
+	redis := options.Connect()
 
-	return &Queue{redis: redis, client: asynq.NewClientFromRedisClient(redis), prefix: o.Prefix, log: log}, nil
+	return &Queue{redis: redis, client: asynq.NewClientFromRedisClient(redis), prefix: options.Prefix, log: log}, nil
 }
 
 // Enqueue implements task.Queue.
@@ -58,22 +59,22 @@ func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	sending, ctx := errgroup.WithContext(ctx)
 	sending.SetLimit(concurrency)
 
-	for _, t := range refs {
-		sending.Go(func() error { return q.enqueue(ctx, t) })
+	for _, ref := range refs {
+		sending.Go(func() error { return q.enqueue(ctx, ref) })
 	}
 
 	return sending.Wait()
 }
 
 // enqueue sends one reference to Redis. A reference that is there already is no error.
-func (q *Queue) enqueue(ctx context.Context, t task.Reference) error {
+func (q *Queue) enqueue(ctx context.Context, ref task.Reference) error {
 	// The tools of Asynq show the type of a task, which is therefore its kind.
-	asynqTask := asynq.NewTask(t.Kind, []byte(t.ID))
+	asynqTask := asynq.NewTask(ref.Kind, []byte(ref.ID))
 
 	_, err := q.client.EnqueueContext(ctx, asynqTask,
-		asynq.Queue(q.queueOf(t.Queue)),
+		asynq.Queue(q.asynqName(ref.Queue)),
 		// Asynq refuses a reference with an id that is in Redis already.
-		asynq.TaskID(fmt.Sprintf("%s:%d", t.ID, t.Enqueues)),
+		asynq.TaskID(fmt.Sprintf("%s:%d", ref.ID, ref.Enqueues)),
 		// The store decides when a task is due again, and may extend its lease. Asynq therefore does
 		// not retry, and has a timeout that no task reaches.
 		asynq.MaxRetry(0),
@@ -93,18 +94,18 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Referenc
 
 	// All servers shut down at the same time, because each may wait for its running tasks.
 	defer func() {
-		var ending sync.WaitGroup
-		for _, s := range servers {
-			ending.Go(s.Shutdown)
+		var shutdowns sync.WaitGroup
+		for _, server := range servers {
+			shutdowns.Go(server.Shutdown)
 		}
 
-		ending.Wait()
+		shutdowns.Wait()
 	}()
 
 	for queue, workers := range task.Workers {
 		server := asynq.NewServerFromRedisClient(q.redis, asynq.Config{
 			Concurrency:       workers,
-			Queues:            map[string]int{q.queueOf(queue): 1},
+			Queues:            map[string]int{q.asynqName(queue): 1}, // with a weight, which has no effect for one queue
 			TaskCheckInterval: 200 * time.Millisecond,
 			ShutdownTimeout:   25 * time.Second,
 			Logger:            logger{q.log},

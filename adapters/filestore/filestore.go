@@ -26,7 +26,8 @@ type Store struct {
 	sweptAt time.Time  // when deleteAbandonedParts last ran
 }
 
-// partsFolder is the folder of incomplete files. No key can lead into it.
+// partsFolder is the folder of parts, which are files that are not completely written yet. No key can
+// lead into it.
 const partsFolder = ".parts"
 
 // A part that has not been written to for partMaxAge belongs to a process that was killed. Such
@@ -72,9 +73,10 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 		return err
 	}
 
+	// Write the part.
 	part := path.Join(partsFolder, rand.Text())
 
-	f, err := s.root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := s.root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 		}
 	}()
 
-	if err := writePart(f, write); err != nil {
+	if err := writePart(file, write); err != nil {
 		return err
 	}
 
@@ -93,6 +95,7 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 		return err
 	}
 
+	// Replace the file of the key.
 	if err := s.root.Rename(part, key); err != nil {
 		return err
 	}
@@ -136,15 +139,16 @@ func writePart(f *os.File, write func(w io.Writer) error) (err error) {
 
 // syncFolder syncs a folder to the disk, on file systems that support it.
 func (s *Store) syncFolder(dir string) error {
-	d, err := s.root.Open(dir)
+	folder, err := s.root.Open(dir)
 	if err != nil {
 		return err
 	}
 
-	err = ignoreError(d.Sync(), errors.ErrUnsupported)
+	// These are the errors of file systems that cannot sync a folder.
+	err = ignoreError(folder.Sync(), errors.ErrUnsupported)
 	err = ignoreError(err, syscall.EINVAL)
 
-	return errors.Join(err, d.Close())
+	return errors.Join(err, folder.Close())
 }
 
 // deleteAbandonedParts deletes the parts of processes that were killed.
@@ -163,7 +167,7 @@ func (s *Store) deleteAbandonedParts() error {
 
 	for _, part := range parts {
 		err := s.deleteIfAbandoned(part)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the part may have been completed meanwhile
 			return err
 		}
 	}
@@ -173,8 +177,7 @@ func (s *Store) deleteAbandonedParts() error {
 	return nil
 }
 
-// deleteIfAbandoned deletes a part that was not written to for partMaxAge: its upload was
-// interrupted.
+// deleteIfAbandoned deletes a part that was not written to for partMaxAge.
 func (s *Store) deleteIfAbandoned(part fs.DirEntry) error {
 	info, err := part.Info()
 	if err != nil {
@@ -188,7 +191,7 @@ func (s *Store) deleteIfAbandoned(part fs.DirEntry) error {
 	return s.root.Remove(path.Join(partsFolder, part.Name()))
 }
 
-// Open implements files.Store.
+// Open implements files.Store. A key that leads to a folder has no file.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info, error) {
 	if err := checkKey(ctx, key); err != nil {
 		return nil, files.Info{}, err

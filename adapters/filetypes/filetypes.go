@@ -24,13 +24,14 @@ const (
 	JPEG = "image/jpeg"
 )
 
-// plain are the media types that are detected from the first bytes of a file.
-var plain = []string{PDF, Doc, RTF, PNG, JPEG}
+// plainTypes are the media types that are detected from the first bytes of a file. Docx and ODT files
+// are ZIP archives.
+var plainTypes = []string{PDF, Doc, RTF, PNG, JPEG}
 
 var (
 	// archiveSignature begins each ZIP archive that is not empty.
 	archiveSignature = []byte("PK\x03\x04")
-	// entrySignature begins each entry of the central directory of an archive.
+	// entrySignature begins each entry of the central directory of an archive, which lists its files.
 	entrySignature = []byte("PK\x01\x02")
 )
 
@@ -52,63 +53,63 @@ type Documents struct{}
 // Detect returns the media type of a document, or an empty string for other content.
 func (Documents) Detect(content []byte) (string, error) {
 	if bytes.HasPrefix(content, archiveSignature) {
-		return archive(content)
+		return detectArchive(content)
 	}
 
-	kind := mimetype.Detect(content)
-	if i := slices.IndexFunc(plain, kind.Is); i >= 0 {
-		return plain[i], nil
+	detected := mimetype.Detect(content)
+	if i := slices.IndexFunc(plainTypes, detected.Is); i >= 0 {
+		return plainTypes[i], nil
 	}
 
 	return "", nil
 }
 
-// archive detects the type of an archive from its central directory. The first bytes do not suffice,
-// because the order of the entries depends on the program that has written the archive.
-func archive(content []byte) (string, error) {
+// detectArchive detects the type of a ZIP archive from its central directory. The first bytes do not
+// suffice, because the order of the entries depends on the program that has written the archive.
+func detectArchive(content []byte) (string, error) {
 	// The entries are counted before the directory is parsed, which costs many times its
 	// size. The number in the archive itself is not reliable.
 	if bytes.Count(content, entrySignature) > maxEntries {
 		return "", ErrBomb
 	}
 
-	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
 		return "", ErrDamaged.WithCause(err)
 	}
 
-	kind := ""
+	mediaType := ""
 
-	var unpacked uint64
-	for _, f := range r.File {
+	var unpacked uint64 // the sum of the sizes, in bytes
+	for _, entry := range archive.File {
 		switch {
-		case f.Name == "word/document.xml":
-			kind = Docx
-		case f.Name == "mimetype" && f.UncompressedSize64 == uint64(len(ODT)) && hasContent(f, ODT):
-			kind = ODT
+		case entry.Name == "word/document.xml":
+			mediaType = Docx
+		case entry.Name == "mimetype" && entry.UncompressedSize64 == uint64(len(ODT)) && hasContent(entry, ODT):
+			mediaType = ODT
 		}
 
 		// The size of a single entry is bounded, so that the sum does not overflow.
-		unpacked += min(f.UncompressedSize64, maxUnpacked+1)
+		unpacked += min(entry.UncompressedSize64, maxUnpacked+1)
 		if unpacked > maxUnpacked {
 			return "", ErrBomb
 		}
 	}
 
-	return kind, nil
+	return mediaType, nil
 }
 
 // hasContent reports whether the entry consists of the text. It reads at most one byte more, so
 // that it decompresses no bomb.
-func hasContent(f *zip.File, text string) bool {
-	r, err := f.Open()
+func hasContent(entry *zip.File, text string) bool {
+	reader, err := entry.Open()
 	if err != nil {
 		return false
 	}
 
-	defer func() { _ = r.Close() }()
+	defer func() { _ = reader.Close() }()
 
-	content, err := io.ReadAll(io.LimitReader(r, int64(len(text))+1))
+	content, err := io.ReadAll(io.LimitReader(reader, int64(len(text))+1))
 
 	return err == nil && string(content) == text
 }

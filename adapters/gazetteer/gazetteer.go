@@ -58,18 +58,22 @@ func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
 		return p, true
 	}
 
-	if place := remotePattern.ReplaceAllString(text, " "); place != text {
-		return g.resolve(strings.Trim(place, " ,"))
+	// Try it without words such as "remote".
+	placeText := remotePattern.ReplaceAllString(text, " ")
+	if placeText == text {
+		return listings.Place{}, false
 	}
 
-	return listings.Place{}, false
+	return g.resolve(strings.Trim(placeText, " ,"))
 }
 
-// resolve resolves a location. Without a comma, it tries the meanings in the order of their likelihood: a
-// name, a postcode, the code of a state, a town with its region, and a town with its postcode.
+// resolve resolves a location. It tries the meanings of a text in the order of their likelihood. With a
+// comma they are a place with its county or country (qualifiers), an address with a postcode, and a
+// suburb or street with its city. Without a comma they are a name, a postcode, the code of a state, a town
+// with its region, and a town with its postcode.
 func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
 	t := g.loadTables()
-	if head, tail, cut := strings.Cut(text, ","); cut {
+	if head, tail, hasComma := strings.Cut(text, ","); hasComma {
 		if p, ok := t.resolveQualified(normalize(head), strings.Split(tail, ",")); ok {
 			return p, true
 		}
@@ -86,7 +90,7 @@ func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
 		return listings.Place{}, false
 	}
 
-	if p, ok := t.findByName(name, nil); ok {
+	if p, ok := t.findByName(name, everywhere); ok {
 		return p, true
 	}
 
@@ -109,6 +113,9 @@ func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
 	return t.resolveTownPostcode(name)
 }
 
+// everywhere is passed as the areas to search in, if the search is not limited to some areas.
+var everywhere []area
+
 // resolveTownAndRegion resolves "boston lincolnshire", where the comma is missing.
 func (t *tables) resolveTownAndRegion(name string) (listings.Place, bool) {
 	// Try each space as the end of the town's name, the last one first.
@@ -127,9 +134,7 @@ func (t *tables) resolveTownAndRegion(name string) (listings.Place, bool) {
 // resolveQualified resolves "City, County, Country". Unknown qualifiers, such as a postcode,
 // are ignored. It fails if all of them are unknown, or if they contradict each other.
 func (t *tables) resolveQualified(head string, tail []string) (listings.Place, bool) {
-	var within []area
-
-	isAnyKnown := false
+	within, isAnyKnown := everywhere, false
 	for _, part := range tail {
 		name := normalize(part)
 		if name == "" {
@@ -164,6 +169,7 @@ func (t *tables) findQualifier(name string) ([]area, bool) {
 		return areas, true
 	}
 
+	// Otherwise, the last word may be a postcode.
 	space := strings.LastIndexByte(name, ' ')
 	if space <= 0 || !strings.ContainsAny(name[space:], "0123456789") {
 		return nil, false
@@ -183,7 +189,7 @@ func (t *tables) resolveLocality(head, tail string) (listings.Place, bool) {
 		return listings.Place{}, false
 	}
 
-	if town, ok := t.findTown(head, nil); ok && town.Population >= localityPopulation {
+	if town, ok := t.findTown(head, everywhere); ok && town.Population >= localityPopulation {
 		return listings.Place{}, false
 	}
 
@@ -201,7 +207,7 @@ func (t *tables) resolveLocality(head, tail string) (listings.Place, bool) {
 		return listings.Place{}, false
 	}
 
-	return t.findByName(name, nil)
+	return t.findByName(name, everywhere)
 }
 
 // intersect returns the areas that are in one of a and in one of b. A nil slice means everywhere. A country
@@ -246,7 +252,7 @@ func (t *tables) findAreas(name string) ([]area, bool) {
 	}
 
 	// Metropolitan areas go by their city's name: "Barking, London".
-	city, found := t.findTown(name, nil)
+	city, found := t.findTown(name, everywhere)
 	if !found || city.Population <= metropolis || city.Region == "" {
 		return nil, false
 	}
@@ -260,23 +266,25 @@ func (t *tables) findAreas(name string) ([]area, bool) {
 	}}}, true
 }
 
-// findByName finds a town, region or country by its name. Codes of two letters, such as OR,
-// are also English words: except for UK and US, they are accepted only after a comma.
+// findByName finds a town, region or country by its name, inside one of the areas. Codes of two letters,
+// such as OR, are also English words: except for UK and US, they are accepted only after a comma.
 func (t *tables) findByName(name string, within []area) (listings.Place, bool) {
 	town, isTown := t.findTown(name, within)
-	if within != nil && isTown {
+	if within != nil && isTown { // the text says in which region the town is
 		return town, true
 	}
 
-	isCode := len(name) <= 2 && name != "uk" && name != "us"
-	if c, ok := t.countries[name]; ok && within == nil && !isCode {
-		return c.Place, true
+	isCode := len(name) <= 2
+
+	isAcceptedCode := name == "uk" || name == "us"
+	if country, ok := t.countries[name]; ok && within == nil && (!isCode || isAcceptedCode) {
+		return country.Place, true
 	}
 
-	if len(name) > 2 {
-		for _, r := range t.regions[name] {
-			if isInside(within, r.Place) && (!isTown || prefersRegion(town, r.Place)) {
-				return r.Place, true
+	if !isCode {
+		for _, region := range t.regions[name] {
+			if isInside(within, region.Place) && (!isTown || prefersRegion(town, region.Place)) {
+				return region.Place, true
 			}
 		}
 	}
@@ -309,45 +317,46 @@ func (t *tables) findTown(name string, within []area) (listings.Place, bool) {
 		return alias, true
 	}
 
-	best, found := t.findLargest(name, within)
+	largest, found := t.findLargest(name, within)
 
 	// Adverts write St and Saint for either.
 	if rest, ok := strings.CutPrefix(name, "st "); ok && !found {
-		best, found = t.findLargest("saint "+rest, within)
+		largest, found = t.findLargest("saint "+rest, within)
 	} else if rest, ok := strings.CutPrefix(name, "saint "); ok && !found {
-		best, found = t.findLargest("st "+rest, within)
+		largest, found = t.findLargest("st "+rest, within)
 	}
 
 	if !found && isAlias && isInside(within, alias) {
 		return alias, true
 	}
 
-	return best, found
+	return largest, found
 }
 
 // findAlias finds the town that has the alias as another name. The table of aliases contains the words of
 // the town's name, the code of the country and, in the US and Canada, that of the region: "nyc" is
 // "new york us ny".
 func (t *tables) findAlias(alias string) (listings.Place, bool) {
-	words, ok := t.aliases[alias]
-	if !ok {
+	words, isAlias := t.aliases[alias]
+	if !isAlias {
 		return listings.Place{}, false
 	}
 
 	last := len(words) - 1
 	name, country, region := words[:last], words[last], ""
 
-	hasRegion := words[last-1] == "us" || words[last-1] == "ca"
-	if hasRegion && len(words[last]) == 2 {
+	// "us" or "ca" before the last word is the country, if the last word can be the code of a region.
+	mayHaveRegion := words[last-1] == "us" || words[last-1] == "ca"
+	if mayHaveRegion && len(words[last]) == 2 {
 		name, country, region = words[:last-1], words[last-1], words[last]
 	}
 
-	in := listings.Place{Country: strings.ToUpper(country)}
+	inRegion := listings.Place{Country: strings.ToUpper(country)}
 	if region != "" {
-		in.Region = regionName(t, in.Country, region)
+		inRegion.Region = regionName(t, inRegion.Country, region)
 	}
 
-	return t.findLargest(strings.Join(name, " "), []area{{Place: in}})
+	return t.findLargest(strings.Join(name, " "), []area{{Place: inRegion}})
 }
 
 // findLargest finds the largest town with the name inside one of the areas.
@@ -425,7 +434,8 @@ var provinces = map[string]string{
 	"AU08": "western australia",
 }
 
-// regionName returns the name of the region with the code of GeoNames.
+// regionName returns the name of the region with the code of GeoNames. The rows of other countries than
+// these three have names in place of codes.
 func regionName(t *tables, country, code string) string {
 	if country != "US" && country != "CA" && country != "AU" {
 		return code

@@ -27,8 +27,9 @@ func (t *tables) findPostcode(code string) (listings.Place, bool) {
 
 		return listings.Place{}, false
 	case first == "dublin":
-		// "dublin 8" is D08, "dublin 6w" D6W.
-		return t.district("ie", "d"+strings.Repeat("0", max(0, 2-len(second)))+second)
+		// "dublin 8" is D08 and "dublin 6w" is D6W.
+		zeros := strings.Repeat("0", max(0, 2-len(second)))
+		return t.district("ie", "d"+zeros+second)
 	case !isSplit:
 		return t.unspacedPostcode(first)
 	case isInward(second), len(second) == 1 && isDigits(second):
@@ -81,22 +82,24 @@ func (t *tables) district(country, code string) (listings.Place, bool) {
 	}
 
 	// Otherwise, remove the letter from a code like SW1A.
-	n := len(code) - 1
-	if country != "gb" || n < 2 {
+	last := len(code) - 1
+	if country != "gb" || last < 2 {
 		return listings.Place{}, false
 	}
 
-	isDivided := isLetter(code[n]) && isDigit(code[n-1]) && !isDigit(code[n-2])
+	isDivided := isLetter(code[last]) && isDigit(code[last-1]) && !isDigit(code[last-2])
 	if !isDivided {
 		return listings.Place{}, false
 	}
 
-	p, ok := t.district(country, code[:n])
+	undivided := code[:last]
+
+	p, ok := t.district(country, undivided)
 	if !ok || p.Region != "Greater London" {
 		return listings.Place{}, false
 	}
 
-	p.Name = strings.ToUpper(code) + p.Name[n:]
+	p.Name = strings.ToUpper(code) + strings.TrimPrefix(p.Name, strings.ToUpper(undivided))
 
 	return p, true
 }
@@ -104,17 +107,19 @@ func (t *tables) district(country, code string) (listings.Place, bool) {
 // resolveTownPostcode finds the place of a postcode behind the name of a place in the
 // same country, without a comma between them: "leeds ls1 4dy". A district alone
 // is not accepted.
-func (t *tables) resolveTownPostcode(k string) (listings.Place, bool) {
-	words := strings.Fields(k)
-	for n := 1; n <= 2 && n < len(words); n++ {
-		split := len(words) - n
+func (t *tables) resolveTownPostcode(text string) (listings.Place, bool) {
+	words := strings.Fields(text)
 
-		p, ok := t.fullPostcode(strings.Join(words[split:], " "))
+	const maxWords = 2 // of a postcode
+	for n := 1; n <= maxWords && n < len(words); n++ {
+		town, postcode := words[:len(words)-n], words[len(words)-n:]
+
+		p, ok := t.fullPostcode(strings.Join(postcode, " "))
 		if !ok {
 			continue
 		}
 
-		return t.inTown(p, strings.Join(words[:split], " "))
+		return t.inTown(p, strings.Join(town, " "))
 	}
 
 	return listings.Place{}, false
@@ -149,7 +154,11 @@ func (t *tables) resolveAddressPostcode(text string) (listings.Place, bool) {
 // place is not in the country of the postcode. If it is a town in the same region, the result has the name of
 // the town: "Leeds LS1 4DY" has the position of LS1 and the name Leeds.
 func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
-	town, ok := t.findTown(name, []area{{Place: listings.Place{Country: p.Country, Region: p.Region}}})
+	sameRegion := []area{{Place: listings.Place{Country: p.Country, Region: p.Region}}}
+	sameCountry := []area{{Place: listings.Place{Country: p.Country}}}
+
+	// The name of a town, alone or with its region.
+	town, ok := t.findTown(name, sameRegion)
 	if !ok {
 		town, ok = t.resolveTownAndRegion(name)
 	}
@@ -162,7 +171,8 @@ func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
 		return p, true
 	}
 
-	if _, ok := t.findByName(name, []area{{Place: listings.Place{Country: p.Country}}}); ok {
+	// The name of any place in the country, or of an area around the postcode.
+	if _, ok := t.findByName(name, sameCountry); ok {
 		return p, true
 	}
 
@@ -173,12 +183,12 @@ func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
 
 // fullPostcode does the same as findPostcode, but not for districts and routing keys alone, which have less than
 // five characters: behind a name they are more likely something else.
-func (t *tables) fullPostcode(k string) (listings.Place, bool) {
-	if len(k) < 5 {
+func (t *tables) fullPostcode(code string) (listings.Place, bool) {
+	if len(code) < 5 {
 		return listings.Place{}, false
 	}
 
-	return t.findPostcode(k)
+	return t.findPostcode(code)
 }
 
 // isInward reports whether s is the second half of a postcode: 4dy. Its letters are never

@@ -26,8 +26,9 @@ const (
 )
 
 // spellingIndex finds names by their misspellings. From the beginning of each name, it deletes up to two
-// letters in every possible way, and maps each remainder to the name. A text and a name within two edits of
-// it have at least one remainder in common.
+// letters in every possible way, and maps each remainder to the name. An edit is a letter that is wrong,
+// missing, added or swapped. A text and a name within two edits of it have at least one remainder in
+// common.
 type spellingIndex struct {
 	seed    maphash.Seed
 	names   []spelledName
@@ -70,23 +71,24 @@ func newSpellingIndex(t *tables) *spellingIndex {
 
 // eligibleNames returns the names of larger towns, regions and countries.
 func eligibleNames(t *tables) []spelledName {
-	size := map[string]int{} // by key
-	add := func(key string, n int) {
+	sizes := map[string]int{} // by key
+	add := func(key string, size int) {
 		if len(key) >= minCorrected && !strings.ContainsAny(key, "0123456789") {
-			size[key] = max(size[key], n)
+			sizes[key] = max(sizes[key], size)
 		}
 	}
 
 	for i := range t.towns.offsets {
-		p := t.parseTown(t.towns.row(i))
+		row := t.towns.row(i)
+		town := t.parseTown(row)
 
-		least := minPopulationAbroad
-		if p.Country == "GB" || p.Country == "IE" {
-			least = minPopulationHome
+		minPopulation := minPopulationAbroad
+		if town.Country == "GB" || town.Country == "IE" {
+			minPopulation = minPopulationHome
 		}
 
-		if p.Population >= least {
-			add(firstField(t.towns.row(i)), p.Population)
+		if town.Population >= minPopulation {
+			add(firstField(row), town.Population)
 		}
 	}
 
@@ -100,9 +102,9 @@ func eligibleNames(t *tables) []spelledName {
 		add(key, countrySize)
 	}
 
-	names := make([]spelledName, 0, len(size))
-	for key, n := range size {
-		names = append(names, spelledName{key: key, size: n})
+	names := make([]spelledName, 0, len(sizes))
+	for key, size := range sizes {
+		names = append(names, spelledName{key: key, size: size})
 	}
 
 	slices.SortFunc(names, func(a, b spelledName) int { return cmp.Compare(a.key, b.key) })
@@ -116,13 +118,14 @@ func (x *spellingIndex) deletions(s string) iter.Seq[uint32] {
 	s = s[:min(len(s), indexedPrefix)]
 
 	return func(yield func(uint32) bool) {
-		if !yield(x.hash(s, -1, -1)) {
+		const none = -1 // no byte has this index
+		if !yield(x.hashWithout(s, none, none)) {
 			return
 		}
 
 		for i := range len(s) {
 			for j := i; j < len(s); j++ { // one deletion where i is j
-				if !yield(x.hash(s, i, j)) {
+				if !yield(x.hashWithout(s, i, j)) {
 					return
 				}
 			}
@@ -130,19 +133,19 @@ func (x *spellingIndex) deletions(s string) iter.Seq[uint32] {
 	}
 }
 
-// hash returns the hash of s without its i-th and j-th bytes.
-func (x *spellingIndex) hash(s string, i, j int) uint32 {
-	var left [indexedPrefix]byte
+// hashWithout returns the hash of s without its i-th and j-th bytes.
+func (x *spellingIndex) hashWithout(s string, i, j int) uint32 {
+	var remainder [indexedPrefix]byte
 
-	n := 0
+	length := 0
 	for at := range len(s) {
 		if at != i && at != j {
-			left[n] = s[at]
-			n++
+			remainder[length] = s[at]
+			length++
 		}
 	}
 
-	return uint32(maphash.Bytes(x.seed, left[:n]))
+	return uint32(maphash.Bytes(x.seed, remainder[:length]))
 }
 
 // match is a name that may have been meant.
@@ -164,6 +167,7 @@ func (x *spellingIndex) closest(text string) []match {
 
 	isSeen := map[uint32]bool{} // by the index of the name
 	for hash := range x.deletions(text) {
+		// Go through the entries with the hash, from the first of them on.
 		i, _ := slices.BinarySearchFunc(x.entries, hash, func(e deletion, h uint32) int { return cmp.Compare(e.hash, h) })
 		for ; i < len(x.entries) && x.entries[i].hash == hash; i++ {
 			index := x.entries[i].name

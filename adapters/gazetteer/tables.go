@@ -55,26 +55,27 @@ type sortedRows struct {
 
 // unzip unpacks an embedded file, and panics if it is damaged.
 func unzip(file []byte) sortedRows {
-	z, err := gzip.NewReader(bytes.NewReader(file))
+	unzipped, err := gzip.NewReader(bytes.NewReader(file))
 
-	var raw []byte
+	var text []byte
 	if err == nil {
-		raw, err = io.ReadAll(z)
+		text, err = io.ReadAll(unzipped)
 	}
 
 	if err != nil {
 		panic(fmt.Sprintf("gazetteer: an embedded file is damaged: %v", err))
 	}
 
-	s := sortedRows{text: string(raw)}
+	table := sortedRows{text: string(text)}
 
-	s.offsets = make([]int32, 0, strings.Count(s.text, "\n"))
-	for at := 0; at < len(s.text); {
-		s.offsets = append(s.offsets, int32(at))
-		at += strings.IndexByte(s.text[at:], '\n') + 1
+	// Record where each row begins.
+	table.offsets = make([]int32, 0, strings.Count(table.text, "\n"))
+	for at := 0; at < len(table.text); {
+		table.offsets = append(table.offsets, int32(at))
+		at += strings.IndexByte(table.text[at:], '\n') + 1
 	}
 
-	return s
+	return table
 }
 
 // row returns the i-th row without its line end.
@@ -83,15 +84,15 @@ func (s sortedRows) row(i int) string {
 	return row[:strings.IndexByte(row, '\n')]
 }
 
-// search returns the rows with the first field k.
-func (s sortedRows) search(k string) iter.Seq[string] {
-	i, _ := slices.BinarySearchFunc(s.offsets, k, func(at int32, k string) int {
-		return strings.Compare(firstField(s.text[at:]), k)
+// search returns the rows whose first field is the key.
+func (s sortedRows) search(key string) iter.Seq[string] {
+	first, _ := slices.BinarySearchFunc(s.offsets, key, func(offset int32, key string) int {
+		return strings.Compare(firstField(s.text[offset:]), key)
 	})
 
 	return func(yield func(string) bool) {
-		for ; i < len(s.offsets); i++ {
-			if row := s.row(i); firstField(row) != k || !yield(row) {
+		for i := first; i < len(s.offsets); i++ {
+			if row := s.row(i); firstField(row) != key || !yield(row) {
 				return
 			}
 		}

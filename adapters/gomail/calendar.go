@@ -8,32 +8,32 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// calendar returns the iCalendar object of an appointment (RFC 5546). All times are in
-// UTC, so that no daylight-saving rule can change them.
-func (w writer) calendar(i mail.Invite) (method, text string) {
+// calendar returns the iCalendar object of an appointment (RFC 5546), and its method: a request to
+// attend, or a cancellation. All times are in UTC, so that no daylight-saving rule can change them.
+func (w writer) calendar(invite mail.Invite) (method, text string) {
 	cal := ics.NewCalendarFor("locum")
 
-	kind, status := ics.MethodRequest, ics.ObjectStatusConfirmed
-	if i.Cancelled {
-		kind, status = ics.MethodCancel, ics.ObjectStatusCancelled
+	calMethod, status := ics.MethodRequest, ics.ObjectStatusConfirmed
+	if invite.Cancelled {
+		calMethod, status = ics.MethodCancel, ics.ObjectStatusCancelled
 	}
 
-	cal.SetMethod(kind)
+	cal.SetMethod(calMethod)
 
-	event := cal.AddEvent(plainID(i.UID) + "@" + w.host)
+	event := cal.AddEvent(plainID(invite.UID) + "@" + w.host)
 	event.SetStatus(status)
-	event.SetSequence(i.Sequence)
-	event.SetDtStampTime(i.Stamp.UTC())
-	event.SetStartAt(i.Start.UTC())
-	event.SetEndAt(i.End.UTC())
-	event.SetSummary(oneLine(i.Summary))
+	event.SetSequence(invite.Sequence)
+	event.SetDtStampTime(invite.Stamp.UTC())
+	event.SetStartAt(invite.Start.UTC())
+	event.SetEndAt(invite.End.UTC())
+	event.SetSummary(oneLine(invite.Summary))
 
-	if location := oneLine(i.Location); location != "" {
+	if location := oneLine(invite.Location); location != "" {
 		event.SetLocation(location)
 	}
 
-	if i.Description != "" {
-		lines := strings.Split(toCRLF(i.Description), "\r\n")
+	if invite.Description != "" {
+		lines := strings.Split(toCRLF(invite.Description), "\r\n")
 		for n, line := range lines {
 			lines[n] = oneLine(line)
 		}
@@ -41,26 +41,29 @@ func (w writer) calendar(i mail.Invite) (method, text string) {
 		event.SetDescription(strings.Join(lines, "\n"))
 	}
 
-	organizer := i.Organizer
+	organizer := invite.Organizer
 	if organizer.Email == "" {
 		organizer.Email = w.from.Address // the event needs an organizer (RFC 5546 §3.2.2)
 	}
 
-	event.SetOrganizer("mailto:"+mailboxURI(organizer.Email), commonName(organizer.Name)...)
-	event.AddAttendee("mailto:"+mailboxURI(i.Attendee.Email), append(commonName(i.Attendee.Name),
-		ics.ParticipationRoleReqParticipant, ics.ParticipationStatusNeedsAction, ics.WithRSVP(!i.Cancelled))...)
+	event.SetOrganizer(mailtoURI(organizer.Email), commonName(organizer.Name)...)
 
-	return string(kind), cal.Serialize(ics.WithNewLine("\r\n"))
+	wantsReply := !invite.Cancelled
+	attendee := append(commonName(invite.Attendee.Name),
+		ics.ParticipationRoleReqParticipant, ics.ParticipationStatusNeedsAction, ics.WithRSVP(wantsReply))
+	event.AddAttendee(mailtoURI(invite.Attendee.Email), attendee...)
+
+	return string(calMethod), cal.Serialize(ics.WithNewLine("\r\n"))
 }
 
-// mailboxURI returns the address in the form of the message's recipient, so that calendar
+// mailtoURI returns the URI of the address in the form of the message's recipient, so that calendar
 // programs recognize it.
-func mailboxURI(email string) string {
+func mailtoURI(email string) string {
 	if a, err := address(mail.Address{Email: email}); err == nil {
-		return a.Address
+		return "mailto:" + a.Address
 	}
 
-	return oneLine(email)
+	return "mailto:" + oneLine(email)
 }
 
 // commonName returns the parameter CN with the name of a person, or none for an empty name.

@@ -53,13 +53,14 @@ func (f *Files) Ping(context.Context) error {
 	return os.Remove(path)
 }
 
-// Send implements mail.Mailer.
+// Send implements mail.Mailer. It writes a file and logs its path.
 func (f *Files) Send(ctx context.Context, message mail.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 
-	msg, err := f.write(message, true)
+	const plain = true
+	msg, err := f.write(message, plain)
 	if err != nil {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)
 	}

@@ -60,7 +60,7 @@ type server struct {
 	implicit *tls.Config // set for TLS from the first byte
 }
 
-// connection is a session with the server, which has signed in.
+// connection is a connection to the server on which the mailer has signed in.
 type connection struct {
 	*smtp.Client
 	idleSince time.Time
@@ -80,14 +80,15 @@ func NewSMTP(rawURL string, from mail.Address, c clock.Clock) (*SMTP, error) {
 		return nil, err
 	}
 
-	at, err := parseURL(rawURL)
+	srv, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
 
-	at.options = append(at.options, gomail.WithHELO(w.host))
-	s := &SMTP{writer: w, server: at, idle: make(chan connection, maxIdle)}
-	s.session, err = gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(sendTimeout))...)
+	srv.options = append(srv.options, gomail.WithHELO(w.host))
+	s := &SMTP{writer: w, server: srv, idle: make(chan connection, maxIdle)}
+	sendOptions := append(slices.Clone(srv.options), gomail.WithTimeout(sendTimeout))
+	s.session, err = gomail.NewClient(srv.host, sendOptions...)
 
 	return s, err
 }
@@ -114,21 +115,23 @@ func parseURL(rawURL string) (server, error) {
 	}
 
 	host := u.Hostname()
-	loopback := host == "localhost" || net.ParseIP(host).IsLoopback()
+	isLoopback := host == "localhost" || net.ParseIP(host).IsLoopback()
 
-	settings, err := tlsConfig(host, loopback, query.Get("ca"))
+	settings, err := tlsConfig(host, isLoopback, query.Get("ca"))
 	if err != nil {
 		return server{}, err
 	}
 
 	srv := server{host: host, options: []gomail.Option{gomail.WithTLSConfig(settings)}}
 
-	port, policy := submissionPort, "always"
-	if loopback {
-		policy = "optional"
+	// Choose the port, and whether to encrypt.
+	port, defaultPolicy := submissionPort, "always"
+	if isLoopback {
+		defaultPolicy = "optional"
 	}
 
-	switch policy = cmp.Or(query.Get("starttls"), policy); {
+	policy := cmp.Or(query.Get("starttls"), defaultPolicy)
+	switch {
 	case u.Scheme == "smtps" && query.Has("starttls"):
 		return server{}, errors.New("smtps: is encrypted from the first byte, there is no STARTTLS to ask for")
 	case u.Scheme == "smtps":
@@ -141,19 +144,21 @@ func parseURL(rawURL string) (server, error) {
 		return server{}, errors.New("starttls: want always, optional or never")
 	}
 
-	if p := u.Port(); p != "" {
-		port, err = strconv.Atoi(p)
+	if text := u.Port(); text != "" {
+		port, err = strconv.Atoi(text)
 		if err != nil || port < 1 || port > 65535 {
 			return server{}, errors.New("the port is not a number from 1 to 65535")
 		}
 	}
 
 	srv.options = append(srv.options, policies[policy], gomail.WithPort(port))
+
+	// Sign in if the URL has a user.
 	if user := u.User.Username(); user != "" {
 		password, _ := u.User.Password()
 
 		method := gomail.SMTPAuthAutoDiscover // sends no password without TLS
-		if loopback {
+		if isLoopback {
 			method = gomail.SMTPAuthPlainNoEnc // a password to a loopback address stays on this machine
 		}
 
@@ -170,30 +175,32 @@ var policies = map[string]gomail.Option{
 	"never":    gomail.WithTLSPolicy(gomail.NoTLS),
 }
 
-// tlsConfig returns which certificates are accepted.
-func tlsConfig(host string, loopback bool, file string) (*tls.Config, error) {
+// tlsConfig returns which certificates are accepted: those of the authorities in caFile or, if it is "",
+// of the authorities of the system. Any certificate is accepted from a loopback address.
+func tlsConfig(host string, isLoopback bool, caFile string) (*tls.Config, error) {
 	settings := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
-	if file == "" {
-		settings.InsecureSkipVerify = loopback // packets to a loopback address cannot be intercepted
+	if caFile == "" {
+		settings.InsecureSkipVerify = isLoopback // packets to a loopback address cannot be intercepted
 		return settings, nil
 	}
 
-	pem, err := os.ReadFile(file)
+	pem, err := os.ReadFile(caFile)
 	if err != nil {
 		return nil, fmt.Errorf("ca: %w", err)
 	}
 
 	settings.RootCAs = x509.NewCertPool()
 	if !settings.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("ca: no certificates in %s", file)
+		return nil, fmt.Errorf("ca: no certificates in %s", caFile)
 	}
 
 	return settings, nil
 }
 
-// Send implements mail.Mailer.
+// Send implements mail.Mailer. Its errors contain no e-mail addresses.
 func (s *SMTP) Send(ctx context.Context, message mail.Message) error {
-	msg, err := s.write(message, false)
+	const plain = false
+	msg, err := s.write(message, plain)
 	if err != nil {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)
 	}
@@ -215,11 +222,15 @@ func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
 		}
 
 		err = s.sendOver(ctx, c, msg)
+
+		wasIdleTooLong := !isNew && isClosedByServer(err) && ctx.Err() == nil
 		switch {
 		case err == nil, msg.IsDelivered(): // errors after the message was accepted are ignored
-			s.release(c, err == nil)
+			isHealthy := err == nil
+			s.release(c, isHealthy)
+
 			return nil
-		case !isNew && isClosedByServer(err) && ctx.Err() == nil:
+		case wasIdleTooLong:
 			c.close()
 			s.closeIdle(connection.close) // the server has probably closed the others too
 			continue
@@ -233,7 +244,8 @@ func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
 
 // sendOver sends the message over the connection until ctx ends.
 func (s *SMTP) sendOver(ctx context.Context, c connection, msg *gomail.Msg) error {
-	defer context.AfterFunc(ctx, c.close)()
+	stopWatching := context.AfterFunc(ctx, c.close)
+	defer stopWatching()
 
 	// The library checks the connection before it sets the deadline for the transfer.
 	if err := c.UpdateDeadline(probeTimeout); err != nil {
@@ -278,9 +290,11 @@ func (s *SMTP) ping(ctx context.Context) error {
 		}
 
 		stopWatching()
-		s.release(c, err == nil)
 
-		if err == nil || isNew || ctx.Err() != nil {
+		isHealthy := err == nil
+		s.release(c, isHealthy)
+
+		if isHealthy || isNew || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -299,7 +313,7 @@ func (c connection) quit() {
 	c.close()
 }
 
-// connect returns an idle connection, or opens one and returns isNew.
+// connect returns an idle connection. If there is none, it opens one, for which isNew is true.
 func (s *SMTP) connect(ctx context.Context) (c connection, isNew bool, err error) {
 	for {
 		select {
@@ -308,9 +322,9 @@ func (s *SMTP) connect(ctx context.Context) (c connection, isNew bool, err error
 				return c, false, nil
 			}
 
-			go c.quit()
+			go c.quit() // in the background, because the server may be slow
 			continue
-		default:
+		default: // no connection is idle
 		}
 
 		client, err := s.server.dial(ctx)
@@ -322,19 +336,20 @@ func (s *SMTP) connect(ctx context.Context) (c connection, isNew bool, err error
 // dial opens a connection and signs in. The library applies ctx and its time limit only to
 // single steps, and does not close a connection that failed. Therefore dial closes the connection when ctx
 // ends and after an error.
-func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
+func (srv server) dial(ctx context.Context) (client *smtp.Client, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	var conn net.Conn
+	// stopWatching returns false if the watch has closed conn.
 	stopWatching := func() bool { return true }
 
 	// dialAndWatch opens conn and closes it when ctx ends.
-	dialAndWatch := func(step context.Context, network, address string) (net.Conn, error) {
+	dialAndWatch := func(stepCtx context.Context, network, address string) (net.Conn, error) {
 		var err error
-		if at.implicit != nil {
-			conn, err = (&tls.Dialer{Config: at.implicit}).DialContext(step, network, address)
+		if srv.implicit != nil {
+			conn, err = (&tls.Dialer{Config: srv.implicit}).DialContext(stepCtx, network, address)
 		} else {
-			conn, err = (&net.Dialer{}).DialContext(step, network, address)
+			conn, err = (&net.Dialer{}).DialContext(stepCtx, network, address)
 		}
 
 		if err == nil {
@@ -343,9 +358,9 @@ func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
 
 		return conn, err
 	}
-	options := append(slices.Clone(at.options), gomail.WithTimeout(dialTimeout), gomail.WithDialContextFunc(dialAndWatch))
+	options := append(slices.Clone(srv.options), gomail.WithTimeout(dialTimeout), gomail.WithDialContextFunc(dialAndWatch))
 
-	dialer, err := gomail.NewClient(at.host, options...)
+	dialer, err := gomail.NewClient(srv.host, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -410,6 +425,8 @@ func isClosedByServer(err error) bool {
 		return false
 	}
 
+	// The library checks the connection first. Then the server may answer the first command, MAIL FROM,
+	// by closing the connection.
 	isRefused := failed.Reason == gomail.ErrSMTPMailFrom && failed.ErrorCode() == replyClosing
 
 	return failed.Reason == gomail.ErrConnCheck || isRefused

@@ -1,5 +1,6 @@
 // Package jwttokens signs and verifies the portal's access tokens: JWTs in the profile of
-// RFC 9068, signed with Ed25519 (RFC 8037).
+// RFC 9068, signed with Ed25519 (RFC 8037). With the same keys it signs the tokens in links, and
+// encrypts secrets.
 package jwttokens
 
 import (
@@ -37,9 +38,9 @@ const maxVerified = 20_000
 // not disclose them.
 type tokenHash [sha256.Size]byte
 
-// Tokens implements identity.AccessTokens, auth.Sealer and auth.Vault.
+// Tokens implements identity.AccessTokens, auth.Sealer and auth.Vault. Its keys are the ring.
 type Tokens struct {
-	ring   []key          // the first key signs and encrypts
+	ring   []key          // the first key signs and encrypts; the others only verify and decrypt
 	byID   map[string]key // the keys of the ring
 	issuer string
 	now    func() time.Time
@@ -76,15 +77,15 @@ func Open(paths []string, issuer string, c clock.Clock) (*Tokens, error) {
 	return t, nil
 }
 
-// claims are the claims of an access token. sid is the session, org the organization.
+// claims are the claims of an access token.
 type claims struct {
 	jwt.RegisteredClaims
-	Session      string    `json:"sid"`
+	Session      string    `json:"sid"` // its id
 	Role         auth.Role `json:"role,omitempty"`
-	Organization string    `json:"org,omitempty"`
+	Organization string    `json:"org,omitempty"` // its id
 }
 
-// Issue implements identity.AccessTokens.
+// Issue implements identity.AccessTokens. It returns a signed token with the claims.
 func (t *Tokens) Issue(c identity.AccessClaims) (string, error) {
 	return t.sign(tokenType, claims{
 		RegisteredClaims: jwt.RegisteredClaims{
@@ -109,10 +110,11 @@ func (t *Tokens) sign(kind string, c jwt.Claims) (string, error) {
 	return token.SignedString(t.ring[0].private)
 }
 
-// newParser returns a parser for tokens with the audience.
-func (t *Tokens) newParser(audience string, more ...jwt.ParserOption) *jwt.Parser {
+// newParser returns a parser for tokens with the audience. It refuses tokens with another issuer or
+// algorithm, and those that have expired or never expire.
+func (t *Tokens) newParser(audience string, options ...jwt.ParserOption) *jwt.Parser {
 	return jwt.NewParser(append(
-		more,
+		options,
 		jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}),
 		jwt.WithIssuer(t.issuer),
 		jwt.WithAudience(audience),
@@ -122,7 +124,7 @@ func (t *Tokens) newParser(audience string, more ...jwt.ParserOption) *jwt.Parse
 	)...)
 }
 
-// parse reads the claims of a token of the type with the parser.
+// parse verifies a token of the type with the parser, and stores its claims in c.
 func (t *Tokens) parse(parser *jwt.Parser, kind, token string, c jwt.Claims) error {
 	// Go's base64 decoder skips line breaks. If they were permitted, a token could be written in
 	// several ways.
@@ -135,7 +137,8 @@ func (t *Tokens) parse(parser *jwt.Parser, kind, token string, c jwt.Claims) err
 	return err
 }
 
-// Verify implements identity.AccessTokens.
+// Verify implements identity.AccessTokens. It uses the cached claims of a token that was verified before,
+// as long as they have not expired.
 func (t *Tokens) Verify(token string) (identity.AccessClaims, error) {
 	hash := tokenHash(sha256.Sum256([]byte(token)))
 	if c, ok := t.verified.GetIfPresent(hash); ok && t.isCurrent(c) {
@@ -219,12 +222,12 @@ func (t *Tokens) JWKS() []byte {
 		}
 	})
 
-	b, err := json.Marshal(map[string]any{"keys": keys})
+	set, err := json.Marshal(map[string]any{"keys": keys})
 	if err != nil {
 		panic(err) // strings always marshal
 	}
 
-	return b
+	return set
 }
 
 // sealType is the type of the tokens in links. It distinguishes them from access tokens, in addition to

@@ -64,7 +64,8 @@ func Generate(dir string) error {
 		return err
 	}
 
-	// A link is created atomically and never replaces an existing file.
+	// A link is created atomically and never replaces an existing file, such as the key of another
+	// process.
 	if err := os.Link(part.Name(), filepath.Join(dir, firstKey)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -113,7 +114,7 @@ func load(paths []string) ([]key, error) {
 // readKey reads a signing key. It refuses a file that other users can read. Its errors say how to correct
 // each mistake.
 func readKey(path string) (key, error) {
-	const mend = "make one with: openssl genpkey -algorithm ed25519 -out KEY.pem"
+	const advice = "make one with: openssl genpkey -algorithm ed25519 -out KEY.pem"
 
 	info, err := os.Stat(path)
 	if err != nil {
@@ -132,7 +133,7 @@ func readKey(path string) (key, error) {
 
 	block, rest := pem.Decode(text)
 	if block == nil {
-		return key{}, fmt.Errorf("%s is not a PEM file; %s", path, mend)
+		return key{}, fmt.Errorf("%s is not a PEM file; %s", path, advice)
 	}
 
 	if more, _ := pem.Decode(rest); more != nil {
@@ -140,17 +141,17 @@ func readKey(path string) (key, error) {
 	}
 
 	if block.Type != "PRIVATE KEY" {
-		return key{}, fmt.Errorf("%s holds a %q, not a PKCS #8 \"PRIVATE KEY\"; %s", path, block.Type, mend)
+		return key{}, fmt.Errorf("%s holds a %q, not a PKCS #8 \"PRIVATE KEY\"; %s", path, block.Type, advice)
 	}
 
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return key{}, fmt.Errorf("%s holds a damaged key or one that is too short; %s", path, mend)
+		return key{}, fmt.Errorf("%s holds a damaged key or one that is too short; %s", path, advice)
 	}
 
 	private, ok := parsed.(ed25519.PrivateKey)
 	if !ok {
-		return key{}, fmt.Errorf("%s holds a %T, not an Ed25519 key; %s", path, parsed, mend)
+		return key{}, fmt.Errorf("%s holds a %T, not an Ed25519 key; %s", path, parsed, advice)
 	}
 
 	public := private.Public().(ed25519.PublicKey)
@@ -158,8 +159,11 @@ func readKey(path string) (key, error) {
 	return key{id: thumbprint(public)[:idLength], private: private, public: public}, nil
 }
 
-// thumbprint returns the thumbprint of RFC 7638 §3, with the members of RFC 8037 §2.
+// thumbprint returns the hash that identifies a key: the hash of its JWK with the members of RFC 8037 §2
+// in alphabetic order (RFC 7638 §3).
 func thumbprint(k ed25519.PublicKey) string {
-	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(k) + `"}`))
+	jwk := `{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(k) + `"}`
+	sum := sha256.Sum256([]byte(jwk))
+
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }

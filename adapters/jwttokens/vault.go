@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,9 +16,12 @@ import (
 // (RFC 5869 §3.2).
 const vaultInfo = "locum vault v1"
 
-// vault returns the AES-256-GCM cipher of a key.
+// vault returns the AES-256-GCM cipher of a key. It writes a random nonce before each ciphertext.
 func (k key) vault() (cipher.AEAD, error) {
-	secret, err := hkdf.Key(sha256.New, k.private.Seed(), nil, vaultInfo, 32)
+	const secretBytes = 32 // for AES-256
+	noSalt := []byte(nil)  // the seed is random already
+
+	secret, err := hkdf.Key(sha256.New, k.private.Seed(), noSalt, vaultInfo, secretBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -35,48 +39,47 @@ func (k key) vault() (cipher.AEAD, error) {
 func (t *Tokens) Encrypt(secret, owner string) (string, error) {
 	k := t.ring[0]
 
-	v, err := k.vault()
+	vault, err := k.vault()
 	if err != nil {
 		return "", err
 	}
 
-	sealed := v.Seal(nil, nil, []byte(secret), []byte(owner))
+	// The owner is authenticated together with the secret. The cipher chooses the nonce.
+	sealed := vault.Seal(nil, nil, []byte(secret), []byte(owner))
 
 	return k.id + ":" + base64.RawStdEncoding.EncodeToString(sealed), nil
 }
 
 var errCiphertext = errors.New("failed to decrypt a secret: it is damaged or has another owner")
 
-// Decrypt implements auth.Vault.
+// Decrypt implements auth.Vault. It uses the key of the ring with which the secret was encrypted.
 func (t *Tokens) Decrypt(ciphertext, owner string) (string, error) {
-	name, text, hasName := strings.Cut(ciphertext, ":")
-	for _, k := range t.ring {
-		if k.id != name {
-			continue
-		}
+	keyID, text, hasKeyID := strings.Cut(ciphertext, ":")
 
-		v, err := k.vault()
-		if err != nil {
-			return "", err
-		}
-
-		sealed, err := base64.RawStdEncoding.DecodeString(text)
-		if err != nil {
+	i := slices.IndexFunc(t.ring, func(k key) bool { return k.id == keyID })
+	if i < 0 {
+		// Without a valid id, the text may be a secret that was never encrypted. It must not be in an error.
+		if !hasKeyID || len(keyID) > idLength {
 			return "", errCiphertext
 		}
 
-		secret, err := v.Open(nil, nil, sealed, []byte(owner))
-		if err != nil {
-			return "", errCiphertext
-		}
-
-		return string(secret), nil
+		return "", fmt.Errorf("a secret is encrypted with key %q, which is not in auth.keys", keyID)
 	}
 
-	// Without a valid id, the text may be a secret that was never encrypted. It must not be in an error.
-	if !hasName || len(name) > idLength {
+	vault, err := t.ring[i].vault()
+	if err != nil {
+		return "", err
+	}
+
+	sealed, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil {
 		return "", errCiphertext
 	}
 
-	return "", fmt.Errorf("a secret is encrypted with key %q, which is not in auth.keys", name)
+	secret, err := vault.Open(nil, nil, sealed, []byte(owner))
+	if err != nil {
+		return "", errCiphertext
+	}
+
+	return string(secret), nil
 }

@@ -161,10 +161,10 @@ func (a *address) setOptions(query url.Values) error {
 // setPathStyle sets whether the bucket is in the path or in the host name. By default, the
 // client decides by the host.
 func (a *address) setPathStyle(value string) error {
-	path, err := parseBool(value)
+	isInPath, err := parseBool(value)
 
 	a.lookup = minio.BucketLookupDNS
-	if path {
+	if isInPath {
 		a.lookup = minio.BucketLookupPath
 	}
 

@@ -49,9 +49,9 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 
 	u := &upload{ctx: ctx, store: s, key: s.prefix + key}
 
-	completed := false
+	isComplete := false
 	defer func() {
-		if !completed { // including after a panic of write
+		if !isComplete { // after an error, and after a panic of write
 			err = errors.Join(err, u.abort())
 		}
 	}()
@@ -65,7 +65,7 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 		return err
 	}
 
-	completed = true
+	isComplete = true
 
 	return nil
 }
@@ -75,10 +75,10 @@ type upload struct {
 	ctx   context.Context //nolint:containedctx // an upload lives as long as the call of Put
 	store *Store
 	key   string
-	part  bytes.Buffer
-	id    string // empty before the first part was sent
-	sent  []minio.CompletePart
-	err   error // error of the first request that failed
+	part  bytes.Buffer         // the part that is being filled
+	id    string               // of the multipart upload, empty before the first part was sent
+	sent  []minio.CompletePart // the parts that were sent
+	err   error                // error of the first request that failed
 }
 
 // Write implements io.Writer.
@@ -88,6 +88,8 @@ func (u *upload) Write(p []byte) (n int, err error) {
 			return n, u.err
 		}
 
+		// A full part is sent only when there is more to write, so that a file of one part needs no
+		// multipart upload.
 		if u.part.Len() == partSize {
 			u.err = u.sendPart()
 			if u.err != nil {
@@ -179,11 +181,11 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info
 	}
 
 	// The body may be read after ctx is done. Only the request ends with ctx, or after callTimeout.
-	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	bodyCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &file{cancel: cancel, timeout: time.AfterFunc(callTimeout, cancel)}
 	stopWatching := context.AfterFunc(ctx, cancel)
 
-	body, info, _, err := s.client.GetObject(reading, s.bucket, s.prefix+key, minio.GetObjectOptions{})
+	body, info, _, err := s.client.GetObject(bodyCtx, s.bucket, s.prefix+key, minio.GetObjectOptions{})
 	if !stopWatching() && err == nil { // ctx has ended
 		err = errors.Join(ctx.Err(), body.Close())
 	}

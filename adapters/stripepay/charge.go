@@ -12,8 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// errBusy reports that another request for the same payment is in progress at Stripe. The causes
-// of unavailableFault contain it.
+// errBusy reports that another request for the same payment is in progress at Stripe. The faults of
+// unavailableFault wrap it.
 var errBusy = errors.New("another request for the payment is in progress")
 
 const (
@@ -23,11 +23,14 @@ const (
 	busyDelay = 100 * time.Millisecond
 )
 
-// Charge implements billing.Payments. The receipt is the id of the payment intent.
-func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, err error) {
+// Charge implements billing.Payments. A payment intent is Stripe's record of one payment, from the first
+// attempt on. The receipt is its id.
+func (p *Payments) Charge(ctx context.Context, bill billing.Bill) (receipt string, err error) {
 	for attempt := range maxBusyAttempts {
-		receipt, err = p.charge(ctx, b)
-		if isLast := attempt == maxBusyAttempts-1; isLast || !errors.Is(err, errBusy) {
+		receipt, err = p.charge(ctx, bill)
+
+		isLast := attempt == maxBusyAttempts-1
+		if isLast || !errors.Is(err, errBusy) {
 			break
 		}
 
@@ -42,14 +45,16 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, 
 }
 
 // charge looks for the payment intent of the bill. If there is one, charge confirms it or returns its
-// result. Otherwise charge creates one.
-func (p *Payments) charge(ctx context.Context, bill billing.Bill) (string, error) {
+// result. Otherwise charge creates one, unless the bill is abandoned: then it must only be made sure
+// that it is not paid.
+func (p *Payments) charge(ctx context.Context, bill billing.Bill) (receipt string, err error) {
 	intent, customer, err := p.findIntent(ctx, bill)
 	if err != nil {
 		return "", err
 	}
 
 	if intent != nil {
+		// An intent that failed because the payer was absent can be confirmed now.
 		isPayerPresent := !bill.Unattended && !bill.Abandon
 		if p.needsPayer(intent) && isPayerPresent {
 			return p.confirmIntent(ctx, bill, intent)
@@ -93,7 +98,7 @@ func (p *Payments) findIntent(
 	switch {
 	case err != nil && !isMissing(err):
 		return nil, "", unavailableFault("read a payment method", err)
-	case err != nil || method.Customer == nil:
+	case err != nil || method.Customer == nil: // the method is missing or not attached
 		intent, err = p.searchIntent(ctx, bill)
 		return intent, "", err
 	}
@@ -101,13 +106,13 @@ func (p *Payments) findIntent(
 	customer = method.Customer.ID
 	// Intents are created after their bill. Stripe's clock may differ from the one of the bill.
 	earliest := bill.CreatedAt.Add(-settleTime)
-	list := &stripe.PaymentIntentListParams{
+	params := &stripe.PaymentIntentListParams{
 		Customer:     &customer,
 		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: earliest.Unix()},
 	}
 
-	list.Limit = stripe.Int64(100) // per page
-	for intent, err := range p.api.V1PaymentIntents.List(ctx, list).All(ctx) {
+	params.Limit = stripe.Int64(100) // per page
+	for intent, err := range p.api.V1PaymentIntents.List(ctx, params).All(ctx) {
 		if err != nil {
 			return nil, "", unavailableFault("list payments", err)
 		}
@@ -122,15 +127,15 @@ func (p *Payments) findIntent(
 
 // searchIntent returns the first payment intent of the bill that Stripe's search finds, or nil.
 func (p *Payments) searchIntent(ctx context.Context, bill billing.Bill) (*stripe.PaymentIntent, error) {
-	search := &stripe.PaymentIntentSearchParams{}
+	params := &stripe.PaymentIntentSearchParams{}
 
-	search.Query = fmt.Sprintf("metadata['%s']:'%s'", chargeName, bill.Key)
-	for intent, err := range p.api.V1PaymentIntents.Search(ctx, search).All(ctx) {
+	params.Query = fmt.Sprintf("metadata['%s']:'%s'", chargeName, bill.Key)
+	for intent, err := range p.api.V1PaymentIntents.Search(ctx, params).All(ctx) {
 		if err != nil {
 			return nil, unavailableFault("search a payment", err)
 		}
 
-		return intent, nil
+		return intent, nil // a bill has only one
 	}
 
 	return nil, nil
@@ -148,9 +153,9 @@ func (p *Payments) createIntent(ctx context.Context, bill billing.Bill, customer
 		Description:        &bill.Description,
 		Metadata:           map[string]string{chargeName: bill.Key, ownerName: ownerText(bill.Owner)},
 	}
-	if bill.Unattended {
+	if bill.Unattended { // the payer is absent, as at a renewal
 		params.OffSession = stripe.Bool(true)
-	} else {
+	} else { // the payer is present, and agrees to renewals
 		params.SetupFutureUsage = stripe.String(string(stripe.PaymentIntentSetupFutureUsageOffSession))
 		params.ReturnURL = &p.ReturnURL
 	}
@@ -164,11 +169,11 @@ func (p *Payments) createIntent(ctx context.Context, bill billing.Bill, customer
 
 // confirmIntent confirms an intent that failed because the payer was absent. Now the payer is
 // present.
-func (p *Payments) confirmIntent(ctx context.Context, b billing.Bill, intent *stripe.PaymentIntent) (string, error) {
-	params := &stripe.PaymentIntentConfirmParams{PaymentMethod: &b.MethodID, ReturnURL: &p.ReturnURL}
+func (p *Payments) confirmIntent(ctx context.Context, bill billing.Bill, intent *stripe.PaymentIntent) (string, error) {
+	params := &stripe.PaymentIntentConfirmParams{PaymentMethod: &bill.MethodID, ReturnURL: &p.ReturnURL}
 	confirmed, err := p.api.V1PaymentIntents.Confirm(ctx, intent.ID, params)
 
-	return p.handleResponse(ctx, b, "confirm a payment", confirmed, err)
+	return p.handleResponse(ctx, bill, "confirm a payment", confirmed, err)
 }
 
 // handleResponse returns the outcome of a request that changes an intent. If the card was declined, the
@@ -259,10 +264,10 @@ func (p *Payments) cancelIntent(ctx context.Context, intent *stripe.PaymentInten
 
 // action returns the data with which the payer's client confirms the intent.
 func (p *Payments) action(intent *stripe.PaymentIntent) billing.Action {
-	a := billing.Action{Type: billing.ConfirmPayment, ClientSecret: intent.ClientSecret, PublishableKey: p.PublishableKey}
+	action := billing.Action{Type: billing.ConfirmPayment, ClientSecret: intent.ClientSecret, PublishableKey: p.PublishableKey}
 	if next := intent.NextAction; next != nil && next.RedirectToURL != nil {
-		a.RedirectURL = next.RedirectToURL.URL
+		action.RedirectURL = next.RedirectToURL.URL // a page of the payer's bank
 	}
 
-	return a
+	return action
 }

@@ -46,12 +46,13 @@ type Payments struct {
 	api *stripe.Client
 
 	mu       sync.Mutex
-	pingedAt time.Time
-	pingErr  error
+	pingedAt time.Time // when Ping last called Stripe
+	pingErr  error     // the result of that call
 }
 
 const (
-	// requestTimeout bounds one attempt of a request.
+	// requestTimeout bounds one attempt of a request. The library repeats a failed request up to
+	// maxRetries times.
 	requestTimeout = 8 * time.Second
 	maxRetries     = 2
 	// settleTime is the time after which Stripe's search returns a new object, and a
@@ -156,15 +157,15 @@ func ownerText(o billing.Owner) string { return string(o.Kind) + ":" + o.ID }
 
 // customers returns the ids of the owner's customers at Stripe.
 func (p *Payments) customers(ctx context.Context, o billing.Owner) (ids []string, err error) {
-	search := &stripe.CustomerSearchParams{}
+	params := &stripe.CustomerSearchParams{}
 
-	search.Query = fmt.Sprintf("metadata['%s']:'%s'", ownerName, ownerText(o))
-	for c, err := range p.api.V1Customers.Search(ctx, search).All(ctx) {
+	params.Query = fmt.Sprintf("metadata['%s']:'%s'", ownerName, ownerText(o))
+	for customer, err := range p.api.V1Customers.Search(ctx, params).All(ctx) {
 		if err != nil {
 			return nil, unavailableFault("search a customer", err)
 		}
 
-		ids = append(ids, c.ID)
+		ids = append(ids, customer.ID)
 	}
 
 	return ids, nil
@@ -238,7 +239,8 @@ func newMethod(m *stripe.PaymentMethod) billing.Method {
 	}
 }
 
-// SetUp implements billing.MethodCollector.
+// SetUp implements billing.MethodCollector. It returns what the client needs to collect a card for later
+// payments.
 func (p *Payments) SetUp(ctx context.Context, o billing.Owner) (billing.Action, error) {
 	customer, err := p.customer(ctx, o)
 	if err != nil {
@@ -263,14 +265,17 @@ func cardTypes() []*string { return []*string{stripe.String(string(stripe.Paymen
 // If the search returns no customer, there may be a new one, whose id customer returns.
 func (p *Payments) Forget(ctx context.Context, o billing.Owner) error {
 	ids, err := p.customers(ctx, o)
-	if err == nil && len(ids) == 0 {
-		var id string
-		id, err = p.customer(ctx, o)
-		ids = []string{id}
-	}
-
 	if err != nil {
 		return err
+	}
+
+	if len(ids) == 0 {
+		id, err := p.customer(ctx, o)
+		if err != nil {
+			return err
+		}
+
+		ids = []string{id}
 	}
 
 	for _, id := range ids {

@@ -37,7 +37,7 @@ type Sender struct {
 
 // Options are the settings of a Sender.
 type Options struct {
-	// Private permits every network and port.
+	// Private permits every network and port, also addresses that are not on the public internet.
 	Private bool
 	// Roots are the trusted certificate authorities, nil for the system's.
 	Roots *x509.CertPool
@@ -95,15 +95,16 @@ func publicAddressesOnly() func(network, address string, c syscall.RawConn) erro
 	}
 }
 
-// Post implements integrations.Sender.
-func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.Answer) {
+// Post implements integrations.Sender. It sends the request and returns the answer of the receiver or,
+// if there is none, the class of the error.
+func (s *Sender) Post(ctx context.Context, post integrations.Post) (answer integrations.Answer) {
 	begun := time.Now()
-	defer func() { a.Took = time.Since(begun) }()
+	defer func() { answer.Took = time.Since(begun) }()
 
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, strings.NewReader(p.Body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, post.URL, strings.NewReader(post.Body))
 	if err != nil {
 		return integrations.Answer{Error: "bad_address"}
 	}
@@ -113,7 +114,7 @@ func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.
 		return integrations.Answer{Error: "dns"}
 	}
 
-	for name, value := range p.Headers {
+	for name, value := range post.Headers {
 		request.Header.Set(name, value)
 	}
 
@@ -126,13 +127,12 @@ func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.
 
 	// The body is read so that the connection can be reused. Only the status counts.
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxBody))
-	a = integrations.Answer{
+
+	return integrations.Answer{
 		Status:     response.StatusCode,
 		Body:       string(text[:min(len(text), maxStoredBody)]),
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), begun),
 	}
-
-	return a
 }
 
 // retryAfter parses the header Retry-After (RFC 9110 §10.2.3): seconds or a date. It returns 0

@@ -57,25 +57,29 @@ var (
 // that cannot be parsed may be a password.
 func Parse(rawURL string) (Options, error) {
 	o := Options{Prefix: defaultPrefix}
-	o.ContextTimeoutEnabled = true
-	scheme, rest, _ := strings.Cut(rawURL, "://")
+	o.ContextTimeoutEnabled = true // the deadline of a context applies to each call
 
+	// The mode is the part of the scheme after a hyphen.
+	scheme, rest, _ := strings.Cut(rawURL, "://")
 	scheme, mode, hasMode := strings.Cut(scheme, "-")
 	isRedis := scheme == "redis" || scheme == "rediss"
+	isSentinel := mode == "sentinel"
 
-	isKnownMode := mode == "cluster" || mode == "sentinel"
+	isKnownMode := mode == "cluster" || isSentinel
 	if !isRedis || hasMode && !isKnownMode {
 		return o, errScheme
 	}
 
 	rest, query, _ := strings.Cut(rest, "?")
-
 	authority, database, _ := strings.Cut(rest, "/")
+
+	// An @ after the authority shows that the password has a slash or a question mark, which must be
+	// written as %XX.
 	if strings.ContainsAny(rest, " #") || strings.Contains(database+query, "@") {
 		return o, errUnreadable
 	}
 
-	if err := o.setAuthority(authority, mode == "sentinel"); err != nil {
+	if err := o.setAuthority(authority, isSentinel); err != nil {
 		return o, err
 	}
 
@@ -88,11 +92,11 @@ func Parse(rawURL string) (Options, error) {
 		return o, err
 	}
 
-	if err := o.setQuery(query, mode == "sentinel"); err != nil {
+	if err := o.setQuery(query, isSentinel); err != nil {
 		return o, err
 	}
 
-	if mode == "sentinel" && o.MasterName == "" {
+	if isSentinel && o.MasterName == "" {
 		return o, errors.New("redis-sentinel needs ?master_name=NAME")
 	}
 
@@ -121,7 +125,9 @@ func (o *Options) setAuthority(authority string, isSentinel bool) (err error) {
 
 	for _, host := range strings.Split(authority, ",") {
 		u, err := url.Parse("redis://" + host)
-		if err != nil || u.Hostname() == "" || u.Host != host {
+
+		isHostOnly := err == nil && u.Hostname() != "" && u.Host == host
+		if !isHostOnly {
 			return errUnreadable
 		}
 
@@ -165,12 +171,12 @@ func (o *Options) setQuery(query string, isSentinel bool) error {
 		return errUnreadable
 	}
 
-	for name, given := range values {
-		if len(given) > 1 {
+	for name, valuesOfName := range values {
+		if len(valuesOfName) > 1 {
 			return fmt.Errorf("%s: want it once", name)
 		}
 
-		if err := o.setOption(name, given[0], isSentinel); err != nil {
+		if err := o.setOption(name, valuesOfName[0], isSentinel); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
