@@ -195,51 +195,63 @@ func TestModule_StorageIgnoresMigrations_StartFails(t *testing.T) {
 	require.ErrorContains(t, err, "does not apply the migrations of the module notes")
 }
 
-// notesModule stores a note, its event and a task in one transaction. Each execution of the
-// task, and of the reaction to the event, adds to done.
+// What each kind of background work of notesModule adds to done. The sum shows that each was executed once.
+const (
+	doneEvent    = 1
+	doneTask     = 10
+	donePeriodic = 100
+)
+
+// notesModule stores a note, its event and a task in one transaction. Its background work adds to done.
 func notesModule(done *atomic.Int64) Module {
 	return Module{
 		Name: "notes", Migrations: noteMigrations,
 		Routes: func(d ModuleDeps) []web.Route {
 			add := func(ctx context.Context, _ web.Call, _ web.Nothing) (web.Done, error) {
 				return web.Message("noted"), d.Tx.Do(ctx, func(ctx context.Context) error {
-					q, err := gormdb.Conn(ctx)
+					conn, err := gormdb.Conn(ctx)
 					if err != nil {
 						return err
 					}
 
-					n := note{d.NewID(), "text", d.Clock.Now()}
-					if err := q.Create(&n).Error; err != nil {
+					added := note{ID: d.NewID(), Text: "text", NotedAt: d.Clock.Now()}
+					if err := conn.Create(&added).Error; err != nil {
 						return err
 					}
 
-					if err := d.Events.Record(ctx, noteCreated{n.ID}); err != nil {
+					if err := d.Events.Record(ctx, noteCreated{added.ID}); err != nil {
 						return err
 					}
 
-					return d.Tasks.Add(ctx, task.New("notes.work", task.Events, "notes.work:"+n.ID, noteCreated{n.ID}))
+					return d.Tasks.Add(ctx, task.New("notes.work", task.Events, "notes.work:"+added.ID, noteCreated{added.ID}))
 				})
 			}
 
 			return []web.Route{{Method: http.MethodPost, Path: "/api/notes", Summary: "Add a note", Op: web.Op(add)}}
 		},
 		Subscriptions: func(ModuleDeps) []event.Subscription {
-			return []event.Subscription{event.On("notes.hear", func(context.Context, noteCreated) error { done.Add(1); return nil })}
+			return []event.Subscription{
+				event.On("notes.hear", func(context.Context, noteCreated) error { done.Add(doneEvent); return nil }),
+			}
 		},
 		Tasks: func(ModuleDeps) []task.Handler {
 			return []task.Handler{
-				task.Handle("notes.work", task.Events, func(context.Context, noteCreated) error { done.Add(10); return nil }),
+				task.Handle("notes.work", task.Events, func(context.Context, noteCreated) error { done.Add(doneTask); return nil }),
 			}
 		},
 		Periodic: func(ModuleDeps) []task.Periodic {
-			return []task.Periodic{{Kind: "notes.tidy", Every: time.Hour, Do: func(context.Context) error { done.Add(100); return nil }}}
+			return []task.Periodic{{
+				Kind:  "notes.tidy",
+				Every: time.Hour,
+				Do:    func(context.Context) error { done.Add(donePeriodic); return nil },
+			}}
 		},
 	}
 }
 
 // TestModule_Serves_OnEveryDatabase checks that an added module gets everything that a built-in
 // one has: its migrations, a route with documentation, transactions, events, tasks and periodic
-// work. done is 1 for the event, 10 for the task, and 100 for the periodic work.
+// work.
 func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 	t.Parallel()
 
@@ -275,8 +287,8 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
 			require.Equal(t, http.StatusOK, response.StatusCode)
-			require.Eventually(t, func() bool { return done.Load() == 111 }, 20*time.Second,
-				10*time.Millisecond, "a reaction, a task and periodic work")
+			allDone := func() bool { return done.Load() == doneEvent+doneTask+donePeriodic }
+			require.Eventually(t, allDone, 20*time.Second, 10*time.Millisecond, "a reaction, a task and periodic work")
 
 			response, err = http.Get(url + "/openapi/portal.json")
 			require.NoError(t, err)
