@@ -365,7 +365,7 @@ func (x *Index) terms(prefix string, list func(*segment) *texts, count func(p *p
 		for term, numbers := range unionTerms(st.parts, list, prefix) {
 			sum := 0
 			for i, p := range st.parts {
-				if hasTerm := numbers[i] >= 0; hasTerm {
+				if numbers[i] >= 0 { // the part has the term
 					sum += count(p, numbers[i])
 				}
 			}

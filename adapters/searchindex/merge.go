@@ -135,12 +135,13 @@ func keysOf(s *segment) *texts  { return &s.keys }
 func wordsOf(s *segment) *texts { return &s.words }
 
 // unionTerms iterates over the terms with the prefix in the sorted lists of all
-// parts, in alphabetical order. With each term it yields the positions of the term
-// in the list of each part, -1 where it is missing.
+// parts, in alphabetical order. With each term it yields its numbers: its position
+// in the list of each part, -1 where it is missing. The slice of numbers is valid
+// until the next term.
 func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.Seq2[string, []int] {
 	return func(yield func(string, []int) bool) {
 		// For each part, next is the position of its next term, and end that after its last one.
-		next, end, at := make([]int, len(parts)), make([]int, len(parts)), make([]int, len(parts))
+		next, end, numbers := make([]int, len(parts)), make([]int, len(parts)), make([]int, len(parts))
 		for i, p := range parts {
 			next[i], end[i] = list(p.segment).prefixed(prefix)
 		}
@@ -149,7 +150,7 @@ func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.S
 			// Find the least of the next terms of all parts.
 			least, found := "", false
 			for i, p := range parts {
-				at[i] = -1
+				numbers[i] = -1
 				if next[i] == end[i] {
 					continue
 				}
@@ -159,30 +160,33 @@ func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.S
 				}
 			}
 
-			if !found {
+			if !found { // all terms of all parts have been yielded
 				return
 			}
 
 			// Advance the parts that contain this term.
 			for i, p := range parts {
 				if next[i] < end[i] && list(p.segment).at(next[i]) == least {
-					at[i] = next[i]
+					numbers[i] = next[i]
 					next[i]++
 				}
 			}
 
-			if !yield(least, at) {
+			if !yield(least, numbers) {
 				return
 			}
 		}
 	}
 }
 
+// allTerms is the prefix with which all terms begin.
+const allTerms = ""
+
 // keys iterates over the keys with their documents. A key whose documents are all deleted is left out.
 func (m *merger) keys(yield func(string, []uint32) bool) {
 	var docs []uint32
-	for key, at := range unionTerms(m.sources, keysOf, "") {
-		docs = m.collect(docs[:0], at, (*segment).keyPostings)
+	for key, numbers := range unionTerms(m.sources, keysOf, allTerms) {
+		docs = m.collect(docs[:0], numbers, (*segment).keyPostings)
 		if len(docs) > 0 && !yield(key, docs) {
 			return
 		}
@@ -194,19 +198,20 @@ func (m *merger) keys(yield func(string, []uint32) bool) {
 func (m *merger) words(yield func(string, wordDocs) bool) {
 	var docs wordDocs
 
-	count := uint32(0)
-	for word, at := range unionTerms(m.sources, wordsOf, "") {
-		docs.anywhere = m.collect(docs.anywhere[:0], at, (*segment).wordPostings)
+	lastNumber := uint32(0) // numbers count from 1
+	for word, numbers := range unionTerms(m.sources, wordsOf, allTerms) {
+		docs.anywhere = m.collect(docs.anywhere[:0], numbers, (*segment).wordPostings)
 		if len(docs.anywhere) == 0 {
 			continue
 		}
 
-		docs.title = m.collect(docs.title[:0], at, (*segment).titlePostings)
+		docs.title = m.collect(docs.title[:0], numbers, (*segment).titlePostings)
 
-		count++
-		for i, n := range at {
-			if n >= 0 {
-				m.numbers[i][n] = count
+		// Number the word, and note the number for each source that has the word.
+		lastNumber++
+		for i, position := range numbers {
+			if position >= 0 {
+				m.numbers[i][position] = lastNumber
 			}
 		}
 
@@ -216,18 +221,18 @@ func (m *merger) words(yield func(string, wordDocs) bool) {
 	}
 }
 
-// collect appends the new ordinals of the documents of one term in ascending order. at has the position
-// of the term in each source, or -1. list returns the postings of a source.
-func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) []uint32 {
+// collect appends the new ordinals of the documents of one term in ascending order. numbers has the number
+// of the term in each source, or -1. list returns the postings of a source, its sets of documents.
+func (m *merger) collect(docs []uint32, numbers []int, list func(*segment) postings) []uint32 {
 	sourcesWithTerm := 0
-	for i, n := range at {
-		if n < 0 {
+	for i, number := range numbers {
+		if number < 0 {
 			continue
 		}
 
 		sourcesWithTerm++
 		start := len(docs)
-		old := list(m.sources[i].segment).get(n)
+		old := list(m.sources[i].segment).get(number)
 		docs = old.appendTo(docs)
 
 		// Replace the old ordinals in place by the new ones.

@@ -7,12 +7,13 @@ import "strings"
 
 // correctPlaces replaces the misspelt and unfinished names of places, once, and
 // reports whether it has replaced any. Other places may then have another meaning: with
-// Lincolnshire, Boston is the one in England. parts are the readings of the words of the run.
-func (r *run) correctPlaces(parts []candidate) bool {
-	var tokens []Token
+// Lincolnshire, Boston is the one in England. readings are how the words of the run were read. Those of
+// a misspelt place have its correct name.
+func (r *run) correctPlaces(readings []candidate) (hasCorrected bool) {
+	var tokens []Token // with the correct names
 
-	next := 0 // the first token that is not in tokens yet
-	for _, place := range parts {
+	next := 0 // the first token of the run that is not in tokens yet
+	for _, place := range readings {
 		if place.corrected == "" {
 			continue
 		}
@@ -23,6 +24,7 @@ func (r *run) correctPlaces(parts []candidate) bool {
 		r.recordCorrection(r.base, misspelt, place.corrected)
 
 		tokens = append(tokens, r.tokens[next:place.end-1]...)
+		// The tokens of the correct name are at the place of the misspelt one in the text of the user.
 		for i, t := range Tokens(place.corrected) {
 			if i == 0 {
 				t.Gap = misspelt.Gap
@@ -37,13 +39,13 @@ func (r *run) correctPlaces(parts []candidate) bool {
 		next = place.end
 	}
 
-	hasCorrected := next > 0
-	if !hasCorrected {
+	if next == 0 { // nothing was corrected
 		return false
 	}
 
-	r.tokens, r.hasCorrectPlaces = append(tokens, r.tokens[next:]...), true
+	r.tokens = append(tokens, r.tokens[next:]...)
 	r.words = r.Vocabulary.Words(r.tokens)
+	r.hasCorrectPlaces = true
 
 	return true
 }

@@ -96,7 +96,8 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 
 		a.matches = a.v.Matches(a.matches[:0], p.words, i)
 		for _, m := range a.matches {
-			known, cost := &best[m.End-from], costBefore+p.cost(m)
+			cost := costBefore + p.cost(m)
+			known := &best[m.End-from] // the cheapest cover to the end of the form that is known so far
 			isLonger := m.End-m.Start > known.match.End-known.match.Start
 
 			isBetter := cost < known.cost || cost == known.cost && isLonger
@@ -294,14 +295,14 @@ var commonWords = wordSet("or it am as at he us an in on is me pa")
 // kindsBeside returns the kinds of the phrases in the same part that precede phrase i, for a
 // step of -1, or follow it, for a step of 1.
 func (p *phrases) kindsBeside(i, step int) []Kind {
-	var out []Kind
+	var kinds []Kind
 	for j := i + step; j >= 0 && j < len(p.found) && p.found[j].part == p.found[i].part; j += step {
 		for _, r := range p.found[j].Form.Readings {
-			out = append(out, r.Concept.Kind)
+			kinds = append(kinds, r.Concept.Kind)
 		}
 	}
 
-	return out
+	return kinds
 }
 
 // isQuestion reports whether a question mark follows the part.
@@ -347,7 +348,9 @@ type span struct {
 func (p *phrases) alternatives() []span {
 	var alternatives []span
 
-	current, next := span{}, 0 // next is the first phrase that ends after word w
+	var current span // the alternative that has begun
+
+	next := 0 // the first phrase that ends after word w
 	for w := range p.words {
 		for next < len(p.found) && p.found[next].End <= w {
 			next++

@@ -107,22 +107,25 @@ const (
 func (r *run) segment() []candidate {
 	n := len(r.tokens)
 
-	// For each number of tokens: the cost of the cheapest cover of the tokens before, negative if there is none,
-	// and its last candidate.
+	// For each number of tokens: the cost of the cheapest cover of the first tokens, as many as that, and the last
+	// candidate of this cover.
+	const noCover = -1
+
 	cost, last := make([]float64, n+1), make([]candidate, n+1)
 	for i := 1; i <= n; i++ {
-		cost[i] = -1
+		cost[i] = noCover
 	}
 
+	// Extend the cheapest cover of the tokens before each token by the candidates that begin there.
 	for i := range n {
-		isCovered := cost[i] >= 0
-		if !isCovered {
+		if cost[i] == noCover {
 			continue // token i is inside an amount of money
 		}
 
 		for _, c := range r.candidatesAt(i) {
-			end, total := c.end, cost[i]+c.cost
-			isFirst := cost[end] < 0
+			end := c.end
+			total := cost[i] + c.cost
+			isFirst := cost[end] == noCover
 			isLonger := c.end-c.start > last[end].end-last[end].start
 
 			if isFirst || total < cost[end] || total == cost[end] && isLonger {
@@ -329,7 +332,8 @@ func (r *run) add(c candidate) {
 	tokens := r.tokens[c.start:c.end]
 
 	// What is excluded follows at once, or after a few fillers, and not after a comma.
-	if r.skipped > maxSkipped || strings.Contains(tokens[0].Gap, ",") {
+	endsExclusion := r.skipped > maxSkipped || strings.Contains(tokens[0].Gap, ",")
+	if endsExclusion {
 		r.not = false
 	}
 
@@ -340,10 +344,15 @@ func (r *run) add(c candidate) {
 	// "no nights or weekends" excludes both. Each is a condition of its own then, not an alternative.
 	isExcluded := r.not || isAlternative && last >= 0 && r.parts[last].negated
 
-	p := part{tokens: tokens, form: c.form, concept: c.concept, term: c.term, negated: isExcluded, or: isAlternative && !isExcluded}
+	p := part{
+		tokens: tokens, form: c.form, concept: c.concept, term: c.term,
+		or:      isAlternative && !isExcluded,
+		negated: isExcluded,
+	}
 	p.term.Excluded = isExcluded
+	p.term.Start = r.base + tokens[0].Start
+	p.term.End = r.base + tokens[len(tokens)-1].End
 
-	p.term.Start, p.term.End = r.base+tokens[0].Start, r.base+tokens[len(tokens)-1].End
 	if len(p.term.Words) == 0 {
 		for _, t := range tokens {
 			p.term.Words = append(p.term.Words, t.Word)
@@ -364,9 +373,11 @@ var negations = wordSet("not no without except excluding minus dont doesnt isnt 
 // isFiller reports whether a word that no form has is another form of a filler:
 // wanting, wanted.
 func (v *Vocabulary) isFiller(word string) bool {
+	const minStem = 3
+
 	for _, ending := range [...]string{"ing", "ed"} {
-		stem, ok := strings.CutSuffix(word, ending)
-		if !ok || len(stem) < 3 || v.isKnown(word) {
+		stem, hasEnding := strings.CutSuffix(word, ending)
+		if !hasEnding || len(stem) < minStem || v.isKnown(word) {
 			continue
 		}
 
