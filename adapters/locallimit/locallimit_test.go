@@ -54,14 +54,14 @@ func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 func TestLimiter_ManyKeys_BoundMemory(t *testing.T) {
 	t.Parallel()
 
-	l := New(kit.NewClock())
+	limiter := New(kit.NewClock())
 
 	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
 	for i := range maxKeys + 100_000 {
-		_, _ = l.Take(context.Background(), rule, strconv.Itoa(i))
+		_, _ = limiter.Take(context.Background(), rule, strconv.Itoa(i))
 	}
 
-	require.LessOrEqual(t, l.keys(), maxKeys)
+	require.LessOrEqual(t, limiter.keys(), maxKeys)
 }
 
 // TestQuota_ManyKeys_BoundMemoryAndKeepDays checks that many keys do not remove the daily count
@@ -74,6 +74,7 @@ func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 	limiter := New(clk)
 	daily := limit.Quota{PerMinute: 10, PerDay: 10}
 
+	// Keys without a daily limit evict each other, but not the day of the application.
 	_, _ = limiter.Spend(context.Background(), daily, "app")
 	for i := range maxKeys + 100_000 {
 		_, _ = limiter.Spend(context.Background(), limit.Quota{PerMinute: 10}, strconv.Itoa(i))
@@ -81,9 +82,10 @@ func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 
 	require.LessOrEqual(t, limiter.keys(), maxKeys)
 
-	s, _ := limiter.Status(context.Background(), daily, "app")
-	require.Equal(t, 9, s.Day.Remaining)
+	status, _ := limiter.Status(context.Background(), daily, "app")
+	require.Equal(t, daily.PerDay-1, status.Day.Remaining)
 
+	// The number of days is bounded, and they are removed after their day.
 	for i := range maxKeys + 100_000 {
 		_, _ = limiter.Spend(context.Background(), daily, strconv.Itoa(i))
 	}

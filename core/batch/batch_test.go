@@ -19,39 +19,42 @@ import (
 func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	t.Parallel()
 
-	begun, release := make(chan struct{}), make(chan struct{})
+	const slots, maxItems = 2, 10
+
+	begun, release := make(chan struct{}), make(chan struct{}) // of the calls that block
 	var joined, calls, inProgress, maxInProgress atomic.Int32
 	// The batcher asks for the weight of each item that joins a batch, which the test counts.
 	countJoined := func(int) (weight int) {
 		joined.Add(1)
 		return 1
 	}
-	doubler := batch.New(2, 10, countJoined, func(_ context.Context, in []int) ([]int, error) {
+	doubler := batch.New(slots, maxItems, countJoined, func(_ context.Context, numbers []int) ([]int, error) {
 		calls.Add(1)
 
 		maxInProgress.Store(max(maxInProgress.Load(), inProgress.Add(1)))
 		defer inProgress.Add(-1)
 
-		if in[0] < 0 { // an item that blocks its call
+		isBlocking := numbers[0] < 0
+		if isBlocking {
 			begun <- struct{}{}
 
 			<-release
 		}
 
-		out := make([]int, len(in))
-		for i, n := range in {
-			out[i] = 2 * n
+		doubled := make([]int, len(numbers))
+		for i, n := range numbers {
+			doubled[i] = 2 * n
 		}
 
-		return out, nil
+		return doubled, nil
 	})
 
 	var callers sync.WaitGroup
 	double := func(n int) {
 		callers.Go(func() {
-			got, err := doubler.Do(context.Background(), n)
-			if err != nil || got != 2*n {
-				t.Errorf("%d: %d, %v", n, got, err)
+			doubled, err := doubler.Do(context.Background(), n)
+			if err != nil || doubled != 2*n {
+				t.Errorf("%d: %d, %v", n, doubled, err)
 			}
 		})
 	}
@@ -61,15 +64,16 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	double(-2)
 	<-begun // both slots are in use
 
-	for n := range 30 {
+	for n := range 3 * maxItems {
 		double(n)
 	}
 
-	require.Eventually(t, func() bool { return joined.Load() == 32 }, 10*time.Second, time.Millisecond)
+	haveAllJoined := func() bool { return joined.Load() == slots+3*maxItems }
+	require.Eventually(t, haveAllJoined, 10*time.Second, time.Millisecond)
 	close(release)
 	callers.Wait()
 	require.EqualValues(t, 5, calls.Load(), "two single items, and 30 items in batches of ten")
-	require.EqualValues(t, 2, maxInProgress.Load())
+	require.EqualValues(t, slots, maxInProgress.Load())
 }
 
 // TestBatcher_FailedCall_ReturnsError checks that an error, a panic and a wrong number of results are
