@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -298,29 +297,37 @@ func Exports(t *testing.T, open HiringOpener) {
 		jobs := create(t, storage, newExport(org, "jobs", hiring.ExportFailed, now))
 
 		other := create(t, storage, newExport(newID(), "applications", hiring.ExportDone, now))
-		for _, c := range []struct {
-			f    hiring.ExportFilter
-			want []hiring.Export
+		justAfter := now.Add(time.Microsecond)
+
+		for _, test := range []struct {
+			filter hiring.ExportFilter
+			want   []hiring.Export
 		}{
-			{hiring.ExportFilter{}, []hiring.Export{queued, running, done, jobs, other}},
-			{hiring.ExportFilter{Unfinished: true}, []hiring.Export{queued, running}},
-			{hiring.ExportFilter{Begun: true}, []hiring.Export{running, done, jobs, other}},
-			{hiring.ExportFilter{Kind: "jobs"}, []hiring.Export{jobs}},
-			{hiring.ExportFilter{OrganizationIDs: []string{org, newID()}}, []hiring.Export{queued, running, done, jobs}},
-			{hiring.ExportFilter{CreatedBefore: now}, nil},
-			{hiring.ExportFilter{CreatedBefore: now.Add(time.Microsecond)}, []hiring.Export{queued, running, jobs, other}},
+			{filter: hiring.ExportFilter{}, want: []hiring.Export{queued, running, done, jobs, other}},
+			{filter: hiring.ExportFilter{Unfinished: true}, want: []hiring.Export{queued, running}},
+			{filter: hiring.ExportFilter{Begun: true}, want: []hiring.Export{running, done, jobs, other}},
+			{filter: hiring.ExportFilter{Kind: "jobs"}, want: []hiring.Export{jobs}},
 			{
-				hiring.ExportFilter{
+				filter: hiring.ExportFilter{OrganizationIDs: []string{org, newID()}},
+				want:   []hiring.Export{queued, running, done, jobs},
+			},
+			{filter: hiring.ExportFilter{CreatedBefore: now}, want: nil},
+			{filter: hiring.ExportFilter{CreatedBefore: justAfter}, want: []hiring.Export{queued, running, jobs, other}},
+			{
+				filter: hiring.ExportFilter{
 					OrganizationIDs: []string{org},
 					Kind:            "applications",
 					Begun:           true,
-					CreatedBefore:   now.Add(time.Microsecond),
+					CreatedBefore:   justAfter,
 				},
-				[]hiring.Export{running},
+				want: []hiring.Export{running},
 			},
-			{hiring.ExportFilter{Unfinished: true, CreatedBefore: now.Add(time.Microsecond)}, []hiring.Export{queued, running}},
+			{
+				filter: hiring.ExportFilter{Unfinished: true, CreatedBefore: justAfter},
+				want:   []hiring.Export{queued, running},
+			},
 		} {
-			require.ElementsMatch(t, c.want, list(t, storage, c.f))
+			require.ElementsMatch(t, test.want, list(t, storage, test.filter))
 		}
 
 		few, err := storage.Exports.List(ctx, hiring.ExportFilter{}, 2)
@@ -403,9 +410,11 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 		erased.ResumeURL = ""
 		erased.Answers = nil
 		erased.Tracker = ""
-
 		erased.TrackerColor = ""
+
 		for _, want := range []hiring.Application{erased, active, otherApplication} {
+			isErased := want.ID == erased.ID
+
 			got, err := storage.Applications.Get(ctx, toOrganization(want.OrganizationID), want.ID)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
@@ -413,19 +422,19 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			interviews, err := storage.Appointments.List(ctx, want.OrganizationID,
 				hiring.AppointmentFilter{ApplicationIDs: []string{want.ID}}, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
-			require.Equal(t, want.ID == erased.ID, interviews.Items[0].Notes == "")
+			require.Equal(t, isErased, interviews.Items[0].Notes == "")
 			require.Equal(t, "Ward 3", interviews.Items[0].Location)
 
 			_, err = storage.Messages.Get(ctx, want.OrganizationID, want.ID)
-			require.Equal(t, want.ID == erased.ID, err != nil)
+			require.Equal(t, isErased, err != nil)
 
 			notes, err := storage.Notes.List(ctx, want.OrganizationID, want.ID, page.After("", 10))
 			require.NoError(t, err)
-			require.Equal(t, want.ID == erased.ID, len(notes.Items) == 0)
+			require.Equal(t, isErased, len(notes.Items) == 0)
 
 			ratings, err := storage.Ratings.List(ctx, want.OrganizationID, want.ID, 10)
 			require.NoError(t, err)
-			require.Equal(t, want.ID == erased.ID, len(ratings) == 0)
+			require.Equal(t, isErased, len(ratings) == 0)
 		}
 	})
 
@@ -434,22 +443,24 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 	t.Run("interrupted withdrawal", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		ann := newID()
-		as := []hiring.Application{
-			apply(t, storage, newID(), ann, now), apply(t, storage, newID(), ann, now),
-			apply(t, storage, newID(), ann, now),
+		ids := []string{
+			apply(t, storage, newID(), ann, now).ID,
+			apply(t, storage, newID(), ann, now).ID,
+			apply(t, storage, newID(), ann, now).ID,
 		}
 
-		first := page.Request{Number: 1, Size: 2}
-		for remaining := 3; remaining > 0; {
-			active, err := storage.Applications.List(ctx, ofApplicant(ann), hiring.ApplicationFilter{}, first)
+		// Each batch is the first page, because the applications of the previous one have left the list.
+		firstTwo := page.Request{Number: 1, Size: 2}
+		for remaining := len(ids); remaining > 0; {
+			active, err := storage.Applications.List(ctx, ofApplicant(ann), hiring.ApplicationFilter{}, firstTwo)
 			require.NoError(t, err)
 			require.Equal(t, remaining, active.Total)
 
-			for _, a := range active.Items {
-				require.True(t, slices.ContainsFunc(as, func(b hiring.Application) bool { return a.ID == b.ID }))
+			for _, application := range active.Items {
+				require.Contains(t, ids, application.ID)
 
-				a.WithdrawnAt = &now
-				require.NoError(t, storage.Applications.Update(ctx, ann, a))
+				application.WithdrawnAt = &now
+				require.NoError(t, storage.Applications.Update(ctx, ann, application))
 				remaining--
 			}
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// Queue checks the port task.Queue. open returns an empty queue.
+// Queue checks the port task.Queue, which delivers references to tasks to workers. The database stores the tasks
+// themselves. Each task is in a named queue with a number of workers. open returns an empty queue.
 func Queue(t *testing.T, open func(t testing.TB) task.Queue, outage ...Outage[task.Queue]) {
 	suite := queueSuite{open, outage}
 	t.Run("every queue", suite.everyQueue)
@@ -57,18 +58,18 @@ func (suite queueSuite) work(t *testing.T, queue task.Queue, do func(context.Con
 	return stop
 }
 
-// ref returns the reference of task n in the queue c.
-func (suite queueSuite) ref(c task.QueueName, n int) task.Reference {
-	return task.Reference{Queue: c, Kind: "greet", ID: fmt.Sprint("task-", n), Enqueues: 1}
+// ref returns the reference of task n in the named queue.
+func (suite queueSuite) ref(name task.QueueName, n int) task.Reference {
+	return task.Reference{Queue: name, Kind: "greet", ID: fmt.Sprint("task-", n), Enqueues: 1}
 }
 
-// await returns the next reference, which must arrive in time.
-func (suite queueSuite) await(t *testing.T, came <-chan task.Reference) task.Reference {
+// await returns the next reference, which must be delivered in time.
+func (suite queueSuite) await(t *testing.T, delivered <-chan task.Reference) task.Reference {
 	t.Helper()
 
 	select {
-	case got := <-came:
-		return got
+	case reference := <-delivered:
+		return reference
 	case <-time.After(time.Minute):
 		require.Fail(t, "no reference was delivered")
 		return task.Reference{}
@@ -80,13 +81,13 @@ func (suite queueSuite) everyQueue(t *testing.T) {
 	t.Parallel()
 
 	q := requirePort(t, "task.Queue", suite.open(t))
-	came := make(chan task.Reference, 10)
-	suite.work(t, q, func(_ context.Context, got task.Reference) { came <- got })
+	delivered := make(chan task.Reference, 10)
+	suite.work(t, q, func(_ context.Context, got task.Reference) { delivered <- got })
 
 	for queue := range task.Workers {
 		require.NoError(t, q.Enqueue(t.Context(), suite.ref(queue, 1)))
 
-		got := suite.await(t, came)
+		got := suite.await(t, delivered)
 		require.Equal(t, queue, got.Queue)
 		require.Equal(t, "task-1", got.ID)
 	}
@@ -98,7 +99,7 @@ func (suite queueSuite) manyReferencesInOneCall(t *testing.T) {
 	t.Parallel()
 
 	queue := requirePort(t, "task.Queue", suite.open(t))
-	came := make(chan task.Reference, 2000)
+	delivered := make(chan task.Reference, 2000)
 
 	var many []task.Reference
 	for i := range 1000 {
@@ -106,11 +107,11 @@ func (suite queueSuite) manyReferencesInOneCall(t *testing.T) {
 	}
 
 	require.NoError(t, queue.Enqueue(t.Context(), many...))
-	suite.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
+	suite.work(t, queue, func(_ context.Context, got task.Reference) { delivered <- got })
 
 	seenIDs := map[string]bool{}
 	for len(seenIDs) < len(many) {
-		seenIDs[suite.await(t, came).ID] = true
+		seenIDs[suite.await(t, delivered).ID] = true
 	}
 }
 
@@ -195,10 +196,10 @@ func (suite queueSuite) embeddedOrShared(t *testing.T) {
 	t.Parallel()
 
 	queue := requirePort(t, "task.Queue", suite.open(t))
-	embedded, came := queue.Embedded(), make(chan task.Reference, 1)
-	suite.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
+	embedded, delivered := queue.Embedded(), make(chan task.Reference, 1)
+	suite.work(t, queue, func(_ context.Context, got task.Reference) { delivered <- got })
 	require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Mail, 1)))
-	suite.await(t, came)
+	suite.await(t, delivered)
 	require.Equal(t, embedded, queue.Embedded(), "it is asked once, before Work")
 }
 
@@ -224,10 +225,10 @@ func (suite queueSuite) cancelledCall(t *testing.T) {
 // duringOutage checks that Enqueue fails in time while the backend is unavailable, and that the
 // same worker gets references again afterwards.
 func (suite queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end func()) {
-	came := make(chan task.Reference, 1000)
-	suite.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
+	delivered := make(chan task.Reference, 1000)
+	suite.work(t, queue, func(_ context.Context, got task.Reference) { delivered <- got })
 	require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Events, 1)))
-	suite.await(t, came)
+	suite.await(t, delivered)
 	begin()
 
 	many := make([]task.Reference, 200)
@@ -241,7 +242,8 @@ func (suite queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end 
 	next := 1000
 	waitForRecovery(t, func() error { next++; return queue.Enqueue(t.Context(), suite.ref(task.Mail, next)) })
 
-	// References of the failed call may be delivered before.
-	for last := fmt.Sprint("task-", next); suite.await(t, came).ID != last; {
+	// References of the failed call may be delivered before the last one.
+	last := suite.ref(task.Mail, next)
+	for suite.await(t, delivered).ID != last.ID {
 	}
 }

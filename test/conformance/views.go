@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,16 +11,19 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Views checks the port listings.Views.
+// Views checks the port listings.Views, which counts the views of listings. A visit is a view by a visitor on a day; a
+// visitor is identified by a hash with the salt of the day.
 func Views(t *testing.T, open ListingsOpener) {
 	open = withPort(open, "Views", func(s adapters.ListingsStorage) any { return s.Views })
-	seenIDs := func(t *testing.T, b *board, ids ...string) map[string]int {
+
+	// countViews returns the numbers of views by listing. Listings without views are left out.
+	countViews := func(t *testing.T, b *board, ids ...string) map[string]int {
 		t.Helper()
 
-		of, err := b.Views.Get(t.Context(), b.org, ids)
+		counts, err := b.Views.Get(t.Context(), b.org, ids)
 		require.NoError(t, err)
 
-		return of
+		return counts
 	}
 
 	for name, test := range map[string]func(*testing.T, *board){
@@ -38,109 +40,101 @@ func Views(t *testing.T, open ListingsOpener) {
 				require.NoError(t, b.Views.Add(t.Context(), visits))
 			}
 
-			require.Equal(t, map[string]int{one: 3, otherID: 1}, seenIDs(t, b, one, otherID))
+			require.Equal(t, map[string]int{one: 3, otherID: 1}, countViews(t, b, one, otherID))
 			require.NoError(t, b.Views.Add(t.Context(),
 				[]listings.Visit{{Day: "2026-03-02", ListingID: otherID, Visitor: "c"}}))
-			require.Equal(t, map[string]int{otherID: 2}, seenIDs(t, b, otherID))
+			require.Equal(t, map[string]int{otherID: 2}, countViews(t, b, otherID))
 		},
 		// At most MaxVisitors guests of one network count for a listing in a day, so that a
 		// script cannot inflate the number. Users, whose visits have no network, are not
 		// limited.
 		"limit per network": func(t *testing.T, b *board) {
-			l := b.post(t, listings.CreateInput{Title: "One"}).ID
-			visit := func(day, network string, from, to int) {
+			listing := b.post(t, listings.CreateInput{Title: "One"}).ID
+
+			// visit adds a visit of each of the visitors with the numbers from first to end-1.
+			visit := func(day, network string, first, end int) {
 				t.Helper()
 
-				var vs []listings.Visit
-				for i := from; i < to; i++ {
-					vs = append(vs,
-						listings.Visit{Day: day, ListingID: l, Visitor: fmt.Sprint(day, network, i), Network: network})
+				var visits []listings.Visit
+				for number := first; number < end; number++ {
+					visitor := fmt.Sprint(day, network, number)
+					visits = append(visits, listings.Visit{Day: day, ListingID: listing, Visitor: visitor, Network: network})
 				}
 
-				require.NoError(t, b.Views.Add(t.Context(), vs))
+				require.NoError(t, b.Views.Add(t.Context(), visits))
 			}
 
-			const maxValue = listings.MaxVisitors
-			visit("2026-03-01", "a", 0, maxValue-1)
-			visit("2026-03-01", "a", 0, maxValue+10) // visitors that were counted before the limit stay known
-			visit("2026-03-01", "a", maxValue+10, maxValue+20)
-			require.Equal(t, map[string]int{l: maxValue}, seenIDs(t, b, l))
-			visit("2026-03-01", "b", 0, maxValue+1)
+			const maxVisitors = listings.MaxVisitors
+			visit("2026-03-01", "a", 0, maxVisitors-1)
+			visit("2026-03-01", "a", 0, maxVisitors+10) // visitors that were counted before the limit stay known
+			visit("2026-03-01", "a", maxVisitors+10, maxVisitors+20)
+			require.Equal(t, map[string]int{listing: maxVisitors}, countViews(t, b, listing))
+
+			// Another network, another day, and signed-in users.
+			visit("2026-03-01", "b", 0, maxVisitors+1)
 			visit("2026-03-02", "c", 0, 1)
-			visit("2026-03-01", "", 0, 2*maxValue) // signed-in users
-			require.Equal(t, map[string]int{l: 4*maxValue + 1}, seenIDs(t, b, l))
+			visit("2026-03-01", "", 0, 2*maxVisitors)
+
+			want := maxVisitors + maxVisitors + 1 + 2*maxVisitors
+			require.Equal(t, map[string]int{listing: want}, countViews(t, b, listing))
 		},
 		// Members do not count for listings of their own organization.
 		"own and unknown listings": func(t *testing.T, b *board) {
-			l, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, newID()
+			listing, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, newID()
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
-				{
-					Day:            "2026-03-01",
-					ListingID:      l,
-					Visitor:        "own",
-					OrganizationID: b.org,
-				},
+				{Day: "2026-03-01", ListingID: listing, Visitor: "own", OrganizationID: b.org},
 				{Day: "2026-03-01", ListingID: absent, Visitor: "a"},
 			}))
-			require.Empty(t, seenIDs(t, b, l, absent))
-			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{
-				Day:            "2026-03-01",
-				ListingID:      l,
-				Visitor:        "other",
-				OrganizationID: newID(),
-			}}))
-			require.Equal(t, map[string]int{l: 1}, seenIDs(t, b, l, absent))
+			require.Empty(t, countViews(t, b, listing, absent))
 
-			of, err := b.Views.Get(t.Context(), newID(), []string{l})
+			// A member of another organization counts.
+			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
+				{Day: "2026-03-01", ListingID: listing, Visitor: "other", OrganizationID: newID()},
+			}))
+			require.Equal(t, map[string]int{listing: 1}, countViews(t, b, listing, absent))
+
+			counts, err := b.Views.Get(t.Context(), newID(), []string{listing})
 			require.NoError(t, err)
-			require.Empty(t, of, "another organization's")
+			require.Empty(t, counts, "another organization's")
 		},
 		"concurrent additions": func(t *testing.T, b *board) {
+			const visitors = 20
 			var ids []string
 
 			var visits []listings.Visit
 			for i := range 10 {
 				ids = append(ids, b.post(t, listings.CreateInput{Title: fmt.Sprint("Post ", i)}).ID)
-				for v := range 20 {
+				for visitor := range visitors {
 					visits = append(visits,
-						listings.Visit{Day: "2026-03-01", ListingID: ids[i], Visitor: fmt.Sprint(v)})
+						listings.Visit{Day: "2026-03-01", ListingID: ids[i], Visitor: fmt.Sprint(visitor)})
 				}
 			}
 
-			var group sync.WaitGroup
+			// Eight callers add the same visits.
+			runConcurrently(t, 8, func(int) error { return b.Views.Add(t.Context(), visits) })
 
-			failed := make([]error, 8)
-			for n := range failed {
-				group.Go(func() { failed[n] = b.Views.Add(t.Context(), visits) })
-			}
-
-			group.Wait()
-
-			for _, err := range failed {
-				require.NoError(t, err)
-			}
-
-			for _, n := range seenIDs(t, b, ids...) {
-				require.Equal(t, 20, n)
+			for _, count := range countViews(t, b, ids...) {
+				require.Equal(t, visitors, count)
 			}
 		},
 		// The visits are deleted, but the number of views stays.
 		"retention": func(t *testing.T, b *board) {
-			l := b.post(t, listings.CreateInput{Title: "One"}).ID
+			listing := b.post(t, listings.CreateInput{Title: "One"}).ID
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
-				{Day: "2026-02-27", ListingID: l, Visitor: "a"},
-				{Day: "2026-02-28", ListingID: l, Visitor: "a"},
-				{Day: "2026-03-01", ListingID: l, Visitor: "a"},
+				{Day: "2026-02-27", ListingID: listing, Visitor: "a"},
+				{Day: "2026-02-28", ListingID: listing, Visitor: "a"},
+				{Day: "2026-03-01", ListingID: listing, Visitor: "a"},
 			}))
 
+			// Two visits are from before March. Calls with a limit of one delete one, one and none.
+			march := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 			for _, want := range []int{1, 1, 0} {
-				n, err := retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits,
-					time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 1)
+				deleted, err := retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits, march, 1)
 				require.NoError(t, err)
-				require.Equal(t, want, n)
+				require.Equal(t, want, deleted)
 			}
 
-			require.Equal(t, map[string]int{l: 3}, seenIDs(t, b, l))
+			require.Equal(t, map[string]int{listing: 3}, countViews(t, b, listing))
 		},
 		// All processes use the salt that was stored first. It is deleted with the visits,
 		// after which visitors cannot be recognized any more.
@@ -153,17 +147,17 @@ func Views(t *testing.T, open ListingsOpener) {
 			require.NoError(t, err)
 			require.Equal(t, "one", second)
 
-			otherID, err := b.Views.GetOrCreateSalt(t.Context(), "2026-03-01", "three")
+			ofNextDay, err := b.Views.GetOrCreateSalt(t.Context(), "2026-03-01", "three")
 			require.NoError(t, err)
-			require.Equal(t, "three", otherID)
+			require.Equal(t, "three", ofNextDay)
 
 			_, err = retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits,
 				time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 10)
 			require.NoError(t, err)
 
-			gone, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "four")
+			afterDeletion, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "four")
 			require.NoError(t, err)
-			require.Equal(t, "four", gone)
+			require.Equal(t, "four", afterDeletion)
 		},
 		"count by status": func(t *testing.T, b *board) {
 			b.post(t, listings.CreateInput{Title: "One"})
