@@ -287,6 +287,7 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
 			require.Equal(t, http.StatusOK, response.StatusCode)
+
 			allDone := func() bool { return done.Load() == doneEvent+doneTask+donePeriodic }
 			require.Eventually(t, allDone, 20*time.Second, 10*time.Millisecond, "a reaction, a task and periodic work")
 

@@ -344,6 +344,7 @@ func newTable(out io.Writer, header ...any) table {
 	const minWidth, tabWidth, padding = 0, 0, 2 // columns are as wide as their text, with two spaces between them
 	t := table{tabwriter.NewWriter(out, minWidth, tabWidth, padding, ' ', 0)}
 	t.add(header...)
+
 	return t
 }
 

@@ -229,6 +229,7 @@ func (o *operator) audit() *cobra.Command {
 
 			if since != "" {
 				const endOfDay = false // a date means its beginning
+
 				from, err := listings.ParseMoment(since, endOfDay)
 				if err != nil {
 					return fmt.Errorf("--since: %w", err)

@@ -99,7 +99,7 @@ func (o *operator) changeTasks(name, short, done string, change taskChange) *cob
 		}
 
 		return o.withStorage(cmd, func(ctx context.Context, _ *config.Config, store *storage) (err error) {
-			changed := 0
+			var changed int
 			if allDead {
 				changed, err = change.applyToDead(ctx, store.tasks(), kind)
 			} else {

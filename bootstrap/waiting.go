@@ -55,6 +55,7 @@ func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *s
 	// Check the schema, again and again while the database is unavailable, for example after a reboot
 	// of all servers.
 	const firstPause, longestPause = 50 * time.Millisecond, time.Second
+
 	var unavailable error // from the last check that failed for this reason
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := db.Schema.Check(ctx)

@@ -60,6 +60,7 @@ func (f *Files) Send(ctx context.Context, message mail.Message) error {
 	}
 
 	const plain = true
+
 	msg, err := f.write(message, plain)
 	if err != nil {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)

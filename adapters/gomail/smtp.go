@@ -200,6 +200,7 @@ func tlsConfig(host string, isLoopback bool, caFile string) (*tls.Config, error)
 // Send implements mail.Mailer. Its errors contain no e-mail addresses.
 func (s *SMTP) Send(ctx context.Context, message mail.Message) error {
 	const plain = false
+
 	msg, err := s.write(message, plain)
 	if err != nil {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)

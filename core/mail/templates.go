@@ -73,6 +73,7 @@ func parseTemplates(textFS, htmlFS fs.FS, brand string) (*Templates, error) {
 	functions := template.FuncMap{"quoted": quoteLines, "line": joinLines}
 	text, textErr := template.New(textFile).Funcs(functions).ParseFS(textFS, textFile)
 	html, htmlErr := htmltemplate.New(htmlFile).ParseFS(htmlFS, htmlFile)
+
 	return &Templates{text: text, html: html, brand: brand}, errors.Join(textErr, htmlErr)
 }
 
