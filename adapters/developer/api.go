@@ -173,8 +173,10 @@ func overQuota(q limit.Quota, s limit.QuotaStatus) *fault.Error {
 }
 
 // webhooks describes the webhooks that the programs of developers receive, one for each event type.
-func webhooks(publicURL string) (out []web.Webhook) {
+func webhooks(publicURL string) []web.Webhook {
 	answerSeconds := int(integrations.AnswerWithin.Seconds())
+
+	var described []web.Webhook
 	for _, eventType := range integrations.Catalogue() {
 		// The generated example of a job is public, which the job of this event is not any more.
 		var samples map[string]string
@@ -182,7 +184,7 @@ func webhooks(publicURL string) (out []web.Webhook) {
 			samples = map[string]string{"status": "closed"}
 		}
 
-		out = append(out, web.Webhook{
+		described = append(described, web.Webhook{
 			Name:    eventType.Type,
 			Summary: eventType.When,
 			Headers: integrations.EventHeaders{},
@@ -203,7 +205,7 @@ func webhooks(publicURL string) (out []web.Webhook) {
 		})
 	}
 
-	return out
+	return described
 }
 
 // Explained are the explanations of error codes, each with a page below /problems.

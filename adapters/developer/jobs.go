@@ -162,16 +162,17 @@ type JobsInput struct {
 }
 
 // Problems returns the violations of rules that tags cannot express.
-func (in JobsInput) Problems() (out []fault.Field) {
+func (in JobsInput) Problems() []fault.Field {
+	var problems []fault.Field
 	if in.SalaryMin != nil && in.SalaryMax != nil && *in.SalaryMax < *in.SalaryMin {
-		out = append(out, fault.Field{Name: "salary_max", Message: "must not be less than salary_min"})
+		problems = append(problems, fault.Field{Name: "salary_max", Message: "must not be less than salary_min"})
 	}
 
 	if _, err := parseTimestamp(in.PostedAfter); err != nil {
-		out = append(out, fault.Field{Name: "posted_after", Message: err.Error()})
+		problems = append(problems, fault.Field{Name: "posted_after", Message: err.Error()})
 	}
 
-	return out
+	return problems
 }
 
 // find converts the parameters of this API into those of the search, which the website also uses.

@@ -70,11 +70,16 @@ func (s *Server) serveCached(c *fiber.Ctx, r web.Route, handle func() error) err
 func (s *Server) servePage(c *fiber.Ctx, viewer *pages.Viewer, handle func() error) error {
 	// A request with the cookie of an ended session has no viewer either, but its response must not
 	// be cached (see Renderer.SetCaching).
-	if isGuest := viewer == nil && !s.renderer.HasSession(c); isGuest {
-		if err := s.serveFromCache(c, handle); err != nil {
-			return err
-		}
-	} else if err := handle(); err != nil {
+	isGuest := viewer == nil && !s.renderer.HasSession(c)
+
+	var err error
+	if isGuest {
+		err = s.serveFromCache(c, handle)
+	} else {
+		err = handle()
+	}
+
+	if err != nil {
 		return err
 	}
 

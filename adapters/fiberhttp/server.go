@@ -152,14 +152,7 @@ func New(services adapters.Services, options Options) (*Server, error) {
 		return nil, err
 	}
 
-	for _, r := range s.ServerRoutes() {
-		if r.Method == fiber.MethodPost {
-			s.forms = append(s.forms, r.Path)
-			if r.Auth == pages.UploadSession {
-				s.uploads = append(s.uploads, r.Path)
-			}
-		}
-	}
+	s.findForms()
 
 	s.app.Server().HeaderReceived = withoutBody
 
@@ -168,6 +161,20 @@ func New(services adapters.Services, options Options) (*Server, error) {
 	s.app.Server().Handler = mapUnknownMethods(s.app.Server().Handler)
 
 	return s, nil
+}
+
+// findForms sets forms and uploads from the server routes, which have been added.
+func (s *Server) findForms() {
+	for _, r := range s.ServerRoutes() {
+		if r.Method != fiber.MethodPost {
+			continue
+		}
+
+		s.forms = append(s.forms, r.Path)
+		if r.Auth == pages.UploadSession {
+			s.uploads = append(s.uploads, r.Path)
+		}
+	}
 }
 
 // addAPIRoutes adds the routes of all APIs, below the prefix and the aliases of each API.

@@ -104,33 +104,9 @@ func (s *Server) apply(ctx context.Context, c toolCall) (web.Answer, error) {
 	return s.execute(ctx, c.exchange, operationCall{route: c.route, body: content, idempotencyKey: idempotencyKey})
 }
 
-// summarize handles the first call. It validates the application as far as possible without sending it, and
-// returns the summary.
+// summarize handles the first call: it checks the application, and returns the summary.
 func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, content []byte) (web.Answer, error) {
-	if err := c.route.Op.Check(&web.Request{Body: content}); err != nil {
-		return web.Answer{}, err
-	}
-
-	actor, err := s.options.Admission.Identity.ActorFor(ctx, c.caller.UserID)
-	if err != nil {
-		return web.Answer{}, err
-	}
-
-	if !actor.Seeker {
-		return web.Answer{}, fault.ErrForbidden
-	}
-
-	// The error for a repeated application reveals nothing new, because the operation has the same error.
-	applied, err := s.options.Hiring.AppliedAmong(ctx, actor.UserID, []string{job.ID})
-	if err != nil {
-		return web.Answer{}, err
-	}
-
-	if applied[job.ID] {
-		return web.Answer{}, hiring.ErrAlreadyApplied
-	}
-
-	if err := checkAnswers(job.Questions, c.arguments["answers"]); err != nil {
+	if err := s.checkApplication(ctx, c, job, content); err != nil {
 		return web.Answer{}, err
 	}
 
@@ -152,6 +128,35 @@ func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, conte
 	})
 
 	return web.Answer{Status: http.StatusOK, Body: body}, err
+}
+
+// checkApplication returns the error that the operation would have, as far as that can be known without sending the
+// application.
+func (s *Server) checkApplication(ctx context.Context, c toolCall, job publicJob, content []byte) error {
+	if err := c.route.Op.Check(&web.Request{Body: content}); err != nil {
+		return err
+	}
+
+	actor, err := s.options.Admission.Identity.ActorFor(ctx, c.caller.UserID)
+	if err != nil {
+		return err
+	}
+
+	if !actor.Seeker {
+		return fault.ErrForbidden
+	}
+
+	// The error for a repeated application reveals nothing new, because the operation has the same error.
+	hasApplied, err := s.options.Hiring.AppliedAmong(ctx, actor.UserID, []string{job.ID})
+	if err != nil {
+		return err
+	}
+
+	if hasApplied[job.ID] {
+		return hiring.ErrAlreadyApplied
+	}
+
+	return checkAnswers(job.Questions, c.arguments["answers"])
 }
 
 // isConfirmed reports whether the code was issued to the caller for the content of the application and for the

@@ -122,24 +122,12 @@ func (a Admission) Execute(ctx context.Context, api API, route Route, in Incomin
 
 	admissionCtx = audit.WithAddress(admissionCtx, in.Address)
 
+	// call is a result of Execute, so that it has the actor even if the operation panics.
 	call = in.Call()
-	if err := a.limit(admissionCtx, route, in.Address); err != nil {
+
+	answer.Headers, err = a.admit(admissionCtx, route, in, &call)
+	if err != nil {
 		return call, answer, err
-	}
-
-	if route.Auth != None {
-		call.Actor, err = a.authenticate(admissionCtx, in.Header("Authorization"), route)
-		if err != nil {
-			return call, answer, err
-		}
-	}
-
-	if route.Scope != "" && !call.Caller.May(route.Scope) {
-		answer.Headers = map[string]string{
-			"WWW-Authenticate": `Bearer realm="locum", error="insufficient_scope", scope="` + string(route.Scope) + `"`,
-		}
-
-		return call, answer, ErrScope
 	}
 
 	if in.ReadBody != nil {
@@ -166,13 +154,36 @@ func (a Admission) Execute(ctx context.Context, api API, route Route, in Incomin
 		return call, answer, fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
 	}
 
-	answer, err = a.withIdempotency(ctx, api, route, call, in,
-		func(ctx context.Context) (Answer, error) { return runOperation(ctx, route, call, in.Request) })
+	run := func(ctx context.Context) (Answer, error) { return runOperation(ctx, route, call, in.Request) }
+
+	answer, err = a.withIdempotency(ctx, api, route, call, in, run)
 	if err == nil {
 		setLocation(route, in.URLPath, &answer)
 	}
 
 	return call, answer, err
+}
+
+// admit counts the request towards the rate limit, authenticates its user, whom it sets in call, and
+// checks the scope of the calling application. It returns the headers of the response to an error.
+func (a Admission) admit(ctx context.Context, route Route, in Incoming, call *Call) (headers map[string]string, err error) {
+	if err := a.limit(ctx, route, in.Address); err != nil {
+		return nil, err
+	}
+
+	if route.Auth != None {
+		call.Actor, err = a.authenticate(ctx, in.Header("Authorization"), route)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	if route.Scope != "" && !call.Caller.May(route.Scope) {
+		challenge := `Bearer realm="locum", error="insufficient_scope", scope="` + string(route.Scope) + `"`
+		return map[string]string{"WWW-Authenticate": challenge}, ErrScope
+	}
+
+	return nil, nil
 }
 
 // limit counts the request towards the rate limit of the route.

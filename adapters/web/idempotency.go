@@ -43,18 +43,11 @@ func (a Admission) withIdempotency(
 		return Answer{}, err
 	}
 
-	// The fingerprint identifies the content of the request: a second request with the same key and
-	// another content is refused. The fingerprint is an HMAC, because the body may contain a password,
-	// which could be guessed from a hash without a key.
-	fingerprint := hmac.New(sha256.New, []byte(key))
-	fingerprint.Write([]byte(api.CanonicalPath(in.URL) + "\n"))
-	fingerprint.Write(in.Body)
-
 	request := idempotency.Request{
 		OwnerID:     owner,
 		Operation:   route.Method + " " + route.Path,
 		Key:         key,
-		Fingerprint: hex.EncodeToString(fingerprint.Sum(nil)),
+		Fingerprint: fingerprint(key, api.CanonicalPath(in.URL), in.Body),
 	}
 
 	// refusal returns the answer for an error of the operation, and whether to store it.
@@ -91,6 +84,17 @@ func (a Admission) withIdempotency(
 	}
 
 	return answer, nil
+}
+
+// fingerprint identifies the content of a request: a second request with the same key and another content
+// is refused. The fingerprint is an HMAC with the key, because the body may contain a password, which
+// could be guessed from a hash without a key.
+func fingerprint(key, url string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(url + "\n"))
+	mac.Write(body)
+
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // ownerOf returns the owner of an Idempotency-Key, so that the keys of different owners do not collide.

@@ -279,54 +279,54 @@ func (r Route) status() int { return cmp.Or(r.Status, http.StatusOK) }
 // failures returns the error statuses of the route, sorted and without repetitions: those in Errors, and
 // those that follow from the other fields of the route.
 func (r Route) failures() []int {
-	out := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, r.Errors...)
+	statuses := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, r.Errors...)
 
 	plan := planOf(r.Op.In)
 
 	canBeInvalid := len(plan.fields) > 0 || plan.raw != nil || r.Method != http.MethodGet
 	if canBeInvalid {
-		out = append(out, http.StatusBadRequest)
+		statuses = append(statuses, http.StatusBadRequest)
 	}
 
 	if r.Search {
-		out = append(out, http.StatusTooManyRequests, http.StatusRequestEntityTooLarge)
+		statuses = append(statuses, http.StatusTooManyRequests, http.StatusRequestEntityTooLarge)
 	}
 
 	if r.TakesBody() {
-		out = append(out, http.StatusRequestEntityTooLarge)
+		statuses = append(statuses, http.StatusRequestEntityTooLarge)
 	}
 
 	if r.Body > DefaultBody { // each user may send only a few large bodies at the same time
-		out = append(out, http.StatusTooManyRequests)
+		statuses = append(statuses, http.StatusTooManyRequests)
 	}
 
 	if hasID := strings.Contains(r.Path, "/:"); hasID {
-		out = append(out, http.StatusNotFound)
+		statuses = append(statuses, http.StatusNotFound)
 	}
 
 	if r.Auth != None {
-		out = append(out, http.StatusUnauthorized)
+		statuses = append(statuses, http.StatusUnauthorized)
 	}
 
 	if r.Audience != Anyone || r.Permission != "" {
-		out = append(out, http.StatusForbidden)
+		statuses = append(statuses, http.StatusForbidden)
 	}
 
 	if r.Idempotent() {
-		out = append(out, http.StatusConflict, http.StatusUnprocessableEntity)
+		statuses = append(statuses, http.StatusConflict, http.StatusUnprocessableEntity)
 	}
 
 	if r.Limit.Max > 0 {
-		out = append(out, http.StatusTooManyRequests)
+		statuses = append(statuses, http.StatusTooManyRequests)
 	}
 
 	if r.Scope != "" {
-		out = append(out, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
+		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
 	}
 
-	slices.Sort(out)
+	slices.Sort(statuses)
 
-	return slices.Compact(out)
+	return slices.Compact(statuses)
 }
 
 // policyText describes who may use the route, and how often. It is empty for a route without restrictions.

@@ -45,25 +45,12 @@ func describeWebhook(r *openapi31.Reflector, api API, webhook Webhook) error {
 		return err
 	}
 
-	// Rename the schema of the body after the event, and restrict its type to the event.
 	op := r.Spec.Webhooks[webhook.Name].PathItem.Post
 	body := op.Responses.MapOfResponseOrReferenceValues["200"].Response.Content["application/json"]
-	reference, _ := body.Schema["$ref"].(string)
-	typeName := strings.TrimPrefix(reference, components)
-	schema := r.Spec.Components.Schemas[typeName]
 
-	members, isNamed := schema["properties"].(map[string]any)
-	if !isNamed {
-		return errors.New("the body of a webhook must be a named struct")
+	if err := renameEventSchema(r.Spec, &body, webhook.Name); err != nil {
+		return err
 	}
-
-	delete(r.Spec.Components.Schemas, typeName)
-
-	members["type"] = map[string]any{"type": "string", "const": webhook.Name, "description": descriptions()["EventBody.type"] + "."}
-	schemaName := upperCamelCase(webhook.Name) + "Event"
-	r.Spec.Components.WithSchemasItem(schemaName, schema)
-
-	body.Schema = map[string]any{"$ref": components + schemaName}
 
 	// The example has the name of the event as its type.
 	texts := map[string]string{"type": webhook.Name}
@@ -85,6 +72,30 @@ func describeWebhook(r *openapi31.Reflector, api API, webhook Webhook) error {
 			op.Responses.WithMapOfResponseOrReferenceValuesItem(status, answer)
 		}
 	}
+
+	return nil
+}
+
+// renameEventSchema renames the schema to which the body refers after the event, and restricts the member type
+// to the name of the event.
+func renameEventSchema(spec *openapi31.Spec, body *openapi31.MediaType, event string) error {
+	reference, _ := body.Schema["$ref"].(string)
+	typeName := strings.TrimPrefix(reference, components)
+	schema := spec.Components.Schemas[typeName]
+
+	members, isNamed := schema["properties"].(map[string]any)
+	if !isNamed {
+		return errors.New("the body of a webhook must be a named struct")
+	}
+
+	members["type"] = map[string]any{"type": "string", "const": event, "description": descriptions()["EventBody.type"] + "."}
+
+	schemaName := upperCamelCase(event) + "Event"
+
+	delete(spec.Components.Schemas, typeName)
+	spec.Components.WithSchemasItem(schemaName, schema)
+
+	body.Schema = map[string]any{"$ref": components + schemaName}
 
 	return nil
 }

@@ -113,28 +113,7 @@ type Field struct {
 func newField(form Form, name, label string, options ...string) Field {
 	f := Field{Name: name, Label: label, Type: "text", Error: form.Problem.Text(name)}
 	for _, option := range options {
-		key, value, hasValue := strings.Cut(option, "=")
-		switch key {
-		case "type":
-			f.Type = value
-		case "hint":
-			f.Hint = value
-			f.describedBy = append(f.describedBy, name+"-hint")
-		case "class":
-			f.Class = value
-		case "value":
-			f.Value = value
-		case "optional":
-			f.Optional = true
-		case "conditional":
-			f.IsConditional = true
-		default:
-			if hasValue {
-				key += `="` + template.HTMLEscapeString(value) + `"`
-			}
-
-			f.attributes = append(f.attributes, key)
-		}
+		f.applyOption(option)
 	}
 
 	if form.Values.Has(name) {
@@ -155,6 +134,33 @@ func newField(form Form, name, label string, options ...string) Field {
 	}
 
 	return f
+}
+
+// applyOption changes the field according to an option of newField.
+func (f *Field) applyOption(option string) {
+	key, value, hasValue := strings.Cut(option, "=")
+	switch key {
+	case "type":
+		f.Type = value
+	case "hint":
+		f.Hint = value
+		f.describedBy = append(f.describedBy, f.Name+"-hint")
+	case "class":
+		f.Class = value
+	case "value":
+		f.Value = value
+	case "optional":
+		f.Optional = true
+	case "conditional":
+		f.IsConditional = true
+	default:
+		attribute := key
+		if hasValue {
+			attribute += `="` + template.HTMLEscapeString(value) + `"`
+		}
+
+		f.attributes = append(f.attributes, attribute)
+	}
 }
 
 // withChoices returns the field with the choices.
