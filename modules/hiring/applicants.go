@@ -48,13 +48,13 @@ func (s *Service) CheckApply(ctx context.Context, by auth.Actor, in ApplyInput) 
 }
 
 // requireFirst returns ErrAlreadyApplied if the applicant has applied to the listing before.
-func (s *Service) requireFirst(ctx context.Context, a Application) error {
-	applied, err := s.AppliedAmong(ctx, a.ApplicantID, []string{a.ListingID})
+func (s *Service) requireFirst(ctx context.Context, application Application) error {
+	applied, err := s.AppliedAmong(ctx, application.ApplicantID, []string{application.ListingID})
 	if err != nil {
 		return err
 	}
 
-	if applied[a.ListingID] {
+	if applied[application.ListingID] {
 		return ErrAlreadyApplied
 	}
 
@@ -275,14 +275,14 @@ func (s *Service) MyHistoryEntry(ctx context.Context, by auth.Actor, id string) 
 }
 
 // ownDetail returns an application as its applicant sees it.
-func (s *Service) ownDetail(ctx context.Context, a Application) (Detail, error) {
-	views, err := s.withListings(ctx, []Application{a})
+func (s *Service) ownDetail(ctx context.Context, application Application) (Detail, error) {
+	views, err := s.withListings(ctx, []Application{application})
 	if err != nil {
 		return Detail{}, err
 	}
 
 	view := views[0]
-	if view.Interview, err = s.getInterview(ctx, a.OrganizationID, a.ID); err != nil {
+	if view.Interview, err = s.getInterview(ctx, application.OrganizationID, application.ID); err != nil {
 		return Detail{}, err
 	}
 
@@ -362,26 +362,32 @@ func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error 
 // storeWithdrawal stores a withdrawn application, and releases its documents, so that a task deletes
 // them. If the withdrawal has changed the status from the previous one, it also adds the change to the
 // timeline and records an event. The employer may have set the status Withdrawn before.
-func (s *Service) storeWithdrawal(ctx context.Context, by auth.Actor, a *Application, previous Status, hasChanged bool) error {
-	if err := s.releaseDocuments(ctx, a); err != nil {
+func (s *Service) storeWithdrawal(
+	ctx context.Context,
+	by auth.Actor,
+	application *Application,
+	previous Status,
+	hasChanged bool,
+) error {
+	if err := s.releaseDocuments(ctx, application); err != nil {
 		return err
 	}
 
 	if !hasChanged {
-		return s.Applications.Update(ctx, by.UserID, *a)
+		return s.Applications.Update(ctx, by.UserID, *application)
 	}
 
-	change := s.newChange(a, ByApplicant, by, previous)
-	if err := s.Applications.Update(ctx, by.UserID, *a, change); err != nil {
+	change := s.newChange(application, ByApplicant, by, previous)
+	if err := s.Applications.Update(ctx, by.UserID, *application, change); err != nil {
 		return err
 	}
 
-	return s.Events.Record(ctx, change.event(a))
+	return s.Events.Record(ctx, change.event(application))
 }
 
 // cancelInterview cancels the scheduled interview of an application, if there is one.
-func (s *Service) cancelInterview(ctx context.Context, by auth.Actor, a *Application) error {
-	interview, err := s.getInterview(ctx, a.OrganizationID, a.ID)
+func (s *Service) cancelInterview(ctx context.Context, by auth.Actor, application *Application) error {
+	interview, err := s.getInterview(ctx, application.OrganizationID, application.ID)
 	if err != nil || interview == nil || interview.Status != Scheduled {
 		return err
 	}
@@ -392,7 +398,7 @@ func (s *Service) cancelInterview(ctx context.Context, by auth.Actor, a *Applica
 		return err
 	}
 
-	return s.Events.Record(ctx, interview.event(a, event.InterviewCancelled, by.UserID))
+	return s.Events.Record(ctx, interview.event(application, event.InterviewCancelled, by.UserID))
 }
 
 // AppliedLately returns the ids of the listings of the applicant's n newest applications that

@@ -228,7 +228,7 @@ func (s *ExportService) MyExports(ctx context.Context, by auth.Actor, n int) ([]
 		return nil, err
 	}
 
-	isForbidden := func(e Export) bool { return !by.May(requiredPermission(e.Kind)) }
+	isForbidden := func(export Export) bool { return !by.May(requiredPermission(export.Kind)) }
 	exports = slices.DeleteFunc(exports, isForbidden)
 	slices.SortFunc(exports, func(a, b Export) int { return b.CreatedAt.Compare(a.CreatedAt) })
 
@@ -347,24 +347,24 @@ func (s *ExportService) runExportTask(ctx context.Context, t task.Task, in expor
 }
 
 // markFailed stores that the export has failed, even if the context has timed out.
-func (s *ExportService) markFailed(ctx context.Context, e Export) error {
+func (s *ExportService) markFailed(ctx context.Context, export Export) error {
 	const timeout = 2 * time.Second
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 
 	now := s.Clock.Now()
-	e.State, e.FinishedAt = ExportFailed, &now
+	export.State, export.FinishedAt = ExportFailed, &now
 
-	return s.Exports.Update(ctx, e)
+	return s.Exports.Update(ctx, export)
 }
 
 // writeFile writes the table into the file of the export, stores the progress after each page of rows,
 // and completes the export.
-func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
-	table, exists := s.Tables[e.Kind]
+func (s *ExportService) writeFile(ctx context.Context, export *Export) error {
+	table, exists := s.Tables[export.Kind]
 	if !exists {
-		return fmt.Errorf("no table %q", e.Kind)
+		return fmt.Errorf("no table %q", export.Kind)
 	}
 
 	// The rows may come from a replica of the database, but not from one that lacks anything that
@@ -373,33 +373,33 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 	readCtx := tx.AllowStale(ctx, maxStaleness)
 
 	// Mark the export as running, and reset the progress that a previous attempt may have stored.
-	total, err := table.Count(readCtx, e.OrganizationID, e.Filters)
+	total, err := table.Count(readCtx, export.OrganizationID, export.Filters)
 	if err != nil {
 		return err
 	}
 
-	e.State = ExportRunning
-	e.RowsDone = 0
-	e.RowsTotal = total
-	e.FinishedAt = nil
+	export.State = ExportRunning
+	export.RowsDone = 0
+	export.RowsTotal = total
+	export.FinishedAt = nil
 
-	if err := s.Exports.Update(ctx, *e); err != nil {
+	if err := s.Exports.Update(ctx, *export); err != nil {
 		return err
 	}
 
-	pages := &tablePages{table: table, ownerID: e.OrganizationID, filters: e.Filters}
+	pages := &tablePages{table: table, ownerID: export.OrganizationID, filters: export.Filters}
 
-	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error { return s.writePages(ctx, readCtx, e, pages, w) })
+	err = s.Files.Put(ctx, export.key(), func(w io.Writer) error { return s.writePages(ctx, readCtx, export, pages, w) })
 	if err != nil {
 		return err
 	}
 
-	return s.complete(ctx, e)
+	return s.complete(ctx, export)
 }
 
 // writePages writes all pages of the table into w, as CSV. It reads the table with readCtx. It stores
 // the progress of the export with ctx after each page.
-func (s *ExportService) writePages(ctx, readCtx context.Context, e *Export, pages *tablePages, w io.Writer) error {
+func (s *ExportService) writePages(ctx, readCtx context.Context, export *Export, pages *tablePages, w io.Writer) error {
 	page := new(csvfile.Page)
 	for {
 		hasNext, err := pages.next(readCtx, page)
@@ -411,10 +411,10 @@ func (s *ExportService) writePages(ctx, readCtx context.Context, e *Export, page
 			return err
 		}
 
-		e.RowsDone = pages.rows
-		e.RowsTotal = max(e.RowsTotal, pages.rows) // rows may have been added since they were counted
+		export.RowsDone = pages.rows
+		export.RowsTotal = max(export.RowsTotal, pages.rows) // rows may have been added since they were counted
 
-		if err := s.Exports.Update(ctx, *e); err != nil {
+		if err := s.Exports.Update(ctx, *export); err != nil {
 			return err
 		}
 
@@ -425,16 +425,21 @@ func (s *ExportService) writePages(ctx, readCtx context.Context, e *Export, page
 }
 
 // complete marks the export as done and records the event about it.
-func (s *ExportService) complete(ctx context.Context, e *Export) error {
+func (s *ExportService) complete(ctx context.Context, export *Export) error {
 	now := s.Clock.Now()
-	e.State = ExportDone
-	e.FinishedAt = &now
-	e.RowsTotal = e.RowsDone
+	export.State = ExportDone
+	export.FinishedAt = &now
+	export.RowsTotal = export.RowsDone
 
-	finished := event.ExportFinished{ExportID: e.ID, OrganizationID: e.OrganizationID, UserID: e.UserID, FinishedAt: now}
+	finished := event.ExportFinished{
+		ExportID:       export.ID,
+		OrganizationID: export.OrganizationID,
+		UserID:         export.UserID,
+		FinishedAt:     now,
+	}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Exports.Update(ctx, *e); err != nil {
+		if err := s.Exports.Update(ctx, *export); err != nil {
 			return err
 		}
 

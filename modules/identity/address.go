@@ -279,13 +279,13 @@ func (s *Service) revokeTokens(ctx context.Context, userID string, f MailTokenFi
 // claimAddress makes the address available to the account. If an invited user has the address, the
 // user's invitations are moved to the account. If another account has the address, it fails with
 // ErrEmailTaken.
-func (s *Service) claimAddress(ctx context.Context, u *User, email string) error {
+func (s *Service) claimAddress(ctx context.Context, user *User, email string) error {
 	holder, err := s.findByEmail(ctx, email)
 	if err != nil {
 		return fault.IfNotFound(err, nil) // no user has the address
 	}
 
-	if holder.ID == u.ID {
+	if holder.ID == user.ID {
 		return nil
 	}
 
@@ -293,7 +293,7 @@ func (s *Service) claimAddress(ctx context.Context, u *User, email string) error
 		return ErrEmailTaken
 	}
 
-	return s.Members.MergeInvited(ctx, holder.ID, u.ID)
+	return s.Members.MergeInvited(ctx, holder.ID, user.ID)
 }
 
 // OnEmailChangeRequested sends a warning to the current address, and then a link to confirm the
@@ -336,10 +336,10 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 }
 
 // warnOfChange warns the owner of the current address that another one was requested.
-func (s *Service) warnOfChange(ctx context.Context, u User, messageID string, requestedAt time.Time) error {
+func (s *Service) warnOfChange(ctx context.Context, user User, messageID string, requestedAt time.Time) error {
 	return s.send(
 		ctx,
-		u,
+		user,
 		messageID,
 		"Your e-mail address is about to change",
 		mail.Block{

@@ -70,15 +70,15 @@ type AuditEntry struct {
 // entry first. Only admins can call it.
 func (s *Service) OrganizationAudit(
 	ctx context.Context,
-	a auth.Actor,
+	actor auth.Actor,
 	f audit.Filter,
 	r page.Request,
 ) (page.Result[AuditEntry], error) {
-	if err := cmp.Or(a.Require(auth.Manage), r.CheckID()); err != nil {
+	if err := cmp.Or(actor.Require(auth.Manage), r.CheckID()); err != nil {
 		return page.Result[AuditEntry]{}, err
 	}
 
-	f.OrganizationID = a.OrganizationID
+	f.OrganizationID = actor.OrganizationID
 
 	entries, err := s.AuditLog.List(ctx, f, r)
 	if err != nil {
@@ -88,11 +88,11 @@ func (s *Service) OrganizationAudit(
 	// Read the names of the actors who are in the team. Actors that are not users, such as an
 	// operator, have no id.
 	actorIDs := list.Distinct(entries.Items, func(e audit.Entry) string { return e.Actor })
-	actorIDs = slices.DeleteFunc(actorIDs, func(actor string) bool { return !id.Valid(actor) })
+	actorIDs = slices.DeleteFunc(actorIDs, func(actorID string) bool { return !id.Valid(actorID) })
 
 	membersByID := map[string]Member{}
 	if len(actorIDs) > 0 {
-		team, err := s.Members.List(ctx, a.OrganizationID, MemberFilter{UserIDs: actorIDs}, page.After("", len(actorIDs)))
+		team, err := s.Members.List(ctx, actor.OrganizationID, MemberFilter{UserIDs: actorIDs}, page.After("", len(actorIDs)))
 		if err != nil {
 			return page.Result[AuditEntry]{}, err
 		}

@@ -56,13 +56,13 @@ func (s *Service) RegisterBrowser(ctx context.Context, in Registrable, from Clie
 // of the session. See LoginBrowser for oldSecret.
 func (s *Service) AcceptInvitationBrowser(
 	ctx context.Context,
-	a auth.Actor,
+	actor auth.Actor,
 	in AcceptInvitationInput,
 	from Client,
 	oldSecret string,
 ) (secret string, err error) {
 	secret = auth.NewSecret(browserPrefix, secretChars)
-	return secret, s.acceptInvitation(ctx, a, in, s.openBrowser(secret, from, oldSecret))
+	return secret, s.acceptInvitation(ctx, actor, in, s.openBrowser(secret, from, oldSecret))
 }
 
 // AuthenticateBrowser returns the principal of the session with the cookie's secret: the session

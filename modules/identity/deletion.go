@@ -21,31 +21,31 @@ const closedName = "Closed organization"
 // once; other modules delete theirs when they handle the event AccountDeleted. An organization
 // without another admin is closed. The caller must be confirmed: they must have entered their
 // password a short time ago.
-func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
-	if err := a.RequireSeeker(); err != nil {
+func (s *Service) DeleteAccount(ctx context.Context, actor auth.Actor) error {
+	if err := actor.RequireSeeker(); err != nil {
 		return err
 	}
 
-	return s.deleteAccount(ctx, a)
+	return s.deleteAccount(ctx, actor)
 }
 
 // DeleteEmployerAccount deletes the account of an employer, as DeleteAccount does. For a jobseeker
 // who has joined an organization, it deletes only the membership and ends the sessions.
-func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error {
-	if err := a.RequireEmployer(); err != nil {
+func (s *Service) DeleteEmployerAccount(ctx context.Context, actor auth.Actor) error {
+	if err := actor.RequireEmployer(); err != nil {
 		return err
 	}
 
-	if a.Seeker {
-		return s.leaveOrganization(ctx, a)
+	if actor.Seeker {
+		return s.leaveOrganization(ctx, actor)
 	}
 
-	return s.deleteAccount(ctx, a)
+	return s.deleteAccount(ctx, actor)
 }
 
 // leaveOrganization ends the caller's membership and sessions. The account stays.
-func (s *Service) leaveOrganization(ctx context.Context, a auth.Actor) error {
-	return s.changeConfirmed(ctx, a, func(ctx context.Context, user User, now time.Time) error {
+func (s *Service) leaveOrganization(ctx context.Context, actor auth.Actor) error {
+	return s.changeConfirmed(ctx, actor, func(ctx context.Context, user User, now time.Time) error {
 		if err := s.endMembership(ctx, user, now); err != nil {
 			return err
 		}
@@ -55,10 +55,10 @@ func (s *Service) leaveOrganization(ctx context.Context, a auth.Actor) error {
 }
 
 // deleteAccount ends the caller's membership and deletes the account.
-func (s *Service) deleteAccount(ctx context.Context, a auth.Actor) error {
-	return s.changeConfirmed(ctx, a, func(ctx context.Context, user User, now time.Time) error {
+func (s *Service) deleteAccount(ctx context.Context, actor auth.Actor) error {
+	return s.changeConfirmed(ctx, actor, func(ctx context.Context, user User, now time.Time) error {
 		// Record the deletion while the membership still relates it to the organization.
-		if err := s.Audit.Record(ctx, audit.By(a, audit.AccountDeleted, user.ID)); err != nil {
+		if err := s.Audit.Record(ctx, audit.By(actor, audit.AccountDeleted, user.ID)); err != nil {
 			return err
 		}
 
@@ -88,15 +88,15 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor) error {
 // has not entered their password within the last minutes.
 func (s *Service) changeConfirmed(
 	ctx context.Context,
-	a auth.Actor,
+	actor auth.Actor,
 	change func(ctx context.Context, user User, now time.Time) error,
 ) error {
-	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
+	if err := actor.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
 	}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		user, err := s.getCaller(ctx, a.UserID)
+		user, err := s.getCaller(ctx, actor.UserID)
 		if err != nil {
 			return err
 		}
@@ -122,19 +122,19 @@ func (s *Service) recordTwice(ctx context.Context, kind, key string, e event.Eve
 
 // endMembership ends the user's membership, if there is one. The organization is closed if it has no
 // other admin.
-func (s *Service) endMembership(ctx context.Context, u User, now time.Time) error {
-	membership, err := s.removeMembership(ctx, u.ID)
+func (s *Service) endMembership(ctx context.Context, user User, now time.Time) error {
+	membership, err := s.removeMembership(ctx, user.ID)
 	if !errors.Is(err, ErrLastAdmin) {
 		return err
 	}
 
 	// closeOrganization updates the accounts of all members, but deleteAccount updates this one
 	// itself. So its membership must be deleted before.
-	if err := s.Members.Delete(ctx, membership.OrganizationID, []string{u.ID}); err != nil {
+	if err := s.Members.Delete(ctx, membership.OrganizationID, []string{user.ID}); err != nil {
 		return err
 	}
 
-	return s.closeOrganization(ctx, membership.OrganizationID, u, now)
+	return s.closeOrganization(ctx, membership.OrganizationID, user, now)
 }
 
 // removeMembership deletes the user's active membership and returns it, or nil if there is

@@ -214,14 +214,14 @@ func (in EmployerInput) applyTo(s *EmployerSettings) bool {
 }
 
 // ResetEmployerSettings restores the caller's default settings.
-func (s *Service) ResetEmployerSettings(ctx context.Context, a auth.Actor) (EmployerAccount, error) {
-	if err := a.RequireEmployer(); err != nil {
+func (s *Service) ResetEmployerSettings(ctx context.Context, actor auth.Actor) (EmployerAccount, error) {
+	if err := actor.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
 
 	var account EmployerAccount
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		account, err = s.MyEmployerAccount(ctx, a)
+		account, err = s.MyEmployerAccount(ctx, actor)
 		if err != nil || account.Settings.Version == 0 { // version 0: no settings are stored
 			return err
 		}
@@ -241,12 +241,12 @@ func (s *Service) WantsAlerts(ctx context.Context, userID string) (bool, error) 
 }
 
 // MyOrganization returns the caller's organization.
-func (s *Service) MyOrganization(ctx context.Context, a auth.Actor) (Organization, error) {
-	if err := a.RequireMember(); err != nil {
+func (s *Service) MyOrganization(ctx context.Context, actor auth.Actor) (Organization, error) {
+	if err := actor.RequireMember(); err != nil {
 		return Organization{}, err
 	}
 
-	return s.getOrganization(ctx, a.OrganizationID)
+	return s.getOrganization(ctx, actor.OrganizationID)
 }
 
 // OrganizationInput contains changes of an organization. A nil field leaves its value
@@ -344,35 +344,35 @@ func (s *Service) auditSecondFactorSetting(
 // reports; otherwise updateOrganization fails with errRenameNotCounted (see withRenameLimit).
 func (s *Service) updateOrganization(
 	ctx context.Context,
-	o *Organization,
+	organization *Organization,
 	in OrganizationInput,
 	isCounted bool,
 	now time.Time,
 ) error {
-	before := *o
-	patch.SetName(&o.Name, in.Name)
-	patch.SetText(&o.Description, in.Description)
-	patch.Set(&o.Website, in.Website)
-	patch.Set(&o.Logo, in.Logo)
-	patch.SetName(&o.Industry, in.Industry)
-	patch.SetName(&o.Size, in.Size)
-	patch.Set(&o.RequireSecondFactor, in.RequireSecondFactor)
+	before := *organization
+	patch.SetName(&organization.Name, in.Name)
+	patch.SetText(&organization.Description, in.Description)
+	patch.Set(&organization.Website, in.Website)
+	patch.Set(&organization.Logo, in.Logo)
+	patch.SetName(&organization.Industry, in.Industry)
+	patch.SetName(&organization.Size, in.Size)
+	patch.Set(&organization.RequireSecondFactor, in.RequireSecondFactor)
 
-	if *o == before {
+	if *organization == before {
 		return nil
 	}
 
-	isRenamed := o.Name != before.Name
+	isRenamed := organization.Name != before.Name
 	if isRenamed && !isCounted {
 		return errRenameNotCounted
 	}
 
-	o.UpdatedAt = now
-	if err := s.reviewChange(ctx, o, before, now); err != nil {
+	organization.UpdatedAt = now
+	if err := s.reviewChange(ctx, organization, before, now); err != nil {
 		return err
 	}
 
-	if err := s.Organizations.Upsert(ctx, o); err != nil {
+	if err := s.Organizations.Upsert(ctx, organization); err != nil {
 		return err
 	}
 
@@ -380,9 +380,9 @@ func (s *Service) updateOrganization(
 		return nil
 	}
 
-	renamed := event.OrganizationRenamed{OrganizationID: o.ID, RenamedAt: now}
+	renamed := event.OrganizationRenamed{OrganizationID: organization.ID, RenamedAt: now}
 
-	return s.recordTwice(ctx, kindRename, o.ID+"/"+encodeTime(now), renamed, now)
+	return s.recordTwice(ctx, kindRename, organization.ID+"/"+encodeTime(now), renamed, now)
 }
 
 // kindRename is the kind of the task that repeats the event of a renaming; see recordTwice.

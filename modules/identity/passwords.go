@@ -202,8 +202,8 @@ func (s *Service) ChangePassword(ctx context.Context, actor auth.Actor, in Chang
 
 // checkOwnPassword checks the password of the caller's account and returns the account. It counts
 // failures like failed sign-ins, so that a stolen access token does not help to guess the password.
-func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password string, from Client) (User, error) {
-	user, err := s.getCaller(ctx, a.UserID)
+func (s *Service) checkOwnPassword(ctx context.Context, actor auth.Actor, password string, from Client) (User, error) {
+	user, err := s.getCaller(ctx, actor.UserID)
 	if err != nil {
 		return User{}, err
 	}
@@ -219,22 +219,22 @@ func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password s
 // Confirm checks the password and returns the caller as confirmed now. Sensitive operations refuse a
 // caller who has not entered the password within the last minutes. If the password is empty, Confirm
 // returns the caller unchanged.
-func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword string, from Client) (auth.Actor, error) {
-	if err := a.RequireUser(); err != nil {
+func (s *Service) Confirm(ctx context.Context, actor auth.Actor, currentPassword string, from Client) (auth.Actor, error) {
+	if err := actor.RequireUser(); err != nil {
 		return auth.Actor{}, err
 	}
 
 	if currentPassword == "" {
-		return a, nil
+		return actor, nil
 	}
 
-	if _, err := s.checkOwnPassword(ctx, a, currentPassword, from); err != nil {
-		return a, err
+	if _, err := s.checkOwnPassword(ctx, actor, currentPassword, from); err != nil {
+		return actor, err
 	}
 
-	a.ConfirmedAt = s.Clock.Now()
+	actor.ConfirmedAt = s.Clock.Now()
 
-	return a, nil
+	return actor, nil
 }
 
 // passwordChange is a new password and the access that remains after the change.

@@ -45,14 +45,14 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 // surround the link.
 type verificationMail struct{ id, subject, first, last string }
 
-// sendVerification sends an e-mail with a link that confirms the address of u.
-func (s *Service) sendVerification(ctx context.Context, u User, m verificationMail) error {
-	token, err := s.createMailToken(ctx, u, ForVerification, noOrganization, s.Clock.Now())
+// sendVerification sends an e-mail with a link that confirms the address of the user.
+func (s *Service) sendVerification(ctx context.Context, user User, m verificationMail) error {
+	token, err := s.createMailToken(ctx, user, ForVerification, noOrganization, s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
 
-	programs, err := s.programBlocks(ctx, u.ID)
+	programs, err := s.programBlocks(ctx, user.ID)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (s *Service) sendVerification(ctx context.Context, u User, m verificationMa
 		{Text: "The link works once, for 24 hours."},
 	}, programs, []mail.Block{{Text: m.last}, apiHint, {Code: token}})
 
-	return s.send(ctx, u, m.id, m.subject, body...)
+	return s.send(ctx, user, m.id, m.subject, body...)
 }
 
 // programBlocks lists the programs of the account (API keys, applications, webhooks), for an e-mail

@@ -64,12 +64,12 @@ type SecondFactorStatus struct {
 }
 
 // MySecondFactor returns the status of the caller's second factor.
-func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (SecondFactorStatus, error) {
-	if err := a.RequireUser(); err != nil {
+func (s *Service) MySecondFactor(ctx context.Context, actor auth.Actor) (SecondFactorStatus, error) {
+	if err := actor.RequireUser(); err != nil {
 		return SecondFactorStatus{}, err
 	}
 
-	factor, err := s.getSecondFactor(ctx, a.UserID)
+	factor, err := s.getSecondFactor(ctx, actor.UserID)
 	if err != nil {
 		return SecondFactorStatus{}, err
 	}
@@ -79,7 +79,7 @@ func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (SecondFacto
 		status.RecoveryCodesLeft = len(factor.RecoveryCodes)
 	}
 
-	membership, err := s.Members.GetByUser(ctx, a.UserID)
+	membership, err := s.Members.GetByUser(ctx, actor.UserID)
 	if err != nil || membership == nil { // only organizations require a second factor
 		return status, err
 	}
@@ -108,12 +108,12 @@ type Enrollment struct {
 // EnrollSecondFactor returns a new secret for the caller's authenticator app, which
 // ConfirmSecondFactor enables. A second call before the confirmation replaces the secret. The
 // caller must be confirmed: they must have entered their password a short time ago.
-func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollment, error) {
-	if err := cmp.Or(a.RequireUser(), a.RequireConfirmed(s.Clock.Now())); err != nil {
+func (s *Service) EnrollSecondFactor(ctx context.Context, actor auth.Actor) (Enrollment, error) {
+	if err := cmp.Or(actor.RequireUser(), actor.RequireConfirmed(s.Clock.Now())); err != nil {
 		return Enrollment{}, err
 	}
 
-	user, err := s.getCaller(ctx, a.UserID)
+	user, err := s.getCaller(ctx, actor.UserID)
 	if err != nil {
 		return Enrollment{}, err
 	}
@@ -270,17 +270,17 @@ func (s *Service) DisableSecondFactor(ctx context.Context, actor auth.Actor, in 
 // ResetSecondFactor removes the second factor of the account with the address. An operator
 // calls it for a user who has lost the device and the recovery codes.
 func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
-	return s.changeAsOperator(ctx, email, audit.SecondFactorReset, func(ctx context.Context, u *User, now time.Time) error {
+	return s.changeAsOperator(ctx, email, audit.SecondFactorReset, func(ctx context.Context, user *User, now time.Time) error {
 		// Fail with ErrNoSecondFactor if there is none.
-		if _, err := s.SecondFactors.Get(ctx, u.ID); err != nil {
+		if _, err := s.SecondFactors.Get(ctx, user.ID); err != nil {
 			return err
 		}
 
-		if err := s.SecondFactors.Delete(ctx, u.ID); err != nil {
+		if err := s.SecondFactors.Delete(ctx, user.ID); err != nil {
 			return err
 		}
 
-		changed := event.SecondFactorChanged{UserID: u.ID, Change: string(audit.SecondFactorReset), ChangedAt: now}
+		changed := event.SecondFactorChanged{UserID: user.ID, Change: string(audit.SecondFactorReset), ChangedAt: now}
 
 		return s.Events.Record(ctx, changed)
 	})
@@ -391,17 +391,17 @@ func (s *Service) matchCode(
 
 // secondFactorFailed counts and records a wrong code like a failed sign-in. It returns
 // ErrSecondFactorInvalid, or fault.ErrRateLimit after too many wrong codes.
-func (s *Service) secondFactorFailed(ctx context.Context, u User, from Client) error {
-	if err := limit.Take(ctx, s.Limiter, failedCodes, u.ID); err != nil {
+func (s *Service) secondFactorFailed(ctx context.Context, user User, from Client) error {
+	if err := limit.Take(ctx, s.Limiter, failedCodes, user.ID); err != nil {
 		return err
 	}
 
-	if err := s.addFailure(ctx, s.failuresOf(u.Email, from)); err != nil {
+	if err := s.addFailure(ctx, s.failuresOf(user.Email, from)); err != nil {
 		return err
 	}
 
 	// ErrBadCredentials means that the failure is recorded.
-	if err := s.signInFailed(ctx, u.ID); !errors.Is(err, ErrBadCredentials) {
+	if err := s.signInFailed(ctx, user.ID); !errors.Is(err, ErrBadCredentials) {
 		return err
 	}
 

@@ -290,8 +290,8 @@ func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, erro
 // the account until the transaction ends, so that a concurrent change of the password, which ends
 // sessions and the access of programs, waits. If the actor has no session, HoldSession checks only
 // the account.
-func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
-	user, err := s.Users.GetForUpdate(ctx, by.UserID)
+func (s *Service) HoldSession(ctx context.Context, actor auth.Actor) error {
+	user, err := s.Users.GetForUpdate(ctx, actor.UserID)
 	if err != nil {
 		return fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
@@ -300,18 +300,18 @@ func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 		return fault.ErrUnauthorized
 	}
 
-	if by.SessionID == "" {
+	if actor.SessionID == "" {
 		return nil
 	}
 
 	// Read the session after locking the account, to see all changes committed before.
-	principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: by.SessionID})
+	principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: actor.SessionID})
 	if err != nil {
 		return fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
 
 	hasEnded := !principal.Session.EndedAt.IsZero()
-	if principal.User.ID != by.UserID || hasEnded {
+	if principal.User.ID != actor.UserID || hasEnded {
 		return fault.ErrUnauthorized
 	}
 
@@ -319,19 +319,19 @@ func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 }
 
 // Me returns the caller's account.
-func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
-	if err := a.RequireUser(); err != nil {
+func (s *Service) Me(ctx context.Context, actor auth.Actor) (Account, error) {
+	if err := actor.RequireUser(); err != nil {
 		return Account{}, err
 	}
 
-	user, err := s.getCaller(ctx, a.UserID)
+	user, err := s.getCaller(ctx, actor.UserID)
 	if err != nil {
 		return Account{}, err
 	}
 
-	status, err := s.Subscriptions.Status(ctx, a.UserID)
+	status, err := s.Subscriptions.Status(ctx, actor.UserID)
 
-	return Account{User: user, Role: a.Role, SubscriptionStatus: status}, err
+	return Account{User: user, Role: actor.Role, SubscriptionStatus: status}, err
 }
 
 // OrganizationsOf returns organizations by id. It omits unknown ids.
@@ -356,8 +356,8 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, 
 
 	users, err := s.Users.GetByIDs(ctx, ids)
 
-	return list.ToMap(users, func(u User) (string, Person) {
-		return u.ID, Person{ID: u.ID, Name: u.Name, Email: u.Email}
+	return list.ToMap(users, func(user User) (string, Person) {
+		return user.ID, Person{ID: user.ID, Name: user.Name, Email: user.Email}
 	}), err
 }
 

@@ -13,12 +13,12 @@ import (
 
 // MySessions lists the caller's active sessions, including those of browsers, the
 // newest first.
-func (s *Service) MySessions(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Session], error) {
-	if err := cmp.Or(a.RequireUser(), r.CheckID()); err != nil {
+func (s *Service) MySessions(ctx context.Context, actor auth.Actor, r page.Request) (page.Result[Session], error) {
+	if err := cmp.Or(actor.RequireUser(), r.CheckID()); err != nil {
 		return page.Result[Session]{}, err
 	}
 
-	return s.Sessions.List(ctx, a.UserID, s.Clock.Now(), r)
+	return s.Sessions.List(ctx, actor.UserID, s.Clock.Now(), r)
 }
 
 // EndSession ends one of the caller's active sessions. It fails with
@@ -65,16 +65,16 @@ func (s *Service) endSession(ctx context.Context, session Session, now time.Time
 }
 
 // EndOtherSessions ends all of the caller's sessions except the session of this request.
-func (s *Service) EndOtherSessions(ctx context.Context, a auth.Actor) error {
-	if err := a.RequireUser(); err != nil {
+func (s *Service) EndOtherSessions(ctx context.Context, actor auth.Actor) error {
+	if err := actor.RequireUser(); err != nil {
 		return err
 	}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Sessions.EndByUsers(ctx, []string{a.UserID}, a.SessionID, s.Clock.Now()); err != nil {
+		if err := s.Sessions.EndByUsers(ctx, []string{actor.UserID}, actor.SessionID, s.Clock.Now()); err != nil {
 			return err
 		}
 
-		return s.Audit.Record(ctx, audit.By(a, audit.SessionsEnded, a.UserID))
+		return s.Audit.Record(ctx, audit.By(actor, audit.SessionsEnded, actor.UserID))
 	})
 }

@@ -93,14 +93,14 @@ func (s *Service) resemblesVerified(ctx context.Context, organizationID, name st
 // holdIfSuspicious holds the jobs of an organization whose new name resembles the name of a
 // verified organization: it may pretend to be that organization. The caller stores the
 // organization.
-func (s *Service) holdIfSuspicious(ctx context.Context, o *Organization, now time.Time) error {
-	resembles, err := s.resemblesVerified(ctx, o.ID, o.Name)
+func (s *Service) holdIfSuspicious(ctx context.Context, organization *Organization, now time.Time) error {
+	resembles, err := s.resemblesVerified(ctx, organization.ID, organization.Name)
 	if err != nil {
 		return err
 	}
 
-	if resembles && o.HeldAt.IsZero() {
-		o.HeldAt = now
+	if resembles && organization.HeldAt.IsZero() {
+		organization.HeldAt = now
 	}
 
 	return nil
@@ -109,38 +109,38 @@ func (s *Service) holdIfSuspicious(ctx context.Context, o *Organization, now tim
 // reviewChange changes the standing of an organization because of its new name or website, before the
 // organization is stored. A new name ends a verification. A new website ends a verification by
 // domain. If the new name resembles the name of a verified organization, the jobs are held.
-func (s *Service) reviewChange(ctx context.Context, o *Organization, before Organization, now time.Time) error {
+func (s *Service) reviewChange(ctx context.Context, organization *Organization, before Organization, now time.Time) error {
 	// Names with the same keys differ in case or punctuation only.
-	hasSameKeys := slices.Equal(text.NameKeys(o.Name), text.NameKeys(before.Name))
-	isRenamed := o.Name != before.Name && !hasSameKeys
+	hasSameKeys := slices.Equal(text.NameKeys(organization.Name), text.NameKeys(before.Name))
+	isRenamed := organization.Name != before.Name && !hasSameKeys
 
 	if isRenamed {
-		if err := s.holdIfSuspicious(ctx, o, now); err != nil {
+		if err := s.holdIfSuspicious(ctx, organization, now); err != nil {
 			return err
 		}
 	}
 
-	hasLostDomain := o.VerifiedBy == VerifiedByDomain && domainOf(o.Website) != domainOf(before.Website)
-	if o.IsVerified() && (isRenamed || hasLostDomain) {
-		o.unverify()
+	hasLostDomain := organization.VerifiedBy == VerifiedByDomain && domainOf(organization.Website) != domainOf(before.Website)
+	if organization.IsVerified() && (isRenamed || hasLostDomain) {
+		organization.unverify()
 
-		if err := s.storeVerifiedName(ctx, o); err != nil {
+		if err := s.storeVerifiedName(ctx, organization); err != nil {
 			return err
 		}
 	}
 
-	isNewlyHeld := !o.HeldAt.Equal(before.HeldAt)
+	isNewlyHeld := !organization.HeldAt.Equal(before.HeldAt)
 	if !isNewlyHeld {
 		return nil
 	}
 
-	entry := audit.Entry{Action: audit.OrganizationHeld, OrganizationID: o.ID, Object: o.ID}
+	entry := audit.Entry{Action: audit.OrganizationHeld, OrganizationID: organization.ID, Object: organization.ID}
 	if err := s.Audit.Record(ctx, entry); err != nil {
 		return err
 	}
 
 	return s.Events.Record(ctx, event.OrganizationModerated{
-		OrganizationID: o.ID,
+		OrganizationID: organization.ID,
 		Action:         string(holdOrganization),
 		ModeratedAt:    now,
 	})
@@ -191,26 +191,31 @@ func (u *User) hasEmailAtDomainOf(website string) bool {
 // verifyByDomain verifies the organization if the user, an admin, has a confirmed address at
 // the domain of its website. It does nothing while the organization is held or suspended, or
 // after a moderator has removed its verification, because a moderator has to decide then.
-// The caller stores the organization if verified is true.
-func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, now time.Time) (verified bool, err error) {
-	needsModerator := o.HoldsJobs() || o.VerifiedBy == VerificationRemoved
-	if o.IsVerified() || needsModerator || !u.hasEmailAtDomainOf(o.Website) {
+// The caller stores the organization if isVerified is true, which means that it was verified now.
+func (s *Service) verifyByDomain(
+	ctx context.Context,
+	organization *Organization,
+	user *User,
+	now time.Time,
+) (isVerified bool, err error) {
+	needsModerator := organization.HoldsJobs() || organization.VerifiedBy == VerificationRemoved
+	if organization.IsVerified() || needsModerator || !user.hasEmailAtDomainOf(organization.Website) {
 		return false, nil
 	}
 
-	o.VerifiedAt = now
-	o.VerifiedBy = VerifiedByDomain
-	o.UpdatedAt = now
+	organization.VerifiedAt = now
+	organization.VerifiedBy = VerifiedByDomain
+	organization.UpdatedAt = now
 
-	if err := s.storeVerifiedName(ctx, o); err != nil {
+	if err := s.storeVerifiedName(ctx, organization); err != nil {
 		return false, err
 	}
 
 	return true, s.Audit.Record(ctx, audit.Entry{
 		Action:         audit.OrganizationVerified,
-		Actor:          u.ID,
-		OrganizationID: o.ID,
-		Object:         o.ID,
+		Actor:          user.ID,
+		OrganizationID: organization.ID,
+		Object:         organization.ID,
 		Detail:         VerifiedByDomain,
 	})
 }
@@ -218,8 +223,8 @@ func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, 
 // verifyOrganizationOf verifies the organization of a user who has just confirmed an e-mail address, if
 // the user is an admin and the address is at the domain of the organization's website. It stores the
 // organization.
-func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Time) error {
-	membership, err := s.Members.GetByUser(ctx, u.ID)
+func (s *Service) verifyOrganizationOf(ctx context.Context, user *User, now time.Time) error {
+	membership, err := s.Members.GetByUser(ctx, user.ID)
 	if err != nil || membership == nil || membership.Role != Admin {
 		return err
 	}
@@ -229,7 +234,7 @@ func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Ti
 		return err
 	}
 
-	isVerified, err := s.verifyByDomain(ctx, &organization, u, now)
+	isVerified, err := s.verifyByDomain(ctx, &organization, user, now)
 	if err != nil || !isVerified {
 		return err
 	}
@@ -272,36 +277,36 @@ type OrganizationActionInput struct {
 }
 
 // apply changes the standing of the organization.
-func (a OrganizationAction) apply(o *Organization, now time.Time) {
+func (a OrganizationAction) apply(organization *Organization, now time.Time) {
 	switch a {
 	case VerifyOrganization:
-		o.VerifiedAt = now
-		o.VerifiedBy = VerifiedByModerator
-		o.HeldAt = time.Time{}
+		organization.VerifiedAt = now
+		organization.VerifiedBy = VerifiedByModerator
+		organization.HeldAt = time.Time{}
 	case UnverifyOrganization:
-		o.removeVerification()
+		organization.removeVerification()
 	case ReleaseOrganization:
-		o.HeldAt = time.Time{}
+		organization.HeldAt = time.Time{}
 	case SuspendOrganization:
-		o.removeVerification()
+		organization.removeVerification()
 
-		o.SuspendedAt = now
+		organization.SuspendedAt = now
 	case RestoreOrganization:
-		o.SuspendedAt = time.Time{}
+		organization.SuspendedAt = time.Time{}
 	}
 
-	o.UpdatedAt = now
+	organization.UpdatedAt = now
 }
 
 // Moderate changes the standing of an organization. Its admins are notified. Only moderators can call
 // it.
 func (s *Service) Moderate(
 	ctx context.Context,
-	by auth.Actor,
+	actor auth.Actor,
 	organizationID string,
 	in OrganizationActionInput,
 ) (organization Organization, err error) {
-	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
+	if err := cmp.Or(actor.RequireModerator(), valid.Check("", in)); err != nil {
 		return organization, err
 	}
 
@@ -329,7 +334,7 @@ func (s *Service) Moderate(
 
 		entry := audit.Entry{
 			Action:         auditActions[action],
-			Actor:          by.UserID,
+			Actor:          actor.UserID,
 			OrganizationID: organization.ID,
 			Object:         organization.ID,
 		}
@@ -364,8 +369,8 @@ type ModeratedOrganization struct {
 const maxShownMembers = 100
 
 // OrganizationFor returns an organization for a moderator.
-func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizationID string) (ModeratedOrganization, error) {
-	if err := by.RequireModerator(); err != nil {
+func (s *Service) OrganizationFor(ctx context.Context, actor auth.Actor, organizationID string) (ModeratedOrganization, error) {
+	if err := actor.RequireModerator(); err != nil {
 		return ModeratedOrganization{}, err
 	}
 
@@ -389,7 +394,7 @@ func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizati
 		return ModeratedOrganization{}, err
 	}
 
-	isLocked := list.ToMap(users, func(u User) (string, bool) { return u.ID, !u.LockedAt.IsZero() })
+	isLocked := list.ToMap(users, func(user User) (string, bool) { return user.ID, !user.LockedAt.IsZero() })
 	members := list.Map(team.Items, func(m Member) ModeratedMember {
 		return ModeratedMember{Member: m, IsSuspended: isLocked[m.UserID]}
 	})
@@ -430,12 +435,12 @@ var errLockedByOperator = fault.New(fault.Conflict, "account_locked_by_operator"
 // requireNotLockedByOperator fails with errLockedByOperator if an operator has locked the account.
 // A lock by an operator is recorded in the audit log at LockedAt, or later if the account was
 // locked already.
-func (s *Service) requireNotLockedByOperator(ctx context.Context, u *User) error {
-	if u.LockedAt.IsZero() {
+func (s *Service) requireNotLockedByOperator(ctx context.Context, user *User) error {
+	if user.LockedAt.IsZero() {
 		return nil
 	}
 
-	filter := audit.Filter{Actor: audit.Operator, About: u.ID, Action: audit.AccountLocked, From: u.LockedAt}
+	filter := audit.Filter{Actor: audit.Operator, About: user.ID, Action: audit.AccountLocked, From: user.LockedAt}
 
 	locks, err := s.AuditLog.List(ctx, filter, page.After("", 1))
 	if err != nil {
@@ -452,8 +457,8 @@ func (s *Service) requireNotLockedByOperator(ctx context.Context, u *User) error
 
 // ModerateAccount suspends an account, as LockAccount does, or restores it, unless an operator
 // has locked it. The user is notified. Only moderators can call it.
-func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID string, in AccountActionInput) error {
-	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
+func (s *Service) ModerateAccount(ctx context.Context, actor auth.Actor, userID string, in AccountActionInput) error {
+	if err := cmp.Or(actor.RequireModerator(), valid.Check("", in)); err != nil {
 		return err
 	}
 
@@ -498,7 +503,7 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 			return err
 		}
 
-		entry := audit.Entry{Action: action, Actor: by.UserID, OrganizationID: organizationID, Object: user.ID}
+		entry := audit.Entry{Action: action, Actor: actor.UserID, OrganizationID: organizationID, Object: user.ID}
 		if err := s.Audit.Record(ctx, entry); err != nil {
 			return err
 		}

@@ -150,18 +150,18 @@ func optOutSubject(mailbox string) string { return auth.HashSecret("invitations 
 
 // Team lists the members and invited users of the caller's organization. Members without any
 // permission cannot call it.
-func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.Result[Member], error) {
-	if err := cmp.Or(a.Require(auth.AnyPermission), r.CheckID()); err != nil {
+func (s *Service) Team(ctx context.Context, actor auth.Actor, r page.Request) (page.Result[Member], error) {
+	if err := cmp.Or(actor.Require(auth.AnyPermission), r.CheckID()); err != nil {
 		return page.Result[Member]{}, err
 	}
 
-	return s.Members.List(ctx, a.OrganizationID, MemberFilter{}, r)
+	return s.Members.List(ctx, actor.OrganizationID, MemberFilter{}, r)
 }
 
 // Permissions returns a member of the caller's organization with the member's permissions. It
 // fails with ErrNotInTeam for every other user id. Members without any permission cannot call it.
-func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) (Member, error) {
-	if err := a.Require(auth.AnyPermission); err != nil {
+func (s *Service) Permissions(ctx context.Context, actor auth.Actor, userID string) (Member, error) {
+	if err := actor.Require(auth.AnyPermission); err != nil {
 		return Member{}, err
 	}
 
@@ -170,7 +170,7 @@ func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) 
 		return Member{}, ErrNotInTeam
 	}
 
-	return s.Members.Get(ctx, a.OrganizationID, userID)
+	return s.Members.Get(ctx, actor.OrganizationID, userID)
 }
 
 // ChangePermissionsInput contains changes of a member. A nil or empty field leaves its value
@@ -356,11 +356,11 @@ type AcceptInvitationInput struct {
 // mailbox alone does not authenticate the user.
 func (s *Service) AcceptInvitation(
 	ctx context.Context,
-	a auth.Actor,
+	actor auth.Actor,
 	in AcceptInvitationInput,
 	from Client,
 ) (signedIn SignedIn, err error) {
-	err = s.acceptInvitation(ctx, a, in, s.openSessionInto(&signedIn, from))
+	err = s.acceptInvitation(ctx, actor, in, s.openSessionInto(&signedIn, from))
 	return signedIn, err
 }
 
@@ -453,21 +453,21 @@ func (s *Service) activateMember(ctx context.Context, member Member, now time.Ti
 // prepareAccount prepares an account for accepting an invitation that was mailed to the address
 // email. It ends the membership in another organization and verifies an address that was not
 // verified before. It fails with ErrSignInToAccept if the account is not the caller's.
-func (s *Service) prepareAccount(ctx context.Context, caller auth.Actor, u *User, email string, now time.Time) error {
-	if caller.UserID != u.ID {
+func (s *Service) prepareAccount(ctx context.Context, caller auth.Actor, user *User, email string, now time.Time) error {
+	if caller.UserID != user.ID {
 		return ErrSignInToAccept
 	}
 
-	if _, err := s.removeMembership(ctx, u.ID); err != nil {
+	if _, err := s.removeMembership(ctx, user.ID); err != nil {
 		return err
 	}
 
-	isVerified := !u.EmailVerifiedAt.IsZero()
+	isVerified := !user.EmailVerifiedAt.IsZero()
 	if isVerified {
 		return nil
 	}
 
-	return s.proveAddress(ctx, u, email, now)
+	return s.proveAddress(ctx, user, email, now)
 }
 
 // Invitation is an open invitation, as the page of the link in the e-mail shows it.
@@ -586,12 +586,12 @@ const noOrganization = ""
 // organizationID is that of an invitation, or noOrganization.
 func (s *Service) createMailToken(
 	ctx context.Context,
-	u User,
+	user User,
 	p Purpose,
 	organizationID string,
 	now time.Time,
 ) (secret string, err error) {
-	token, secret := NewMailToken(u.ID, u.Email, p, now)
+	token, secret := NewMailToken(user.ID, user.Email, p, now)
 	token.OrganizationID = organizationID
 
 	return secret, s.MailTokens.Create(ctx, token)

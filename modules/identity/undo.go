@@ -30,8 +30,8 @@ type EmailUndo struct {
 // requireNotReserved fails with ErrEmailTaken if the new address of the user is a former address
 // that another account can still restore. The caller has stored the user, so that a concurrent
 // change of address is visible.
-func (s *Service) requireNotReserved(ctx context.Context, u *User, now time.Time) error {
-	isReserved, err := s.EmailChanges.IsReserved(ctx, u.EmailKey(), u.ID, now)
+func (s *Service) requireNotReserved(ctx context.Context, user *User, now time.Time) error {
+	isReserved, err := s.EmailChanges.IsReserved(ctx, user.EmailKey(), user.ID, now)
 	if err != nil {
 		return err
 	}

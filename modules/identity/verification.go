@@ -29,13 +29,13 @@ func (s *Service) RequestVerification(ctx context.Context, in RequestVerificatio
 		return err
 	}
 
-	return s.requestLink(ctx, in.Email, from, verificationLimits, func(u User) event.Event {
-		isVerified := !u.EmailVerifiedAt.IsZero()
+	return s.requestLink(ctx, in.Email, from, verificationLimits, func(user User) event.Event {
+		isVerified := !user.EmailVerifiedAt.IsZero()
 		if isVerified {
 			return nil
 		}
 
-		return event.VerificationRequested{UserID: u.ID, RequestedAt: s.Clock.Now()}
+		return event.VerificationRequested{UserID: user.ID, RequestedAt: s.Clock.Now()}
 	})
 }
 
