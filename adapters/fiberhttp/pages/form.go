@@ -113,7 +113,7 @@ type Field struct {
 func newField(form Form, name, label string, options ...string) Field {
 	f := Field{Name: name, Label: label, Type: "text", Error: form.Problem.Text(name)}
 	for _, option := range options {
-		f.applyOption(option)
+		f = f.withOption(option)
 	}
 
 	if form.Values.Has(name) {
@@ -136,8 +136,8 @@ func newField(form Form, name, label string, options ...string) Field {
 	return f
 }
 
-// applyOption changes the field according to an option of newField.
-func (f *Field) applyOption(option string) {
+// withOption returns the field with an option of newField.
+func (f Field) withOption(option string) Field {
 	key, value, hasValue := strings.Cut(option, "=")
 	switch key {
 	case "type":
@@ -161,6 +161,8 @@ func (f *Field) applyOption(option string) {
 
 		f.attributes = append(f.attributes, attribute)
 	}
+
+	return f
 }
 
 // withChoices returns the field with the choices.
