@@ -25,8 +25,8 @@ const feedSize = 100
 // feedLimit limits the feeds that a client reads, each of which renders up to 100 descriptions.
 var feedLimit = limit.Rule{Name: "feeds", Max: 60, Per: time.Minute}
 
-// feedJobs counts the request towards the limit of feeds. It returns the newest jobs that match the query
-// parameters of a feed, and the cursor of the next page, empty on the last one.
+// feedJobs counts the request towards the limit of feeds. It returns the search in the query parameters of the feed, the
+// newest jobs that match it, and the cursor of the next page, which is empty on the last one.
 func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, jobs []listings.Listing, nextCursor string, err error) {
 	if err := limit.Take(ctx, s.services.Limiter, feedLimit, web.LimitKey(s.renderer.Client(c).Address)); err != nil {
 		return form, nil, "", err
@@ -45,8 +45,8 @@ func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, job
 		return form, nil, "", err
 	}
 
-	for _, h := range results.Items {
-		jobs = append(jobs, h.Listing)
+	for _, hit := range results.Items {
+		jobs = append(jobs, hit.Listing)
 	}
 
 	return form, jobs, results.NextCursor, nil
@@ -110,26 +110,32 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 		return err
 	}
 
+	const mediaType = "application/atom+xml"
+
 	self := s.publicURL + form.Path("/feeds/jobs.atom")
 
-	feed := atomFeed{ID: self, Title: "Jobs", Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), Links: []atomLink{
-		{Rel: "self", Type: "application/atom+xml", Href: self},
-		{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + form.Path("/jobs")},
-	}}
+	feed := atomFeed{
+		ID:      self,
+		Title:   "Jobs",
+		Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), // without jobs; the element is required
+		Links: []atomLink{
+			{Rel: "self", Type: mediaType, Href: self},
+			{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + form.Path("/jobs")},
+		},
+	}
 	if text := strings.TrimSpace(form.Get("q") + " " + form.Get("where")); text != "" {
 		feed.Title += ": " + text
 	}
 
-	if nextCursor != "" { // RFC 5005
-		feed.Links = append(
-			feed.Links,
-			atomLink{Rel: "next", Type: "application/atom+xml", Href: s.publicURL + form.Path("/feeds/jobs.atom", "after", nextCursor)},
-		)
+	if nextCursor != "" { // the next page of a paged feed (RFC 5005 §3)
+		next := s.publicURL + form.Path("/feeds/jobs.atom", "after", nextCursor)
+		feed.Links = append(feed.Links, atomLink{Rel: "next", Type: mediaType, Href: next})
 	}
 
 	for i, listing := range jobs {
+		// The feed was updated when the last of its jobs was. These texts sort in the order of their times.
 		updated := listing.UpdatedAt.UTC().Format(time.RFC3339)
-		if i == 0 || updated > feed.Updated { // the latest change of all jobs; these texts have the order of the times
+		if i == 0 || updated > feed.Updated {
 			feed.Updated = updated
 		}
 
@@ -138,22 +144,22 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 			Title:     listing.Title + ", " + listing.Company,
 			Updated:   updated,
 			Published: postedAt(listing).Format(time.RFC3339),
-			Author:    atomAuthor{listing.Company},
+			Author:    atomAuthor{Name: listing.Company},
 			Links:     []atomLink{{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + jobPath(listing)}},
-			Content:   atomText{"html", string(markdown(listing.Description))},
+			Content:   atomText{Type: "html", Text: string(markdown(listing.Description))},
 		})
 	}
 
-	return s.sendFeed(c, "application/atom+xml", feed)
+	return s.sendFeed(c, mediaType, feed)
 }
 
-// postedAt returns the time of publication, or of creation for a job without one.
-func postedAt(l listings.Listing) time.Time {
-	if l.PostedAt == nil {
-		return l.CreatedAt.UTC()
+// postedAt returns the time of publication. For a job that has none, it returns the time of creation.
+func postedAt(job listings.Listing) time.Time {
+	if job.PostedAt == nil {
+		return job.CreatedAt.UTC()
 	}
 
-	return l.PostedAt.UTC()
+	return job.PostedAt.UTC()
 }
 
 // The elements of the XML feed that job aggregators, such as Indeed, read.
@@ -189,16 +195,17 @@ type (
 
 // newCDATA returns a CDATA section with the text. Characters that XML does not allow are
 // replaced by U+FFFD.
-func newCDATA(text string) cdata { return cdata{strings.Map(replaceNonXML, text)} }
+func newCDATA(text string) cdata { return cdata{Text: strings.Map(replaceNonXML, text)} }
 
-// replaceNonXML replaces a character that XML does not allow (XML 1.0 §2.2, Char) by U+FFFD.
-func replaceNonXML(c rune) rune {
+// replaceNonXML returns the character, or U+FFFD for a character that XML does not allow (XML 1.0 §2.2, Char): control
+// characters, surrogates, U+FFFE and U+FFFF.
+func replaceNonXML(char rune) rune {
 	switch {
-	case c == '\t', c == '\n', c == '\r', c >= 0x20 && c <= 0xD7FF, c >= 0xE000 && c <= 0xFFFD, c >= 0x10000:
-		return c
+	case char == '\t', char == '\n', char == '\r', char >= 0x20 && char <= 0xD7FF, char >= 0xE000 && char <= 0xFFFD, char >= 0x10000:
+		return char
 	}
 
-	return utf8.RuneError
+	return utf8.RuneError // U+FFFD
 }
 
 // xml handles GET /feeds/jobs.xml: the newest jobs of a search, for job aggregators.
@@ -214,7 +221,7 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	}
 
 	for _, listing := range jobs {
-		j := feedJob{
+		item := feedJob{
 			Title:       newCDATA(listing.Title),
 			Date:        newCDATA(postedAt(listing).Format(time.RFC1123)),
 			Reference:   newCDATA(listing.ID),
@@ -226,46 +233,59 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 			JobType:     newCDATA(formatPattern(listing)),
 			Category:    newCDATA(listing.Specialty),
 		}
-		if p := listing.Place; p != nil {
-			j.State, j.Country = newCDATA(p.Region), newCDATA(p.Country)
-			if p.Kind == listings.Town {
-				j.City = newCDATA(p.Name)
+		if place := listing.Place; place != nil {
+			item.State, item.Country = newCDATA(place.Region), newCDATA(place.Country)
+			if place.Kind == listings.Town { // without the rest of the location, such as a postcode
+				item.City = newCDATA(place.Name)
 			}
 		}
 
 		if listing.Remote {
-			j.Remote = newCDATA("Fully remote")
+			item.Remote = newCDATA("Fully remote")
 		}
 
 		if listing.Deadline != nil {
-			j.Expires = newCDATA(listing.Deadline.UTC().Format(time.RFC1123))
+			item.Expires = newCDATA(listing.Deadline.UTC().Format(time.RFC1123))
 		}
 
-		if feed.Updated == "" { // the first job is the newest
+		if feed.Updated == "" { // this job is the first, which is the newest
 			feed.Updated = listing.UpdatedAt.UTC().Format(time.RFC1123)
 		}
 
-		feed.Jobs = append(feed.Jobs, j)
+		feed.Jobs = append(feed.Jobs, item)
 	}
 
 	return s.sendFeed(c, "application/xml", feed)
 }
 
-// robots handles GET /robots.txt.
+// robots handles GET /robots.txt. It keeps crawlers away from the pages of users and from the API.
 func (s *Site) robots(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
 	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
 
-	return c.SendString(
-		"User-agent: *\nDisallow: /account\nDisallow: /employer/\nDisallow: /moderation\nDisallow: /developers\nDisallow: /api/\nDisallow: /oauth/\nAllow: /\nSitemap: " + s.publicURL + "/sitemap.xml\n",
-	)
+	lines := []string{
+		"User-agent: *",
+		"Disallow: /account",
+		"Disallow: /employer/", // the console, but not /employer or /employers
+		"Disallow: /moderation",
+		"Disallow: /developers",
+		"Disallow: /api/",
+		"Disallow: /oauth/",
+		"Allow: /",
+		"Sitemap: " + s.publicURL + "/sitemap.xml",
+	}
+
+	return c.SendString(strings.Join(lines, "\n") + "\n")
 }
 
-// employerPath returns the path of the page of an organization, empty if id is empty.
+// employerPath returns the path of the public page of an organization. It is empty if id is empty. The name before the
+// id is for readers: the page is found by the id.
 func employerPath(id, name string) string {
 	if id == "" {
 		return ""
 	}
 
-	return "/employers/" + url.PathEscape(strings.TrimPrefix(slugify(name)+"-"+id, "-"))
+	slug := strings.TrimPrefix(slugify(name)+"-"+id, "-") // only the id, if the name has no Latin letters
+
+	return "/employers/" + url.PathEscape(slug)
 }

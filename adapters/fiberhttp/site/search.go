@@ -2,6 +2,7 @@ package site
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,52 +15,53 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// searchForm holds the query parameters of a search. It builds the links that change one
-// of them.
+// searchForm holds the query parameters of a search. It builds the links to searches that differ in one of them.
 type searchForm struct {
 	values url.Values
 }
 
-// The query parameters of a search.
+// filterList is a filter of which a search can select several values. Param is its query parameter, Facet the property
+// by whose values the search counts the results, and Label its name on the page.
+type filterList struct{ Param, Facet, Label string }
+
+// The query parameters of a search: those of the filters, which can have several values, and those with one value.
 var (
 	filterLists = []filterList{
-		{"role", "role", "Role"},
-		{"specialty", "specialty", "Specialty"},
-		{"band", "band", "Band or grade"},
-		{"contract", "contractType", "Contract"},
-		{"pattern", "employmentType", "Working pattern"},
-		{"shift", "shift", "Shift"},
+		{Param: "role", Facet: "role", Label: "Role"},
+		{Param: "specialty", Facet: "specialty", Label: "Specialty"},
+		{Param: "band", Facet: "band", Label: "Band or grade"},
+		{Param: "contract", Facet: "contractType", Label: "Contract"},
+		{Param: "pattern", Facet: "employmentType", Label: "Working pattern"},
+		{Param: "shift", Facet: "shift", Label: "Shift"},
 	}
 	textParams = []string{"q", "where", "radius", "pay", "remote", "posted", "sort"}
 )
 
-// filterList is a query parameter with several values, the facet of the search that counts
-// the results for each value, and the label of the filter.
-type filterList struct{ Param, Facet, Label string }
-
-// maxListValues is the largest number of values of a parameter. Further ones are ignored.
+// maxListValues is the largest number of selected values of a filter. Further ones are ignored.
 const maxListValues = 50
 
-// pageSize is the number of jobs, or of cases, on a page of a list.
+// pageSize is the number of jobs on a page of a public list, and of cases on a page for moderators.
 const pageSize = 20
 
 // newSearchForm returns the search for query parameters. It ignores empty values and unknown
 // parameters.
 func newSearchForm(query url.Values) searchForm {
-	f := searchForm{url.Values{}}
+	clean := func(value string) string { return strings.TrimSpace(strings.ToValidUTF8(value, "")) }
+
+	f := searchForm{values: url.Values{}}
 	for _, name := range textParams {
-		if v := strings.TrimSpace(strings.ToValidUTF8(query.Get(name), "")); v != "" {
-			f.values.Set(name, v)
+		if value := clean(query.Get(name)); value != "" {
+			f.values.Set(name, value)
 		}
 	}
 
-	for _, l := range filterLists {
-		for _, v := range query[l.Param] {
-			v = strings.TrimSpace(strings.ToValidUTF8(v, ""))
+	for _, filter := range filterLists {
+		for _, sent := range query[filter.Param] {
+			value := clean(sent)
 
-			selected := f.values[l.Param]
-			if v != "" && !slices.Contains(selected, v) && len(selected) < maxListValues {
-				f.values.Add(l.Param, v)
+			selected := f.values[filter.Param]
+			if value != "" && !slices.Contains(selected, value) && len(selected) < maxListValues {
+				f.values.Add(filter.Param, value)
 			}
 		}
 	}
@@ -73,13 +75,10 @@ func (f searchForm) Get(name string) string { return f.values.Get(name) }
 // IsEmpty reports whether the search has no parameter.
 func (f searchForm) IsEmpty() bool { return len(f.values) == 0 }
 
-// Path returns path with the parameters of the search. changes are pairs of a parameter and
-// its new value; an empty value removes the parameter.
+// Path returns path with the parameters of the search as its query. changes are the name of each changed parameter followed
+// by its new value. An empty value removes the parameter.
 func (f searchForm) Path(path string, changes ...string) string {
-	values := url.Values{}
-	for name, v := range f.values {
-		values[name] = v
-	}
+	values := maps.Clone(f.values) // Set and Del replace the lists of values, which the clone shares
 
 	for pair := range slices.Chunk(changes, 2) {
 		if name, value := pair[0], pair[1]; value == "" {
@@ -97,52 +96,57 @@ func (f searchForm) Path(path string, changes ...string) string {
 }
 
 // without returns the path of the search without one of the values of a parameter.
-func (f searchForm) without(param, value string) string {
-	values := url.Values{}
-	for name, v := range f.values {
-		values[name] = slices.DeleteFunc(slices.Clone(v), func(v string) bool { return name == param && v == value })
+func (f searchForm) without(param, removed string) string {
+	rest := slices.DeleteFunc(slices.Clone(f.values[param]), func(value string) bool { return value == removed })
+
+	values := maps.Clone(f.values)
+	if len(rest) > 0 {
+		values[param] = rest
+	} else {
+		values.Del(param)
 	}
 
-	return searchForm{dropEmpty(values)}.Path("/jobs")
+	return searchForm{values: values}.Path("/jobs")
 }
 
 // withoutFilters returns the path of the search with its words and its place alone. It is empty
-// if the search has nothing else.
+// if the search has no other parameters to remove.
 func (f searchForm) withoutFilters() string {
 	plain := newSearchForm(url.Values{"q": f.values["q"], "where": f.values["where"]})
-	if len(plain.values) == len(f.values) {
+
+	hasOthers := len(f.values) > len(plain.values)
+	if !hasOthers {
 		return ""
 	}
 
 	return plain.Path("/jobs")
 }
 
-// dropEmpty removes names without values.
-func dropEmpty(values url.Values) url.Values {
-	for name, v := range values {
-		if len(v) == 0 {
-			values.Del(name)
-		}
-	}
-
-	return values
-}
-
 // input converts the parameters to a search of the listings. It ignores numbers that cannot
 // be parsed.
 func (f searchForm) input(now time.Time) listings.FindInput {
-	in := listings.FindInput{Text: f.Get("q"), Sort: f.Get("sort"), Filters: listings.FilterInput{
-		Location: f.Get("where"), Role: f.values["role"], Specialty: f.values["specialty"], Band: f.values["band"],
-		ContractType: f.values["contract"], EmploymentType: f.values["pattern"], Shift: f.values["shift"],
-		Radius: parseNumber(f.Get("radius")), SalaryMin: parseNumber(f.Get("pay")),
-	}}
-	if f.Get("remote") != "" {
+	in := listings.FindInput{
+		Text: f.Get("q"),
+		Sort: f.Get("sort"),
+		Filters: listings.FilterInput{
+			Location:       f.Get("where"),
+			Role:           f.values["role"],
+			Specialty:      f.values["specialty"],
+			Band:           f.values["band"],
+			ContractType:   f.values["contract"],
+			EmploymentType: f.values["pattern"],
+			Shift:          f.values["shift"],
+			Radius:         parseNumber(f.Get("radius")), // miles
+			SalaryMin:      parseNumber(f.Get("pay")),    // a year
+		},
+	}
+	if f.Get("remote") != "" { // nil, the default, includes both kinds of work
 		in.Filters.Remote = new(f.Get("remote") == "yes")
 	}
 
 	if days := parseNumber(f.Get("posted")); days != nil && *days > 0 {
-		const tenYears = 3650 // days
-		in.Filters.PostedAfter = now.AddDate(0, 0, -int(min(*days, tenYears))).Format(time.RFC3339)
+		const maxDays = 3650 // ten years; larger numbers may not fit an int
+		in.Filters.PostedAfter = now.AddDate(0, 0, -int(min(*days, maxDays))).Format(time.RFC3339)
 	}
 
 	return in
@@ -150,22 +154,24 @@ func (f searchForm) input(now time.Time) listings.FindInput {
 
 // parseNumber parses a number such as £36,000. It returns nil for other texts.
 func parseNumber(text string) *float64 {
-	n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimLeft(text, "£$€"), ",", ""), 64)
+	digits := strings.ReplaceAll(strings.TrimLeft(text, "£$€"), ",", "")
+
+	number, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
 		return nil
 	}
 
-	return &n
+	return &number
 }
 
 // pageRequest returns the requested page of results: the number in the parameter page, or
 // the cursor in the parameter after.
 func pageRequest(query url.Values, size int) page.Request {
-	n, _ := strconv.Atoi(query.Get("page"))
-	return page.Request{Number: max(n, 1), Size: size, Cursor: query.Get("after")}
+	number, _ := strconv.Atoi(query.Get("page")) // 0 for no number, which is the first page too
+	return page.Request{Number: max(number, 1), Size: size, Cursor: query.Get("after")}
 }
 
-// chip is one condition of a search, with a link that removes it.
+// chip is one condition of a search. Remove is the path of the search without it.
 type chip struct{ Label, Text, Remove string }
 
 // slotLabels maps the kinds of terms that the search recognizes in its text, which it calls slots, to their names.
@@ -185,38 +191,40 @@ var slotLabels = map[string]string{
 }
 
 // chips returns the conditions of the search: the terms that were recognized in its text,
-// and the selected filters.
+// and the selected filters. filters are those that f.filters has returned.
 func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip {
-	var out []chip
+	var chips []chip
 
-	// Removing a term removes its characters from the text.
 	text := []rune(f.Get("q"))
-	for _, u := range results.Understood {
-		slot, isExcluded := strings.CutPrefix(u.Slot, "-") // such as -place, for jobs elsewhere
+	for _, term := range results.Understood {
+		slot, isExcluded := strings.CutPrefix(term.Slot, "-") // such as -place, for jobs elsewhere
 
 		label := cmp.Or(slotLabels[slot], "Word")
 		if isExcluded {
 			label = "Without"
 		}
 
-		rest := strings.Join(strings.Fields(string(text[:u.Start])+" "+string(text[min(u.End, len(text)):])), " ")
-		out = append(out, chip{Label: label, Text: cmp.Or(u.Value, u.Text), Remove: f.Path("/jobs", "q", rest)})
+		// Removing a term removes its characters from the text.
+		before := string(text[:term.Start])
+		after := string(text[min(term.End, len(text)):])
+		rest := strings.Join(strings.Fields(before+" "+after), " ") // with single spaces
+		chips = append(chips, chip{Label: label, Text: cmp.Or(term.Value, term.Text), Remove: f.Path("/jobs", "q", rest)})
 	}
 
 	if where := f.Get("where"); where != "" {
-		out = append(out, chip{Label: "Where", Text: where, Remove: f.Path("/jobs", "where", "", "radius", "")})
+		chips = append(chips, chip{Label: "Where", Text: where, Remove: f.Path("/jobs", "where", "", "radius", "")})
 	}
 
-	for _, g := range filters {
-		for _, v := range g.Values {
-			if v.Checked {
-				out = append(out, chip{Label: g.Label, Text: v.Label, Remove: f.without(g.Param, v.Value)})
+	for _, filter := range filters {
+		for _, value := range filter.Values {
+			if value.Checked {
+				chips = append(chips, chip{Label: filter.Label, Text: value.Label, Remove: f.without(filter.Param, value.Value)})
 			}
 		}
 	}
 
 	if pay := f.Get("pay"); parseNumber(pay) != nil {
-		out = append(out, chip{Label: "Pay", Text: "from " + pay + " a year", Remove: f.Path("/jobs", "pay", "")})
+		chips = append(chips, chip{Label: "Pay", Text: "from " + pay + " a year", Remove: f.Path("/jobs", "pay", "")})
 	}
 
 	if remote := f.Get("remote"); remote != "" {
@@ -225,28 +233,29 @@ func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip 
 			text = "remote"
 		}
 
-		out = append(out, chip{Label: "Place of work", Text: text, Remove: f.Path("/jobs", "remote", "")})
+		chips = append(chips, chip{Label: "Place of work", Text: text, Remove: f.Path("/jobs", "remote", "")})
 	}
 
 	if days := f.Get("posted"); days != "" {
-		out = append(out, chip{Label: "Posted", Text: "in the last " + days + " days", Remove: f.Path("/jobs", "posted", "")})
+		chips = append(chips, chip{Label: "Posted", Text: "in the last " + days + " days", Remove: f.Path("/jobs", "posted", "")})
 	}
 
-	return out
+	return chips
 }
 
-// alertQuery returns the query of a saved search for the search: its text, and the filters
-// with one value in words. Saved searches have a place and a contract, but no other filters.
+// alertQuery returns the text with which the search is saved. Saved searches have a text, a place and a contract, but no
+// other filters. So the text contains the selected value of each other filter as a word, unless several values are
+// selected, which words cannot express. filters are those that f.filters has returned.
 func (f searchForm) alertQuery(filters []filterGroup) string {
 	words := []string{f.Get("q")}
-	for _, g := range filters {
-		hasOwnField := g.Param == "contract"
-		hasOneValue := len(f.values[g.Param]) == 1
+	for _, filter := range filters {
+		hasOwnField := filter.Param == "contract"
+		hasOneValue := len(f.values[filter.Param]) == 1
 
 		if hasOneValue && !hasOwnField {
-			// filters has marked the selected value, also if it has no results.
-			i := slices.IndexFunc(g.Values, func(v filterValue) bool { return v.Checked })
-			words = append(words, g.Values[i].Label)
+			// The values of the filter contain the selected one, also if it has no results.
+			selected := slices.IndexFunc(filter.Values, func(v filterValue) bool { return v.Checked })
+			words = append(words, filter.Values[selected].Label)
 		}
 	}
 
@@ -265,22 +274,22 @@ var unsavedParams = []pages.Choice{
 // commas.
 func (f searchForm) notInAlerts() string {
 	var labels []string
-	for _, p := range unsavedParams {
-		if f.Get(p.Value) != "" {
-			labels = append(labels, p.Text)
+	for _, param := range unsavedParams {
+		if f.Get(param.Value) != "" {
+			labels = append(labels, param.Text)
 		}
 	}
 
-	for _, l := range filterLists {
-		if len(f.values[l.Param]) > 1 {
-			labels = append(labels, l.Label)
+	for _, filter := range filterLists {
+		if len(f.values[filter.Param]) > 1 {
+			labels = append(labels, filter.Label)
 		}
 	}
 
 	return strings.Join(labels, ", ")
 }
 
-// filterGroup is a filter with its values.
+// filterGroup is a filter with the values that the page shows.
 type filterGroup struct {
 	filterList
 	Values []filterValue
@@ -290,10 +299,10 @@ type filterGroup struct {
 type filterValue struct {
 	Value, Label string
 	Count        int
-	Checked      bool
+	Checked      bool // the search selects the value
 }
 
-// IsOpen reports whether a value is selected.
+// IsOpen reports whether the page shows the filter unfolded, which it does if a value is selected.
 func (g filterGroup) IsOpen() bool {
 	return slices.ContainsFunc(g.Values, func(v filterValue) bool { return v.Checked })
 }
@@ -302,48 +311,52 @@ func (g filterGroup) IsOpen() bool {
 // shown.
 const maxFilterValues = 12
 
-// filters returns the filters with the counts of the facets, and the selected values that
-// have no results.
+// filters returns the filters of the page. The values of each filter are those of its facet, with the numbers of results,
+// and after them the selected values that have no results. A filter without values is left out.
 func (f searchForm) filters(facets map[string][]listings.FacetValue) []filterGroup {
-	var out []filterGroup
-	for _, l := range filterLists {
-		g := filterGroup{filterList: l}
+	var groups []filterGroup
+	for _, filter := range filterLists {
+		group := filterGroup{filterList: filter}
+		selected := f.values[filter.Param]
 
-		withoutResults := slices.Clone(f.values[l.Param]) // the selected values that are not in the facet
-		for _, v := range facets[l.Facet] {
-			isSelected := slices.Contains(f.values[l.Param], v.Value)
+		withoutResults := slices.Clone(selected)
+		for _, found := range facets[filter.Facet] {
+			isSelected := slices.Contains(selected, found.Value)
 			if isSelected {
-				withoutResults = slices.DeleteFunc(withoutResults, func(value string) bool { return value == v.Value })
+				withoutResults = slices.DeleteFunc(withoutResults, func(value string) bool { return value == found.Value })
 			}
 
-			if isSelected || len(g.Values) < maxFilterValues {
-				g.Values = append(g.Values, filterValue{Value: v.Value, Label: capitalize(v.Label), Count: v.Count, Checked: isSelected})
+			if isSelected || len(group.Values) < maxFilterValues {
+				group.Values = append(
+					group.Values,
+					filterValue{Value: found.Value, Label: capitalize(found.Label), Count: found.Count, Checked: isSelected},
+				)
 			}
 		}
 
-		for _, v := range withoutResults {
-			g.Values = append(g.Values, filterValue{Value: v, Label: capitalize(v), Count: 0, Checked: true})
+		for _, value := range withoutResults {
+			group.Values = append(group.Values, filterValue{Value: value, Label: capitalize(value), Count: 0, Checked: true})
 		}
 
-		if len(g.Values) > 0 {
-			out = append(out, g)
+		if len(group.Values) > 0 {
+			groups = append(groups, group)
 		}
 	}
 
-	return out
+	return groups
 }
 
 // capitalize returns the text with a capital first letter.
-func capitalize(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	return strings.ToUpper(string(r)) + s[n:]
+func capitalize(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(string(first)) + text[size:]
 }
 
 // facetNames returns the facets that the filters of the page need.
 func facetNames() []string {
 	names := make([]string, len(filterLists))
-	for i, l := range filterLists {
-		names[i] = l.Facet
+	for i, filter := range filterLists {
+		names[i] = filter.Facet
 	}
 
 	return names

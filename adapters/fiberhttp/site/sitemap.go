@@ -34,35 +34,38 @@ type (
 	}
 )
 
+// The sitemap lists the pages of all open jobs for search engines. It is divided into parts of up to 50,000 jobs, the
+// maximum of the protocol. Its index lists the parts.
+
 // sitemapMaxAge is how long the index of the sitemap is cached. With a million listings,
 // building the index takes 20 statements of a few milliseconds each.
 const sitemapMaxAge = 10 * time.Minute
 
-// sitemapCache caches the index of the sitemap: for each part, the position of the last
-// listing before the part.
+// sitemapCache caches the parts of the sitemap. A part is identified by the position of the last listing before it, and the
+// first part by the zero position. It is safe for concurrent use.
 type sitemapCache struct {
 	mu       sync.Mutex
 	listedAt time.Time
 	parts    []listings.OpenPosition
 }
 
-// get returns the parts of the sitemap, which it lists again after sitemapMaxAge. The lock is
-// held meanwhile, so that robots which come together cause one listing.
-func (p *sitemapCache) get(
+// get returns the parts of the sitemap. If the cached ones are older than sitemapMaxAge, it calls list for new ones. It
+// holds the lock during the call, so that concurrent requests cause one call.
+func (cache *sitemapCache) get(
 	ctx context.Context,
 	now time.Time,
 	list func(context.Context) ([]listings.OpenPosition, error),
 ) ([]listings.OpenPosition, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	cache.mu.Lock()
+	defer cache.mu.Unlock()
 
-	if now.Sub(p.listedAt) < sitemapMaxAge {
-		return p.parts, nil
+	if now.Sub(cache.listedAt) < sitemapMaxAge {
+		return cache.parts, nil
 	}
 
 	parts, err := list(ctx)
 	if err == nil {
-		p.parts, p.listedAt = parts, now
+		cache.parts, cache.listedAt = parts, now
 	}
 
 	return parts, err
@@ -83,7 +86,8 @@ func (s *Site) sitemap(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error
 	return s.sendFeed(c, fiber.MIMEApplicationXML, index)
 }
 
-// partName returns the name, in URLs, of the part that begins after the position.
+// partName returns the name, in URLs, of the part that begins after the position: "first", or a timestamp in microseconds
+// and an id, such as 1764201600000000_UUID.
 func partName(after listings.OpenPosition) string {
 	if after.ID == "" {
 		return "first"
@@ -92,26 +96,31 @@ func partName(after listings.OpenPosition) string {
 	return strconv.FormatInt(after.PostedAt.UnixMicro(), 10) + "_" + after.ID
 }
 
-// parsePart returns the position in a name that partName has returned.
+// parsePart returns the position in a name that partName has returned. isValid is false for other names.
 func parsePart(name string) (after listings.OpenPosition, isValid bool) {
 	if name == "first" {
 		return after, true
 	}
 
 	microsText, idText, _ := strings.Cut(name, "_")
-	micros, err := strconv.ParseInt(microsText, 10, 64)
-	canonical, isValid := id.Canonical(idText)
-	const latest = 1 << 53 // microseconds, in the year 2255; databases refuse much later timestamps
-	isTimestamp := err == nil && micros >= 0 && micros < latest
 
-	return listings.OpenPosition{PostedAt: time.UnixMicro(micros).UTC(), ID: canonical}, isValid && isTimestamp
+	canonicalID, isID := id.Canonical(idText)
+	micros, err := strconv.ParseInt(microsText, 10, 64)
+
+	const latest = 1 << 53 // microseconds, in the year 2255; databases refuse much later timestamps
+
+	isTimestamp := err == nil && micros >= 0 && micros < latest
+	after = listings.OpenPosition{PostedAt: time.UnixMicro(micros).UTC(), ID: canonicalID}
+
+	return after, isID && isTimestamp
 }
 
-// sitemapLimit limits the parts that a client reads, each of which has 50,000 rows. A crawler
-// reads a million listings in a minute.
+// sitemapLimit limits the parts that a client reads, each of which has up to 50,000 rows. It allows a crawler to read
+// more than a million listings in a minute.
 var sitemapLimit = limit.Rule{Name: "sitemap", Max: 30, Per: time.Minute}
 
-// sitemapPart handles GET /sitemaps/jobs-PART.xml.
+// sitemapPart handles GET /sitemaps/jobs-PART.xml: the pages of the jobs in the part. The first part also has the home
+// page and the search.
 func (s *Site) sitemapPart(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	after, isValid := parsePart(c.Params("part"))
 	if !isValid {
@@ -129,16 +138,15 @@ func (s *Site) sitemapPart(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) e
 	}
 
 	urls := sitemapURLs{}
-	if after.ID == "" {
+
+	isFirst := after.ID == ""
+	if isFirst {
 		urls.URLs = append(urls.URLs, sitemapURL{Location: s.publicURL + "/"}, sitemapURL{Location: s.publicURL + "/jobs"})
 	}
 
-	for _, l := range open {
-		urls.URLs = append(urls.URLs, sitemapURL{
-			Location: s.publicURL + jobPath(
-				listings.Listing{ID: l.ID, Content: listings.Content{Title: l.Title}},
-			), Modified: l.UpdatedAt.UTC().Format(time.RFC3339),
-		})
+	for _, job := range open {
+		path := jobPath(listings.Listing{ID: job.ID, Content: listings.Content{Title: job.Title}})
+		urls.URLs = append(urls.URLs, sitemapURL{Location: s.publicURL + path, Modified: job.UpdatedAt.UTC().Format(time.RFC3339)})
 	}
 
 	return s.sendFeed(c, fiber.MIMEApplicationXML, urls)
