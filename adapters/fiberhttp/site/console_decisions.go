@@ -22,19 +22,21 @@ var moveLabels = map[hiring.Status]string{
 	hiring.Withdrawn:    "Mark as withdrawn",
 }
 
+// interviewTexts maps the statuses of interviews to the texts that employers see.
 var interviewTexts = map[hiring.InterviewStatus]string{
 	hiring.Scheduled: "Scheduled",
 	hiring.Completed: "Completed",
 	hiring.Cancelled: "Cancelled",
 }
 
+// outcomeTexts maps the outcomes of completed interviews to the texts that employers see.
 var outcomeTexts = map[hiring.Outcome]string{hiring.Pass: "Passed", hiring.Fail: "Not passed", hiring.Undecided: "Not decided"}
 
-// interviewText describes the status of an interview and, after it, the outcome.
-func interviewText(i *hiring.Appointment) string {
-	text := interviewTexts[i.Status]
-	if i.Status == hiring.Completed {
-		text += ", " + strings.ToLower(outcomeTexts[i.Outcome])
+// interviewText describes the status of an interview, with the outcome of a completed one: "Completed, passed".
+func interviewText(interview *hiring.Appointment) string {
+	text := interviewTexts[interview.Status]
+	if interview.Status == hiring.Completed {
+		text += ", " + strings.ToLower(outcomeTexts[interview.Outcome])
 	}
 
 	return text
@@ -63,15 +65,15 @@ var messageDrafts = map[hiring.Status]struct{ subject, text string }{
 
 // draftMessage returns the initial values of the decision form for the new status. With a suggested message,
 // the box that sends it is checked.
-func draftMessage(to hiring.Status, d hiring.Detail) url.Values {
-	draft, exists := messageDrafts[to]
+func draftMessage(newStatus hiring.Status, application hiring.Detail) url.Values {
+	draft, exists := messageDrafts[newStatus]
 	if !exists {
 		return url.Values{}
 	}
 
-	text := strings.NewReplacer("NAME", d.Applicant.Name, "JOB", d.JobTitle, "COMPANY", d.Company).Replace(draft.text)
+	names := strings.NewReplacer("NAME", application.Applicant.Name, "JOB", application.JobTitle, "COMPANY", application.Company)
 
-	return url.Values{"subject": {draft.subject}, "message": {text}, "send": {"yes"}}
+	return url.Values{"subject": {draft.subject}, "message": {names.Replace(draft.text)}, "send": {"yes"}}
 }
 
 // dateTimeField is the format of the value of an HTML field of the type datetime-local.
@@ -79,24 +81,24 @@ const dateTimeField = "2006-01-02T15:04"
 
 // interviewValues returns the initial values of the interview form. The box that moves the
 // application to the interview stage is checked for applications in an earlier stage.
-func interviewValues(d hiring.Detail) url.Values {
+func interviewValues(application hiring.Detail) url.Values {
 	values := url.Values{}
-	if d.Status == hiring.Pending || d.Status == hiring.Review {
+	if application.Status == hiring.Pending || application.Status == hiring.Review {
 		values.Set("move", "yes")
 	}
 
-	if i := d.Interview; i != nil {
-		values.Set("scheduledAt", i.ScheduledAt.UTC().Format(dateTimeField))
-		values.Set("location", i.Location)
-		values.Set("interviewer", i.Interviewer)
-		values.Set("notes", i.Notes)
+	if interview := application.Interview; interview != nil {
+		values.Set("scheduledAt", interview.ScheduledAt.UTC().Format(dateTimeField))
+		values.Set("location", interview.Location)
+		values.Set("interviewer", interview.Interviewer)
+		values.Set("notes", interview.Notes)
 	}
 
 	return values
 }
 
-// dateTimeFromField converts the value of a datetime-local field, with or without seconds, to
-// an RFC 3339 date-time in UTC. It returns other values unchanged; the module rejects them.
+// dateTimeFromField converts the value of a datetime-local field to an RFC 3339 date-time. The form asks for a time in
+// UTC. Some browsers add seconds to the value. Other values are returned unchanged, and the module rejects them.
 func dateTimeFromField(value string) string {
 	switch len(value) {
 	case len(dateTimeField):
@@ -108,17 +110,21 @@ func dateTimeFromField(value string) string {
 	return value
 }
 
-// changeApplication handles the forms on the page of an application. The button that was pressed is
-// the value of the field action. After an error it shows the page again, with the error in the form that was sent.
+// changeApplication handles POST /employer/applications/:id, the forms on the page of an application. The button that
+// was pressed is the value of the field action. After an error that the user can correct, the page is shown again with
+// the error in the form that was sent.
 func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor := viewer.Actor()
 	form := pages.FormOf(c)
 	id := c.Params("id")
-	var formName string // the form that was sent, in which an error is shown
-	var notice string   // the key of the notice about the result (see EmployerNotices)
-	var err error
 
-	targetStatus := "" // the status of the decision form, to show the form for it again
+	var (
+		formName     string // the form that was sent, in which an error is shown
+		notice       string // the key in EmployerNotices of the message about the result
+		targetStatus string // the status of the decision form, to show the form for it again
+		err          error
+	)
+
 	switch form.Value("action") {
 	case "decide":
 		formName, targetStatus = decisionForm, form.Value("status")
@@ -144,28 +150,29 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 	return s.showApplication(ctx, c, viewer, targetStatus, form)
 }
 
+// contactInput returns the message to the applicant in a form.
 func contactInput(form pages.Form) hiring.ContactInput {
 	return hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")}
 }
 
-// decide sets the status of an application, and sends a message to the applicant if the box for it
-// is checked. It returns the key of the notice for the user. The API has a rate limit for changes of a status, because
-// each one sends an e-mail; decisions on this page count towards the same limit.
+// decide sets the status of an application, and sends a message to the applicant if the box for it is checked. It
+// returns the key in EmployerNotices of the message for the user. Each decision sends an e-mail. So it counts towards
+// the rate limit of the API operation that changes a status.
 func (s *Site) decide(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string, form pages.Form) (notice string, err error) {
 	if err := s.renderer.TakeLimit(ctx, c, decisionOperation); err != nil {
 		return "", err
 	}
 
-	d := hiring.Decision{ID: id, Status: form.Value("status")}
-	if !form.Values.Has("send") {
-		return "status-changed", s.services.Hiring.Decide(ctx, actor, d)
+	decision := hiring.Decision{ID: id, Status: form.Value("status")}
+	if form.Values.Has("send") {
+		return "status-and-sent", s.services.Hiring.DecideAndContact(ctx, actor, decision, contactInput(form))
 	}
 
-	return "status-and-sent", s.services.Hiring.DecideAndContact(ctx, actor, d, contactInput(form))
+	return "status-changed", s.services.Hiring.Decide(ctx, actor, decision)
 }
 
-// changeInterview schedules, changes, cancels or completes the interview of an application. It
-// returns the key of the notice for the user.
+// changeInterview schedules, changes, cancels or completes the interview of an application, as the field action of the form
+// says. It returns the key in EmployerNotices of the message for the user.
 func (s *Site) changeInterview(
 	ctx context.Context,
 	c *fiber.Ctx,
@@ -184,7 +191,7 @@ func (s *Site) changeInterview(
 
 	switch form.Value("action") {
 	case "schedule":
-		if form.Values.Has("move") { // also a change of the status, with its rate limit
+		if form.Values.Has("move") { // the status changes too, which has a rate limit
 			if err := s.renderer.TakeLimit(ctx, c, decisionOperation); err != nil {
 				return "", err
 			}

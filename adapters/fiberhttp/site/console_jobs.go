@@ -340,6 +340,7 @@ func (s *Site) setJobStatus(
 // deleted jobs.
 func (s *Site) restoreJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string) error {
 	err := s.services.Listings.Restore(ctx, actor, id)
+
 	isNotDeleted := fault.KindOf(err) == fault.NotFound
 	if isNotDeleted { // then it is archived
 		_, err = s.setJobStatus(ctx, c, actor, id, listings.Active)

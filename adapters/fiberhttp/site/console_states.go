@@ -9,8 +9,9 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// jobStates are the states of jobs in the order of their links. A state is the status that the employer has set, except
-// for a job that has expired, or that is hidden: by a decision of a moderator, or held because of its organization.
+// jobStates are the states of jobs in the order of their links. A state is the status that the employer has set, with two
+// exceptions: a job whose closing date has passed is expired, and a job that is not shown to the public is hidden. A job is
+// hidden by a decision of a moderator, or held until a moderator has decided about the job or its organization.
 var jobStates = []listings.State{
 	listings.State(listings.Active),
 	listings.State(listings.Draft),
@@ -32,8 +33,9 @@ var jobStateTexts = map[listings.State]string{
 	listings.StateHidden:              "Taken down or held",
 }
 
-// jobCounts counts the organization's jobs by state, with links to the lists. Expired and hidden
-// jobs are rare: they have a link only if there are any.
+// jobCounts counts the organization's jobs by state. It returns a link to the list of all jobs, and after it a link to
+// the list of each state. Expired and hidden jobs are rare: they have a link only if there are any. The link for the
+// state current, which is empty for all, is marked as the current one.
 func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) ([]countLink, error) {
 	counts, err := s.services.Listings.CountByState(ctx, actor)
 	if err != nil {
@@ -42,10 +44,12 @@ func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) 
 
 	links := []countLink{{Value: "", Label: "All", Path: "/employer/jobs", Current: current == ""}}
 	for _, state := range jobStates {
-		links[0].N += counts[state] // of all states
+		links[0].N += counts[state] // the link to all jobs
 
 		isRare := state == listings.StateExpired || state == listings.StateHidden
-		if isRare && counts[state] == 0 && current != string(state) {
+		isCurrent := current == string(state)
+
+		if isRare && counts[state] == 0 && !isCurrent {
 			continue
 		}
 
@@ -56,7 +60,7 @@ func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) 
 				Label:   jobStateTexts[state],
 				Path:    withQuery("/employer/jobs", "status", string(state)),
 				N:       counts[state],
-				Current: current == string(state),
+				Current: isCurrent,
 			},
 		)
 	}
@@ -93,13 +97,13 @@ func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listin
 	now := s.now()
 
 	states := map[string]jobState{}
-	for _, listing := range jobs {
-		if info, isHidden := hidden[listing.ID]; isHidden {
-			states[listing.ID] = jobState{badge{Text: hiddenTexts[info.Reason], Look: "bad"}, &info}
+	for _, job := range jobs {
+		if info, isHidden := hidden[job.ID]; isHidden {
+			states[job.ID] = jobState{badge: badge{Text: hiddenTexts[info.Reason], Look: "bad"}, Hidden: &info}
 			continue
 		}
 
-		state := listing.State(now)
+		state := job.State(now)
 
 		b := badge{Text: cmp.Or(jobStateTexts[state], string(state))}
 		switch state {
@@ -109,16 +113,16 @@ func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listin
 			b.Look = "bad"
 		}
 
-		states[listing.ID] = jobState{badge: b}
+		states[job.ID] = jobState{badge: b}
 	}
 
 	return states, nil
 }
 
-// publishedNotice returns the key of the notice after a job was published. Jobs of an organization that is
-// held are hidden until a moderator has decided about the organization.
-func publishedNotice(l listings.Listing) string {
-	if l.HiddenAt != nil {
+// publishedNotice returns the key in EmployerNotices of the message after a job was published. A job that is held is hidden
+// until a moderator has decided about it, or about its organization.
+func publishedNotice(published listings.Listing) string {
+	if published.HiddenAt != nil {
 		return "job-waiting"
 	}
 
@@ -127,18 +131,22 @@ func publishedNotice(l listings.Listing) string {
 
 var errTakenDown = fault.New(fault.Conflict, "job_taken_down", "This is not possible while the job is taken down by the moderators")
 
-// requireNotTakenDown returns errTakenDown if a moderator has taken the job down: changes that
-// publish a job or copy it have no effect then.
+// requireNotTakenDown returns errTakenDown if a moderator has taken the job down. It is called before changes that
+// publish the job or copy it: the job would stay hidden, and a copy would bring it back.
 func (s *Site) requireNotTakenDown(ctx context.Context, actor auth.Actor, id string) error {
-	l, err := s.services.Listings.Get(ctx, actor, id)
+	job, err := s.services.Listings.Get(ctx, actor, id)
 	if err != nil {
 		return err
 	}
 
-	states, err := s.jobStatesOf(ctx, actor, l)
-	if err == nil && states[l.ID].IsTakenDown() {
+	states, err := s.jobStatesOf(ctx, actor, job)
+	if err != nil {
+		return err
+	}
+
+	if states[job.ID].IsTakenDown() {
 		return errTakenDown
 	}
 
-	return err
+	return nil
 }

@@ -23,12 +23,12 @@ var (
 // teamView is the list of an organization's members, and the form that invites another one.
 type teamView struct {
 	Members   []memberRow
-	Next      string
-	MayManage bool
+	Next      string // the path of the next page, empty on the last one
+	MayManage bool   // the viewer may invite and change members
 	Form      pages.Form
 }
 
-// memberRow is a member or an invited user.
+// memberRow is a member of the team, or a user who is invited to it and has not joined yet.
 type memberRow struct {
 	identity.Member
 	RoleText  string
@@ -45,13 +45,14 @@ var roles = []pages.Choice{
 	{Value: string(identity.Admin), Text: "Admin: everything, with the team and the organization"},
 }
 
-// Roles returns the roles.
+// Roles returns the choices for the role of the invited user.
 func (teamView) Roles() []pages.Choice { return roles }
 
 func newMemberRow(m identity.Member) memberRow {
 	return memberRow{Member: m, RoleText: roleTexts[m.Role], IsInvited: m.Status == identity.MemberInvited}
 }
 
+// team handles GET /employer/team. The form for an invitation suggests the role of a recruiter.
 func (s *Site) team(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return s.showTeam(ctx, c, viewer, pages.Form{Values: url.Values{"role": {string(identity.Recruiter)}}})
 }
@@ -66,8 +67,8 @@ func (s *Site) showTeam(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer,
 	}
 
 	v := teamView{MayManage: actor.May(auth.Manage), Form: form}
-	for _, m := range members.Items {
-		v.Members = append(v.Members, newMemberRow(m))
+	for _, member := range members.Items {
+		v.Members = append(v.Members, newMemberRow(member))
 	}
 
 	if members.NextCursor != "" {
@@ -77,7 +78,7 @@ func (s *Site) showTeam(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer,
 	return s.renderer.Render(c, form.Problem.Status(), teamPage, viewer, v)
 }
 
-// invite invites a user to the team. It counts towards the rate limit of the API operation.
+// invite handles POST /employer/team. It invites a user to the team.
 func (s *Site) invite(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 
@@ -94,7 +95,7 @@ func (s *Site) invite(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	return redirect(c, "/employer/team", "invited")
 }
 
-// inviteMember invites the person of the form.
+// inviteMember sends the invitation in the form. It counts towards the rate limit of the API operation that does the same.
 func (s *Site) inviteMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	if err := s.renderer.TakeLimit(ctx, c, inviteMemberOperation); err != nil {
 		return err
@@ -116,31 +117,35 @@ type memberView struct {
 	Problem     *pages.Problem
 }
 
-// Roles returns the roles.
+// Roles returns the choices for the role of the member.
 func (memberView) Roles() []pages.Choice { return roles }
 
-// permissionRow is a permission, and whether the member has it.
+// permissionRow is a check box for a permission. Name is the name of its form field, and Held is set if the member has it.
 type permissionRow struct {
 	Name, Text string
 	Held       bool
 }
 
-// permissionRows returns the permissions in words.
+// permissionRows returns a row for each permission that a member can have. p are those of the member.
 func permissionRows(p identity.Permissions) []permissionRow {
 	return []permissionRow{
-		{"jobs.create", "Post and duplicate jobs", p.Jobs.Create},
-		{"jobs.update", "Change, renew, close and archive jobs", p.Jobs.Update},
-		{"jobs.delete", "Delete jobs with the API", p.Jobs.Delete},
-		{"applications.view", "Read applications", p.Applications.View},
-		{"applications.update", "Decide on applications, arrange interviews and write to applicants", p.Applications.Update},
+		{Name: "jobs.create", Text: "Post and duplicate jobs", Held: p.Jobs.Create},
+		{Name: "jobs.update", Text: "Change, renew, close and archive jobs", Held: p.Jobs.Update},
+		{Name: "jobs.delete", Text: "Delete jobs with the API", Held: p.Jobs.Delete},
+		{Name: "applications.view", Text: "Read applications", Held: p.Applications.View},
+		{
+			Name: "applications.update",
+			Text: "Decide on applications, arrange interviews and write to applicants",
+			Held: p.Applications.Update,
+		},
 	}
 }
 
-// memberOf returns the member of the viewer's team in the path of the request. For users of
+// memberOf returns the member of the viewer's team whose id is in the path of the request. For users of
 // other organizations it returns a fault.NotFound.
 func (s *Site) memberOf(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (identity.Member, error) {
-	m, err := s.services.Identity.Permissions(ctx, viewer.Actor(), c.Params("id"))
-	return m, hideOutsider(err)
+	member, err := s.services.Identity.Permissions(ctx, viewer.Actor(), c.Params("id"))
+	return member, hideOutsider(err)
 }
 
 // hideOutsider replaces identity.ErrNotInTeam by a fault.NotFound, so that the page does not
@@ -153,30 +158,32 @@ func hideOutsider(err error) error {
 	return err
 }
 
+// member handles GET /employer/team/:id.
 func (s *Site) member(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	return s.showMember(ctx, c, viewer, nil)
+	var noProblem *pages.Problem
+	return s.showMember(ctx, c, viewer, noProblem)
 }
 
-// showMember shows one member with the permissions.
+// showMember shows one member with the permissions, and the problem of a form that has failed, if there is one.
 func (s *Site) showMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, problem *pages.Problem) error {
-	m, err := s.memberOf(ctx, c, viewer)
+	member, err := s.memberOf(ctx, c, viewer)
 	if err != nil {
 		return err
 	}
 
 	v := memberView{
-		memberRow:   newMemberRow(m),
-		Permissions: permissionRows(m.Permissions),
+		memberRow:   newMemberRow(member),
+		Permissions: permissionRows(member.Permissions),
 		MayManage:   viewer.Actor().May(auth.Manage),
-		IsViewer:    m.UserID == viewer.Actor().UserID,
+		IsViewer:    member.UserID == viewer.Actor().UserID,
 		Problem:     problem,
 	}
 
 	return s.renderer.Render(c, problem.Status(), memberPage, viewer, v)
 }
 
-// changeMember handles the forms on the page of a member: they change the role or the
-// permissions, or remove the member.
+// changeMember handles POST /employer/team/:id, the forms on the page of a member. They change the role or the permissions,
+// or remove the member.
 func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 
@@ -193,7 +200,8 @@ func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return s.showMember(ctx, c, viewer, problem)
 }
 
-// applyMemberAction changes or removes a member. It returns the path of the next page, and the key of its notice.
+// applyMemberAction does what the field action of the form says. It returns the path of the next page, and the key in
+// EmployerNotices of the message that this page shows.
 func (s *Site) applyMemberAction(
 	ctx context.Context,
 	actor auth.Actor,
@@ -223,7 +231,7 @@ func (s *Site) applyMemberAction(
 		})
 
 		return memberPath, "member-saved", err
-	case "withdraw":
+	case "withdraw": // the invitation of a user who has not joined yet
 		return "/employer/team", "invitation-withdrawn", s.services.Identity.RemoveMember(ctx, actor, id)
 	case "remove":
 		path = "/employer/team"
@@ -251,12 +259,13 @@ type organizationView struct {
 	Widget string
 }
 
+// organization handles GET /employer/organization.
 func (s *Site) organization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return s.showOrganization(ctx, c, viewer, pages.Form{})
 }
 
-// showOrganization shows the form with the values of the organization; after a failed change,
-// with those that were sent.
+// showOrganization shows the form with the values of the organization. After a failed change, it shows the values in form,
+// which were sent.
 func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	organization, err := s.services.Identity.MyOrganization(ctx, viewer.Actor())
 	if err != nil {
@@ -274,12 +283,13 @@ func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages
 		}
 	}
 
+	path := employerPath(organization.ID, organization.Name)
 	v := organizationView{
 		Organization: organization,
-		Path:         employerPath(organization.ID, organization.Name),
+		Path:         path,
 		MayManage:    viewer.Actor().May(auth.Manage),
 		Form:         form,
-		Widget:       s.widgetElement(employerPath(organization.ID, organization.Name)),
+		Widget:       s.widgetElement(path),
 
 		VerifiedDomain:        organization.VerifiedDomain(),
 		VerificationIsRemoved: organization.VerifiedBy == identity.VerificationRemoved,
@@ -288,7 +298,8 @@ func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages
 	return s.renderer.Render(c, form.Problem.Status(), organizationPage, viewer, v)
 }
 
-// changeOrganization changes the profile of the organization.
+// changeOrganization handles POST /employer/organization. The form has all fields of the profile, and an empty one
+// clears the stored value.
 func (s *Site) changeOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	text := func(name string) *string { return new(form.Value(name)) }

@@ -237,6 +237,7 @@ const (
 func (s *Site) explainUnknownPlace(ctx context.Context, viewer *pages.Viewer, v *jobsView) error {
 	v.UnknownPlace = v.Form.Get("where")
 	v.Everywhere = v.Form.Path("/jobs", "where", "", "radius", "")
+
 	if v.Total > 0 {
 		return nil
 	}
@@ -344,8 +345,9 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 
 	v := s.newJobView(listing, isOpen)
 	if isOpen {
-		SetShownListing(c, listing.ID) // counts a view
 		v.Posting = jobPosting(listing, v.URL, v.Text)
+
+		SetShownListing(c, listing.ID) // counts a view
 	}
 
 	employers, err := s.services.Identity.OrganizationsOf(ctx, []string{listing.OrganizationID})

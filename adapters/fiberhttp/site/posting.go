@@ -9,7 +9,7 @@ import (
 )
 
 // schemaEmploymentTypes maps our employment and contract types to the values of the
-// schema.org property employmentType.
+// schema.org property employmentType. It has no value for permanent contracts.
 var schemaEmploymentTypes = map[string]string{
 	"full-time": "FULL_TIME",
 	"part-time": "PART_TIME",
@@ -20,74 +20,89 @@ var schemaEmploymentTypes = map[string]string{
 	"contract":  "CONTRACTOR",
 }
 
-// jobPosting returns the listing as structured data for search engines
-// (https://schema.org/JobPosting), with the properties that they require or recommend.
-func jobPosting(listing listings.Listing, url string, description template.HTML) map[string]any {
-	p := map[string]any{
+// jobPosting returns the job as structured data for search engines (https://schema.org/JobPosting), with the properties
+// that they require or recommend. Properties that are not stated are left out.
+func jobPosting(job listings.Listing, url string, description template.HTML) map[string]any {
+	posting := map[string]any{
 		"@context":           "https://schema.org",
 		"@type":              "JobPosting",
-		"title":              listing.Title,
+		"title":              job.Title,
 		"description":        string(description),
 		"url":                url,
 		"directApply":        true,
-		"identifier":         map[string]any{"@type": "PropertyValue", "name": listing.Company, "value": listing.ID},
-		"hiringOrganization": map[string]any{"@type": "Organization", "name": listing.Company},
+		"identifier":         map[string]any{"@type": "PropertyValue", "name": job.Company, "value": job.ID},
+		"hiringOrganization": map[string]any{"@type": "Organization", "name": job.Company},
 	}
-	if listing.PostedAt != nil {
-		p["datePosted"] = listing.PostedAt.UTC().Format(time.RFC3339)
-	}
-
-	if listing.Deadline != nil {
-		p["validThrough"] = listing.Deadline.UTC().Format(time.RFC3339)
+	if job.PostedAt != nil {
+		posting["datePosted"] = job.PostedAt.UTC().Format(time.RFC3339)
 	}
 
-	var kinds []string
-	for _, v := range []string{listing.EmploymentType, listing.ContractType} {
-		if kind := schemaEmploymentTypes[v]; kind != "" {
-			kinds = append(kinds, kind)
+	if job.Deadline != nil {
+		posting["validThrough"] = job.Deadline.UTC().Format(time.RFC3339)
+	}
+
+	var types []string
+	for _, value := range []string{job.EmploymentType, job.ContractType} {
+		if schemaType := schemaEmploymentTypes[value]; schemaType != "" {
+			types = append(types, schemaType)
 		}
 	}
 
-	if len(kinds) > 0 {
-		p["employmentType"] = kinds
+	if len(types) > 0 {
+		posting["employmentType"] = types
 	}
 
-	if listing.Remote {
-		p["jobLocationType"] = "TELECOMMUTE"
+	addLocation(posting, job)
+	addSalary(posting, job.Salary)
+
+	return posting
+}
+
+// addLocation adds where the work is done. The address of a known place has its parts. Otherwise the text that the employer
+// has entered counts as the town.
+func addLocation(posting map[string]any, job listings.Listing) {
+	if job.Remote {
+		posting["jobLocationType"] = "TELECOMMUTE"
 	}
 
-	switch {
-	case listing.Place != nil:
-		address := map[string]any{"@type": "PostalAddress", "addressCountry": listing.Place.Country}
-		if listing.Place.Kind == listings.Town {
-			address["addressLocality"] = listing.Place.Name
+	var address map[string]any
+	switch place := job.Place; {
+	case place != nil:
+		address = map[string]any{"@type": "PostalAddress", "addressCountry": place.Country}
+		if place.Kind == listings.Town {
+			address["addressLocality"] = place.Name
 		}
 
-		if listing.Place.Region != "" {
-			address["addressRegion"] = listing.Place.Region
+		if place.Region != "" {
+			address["addressRegion"] = place.Region
 		}
 
-		p["jobLocation"] = map[string]any{"@type": "Place", "address": address}
-		if listing.Remote {
-			p["applicantLocationRequirements"] = map[string]any{"@type": "Country", "name": listings.CountryName(listing.Place.Country)}
+		if job.Remote { // search engines need the country from which employees may work
+			posting["applicantLocationRequirements"] = map[string]any{"@type": "Country", "name": listings.CountryName(place.Country)}
 		}
-	case listing.Location != "":
-		address := map[string]any{"@type": "PostalAddress", "addressLocality": listing.Location}
-		p["jobLocation"] = map[string]any{"@type": "Place", "address": address}
+	case job.Location != "":
+		address = map[string]any{"@type": "PostalAddress", "addressLocality": job.Location}
+	default:
+		return
 	}
 
-	if s := listing.Salary; s != nil && (s.Min != nil || s.Max != nil) {
-		value := map[string]any{"@type": "QuantitativeValue", "unitText": strings.ToUpper(s.Period)}
-		if s.Min != nil {
-			value["minValue"] = listings.Major(*s.Min)
-		}
+	posting["jobLocation"] = map[string]any{"@type": "Place", "address": address}
+}
 
-		if s.Max != nil {
-			value["maxValue"] = listings.Major(*s.Max)
-		}
-
-		p["baseSalary"] = map[string]any{"@type": "MonetaryAmount", "currency": s.Currency, "value": value}
+// addSalary adds the pay, if it is stated.
+func addSalary(posting map[string]any, pay *listings.Salary) {
+	if pay == nil || pay.Min == nil && pay.Max == nil {
+		return
 	}
 
-	return p
+	value := map[string]any{"@type": "QuantitativeValue", "unitText": strings.ToUpper(pay.Period)}
+	if pay.Min != nil {
+		value["minValue"] = listings.Major(*pay.Min)
+	}
+
+	if pay.Max != nil {
+		value["maxValue"] = listings.Major(*pay.Max)
+	}
+
+	posting["baseSalary"] = map[string]any{"@type": "MonetaryAmount", "currency": pay.Currency, "value": value}
 }
