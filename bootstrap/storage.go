@@ -38,24 +38,25 @@ type database struct {
 	modules []string
 }
 
-// portsOf returns the struct with the ports (the repositories) of a module in a storage, such as the
-// field Identity for "identity". Reflection saves a list of the modules here.
+// portsOf returns the struct with the ports (the repositories) of a module. It is the field of
+// adapters.Storage that has the name of the module: Identity for "identity". Reflection finds it by
+// this name, so that no list of the modules is needed here.
 func portsOf(s *adapters.Storage, module string) reflect.Value {
 	return reflect.ValueOf(s).Elem().FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, module) })
 }
 
-// databaseOf returns the part of the struct of a module that all modules have: the embedded Database.
+// databaseOf returns the Database in the ports of a module, which the struct of every module embeds.
 func databaseOf(ports reflect.Value) *adapters.Database {
 	return ports.FieldByName("Database").Addr().Interface().(*adapters.Database)
 }
 
 // storesTasks reports whether the service of the module adds tasks in its transactions, so that its
-// database must store tasks.
+// database must store tasks. Only the services of billing and listings add none.
 func storesTasks(module string) bool { return module != "billing" && module != "listings" }
 
 // openStorage opens every database that the settings name, each once.
 func openStorage(ctx context.Context, cfg *config.Config, r *registry, deps adapters.Deps) (*storage, error) {
-	store := &storage{}
+	all := &storage{}
 
 	databases := databasesOf(cfg, r)
 	if err := checkDistinct(cfg, databases); err != nil {
@@ -63,17 +64,17 @@ func openStorage(ctx context.Context, cfg *config.Config, r *registry, deps adap
 	}
 
 	for _, db := range databases {
-		if err := store.open(ctx, cfg, r, db, deps); err != nil {
-			return nil, errors.Join(err, store.close())
+		if err := all.openDatabase(ctx, cfg, r, db, deps); err != nil {
+			return nil, errors.Join(err, all.close())
 		}
 	}
 
 	isDistributed := len(databases) > 1
 
-	store.requests = idempotency.NewRunner(store.Identity.Tx, store.Identity.Idempotency, isDistributed, deps.Log)
+	all.requests = idempotency.NewRunner(all.Identity.Tx, all.Identity.Idempotency, isDistributed, deps.Log)
 	for _, db := range databases {
 		// Let requests with an Idempotency-Key store their answer in the transaction of the module.
-		db.Tx = store.requests.Transactions(db.Tx)
+		db.Tx = all.requests.Transactions(db.Tx)
 
 		// A database without an audit log sends its entries to that of identity, as events.
 		if db.Audit == nil {
@@ -81,12 +82,12 @@ func openStorage(ctx context.Context, cfg *config.Config, r *registry, deps adap
 		}
 
 		for _, module := range db.modules {
-			databaseOfModule := databaseOf(portsOf(&store.Storage, module))
+			databaseOfModule := databaseOf(portsOf(&all.Storage, module))
 			databaseOfModule.Tx, databaseOfModule.Audit = db.Tx, db.Audit
 		}
 	}
 
-	return store, nil
+	return all, nil
 }
 
 // databasesOf groups the modules by the database that stores them. Modules with the same URL share a
@@ -140,8 +141,8 @@ func checkDistinct(cfg *config.Config, databases []*database) error {
 	return nil
 }
 
-// open opens a database and stores the ports of its modules in s.
-func (s *storage) open(ctx context.Context, cfg *config.Config, r *registry, db *database, deps adapters.Deps) error {
+// openDatabase opens a database and stores the ports of its modules in s.
+func (s *storage) openDatabase(ctx context.Context, cfg *config.Config, r *registry, db *database, deps adapters.Deps) error {
 	deps.Modules = db.modules
 	if db.url == cfg.Database.URL { // these settings are about database.url only
 		deps.Database.TransactionPooler = cfg.Database.Pooler == "transaction"

@@ -12,8 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// errBusy reports that another request for the same payment is in progress at Stripe. The faults of
-// unavailableFault wrap it.
+// errBusy is the cause of a failed request while another one for the same payment is in progress at
+// Stripe. Charge repeats the request.
 var errBusy = errors.New("another request for the payment is in progress")
 
 const (
@@ -45,8 +45,8 @@ func (p *Payments) Charge(ctx context.Context, bill billing.Bill) (receipt strin
 }
 
 // charge looks for the payment intent of the bill. If there is one, charge confirms it or returns its
-// result. Otherwise charge creates one, unless the bill is abandoned: then it must only be made sure
-// that it is not paid.
+// result. Otherwise charge creates one. A bill that is abandoned must not be paid any more: charge then
+// cancels an intent that waits for the payer, and creates none.
 func (p *Payments) charge(ctx context.Context, bill billing.Bill) (receipt string, err error) {
 	intent, customer, err := p.findIntent(ctx, bill)
 	if err != nil {
@@ -104,8 +104,8 @@ func (p *Payments) findIntent(
 	}
 
 	customer = method.Customer.ID
-	// Intents are created after their bill. Stripe's clock may differ from the one of the bill.
-	earliest := bill.CreatedAt.Add(-settleTime)
+	// Intents are created after their bill, but by Stripe's clock.
+	earliest := bill.CreatedAt.Add(-maxClockDifference)
 	params := &stripe.PaymentIntentListParams{
 		Customer:     &customer,
 		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: earliest.Unix()},

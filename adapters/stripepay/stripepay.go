@@ -58,6 +58,8 @@ const (
 	// settleTime is the time after which Stripe's search returns a new object, and a
 	// request that creates one has ended. Both usually take seconds.
 	settleTime = time.Hour
+	// maxClockDifference is the difference that Stripe's clock may have from the clock of the bills.
+	maxClockDifference = time.Hour
 )
 
 // The names of metadata at Stripe.

@@ -43,7 +43,8 @@ func (f webhookForm) Choices() []eventChoice {
 	})
 }
 
-// The names of the forms on the page of a webhook that can have problems.
+// The names of the forms on the page of a webhook that can have problems. The form with the URL and
+// the events has the name settingsForm, like the one on the page of an application.
 const (
 	statusForm = "status"
 	testForm   = "test"
@@ -98,7 +99,8 @@ func webhookPath(c *fiber.Ctx) integrations.WebhookPath {
 	return integrations.WebhookPath{AppID: c.Params("id"), ID: c.Params("webhookId")}
 }
 
-// notices maps the query parameter notice, with which forms redirect, to messages.
+// notices maps the query parameter notice, with which forms redirect, to messages. A form with a new
+// secret that is sent twice redirects with "again" (see once.go).
 var notices = map[string]string{
 	"key-deleted": "The key is deleted. Calls with it fail.",
 	"again":       "This was done before, and the secret was shown then. If you did not keep it, create a new one.",
@@ -198,9 +200,9 @@ func redirectToWebhook(c *fiber.Ctx, query string) error {
 	return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"?"+query, fiber.StatusSeeOther)
 }
 
-// renderWebhookProblem renders the page of the webhook after a form has failed with err. v.Problem is
-// pages.FormProblem of err. If that is nil, the user cannot correct the error: renderWebhookProblem then
-// renders the page for 404, or returns the error.
+// renderWebhookProblem renders the page of the webhook after a form has failed with err. The caller has
+// set v.Problem to pages.FormProblem(err, form). It is nil for an error that the user cannot correct:
+// renderWebhookProblem then renders the page for 404, or returns the error.
 func (d *dashboard) renderWebhookProblem(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, v webhookView) error {
 	if v.Problem == nil {
 		return d.renderNotFound(c, viewer, err)
