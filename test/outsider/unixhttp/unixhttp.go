@@ -106,7 +106,7 @@ func (s *Server) Shutdown(ctx context.Context) error { return s.http.Shutdown(ct
 // handler returns the handler of a route.
 func (s *Server) handler(route web.Route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.admit(w, r, func(in web.Incoming) (web.Answer, error) {
+		s.respond(w, r, func(in web.Incoming) (web.Answer, error) {
 			_, answer, err := s.admission.Execute(r.Context(), s.api, route, in)
 			return answer, err
 		})
@@ -115,14 +115,15 @@ func (s *Server) handler(route web.Route) http.HandlerFunc {
 
 // unknown handles requests that match no route.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
-	s.admit(w, r, func(web.Incoming) (web.Answer, error) { return web.Answer{}, web.ErrNoRoute })
+	s.respond(w, r, func(web.Incoming) (web.Answer, error) { return web.Answer{}, web.ErrNoRoute })
 }
 
 // peer is the address of all clients, which are programs on this machine.
 const peer = "unix"
 
-// admit authenticates the client and sends the response of run.
-func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.Incoming) (web.Answer, error)) {
+// respond authenticates the client, calls run and sends its answer, or the answer for an error. It logs
+// unexpected errors, and reports the status of the response to the limits of the calling application.
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, run func(in web.Incoming) (web.Answer, error)) {
 	in := s.incoming(w, r)
 	caller, headers, err := s.api.Authenticator.Authenticate(
 		r.Context(),
@@ -135,7 +136,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.I
 		answer, err = run(in)
 	}
 
-	// An error keeps the headers of the operation.
+	// RenderError replaces the answer of an operation that failed. The headers that the operation has set
+	// are sent nevertheless, and take precedence over those of the error.
 	operationHeaders := answer.Headers
 	if err != nil {
 		if fault.KindOf(err) == fault.Internal {
@@ -165,7 +167,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.I
 		s.log.Debug("client disconnected", "request_id", in.RequestID, "error", err)
 	}
 
-	if caller.App.ID != "" {
+	isApplication := caller.App.ID != ""
+	if isApplication {
 		s.api.Authenticator.Done(caller, answer.Status)
 	}
 }
