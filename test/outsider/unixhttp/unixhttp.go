@@ -122,7 +122,7 @@ func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
 const peer = "unix"
 
 // respond authenticates the client, calls run and sends its answer, or the answer for an error. It logs
-// unexpected errors, and reports the status of the response to the limits of the calling application.
+// unexpected errors. It passes the status to the authenticator, which counts the calls of applications.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, run func(in web.Incoming) (web.Answer, error)) {
 	in := s.incoming(w, r)
 	caller, headers, err := s.api.Authenticator.Authenticate(
