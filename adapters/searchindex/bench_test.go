@@ -19,8 +19,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// benchmark is an index of synthetic listings in a folder, 100,000 of them, or
-// as many as LOCUM_TEST_DOCUMENTS says, with what it took to build and open it.
+// benchmark is an index of synthetic listings in a folder, with what it took to build and open it. It has 100,000
+// listings, or the number in the environment variable LOCUM_TEST_DOCUMENTS.
 type benchmark struct {
 	index    *Index
 	docs     int           // the number of listings
@@ -30,10 +30,11 @@ type benchmark struct {
 	open     time.Duration // the time of Open
 }
 
-// benchStart is the date of the newest listing, and the time of the queries.
+// benchStart is the date of the newest listing, and the time at which the queries are made. Other tests of the
+// package use it as any fixed date.
 var benchStart = time.Date(2026, 3, 17, 0, 0, 0, 0, time.UTC)
 
-// The numbers of distinct words, roles and places of the documents, of which few are frequent.
+// The numbers of distinct words, roles and places of the documents. A few of each are frequent; see skewed.
 const (
 	benchWords  = 50_000
 	benchRoles  = 300
@@ -48,14 +49,19 @@ func skewed(r *rand.Rand, n int) int { return int(math.Pow(float64(n), r.Float64
 func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 	role, specialty := skewed(random, benchRoles), skewed(random, 200)
 
-	const period = 60 * 24 * time.Hour
+	const (
+		period         = 60 * 24 * time.Hour // of the posting dates
+		fieldSeparator = ""
+	)
 
+	// A key is a property by which documents are found and counted. "@head" marks the main role of a job, and "@text"
+	// a role that its description mentions.
 	document := &search.Document{
 		PostedAt: benchStart.Add(-time.Duration(i) * period / time.Duration(docs)),
 		Title: []string{
 			"word" + strconv.Itoa(skewed(random, 500)),
 			"role" + strconv.Itoa(role),
-			"",
+			fieldSeparator,
 			"specialty" + strconv.Itoa(specialty),
 		},
 		Keys: []string{
@@ -69,27 +75,35 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 	}
 
 	if random.IntN(10) < 8 {
-		low := int64(20_000+random.IntN(80_000)) * 100
-		document.Pay = &search.PayRange{Min: low, Max: low + 1_000_000, Currency: []string{"GBP", "EUR", "USD"}[skewed(random, 3)]}
+		const pence = 100 // of a pound; pay is in the smallest unit of its currency
+
+		low := int64(20_000+random.IntN(80_000)) * pence
+		currency := []string{"GBP", "EUR", "USD"}[skewed(random, 3)]
+		document.Pay = &search.PayRange{Min: low, Max: low + 10_000*pence, Currency: currency}
 	}
 
 	if random.IntN(10) < 6 {
 		document.Deadline = benchStart.Add(time.Duration(random.IntN(60*24)-24) * time.Hour)
 	}
 
-	// The number of a place is the seed of its coordinates, so that they are the same in every document.
+	// The number of a place is the seed of its coordinates, so that they are the same in every document. The places
+	// are in Great Britain.
 	place := rand.New(rand.NewPCG(uint64(skewed(random, benchPlaces)), 7))
 	document.Point = &search.Point{Lat: 50 + 8*place.Float64(), Lon: -5 + 6*place.Float64()}
 
 	return document
 }
 
-// openBenchmark builds the index in a temporary folder, closes it and opens it from its files. The
-// benchmarks share it.
+// openBenchmark builds the index in a temporary folder, closes it and opens it from its files. It does so once for
+// all benchmarks.
 var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 	docs := 100_000
-	if s := os.Getenv("LOCUM_TEST_DOCUMENTS"); s != "" {
-		docs, _ = strconv.Atoi(s)
+
+	var err error
+	if number := os.Getenv("LOCUM_TEST_DOCUMENTS"); number != "" {
+		if docs, err = strconv.Atoi(number); err != nil {
+			return nil, err
+		}
 	}
 
 	folder, err := os.MkdirTemp("", "searchindex")
@@ -98,7 +112,7 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 	}
 
 	o := options(folder)
-	o.Normalize = func(w string) string { return w }
+	o.Normalize = func(w string) string { return w } // the words of the documents are normalized already
 
 	index, err := Open(o)
 	if err != nil {
@@ -176,7 +190,10 @@ func heapBytes() uint64 {
 
 // benchQueries returns, by the name of a class of queries, a function that returns query i of the class.
 func benchQueries() map[string]func(i int) search.Query {
-	// Conditions: role n is a main role, or one of the documents; the document is near one of 28 points.
+	// A slot is a part of a search, such as its role or its place. Its levels are alternative conditions from the best
+	// to the worst. A document belongs to the first level that it satisfies, at the cost of the level.
+	//
+	// The slot of role n: the main role of a document is n, or a related one, or its description mentions role n.
 	head := func(n int) search.Expr { return search.HasKey(fmt.Sprint("role:", n, "@head")) }
 	role := func(n int) search.Slot {
 		return search.Slot{Levels: []search.SlotLevel{
@@ -185,6 +202,7 @@ func benchQueries() map[string]func(i int) search.Query {
 		}}
 	}
 
+	// The slot of place i: the document is within 10, 25 or 50 miles of one of 28 points, or in a region.
 	near := func(i int) search.Point { return search.Point{Lat: 51 + float64(i%7), Lon: -3 + float64(i%4)} }
 	place := func(i int) search.Slot {
 		p := near(i)
@@ -195,8 +213,9 @@ func benchQueries() map[string]func(i int) search.Query {
 		}}
 	}
 
-	// Queries: with these conditions, and sorted.
-	must := func(e ...search.Expr) search.Query { return search.Query{Must: e} }
+	// must returns a query for the documents that satisfy all conditions. The lower the number of a word, the more
+	// documents contain it.
+	must := func(conditions ...search.Expr) search.Query { return search.Query{Must: conditions} }
 	word := func(i int) search.Expr { return search.HasWord("word" + strconv.Itoa(i)) }
 	sorted := func(by search.SortKey) func(int) search.Query {
 		return func(i int) search.Query {
@@ -247,7 +266,7 @@ func benchQueries() map[string]func(i int) search.Query {
 		},
 		"page-50": func(i int) search.Query {
 			q := must(word(i % 20))
-			q.Offset = 50 * 20
+			q.Offset = 50 * benchPageSize
 			return q
 		},
 		"phrase-rare": func(i int) search.Query {
@@ -259,8 +278,8 @@ func benchQueries() map[string]func(i int) search.Query {
 	}
 }
 
-// TestOpen_LargeFolder_IsCheap limits what it takes to open an index of 1,000,000
-// documents.
+// TestOpen_LargeFolder_IsCheap limits the time and the memory that it takes to open an index of 1,000,000 documents,
+// the number to which the Makefile sets LOCUM_TEST_DOCUMENTS.
 func TestOpen_LargeFolder_IsCheap(t *testing.T) {
 	if os.Getenv("LOCUM_TEST_DOCUMENTS") == "" {
 		t.Skip("LOCUM_TEST_DOCUMENTS is not set")
@@ -273,10 +292,18 @@ func TestOpen_LargeFolder_IsCheap(t *testing.T) {
 
 	t.Logf("%d documents opened in %v with %.1f MB of heap", b.docs, b.open, float64(b.heap)/1e6)
 
-	if b.open > time.Second || b.heap > 100e6 {
-		t.Fatal("expected at most 1 s and 100 MB")
+	const (
+		maxTime = time.Second
+		maxHeap = 100e6 // bytes
+	)
+
+	if b.open > maxTime || b.heap > maxHeap {
+		t.Fatalf("Open took %v and %d bytes of heap, expected at most 1 s and 100 MB", b.open, b.heap)
 	}
 }
+
+// benchPageSize is the number of hits that a query returns.
+const benchPageSize = 20
 
 // BenchmarkFind measures each class of queries, with the mean number of hits.
 func BenchmarkFind(b *testing.B) {
@@ -292,7 +319,7 @@ func BenchmarkFind(b *testing.B) {
 			total, i := 0, 0
 			for b.Loop() {
 				q := query(i)
-				q.Now, q.Limit = benchStart, 20
+				q.Now, q.Limit = benchStart, benchPageSize
 
 				r, err := bench.index.Find(context.Background(), q)
 				if err != nil {
@@ -324,15 +351,16 @@ func BenchmarkFindMixed(b *testing.B) {
 			latencies := make([]time.Duration, b.N)
 			var next atomic.Int64
 
-			var all sync.WaitGroup
+			// Each client makes the next of the b.N queries until none is left.
+			var running sync.WaitGroup
 			for range clients {
-				all.Go(func() {
+				running.Go(func() {
 					for i := int(next.Add(1)) - 1; i < b.N; i = int(next.Add(1)) - 1 {
 						q := queries[i%len(queries)](i)
-						q.Now, q.Limit = benchStart, 20
+						q.Now, q.Limit = benchStart, benchPageSize
 						start := time.Now()
 
-						runtime.Gosched() // as a client does that waits for a response
+						runtime.Gosched() // let other clients run, as a client that waits for a response does
 
 						if _, err := bench.index.Find(context.Background(), q); err != nil {
 							b.Error(err)
@@ -343,7 +371,7 @@ func BenchmarkFindMixed(b *testing.B) {
 				})
 			}
 
-			all.Wait()
+			running.Wait()
 			slices.Sort(latencies)
 
 			for _, percent := range []int{50, 95, 99} {
@@ -353,12 +381,12 @@ func BenchmarkFindMixed(b *testing.B) {
 	}
 }
 
-// BenchmarkBatch evaluates 100,000 stored queries on batches of new listings: a
-// role, a place within 10 miles and a contract type, as they are planned for a
-// search.
+// BenchmarkBatch evaluates 100,000 stored queries on batches of new listings, as alerts for saved searches do. Each
+// query has a role, a place within 10 miles and a contract type, with the levels that the planner of searches
+// produces.
 func BenchmarkBatch(b *testing.B) {
 	random := rand.New(rand.NewPCG(9, 10))
-	head := func(n int, level string) search.Expr {
+	roleAt := func(n int, level string) search.Expr {
 		return search.HasKey(fmt.Sprint("role:", n%benchRoles, "@", level))
 	}
 
@@ -371,10 +399,10 @@ func BenchmarkBatch(b *testing.B) {
 			Must: []search.Expr{search.Or(search.HasKey(fmt.Sprint("contract:", skewed(random, 5))))},
 			Slots: []search.Slot{
 				{Levels: []search.SlotLevel{
-					{Expr: search.Or(head(role, "head")), Exact: true},
-					{Expr: search.Or(head(role, "text")), Cost: 4, Exact: true},
-					{Expr: search.Or(head(role, "second")), Cost: 7, Exact: true},
-					{Expr: search.Or(head(role+1, "head"), head(role+2, "head")), Cost: 13},
+					{Expr: search.Or(roleAt(role, "head")), Exact: true},
+					{Expr: search.Or(roleAt(role, "text")), Cost: 4, Exact: true},
+					{Expr: search.Or(roleAt(role, "second")), Cost: 7, Exact: true},
+					{Expr: search.Or(roleAt(role+1, "head"), roleAt(role+2, "head")), Cost: 13},
 				}},
 				{Levels: []search.SlotLevel{
 					{Expr: search.Or(search.IsWithin(p, 10)), Exact: true},
@@ -389,17 +417,17 @@ func BenchmarkBatch(b *testing.B) {
 		}
 	}
 
-	for _, size := range []int{1, 64} {
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
+	for _, batchSize := range []int{1, 64} {
+		b.Run(strconv.Itoa(batchSize), func(b *testing.B) {
 			b.ReportAllocs()
 
-			found := 0
+			matches := 0
 
 			var ids []string
 			for b.Loop() {
-				docs := make([]*search.Document, size)
+				docs := make([]*search.Document, batchSize)
 				for i := range docs {
-					docs[i] = benchDocument(random, i, size)
+					docs[i] = benchDocument(random, i, batchSize)
 					docs[i].ID = strconv.Itoa(i)
 				}
 
@@ -410,18 +438,18 @@ func BenchmarkBatch(b *testing.B) {
 
 				for i := range queries {
 					ids = batch.AppendMatches(ids[:0], &queries[i])
-					found += len(ids)
+					matches += len(ids)
 				}
 			}
 
-			b.ReportMetric(float64(found)/float64(b.N), "matches")
-			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*size), "ms/listing")
+			b.ReportMetric(float64(matches)/float64(b.N), "matches")
+			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*batchSize), "ms/listing")
 		})
 	}
 }
 
-// BenchmarkBuild reports what it took to build and open the index of the other benchmarks: seconds,
-// memory and the size of the files. It is built once, so that a time per operation has no meaning.
+// BenchmarkBuild reports what it took to build and open the index of the other benchmarks: the times, the memory and
+// the size of the files. The index is built once, so that the time per operation, ns/op, has no meaning.
 func BenchmarkBuild(b *testing.B) {
 	bench, err := openBenchmark()
 	if err != nil {
@@ -442,17 +470,17 @@ func BenchmarkApply(b *testing.B) {
 		b.Fatal(err)
 	}
 
-	for _, size := range []int{1, 100} {
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
+	for _, batchSize := range []int{1, 100} {
+		b.Run(strconv.Itoa(batchSize), func(b *testing.B) {
 			b.ReportAllocs()
 
 			random := rand.New(rand.NewPCG(5, 6))
 			for b.Loop() {
-				changes := make([]search.Change, size)
+				changes := make([]search.Change, batchSize)
 				for i := range changes {
 					changes[i] = search.Change{
-						ID:       fmt.Sprint("new ", random.IntN(10_000)),
-						Version:  time.Now().UnixNano(),
+						ID:       fmt.Sprint("new ", random.IntN(10_000)), // soon, most changes replace a document
+						Version:  time.Now().UnixNano(),                   // greater than that of the change before
 						Document: benchDocument(random, i, 100),
 					}
 				}

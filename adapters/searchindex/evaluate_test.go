@@ -12,7 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// trimS is the normalization of the tests: it removes an s at the end.
+// trimS is the normalization of words in the tests of this package: it removes an s at the end, so that "days" and
+// "day" are one word. In production, an index gets its normalization as an option.
 func trimS(word string) string { return strings.TrimSuffix(word, "s") }
 
 // countMatches returns the number of documents of a segment that match an expression. It evaluates the expression on one
@@ -62,7 +63,7 @@ func randomWord(random *rand.Rand) string {
 	return letter
 }
 
-// randomWords returns n random words. One of eight is empty, which separates fields.
+// randomWords returns n random words. One of eight is the empty word, which separates the fields of a document.
 func randomWords(random *rand.Rand, n int) []string {
 	list := make([]string, n)
 	for i := range list {
@@ -74,9 +75,10 @@ func randomWords(random *rand.Rand, n int) []string {
 	return list
 }
 
-// TestPhrase_EqualsTexts compares random phrases with a search in the texts themselves. The segment is
-// just large enough to have lists of pairs of frequent words, so that phrases of frequent, of rare and
-// of both kinds of words are evaluated in different ways.
+// TestPhrase_EqualsTexts compares random phrases with a search in the texts themselves. A segment of at least
+// minPairDocs documents stores lists of the documents that have two frequent words side by side. It evaluates
+// phrases of frequent words by these lists, and phrases with rare words by the texts of the documents. The
+// random phrases are of both kinds.
 func TestPhrase_EqualsTexts(t *testing.T) {
 	t.Parallel()
 
@@ -101,31 +103,36 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 			phrase.Words = append(phrase.Words, randomWord(random))
 		}
 
-		phrase.Title = random.IntN(3) == 0
-		phrase.Literal = random.IntN(2) == 0
+		phrase.Title = random.IntN(3) == 0   // search the title alone
+		phrase.Literal = random.IntN(2) == 0 // compare the words without normalization
 
-		want := 0
+		wantMatches := 0
 		for _, d := range docs {
 			text := d.Title
 			if !phrase.Title {
-				text = slices.Concat(d.Title, []string{""}, d.Body)
+				const fieldSeparator = ""
+
+				text = slices.Concat(d.Title, []string{fieldSeparator}, d.Body)
 			}
 
 			if contains(text, phrase.Words, phrase.Literal) {
-				want++
+				wantMatches++
 			}
 		}
 
-		require.Equal(t, want, countMatches(t, segment, phrase), "%+v", phrase)
+		require.Equal(t, wantMatches, countMatches(t, segment, phrase), "%+v", phrase)
 	}
 }
 
-// contains reports whether a text has the words of the phrase side by side. An empty word separates
-// fields and matches nothing.
-func contains(text, phrase []string, literal bool) bool {
+// contains reports whether a text has the words of the phrase side by side. If isLiteral is false, words are equal
+// if they are equal after normalization. An empty word in the text separates fields and matches nothing.
+func contains(text, phrase []string, isLiteral bool) bool {
 	for i := range len(text) - len(phrase) + 1 {
 		isEqual := slices.EqualFunc(text[i:i+len(phrase)], phrase, func(a, b string) bool {
-			return a == b || !literal && a != "" && trimS(a) == trimS(b)
+			isFieldSeparator := a == ""
+			isEqualNormalized := !isFieldSeparator && trimS(a) == trimS(b)
+
+			return a == b || !isLiteral && isEqualNormalized
 		})
 		if isEqual {
 			return true
@@ -135,9 +142,9 @@ func contains(text, phrase []string, literal bool) bool {
 	return false
 }
 
-// TestWithin_EqualsDistances compares circles, which are evaluated by the cells of a grid, with the
-// distance of each document. The grid is irregular at the poles and the date line, where half of the
-// documents are. 13,000 miles is more than half of the circumference of the Earth.
+// TestWithin_EqualsDistances compares two ways to find the documents within a circle: the segment looks them up in
+// the cells of a grid, and the test computes the distance of each document. Half of the documents are near the north
+// pole and the date line, where the grid is irregular.
 func TestWithin_EqualsDistances(t *testing.T) {
 	t.Parallel()
 
@@ -160,32 +167,40 @@ func TestWithin_EqualsDistances(t *testing.T) {
 	require.NoError(t, err)
 
 	for range 300 {
-		center := anywhere()
-		miles := float64(skewed(random, 13_000))
+		const maxMiles = 13_000 // more than half of the circumference of the Earth, so that some circles contain all points
 
-		want := 0
+		center := anywhere()
+		miles := float64(skewed(random, maxMiles)) // mostly short distances
+
+		wantMatches := 0
 		for _, d := range docs {
 			if d.Point.Miles(center) <= miles {
-				want++
+				wantMatches++
 			}
 		}
 
-		require.Equal(t, want, countMatches(t, segment, search.IsWithin(center, miles)), "%v miles of %v", miles, center)
+		withinCircle := search.IsWithin(center, miles)
+		require.Equal(t, wantMatches, countMatches(t, segment, withinCircle), "%v miles of %v", miles, center)
 	}
 }
 
-// TestExpired_AnyOrderOfTimes checks the set of expired documents, which is reused from query to query,
-// at times that go forward and back: queries that run at once may have different times.
+// TestExpired_AnyOrderOfTimes checks the set of expired documents at times that go forward and back. The segment
+// updates one set from query to query. Queries that run at once may have different times in any order.
 func TestExpired_AnyOrderOfTimes(t *testing.T) {
 	t.Parallel()
 
+	const deadlineDays = 40 // the deadlines are on the days from firstDeadline
+
+	firstDeadline := benchStart // any fixed date
 	random := rand.New(rand.NewPCG(5, 6))
 
 	var docs []*search.Document
 	for i := range 200 {
 		d := &search.Document{ID: fmt.Sprint(i)}
-		if i%3 > 0 { // a third of the documents has no deadline
-			d.Deadline = benchStart.AddDate(0, 0, random.IntN(40))
+
+		hasDeadline := i%3 > 0
+		if hasDeadline {
+			d.Deadline = firstDeadline.AddDate(0, 0, random.IntN(deadlineDays))
 		}
 
 		docs = append(docs, d)
@@ -195,19 +210,20 @@ func TestExpired_AnyOrderOfTimes(t *testing.T) {
 	require.NoError(t, err)
 
 	for range 200 {
-		// From two days before the first deadline to two days after the last one.
-		now := benchStart.AddDate(0, 0, random.IntN(44)-2).UnixMicro()
+		const margin = 2 // days before the first deadline and after the last one
 
-		expired := segment.expired(now) // nil for none
+		now := firstDeadline.AddDate(0, 0, random.IntN(deadlineDays+2*margin)-margin).UnixMicro()
+
+		expired := segment.expired(now) // nil if no document is expired
 		for i, deadline := range segment.deadlines {
 			isExpired := expired != nil && expired.has(uint32(i))
-			require.Equal(t, deadline <= now, isExpired)
+			require.Equal(t, deadline <= now, isExpired, "document %d with deadline %d at %d", i, deadline, now)
 		}
 	}
 }
 
-// TestFind_PhraseInManyTexts_CountsEach checks a phrase in so large a number of texts that two goroutines
-// read them.
+// TestFind_PhraseInManyTexts_CountsEach checks a phrase in more than minParallelTexts texts. From that number, an
+// index divides the texts between two goroutines.
 func TestFind_PhraseInManyTexts_CountsEach(t *testing.T) {
 	t.Parallel()
 
@@ -215,8 +231,8 @@ func TestFind_PhraseInManyTexts_CountsEach(t *testing.T) {
 
 	changes := make([]search.Change, 3*minParallelTexts)
 	for i := range changes {
-		body := []string{"days", "nights"}
-		if i%3 == 0 { // a third of the texts
+		body := []string{"days", "nights"} // two thirds of the texts
+		if i%3 == 0 {
 			body = []string{"nights", "days"}
 		}
 

@@ -22,8 +22,9 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// options returns the options of the tests. The interval is so long that no test runs into a checkpoint
-// that it does not make itself.
+// options returns the options of the tests for an index in the folder, or in memory if the folder is empty. A
+// checkpoint stores the changes since the one before in files. The interval of checkpoints is so long that a test
+// has only those that it makes itself.
 func options(folder string) Options {
 	return Options{
 		Folder:             folder,
@@ -33,7 +34,7 @@ func options(folder string) Options {
 	}
 }
 
-// open opens an index until the test ends.
+// open opens an index and closes it when the test ends. A test may also close it earlier.
 func open(t *testing.T, options Options) *Index {
 	t.Helper()
 
@@ -44,9 +45,9 @@ func open(t *testing.T, options Options) *Index {
 	return index
 }
 
-// put creates or replaces the documents from, …, to-1 as one change of the feed, which ends at the
-// position. Each document has the keys "all" and "version:N", by which the tests count the
-// documents of a version.
+// put creates or replaces the documents with the numbers from, …, to-1 in one call of Apply. The position is the
+// place in the feed of changes from which a caller continues after a restart; the index stores it with the documents.
+// Each document has the keys "all" and "version:N", by which the tests count the documents of a version.
 func put(t *testing.T, index *Index, version int64, from, to int, position string) {
 	t.Helper()
 
@@ -94,7 +95,7 @@ func TestOpen_FolderInUse_IsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrLocked)
 	require.ErrorContains(t, err, o.Folder)
 	require.NoError(t, index.Close())
-	open(t, o)
+	open(t, o) // fails the test if the folder is still locked
 }
 
 func TestOpen_FolderIsAFile_NamesIt(t *testing.T) {
@@ -107,8 +108,8 @@ func TestOpen_FolderIsAFile_NamesIt(t *testing.T) {
 	require.ErrorContains(t, err, o.Folder)
 }
 
-// TestOpen_FolderCannotBeWritten_NamesIt checks that the error at the start names the folder, so that an
-// operator can correct it, and does not wait for the first checkpoint. The lock remains free.
+// TestOpen_FolderCannotBeWritten_NamesIt checks that Open itself fails, and not only the first checkpoint. The error
+// names the folder, so that an operator can correct its permissions. A failed Open leaves the lock of the folder free.
 func TestOpen_FolderCannotBeWritten_NamesIt(t *testing.T) {
 	t.Parallel()
 
@@ -120,19 +121,23 @@ func TestOpen_FolderCannotBeWritten_NamesIt(t *testing.T) {
 	index := open(t, o)
 	put(t, index, 1, 0, 10, "one")
 	require.NoError(t, index.Close())
+
+	// Make the folder and its lock file read-only.
 	require.NoError(t, os.Chmod(filepath.Join(o.Folder, lockFile), 0o400))
 	require.NoError(t, os.Chmod(o.Folder, 0o500))
 
 	_, err := Open(o)
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, o.Folder)
+
+	// With the permissions restored, the folder can be opened.
 	require.NoError(t, os.Chmod(o.Folder, 0o700))
 	require.NoError(t, os.Chmod(filepath.Join(o.Folder, lockFile), 0o600))
 	open(t, o)
 }
 
-// TestOpen_OtherAnalyzer_IsOutdated checks that an index with words and keys of another version is not
-// searched with the queries of this one.
+// TestOpen_OtherAnalyzer_IsOutdated checks that an index is not opened if another version of the analyzer has produced
+// its words and keys: the queries of the present version would not match them.
 func TestOpen_OtherAnalyzer_IsOutdated(t *testing.T) {
 	t.Parallel()
 
@@ -146,16 +151,17 @@ func TestOpen_OtherAnalyzer_IsOutdated(t *testing.T) {
 	require.ErrorIs(t, err, ErrOutdated)
 }
 
-// copyFolder copies the files of a running index as a crash would leave them.
+// copyFolder copies the files of an open index to another folder, in the state in which a crash at this time would
+// leave them.
 func copyFolder(t *testing.T, from string) (to string) {
 	to = t.TempDir()
 	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
 	return to
 }
 
-// TestOpen_AfterCrash_HasLastCheckpoint checks that the changes after the last checkpoint are lost as a
-// whole, with their position, so that the caller applies them again, and that files of an unfinished
-// checkpoint are removed.
+// TestOpen_AfterCrash_HasLastCheckpoint checks what an index contains after a crash. The changes after the last
+// checkpoint are lost as a whole, and so is their position: the caller applies them again. Open removes the files of
+// an unfinished checkpoint.
 func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
 	t.Parallel()
 
@@ -164,7 +170,7 @@ func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
 	put(t, index, 1, 0, 100, "one")
 	put(t, index, 2, 50, 60, "two")
 	checkpoint(t, index)
-	put(t, index, 3, 0, 200, "three")
+	put(t, index, 3, 0, 200, "three") // is lost
 
 	crashed := copyFolder(t, o.Folder)
 
@@ -196,8 +202,9 @@ func checkpoint(t *testing.T, index *Index) {
 	require.NoError(t, index.checkpoint())
 }
 
-// TestOpen_UnfinishedCheckpoint_HasOldState checks that a segment of a checkpoint that ended before the
-// manifest was written is not part of the index, and that Close stores what the checkpoint did not.
+// TestOpen_UnfinishedCheckpoint_HasOldState checks a checkpoint that was interrupted between its two steps: it writes
+// the files of new segments, and then the manifest that names them. A segment that the manifest does not name is not
+// part of the index. At the end, the test checks that Close stores the changes since the last checkpoint.
 func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 	t.Parallel()
 
@@ -235,20 +242,22 @@ func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 	require.Equal(t, 80, total(t, reopened, search.HasKey("version:1")))
 }
 
-// TestOpen_DamagedFile_IsRefused alters, cuts off and extends each file at a position in each of its
-// parts. None of them may be opened: a damaged mapped file would give wrong results or end the process.
+// TestOpen_DamagedFile_IsRefused alters, cuts off and extends each file of an index, at a position in each part of the
+// file. An index with such a file may not be opened. Its files are mapped into memory, where a damaged one would give
+// wrong results or end the process.
 func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 	t.Parallel()
 
 	o := options(t.TempDir())
 	index := open(t, o)
+	// Store two segments: Compact merges the first documents into one, and Close adds another.
 	put(t, index, 1, 0, 300, "one")
 	put(t, index, 2, 0, 10, "two")
 	require.NoError(t, index.Compact(context.Background()))
 	put(t, index, 3, 10, 20, "three")
 	require.NoError(t, index.Close())
 
-	// requireRefused checks that the index is not opened if the file has another content.
+	// requireRefused checks that a copy of the index is not opened if the file of this name has the other content.
 	requireRefused := func(name string, content []byte, damage string) {
 		t.Helper()
 
@@ -256,15 +265,14 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 		require.NoError(t, os.Remove(filepath.Join(folder, name)))
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), content, 0o600))
 
-		for range 2 { // the second time, the lock must be free again
+		for range 2 { // the second time, the first failure must have released the lock
 			opened, err := Open(options(folder))
 			if err == nil {
 				_ = opened.Close()
 			}
 
-			require.True(t,
-				errors.Is(err, ErrDamaged) || errors.Is(err, ErrForeign) || errors.Is(err, ErrOutdated),
-				"%s %s: %v", name, damage, err)
+			isRefused := errors.Is(err, ErrDamaged) || errors.Is(err, ErrForeign) || errors.Is(err, ErrOutdated)
+			require.True(t, isRefused, "%s %s: %v", name, damage, err)
 		}
 	}
 
@@ -288,11 +296,12 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 		requireRefused(name, extended, "extended")
 	}
 
-	// A whole image, but not that of the manifest.
+	// An intact segment, but not the one that the manifest describes.
 	other, err := os.ReadFile(files[1])
 	require.NoError(t, err)
 	requireRefused(filepath.Base(files[0]), other, "replaced by another segment")
 
+	// A folder without one of its segments.
 	folder := copyFolder(t, o.Folder)
 	require.NoError(t, os.Remove(filepath.Join(folder, filepath.Base(files[0]))))
 
@@ -300,18 +309,25 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// positions returns positions in every part of a file: of the manifest, the end of its header and the number of its
-// format, and of a segment, both ends of each section, each number at the end, and the table before them.
+// positions returns positions in every part of a file, at which a test damages it. In the manifest, these are the
+// number of its format and the end of the header. A segment consists of sections, a table of their offsets, and a
+// footer of numbers: the positions are both ends of each section, the last number of the table, and each number of
+// the footer.
 func positions(t *testing.T, name string, content []byte) []int {
 	t.Helper()
 
-	list := []int{0, 3, len(content) / 2, len(content) - 1}
+	const inSignature = 3 // within the text that begins each file
+
+	list := []int{0, inSignature, len(content) / 2, len(content) - 1}
+
 	if name == manifestFile {
-		return append(list, bytes.IndexByte(content, '\n'), len("locum search index, format "))
+		endOfHeader := bytes.IndexByte(content, '\n')
+		formatNumber := len("locum search index, format ")
+
+		return append(list, endOfHeader, formatNumber)
 	}
 
-	im := &image{bytes: content}
-	table, err := readTable(im)
+	table, err := readTable(&image{bytes: content})
 	require.NoError(t, err)
 
 	for _, section := range table {
@@ -327,9 +343,11 @@ func positions(t *testing.T, name string, content []byte) []int {
 		list = append(list, at)
 	}
 
-	inTable := footer - 8 // the last number of the table
+	const tableNumberSize = 8
 
-	return append(list, inTable)
+	lastInTable := footer - tableNumberSize
+
+	return append(list, lastInTable)
 }
 
 // TestOpen_UnknownManifest_IsOutdatedOrForeign checks the difference between an index of another version, which may
@@ -349,8 +367,9 @@ func TestOpen_UnknownManifest_IsOutdatedOrForeign(t *testing.T) {
 	require.ErrorIs(t, err, ErrForeign)
 }
 
-// TestMerge_KeepsLaterDeletions checks that documents that are replaced or deleted between the beginning
-// and the end of a merge do not return with the merged segment.
+// TestMerge_KeepsLaterDeletions checks that documents that are replaced or deleted between the beginning and the end
+// of a merge do not return with the merged segment. A merge writes the documents of several segments to one, while
+// changes continue, and then replaces the segments by it.
 func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	t.Parallel()
 
@@ -366,9 +385,13 @@ func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	merged, err := index.writeMerged(context.Background(), merger)
 	require.NoError(t, err)
 
-	// Replace five documents and delete one before the merge ends.
+	// Replace five of the 200 documents and delete one: a change without a document is a deletion.
 	put(t, index, 2, 0, 5, "three")
-	require.NoError(t, index.Apply(context.Background(), []search.Change{{ID: "00150", Version: 9}}, "four"))
+
+	deletion := search.Change{ID: "00150", Version: 9}
+	require.NoError(t, index.Apply(context.Background(), []search.Change{deletion}, "four"))
+
+	// End the merge.
 	index.replace(merger, merged)
 	st.release()
 	require.Equal(t, 199, total(t, index, search.HasKey("all")))
@@ -381,8 +404,8 @@ func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	require.Zero(t, index.state.Load().parts[0].deadCount)
 }
 
-// TestApply_ManyBatches_AreMerged checks that many small batches do not remain many segments, and that
-// segments whose documents are all deleted are removed, with their words.
+// TestApply_ManyBatches_AreMerged checks that many small batches, each of which becomes a segment, are merged to few
+// segments. When all documents of a segment are deleted, a merge removes the segment with its words.
 func TestApply_ManyBatches_AreMerged(t *testing.T) {
 	t.Parallel()
 
@@ -392,7 +415,7 @@ func TestApply_ManyBatches_AreMerged(t *testing.T) {
 	}
 
 	require.NoError(t, index.mergeAll(context.Background()))
-	require.Less(t, len(index.state.Load().parts), 4*mergeCount)
+	require.Less(t, len(index.state.Load().parts), 4*mergeCount) // mergeCount segments of similar size are merged to one
 	require.Equal(t, 300, total(t, index, search.HasKey("all")))
 
 	var deletions []search.Change
@@ -403,18 +426,19 @@ func TestApply_ManyBatches_AreMerged(t *testing.T) {
 	require.NoError(t, index.Apply(context.Background(), deletions, "deleted"))
 	require.NoError(t, index.mergeAll(context.Background()))
 	require.Empty(t, index.state.Load().parts)
-	require.Zero(t, index.Frequency("nurse"))
+	require.Zero(t, index.Frequency("nurse"), "a word of each title")
 }
 
-// TestApply_DuringLargeMerge_DoesNotWait checks that Apply limits the number of segments itself while the
-// background is occupied, and that it leaves those that are being merged to the merge.
+// TestApply_DuringLargeMerge_DoesNotWait checks Apply while the goroutine that merges segments is occupied by a large
+// merge. Apply itself then keeps the number of segments at maxParts or less. It does not merge the segments that the
+// large merge has claimed.
 func TestApply_DuringLargeMerge_DoesNotWait(t *testing.T) {
 	t.Parallel()
 
 	index := open(t, options(t.TempDir()))
 	put(t, index, 1, 0, minFileDocs, "large")
 
-	// Occupy the background like a large merge, which holds the mutex and its segments until it ends.
+	// Do as a large merge does, which holds the mutex and claims its segments until it ends.
 	index.maintaining.Lock()
 	st, large, err := index.claim(slices.Clone[[]*part])
 	require.NoError(t, err)
@@ -443,8 +467,9 @@ func segments(index *Index) (list []*segment) {
 	return list
 }
 
-// TestClose_DuringApply_KeepsChanges checks that each change for which Apply returned without an error is
-// stored. Change i creates document i, so that the position is the number of documents.
+// TestClose_DuringApply_KeepsChanges checks that each change for which Apply returned without an error is stored,
+// even if Close is called at the same time. Change i creates document i and has the position i, so that the position
+// is the number of documents.
 func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 	t.Parallel()
 
@@ -473,11 +498,12 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 	writers.Wait()
 
 	index = open(t, o)
-	require.Equal(t, index.Position(), fmt.Sprint(total(t, index, search.HasKey("all"))))
+	storedDocs := total(t, index, search.HasKey("all"))
+	require.Equal(t, index.Position(), fmt.Sprint(storedDocs))
 }
 
-// TestClose_DuringFind_WaitsForReaders checks that a mapped file remains mapped until the last reader of
-// its state has finished: reading it later would end the process.
+// TestClose_DuringFind_WaitsForReaders checks that a mapped file remains mapped until the last reader of its state has
+// finished. Reading a file that is no longer mapped would end the process. The test acquires the state as Find does.
 func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 	t.Parallel()
 
@@ -492,14 +518,15 @@ func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 	require.NoError(t, index.Close())
 	require.Equal(t, "00099", st.parts[0].ids.at(0), "the file is still mapped")
 	st.release()
-	require.Zero(t, st.parts[0].holders.Load())
+	require.Zero(t, st.parts[0].holders.Load(), "the last reader has released the file")
 
 	_, err = index.acquire()
 	require.ErrorIs(t, err, search.ErrIndexClosed)
 }
 
-// TestTombstones_KeepLatest checks that the versions of the documents deleted last are known, so that an
-// older change that arrives late does not create a document again, and that their number is limited.
+// TestTombstones_KeepLatest checks that an index knows the versions of the documents that were deleted last: an older
+// change that arrives late does not create a document again. covers reports whether a change is that old. The number
+// of tombstones is limited to maxTombstones.
 func TestTombstones_KeepLatest(t *testing.T) {
 	t.Parallel()
 
@@ -514,14 +541,15 @@ func TestTombstones_KeepLatest(t *testing.T) {
 	require.False(t, deleted.covers("10", 11), "a later version")
 	require.Len(t, deleted.list(), maxTombstones)
 
-	// Deleting document 10 again adds an entry, so that the oldest one, its own, is removed. Its new version stays.
+	// Document 10 has now the oldest tombstone. Deleting it again and deleting another document add two tombstones, so
+	// that the two oldest ones are removed. The new tombstone of document 10 must remain.
 	deleted.add("10", 99)
 	deleted.add("new", 1)
 	require.True(t, deleted.covers("10", 99))
 }
 
-// TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange checks that a merge that fails, as with a full
-// disk, is retried after a pause and not with each change: it would occupy the disk and the log.
+// TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange checks that a merge that fails, as with a full disk, is
+// retried after a pause of at least minMergePause. A retry with each change would occupy the disk and the log.
 func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
 	t.Parallel()
 
@@ -531,10 +559,12 @@ func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
 	index, err := Open(o)
 	require.NoError(t, err)
 
-	index.fileDocs = 1 // so that each merge writes a file
+	// Make each merge write a file, and let it fail by deleting the folder.
+	index.fileDocs = 1
 
 	require.NoError(t, os.RemoveAll(o.Folder))
 
+	// Start a merge in the background, by as many changes as it needs, and wait until it has failed.
 	for i := range mergeCount {
 		put(t, index, 1, i, i+1, "position")
 	}
@@ -543,13 +573,15 @@ func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
 
 	firstFailure := time.Now()
 
+	// Make more changes, with time for a retry after each.
 	for i := range 20 {
 		put(t, index, 2, i, i+1, "position")
-		time.Sleep(10 * time.Millisecond) // the background would now retry the merge if it did not pause
+		time.Sleep(10 * time.Millisecond)
 	}
 
-	require.LessOrEqual(t, failures.count.Load(), 1+int64(time.Since(firstFailure)/minMergePause))
-	require.Error(t, index.Close())
+	maxRetries := int64(time.Since(firstFailure) / minMergePause)
+	require.LessOrEqual(t, failures.count.Load(), 1+maxRetries)
+	require.Error(t, index.Close(), "Close cannot store the changes")
 }
 
 // failureLog is a log handler that counts the records: each failed merge is one.

@@ -1,7 +1,9 @@
 package searchindex
 
-// The tests of this file open a folder with generations of an index: each is an index in a numbered subfolder, and
-// complete if it has a position in the feed of changes.
+// The tests of this file open a folder with generations of an index. A generation is an index in a numbered subfolder,
+// which replaces the generation before it. A build of a generation applies all documents first and stores its position
+// in the feed of changes last: a generation without a position is incomplete. The helpers options, put and total are
+// in folder_test.go.
 
 import (
 	"os"
@@ -13,7 +15,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// newGeneration stores an index with one document and this position in the next numbered subfolder.
+// newGeneration stores an index with one document and this position in the next numbered subfolder. An empty position
+// makes the generation incomplete.
 func newGeneration(t *testing.T, folder, position string) {
 	t.Helper()
 
@@ -74,8 +77,8 @@ func TestOpenNewest_SeveralComplete_OpensTheNewestAndDeletesTheOthers(t *testing
 	require.Equal(t, []string{"2", "notes"}, entriesOf(t, folder))
 }
 
-// TestOpenNewest_WithoutPosition_OpensTheOneBefore checks that an interrupted build does not replace the
-// index before it: a build stores its position when it has all documents.
+// TestOpenNewest_WithoutPosition_OpensTheOneBefore checks that an interrupted build does not replace the complete
+// index before it.
 func TestOpenNewest_WithoutPosition_OpensTheOneBefore(t *testing.T) {
 	t.Parallel()
 
@@ -113,23 +116,27 @@ func TestOpenNewest_ForeignFolder_IsLeftAlone(t *testing.T) {
 
 	foreign := filepath.Join(folder, "2")
 	require.NoError(t, os.Mkdir(foreign, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(foreign, manifestFile), []byte("a manifest of something else\n"), 0o600))
+
+	const foreignManifest = "a manifest of something else\n"
+	require.NoError(t, os.WriteFile(filepath.Join(foreign, manifestFile), []byte(foreignManifest), 0o600))
 
 	index := openNewest(t, folder)
 	require.Equal(t, "a", index.Position())
 
 	text, err := os.ReadFile(filepath.Join(foreign, manifestFile))
 	require.NoError(t, err)
-	require.Equal(t, "a manifest of something else\n", string(text))
+	require.Equal(t, foreignManifest, string(text))
 
+	// The next generation has the number 3. Discarding it deletes its folder and leaves the others.
 	next, err := OpenNext(options(folder))
 	require.NoError(t, err)
 	require.NoError(t, next.Discard())
-	require.Equal(t, []string{"1", "2"}, entriesOf(t, folder), "the third one is discarded")
+	require.Equal(t, []string{"1", "2"}, entriesOf(t, folder))
 }
 
-// TestOpenNewest_OtherAnalyzer_IsDeleted checks the start after an upgrade whose analyzer produces other
-// words and keys: the index is replaced by an empty one, which is built from the database.
+// TestOpenNewest_OtherAnalyzer_IsDeleted checks the start after an upgrade whose analyzer produces other words and
+// keys: the old index is deleted, and an empty one is created in its place. The caller of OpenNewest then builds the
+// index from the database.
 func TestOpenNewest_OtherAnalyzer_IsDeleted(t *testing.T) {
 	t.Parallel()
 
@@ -145,8 +152,8 @@ func TestOpenNewest_OtherAnalyzer_IsDeleted(t *testing.T) {
 	require.Equal(t, []string{"1"}, entriesOf(t, folder))
 }
 
-// TestOpenNewest_InUse_IsRefused checks that a second process does not take the index for damaged and
-// delete it.
+// TestOpenNewest_InUse_IsRefused checks that an index that another process has open is reported as locked. It must not
+// be taken for damaged, since OpenNewest deletes damaged indexes.
 func TestOpenNewest_InUse_IsRefused(t *testing.T) {
 	t.Parallel()
 

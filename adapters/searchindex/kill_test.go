@@ -28,9 +28,10 @@ const (
 	fullFolder   = "LOCUM_TEST_FULL_FOLDER"
 )
 
-// TestOpen_AfterKill_IsConsistent kills a process that replaces all documents again and again and merges
-// them to files: its index has all documents of one batch, that of its position. The process is this
-// test itself with an environment variable, killed at a random time.
+// TestOpen_AfterKill_IsConsistent kills a process that replaces all documents of an index again and again and merges
+// them to files. After each kill, the index must have all documents of one batch, and its position must be that of
+// the same batch. The process is this test in a child process; an environment variable makes it run
+// replaceUntilKilled.
 func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 	if folder := os.Getenv(killedFolder); folder != "" {
 		replaceUntilKilled(t, folder)
@@ -40,8 +41,9 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 	folder := t.TempDir()
 
 	position := ""
-	for range 8 {
-		// Start a process and kill it at a random time, usually within a checkpoint or a merge.
+	for range 8 { // kills, all of the same index
+		// Start a process and kill it at a random time, usually within a checkpoint or a merge. Each process starts with
+		// the index that the one before has left.
 		child := exec.Command(os.Args[0], "-test.run", "^TestOpen_AfterKill_IsConsistent$")
 		child.Env = append(os.Environ(), killedFolder+"="+folder)
 		require.NoError(t, child.Start())
@@ -53,10 +55,11 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 		index, err := Open(options(folder))
 		require.NoError(t, err)
 
+		// The position is the version of the documents, or empty if the process was killed before the first checkpoint.
 		position = index.Position()
 
 		wantDocs := killedDocs
-		if position == "" { // killed before the first checkpoint
+		if position == "" {
 			wantDocs = 0
 		}
 
@@ -69,8 +72,8 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 }
 
 // TestCheckpoint_DiskFull_KeepsOldState limits the size of the files that a child process can write, which
-// has the effect of a full disk. Its index continues to find documents, and the last complete state can
-// be opened.
+// has the effect of a full disk. While it cannot write, the index of the child process finds its documents in memory,
+// and the files keep the last complete state. When it can write again, all changes are stored.
 func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
 	if folder := os.Getenv(fullFolder); folder != "" {
 		fillFolder(t, folder)
@@ -80,20 +83,21 @@ func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
 	o := options(t.TempDir())
 	child := exec.Command(os.Args[0], "-test.run", "^TestCheckpoint_DiskFull_KeepsOldState$")
 	child.Env = append(os.Environ(), fullFolder+"="+o.Folder)
-	out, err := child.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	output, err := child.CombinedOutput()
+	require.NoError(t, err, "%s", output)
 
-	files, err := filepath.Glob(filepath.Join(o.Folder, "*"+partialSuffix))
+	unfinished, err := filepath.Glob(filepath.Join(o.Folder, "*"+partialSuffix))
 	require.NoError(t, err)
-	require.Empty(t, files)
+	require.Empty(t, unfinished)
 
 	index := open(t, o)
 	require.Equal(t, "three", index.Position())
 	require.Equal(t, killedDocs, total(t, index, search.HasKey("version:3")))
 }
 
-// fillFolder is the child process of TestCheckpoint_DiskFull_KeepsOldState. It stores version 1,
-// fails to store version 2, and stores version 3 when the limit is removed.
+// fillFolder is the child process of TestCheckpoint_DiskFull_KeepsOldState. It stores version 1 of the documents,
+// fails to store version 2, and stores version 3 when the limit is removed. put, in folder_test.go, applies the
+// version of a range of documents to the index and sets its position.
 func fillFolder(t *testing.T, folder string) {
 	signal.Ignore(syscall.SIGXFSZ) // the signal would end the process; without it, writing fails with EFBIG
 
@@ -115,14 +119,18 @@ func fillFolder(t *testing.T, folder string) {
 	// Limit the size of files, so that neither a checkpoint nor a merge can write version 2.
 	var unlimited syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited))
-	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1024, Max: unlimited.Max}))
 
-	index.fileDocs = killedDocs
+	const maxFileSize = 1024 // bytes, less than the files of version 2
+
+	limited := syscall.Rlimit{Cur: maxFileSize, Max: unlimited.Max}
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limited))
+
+	index.fileDocs = killedDocs // so that merges write files
 	put(t, index, 2, 0, killedDocs/2, "one")
 	put(t, index, 2, killedDocs/2, killedDocs, "two")
 	require.ErrorIs(t, checkpoint(), syscall.EFBIG)
 	require.ErrorIs(t, index.Compact(context.Background()), syscall.EFBIG)
-	require.Equal(t, killedDocs, total(t, index, search.HasKey("version:2")))
+	require.Equal(t, killedDocs, total(t, index, search.HasKey("version:2")), "found in memory")
 
 	storedAfterFailure, err := os.ReadFile(filepath.Join(folder, manifestFile))
 	require.NoError(t, err)
@@ -135,15 +143,15 @@ func fillFolder(t *testing.T, folder string) {
 	require.NoError(t, index.Close())
 }
 
-// replaceUntilKilled is the child process of TestOpen_AfterKill_IsConsistent. Its position is the version
-// of the documents, at which the next process continues.
+// replaceUntilKilled is the child process of TestOpen_AfterKill_IsConsistent. It continues with the version after
+// the position of the index. It ends itself after 10 seconds in case that the test cannot kill it.
 func replaceUntilKilled(t *testing.T, folder string) {
 	o := options(folder)
 	o.CheckpointInterval = time.Millisecond
 	index, err := Open(o)
 	require.NoError(t, err)
 
-	version, _ := strconv.Atoi(index.Position())
+	version, _ := strconv.Atoi(index.Position()) // 0 for the empty position of a new index
 	version++
 
 	index.fileDocs = killedDocs // so that merges write files

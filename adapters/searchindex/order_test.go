@@ -11,8 +11,9 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// sortDocument returns document i with random values. Few dates, titles and places are different, so that many
-// documents are equal in them. A quarter of the documents have no title, location, pay and place.
+// sortDocument returns document i with random values. The dates, titles and places come from few values, so that
+// many documents are equal in them. A quarter of the documents have a date only: no title, location, pay or place.
+// The dates are the 50 days up to benchStart, a fixed date that the tests and the benchmarks of the package share.
 func sortDocument(random *rand.Rand, i int) *search.Document {
 	document := &search.Document{ID: fmt.Sprint(i), PostedAt: benchStart.AddDate(0, 0, -random.IntN(50))}
 
@@ -37,7 +38,8 @@ func sortDocument(random *rand.Rand, i int) *search.Document {
 	return document
 }
 
-// randomSort returns a query with a random sort. No document has pay in USD.
+// randomSort returns a query with a random sort. Sorts by pay are in any currency, in one that some documents have,
+// or in USD, which no document has.
 func randomSort(random *rand.Rand) search.Query {
 	keys := []search.SortKey{
 		search.SortDate, search.SortPay, search.SortTitle, search.SortLocation, search.SortDistance,
@@ -53,14 +55,15 @@ func randomSort(random *rand.Rand) search.Query {
 	}
 }
 
-// TestSortOrder_First_EqualsSorting compares two ways to find the first documents of a set: they are looked up in
-// the order of all documents of the segment, and all documents of the set are sorted. The first document is at a
-// random position, as on a later page.
-func TestSortOrder_First_EqualsSorting(t *testing.T) {
+// TestSortOrder_FirstHits_EqualsSorting compares two ways to find the first documents of a set, the hits of a query.
+// firstHits goes through all documents of a segment in their stored order and picks those of the set. The test
+// itself sorts the documents of the set. Both begin at a random document of the set, as a later page does.
+func TestSortOrder_FirstHits_EqualsSorting(t *testing.T) {
 	t.Parallel()
 
 	random := rand.New(rand.NewPCG(7, 8))
 
+	// Build a segment of random documents. trimS normalizes the words of texts, which these documents do not have.
 	var docs []*search.Document
 	for i := range 3000 {
 		docs = append(docs, sortDocument(random, i))
@@ -74,36 +77,38 @@ func TestSortOrder_First_EqualsSorting(t *testing.T) {
 		order := newSortOrder(segment, &query)
 
 		// Sort a random set of documents.
-		set := newVector(segment.docs())
+		hits := newVector(segment.docs())
 
-		var want []item
+		var sorted []item
 		for _, doc := range randomDocs(random, segment.docs(), random.Float64()) {
-			set.set(doc)
+			hits.set(doc)
 
-			want = append(want, item{key: order.key(doc), doc: doc})
+			sorted = append(sorted, item{key: order.key(doc), doc: doc})
 		}
 
-		slices.SortFunc(want, compareItems)
+		slices.SortFunc(sorted, compareItems)
 
-		// Begin the page at one of them, or at the beginning.
+		// Begin the page at a random document of the set. If first is the number of documents, the page has no bound
+		// and begins at the first document.
 		var begin *bound
-		if first := random.IntN(len(want) + 1); first < len(want) {
-			begin = &bound{key: want[first].key, doc: want[first].doc}
-			want = want[first:]
+		if first := random.IntN(len(sorted) + 1); first < len(sorted) {
+			begin = &bound{key: sorted[first].key, doc: sorted[first].doc}
+			sorted = sorted[first:]
 		}
 
-		limit := 1 + random.IntN(100)
-		got, complete := order.firstHits(set, begin, limit, segment.docs())
-		require.True(t, complete)
-		require.Equal(t, want[:min(limit, len(want))], got, "%+v after %+v", query.Sort, begin)
+		// Without a limit of visited documents, firstHits returns the same page as sorting.
+		pageSize := 1 + random.IntN(100)
+		page, isComplete := order.firstHits(hits, begin, pageSize, segment.docs())
+		require.True(t, isComplete, "firstHits may visit all documents, but gave up")
+		require.Equal(t, sorted[:min(pageSize, len(sorted))], page, "%+v after %+v", query.Sort, begin)
 
-		// The search stops after as many documents as it may visit. With one fewer than the limit, it cannot find
-		// enough, unless some of them have no value: these are found without a search.
-		if len(want) > limit {
-			maxVisited := limit - 1
-			_, complete = order.firstHits(set, begin, limit, maxVisited)
-			isFoundInOrder := want[limit-1].key != keyWithoutValue
-			require.False(t, complete && isFoundInOrder, "limit")
+		// If firstHits may visit fewer documents than the page has, it must give up. Pages with documents that lack
+		// the value of the sort are left out: firstHits appends such documents without visiting the stored order.
+		isFullPage := len(sorted) > pageSize
+		if isFullPage && sorted[pageSize-1].key != keyWithoutValue {
+			maxVisited := pageSize - 1
+			_, isComplete = order.firstHits(hits, begin, pageSize, maxVisited)
+			require.False(t, isComplete, "a page of %d documents is found after %d visited documents", pageSize, maxVisited)
 		}
 	}
 }

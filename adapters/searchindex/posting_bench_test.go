@@ -8,11 +8,10 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// BenchmarkPosting compares postings with the Roaring bitmaps of
-// github.com/RoaringBitmap/roaring on 1,000,000 documents. It measures building a
-// set of documents and the operations of a query on 10 sets of each density, the
-// share of the documents that are in a set. Both read their sets from bytes, as
-// from a mapped file.
+// BenchmarkPosting compares the postings of this package, compressed sets of documents, with the Roaring bitmaps of
+// github.com/RoaringBitmap/roaring. For each density, the share of 1,000,000 documents that a set contains, it makes 10
+// random sets. It measures building one of them, and the unions and intersections that a query needs. Both
+// implementations read their sets from bytes, as from a mapped file.
 func BenchmarkPosting(b *testing.B) {
 	const docs, sets = 1_000_000, 10
 	for _, density := range []float64{0.0002, 0.01, 0.3} {
@@ -25,10 +24,11 @@ func BenchmarkPosting(b *testing.B) {
 			own[i], theirs[i] = appendPosting(nil, ordinals[i]), roaringBytes(b, ordinals[i])
 		}
 
-		all := newVector(docs)
-		all.fill(docs)
+		allDocs := newVector(docs)
+		allDocs.fill(docs)
 
-		// The functions return the number of the documents that they find, which has to be the same.
+		// The functions of both implementations return the number of documents that they find. "build" returns the size
+		// of the set in bytes instead.
 		for _, c := range []struct {
 			operation   string
 			own, theirs func() int
@@ -41,14 +41,14 @@ func BenchmarkPosting(b *testing.B) {
 			{
 				operation: "union",
 				own: func() int {
-					return countBlocks(docs, func(e *evaluation, out vector) { unite(e, all.block(e), own, out) })
+					return countBlocks(docs, func(e *evaluation, out vector) { unite(e, allDocs.block(e), own, out) })
 				},
 				theirs: func() int { return int(roaring.FastOr(readRoaring(b, theirs)...).GetCardinality()) },
 			},
 			{
 				operation: "intersection",
 				own: func() int {
-					return countBlocks(docs, func(e *evaluation, out vector) { intersect(e, all.block(e), own[:3], out) })
+					return countBlocks(docs, func(e *evaluation, out vector) { intersect(e, allDocs.block(e), own[:3], out) })
 				},
 				theirs: func() int { return int(roaring.FastAnd(readRoaring(b, theirs[:3])...).GetCardinality()) },
 			},
@@ -57,7 +57,7 @@ func BenchmarkPosting(b *testing.B) {
 				own: func() int {
 					return countBlocks(docs, func(e *evaluation, out vector) {
 						first := e.vector()
-						unite(e, all.block(e), own[:5], first)
+						unite(e, allDocs.block(e), own[:5], first)
 						unite(e, first, own[5:], out)
 					})
 				},
@@ -67,7 +67,7 @@ func BenchmarkPosting(b *testing.B) {
 				},
 			},
 		} {
-			countsDocs := c.operation != "build" // which returns a size in bytes
+			countsDocs := c.operation != "build"
 			if countsDocs && c.own() != c.theirs() {
 				b.Fatalf("%s of density %v: %d documents, expected %d", c.operation, density, c.own(), c.theirs())
 			}
@@ -108,7 +108,8 @@ func readRoaring(t testing.TB, data [][]byte) []*roaring.Bitmap {
 	return list
 }
 
-// benchVersions is a column of a segment, from whose length the segment knows its number of documents.
+// benchVersions is the column of the versions of documents. A segment takes its number of documents from the length of
+// this column, so that a segment for a benchmark needs no other column.
 var benchVersions [1_000_000]int64
 
 // countBlocks calls eval for each block of a segment and returns how many documents the calls have found. docs is the number

@@ -20,9 +20,10 @@ func randomDocs(r *rand.Rand, n int, p float64) []uint32 {
 	return docs
 }
 
-// TestPosting_EqualsRoaringBitmap compares all operations of a posting with a Roaring bitmap of the same
-// documents. The probabilities produce empty postings, arrays and bitmaps on both sides of the limit
-// between them (.0625 of a block), and full blocks; the last block is incomplete.
+// TestPosting_EqualsRoaringBitmap compares all operations of a posting with a Roaring bitmap of the same documents. A
+// posting is a compressed set of documents. It stores each block of documents as a sorted array, or as a bitmap if
+// the set contains more than 0.0625 of the block. The probabilities produce empty postings, arrays, bitmaps, densities
+// just below and above the limit between them, and full blocks. The last block is incomplete.
 func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 	t.Parallel()
 
@@ -30,8 +31,9 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 
 	const (
 		blocks    = 4
-		docs      = (blocks-1)*blockDocs + 777
-		singleDoc = 0.000_01 // stands for a set of one document
+		lastBlock = 777 // any number that does not fill the last block
+		docs      = (blocks-1)*blockDocs + lastBlock
+		singleDoc = 0.000_01 // instead of a probability: a set of one document
 	)
 	for _, p := range []float64{0, singleDoc, 0.001, 0.05, 0.07, 0.9, 1} {
 		set, mask := randomDocs(random, docs, p), randomDocs(random, docs, 0.5)
@@ -43,10 +45,11 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 		wantBoth.And(wantSet)
 
 		list := readPosting(appendPosting(nil, set))
-		require.Equal(t, set, list.appendTo(nil), "%v", p)
+		require.Equal(t, set, list.appendTo(nil), "documents with probability %v", p)
 
+		// From here, check a set of one document in its other form, which stores the document itself and no blocks.
 		if len(set) == 1 {
-			list = posting{count: 1, single: set[0]} // the form without containers
+			list = posting{count: 1, single: set[0]}
 		}
 
 		require.Equal(t, int(wantSet.GetCardinality()), list.count)
@@ -62,7 +65,8 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 			list.addTo(block, masked[from:to], found[from:to])
 		}
 
-		require.True(t, wantBoth.Equals(roaring.FromDense(found, true)), "%v", p)
+		const copiesBits = true
+		require.True(t, wantBoth.Equals(roaring.FromDense(found, copiesBits)), "intersection with probability %v", p)
 		require.Equal(t, int(wantBoth.GetCardinality()), list.countIn(masked))
 
 		// Look up single documents.
@@ -73,8 +77,9 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 	}
 }
 
-// TestCounters_EqualNumbers compares counters, which add a cost to many documents bit by bit, with
-// ordinary numbers. Seven bits hold the sum of all costs, 121; greater numbers are compared too.
+// TestCounters_EqualNumbers compares counters with ordinary numbers. Counters hold a number for each document, and
+// bit b of all numbers is one vector: so a cost is added to many documents at once. Seven bits are enough for the
+// greatest sum of the costs, 121. The counters are also compared with numbers of more than seven bits.
 func TestCounters_EqualNumbers(t *testing.T) {
 	t.Parallel()
 
@@ -87,18 +92,17 @@ func TestCounters_EqualNumbers(t *testing.T) {
 		c[b] = newVector(docs)
 	}
 
-	// Add each number to half of the documents.
-
+	// Add each cost to half of the documents.
 	numbers, carry := make([]uint64, docs), newVector(docs)
-	for _, n := range []int{1, 5, 12, 0, 40, 63} {
-		v := newVector(docs)
+	for _, cost := range []int{1, 5, 12, 0, 40, 63} {
+		half := newVector(docs)
 		for _, doc := range randomDocs(random, docs, 0.5) {
-			v.set(doc)
+			half.set(doc)
 
-			numbers[doc] += uint64(n)
+			numbers[doc] += uint64(cost)
 		}
 
-		c.add(v, n, carry)
+		c.add(half, cost, carry)
 	}
 
 	const beyondBits = 1<<costBits + 12
@@ -116,12 +120,12 @@ func TestCounters_EqualNumbers(t *testing.T) {
 	}
 }
 
-// TestVector_Fill_ClearsUnusedBits checks that the bits of the last word beyond the last document remain
-// 0: they would be counted as hits. 130 is more than two words of 64 bits.
+// TestVector_Fill_ClearsUnusedBits checks that fill sets no bits beyond the last document: they would be counted as
+// hits. The last word of a vector has such bits if the number of documents is not a multiple of 64.
 func TestVector_Fill_ClearsUnusedBits(t *testing.T) {
 	t.Parallel()
 
-	for docs := range 130 {
+	for docs := range 2*wordBits + 2 { // up to three words
 		v := newVector(docs)
 		v.fill(docs)
 		require.Equal(t, docs, v.count())

@@ -17,13 +17,15 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// slowSearch blocks until the test releases it or its context ends.
+// slowSearch is an index in which each search blocks until the test receives from entered and sends to release, or
+// until the context of the search ends. Other tests of the package embed it for its methods without results.
 type slowSearch struct {
 	search.Index
-	entered, release chan struct{}
+	entered chan struct{} // receives a value when a search reaches the index
+	release chan struct{} // a value completes one search; closing it completes all of them
 }
 
-// Find sends a value to entered and then waits.
+// Find implements search.Index. It sends a value to entered and then waits.
 func (s slowSearch) Find(ctx context.Context, _ search.Query) (search.Result, error) {
 	s.entered <- struct{}{}
 
@@ -44,7 +46,8 @@ func (slowSearch) Keys(string) iter.Seq2[string, int] { return maps.All(map[stri
 // Words implements search.Index. There are none.
 func (slowSearch) Words(string) iter.Seq2[string, int] { return maps.All(map[string]int{}) }
 
-// newCaughtUpEngine returns an engine that has caught up with the index.
+// newCaughtUpEngine returns an engine with this index, which contains all changes of listings, so that searches do not
+// wait for it.
 func newCaughtUpEngine(index search.Index) *Engine {
 	v, err := search.Load()
 	if err != nil {
@@ -62,15 +65,17 @@ type movingClock struct{ now time.Time }
 
 func (c *movingClock) Now() time.Time { return c.now }
 
-// newSearchService returns a service whose searches block in the returned index.
-func newSearchService(n Deps) (*Service, slowSearch, *movingClock) {
-	index := slowSearch{entered: make(chan struct{}, 100), release: make(chan struct{})}
-	clock := &movingClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	n.Engine = newCaughtUpEngine(index)
-	n.Clock = clock
-	n.Gazetteer = noPlaces{}
+// newSearchService returns a service with the limits of deps, the index in which its searches block, and its clock.
+func newSearchService(deps Deps) (*Service, slowSearch, *movingClock) {
+	const maxEntered = 100 // more searches than any test makes, so that sending to entered does not block
 
-	return New(n), index, clock
+	index := slowSearch{entered: make(chan struct{}, maxEntered), release: make(chan struct{})}
+	clock := &movingClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	deps.Engine = newCaughtUpEngine(index)
+	deps.Clock = clock
+	deps.Gazetteer = noPlaces{}
+
+	return New(deps), index, clock
 }
 
 // noPlaces is an empty gazetteer.
@@ -82,9 +87,10 @@ func (noPlaces) Correct(string) (Place, bool) { return Place{}, false }
 // nurse is a search that is valid.
 var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 
-// TestFind_AllSlotsTaken_WaitsAndThenUnavailable checks with a single slot that a second search waits for
-// it, that searches that wait too long fail without reaching the index, and that a search that has the
-// slot is cancelled at the same limit. The reasons distinguish the two for operators.
+// TestFind_AllSlotsTaken_WaitsAndThenUnavailable checks the slots, which limit the number of searches at once. A search
+// that finds no free slot waits for one. If it waits too long, it fails without reaching the index. A search that
+// has a slot is cancelled after the same time. Both are unavailable for the client, and the reason, for operators,
+// distinguishes them.
 func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	t.Parallel()
 
@@ -96,16 +102,19 @@ func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 		errs <- err
 	}
 
+	// The first search takes the only slot.
 	go find(t.Context())
 
 	<-index.entered
 
+	// The second search waits until the first is complete, and takes its slot.
 	go find(t.Context())
 	index.release <- struct{}{}
 
 	require.NoError(t, <-errs)
-	<-index.entered // the second search waited for the slot of the first
+	<-index.entered
 
+	// While the second search has the slot, others wait too long.
 	service.searches.timeout = 50 * time.Millisecond
 	for _, find := range []func() error{
 		func() error { _, err := service.Find(t.Context(), auth.Actor{}, nurse); return err },
@@ -115,9 +124,10 @@ func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 		require.Equal(t, fault.Unavailable, fault.KindOf(err))
 		require.Equal(t, time.Second, fault.Of(err).RetryAfter)
 		require.Equal(t, "search: no free slot", fault.Of(err).Reason)
-		require.Empty(t, index.entered, "the search did not reach the database")
+		require.Empty(t, index.entered, "a search without a slot has reached the index")
 	}
 
+	// The second search ends. The next one has the slot at once, but is not released.
 	index.release <- struct{}{}
 
 	require.NoError(t, <-errs)
@@ -125,10 +135,10 @@ func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	_, err := service.Find(t.Context(), auth.Actor{}, nurse)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err), "a search that takes too long is cancelled")
 	require.Equal(t, "search: timeout", fault.Of(err).Reason)
-	require.Len(t, index.entered, 1)
+	require.Len(t, index.entered, 1, "the cancelled search has reached the index")
 }
 
-// failingSearch fails when its context ends.
+// failingSearch is an index whose searches wait until their context ends, and then fail with err.
 type failingSearch struct {
 	slowSearch
 	err error
@@ -139,24 +149,26 @@ func (s failingSearch) Find(ctx context.Context, _ search.Query) (search.Result,
 	return search.Result{}, s.err
 }
 
-// TestFind_DatabaseFails_KeepsReason checks that an error of the database is not reported as a timeout
-// because the time is up when it arrives. A timeout of the database within a search is one of the search.
+// TestFind_DatabaseFails_KeepsReason checks the reason of a search that fails after its time is up. An error of the
+// database keeps its own reason. Only a timeout of the database is reported as a timeout of the search.
 func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 	t.Parallel()
 
-	for reason, err := range map[string]error{
+	for wantReason, databaseErr := range map[string]error{
 		"database: disk full": fault.ErrUnavailable.WithReason("database: disk full"),
 		"search: timeout":     fault.ErrUnavailable.WithReason("database: timeout").WithCause(context.DeadlineExceeded),
 	} {
 		s, _, _ := newSearchService(Deps{SearchTimeout: time.Millisecond})
-		s.Engine = newCaughtUpEngine(failingSearch{err: err})
+		s.Engine = newCaughtUpEngine(failingSearch{err: databaseErr})
 		_, err := s.Find(t.Context(), auth.Actor{}, nurse)
-		require.Equal(t, reason, fault.Of(err).Reason)
+		require.Equal(t, wantReason, fault.Of(err).Reason)
 	}
 }
 
-// TestFind_NetworkOverBudget_RateLimited checks that the searches from one network (a /24) together may take
-// 5 seconds in 10. After 6 seconds, 1 second too much drains in 2, and 1 more is added to RetryAfter.
+// TestFind_NetworkOverBudget_RateLimited checks the budget of a network, the IPv4 addresses with the same first 24 bits.
+// Its searches together may take SearchCPU, here 5 seconds, within 10 seconds. The time of searches drains at the rate
+// of this budget, so that one second of it needs two seconds. RetryAfter is the time that the surplus needs to drain,
+// and one second.
 func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 	t.Parallel()
 
@@ -167,40 +179,45 @@ func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 		return err
 	}
 
+	// A search runs for 6 seconds, one more than the budget.
 	done := make(chan error)
 	go func() { done <- findFrom("192.0.2.1") }()
 
 	<-index.entered
 
 	clock.now = clock.now.Add(6 * time.Second)
+
+	// Another address of the network is refused while the search runs: the surplus of 1 second drains in 2 seconds.
 	err := findFrom("192.0.2.200")
 	require.Equal(t, fault.TooMany, fault.KindOf(err), "the time of a search that still runs counts")
-	require.Equal(t, 3*time.Second, fault.Of(err).RetryAfter)
+	require.Equal(t, (2+1)*time.Second, fault.Of(err).RetryAfter)
 	index.release <- struct{}{}
 
 	require.NoError(t, <-done)
 
+	// After the search, another network may search, and the first one still not.
 	go func() { index.release <- struct{}{} }()
 
 	require.NoError(t, findFrom("192.0.3.1"), "another network")
 	require.Equal(t, fault.TooMany, fault.KindOf(findFrom("192.0.2.1")))
 
+	// After the time of RetryAfter, the first network may search again.
 	clock.now = clock.now.Add(3 * time.Second)
 
 	go func() { index.release <- struct{}{} }()
 
-	require.NoError(t, findFrom("192.0.2.1"), "the cost drains")
+	require.NoError(t, findFrom("192.0.2.1"), "the surplus has drained")
 }
 
-// TestFind_TooManyExclusionsOrPhrases_Refused checks the limits of expensive queries: 5 excluded words and
-// 3 phrases, of which alternatives and excluded ones count too. A hyphen inside a word excludes nothing.
+// TestFind_TooManyExclusionsOrPhrases_Refused checks the limits of expensive queries: 5 excluded words and 3 phrases.
+// A phrase that is an alternative or excluded counts as a phrase too. A hyphen inside a word excludes nothing.
 func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	t.Parallel()
 
 	service, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})
 	service.searches.slots = make(chan struct{}, 1)
 
-	close(index.release)
+	close(index.release) // so that searches do not block
 
 	for text, isAccepted := range map[string]bool{
 		"nurse -a1 -b1 -c1 -d1 -e1":        true,

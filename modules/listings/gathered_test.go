@@ -13,8 +13,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// TestPlansFor checks when the cached plans of saved searches are reused. Other words of a vocabulary lead to
-// other plans, and a full cache is dropped as a whole.
+// TestPlansFor checks when plansFor returns the cached plans of saved searches and when it returns an empty cache. A
+// plan divides a search into conditions. It depends on the words of the vocabulary.
 func TestPlansFor(t *testing.T) {
 	t.Parallel()
 
@@ -43,17 +43,19 @@ func TestPlansFor(t *testing.T) {
 	})
 }
 
-// fill adds empty conditions to the cache until it is full.
+// fill makes the cache full by as many empty conditions as it may contain.
 func fill(p *plans) {
 	p.conditions = append(p.conditions, make([]search.Query, maxConditions)...)
 }
 
-// matchesAll is a matcher that finds all documents, except with an Or without arguments, the condition of
-// a search that finds nothing.
+// matchesAll is a matcher that finds all documents with any condition but one: an Or without arguments, which is the
+// condition of a search that finds nothing.
 type matchesAll []*search.Document
 
+// AppendMatches implements search.Matcher.
 func (m matchesAll) AppendMatches(ids []string, q *search.Query) []string {
-	if len(q.Must) == 1 && q.Must[0].Op == search.OpOr && len(q.Must[0].Args) == 0 {
+	findsNothing := len(q.Must) == 1 && q.Must[0].Op == search.OpOr && len(q.Must[0].Args) == 0
+	if findsNothing {
 		return ids
 	}
 
@@ -64,10 +66,10 @@ func (m matchesAll) AppendMatches(ids []string, q *search.Query) []string {
 	return ids
 }
 
-// TestMatching_FullPlans_AreEmptied checks that matching continues with an empty cache of plans when the
-// cache becomes full. The results of a condition are stored under its number in the cache. An empty cache
-// uses the numbers again, so that the results must be dropped with it. The text "-" is a search without
-// words, which finds nothing.
+// TestMatching_FullPlans_AreEmptied checks that matching continues with an empty cache of plans when the cache becomes
+// full. The cache gives each condition a number, under which the result of the condition is stored. An empty cache
+// gives the same numbers to other conditions, so that the old results must be dropped. In this test, old results
+// would be noticed: the text "nurse" finds the listing, and the text "-", a search without words, finds nothing.
 func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 	t.Parallel()
 
@@ -76,6 +78,7 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 
 	s := &Service{Deps: Deps{Clock: clock.System{}}}
 
+	// One listing, with the id "a" and the position 0.
 	gathered := &Gathered{
 		service:      s,
 		plans:        s.plansFor(&search.Parser{Vocabulary: v}),
@@ -87,7 +90,7 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 	for _, text := range []string{"nurse", "midwife", "nurse"} {
 		found, err := gathered.Matching(t.Context(), FindKey{Text: text})
 		require.NoError(t, err)
-		require.Equal(t, []int{0}, found)
+		require.Equal(t, []int{0}, found, "the position of the listing")
 
 		full := gathered.plans
 		fill(full)
@@ -109,8 +112,8 @@ func (p publicListings) ListPublic(context.Context, []string, time.Time) ([]List
 	return p.listings, nil
 }
 
-// TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged checks that a listing whose analysis panics, which
-// no validation should permit, does not prevent the alerts about the others.
+// TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged checks that a listing whose analysis panics does not prevent
+// the alerts about the others. The validation of listings should not permit such a listing.
 func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 	t.Parallel()
 
@@ -140,12 +143,13 @@ func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 
 	found, err := gathered.Matching(t.Context(), FindKey{Text: "nurse"})
 	require.NoError(t, err)
-	require.Equal(t, []int{0, 1}, found)
+	require.Equal(t, []int{0, 1}, found, "the positions of both listings")
 }
 
-// TestExactLevels checks that exactLevels omits the levels after the last exact one, and finds slots that
-// every listing satisfies exactly. A listing has the first level that it satisfies: if a relaxed level comes
-// before the level for all listings, some of them are relaxed results.
+// TestExactLevels checks exactLevels, which prepares a slot, such as the place of a search, for alerts about exact
+// matches. The levels of a slot are alternative conditions, and a listing belongs to the first level that it
+// satisfies. exactLevels omits the levels after the last exact one. It also reports whether every listing matches the
+// slot exactly: this is so if a level for all listings is not preceded by a relaxed level.
 func TestExactLevels(t *testing.T) {
 	t.Parallel()
 
