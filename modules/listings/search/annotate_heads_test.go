@@ -6,16 +6,18 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestAnnotate_Heads checks which words of a title are the head, the role that the job is in, and how
-// the words around it change what it means. The first string of a case names the rule, the last one
-// has the concepts of the title in the notation of describe: head= the job, second= a second choice,
-// other= a role that is only mentioned, spec=, grade= and so on the other concepts.
+// TestAnnotate_Heads checks which words of a title are the head, the role that the job is in, and how other words of the
+// title change the meaning of the head. rule names the rule that a title shows. want has the concepts of the title,
+// grouped by the helper describe in annotate_test.go: the role of the job (head=), a role that the job leads to or also
+// accepts (second=), a role that is only mentioned (other=), and the specialty (spec=), grade=, setting=, contract=,
+// hours=, shift= and experience=. A role may imply a specialty, which is listed too.
 func TestAnnotate_Heads(t *testing.T) {
 	t.Parallel()
 
 	vocabulary := loadVocabulary(t)
 	for _, c := range []struct{ rule, title, want string }{
-		// Alone, these grades mean a doctor; beside another profession they are only its grade.
+		// Staff grade, clinical fellow and consultant alone mean a doctor. Beside another profession, each of them is only
+		// the grade of that profession.
 		{
 			rule:  "grade behind a profession",
 			title: "Dietitian Staff Grade – Panel",
@@ -36,13 +38,13 @@ func TestAnnotate_Heads(t *testing.T) {
 			title: "Consultant Pharmacist – Antimicrobials",
 			want:  "head=pharmacist spec=pharmacy grade=consultant-grade",
 		},
-		// After a slash the grade is an alternative to the role and not its grade: an SHO is a doctor.
+		// After a slash, a grade is an alternative to the role before it. An SHO, a senior house officer, is a doctor.
 		{
 			rule:  "grade as an alternative",
 			title: "Advanced Clinical Practitioner / SHO",
 			want:  "head=advanced-clinical-practitioner,doctor grade=sho-grade",
 		},
-		// No doctors specialize in dentistry, so that its registrar is a dentist.
+		// No doctors specialize in dentistry, so that a registrar in dentistry is a dentist.
 		{
 			rule:  "grade in the specialty of a profession",
 			title: "Dental Registrar",
@@ -88,7 +90,7 @@ func TestAnnotate_Heads(t *testing.T) {
 			title: "Healthcare Assistant Supervisor",
 			want:  "head=healthcare-assistant second=manager",
 		},
-		// Nurse is a broad role, so that the licence before it counts as much.
+		// Nurse is a broad role, so that the licence before the word (LPN, a licensed practical nurse) is a head as well.
 		{
 			rule:  "licence before the head",
 			title: "LPN Wound Treatment Nurse",
@@ -105,7 +107,7 @@ func TestAnnotate_Heads(t *testing.T) {
 			want:  "head=case-manager,discharge-coordinator second=registered-nurse,social-worker spec=case-management,social-work",
 		},
 		{
-			// A support worker needs no registration: the professions are those that are supported.
+			// A support worker needs no registration, so that the professions in brackets are those whom the worker supports.
 			rule:  "list of a support worker",
 			title: "Therapy Technical Instructor (Physio/OT)",
 			want:  "head=therapy-assistant other=physiotherapist,occupational-therapist spec=physiotherapy,occupational-therapy",
@@ -130,7 +132,7 @@ func TestAnnotate_Heads(t *testing.T) {
 			title: "Clerical Officer – Pharmacy",
 			want:  "head=administrator spec=pharmacy",
 		},
-		// The specialty completes a noun that says little, if the vocabulary has a name for both.
+		// A noun such as "nurse" and a specialty together become one role, if the vocabulary has a name for this role.
 		{
 			rule:  "noun and a specialty",
 			title: "Nurse wanted for friendly dental practice",
@@ -151,7 +153,7 @@ func TestAnnotate_Heads(t *testing.T) {
 			title: "Supervisor, Transfusion Svcs",
 			want:  "head=manager spec=blood-transfusion",
 		},
-		// A cardiology nurse is a nurse in cardiology, not a role of its own.
+		// The vocabulary has no role for a nurse in cardiology.
 		{
 			rule:  "noun and a specialty of the same profession",
 			title: "Nurse – Cardiology",
@@ -172,7 +174,7 @@ func TestAnnotate_Heads(t *testing.T) {
 			title: "NP/PA – Cardiology",
 			want:  "head=nurse-practitioner,physician-associate spec=cardiology",
 		},
-		// Two names of one role: a vocational nurse is a practical nurse.
+		// LPN and LVN, a licensed vocational nurse, are two names of one role.
 		{rule: "one role at a slash", title: "LPN/LVN – Nights", want: "head=licensed-practical-nurse shift=nights"},
 		{
 			rule:  "trainee at a slash",
@@ -200,7 +202,7 @@ func TestAnnotate_Heads(t *testing.T) {
 			title: "Trainee Radiographer (Apprenticeship)",
 			want:  "second=radiographer spec=imaging grade=trainee-grade,apprentice-grade",
 		},
-		// The vocabulary has a role for student nurses, so that they are no second choice for nurses.
+		// The vocabulary has a role for student nurses, so that nurse is not a second choice of this title.
 		{rule: "profession of a student", title: "Student Nurse", want: "head=student-nurse"},
 		{
 			rule:  "specialty without a role",
@@ -210,33 +212,33 @@ func TestAnnotate_Heads(t *testing.T) {
 		// Several professions work in intensive care, but only one in physiotherapy.
 		{rule: "specialty without a role", title: "ICU", want: "spec=intensive-care"},
 		{
-			// Two names of working hours: OR is the conjunction and not the operating room.
+			// OR between two names of working hours is the conjunction and not the operating room.
 			rule:  "OR between conditions",
 			title: "COTA – Full Time OR Part Time",
 			want:  "head=occupational-therapy-assistant spec=occupational-therapy hours=full-time,part-time",
 		},
-		// OR joins concepts of one kind, and a contract and a role are of two: it is the operating
-		// room, whose specialty is theatres.
+		// The conjunction joins concepts of one kind. Travel is a contract and nurse a role, so that OR between them is the
+		// operating room, whose specialty is theatres.
 		{rule: "OR before a role", title: "Travel OR Nurse", want: "head=nurse spec=theatres contract=travel"},
-		// A concept after "no" is not tagged: neither obstetrics nor heart surgery. Anaesthetics comes
-		// with the role.
+		// A concept after "no" is not tagged: here, neither obstetrics (OB) nor heart surgery. The specialty anaesthetics is
+		// implied by the role.
 		{rule: "negation", title: "CRNA – No OB, No Hearts", want: "head=nurse-anaesthetist spec=anaesthetics"},
 		{rule: "negation", title: "RDH – No Evenings", want: "head=dental-hygienist spec=dentistry"},
-		// Days are a unit here, not day shifts; PAs are the programmed activities of a contract, not
-		// physician associates; hr is an hour, not human resources, and OT overtime.
+		// After a number, a word may be its unit. "3 days" is not a day shift. "6 PAs" are programmed activities of a
+		// contract, not physician associates. "hr" is an hour and not human resources, and the OT beside it is overtime and
+		// not an occupational therapist.
 		{rule: "unit of a number", title: "Dental Therapist – 3 days", want: "head=dental-therapist spec=dentistry"},
 		{
 			rule:  "unit of a number",
 			title: "Specialty Doctor in GUM 6 PAs",
 			want:  "head=doctor spec=sexual-health grade=sas-grade",
 		},
-		// The number belongs to the band, so that PA is the role.
+		// The number 7 belongs to the band, so that it has no unit, and PA is the role.
 		{rule: "unit of a number", title: "Band 7 PA", want: "head=physician-associate grade=band-7 setting=nhs"},
 		{rule: "unit of a number", title: "HHA $18/hr + OT", want: "head=home-health-aide setting=home-health"},
 		{rule: "hours of the day", title: "EVS Attendant 3p-11:30p", want: "head=cleaner shift=evenings"},
 		{rule: "hours of the day", title: "Porter 07:00 – 19:30", want: "head=porter shift=days"},
-		// The shift from 11 to 7 begins in the evening. The word shift alone is a name of shift work
-		// (rotating).
+		// A shift from 11 to 7 is a night shift. The word "shift" itself is a name of shift work, the concept rotating.
 		{
 			rule:  "hours of the day",
 			title: "CNA – 11-7 shift",
@@ -259,13 +261,14 @@ func TestAnnotate_Heads(t *testing.T) {
 			title: "EM Physician – Nocturnist",
 			want:  "head=doctor spec=emergency shift=nights",
 		},
-		// Beside a director, PA is no physician associate.
+		// PA may be a physician associate. Before "to" and a director, it is a personal assistant.
 		{
 			rule:  "personal assistant",
 			title: "PA to Medical Director",
 			want:  "head=personal-assistant other=medical-director",
 		},
-		// The residency of a nurse is a programme for new graduates, that of a doctor a grade (below).
+		// The residency of a nurse is a programme for new graduates. The residency of a doctor is a grade, as in the rule
+		// "residency of a doctor" below.
 		{
 			rule:  "residency of a nurse",
 			title: "Registered Nurse (RN) Residency – Med/Surg",
@@ -281,11 +284,11 @@ func TestAnnotate_Heads(t *testing.T) {
 			title: "Clinical Lead – Occupational Therapy",
 			want:  "head=clinical-manager second=occupational-therapist spec=occupational-therapy",
 		},
-		// A profession before the word manager would be the head ("team lead" above). A specialty does
-		// not make the manager a pharmacist.
+		// A profession before the word manager is the head, as in the rule "team lead" above. Pharmacy is a specialty, which
+		// does not make the manager a pharmacist.
 		{rule: "manager of a department", title: "Pharmacy Area Manager", want: "head=manager spec=pharmacy"},
-		// The word sales as a part of its own means that the job is in sales, so that the other roles
-		// are only mentioned.
+		// The word "sales" in brackets or after a dash means that the job is in sales. The other roles of the title are then
+		// only mentioned.
 		{
 			rule:  "job in sales",
 			title: "Clinical Nurse Advisor, Stoma Products (Sales)",
@@ -312,7 +315,7 @@ func TestAnnotate_Heads(t *testing.T) {
 			want:  "head=pharmacist spec=pharmacy,prescribing,general-practice",
 		},
 		{rule: "prescriber of a profession", title: "Non-Medical Prescriber", want: "head=nurse spec=prescribing"},
-		// Ortho is usually orthopaedics, endo is endodontics beside a dental role.
+		// "Ortho" is usually orthopaedics, but orthodontics beside a dental role.
 		{
 			rule:  "specialty in an abbreviation",
 			title: "Dental Assistant – Ortho",
@@ -333,31 +336,31 @@ func TestAnnotate_Heads(t *testing.T) {
 			title: "Resident – Internal Medicine",
 			want:  "head=doctor spec=internal-medicine grade=resident-grade",
 		},
+		// "Endo" is endoscopy beside a nurse. Beside a dental role, it is endodontics.
 		{rule: "specialty in an abbreviation", title: "Endo RN", want: "head=registered-nurse spec=endoscopy"},
 		{
 			rule:  "specialty in an abbreviation",
 			title: "RN – CVICU",
 			want:  "head=registered-nurse spec=cardiac-intensive-care",
 		},
-		// RTT is the time from referral to treatment for an administrator, else a therapeutic
+		// RTT is the time from referral to treatment in a title of an administrator. In other titles, RTT is a therapeutic
 		// radiographer.
-		// CCT is critical care transport for a paramedic, for doctors the certificate of a consultant.
 		{rule: "specialty in an abbreviation", title: "RTT Validation Officer", want: "head=appointment-clerk"},
+		// CCT is critical care transport for a paramedic. For doctors, CCT is the certificate of a consultant.
 		{
 			rule:  "specialty in an abbreviation",
 			title: "Paramedic – CCT",
 			want:  "head=paramedic spec=pre-hospital setting=air-transport",
 		},
 	} {
-		got := vocabulary.Annotate(&Advert{Title: c.title})
-		assert.Equal(t, c.want, describe(&got), "%s: %s", c.rule, c.title)
+		annotation := vocabulary.Annotate(&Advert{Title: c.title})
+		assert.Equal(t, c.want, describe(&annotation), "%s: %s", c.rule, c.title)
 	}
 }
 
-// TestAnnotate_Employers checks what the name of the employer says about the place of work. It counts
-// as a field (@field), and only words that describe the work count. The second part checks that it
-// completes the role of a title that is only a noun ("Nurse" at a dental surgery), but does not change
-// the role of a title with a specialty of its own.
+// TestAnnotate_Employers checks which concepts the name of the employer adds to those of the title. Its concepts have
+// the suffix @field, as those of the other fields of an advert beside the title. Only words that describe the work
+// count. The title of all adverts is "Porter", a role that can work for any employer.
 func TestAnnotate_Employers(t *testing.T) {
 	t.Parallel()
 
@@ -371,7 +374,7 @@ func TestAnnotate_Employers(t *testing.T) {
 		"BrightWords Staffing":     "head=porter setting@field=agency-setting contract@field=agency",
 		"Pathfinder Locums":        "head=porter setting@field=agency-setting contract@field=agency",
 		"Wye Valley NHS Trust":     "head=porter setting@field=nhs,hospital-setting",
-		// A community trust runs clinics and visits homes: it is no hospital.
+		// A community trust runs clinics and visits homes, so that it is no hospital.
 		"Sussex Community NHS Trust": "head=porter setting@field=community-setting,nhs",
 		"Cardiff Bay UHB":            "head=porter setting@field=nhs",
 		"Gulf Coast Cardiology":      "head=porter spec@field=cardiology",
@@ -380,19 +383,25 @@ func TestAnnotate_Employers(t *testing.T) {
 		"School of Medicine": "head=porter",
 	} {
 		advert := Advert{Title: "Porter", Company: company}
-		got := vocabulary.Annotate(&advert)
-		assert.Equal(t, want, describe(&got), company)
+		annotation := vocabulary.Annotate(&advert)
+		assert.Equal(t, want, describe(&annotation), company)
 	}
+}
 
+// TestAnnotate_EmployerAndTitle checks when the specialty of the employer, here a dental surgery, completes the role of
+// the title. It does so if the title is only a noun, but not if the title has a specialty of its own.
+func TestAnnotate_EmployerAndTitle(t *testing.T) {
+	t.Parallel()
+
+	vocabulary := loadVocabulary(t)
 	for title, want := range map[string]string{
 		"Nurse": "head=dental-nurse spec=dentistry",
-		// BC/BE is board certified or eligible. In the United States a discipline without a role
-		// probably means a doctor.
+		// BC/BE is board certified or eligible. In the United States, a specialty without a role probably means a doctor.
 		"Neurology – BC/BE": "second=doctor spec=neurology spec@field=dentistry",
-		// FM is family medicine, which general practitioners staff, and OB obstetrics.
+		// FM is family medicine, in which general practitioners work, and OB is obstetrics.
 		"FM w/ OB": "head=general-practitioner spec=general-practice,obstetrics spec@field=dentistry",
 	} {
-		got := vocabulary.Annotate(&Advert{Title: title, Company: "Ocala Dental Surgery", Country: "us"})
-		assert.Equal(t, want, describe(&got), title)
+		annotation := vocabulary.Annotate(&Advert{Title: title, Company: "Ocala Dental Surgery", Country: "us"})
+		assert.Equal(t, want, describe(&annotation), title)
 	}
 }

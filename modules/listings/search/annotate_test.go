@@ -18,9 +18,9 @@ func loadVocabulary(tb testing.TB) *Vocabulary {
 	return v
 }
 
-// describe prints the concepts that an advert names, as groups "name=id,id" separated by spaces.
-// Concepts that a named one implies are printed too (a dietitian prints spec=dietetics), but not
-// the more general ones above it. The groups are
+// describe prints the concepts that an advert names, as groups "name=id,id" separated by spaces. It also prints concepts
+// that the vocabulary attaches to a named one, as spec=dietetics to a dietitian. It does not print the more general
+// concepts above a named one. The groups are
 //
 //	head=        main roles of the title: what the job is
 //	second=      second choices: the role that a trainee learns, or that brackets list
@@ -34,31 +34,31 @@ func loadVocabulary(tb testing.TB) *Vocabulary {
 //
 // The ids are those of vocabulary.txt.
 func describe(a *Annotation) string {
-	groups := map[string][]string{}
+	idsByGroup := map[string][]string{}
 
-	var order []string
+	var groups []string // in the order of their first tags
 	for _, t := range a.Tags {
 		if !t.Named {
 			continue
 		}
 
-		name := groupOf(t)
-		if groups[name] == nil {
-			order = append(order, name)
+		group := groupOf(t)
+		if idsByGroup[group] == nil {
+			groups = append(groups, group)
 		}
 
-		groups[name] = append(groups[name], t.Concept)
+		idsByGroup[group] = append(idsByGroup[group], t.Concept)
 	}
 
-	for i, name := range order {
-		order[i] = name + "=" + strings.Join(groups[name], ",")
+	for i, group := range groups {
+		groups[i] = group + "=" + strings.Join(idsByGroup[group], ",")
 	}
 
-	return strings.Join(order, " ")
+	return strings.Join(groups, " ")
 }
 
-// groupOf returns the name of the group in which describe prints a tag. Roles of a title have
-// three levels, concepts of the other kinds have one.
+// groupOf returns the name of the group in which describe prints a tag. Roles of a title have three levels and thus
+// three groups. The other kinds of concepts have one level in a title.
 func groupOf(t Tag) string {
 	if t.Kind == Role {
 		return [...]string{Head: "head", SecondChoice: "second", InTitle: "other", InField: "field", InText: "text"}[t.Level]
@@ -67,9 +67,9 @@ func groupOf(t Tag) string {
 	return t.Kind.String() + [...]string{InTitle: "", InField: "@field", InText: "@text"}[t.Level]
 }
 
-// TestAnnotate_Adverts checks which fields of an advert may name which concepts, and that the
-// title has priority over the fields and the fields over the description. In running text, words
-// count only in phrases that leave no doubt. The notation of want is that of describe.
+// TestAnnotate_Adverts checks which fields of an advert may name which concepts. The title has priority over the other
+// fields, and these have priority over the description. In the description, words count only in phrases that leave no
+// doubt. want is in the notation of describe.
 func TestAnnotate_Adverts(t *testing.T) {
 	t.Parallel()
 
@@ -120,7 +120,7 @@ func TestAnnotate_Adverts(t *testing.T) {
 			want:   "head=medical-coder spec=health-records setting@field=work-from-home",
 		},
 		{
-			name:   "bound phrases in the description", // a band implies the NHS
+			name:   "clear phrases in the description", // a band implies the NHS
 			advert: Advert{Title: "Staff Nurse", Description: "This is a permanent contract with night shifts, full time, Band 5."},
 			want:   "head=registered-nurse grade@text=band-5 setting@text=nhs contract@text=permanent hours@text=full-time shift@text=nights",
 		},
@@ -182,19 +182,19 @@ func TestAnnotate_Adverts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 
-			got := vocabulary.Annotate(&c.advert)
-			assert.Equal(t, c.want, describe(&got))
+			annotation := vocabulary.Annotate(&c.advert)
+			assert.Equal(t, c.want, describe(&annotation))
 		})
 	}
 }
 
-// TestAnnotate_ClosesUpwards checks that an advert gets the more general concepts above those that
-// it names: a search for nurses finds the ward sister. A concept above a second-choice link is a
-// second choice with the strength of that link.
-func TestAnnotate_ClosesUpwards(t *testing.T) {
+// TestAnnotate_AddsMoreGeneralConcepts checks that an advert gets the more general concepts above those that it names,
+// so that a search for nurses finds a ward sister. The vocabulary links a ward sister, the concept charge-nurse, to
+// nurse, and as a second choice of strength 0.5 to registered-nurse. The tag of a concept has the strength of its link.
+func TestAnnotate_AddsMoreGeneralConcepts(t *testing.T) {
 	t.Parallel()
 
-	a := loadVocabulary(t).Annotate(&Advert{Title: "Ward Sister – Cath Lab"})
+	annotation := loadVocabulary(t).Annotate(&Advert{Title: "Ward Sister – Cath Lab"})
 	for concept, want := range map[string]Tag{
 		"charge-nurse":     {Level: Head, Strength: 1, Named: true},
 		"nurse":            {Level: Head, Strength: 1},
@@ -203,33 +203,37 @@ func TestAnnotate_ClosesUpwards(t *testing.T) {
 		"cardiology":       {Level: InTitle, Strength: 1},
 		"medicine":         {Level: InTitle, Strength: 1},
 	} {
-		got, ok := a.Find(concept)
-		require.True(t, ok, concept)
+		tag, isFound := annotation.Find(concept)
+		require.True(t, isFound, concept)
 
-		want.Concept, want.Kind = concept, got.Kind
-		assert.Equal(t, want, got)
+		want.Concept, want.Kind = concept, tag.Kind
+		assert.Equal(t, want, tag)
 	}
 
-	_, ok := a.Find("healthcare-assistant")
-	assert.False(t, ok)
+	_, isFound := annotation.Find("healthcare-assistant")
+	assert.False(t, isFound, "a concept that is not above those of the title")
 }
 
-// TestAnnotate_Years checks that only a plausible number of years (1 to 30) beside the word
-// experience is required experience, and not the age of the employer.
+// TestAnnotate_Years checks how many years of experience an advert requires. A number of years counts if it stands
+// beside the word "experience" and is plausible: from 1 to 30. Other numbers may be the age of the employer.
 func TestAnnotate_Years(t *testing.T) {
 	t.Parallel()
 
-	v := loadVocabulary(t)
-	for text, want := range map[string]int{
-		"At least 2 years of ICU experience": 2, "5+ years' experience": 5, "1 year post-registration experience": 1,
-		"We have 20 years of history.": 0, "99 years experience": 0, "": 0,
+	vocabulary := loadVocabulary(t)
+	for text, wantYears := range map[string]int{
+		"At least 2 years of ICU experience":  2,
+		"5+ years' experience":                5,
+		"1 year post-registration experience": 1,
+		"We have 20 years of history.":        0,
+		"99 years experience":                 0,
+		"":                                    0,
 	} {
-		a := v.Annotate(&Advert{Title: "Nurse", Description: text})
-		assert.Equal(t, want, a.Years, text)
+		annotation := vocabulary.Annotate(&Advert{Title: "Nurse", Description: text})
+		assert.Equal(t, wantYears, annotation.Years, text)
 	}
 }
 
-// advert200 has about 200 words.
+// advert200 is an advert of about 200 words, for benchmarks.
 var advert200 = Advert{
 	Title:          "Senior Staff Nurse / RGN (ICU) – Band 6, Nights",
 	Department:     "Critical Care",
@@ -252,8 +256,8 @@ func BenchmarkAnnotate(b *testing.B) {
 	}
 }
 
-// FuzzAnnotate checks that no text makes Annotate panic. The two seeds end in the middle of a series
-// of bands, where the parser looks for another number.
+// FuzzAnnotate checks that no text makes Annotate panic. The seeds are the titles of annotate_titles_test.go, and two
+// texts that end in the middle of a series of bands, where the parser looks for another number.
 func FuzzAnnotate(f *testing.F) {
 	vocabulary := loadVocabulary(f)
 	for _, c := range titles {

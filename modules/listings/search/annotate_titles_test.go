@@ -7,8 +7,15 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// titles are titles of adverts, as employers write them, and what they name in the notation of
-// describe: "head=receptionist spec=optometry".
+// titles are titles of adverts, as employers write them, with the concepts that they name: the ids of concepts in
+// vocabulary.txt, grouped by the helper describe in annotate_test.go. The groups of roles are
+//
+//	head=    the roles that the job is in
+//	second=  roles that the job leads to or also accepts, such as that of a trainee
+//	other=   roles that the title only mentions
+//
+// The other groups are the specialty (spec=), grade=, setting=, contract=, hours=, shift= and experience=. A role implies
+// concepts that its name does not contain: an optometrist has spec=optometry, and a band 5 has setting=nhs.
 var titles = []struct{ title, want string }{
 	{"Optometry Receptionist", "head=receptionist spec=optometry"},
 	{"Ward Clerk – Cardiology", "head=ward-clerk spec=cardiology"},
@@ -72,7 +79,7 @@ var titles = []struct{ title, want string }{
 	{"Physiotherapist", "head=physiotherapist spec=physiotherapy"},
 	{"Physical Therapist – Outpatient", "head=physiotherapist spec=physiotherapy,outpatients"},
 	{"PT – Outpatient Rehab", "head=physiotherapist spec=physiotherapy,rehabilitation"},
-	// A registered nurse is no physiotherapist, so that PT is part time.
+	// PT is a physiotherapist in the title above. After RN, a registered nurse, it is part time.
 	{"RN – PT – Weekends", "head=registered-nurse hours=part-time shift=weekends"},
 	{"Occupational Therapist – Hands", "head=occupational-therapist spec=occupational-therapy,hand-surgery"},
 	{"Speech and Language Therapist (SLT)", "head=speech-language-therapist spec=speech-language-therapy"},
@@ -165,10 +172,11 @@ var titles = []struct{ title, want string }{
 	{"Labor & Delivery RN", "head=registered-nurse spec=labour-ward"},
 	{"Mother/Baby RN – Days", "head=registered-nurse spec=postnatal shift=days"},
 	{"Paediatric/Neonatal Nurse", "head=nurse spec=neonatal,paediatrics"},
-	// In a title in capitals, OR is the conjunction, unless it is a part of its own as in the next one.
+	// OR between words of a title in capitals is the conjunction. Alone in brackets, it is the operating room, whose
+	// specialty is theatres.
 	{"STAFF NURSE OR HEALTHCARE ASSISTANT", "head=registered-nurse,healthcare-assistant"},
 	{"REGISTERED NURSE (OR)", "head=registered-nurse spec=theatres"},
-	// All of the title is in capitals, but PA is a part of its own and therefore the abbreviation.
+	// PA alone after a dash is the abbreviation of a physician assistant (physician-associate), even in a title in capitals.
 	{"NURSE PRACTITIONER – PA", "head=nurse-practitioner second=physician-associate"},
 	{"PA to the Medical Director", "head=personal-assistant other=medical-director"},
 	{"Personal Assistant (PA) – Chief Executive's Office", "head=personal-assistant other=executive-role grade=head-grade"},
@@ -227,7 +235,7 @@ var titles = []struct{ title, want string }{
 	{"Consultant, Healthcare Strategy", "head=business-consultant"},
 	{"Consultant", "head=doctor grade=consultant-grade"},
 	{"Carer / Support Worker – Weekends", "head=care-assistant,support-worker shift=weekends"},
-	// Nurses and doctors work in intensive care: the specialty alone names no role.
+	// Nurses and doctors work in intensive care, so that the specialty alone names no role.
 	{"ICU", "spec=intensive-care"},
 	{"Band 5", "grade=band-5 setting=nhs"},
 	{"Nurse Assessor – PIP – Remote", "head=continuing-healthcare-nurse spec=continuing-healthcare setting=work-from-home"},
@@ -450,64 +458,65 @@ var titles = []struct{ title, want string }{
 	{"Mental Health Doctor – SHO level", "head=doctor spec=mental-health grade=sho-grade"},
 }
 
-// TestAnnotate_Titles checks the embedded vocabulary and the rules of titles together: each of the
-// titles names exactly the concepts beside it.
+// TestAnnotate_Titles checks the embedded vocabulary and the rules of titles together: each of the titles names exactly
+// the concepts beside it.
 func TestAnnotate_Titles(t *testing.T) {
 	t.Parallel()
 
-	v := loadVocabulary(t)
+	vocabulary := loadVocabulary(t)
 	for _, c := range titles {
-		got := v.Annotate(&Advert{Title: c.title})
-		assert.Equal(t, c.want, describe(&got), c.title)
+		annotation := vocabulary.Annotate(&Advert{Title: c.title})
+		assert.Equal(t, c.want, describe(&annotation), c.title)
 	}
 }
 
-// TestAnnotate_EveryRoleForm_IsItsHead checks that a title with one name of a role, in front of a
-// town, is a job in that role. It finds names that other names in the vocabulary take apart.
-// Ambiguous names are left out, since a title without other words may not decide what they mean.
+// TestAnnotate_EveryRoleForm_IsItsHead checks each form of the vocabulary, a name of a concept, that names a role. A
+// title of this name and a town must be a job in that role. The test fails if a part of the name is taken for another
+// concept. Forms with several readings are left out, since a title without other words may not decide between them.
 func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
 	t.Parallel()
 
 	vocabulary := loadVocabulary(t)
-	for _, f := range vocabulary.Forms() {
-		role := f.Readings[0].Concept
-		if role.Kind != Role || f.IsAmbiguous() {
+	for _, form := range vocabulary.Forms() {
+		role := form.Readings[0].Concept
+		if role.Kind != Role || form.IsAmbiguous() {
 			continue
 		}
 
-		title := f.Text
-		if f.Capitals {
-			title = strings.ToUpper(title)
-		}
-
-		a := vocabulary.Annotate(&Advert{Title: title + " – Leeds"})
-		tag, _ := a.Find(role.base().ID)
-		assert.True(t, tag.Level == Head && tag.Named, "%s: %s", title, describe(&a))
+		annotation := vocabulary.Annotate(&Advert{Title: asWritten(form) + " – Leeds"})
+		tag, _ := annotation.Find(role.base().ID) // the zero tag, which is not named, if the role is not found
+		isNamedHead := tag.Level == Head && tag.Named
+		assert.True(t, isNamedHead, "%s: %s", asWritten(form), describe(&annotation))
 	}
 }
 
-// TestAnnotate_EverySpecialtyForm_InTitle checks the same for the names of specialties after a role:
-// the title names the specialty, and its words do not replace the role.
+// asWritten returns the text of a form as a title contains it: abbreviations such as "PA" count in capitals only.
+func asWritten(form *Form) string {
+	if form.Capitals {
+		return strings.ToUpper(form.Text)
+	}
+
+	return form.Text
+}
+
+// TestAnnotate_EverySpecialtyForm_InTitle checks each form of the vocabulary that names a specialty, in a title after a
+// role. The title must name the specialty, and the words of the specialty must not replace the role.
 func TestAnnotate_EverySpecialtyForm_InTitle(t *testing.T) {
 	t.Parallel()
 
 	vocabulary := loadVocabulary(t)
-	for _, f := range vocabulary.Forms() {
-		spec := f.Readings[0].Concept
-		if spec.Kind != Specialty || f.IsAmbiguous() {
+	for _, form := range vocabulary.Forms() {
+		specialty := form.Readings[0].Concept
+		if specialty.Kind != Specialty || form.IsAmbiguous() {
 			continue
 		}
 
-		title := f.Text
-		if f.Capitals {
-			title = strings.ToUpper(title)
-		}
+		annotation := vocabulary.Annotate(&Advert{Title: "Physiotherapist – " + asWritten(form)})
+		tag, _ := annotation.Find(specialty.ID)
+		isNamedInTitle := tag.Level == InTitle && tag.Named
+		assert.True(t, isNamedInTitle, "%s: %s", asWritten(form), describe(&annotation))
 
-		a := vocabulary.Annotate(&Advert{Title: "Physiotherapist – " + title})
-		tag, _ := a.Find(spec.ID)
-		assert.True(t, tag.Level == InTitle && tag.Named, "%s: %s", title, describe(&a))
-
-		tag, _ = a.Find("physiotherapist")
-		assert.Equal(t, Head, tag.Level, title)
+		roleTag, _ := annotation.Find("physiotherapist")
+		assert.Equal(t, Head, roleTag.Level, asWritten(form))
 	}
 }
