@@ -10,6 +10,7 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
@@ -29,7 +30,8 @@ var AccountNav = pages.SubNav{Name: "My account", Links: []pages.Link{
 	{Path: "/account/settings", Text: "Settings"},
 }}
 
-// AccountNotices are the messages after the forms of a clinician's account.
+// AccountNotices are the messages that pages of a clinician's account show after a form was handled. The redirect
+// to the page names the message by its key.
 var AccountNotices = map[string]string{
 	"withdrawn":          "Your application is withdrawn. Documents that you sent with it are deleted.",
 	"document-added":     "The document is uploaded.",
@@ -56,7 +58,8 @@ var AccountNotices = map[string]string{
 	"application-change": "You can change your application before you send it.",
 }
 
-// addAccount registers the pages of a clinician's account.
+// addAccount registers the pages of a clinician's account. Forms are registered with post, and forms that may contain a
+// file with upload.
 func (s *Site) addAccount(app *fiber.App) {
 	get := func(path string, handle pages.Handler) { s.renderer.Get(app, path, s.requireClinician(handle)) }
 	post := func(path string, handle pages.Handler) { s.renderer.Post(app, path, s.requireClinician(handle)) }
@@ -120,8 +123,9 @@ func (s *Site) requireClinician(handle pages.Handler) pages.Handler {
 	}
 }
 
-// renderProblem renders the page again with the problem of its form. newView is called after
-// the problem is set. Errors that the user cannot correct are returned.
+// renderProblem shows the page again, with err as the problem of its form. It sets form.Problem, and then calls newView,
+// which returns the data of the page. It returns err if the user cannot correct it. The field "form" of a page with
+// several forms names the form that was sent.
 func (s *Site) renderProblem(
 	c *fiber.Ctx,
 	page *template.Template,
@@ -135,38 +139,38 @@ func (s *Site) renderProblem(
 		return err
 	}
 
-	v, err := newView()
+	view, err := newView()
 	if err != nil {
 		return err
 	}
 
-	return s.renderer.Render(c, form.Problem.Status(), page, viewer, v)
+	return s.renderer.Render(c, form.Problem.Status(), page, viewer, view)
 }
 
-// trimFieldPrefix removes the prefix from the names of the fields of a fault, for forms
-// whose fields have shorter names than those of the API.
+// trimFieldPrefix removes the prefix from the field names in an error about invalid fields. Modules name fields as the
+// API does, such as "profile.name", and the form has the shorter name "name". Other errors are returned unchanged.
 func trimFieldPrefix(err error, prefix string) error {
-	var f *fault.Error
-	if !errors.As(err, &f) || len(f.Fields) == 0 {
+	var invalid *fault.Error
+	if !errors.As(err, &invalid) || len(invalid.Fields) == 0 {
 		return err
 	}
 
-	fields := make([]fault.Field, len(f.Fields))
-	for i, field := range f.Fields {
+	fields := make([]fault.Field, len(invalid.Fields))
+	for i, field := range invalid.Fields {
 		fields[i] = fault.Field{Name: strings.TrimPrefix(field.Name, prefix), Message: field.Message}
 	}
 
-	return f.WithFields(fields...)
+	return invalid.WithFields(fields...)
 }
 
-// sendFile sends a file that a user uploaded. Its headers make browsers save the file, and
-// neither display nor execute it.
-func sendFile(c *fiber.Ctx, f web.File) error {
-	c.Set(fiber.HeaderContentType, f.MediaType)
-	c.Set(fiber.HeaderContentDisposition, f.Disposition())
+// sendFile sends a file as a download. A file that a user uploaded may contain scripts, so its headers keep browsers from
+// displaying or executing it.
+func sendFile(c *fiber.Ctx, file web.File) error {
+	c.Set(fiber.HeaderContentType, file.MediaType)
+	c.Set(fiber.HeaderContentDisposition, file.Disposition())
 	c.Set(fiber.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
 
-	return c.SendStream(f.Body, int(f.Size))
+	return c.SendStream(file.Body, int(file.Size))
 }
 
 // myStep is a step of the onboarding, the guide through the first steps on the site, with a link to the page where the
@@ -178,9 +182,12 @@ type myStep struct {
 	IsSkipped  bool
 }
 
-// stepTexts maps each onboarding step to its text and the path of its page.
-var stepTexts = map[string][2]string{
-	"account":           {"Create an account", ""},
+// stepLink is the text of an onboarding step and the path of the page on which the user completes it.
+type stepLink struct{ text, path string }
+
+// stepLinks has the text and the page of each onboarding step, by the name of the step.
+var stepLinks = map[string]stepLink{
+	"account":           {"Create an account", ""}, // no page: a signed-in user has an account
 	"profile":           {"Say what you do", "/account/profile"},
 	"preferences":       {"Say what you look for", "/account/profile#preferredLocation"},
 	"documents":         {"Add your CV", "/account/documents"},
@@ -190,73 +197,44 @@ var stepTexts = map[string][2]string{
 
 // myOverview is the first page of a clinician's account.
 type myOverview struct {
-	Name          string
-	Steps         []myStep
-	Done          int
-	IsComplete    bool
-	Applications  int
-	Pending       int
+	Name  string
+	Steps []myStep
+	// Done is the number of completed steps.
+	Done int
+	// IsComplete is set if no step is left to do.
+	IsComplete bool
+	// Applications counts the applications that are not withdrawn, and Pending those of them whose status is "Sent".
+	Applications int
+	Pending      int
+	// Saved counts the saved jobs, and Searches the saved searches.
 	Saved         int
 	Searches      int
 	Notifications []notificationRow
 	Latest        []myApplicationRow
 }
 
-// The numbers of notifications and applications on the overview.
+// The overview shows at most so many of the newest notifications and applications.
 const (
 	overviewNotifications = 5
 	overviewApplications  = 3
 )
 
-// account shows the overview: the steps of the onboarding, the counts and the newest
-// notifications.
+// account shows the overview: the steps of the onboarding, the counts, and the newest notifications and applications.
 func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor, seekers := viewer.Actor(), s.services.Seekers
 	v := myOverview{Name: viewer.User.Name}
 
-	const noGuest = "" // the viewer is signed in, and needs no secret of a guest
-
-	onboarding, _, err := seekers.MyOnboarding(ctx, actor, noGuest)
+	onboarding, _, err := seekers.MyOnboarding(ctx, actor, noGuestSecret)
 	if err != nil {
 		return err
 	}
 
 	v.IsComplete = onboarding.Complete
-	for _, step := range onboarding.Steps {
-		text, isKnown := stepTexts[step.Step]
-		if !isKnown { // a step that another client has added
-			continue
-		}
+	v.setSteps(onboarding.Steps)
 
-		m := myStep{
-			Step:      step,
-			Text:      text[0],
-			Path:      text[1],
-			IsDone:    step.Status() == jobseeker.StepCompleted,
-			IsSkipped: step.Status() == jobseeker.StepSkipped,
-		}
-		if m.IsDone {
-			v.Done++
-		}
-
-		v.Steps = append(v.Steps, m)
-	}
-
-	// The counts "at a glance".
-	if v.Applications, v.Pending, err = s.services.Hiring.ApplicantStats(ctx, actor.UserID); err != nil {
+	if err := s.countMine(ctx, actor, &v); err != nil {
 		return err
 	}
-
-	if v.Saved, err = seekers.SavedCount(ctx, actor.UserID); err != nil {
-		return err
-	}
-
-	searches, err := seekers.MySearches(ctx, actor)
-	if err != nil {
-		return err
-	}
-
-	v.Searches = len(searches)
 
 	notifications, err := seekers.MyNotifications(ctx, actor, page.Request{Number: 1, Size: overviewNotifications})
 	if err != nil {
@@ -275,14 +253,57 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 	return s.renderer.Render(c, fiber.StatusOK, myOverviewPage, viewer, v)
 }
 
-// skipStep skips a step of the onboarding.
+// setSteps sets the onboarding steps and counts those that are done. Steps without a text are left out: another client
+// of the API has added them.
+func (v *myOverview) setSteps(steps []jobseeker.Step) {
+	for _, step := range steps {
+		link, hasText := stepLinks[step.Step]
+		if !hasText {
+			continue
+		}
+
+		status := step.Status()
+		if status == jobseeker.StepCompleted {
+			v.Done++
+		}
+
+		v.Steps = append(v.Steps, myStep{
+			Step:      step,
+			Text:      link.text,
+			Path:      link.path,
+			IsDone:    status == jobseeker.StepCompleted,
+			IsSkipped: status == jobseeker.StepSkipped,
+		})
+	}
+}
+
+// countMine sets the counts of the actor's applications, saved jobs and saved searches.
+func (s *Site) countMine(ctx context.Context, actor auth.Actor, v *myOverview) (err error) {
+	if v.Applications, v.Pending, err = s.services.Hiring.ApplicantStats(ctx, actor.UserID); err != nil {
+		return err
+	}
+
+	if v.Saved, err = s.services.Seekers.SavedCount(ctx, actor.UserID); err != nil {
+		return err
+	}
+
+	searches, err := s.services.Seekers.MySearches(ctx, actor)
+	v.Searches = len(searches)
+
+	return err
+}
+
+// noGuestSecret is passed for signed-in users. The onboarding of a guest is found by a secret in the guest's browser.
+const noGuestSecret = ""
+
+// skipStep marks a step of the onboarding as skipped.
 func (s *Site) skipStep(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	if err := s.renderer.TakeLimit(ctx, c, onboardingOperation); err != nil {
 		return err
 	}
 
 	in := jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"}
-	if _, err := s.services.Seekers.Onboard(ctx, viewer.Actor(), "", in); err != nil {
+	if _, err := s.services.Seekers.Onboard(ctx, viewer.Actor(), noGuestSecret, in); err != nil {
 		return err
 	}
 

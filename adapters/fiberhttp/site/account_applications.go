@@ -26,8 +26,8 @@ var (
 // accountPageSize is the number of rows of each list of a clinician's account.
 const accountPageSize = 20
 
-// statusTexts maps the statuses that applicants see to the words on pages. The last two are statuses that only
-// applicants set, for their own overview.
+// statusTexts maps the statuses that applicants see to the words on pages. Applicants can note "in-progress" or
+// "completed" for their own overview. They then see this status instead of the employer's.
 var statusTexts = map[hiring.Status]string{
 	hiring.Pending:      "Sent",
 	hiring.Review:       "In review",
@@ -39,14 +39,14 @@ var statusTexts = map[hiring.Status]string{
 	"completed":         "Completed",
 }
 
-// myApplicationRow is an application in a list.
+// myApplicationRow is an application in a list. StatusClass is the CSS class of the status: "good", "bad", or empty.
 type myApplicationRow struct {
 	hiring.View
 	Title, StatusText, StatusClass string
 }
 
-// newMyApplicationRow chooses the words and the colour of the status. An application stays when
-// its job is deleted.
+// newMyApplicationRow chooses the words and the colour of the status. The application to a deleted job is kept, but has no
+// title.
 func newMyApplicationRow(v hiring.View) myApplicationRow {
 	row := myApplicationRow{View: v, Title: v.JobTitle, StatusText: statusTexts[v.ApplicantStatus()]}
 	if row.Title == "" {
@@ -90,8 +90,9 @@ type myAnswer struct{ Question, Answer string }
 // myApplicationView is the page of an application.
 type myApplicationView struct {
 	myApplicationRow
-	Detail    hiring.Detail
-	Answers   []myAnswer
+	Detail  hiring.Detail
+	Answers []myAnswer
+	// Timeline has the changes of the status.
 	Timeline  []myChange
 	Documents []myFile
 	// IsWithdrawn is set if the clinician has withdrawn the application, which is final.
@@ -102,17 +103,16 @@ type myApplicationView struct {
 	JobPath string
 }
 
-// myChange is an entry of a timeline.
+// myChange is a change of the status in the words for the applicant.
 type myChange struct {
 	Text string
 	At   time.Time
 }
 
-// myFile is a link to a file that can be downloaded.
+// myFile is a link to a document that was sent with the application. Kind is the name of its file format.
 type myFile struct{ Title, Path, Kind, Size string }
 
-// loadApplication collects what the page shows. A job that is no longer public has no link, and
-// is no error.
+// loadApplication collects what the page shows. If the job is no longer public, the page has no link to it.
 func (s *Site) loadApplication(ctx context.Context, viewer *pages.Viewer, id string) (v myApplicationView, err error) {
 	if v.Detail, err = s.services.Hiring.MyHistoryEntry(ctx, viewer.Actor(), id); err != nil {
 		return v, err
@@ -122,44 +122,43 @@ func (s *Site) loadApplication(ctx context.Context, viewer *pages.Viewer, id str
 	v.IsWithdrawn = v.WithdrawnAt != nil
 
 	job, _, err := s.services.Listings.Page(ctx, viewer.Actor(), v.ListingID)
+	hasNoPage := errors.Is(err, listings.ErrGone) || fault.KindOf(err) == fault.NotFound
+
 	switch {
 	case err == nil:
 		v.JobPath = jobPath(job)
-	case !errors.Is(err, listings.ErrGone) && fault.KindOf(err) != fault.NotFound:
+	case !hasNoPage:
 		return v, err
 	}
 
 	for _, a := range v.Detail.Answers {
-		v.Answers = append(v.Answers, myAnswer{questionText(job, a.QuestionID), a.Answer})
+		v.Answers = append(v.Answers, myAnswer{Question: questionText(job, a.QuestionID), Answer: a.Answer})
 	}
 
-	for _, ch := range v.Detail.Timeline {
-		v.Timeline = append(v.Timeline, myChange{changeText(ch, v.Company), ch.At})
+	for _, change := range v.Detail.Timeline {
+		v.Timeline = append(v.Timeline, myChange{Text: changeText(change, v.Company), At: change.At})
 	}
 
 	for _, d := range v.Detail.Documents {
-		v.Documents = append(
-			v.Documents,
-			myFile{
-				Title: d.Title,
-				Path:  "/account/applications/" + v.ID + "/documents/" + d.ID,
-				Kind:  mediaText(d.MediaType),
-				Size:  sizeText(d.Size),
-			},
-		)
+		v.Documents = append(v.Documents, myFile{
+			Title: d.Title,
+			Path:  "/account/applications/" + v.ID + "/documents/" + d.ID,
+			Kind:  mediaText(d.MediaType),
+			Size:  sizeText(d.Size),
+		})
 	}
 
-	i := v.Detail.Interview
-	v.IsUpcoming = i != nil && i.Status == hiring.Scheduled && i.ScheduledAt.After(s.now())
+	interview := v.Detail.Interview
+	v.IsUpcoming = interview != nil && interview.Status == hiring.Scheduled && interview.ScheduledAt.After(s.now())
 
 	return v, nil
 }
 
-// questionText returns the text of a question of the job. The job may no longer have the
-// question, or may be deleted.
-func questionText(job listings.Listing, id string) string {
+// questionText returns the text of a question of the job. It returns a heading if the job no longer has the question. The
+// zero Listing, which stands for a deleted job, has no questions.
+func questionText(job listings.Listing, questionID string) string {
 	for _, q := range job.Questions {
-		if q.ID == id {
+		if q.ID == questionID {
 			return q.Text
 		}
 	}
@@ -167,12 +166,13 @@ func questionText(job listings.Listing, id string) string {
 	return "Answer"
 }
 
-// changeText describes an entry of the timeline for the applicant.
-func changeText(c hiring.Change, company string) string {
+// changeText describes a change of the status for the applicant. company is the name of the employer, empty if it is
+// unknown.
+func changeText(change hiring.Change, company string) string {
 	switch {
-	case c.From == "":
+	case change.From == "": // the first status
 		return "You applied."
-	case c.Actor == hiring.ByApplicant:
+	case change.Actor == hiring.ByApplicant: // applicants can only withdraw
 		return "You withdrew your application."
 	}
 
@@ -180,7 +180,7 @@ func changeText(c hiring.Change, company string) string {
 		company = "The employer"
 	}
 
-	switch c.To {
+	switch change.To {
 	case hiring.Review:
 		return company + " is reviewing your application."
 	case hiring.Interviewing:
@@ -215,6 +215,7 @@ func (s *Site) sentApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	return s.renderer.Render(c, fiber.StatusOK, mySentPage, viewer, v)
 }
 
+// mySentDocument sends the copy of a document that was sent with an application.
 func (s *Site) mySentDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	d, body, err := s.services.Hiring.OpenMyDocument(ctx, viewer.Actor(), c.Params("id"), c.Params("documentId"))
 	if err != nil {
@@ -244,26 +245,27 @@ func (s *Site) myInterview(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 		return err
 	}
 
-	i := d.Interview
-	if i == nil {
+	interview := d.Interview
+	if interview == nil {
 		return hiring.ErrInterviewNotFound
 	}
 
 	calendar := ics.NewCalendarFor("locum")
 	calendar.SetMethod(ics.MethodPublish)
 
-	event := calendar.AddEvent(i.ID + "@interviews")
-	event.SetSequence(i.Sequence)
-	event.SetDtStampTime(i.ChangedAt.UTC())
-	event.SetStartAt(i.ScheduledAt.UTC())
-	event.SetEndAt(i.ScheduledAt.Add(interviewDuration).UTC())
+	// Calendars replace an event by one with the same id and a higher sequence number.
+	event := calendar.AddEvent(interview.ID + "@interviews")
+	event.SetSequence(interview.Sequence)
+	event.SetDtStampTime(interview.ChangedAt.UTC())
+	event.SetStartAt(interview.ScheduledAt.UTC())
+	event.SetEndAt(interview.ScheduledAt.Add(interviewDuration).UTC())
 	event.SetSummary(oneLine("Interview: " + d.JobTitle + ", " + d.Company))
-	event.SetLocation(oneLine(i.Location))
-	event.SetDescription(oneLine("With " + i.Interviewer))
+	event.SetLocation(oneLine(interview.Location))
+	event.SetDescription(oneLine("With " + interview.Interviewer))
 	event.SetURL(s.publicURL + "/account/applications/" + d.ID)
 	event.SetStatus(ics.ObjectStatusConfirmed)
 
-	if i.Status == hiring.Cancelled {
+	if interview.Status == hiring.Cancelled {
 		event.SetStatus(ics.ObjectStatusCancelled)
 	}
 

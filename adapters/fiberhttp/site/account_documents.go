@@ -51,21 +51,24 @@ var mediaTexts = map[string]string{
 	jobseeker.PlainText: "Text",
 }
 
+// mediaText returns the name of a media type, empty if the type has none.
 func mediaText(mediaType string) string { return mediaTexts[mediaType] }
 
-// sizeText formats the size of a file, such as 34 KB. The smallest size is 1 KB.
+// sizeText formats the size of a file, such as "34 KB" or "1.2 MB". A file under 1 KB is shown as "1 KB".
 func sizeText(bytes int64) string {
+	const kilobyte, megabyte = 1_000, 1_000_000
+
 	switch {
-	case bytes < 1_000:
+	case bytes < kilobyte:
 		return "1 KB"
-	case bytes < 1_000_000:
-		return fmt.Sprintf("%d KB", (bytes+500)/1_000) // rounded
+	case bytes < megabyte:
+		return fmt.Sprintf("%d KB", (bytes+kilobyte/2)/kilobyte) // rounded
 	}
 
-	return fmt.Sprintf("%.1f MB", float64(bytes)/1_000_000)
+	return fmt.Sprintf("%.1f MB", float64(bytes)/megabyte)
 }
 
-// myDocumentRow is a document in a list.
+// myDocumentRow is a document in a list. Kind is the name of its file format, such as PDF.
 type myDocumentRow struct {
 	jobseeker.Document
 	TypeText, Kind, SizeText string
@@ -85,10 +88,11 @@ type myDocumentsView struct {
 	Documents []myDocumentRow
 	Form      *pages.Form
 	Types     []pages.Choice
-	Maximum   int
+	// Maximum is the number of documents that a clinician can store.
+	Maximum int
 }
 
-// loadDocuments collects what the page shows. All documents fit on one page.
+// loadDocuments collects what the page shows. The page lists all documents, of which there are at most MaxDocuments.
 func (s *Site) loadDocuments(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
 	documents, err := s.services.Seekers.MyDocuments(ctx, viewer.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
 
@@ -109,7 +113,8 @@ func (s *Site) myDocuments(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	return s.renderer.Render(c, fiber.StatusOK, myDocumentsPage, viewer, v)
 }
 
-// upload stores the file of a form as a new document.
+// upload stores the file of the request as a new document. The title of the document is that of the form. If the form has
+// none, the title is the name of the file.
 func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form, documentType string) (jobseeker.Document, error) {
 	file, err := pages.FileOf(c, "file")
 	switch {
@@ -132,7 +137,7 @@ func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, f
 	})
 }
 
-// addDocument uploads a file; if it fails, the page is shown again with the problem.
+// addDocument stores the file of the form as a new document. If the user can correct what is wrong, the page is shown again.
 func (s *Site) addDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	if _, err := s.upload(ctx, c, viewer, form, form.Value("type")); err != nil {
@@ -151,7 +156,7 @@ type myDocumentView struct {
 // loadDocument collects what the page of one document shows.
 func (s *Site) loadDocument(ctx context.Context, viewer *pages.Viewer, id string, form *pages.Form) (v myDocumentView, err error) {
 	d, _, err := s.services.Seekers.MyDocument(ctx, viewer.Actor(), id)
-	return myDocumentView{newMyDocumentRow(d), form}, err
+	return myDocumentView{myDocumentRow: newMyDocumentRow(d), Form: form}, err
 }
 
 func (s *Site) myDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -194,25 +199,28 @@ func (s *Site) updateDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	return err
 }
 
+// myDocumentFile sends the file of a document.
 func (s *Site) myDocumentFile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	d, err := s.services.Seekers.DownloadDocument(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {
 		return err
 	}
 
-	return sendFile(
-		c,
-		web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))},
-	)
+	body := io.NopCloser(bytes.NewReader(d.Body))
+
+	return sendFile(c, web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: body})
 }
 
-// setDefaultDocument makes a document the default of its type, or removes it as the default.
+// setDefaultDocument makes a document the default of its type. With the value "no" of the form's field default, the
+// document stops to be the default.
 func (s *Site) setDefaultDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	isDefault := pages.FormOf(c).Value("default") != "no"
+
 	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
 		return err
 	}
 
-	in := jobseeker.ChangeDocumentInput{IsDefault: new(pages.FormOf(c).Value("default") != "no")}
+	in := jobseeker.ChangeDocumentInput{IsDefault: &isDefault}
 	if _, err := s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), c.Params("id"), in); err != nil {
 		return err
 	}

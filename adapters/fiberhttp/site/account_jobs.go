@@ -20,13 +20,12 @@ var (
 	myNotificationsPage = pages.Parse(files, "html/my-notifications.html", "html/account-parts.html")
 )
 
-// viewerState tells the page of a job whether the viewer has saved it or applied. It is zero for a viewer who is not a
-// clinician.
+// viewerState says whether the viewer of a job has saved the job or applied for it. It is zero for guests and employers.
 type viewerState struct {
 	IsClinician, IsSaved, HasApplied bool
 }
 
-// loadViewerState returns the state for the viewer of a job. It is zero for guests and employers.
+// loadViewerState returns the state of a listing for the viewer, who is nil for a guest.
 func (s *Site) loadViewerState(ctx context.Context, viewer *pages.Viewer, listingID string) (v viewerState, err error) {
 	if viewer == nil || !viewer.Actor().Seeker {
 		return v, nil
@@ -58,7 +57,7 @@ func (s *Site) saveJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 	return redirect(c, "/jobs/"+url.PathEscape(c.Params("id")), "job-kept")
 }
 
-// myJob is a saved job.
+// myJob is a saved job. Heading is the title of the job, or a text for a deleted job.
 type myJob struct {
 	jobseeker.SavedJob
 	Heading    string
@@ -72,18 +71,18 @@ type myJobsView struct {
 	Form *pages.Form
 }
 
-// loadMyJobs collects what the page of saved jobs shows. Jobs stay in it when they are deleted.
+// loadMyJobs collects what the page of saved jobs shows. The page also lists saved jobs that were deleted.
 func (s *Site) loadMyJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form *pages.Form) (myJobsView, error) {
 	bookmarks, err := s.services.Seekers.MyBookmarks(ctx, viewer.Actor(), pages.PageRequest(c, accountPageSize))
 	if err != nil {
 		return myJobsView{}, err
 	}
 
-	ids := web.Each(bookmarks.Items, func(j jobseeker.SavedJob) string { return j.ListingID })
-	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, ids)
+	listingIDs := web.Each(bookmarks.Items, func(saved jobseeker.SavedJob) string { return saved.ListingID })
+	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, listingIDs)
 
-	jobs := web.Each(bookmarks.Items, func(j jobseeker.SavedJob) myJob {
-		return myJob{SavedJob: j, Heading: cmp.Or(j.Title, "A deleted job"), HasApplied: applied[j.ListingID]}
+	jobs := web.Each(bookmarks.Items, func(saved jobseeker.SavedJob) myJob {
+		return myJob{SavedJob: saved, Heading: cmp.Or(saved.Title, "A deleted job"), HasApplied: applied[saved.ListingID]}
 	})
 
 	return myJobsView{Jobs: jobs, Next: nextPagePath("/account/saved", bookmarks.NextCursor), Form: form}, err
@@ -98,9 +97,12 @@ func (s *Site) myJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	return s.renderer.Render(c, fiber.StatusOK, myJobsPage, viewer, v)
 }
 
+// saveJobNote stores the clinician's own note about a saved job.
 func (s *Site) saveJobNote(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	if err := s.services.Seekers.Note(ctx, viewer.Actor(), c.Params("id"), jobseeker.NoteInput{Notes: new(form.Value("notes"))}); err != nil {
+
+	in := jobseeker.NoteInput{Notes: new(form.Value("notes"))}
+	if err := s.services.Seekers.Note(ctx, viewer.Actor(), c.Params("id"), in); err != nil {
 		return s.renderProblem(c, myJobsPage, viewer, &form, err, func() (any, error) { return s.loadMyJobs(ctx, c, viewer, &form) })
 	}
 
@@ -115,7 +117,7 @@ func (s *Site) removeSavedJob(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	return redirect(c, "/account/saved", "job-removed")
 }
 
-// mySearch is a saved search.
+// mySearch is a saved search. Path is the page of its results, and Contract its type of contract in words.
 type mySearch struct {
 	jobseeker.Search
 	Path, Contract string
@@ -130,7 +132,7 @@ type mySearchesView struct {
 	AreEmailsOff bool
 }
 
-// contractChoices are the contracts that a saved search can have.
+// contractChoices are the types of contract in the form for a saved search or a job alert.
 var contractChoices = []pages.Choice{
 	{Value: "", Text: "Any"},
 	{Value: "permanent", Text: "Permanent"},
@@ -138,8 +140,8 @@ var contractChoices = []pages.Choice{
 	{Value: "contract", Text: "Fixed-term contract"},
 }
 
-// searchesView collects what the page shows. Each search has the path of its results.
-func (s *Site) searchesView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (mySearchesView, error) {
+// loadSearches collects what the page of saved searches shows.
+func (s *Site) loadSearches(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (mySearchesView, error) {
 	stored, err := s.services.Seekers.MySearches(ctx, viewer.Actor())
 	if err != nil {
 		return mySearchesView{}, err
@@ -161,7 +163,7 @@ func (s *Site) searchesView(ctx context.Context, viewer *pages.Viewer, form *pag
 }
 
 func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.searchesView(ctx, viewer, &pages.Form{})
+	v, err := s.loadSearches(ctx, viewer, &pages.Form{})
 	if err != nil {
 		return err
 	}
@@ -169,6 +171,8 @@ func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	return s.renderer.Render(c, fiber.StatusOK, mySearchesPage, viewer, v)
 }
 
+// saveSearch saves the search in the form. If the clinician has saved the same search before, no second one is stored, and
+// the notice says what has changed.
 func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	in := jobseeker.SaveSearchInput{
@@ -190,7 +194,7 @@ func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	}
 
 	if err != nil {
-		return s.renderProblem(c, mySearchesPage, viewer, &form, err, func() (any, error) { return s.searchesView(ctx, viewer, &form) })
+		return s.renderProblem(c, mySearchesPage, viewer, &form, err, func() (any, error) { return s.loadSearches(ctx, viewer, &form) })
 	}
 
 	return redirect(c, "/account/searches", saveNotices[outcome])
@@ -199,22 +203,24 @@ func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 // errNoSearch is the error of a form for a saved search or an alert without terms.
 var errNoSearch = fault.New(fault.Invalid, "validation_failed", "Enter what or where, or choose a contract")
 
-// requireSearch returns an error if the form for a saved search or an alert has no terms.
+// requireSearch returns errNoSearch if all fields of the search in the form are empty.
 func requireSearch(form pages.Form) error {
-	if form.Value("query")+form.Value("location")+form.Value("contractType") == "" {
+	hasTerms := form.Value("query") != "" || form.Value("location") != "" || form.Value("contractType") != ""
+	if !hasTerms {
 		return errNoSearch
 	}
 
 	return nil
 }
 
-// saveNotices maps what saving a search has changed to notices for the user.
+// saveNotices has the keys of AccountNotices for the outcomes of saving a search.
 var saveNotices = map[jobseeker.SaveOutcome]string{
 	jobseeker.SearchCreated:   "search-saved",
 	jobseeker.AlertsEnabled:   "alerts-on",
 	jobseeker.SearchUnchanged: "search-known",
 }
 
+// setAlerts turns the e-mails about new jobs of a saved search on or off.
 func (s *Site) setAlerts(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	isEnabled := pages.FormOf(c).Value("alerts") == "on"
 	if err := s.services.Seekers.SetAlerts(ctx, viewer.Actor(), c.Params("id"), isEnabled); err != nil {
@@ -241,11 +247,12 @@ type notificationRow struct{ jobseeker.Notification }
 
 func newNotificationRow(n jobseeker.Notification) notificationRow { return notificationRow{n} }
 
-// Path returns the path of the page that the notification is about, or an empty string.
+// Path returns the path of the page that the notification is about, empty if it is about none. SubjectID is the id of the
+// application or of the job.
 func (n notificationRow) Path() string {
 	switch n.Type {
 	case jobseeker.AboutApplication, jobseeker.AboutInterview, jobseeker.AboutMessage:
-		return strings.TrimSuffix("/account/applications/"+n.SubjectID, "/") // the list, if the id is empty
+		return strings.TrimSuffix("/account/applications/"+n.SubjectID, "/") // the list of applications, if the id is empty
 	case jobseeker.AboutJobs:
 		return "/account/searches"
 	case jobseeker.AboutDeadline:
@@ -269,8 +276,8 @@ func (s *Site) myNotifications(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	}{web.Each(notifications.Items, newNotificationRow), nextPagePath("/account/notifications", notifications.NextCursor)})
 }
 
-// readNotification marks a notification as read, or as unread again. It leads to the page of the
-// field next, with which a new notification is opened.
+// readNotification marks a notification as read. With the value "no" of the field read, it marks the notification as
+// unread again. The form that opens a new notification names the page to show in the field next.
 func (s *Site) readNotification(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	if err := s.renderer.TakeLimit(ctx, c, markNotificationOperation); err != nil {
 		return err

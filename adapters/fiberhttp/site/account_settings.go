@@ -19,7 +19,7 @@ var (
 	mySettingsPage = pages.Parse(files, "html/my-settings.html", "html/settings-parts.html", "html/account-parts.html")
 )
 
-// patternValues are the contracts and working patterns that clinicians can prefer.
+// patternValues are the types of contract and the working patterns that clinicians can prefer.
 var patternValues = []string{"permanent", "temporary", "contract", "full-time", "part-time", "bank", "per-diem", "flexible"}
 
 // myProfileView is the form of the profile.
@@ -29,13 +29,13 @@ type myProfileView struct {
 	Types []typeChoice
 }
 
-// typeChoice is the check box of a contract or working pattern.
+// typeChoice is the check box for a type of contract or a working pattern.
 type typeChoice struct {
 	pages.Choice
 	IsSelected bool
 }
 
-// Text formats a number of the profile. It returns an empty text for nil.
+// Text formats a number of the profile. It returns an empty text for a number that is not set.
 func (myProfileView) Text(n *float64) string {
 	if n == nil {
 		return ""
@@ -63,8 +63,8 @@ func (v myProfileView) IsShown() bool {
 	return v.ShowProfile
 }
 
-// loadProfile collects what the page shows. After a failed save the boxes are as the user left
-// them.
+// loadProfile collects what the page shows. The check boxes are those of the form if it was sent, otherwise those that are
+// stored.
 func (s *Site) loadProfile(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v myProfileView, err error) {
 	v.Form = form
 	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {
@@ -76,8 +76,9 @@ func (s *Site) loadProfile(ctx context.Context, viewer *pages.Viewer, form *page
 		selected = form.Values["employmentTypes"]
 	}
 
-	for _, t := range patternValues {
-		v.Types = append(v.Types, typeChoice{pages.Choice{Value: t, Text: valueTexts[t]}, slices.Contains(selected, t)})
+	for _, value := range patternValues {
+		choice := pages.Choice{Value: value, Text: valueTexts[value]}
+		v.Types = append(v.Types, typeChoice{Choice: choice, IsSelected: slices.Contains(selected, value)})
 	}
 
 	return v, nil
@@ -107,10 +108,11 @@ func parseAmount(form pages.Form, name string) (*float64, error) {
 	return n, nil
 }
 
-// profileInput reads the form. All fields are set: an emptied field empties that of the profile.
+// profileInput converts the form to a change of the profile. The change sets all fields of the form, so that a field that
+// the user has emptied is emptied in the profile too.
 func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 	text := func(name string) *string { return new(form.Value(name)) }
-	types := append([]string{}, form.Values["employmentTypes"]...)
+	employmentTypes := append([]string{}, form.Values["employmentTypes"]...) // not nil, which would change nothing
 
 	in = jobseeker.ProfileInput{
 		Name:              text("name"),
@@ -121,7 +123,7 @@ func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 		Experience:        new(jobseeker.Words(form.Value("experience"))),
 		Bio:               new(strings.ReplaceAll(form.Value("bio"), "\r\n", "\n")),
 		PreferredLocation: text("preferredLocation"),
-		EmploymentTypes:   &types,
+		EmploymentTypes:   &employmentTypes,
 		ShowProfile:       new(form.Values.Has("showProfile")),
 	}
 	if in.LocationRadius, err = parseAmount(form, "locationRadius"); err != nil {
@@ -154,8 +156,8 @@ func (s *Site) updateProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 	return err
 }
 
-// saveProfile saves the profile. The fields in errors begin with "profile.", those of the form
-// do not.
+// saveProfile saves the profile. The names of fields in errors of the module begin with "profile.", and the names in the
+// form do not.
 func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	if err := s.updateProfile(ctx, c, viewer, form); err != nil {
@@ -197,7 +199,8 @@ func (s *Site) mySettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	return s.renderer.Render(c, fiber.StatusOK, mySettingsPage, viewer, v)
 }
 
-// saveSettings handles the forms of the page. Each form is sent to the path of its section.
+// saveSettings handles the forms of the page. Each form is sent to the path of its section. After a problem, the page shows
+// the error about the current password in this section.
 func (s *Site) saveSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 
@@ -221,6 +224,7 @@ func (s *Site) saveSection(
 ) (path, notice string, err error) {
 	switch c.Params("section") {
 	case "preferences":
+		// Browsers do not send a check box that is not checked.
 		in := jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))}
 		return mySettingsPath, "preferences-saved", s.services.Seekers.Notify(ctx, viewer.Actor(), in)
 	case "email":
@@ -235,7 +239,7 @@ func (s *Site) saveSection(
 	return "", "", web.ErrNoRoute
 }
 
-// changeEmail requests a new address, to which a link is sent.
+// changeEmail sends a link to the new address. The account keeps its address until the user opens the link.
 func (s *Site) changeEmail(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, email string) error {
 	actor, err := s.renderer.Confirm(ctx, c, viewer)
 	if err != nil {

@@ -22,11 +22,13 @@ var (
 
 // applyView is the form for an application, and the page on which the applicant reviews it.
 type applyView struct {
-	Job       listings.Listing
-	JobPath   string
+	Job     listings.Listing
+	JobPath string
+	// Path is the address of the form.
 	Path      string
 	Form      *pages.Form
 	Questions []applyQuestion
+	// Documents are all documents of the clinician, Types the types that an uploaded file can have.
 	Documents []applyDocument
 	Types     []pages.Choice
 	// HasApplied is set if the viewer has applied to the job.
@@ -36,7 +38,7 @@ type applyView struct {
 	MaxDocuments int
 }
 
-// applyQuestion is a question with the answer so far.
+// applyQuestion is a question of the job, with the answer that the form contains. Name is the name of its field.
 type applyQuestion struct {
 	listings.Question
 	Name, Answer string
@@ -49,20 +51,20 @@ type applyDocument struct {
 }
 
 // Selected returns the documents that will be sent.
-func (v applyView) Selected() (out []applyDocument) {
+func (v applyView) Selected() (selected []applyDocument) {
 	for _, d := range v.Documents {
 		if d.IsSelected {
-			out = append(out, d)
+			selected = append(selected, d)
 		}
 	}
 
-	return out
+	return selected
 }
 
 // loadApply returns the form for an application to the job. In a form that was not sent
 // yet, the default CV is selected.
-func (s *Site) loadApply(ctx context.Context, viewer *pages.Viewer, id string, form *pages.Form) (v applyView, err error) {
-	job, err := s.services.Listings.Detail(ctx, viewer.Actor(), id)
+func (s *Site) loadApply(ctx context.Context, viewer *pages.Viewer, jobID string, form *pages.Form) (v applyView, err error) {
+	job, err := s.services.Listings.Detail(ctx, viewer.Actor(), jobID)
 	if err != nil {
 		return v, err
 	}
@@ -96,17 +98,17 @@ func (s *Site) loadApply(ctx context.Context, viewer *pages.Viewer, id string, f
 
 	for _, d := range stored.Documents {
 		isSelected := slices.Contains(form.Values["documentIds"], d.ID)
-		if form.Values == nil { // the form was not sent yet
+		if wasSent := form.Values != nil; !wasSent {
 			isSelected = d.IsDefault && d.Type == jobseeker.CV
 		}
 
-		v.Documents = append(v.Documents, applyDocument{d, isSelected})
+		v.Documents = append(v.Documents, applyDocument{myDocumentRow: d, IsSelected: isSelected})
 	}
 
 	return v, nil
 }
 
-// input converts the form to an application.
+// input converts the form to an application. Questions without an answer are left out.
 func (v applyView) input() hiring.ApplyInput {
 	in := hiring.ApplyInput{ListingID: v.Job.ID, CoverLetter: v.Form.Value("coverLetter"), DocumentIDs: v.Form.Values["documentIds"]}
 	for _, q := range v.Questions {
@@ -127,9 +129,9 @@ func (s *Site) newApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	return s.renderer.Render(c, fiber.StatusOK, applyPage, viewer, v)
 }
 
-// submitApplication handles the form, and the page on which the applicant reviews the application. The step "edit"
-// shows the form again, "send" sends the application, and any other step shows the review. A file that was sent with
-// the form becomes a document of the clinician and is selected.
+// submitApplication handles the form, and the page on which the applicant reviews the application. The field "step" says
+// what follows: "send" sends the application, "edit" shows the form again, and any other value shows the review. In the
+// last two cases, a file in the form is stored as a document of the clinician, which the application will contain.
 func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 
@@ -143,17 +145,12 @@ func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 		return s.sendApplication(ctx, c, viewer, v)
 	}
 
-	file, fileErr := pages.FileOf(c, "file")
-	if hasFile := file != nil || fileErr != nil; hasFile {
-		// upload returns fileErr. The title of the document is the name of its file, because
-		// the empty form has none.
-		d, err := s.upload(ctx, c, viewer, pages.Form{}, form.Value("type"))
-		if err != nil {
-			return s.renderApplyProblem(c, viewer, v, err)
-		}
+	hasFile, err := s.selectUpload(ctx, c, viewer, form)
+	if err != nil {
+		return s.renderApplyProblem(c, viewer, v, err)
+	}
 
-		form.Values.Add("documentIds", d.ID)
-
+	if hasFile { // load the view again, because the clinician has one more document
 		if v, err = s.loadApply(ctx, viewer, v.Job.ID, &form); err != nil {
 			return err
 		}
@@ -170,6 +167,25 @@ func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 	return s.renderer.Render(c, fiber.StatusOK, reviewPage, viewer, v)
 }
 
+// selectUpload stores the file that was sent with the form as a document of the clinician, and adds the document to the
+// selected ones in form.Values. It reports whether there was a file.
+func (s *Site) selectUpload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) (hasFile bool, err error) {
+	file, err := pages.FileOf(c, "file")
+	if file == nil || err != nil {
+		return false, err
+	}
+
+	// The title of the document is the name of its file, because the empty form has no title.
+	d, err := s.upload(ctx, c, viewer, pages.Form{}, form.Value("type"))
+	if err != nil {
+		return true, err
+	}
+
+	form.Values.Add("documentIds", d.ID)
+
+	return true, nil
+}
+
 // sendApplication sends the application and redirects to its confirmation.
 func (s *Site) sendApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v applyView) error {
 	if err := s.renderer.TakeLimit(ctx, c, applyOperation); err != nil {
@@ -181,12 +197,13 @@ func (s *Site) sendApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 		return s.renderApplyProblem(c, viewer, v, err)
 	}
 
-	const noNotice = "" // the page itself confirms it
+	const noNotice = "" // the page itself confirms that the application was sent
 
 	return redirect(c, "/account/applications/"+sent.ID+"/sent", noNotice)
 }
 
-// renderApplyProblem renders the form with the error, in the words of the page.
+// renderApplyProblem renders the form with the error. The error for a deleted document is replaced by one for the field of
+// the documents.
 func (s *Site) renderApplyProblem(c *fiber.Ctx, viewer *pages.Viewer, v applyView, err error) error {
 	switch {
 	case errors.Is(err, hiring.ErrDocumentNotFound):
