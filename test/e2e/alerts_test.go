@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// saveSearch saves a search and returns its id.
+// saveSearch saves a search and returns its id. The response lists the user's searches, newest
+// first, so that the new one is the first.
 func (a *account) saveSearch(search object) string {
 	a.t.Helper()
 
@@ -20,16 +21,19 @@ func (a *account) saveSearch(search object) string {
 	return a.post("/api/jobseekers/search", body).ok(200).text("data.savedSearches.0.id")
 }
 
-// TestJobseekerSavedSearches checks the intents of POST /api/jobseekers/search: saving
-// searches, at most 50 for a user, changing the preferences of searches, and deleting only
-// one's own searches.
+// TestJobseekerSavedSearches checks the operations of POST /api/jobseekers/search. The member
+// intent of the body names the operation: save-search, update-search-preferences or
+// delete-search. Each response lists the user's saved searches, newest first.
+//
+// A user can have at most 50 searches, and can delete only their own. The subtests share a
+// user, whose searches remain from one subtest to the next.
 func TestJobseekerSavedSearches(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker, other := server.seeker(t), server.seeker(t)
-		theirs := other.saveSearch(object{"query": "porter"})
+		searchOfOther := other.saveSearch(object{"query": "porter"})
 
 		t.Run("POST /api/jobseekers/search save-search", func(t *testing.T) {
-			resp := seeker.post("/api/jobseekers/search", object{
+			saved := seeker.post("/api/jobseekers/search", object{
 				"intent":       "save-search",
 				"name":         "ICU",
 				"query":        "icu nurse",
@@ -38,9 +42,9 @@ func TestJobseekerSavedSearches(t *testing.T) {
 				"emailAlerts":  true,
 			}).
 				ok(200)
-			require.Equal(t, "save-search", resp.text("data.intent"))
-			require.NotEmpty(t, resp.text("message"))
-			require.Len(t, resp.list("data.savedSearches"), 1)
+			require.Equal(t, "save-search", saved.text("data.intent"))
+			require.NotEmpty(t, saved.text("message"))
+			require.Len(t, saved.list("data.savedSearches"), 1)
 
 			for field, want := range map[string]any{
 				"name":         "ICU",
@@ -49,24 +53,26 @@ func TestJobseekerSavedSearches(t *testing.T) {
 				"contractType": "permanent",
 				"emailAlerts":  true,
 			} {
-				require.Equal(t, want, resp.at("data.savedSearches.0."+field), field)
+				require.Equal(t, want, saved.at("data.savedSearches.0."+field), field)
 			}
 
-			resp = seeker.post("/api/jobseekers/search", object{"intent": "save-search", "query": "midwife", "location": "York"}).ok(200)
-			require.Equal(t, "midwife, York", resp.text("data.savedSearches.0.name"), "a search without a name is named after its terms")
-			require.Equal(t, false, resp.at("data.savedSearches.0.emailAlerts"))
-			require.Equal(t, "ICU", resp.text("data.savedSearches.1.name"))
+			withoutName := object{"intent": "save-search", "query": "midwife", "location": "York"}
+			saved = seeker.post("/api/jobseekers/search", withoutName).ok(200)
+			require.Equal(t, "midwife, York", saved.text("data.savedSearches.0.name"), "a search without a name is named after its terms")
+			require.Equal(t, false, saved.at("data.savedSearches.0.emailAlerts"), "alerts by e-mail are off by default")
+			require.Equal(t, "ICU", saved.text("data.savedSearches.1.name"), "the older search follows the new one")
 
-			for field, body := range map[string]object{
+			tooLong := strings.Repeat("é", 200+1) // texts have at most 200 characters, whatever their bytes
+			for invalidField, body := range map[string]object{
 				// A search without any criterion would match every job.
 				"query":        {"name": "everything"},
-				"name":         {"query": "x", "name": strings.Repeat("é", 201)},
-				"location":     {"location": strings.Repeat("é", 201)},
+				"name":         {"query": "x", "name": tooLong},
+				"location":     {"location": tooLong},
 				"contractType": {"query": "x", "contractType": "forever"},
 				"emailAlerts":  {"query": "x", "emailAlerts": "yes"},
 			} {
 				body["intent"] = "save-search"
-				seeker.post("/api/jobseekers/search", body).invalid(field)
+				seeker.post("/api/jobseekers/search", body).invalid(invalidField)
 			}
 		})
 
@@ -78,14 +84,14 @@ func TestJobseekerSavedSearches(t *testing.T) {
 		})
 
 		t.Run("POST /api/jobseekers/search update-search-preferences", func(t *testing.T) {
-			a := seeker.post("/api/jobseekers/search", object{
+			updated := seeker.post("/api/jobseekers/search", object{
 				"intent":            "update-search-preferences",
 				"preferredLocation": "Leeds",
 				"employmentTypes":   []string{"full-time", "permanent"},
 			}).
 				ok(200)
-			require.Equal(t, "update-search-preferences", a.text("data.intent"))
-			require.Len(t, a.list("data.savedSearches"), 2)
+			require.Equal(t, "update-search-preferences", updated.text("data.intent"))
+			require.Len(t, updated.list("data.savedSearches"), 2, "the searches of the first subtest remain")
 			seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "employmentTypes": []string{"sometimes"}}).
 				invalid("employmentTypes.0")
 			seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "employmentTypes": "bank"}).
@@ -94,10 +100,11 @@ func TestJobseekerSavedSearches(t *testing.T) {
 
 		t.Run("POST /api/jobseekers/search delete-search", func(t *testing.T) {
 			id := seeker.saveSearch(object{"query": "radiographer"})
-			a := seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": id}).ok(200)
-			require.Len(t, a.list("data.savedSearches"), 2)
+			deleted := seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": id}).ok(200)
+			require.Len(t, deleted.list("data.savedSearches"), 2, "the searches of the first subtest remain")
 
-			for _, absent := range []string{id, theirs, nowhere, "nonsense"} {
+			// A deleted search, one of another user, and ids that no search has.
+			for _, absent := range []string{id, searchOfOther, nowhere, "nonsense"} {
 				seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": absent}).
 					fails(404, "Saved search not found")
 			}
@@ -109,11 +116,13 @@ func TestJobseekerSavedSearches(t *testing.T) {
 
 		t.Run("POST /api/jobseekers/search limit of 50", func(t *testing.T) {
 			collector := server.seeker(t)
-			for i := range 50 {
+			const maxSearches = 50
+			for i := range maxSearches {
 				collector.saveSearch(object{"query": fmt.Sprint("nurse ", i)})
 			}
 
-			collector.post("/api/jobseekers/search", object{"intent": "save-search", "query": "one more"}).fails(400, "Maximum 50 saved searches")
+			collector.post("/api/jobseekers/search", object{"intent": "save-search", "query": "one more"}).
+				fails(400, "Maximum 50 saved searches")
 		})
 	})
 }
@@ -121,73 +130,88 @@ func TestJobseekerSavedSearches(t *testing.T) {
 // unsubscribeLink matches the link in an alert that ends the alerts of its searches.
 var unsubscribeLink = regexp.MustCompile(`/unsubscribe\?token=[A-Za-z0-9._~%-]+`)
 
-// TestAlerts_MisspeltSearch_MatchesWhatSearchFinds checks that alerts read a saved search as
-// the search does: they correct its spelling and places, but store it as it was written.
+// TestAlerts_MisspeltSearch_MatchesWhatSearchFinds checks that a misspelt saved search matches
+// the new listings that a search for the same words would find. Words and places are corrected,
+// but the text of the search is stored as the user wrote it.
 func TestAlerts_MisspeltSearch_MatchesWhatSearchFinds(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
-		const misspelt = "physiotherpist -remote leesd" // -remote excludes listings with the word
+
+		const misspelt = "physiotherpist -remote leesd" // -remote excludes listings with that word
+
 		saved := seeker.post("/api/jobseekers/search",
 			object{"intent": "save-search", "name": "Physio", "query": misspelt}).ok(200)
 		require.Equal(t, misspelt, saved.text("data.savedSearches.0.query"))
+
+		// The first listing is in another place; only the second one matches.
 		employer.listing(object{"title": "Physiotherapist in York", "location": "York"})
 		employer.listing(object{"title": "Band 6 Physiotherapist", "location": "Leeds"})
 		require.Equal(t, "A new job for your search Physio: Band 6 Physiotherapist", seeker.waitForNotifications(1)[0].message)
 	})
 }
 
-// TestAlerts_NewListing_SendsDigest checks that a new listing notifies the users whose saved
-// searches it matches, that only searches with emailAlerts send an e-mail, and that its link
-// unsubscribes without signing in.
+// TestAlerts_NewListing_SendsDigest checks the alerts about a new listing. Each user whose saved
+// search matches the listing gets a notification on the site. Users whose search has emailAlerts
+// also get an e-mail, the digest, which lists the new jobs of their searches. The digest contains a
+// link that ends the e-mails without signing in; the notifications continue.
+//
+// The server sends both in the background, soon after the listing is published.
 func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker, other := server.employer(t), server.seeker(t), server.seeker(t)
-		employer.listing(object{"title": "Perfusionist before", "location": "Leeds"}) // before the search is saved
+
+		// A listing that is older than the searches causes no alerts.
+		employer.listing(object{"title": "Perfusionist before", "location": "Leeds"})
+
 		seeker.saveSearch(object{"name": "Heart-lung", "query": "perfusionist", "location": "Leeds", "emailAlerts": true})
 		other.saveSearch(object{"name": "By the sea", "query": "perfusionist", "location": "Brighton", "emailAlerts": true})
 		other.saveSearch(object{"name": "Anywhere", "query": "perfusionists"})
 
-		// savedSearches changes no preferences and returns the user's searches, newest first.
+		// savedSearches returns the response with the user's searches, newest first. The operation
+		// gets no preferences and so changes nothing.
 		savedSearches := func(user *account) *response {
 			return user.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200)
 		}
 
+		// A draft is not public and causes no alerts. The second listing does.
 		employer.listing(object{"title": "Perfusionist draft", "location": "Leeds", "status": "draft"})
 		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
 
-		notes := seeker.waitForNotifications(1)
-		require.Equal(t, "job-alert", notes[0].kind)
-		require.Equal(t, "A new job for your search Heart-lung: Senior Perfusionist", notes[0].message)
+		// The search "Anywhere" matches without a place; "By the sea" is for another place.
+		alert := seeker.waitForNotifications(1)[0]
+		require.Equal(t, "job-alert", alert.kind)
+		require.Equal(t, "A new job for your search Heart-lung: Senior Perfusionist", alert.message)
 		require.Equal(t, "A new job for your search Anywhere: Senior Perfusionist", other.waitForNotifications(1)[0].message)
 
-		message := server.waitForMail(t, seeker.email, "1 new job matches your saved searches")
-		require.Contains(t, message, "Senior Perfusionist")
-		require.Contains(t, message, "Heart-lung")
-		require.NotContains(t, message, "draft")
-		require.NotContains(t, message, "before")
+		digest := server.waitForMail(t, seeker.email, "1 new job matches your saved searches")
+		require.Contains(t, digest, "Senior Perfusionist")
+		require.Contains(t, digest, "Heart-lung")
+		require.NotContains(t, digest, "draft", "the listing Perfusionist draft is not in the digest")
+		require.NotContains(t, digest, "before", "the listing Perfusionist before is not in the digest")
 
-		// The header of RFC 8058, with which mail programs offer to unsubscribe.
-		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
+		// Mail programs that find the header of RFC 8058 offer to unsubscribe.
+		require.Contains(t, digest, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
 
-		link := unsubscribeLink.FindString(unfold(message))
-		require.NotEmpty(t, link, "%s", message)
+		link := unsubscribeLink.FindString(unfold(digest))
+		require.NotEmpty(t, link, "%s", digest)
 
-		// Scanners of e-mails open every link, so that GET only shows the form.
+		// Programs that scan e-mails open every link. GET must therefore only show the form that
+		// unsubscribes.
 		t.Run("GET /unsubscribe changes nothing", func(t *testing.T) {
 			page := server.guest(t).try(http.MethodGet, link, nil)
 			require.Equal(t, 200, page.status)
 			require.Contains(t, string(page.raw), `method="post"`)
 			require.Contains(t, page.header.Get("Content-Security-Policy"), "form-action 'self'")
 			require.Equal(t, true, savedSearches(seeker).at("data.savedSearches.0.emailAlerts"))
-			require.Equal(t, 400, server.guest(t).try(http.MethodGet, "/unsubscribe", nil).status)
+			require.Equal(t, 400, server.guest(t).try(http.MethodGet, "/unsubscribe", nil).status, "without a token")
 
 			script := url.QueryEscape(`"><script>alert(1)</script>`)
 			refused := server.guest(t).try(http.MethodGet, "/unsubscribe?token="+script, nil)
-			require.NotContains(t, string(refused.raw), "<script>")
+			require.NotContains(t, string(refused.raw), "<script>", "the token is not shown as HTML")
 		})
 
 		t.Run("POST /unsubscribe works with one click and without signing in", func(t *testing.T) {
-			// unsubscribe sends the request of a mail program and returns the status.
+			// unsubscribe sends the one-click request of a mail program and returns the status.
 			unsubscribe := func(path string) int {
 				response, err := http.PostForm(server.url+path, url.Values{"List-Unsubscribe": {"One-Click"}})
 				require.NoError(t, err)
@@ -199,14 +223,16 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 
 			require.Equal(t, 200, unsubscribe(link))
 			require.Equal(t, false, savedSearches(seeker).at("data.savedSearches.0.emailAlerts"))
+
+			// The search "By the sea" is older than "Anywhere", which has no alerts by e-mail.
 			require.Equal(t, true, savedSearches(other).at("data.savedSearches.1.emailAlerts"),
 				"searches of other users are not changed")
 
 			for _, path := range []string{
 				"/unsubscribe",
 				"/unsubscribe?token=nonsense",
-				"/unsubscribe?token=" + seeker.token, // an access token
-				link + "x",
+				"/unsubscribe?token=" + seeker.token, // an access token does not unsubscribe
+				link + "x",                           // a token that was changed
 			} {
 				require.Equal(t, 400, unsubscribe(path), path)
 			}
@@ -220,39 +246,48 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 	})
 }
 
-// TestUnsubscribe_InvitationLink_EndsInvitations checks that the link in an invitation ends the
-// invitations of every organization to the address, also of a person without an account. The
-// tokens of alerts and of invitations are not interchangeable.
+// TestUnsubscribe_InvitationLink_EndsInvitations checks the link in the e-mail that invites a
+// person to a team. The link ends the invitations from every organization to the address. The
+// person needs no account. The link is not valid as a link of an alert.
 func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		recipient := newEmail()
 		invitation := object{"intent": "add-member", "name": "Niamh Byrne", "email": recipient}
 		server.employer(t).post("/api/employers/team", invitation).ok(200)
 
-		message := unfold(server.waitForMail(t, recipient, "Join "))
-		link := regexp.MustCompile(`/unsubscribe\?invitations=[A-Za-z0-9._~%-]+`).FindString(message)
-		require.NotEmpty(t, link, "%s", message)
+		firstMail := unfold(server.waitForMail(t, recipient, "Join "))
+		link := regexp.MustCompile(`/unsubscribe\?invitations=[A-Za-z0-9._~%-]+`).FindString(firstMail)
+		require.NotEmpty(t, link, "%s", firstMail)
 
 		page := server.guest(t).try(http.MethodGet, link, nil)
 		require.Equal(t, 200, page.status)
 		require.Contains(t, string(page.raw), "End the invitations?")
 
 		asLinkOfAlert := strings.Replace(link, "invitations", "token", 1)
-		for path, want := range map[string]int{link: 200, link + "x": 400, asLinkOfAlert: 400} {
-			require.Equal(t, want, server.guest(t).try(http.MethodPost, path, form{}).status, path)
+		for path, wantStatus := range map[string]int{link: 200, link + "x": 400, asLinkOfAlert: 400} {
+			require.Equal(t, wantStatus, server.guest(t).try(http.MethodPost, path, form{}).status, path)
 		}
 
-		other := server.employer(t)
-		other.post("/api/employers/team", invitation).ok(200)
-		other.post("/api/employers/team", object{"intent": "add-member", "name": "Jo Byrne", "email": "jo-" + recipient}).ok(200)
+		// Another organization invites the recipient, and then a second person.
+		secondPerson := "jo-" + recipient
+		otherEmployer := server.employer(t)
+		otherEmployer.post("/api/employers/team", invitation).ok(200)
+		otherEmployer.post("/api/employers/team", object{"intent": "add-member", "name": "Jo Byrne", "email": secondPerson}).ok(200)
 
-		// A second e-mail to recipient would have been sent before this one.
-		server.waitForMail(t, "jo-"+recipient, "Subject: Join ")
+		// A second e-mail to the recipient would have been sent before the one to the second person.
+		// The full To line is needed because the address of the second person contains the recipient's.
+		server.waitForMail(t, secondPerson, "Subject: Join ")
 		require.Len(t, server.messagesTo(t, "To: \"Niamh Byrne\" <"+recipient+">", "Subject: Join "), 1)
 	})
 }
 
-// unfold joins the folded header lines and the quoted-printable lines of an e-mail.
+// unfold joins the lines that an e-mail divides, so that a long link is found as a whole. A
+// folded header continues on a line that begins with a space (RFC 5322 §2.2.3). A line of a
+// quoted-printable body that ends with "=" continues on the next, and "=3D" is "=" (RFC 2045 §6.7).
 func unfold(message string) string {
-	return strings.NewReplacer("\r\n ", "", "\n ", "", "=\r\n", "", "=\n", "", "=3D", "=").Replace(message)
+	return strings.NewReplacer(
+		"\r\n ", "", "\n ", "",
+		"=\r\n", "", "=\n", "",
+		"=3D", "=",
+	).Replace(message)
 }

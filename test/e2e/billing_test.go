@@ -13,9 +13,13 @@ import (
 // billingPath is the path of a jobseeker's subscription and payments.
 const billingPath = "/api/jobseekers/billing"
 
-// TestBilling checks the subscriptions of jobseekers with the sandbox provider:
-// pm_card_declined fails, pm_card_authentication_required needs a confirmation, and every other
-// pm_… succeeds. The service accepts ids of payment methods and never card numbers.
+// TestBilling checks the subscriptions of jobseekers. The servers of the tests use the sandbox
+// provider, which moves no money and decides by the id of the payment method: pm_card_declined is
+// declined, pm_card_authentication_required needs a confirmation by the user, and every other id that
+// begins with pm_ succeeds. The service accepts ids of payment methods and never card numbers.
+//
+// Each request names an operation in its member intent: create-subscription, upgrade-plan,
+// update-payment-method or cancel-subscription.
 func TestBilling(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/billing", func(t *testing.T) {
@@ -45,16 +49,20 @@ func TestBilling(t *testing.T) {
 			require.NotEmpty(t, subscribed.text("message"))
 			require.Equal(t, "create-subscription", subscribed.text("data.intent"))
 
-			// The subscription is for a calendar month, which has 28 to 31 days.
 			require.Equal(t, "premium", subscribed.text("data.subscription.tier"))
 			require.Equal(t, "active", subscribed.text("data.subscription.status"))
 			require.Equal(t, true, subscribed.at("data.subscription.autoRenew"))
 
+			// The subscription is for a calendar month of 28 to 31 days, which differs from 30 days by at
+			// most two. The third day allows for changes of the clocks and the duration of the test.
+			const tolerance = 3 * 24 * time.Hour
+
 			expiresAt, err := time.Parse(time.RFC3339, subscribed.text("data.subscription.expiresAt"))
 			require.NoError(t, err)
-			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), expiresAt, 3*24*time.Hour)
+			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), expiresAt, tolerance)
 
-			// The payment and its method.
+			// The user sees the payment and the payment method. The sandbox describes pm_card_visa as a
+			// Visa card that ends with 4242 and expires in December, three years from now.
 			billing := seeker.get(billingPath).ok(200)
 			require.Equal(t, subscribed.at("data.subscription"), billing.at("data.billing.subscription"))
 			require.Len(t, billing.list("data.billing.billingHistory"), 1)
@@ -81,7 +89,7 @@ func TestBilling(t *testing.T) {
 			require.Equal(t, "billing", notification.kind)
 			require.Contains(t, server.waitForMail(t, seeker.email, "Your Premium plan has begun"), "Premium plan")
 
-			// The user's own data and a sign-in report the subscription.
+			// The profile of the user and the response to a sign-in contain the status of the subscription.
 			require.Equal(t, "active", seeker.get("/api/auth/me").ok(200).text("data.subscriptionStatus"))
 
 			signedIn := server.guest(t).post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
@@ -101,7 +109,7 @@ func TestBilling(t *testing.T) {
 			require.Equal(t, "update-payment-method", withMethod.text("data.intent"))
 			require.Equal(t, "basic", withMethod.text("data.subscription.tier"))
 
-			// The upgrade uses the method that was set before.
+			// The upgrade has no paymentMethodId, and is paid by the method that was set before.
 			upgraded := seeker.post(billingPath, upgrade).ok(200)
 			require.Equal(t, "upgrade-plan", upgraded.text("data.intent"))
 			require.Equal(t, "premium", upgraded.text("data.subscription.tier"))
@@ -130,7 +138,7 @@ func TestBilling(t *testing.T) {
 			upgraded := seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200)
 			require.Equal(t, "premium", upgraded.text("data.subscription.tier"))
 
-			// The provider verifies a method, even for a plan without payments.
+			// The provider also verifies a method that is sent for the free plan.
 			freePlan["paymentMethodId"] = "pm_card_declined"
 			seeker.post(billingPath, freePlan).fails(400, "The payment was declined; please try another payment method")
 		})
@@ -138,17 +146,17 @@ func TestBilling(t *testing.T) {
 		t.Run("POST /api/jobseekers/billing refuses invalid intents", func(t *testing.T) {
 			seeker := server.seeker(t)
 
-			// Each request comes from a new address, because the route is limited by address.
+			// Each request comes from a new address, because the route limits requests by address.
 			send := func(body any) *response { return seeker.fromNewAddress().post(billingPath, body) }
 
-			// The member intent.
+			// The member intent is missing or invalid.
 			send(object{}).fails(400, "Intent is required")
 			send(object{"planId": "premium"}).fails(400, "Intent is required")
 			send(object{"intent": ""}).fails(400, "Intent is required")
 			send(object{"intent": "refund"}).invalid("intent")
 			send(object{"intent": 7}).invalid("intent")
 
-			// The members that an intent requires.
+			// A member that the intent requires is missing or invalid.
 			send(object{"intent": "create-subscription", "paymentMethodId": "pm_1"}).invalid("planId")
 			send(object{"intent": "create-subscription", "planId": "platinum", "paymentMethodId": "pm_1"}).invalid("planId")
 			send(object{"intent": "create-subscription", "planId": "premium"}).invalid("paymentMethodId")
@@ -161,7 +169,7 @@ func TestBilling(t *testing.T) {
 			require.Len(t, twoErrors.list("errors"), 2)
 			require.Equal(t, "planId", twoErrors.text("errors.1.field"))
 
-			// A method that the provider declines. It changes no plan.
+			// The provider declines the method, so that the plan does not change.
 			for _, intent := range []string{"create-subscription", "upgrade-plan", "update-payment-method"} {
 				send(object{"intent": intent, "planId": "premium", "paymentMethodId": "pm_card_declined"}).
 					fails(400, "The payment was declined; please try another payment method")
@@ -191,7 +199,8 @@ func TestBilling(t *testing.T) {
 
 		t.Run("POST /api/jobseekers/billing is limited by address", func(t *testing.T) {
 			seeker := server.seeker(t)
-			for range 10 { // as many requests as one address may send in 15 minutes, valid or not
+			const maxRequests = 10 // from one address in 15 minutes, valid or not
+			for range maxRequests {
 				seeker.post(billingPath, object{}).fails(400, "Intent is required")
 			}
 
@@ -203,17 +212,18 @@ func TestBilling(t *testing.T) {
 			seeker := server.seeker(t)
 			subscription := object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"}
 
+			const concurrentRequests = 20
+
 			var requests sync.WaitGroup
-			for range 20 {
-				client := seeker.fromNewAddress() // more requests than one address may send
+			for range concurrentRequests {
+				client := seeker.fromNewAddress() // one address may send only ten requests
 
 				requests.Go(func() {
 					subscribed := client.try("POST", billingPath, subscription)
 
-					// Each request reports the same subscription, whether it was the one that
-					// charged or not.
+					// One request charges the user. The others report the subscription that it created.
 					if subscribed.status != 200 || !strings.Contains(string(subscribed.raw), `"tier":"premium"`) {
-						t.Errorf("%d %s", subscribed.status, subscribed.raw)
+						t.Errorf("the response has no subscription: status %d, body %s", subscribed.status, subscribed.raw)
 					}
 				})
 			}
@@ -226,19 +236,23 @@ func TestBilling(t *testing.T) {
 			seeker := server.seeker(t)
 			toConfirm := object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_authentication_required"}
 
-			// The plan does not change until the user confirms the payment. A repeated request has the same payment.
+			// The plan does not change until the user confirms the payment.
 			pending := seeker.post(billingPath, toConfirm).ok(202)
 			require.Equal(t, "Your bank asks you to confirm this payment", pending.text("message"))
 			require.Equal(t, "basic", pending.text("data.subscription.tier"))
 			require.Equal(t, "confirm_payment", pending.text("data.action.type"))
+
+			// A repeated request returns the same payment to confirm, and creates no second one.
 			require.Equal(t, pending.at("data.action"), seeker.post(billingPath, toConfirm).ok(202).at("data.action"))
 
 			history := seeker.get(billingPath).ok(200).list("data.billing.billingHistory")
 			require.Len(t, history, 1)
-			require.Equal(t, true, history[0].(object)["actionRequired"])
-			require.Equal(t, "pending", history[0].(object)["status"])
 
-			// A payment with another method replaces it.
+			payment := history[0].(object)
+			require.Equal(t, true, payment["actionRequired"])
+			require.Equal(t, "pending", payment["status"])
+
+			// A payment with another method succeeds, and the pending payment has failed.
 			withoutConfirmation := object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}
 			paid := seeker.post(billingPath, withoutConfirmation).ok(200)
 			require.Equal(t, "premium", paid.text("data.subscription.tier"))
@@ -252,30 +266,32 @@ func TestBilling(t *testing.T) {
 		t.Run("POST /api/billing/setup-intents", func(t *testing.T) {
 			const path = "/api/billing/setup-intents"
 
-			// A setup intent is the provider's permission for a page to collect a payment method, here the user's own.
+			// A setup intent is the provider's permission for a page to collect a payment method. Without
+			// an appId in the request, the method is the user's own.
 			seeker := server.seeker(t)
 			ownIntent := seeker.post(path, nil).ok(200)
 			require.Equal(t, "collect_payment_method", ownIntent.text("data.action.type"))
 			require.NotEmpty(t, ownIntent.text("data.action.clientSecret"))
 
-			// An app has a payment method of its own.
+			// A developer's app has a payment method of its own. seeker.app() creates an app.
 			app := seeker.app()
 			intentOfApp := seeker.post(path, object{"appId": app}).ok(200)
 			require.NotEqual(t, ownIntent.text("data.action.clientSecret"), intentOfApp.text("data.action.clientSecret"))
 
-			// An app of another user, and users who are no jobseekers.
+			// The route refuses an app of another user, and users who are not jobseekers.
 			server.seeker(t).post(path, object{"appId": app}).fails(404, "Application not found")
 			server.employer(t).post(path, nil).fails(403, "Forbidden")
 			server.guest(t).post(path, nil).fails(401, "Unauthorized")
 		})
 
+		// The sandbox provider sends no webhooks.
 		t.Run("POST /api/payments/webhooks without a provider with webhooks", func(t *testing.T) {
 			server.guest(t).
 				post("/api/payments/webhooks", object{"type": "payment_intent.succeeded"}).
 				fails(404, "The payment provider of this server sends no webhooks")
 		})
 
-		t.Run("resources of other users", func(t *testing.T) {
+		t.Run("subscription and payment method are hidden from other users", func(t *testing.T) {
 			payer, otherUser := server.seeker(t), server.seeker(t)
 			payer.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_secret"}).ok(200)
 

@@ -9,162 +9,205 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestConsole_PostingJobs follows a job through the console: form, preview, draft, publication,
-// changes of its status, and the actions on several jobs. Refused forms keep their input and
-// link each error to its field.
+// TestConsole_PostingJobs checks how an employer posts and changes jobs in the console, the pages
+// of the site for employers. jobForm, at the end of this file, returns the values of a valid form
+// for a job; its first argument is the button with which the form is sent.
 func TestConsole_PostingJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		boss := server.employer(t)
-		browser := server.signedIn(t, boss)
-		require.Contains(t, browser.show("/employer").text, "Post a job")
-		require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
-		require.Contains(t, browser.show("/employer/jobs/new").text, "Questions to applicants")
+		t.Run("invalid form keeps its input and links errors to fields", func(t *testing.T) {
+			browser := server.signedIn(t, server.employer(t))
+			require.Contains(t, browser.show("/employer").text, "Post a job")
+			require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
+			require.Contains(t, browser.show("/employer/jobs/new").text, "Questions to applicants")
 
-		// A refused form links each error to its field and keeps the input.
-		refused := browser.open("POST", "/employer/jobs/new", jobForm("publish", url.Values{
-			"title":               {" "},
-			"salary.min":          {"a lot"},
-			"requirements":        {"x\n" + strings.Repeat("y", 501)}, // a line is too long
-			"applicationDeadline": {"soon"},
-		}))
-		require.Equal(t, 400, refused.status)
+			const maxLineLength = 500
+			invalid := browser.open("POST", "/employer/jobs/new", jobForm("publish", url.Values{
+				"title":               {" "},
+				"salary.min":          {"a lot"},
+				"requirements":        {"x\n" + strings.Repeat("y", maxLineLength+1)},
+				"applicationDeadline": {"soon"},
+			}))
+			require.Equal(t, 400, invalid.status)
 
-		for _, want := range []string{
-			`href="#title"`, `href="#salary.min"`, "Lowest pay must be a number",
-			`href="#requirements"`, "in line 2", `href="#applicationDeadline"`, "No agency",
-			"Your NMC PIN?",
-		} {
-			require.Contains(t, refused.visibleText(), want)
-		}
+			for _, want := range []string{
+				// The errors, with links to their fields.
+				`href="#title"`, `href="#salary.min"`, "Lowest pay must be a number",
+				`href="#requirements"`, "in line 2", `href="#applicationDeadline"`,
+				// The description and the question of the form.
+				"No agency", "Your NMC PIN?",
+			} {
+				require.Contains(t, invalid.visibleText(), want)
+			}
 
-		for _, action := range []string{"preview", "save", "publish"} {
-			past := browser.open("POST", "/employer/jobs/new", jobForm(action, url.Values{"applicationDeadline": {"2020-01-31"}}))
-			require.Equal(t, 400, past.status, action)
-			require.Contains(t, past.text, "Closing date must not be in the past")
-		}
+			for _, button := range []string{"preview", "save", "publish"} {
+				past := browser.open("POST", "/employer/jobs/new", jobForm(button, url.Values{"applicationDeadline": {"2020-01-31"}}))
+				require.Equal(t, 400, past.status, button)
+				require.Contains(t, past.text, "Closing date must not be in the past")
+			}
+		})
 
-		// The button for another question works without script.
-		withThirdQuestion := browser.open("POST", "/employer/jobs/new", jobForm("more", nil))
-		require.Equal(t, 200, withThirdQuestion.status)
-		require.Contains(t, withThirdQuestion.text, `name="questions.2.text"`)
+		t.Run("button for another question works without script", func(t *testing.T) {
+			browser := server.signedIn(t, server.employer(t))
 
-		// A preview shows the job without saving it.
-		preview := browser.open("POST", "/employer/jobs/new", jobForm("preview", nil))
-		require.Equal(t, 200, preview.status, preview.text)
+			// The form has two questions, so that the third has the number 2.
+			withThirdQuestion := browser.open("POST", "/employer/jobs/new", jobForm("more", nil))
+			require.Equal(t, 200, withThirdQuestion.status)
+			require.Contains(t, withThirdQuestion.text, `name="questions.2.text"`)
+		})
 
-		for _, want := range []string{
-			"<li>Give medicines</li>", "<strong>No agency</strong>", "£36,000 to £44,000 a year",
-			"Nothing is saved yet", `name="title" value="Staff Nurse, ICU"`,
-		} {
-			require.Contains(t, preview.text, want)
-		}
+		t.Run("preview shows the job and saves nothing", func(t *testing.T) {
+			browser := server.signedIn(t, server.employer(t))
+			preview := browser.open("POST", "/employer/jobs/new", jobForm("preview", nil))
+			require.Equal(t, 200, preview.status, preview.text)
 
-		require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
+			for _, want := range []string{
+				"<li>Give medicines</li>", "<strong>No agency</strong>", "£36,000 to £44,000 a year",
+				"Nothing is saved yet", `name="title" value="Staff Nurse, ICU"`,
+			} {
+				require.Contains(t, preview.text, want)
+			}
 
-		// A draft has no public page until it is published.
-		draft := browser.submit("/employer/jobs/new", jobForm("save", nil))
-		require.Contains(t, draft.text, "The draft is saved.")
+			require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
+		})
 
-		path := ownJobPath.FindString(draft.text)
-		publicPath := strings.TrimPrefix(path, "/employer")
-		require.Equal(t, 404, server.browser(t).open("GET", publicPath, nil).status)
-		require.Contains(t, browser.show(path+"/preview").text, "<li>ALS</li>")
+		t.Run("draft is public once it is published", func(t *testing.T) {
+			boss := server.employer(t)
+			browser := server.signedIn(t, boss)
 
-		form := browser.show(path + "/edit").text
-		for _, want := range []string{
-			`value="36000"`, "NMC PIN\nALS", `value="Your NMC PIN?"`,
-			`name="questions.0.required" value="yes" checked`, `value="2099-03-01"`,
-		} {
-			require.Contains(t, form, want)
-		}
+			draft := browser.submit("/employer/jobs/new", jobForm("save", nil))
+			require.Contains(t, draft.text, "The draft is saved.")
 
-		question := regexp.MustCompile(`name="questions.0.id" value="([^"]+)"`).FindStringSubmatch(form)
-		require.NotNil(t, question, form)
+			path := ownJobPath.FindString(draft.text)
+			publicPath := strings.TrimPrefix(path, "/employer")
+			require.Equal(t, 404, server.browser(t).open("GET", publicPath, nil).status)
+			require.Contains(t, browser.show(path+"/preview").text, "<li>ALS</li>")
 
-		published := browser.submit(path+"/edit", jobForm("publish", url.Values{
-			"questions.1.id": {question[1]},
-			"title":          {"Sister, ICU"},
-		}))
-		require.Contains(t, published.text, "The job is published.")
+			// The form to edit the draft contains what was saved, without the empty question.
+			form := browser.show(path + "/edit").text
+			for _, want := range []string{
+				`value="36000"`, "NMC PIN\nALS", `value="Your NMC PIN?"`,
+				`name="questions.0.required" value="yes" checked`, `value="2099-03-01"`,
+			} {
+				require.Contains(t, form, want)
+			}
 
-		// A question keeps its id, to which the answers of applicants refer.
-		require.Contains(t, browser.show(path+"/edit").text, `value="`+question[1]+`"`)
-		require.Contains(t, server.browser(t).show(publicPath).text, "Sister, ICU")
+			match := regexp.MustCompile(`name="questions.0.id" value="([^"]+)"`).FindStringSubmatch(form)
+			require.NotNil(t, match, form)
 
-		// Renewing moves the deadline by days; the form changes its day only.
-		deadline := func() any {
-			return boss.get("/api/employers" + publicPath).ok(200).at("data.job.applicationDeadline")
-		}
-		original := deadline()
+			questionID := match[1]
+			published := browser.submit(path+"/edit", jobForm("publish", url.Values{
+				"questions.1.id": {questionID},
+				"title":          {"Sister, ICU"},
+			}))
+			require.Contains(t, published.text, "The job is published.")
 
-		require.Contains(t, browser.submit(path, url.Values{"action": {"renew"}, "durationDays": {"30"}}).text, "The job is renewed.")
+			// The answers of applicants refer to the id of a question, so that a question keeps its id.
+			require.Contains(t, browser.show(path+"/edit").text, `value="`+questionID+`"`)
+			require.Contains(t, server.browser(t).show(publicPath).text, "Sister, ICU")
 
-		renewed := deadline()
-		require.NotEqual(t, original, renewed)
+			// A deadline has a time of day. Renewing moves the deadline by days, and the form changes
+			// its day only.
+			deadline := func() any {
+				return boss.get("/api/employers" + publicPath).ok(200).at("data.job.applicationDeadline")
+			}
+			original := deadline()
 
-		saved := browser.submit(path+"/edit", jobForm("save", url.Values{"applicationDeadline": {"2099-03-31"}}))
-		require.Contains(t, saved.text, "The changes are saved.")
-		require.Equal(t, renewed, deadline(), "the time of the day stays")
+			require.Contains(t, browser.submit(path, url.Values{"action": {"renew"}, "durationDays": {"30"}}).text, "The job is renewed.")
 
-		// The buttons on the page of the job change its status.
-		require.Contains(t, browser.show(path).text, "Renewing moves the closing date by this time.")
+			renewed := deadline()
+			require.NotEqual(t, original, renewed)
 
-		for _, change := range []struct{ action, status string }{
-			{action: "pause", status: "Paused"},
-			{action: "publish", status: "Published"},
-			{action: "close", status: "Closed"},
-			{action: "archive", status: "Archived"},
-			{action: "restore", status: "Published"},
-		} {
-			changed := browser.submit(path, url.Values{"action": {change.action}})
-			require.Contains(t, changed.text, `">`+change.status+`</span>`, change.action)
-			require.Equal(t, change.status != "Published", strings.Contains(changed.text, "and publishes the job again."), change.action)
-		}
+			// The day that the job is renewed to, 30 days after 2099-03-01.
+			saved := browser.submit(path+"/edit", jobForm("save", url.Values{"applicationDeadline": {"2099-03-31"}}))
+			require.Contains(t, saved.text, "The changes are saved.")
+			require.Equal(t, renewed, deadline(), "the time of day stays")
+			require.Equal(t, 400,
+				browser.open("POST", path, url.Values{"action": {"renew"}, "durationDays": {"9999"}}).status,
+				"too many days")
+		})
 
-		duplicate := browser.submit(path, url.Values{"action": {"duplicate"}})
-		require.Contains(t, duplicate.text, "(Copy)")
-		require.NotContains(t, duplicate.text, "We do not know the place")
-		require.Contains(t, duplicate.text, `">Draft</span>`)
+		t.Run("buttons change the status of a job", func(t *testing.T) {
+			boss := server.employer(t)
+			browser := server.signedIn(t, boss)
+			path := "/employer/jobs/" + boss.listing(object{"location": "Leeds", "applicationDeadline": "2099-03-01"})
+			require.Contains(t, browser.show(path).text, "Renewing moves the closing date by this time.")
 
-		expired := "/employer/jobs/" + boss.listing(object{"applicationDeadline": "2020-01-31", "location": "Nowhereville"})
-		require.Contains(t, browser.show(expired).text, "We do not know the place “Nowhereville”")
+			for _, change := range []struct{ action, wantStatus string }{
+				{action: "pause", wantStatus: "Paused"},
+				{action: "publish", wantStatus: "Published"},
+				{action: "close", wantStatus: "Closed"},
+				{action: "archive", wantStatus: "Archived"},
+				{action: "restore", wantStatus: "Published"},
+			} {
+				changed := browser.submit(path, url.Values{"action": {change.action}})
+				require.Contains(t, changed.text, `">`+change.wantStatus+`</span>`, change.action)
 
-		// A job that has expired can be changed with its old date, but not published.
-		unchanged := jobForm("save", url.Values{"applicationDeadline": {"2020-01-31"}})
-		require.Contains(t, browser.submit(expired+"/edit", unchanged).text, "The changes are saved.")
-		unchanged.Set("action", "publish")
-		require.Equal(t, 400, browser.open("POST", expired+"/edit", unchanged).status)
+				// Renewing a job that is not public also publishes it, which the page says.
+				renewingPublishes := change.wantStatus != "Published"
+				require.Equal(t, renewingPublishes, strings.Contains(changed.text, "and publishes the job again."), change.action)
+			}
 
-		refused = browser.open("POST", expired, url.Values{"action": {"publish"}})
-		require.Equal(t, 400, refused.status)
-		require.Contains(t, refused.text, "The closing date has passed")
-		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"renew"}, "durationDays": {"9999"}}).status)
-		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status, "without an action")
+			require.Equal(t, 400, browser.open("POST", path, url.Values{}).status, "without an action")
 
-		// The list has actions for the selected jobs.
-		require.Equal(t, 400, browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status, "without jobs")
+			duplicate := browser.submit(path, url.Values{"action": {"duplicate"}})
+			require.Contains(t, duplicate.text, "(Copy)")
+			require.NotContains(t, duplicate.text, "We do not know the place")
+			require.Contains(t, duplicate.text, `">Draft</span>`)
+		})
 
-		ids := []string{strings.TrimPrefix(publicPath, "/jobs/")}
-		require.Contains(t,
-			browser.submit("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text,
-			"The jobs are closed.")
-		require.Contains(t, browser.show("/employer/jobs?status=closed").text, path)
-		require.NotContains(t, browser.show("/employer/jobs?status=active").text, path)
-		require.Contains(t, browser.submit("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
-		require.Contains(t, browser.submit("/employer/jobs", url.Values{"action": {"archive"}, "id": ids}).text, "The jobs are archived.")
+		t.Run("expired job keeps its date but cannot be published", func(t *testing.T) {
+			boss := server.employer(t)
+			browser := server.signedIn(t, boss)
+			path := "/employer/jobs/" + boss.listing(object{"applicationDeadline": "2020-01-31", "location": "Nowhereville"})
+			require.Contains(t, browser.show(path).text, "We do not know the place “Nowhereville”")
 
-		notAJob := boss.id
-		refused = browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {ids[0], notAJob}})
-		require.Equal(t, 400, refused.status)
-		require.Contains(t, refused.text, "Some of the jobs were not changed")
+			withOldDate := jobForm("save", url.Values{"applicationDeadline": {"2020-01-31"}})
+			require.Contains(t, browser.submit(path+"/edit", withOldDate).text, "The changes are saved.")
+
+			// The form and the button refuse the publication.
+			withOldDate.Set("action", "publish")
+			require.Equal(t, 400, browser.open("POST", path+"/edit", withOldDate).status)
+
+			refused := browser.open("POST", path, url.Values{"action": {"publish"}})
+			require.Equal(t, 400, refused.status)
+			require.Contains(t, refused.text, "The closing date has passed")
+		})
+
+		t.Run("list changes the selected jobs", func(t *testing.T) {
+			boss := server.employer(t)
+			browser := server.signedIn(t, boss)
+			require.Equal(t, 400, browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status, "without jobs")
+
+			id := boss.listing(nil)
+			path := "/employer/jobs/" + id
+			require.Contains(t,
+				browser.submit("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": {id}}).text,
+				"The jobs are closed.")
+			require.Contains(t, browser.show("/employer/jobs?status=closed").text, path)
+			require.NotContains(t, browser.show("/employer/jobs?status=active").text, path)
+			require.Contains(t,
+				browser.submit("/employer/jobs", url.Values{"action": {"renew"}, "id": {id}}).text,
+				"renewed for 30 days")
+			require.Contains(t,
+				browser.submit("/employer/jobs", url.Values{"action": {"archive"}, "id": {id}}).text,
+				"The jobs are archived.")
+
+			notAJob := boss.id
+			refused := browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {id, notAJob}})
+			require.Equal(t, 400, refused.status)
+			require.Contains(t, refused.text, "Some of the jobs were not changed")
+		})
 	})
 }
 
-// TestConsole_Jobs_ManyArePaged checks that 30 jobs are on two pages, each job once.
+// TestConsole_Jobs_ManyArePaged checks that the list shows 30 jobs on two pages, each job once. The
+// link "Show more" leads to the second page.
 func TestConsole_Jobs_ManyArePaged(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
-		for range 30 {
+
+		const jobs = 30
+		for range jobs {
 			boss.listing(nil)
 		}
 
@@ -179,16 +222,21 @@ func TestConsole_Jobs_ManyArePaged(t *testing.T) {
 			}
 		}
 
-		require.Len(t, seen, 30)
+		require.Len(t, seen, jobs)
 	})
 }
 
+// maxRequestsByAddress is how often one address may post a job, or change the status of an
+// application, in 15 minutes. The API and the forms of the console count together.
+const maxRequestsByAddress = 10
+
 // TestConsole_PostingJobs_HasTheLimitOfTheAPI checks that the form has the limit of POST
-// /api/employers/jobs, ten requests in 15 minutes, and keeps the input when it is exceeded.
+// /api/employers/jobs, and keeps the input when the limit is exceeded. A browser of the tests
+// sends all its requests from one address.
 func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		browser := server.signedIn(t, server.employer(t))
-		for range 10 {
+		for range maxRequestsByAddress {
 			require.Equal(t, 303, browser.open("POST", "/employer/jobs/new", jobForm("save", nil)).status)
 		}
 
@@ -199,8 +247,8 @@ func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
 }
 
 // TestConsole_Decisions_HaveTheLimitsOfTheAPI checks that a change of an application's status
-// counts towards the limit of the API, also as a part of scheduling an interview. Forms for
-// several applications use the batch operation.
+// counts towards the limit of the API. Scheduling an interview counts if its form also changes the
+// status. Forms for several applications use the batch operation of the API, which has no such limit.
 func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -208,23 +256,23 @@ func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 		browser := server.signedIn(t, boss)
 		path := "/employer/applications/" + id
 
-		// Without a message, the form is invalid; such requests count too.
-		decide := url.Values{"action": {"decide"}, "status": {"rejected"}, "send": {"yes"}, "subject": {"Hello"}}
-		for range 10 {
-			require.Equal(t, 400, browser.open("POST", path, decide).status)
+		// The form has a subject but no message and is invalid. Invalid requests count too.
+		withoutMessage := url.Values{"action": {"decide"}, "status": {"rejected"}, "send": {"yes"}, "subject": {"Hello"}}
+		for range maxRequestsByAddress {
+			require.Equal(t, 400, browser.open("POST", path, withoutMessage).status)
 		}
 
-		limited := browser.open("POST", path, decide)
+		limited := browser.open("POST", path, withoutMessage)
 		require.Equal(t, 429, limited.status)
 		require.Contains(t, limited.text, "please try again in 15 minutes")
-		require.Contains(t, limited.text, `value="Hello"`)
+		require.Contains(t, limited.text, `value="Hello"`, "the input is kept")
 
 		interview := url.Values{
 			"action":      {"schedule"},
 			"scheduledAt": {"2099-03-03T10:00"},
 			"location":    {"Ward 7"},
 			"interviewer": {"Asha Patel"},
-			"move":        {"yes"},
+			"move":        {"yes"}, // to the status "interview"
 		}
 		require.Equal(t, 429, browser.open("POST", path, interview).status, "the form also changes the status")
 		interview.Del("move")
@@ -237,9 +285,9 @@ func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 	})
 }
 
-// TestConsole_Applications follows an application through the console: list, board, decision
+// TestConsole_Applications follows one application through the console: list, board, decision
 // with a message, interview and withdrawal. Nothing is changed or sent unless the whole form is
-// valid.
+// valid. Each subtest continues with the application as the one before has left it.
 func TestConsole_Applications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
@@ -254,221 +302,256 @@ func TestConsole_Applications(t *testing.T) {
 			"coverLetter": "Six years\nof <script>alert(1)</script> care.",
 			"answers":     []object{{"question_id": "pin", "answer": "12A3456E"}},
 		})
-		server.seeker(t).application(boss.listing(object{"title": "Porter"}), nil)
-
-		browser := server.signedIn(t, boss)
 		path := "/employer/applications/" + id
 
-		// The list, with its filters, and the board.
-		require.Contains(t, browser.show("/employer").text, path)
-		require.Contains(t, browser.show("/employer/applications").text, "Porter")
+		// An application for another job, which the filters of the list must hide.
+		server.seeker(t).application(boss.listing(object{"title": "Porter"}), nil)
 
-		filtered := browser.show("/employer/applications?job=" + job)
-		require.Contains(t, filtered.text, path)
-		require.NotContains(t, filtered.text, "<td data-label=\"Job\">Porter")
-		require.NotContains(t, browser.show("/employer/applications?status=review").text, path)
-		require.Contains(t, browser.show("/employer/applications/board").text, path)
-		require.Equal(t, 400, browser.open("GET", "/employer/applications?status=eternal", nil).status)
+		t.Run("lists are filtered and the page shows the answers", func(t *testing.T) {
+			browser := server.signedIn(t, boss)
+			require.Contains(t, browser.show("/employer").text, path)
+			require.Contains(t, browser.show("/employer/applications").text, "Porter")
 
-		notAJob := boss.id
-		require.Equal(t, 404, browser.open("GET", "/employer/applications?job="+notAJob, nil).status)
+			filtered := browser.show("/employer/applications?job=" + job)
+			require.Contains(t, filtered.text, path)
+			require.NotContains(t, filtered.text, "<td data-label=\"Job\">Porter")
+			require.NotContains(t, browser.show("/employer/applications?status=review").text, path)
+			require.Contains(t, browser.show("/employer/applications/board").text, path)
+			require.Equal(t, 400, browser.open("GET", "/employer/applications?status=eternal", nil).status)
 
-		page := browser.show(path)
-		for _, want := range []string{
-			"Your NMC PIN?", "12A3456E", "When can you start?", "No answer", "Six years\nof &lt;script&gt;", jo.email, "Applied",
-			path + "?to=rejected#decision",
-		} {
-			require.Contains(t, page.text, want)
-		}
+			notAJob := boss.id
+			require.Equal(t, 404, browser.open("GET", "/employer/applications?job="+notAJob, nil).status)
 
-		moved := browser.submit("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
-		require.Contains(t, moved.text, "The applications are moved.")
-		require.Contains(t,
-			browser.submit("/employer/applications?status=review", url.Values{"id": {id}, "to": {"interview"}}).text,
-			"The applications are moved.")
-		require.Equal(t, 400, browser.open("POST", "/employer/applications", url.Values{"to": {"review"}}).status)
-		require.Equal(t, 400, browser.open("POST", "/employer/applications", url.Values{"id": {id}, "to": {"eternal"}}).status)
-
-		// The page drafts a message that the employer can edit.
-		draft := browser.show(path + "?to=accepted")
-		require.Contains(t, draft.text, "We are pleased to offer you the post of Staff Nurse, ICU.")
-
-		withoutMessage := browser.open("POST", path, url.Values{
-			"action":  {"decide"},
-			"status":  {"accepted"},
-			"send":    {"yes"},
-			"subject": {"Our offer"},
-			"message": {""},
+			page := browser.show(path)
+			for _, want := range []string{
+				"Your NMC PIN?", "12A3456E", "When can you start?", "No answer", "Six years\nof &lt;script&gt;", jo.email, "Applied",
+				path + "?to=rejected#decision",
+			} {
+				require.Contains(t, page.text, want)
+			}
 		})
-		require.Equal(t, 400, withoutMessage.status)
-		require.Contains(t, withoutMessage.text, `value="Our offer"`)
-		require.Equal(t, "interview",
-			boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"),
-			"nothing is changed without the message")
 
-		accepted := browser.submit(path, url.Values{
-			"action":  {"decide"},
-			"status":  {"accepted"},
-			"send":    {"yes"},
-			"subject": {"Our offer"},
-			"message": {"Welcome."},
+		t.Run("board and list move the selected applications", func(t *testing.T) {
+			browser := server.signedIn(t, boss)
+			moved := browser.submit("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
+			require.Contains(t, moved.text, "The applications are moved.")
+			require.Contains(t,
+				browser.submit("/employer/applications?status=review", url.Values{"id": {id}, "to": {"interview"}}).text,
+				"The applications are moved.")
+
+			withoutApplications := url.Values{"to": {"review"}}
+			toUnknownStatus := url.Values{"id": {id}, "to": {"eternal"}}
+			require.Equal(t, 400, browser.open("POST", "/employer/applications", withoutApplications).status)
+			require.Equal(t, 400, browser.open("POST", "/employer/applications", toUnknownStatus).status)
 		})
-		require.Contains(t, accepted.text, "the message is on its way")
-		require.Contains(t, accepted.text, "Moved from Interview to Accepted")
-		require.Equal(t, []string{"/employer/jobs/" + job}, accepted.links("Close the job"))
-		require.Contains(t, server.waitForMail(t, jo.email, "Our offer"), "Welcome.")
 
-		// The job of an accepted applicant can be closed once.
-		setStatus := func(status string) { boss.put("/api/employers/jobs/"+job, object{"status": status}).ok(200) }
-		setStatus("closed")
-		require.NotContains(t, browser.show(path).text, "Is the post filled?")
-		setStatus("active")
+		t.Run("decision changes the status and sends the message", func(t *testing.T) {
+			browser := server.signedIn(t, boss)
 
-		require.Contains(t, browser.submit(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
+			// The page drafts a message that the employer can edit.
+			draft := browser.show(path + "?to=accepted")
+			require.Contains(t, draft.text, "We are pleased to offer you the post of Staff Nurse, ICU.")
 
-		// An interview is scheduled, which may also move the application, changed, completed and
-		// cancelled.
-		interview := url.Values{
-			"action":      {"schedule"},
-			"scheduledAt": {"2099-03-03T10:00"},
-			"location":    {"Ward 7"},
-			"interviewer": {"Asha Patel"},
-			"notes":       {"Ask about nights"},
-		}
-		invalidTime := url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}
-		require.Equal(t, 400, browser.open("POST", path, invalidTime).status)
-		interview.Set("scheduledAt", "2020-03-03T10:00")
+			withoutMessage := browser.open("POST", path, url.Values{
+				"action":  {"decide"},
+				"status":  {"accepted"},
+				"send":    {"yes"},
+				"subject": {"Our offer"},
+				"message": {""},
+			})
+			require.Equal(t, 400, withoutMessage.status)
+			require.Contains(t, withoutMessage.text, `value="Our offer"`)
+			require.Equal(t, "interview",
+				boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"),
+				"nothing is changed without the message")
 
-		past := browser.open("POST", path, interview)
-		require.Equal(t, 400, past.status)
-		require.Contains(t, past.text, "Date and time must not be in the past")
+			accepted := browser.submit(path, url.Values{
+				"action":  {"decide"},
+				"status":  {"accepted"},
+				"send":    {"yes"},
+				"subject": {"Our offer"},
+				"message": {"Welcome."},
+			})
+			require.Contains(t, accepted.text, "the message is on its way")
+			require.Contains(t, accepted.text, "Moved from Interview to Accepted")
+			require.Equal(t, []string{"/employer/jobs/" + job}, accepted.links("Close the job"))
+			require.Contains(t, server.waitForMail(t, jo.email, "Our offer"), "Welcome.")
 
-		// The box that also moves the application is checked by default, but was not sent.
-		require.NotContains(t, past.text, `name="move" value="yes" checked`, "the input is kept")
-		require.Contains(t, browser.show(path).text, `name="move" value="yes" checked`)
-		interview.Set("scheduledAt", "2099-03-03T10:00")
-		interview.Set("move", "yes")
+			// For an accepted applicant, the page offers to close the job while the job is open.
+			setJobStatus := func(status string) { boss.put("/api/employers/jobs/"+job, object{"status": status}).ok(200) }
+			setJobStatus("closed")
+			require.NotContains(t, browser.show(path).text, "Is the post filled?")
+			setJobStatus("active")
 
-		scheduled := browser.submit(path, interview).text
-		require.Contains(t, scheduled, "3 Mar 2099, 10:00 UTC")
-		require.Contains(t, scheduled, "Moved from In review to Interview")
-		interview.Del("move")
-		require.Contains(t, browser.show("/employer").text, "3 Mar 2099, 10:00 UTC")
-		interview.Set("action", "reschedule")
-		interview.Set("location", "Ward 9")
-		require.Contains(t, browser.submit(path, interview).text, "Ward 9")
+			require.Contains(t,
+				browser.submit(path, url.Values{"action": {"decide"}, "status": {"review"}}).text,
+				"The status is changed.")
+		})
 
-		completed := browser.submit(path, url.Values{"action": {"complete"}, "outcome": {"pass"}})
-		require.Contains(t, completed.text, "The result of the interview is recorded.")
-		require.Contains(t, completed.text, "Completed, passed")
-		require.Contains(t, browser.submit(path, interview).text, "Completed", "the details of a past interview can be changed")
-		interview.Set("action", "schedule")
-		browser.submit(path, interview)
-		require.Contains(t, browser.submit(path, url.Values{"action": {"cancel"}}).text, "The interview is cancelled.")
-		require.Contains(t, browser.show("/employer/interviews?status=cancelled").text, "Ward 9")
-		require.NotContains(t, browser.show("/employer/interviews?status=scheduled").text, "Ward 9")
+		t.Run("interview is scheduled, changed, completed and cancelled", func(t *testing.T) {
+			browser := server.signedIn(t, boss)
+			invalidTime := url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}
+			require.Equal(t, 400, browser.open("POST", path, invalidTime).status)
 
-		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"contact"}, "subject": {""}}).status)
-		require.Contains(t,
-			browser.submit(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text,
-			"The message is on its way.")
-		require.Contains(t, browser.show(path).text, "Please bring them.", "colleagues see what was sent")
-		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status, "without an action")
+			interview := url.Values{
+				"action":      {"schedule"},
+				"scheduledAt": {"2020-03-03T10:00"},
+				"location":    {"Ward 7"},
+				"interviewer": {"Asha Patel"},
+				"notes":       {"Ask about nights"},
+			}
+			past := browser.open("POST", path, interview)
+			require.Equal(t, 400, past.status)
+			require.Contains(t, past.text, "Date and time must not be in the past")
 
-		jo.delete("/api/jobseekers/applications/" + id).ok(200)
+			// The box that also moves the application is checked by default. The refused form was sent
+			// without it, and shows the box as it was sent.
+			require.NotContains(t, past.text, `name="move" value="yes" checked`, "the input is kept")
+			require.Contains(t, browser.show(path).text, `name="move" value="yes" checked`)
 
-		withdrawn := browser.show(path)
-		require.Contains(t, withdrawn.text, "The applicant has withdrawn this application.")
-		require.NotContains(t, withdrawn.text, "No answer")
-		require.NotContains(t, withdrawn.text, "?to=")
-		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"decide"}, "status": {"review"}}).status)
-		require.Contains(t, browser.show("/employer/analytics").text, "Applications received in the last 12 weeks")
-		require.Contains(t, browser.show("/employer/jobs/"+job).text, "Applications per 100 views")
+			// Schedule the interview and move the application.
+			interview.Set("scheduledAt", "2099-03-03T10:00")
+			interview.Set("move", "yes")
+
+			scheduled := browser.submit(path, interview).text
+			require.Contains(t, scheduled, "3 Mar 2099, 10:00 UTC")
+			require.Contains(t, scheduled, "Moved from In review to Interview")
+			require.Contains(t, browser.show("/employer").text, "3 Mar 2099, 10:00 UTC")
+
+			// Change the place.
+			interview.Del("move")
+			interview.Set("action", "reschedule")
+			interview.Set("location", "Ward 9")
+			require.Contains(t, browser.submit(path, interview).text, "Ward 9")
+
+			// Record the result.
+			completed := browser.submit(path, url.Values{"action": {"complete"}, "outcome": {"pass"}})
+			require.Contains(t, completed.text, "The result of the interview is recorded.")
+			require.Contains(t, completed.text, "Completed, passed")
+			require.Contains(t, browser.submit(path, interview).text, "Completed", "the details of a past interview can be changed")
+
+			// Schedule a second interview and cancel it.
+			interview.Set("action", "schedule")
+			browser.submit(path, interview)
+			require.Contains(t, browser.submit(path, url.Values{"action": {"cancel"}}).text, "The interview is cancelled.")
+			require.Contains(t, browser.show("/employer/interviews?status=cancelled").text, "Ward 9")
+			require.NotContains(t, browser.show("/employer/interviews?status=scheduled").text, "Ward 9")
+		})
+
+		t.Run("message to the applicant needs a subject and is shown on the page", func(t *testing.T) {
+			browser := server.signedIn(t, boss)
+			require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"contact"}, "subject": {""}}).status)
+			require.Contains(t,
+				browser.submit(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text,
+				"The message is on its way.")
+			require.Contains(t, browser.show(path).text, "Please bring them.", "the page shows what was sent")
+			require.Equal(t, 400, browser.open("POST", path, url.Values{}).status, "without an action")
+		})
+
+		t.Run("withdrawn application hides the answers and cannot be changed", func(t *testing.T) {
+			jo.in(t).delete("/api/jobseekers/applications/" + id).ok(200)
+
+			browser := server.signedIn(t, boss)
+			withdrawn := browser.show(path)
+			require.Contains(t, withdrawn.text, "The applicant has withdrawn this application.")
+			require.NotContains(t, withdrawn.text, "No answer", "the answers are hidden")
+			require.NotContains(t, withdrawn.text, "?to=", "there are no links to decisions")
+			require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"decide"}, "status": {"review"}}).status)
+			require.Contains(t, browser.show("/employer/analytics").text, "Applications received in the last 12 weeks")
+			require.Contains(t, browser.show("/employer/jobs/"+job).text, "Applications per 100 views")
+		})
 	})
 }
 
-// TestConsole_ExportsTeamAndOrganization checks exports, the team and the organization in the
-// console: an export is built in the background, the last admin cannot leave, and names are
-// shown as text.
+// TestConsole_ExportsTeamAndOrganization checks four parts of the console for employers: exports,
+// the audit log, the team and the organization. An export is built in the background. The last admin
+// of an organization cannot leave. Names are shown as text.
 func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		boss.listing(object{"title": "Porter"})
 
-		browser := server.signedIn(t, boss)
+		t.Run("export is built and downloaded", func(t *testing.T) {
+			browser := server.signedIn(t, boss)
+			unknownKind := url.Values{"kind": {"everything"}}
+			invalidDate := url.Values{"kind": {"applications"}, "startDate": {"soon"}}
+			require.Equal(t, 400, browser.open("POST", "/employer/exports", unknownKind).status)
+			require.Equal(t, 400, browser.open("POST", "/employer/exports", invalidDate).status)
 
-		require.Equal(t, 400, browser.open("POST", "/employer/exports", url.Values{"kind": {"everything"}}).status)
-		require.Equal(t, 400, browser.open("POST", "/employer/exports", url.Values{"kind": {"applications"}, "startDate": {"soon"}}).status)
+			// The page of the export has the link once the file is built.
+			started := browser.open("POST", "/employer/exports", url.Values{"kind": {"jobs"}})
+			ready := browser.waitForText(started, "Download")
+			file, err := url.Parse(ready.links("Download")[0])
+			require.NoError(t, err)
+			require.Contains(t, browser.show(file.RequestURI()).text, "Porter")
+			require.Contains(t, browser.show("/employer/exports").text, "Completed")
+		})
 
-		started := browser.open("POST", "/employer/exports", url.Values{"kind": {"jobs"}})
-		ready := browser.waitForText(started, "Download")
-		file, err := url.Parse(ready.links("Download")[0])
-		require.NoError(t, err)
-		require.Contains(t, browser.show(file.RequestURI()).text, "Porter")
-		require.Contains(t, browser.show("/employer/exports").text, "Completed")
+		t.Run("member is invited once", func(t *testing.T) {
+			browser := server.signedIn(t, boss)
+			invalid := url.Values{"name": {""}, "email": {"x"}, "role": {"recruiter"}}
+			require.Equal(t, 400, browser.open("POST", "/employer/team", invalid).status)
 
-		email := newEmail()
+			invitation := url.Values{"name": {"Tom Okafor"}, "email": {newEmail()}, "role": {"viewer"}}
+			require.Contains(t, browser.submit("/employer/team", invitation).text, "The invitation is on its way.")
+			require.Equal(t, 409, browser.open("POST", "/employer/team", invitation).status, "is invited already")
+		})
 
-		require.Equal(t, 400, browser.open("POST", "/employer/team", url.Values{
-			"name":  {""},
-			"email": {"x"},
-			"role":  {"recruiter"},
-		}).status)
-		require.Contains(t,
-			browser.submit("/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).text,
-			"The invitation is on its way.")
-		require.Equal(t, 409,
-			browser.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status)
+		// The log contains the export and the invitation of the subtests above.
+		t.Run("audit log is filtered by action", func(t *testing.T) {
+			browser := server.signedIn(t, boss)
+			log := browser.show(browser.show("/employer/team").links("Audit log")[0])
+			require.Contains(t, log.text, `<th scope="row">Export created`)
+			require.Contains(t, log.text, boss.email)
 
-		log := browser.show(browser.show("/employer/team").links("Audit log")[0])
-		require.Contains(t, log.text, `<th scope="row">Export created`)
-		require.Contains(t, log.text, boss.email)
+			invitations := browser.show("/employer/audit?action=member.invited").text
+			require.Contains(t, invitations, `<th scope="row">Member invited`)
+			require.NotContains(t, invitations, `<th scope="row">Export created`)
+			require.Contains(t, browser.show("/employer/audit?action=unknown").text, "There are no entries.")
+		})
 
-		invitations := browser.show("/employer/audit?action=member.invited").text
-		require.Contains(t, invitations, `<th scope="row">Member invited`)
-		require.NotContains(t, invitations, `<th scope="row">Export created`)
-		require.Contains(t, browser.show("/employer/audit?action=unknown").text, "There are no entries.")
+		t.Run("member is changed and removed but not the last admin", func(t *testing.T) {
+			browser := server.signedIn(t, boss)
+			member := browser.show("/employer/team").links("Tom Okafor")[0]
+			require.Contains(t, browser.show(member).text, "Invited until")
+			require.Contains(t,
+				browser.submit(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text,
+				"The role is changed")
+			require.Contains(t,
+				browser.submit(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
+				`name="applications.view" value="yes" checked`)
 
-		member := browser.show("/employer/team").links("Tom Okafor")[0]
-		require.Contains(t, browser.show(member).text, "Invited until")
-		require.Contains(t,
-			browser.submit(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text,
-			"The role is changed")
-		require.Contains(t,
-			browser.submit(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
-			`name="applications.view" value="yes" checked`)
+			lastAdmin := "/employer/team/" + boss.id
+			require.Equal(t, 409, browser.open("POST", lastAdmin, url.Values{"action": {"role"}, "role": {"viewer"}}).status,
+				"the last admin keeps the role")
+			require.Equal(t, 409, browser.open("POST", lastAdmin, url.Values{"action": {"remove"}}).status,
+				"the last admin cannot leave")
+			require.Contains(t, browser.submit(member, url.Values{"action": {"remove"}}).text, "not in the team any more")
+			require.NotContains(t, browser.show("/employer/team").text, "Tom Okafor")
+		})
 
-		self := "/employer/team/" + boss.id
-		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"role"}, "role": {"viewer"}}).status,
-			"the last admin stays one")
-		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"remove"}}).status,
-			"the last admin cannot leave")
-		require.Contains(t, browser.submit(member, url.Values{"action": {"remove"}}).text, "not in the team any more")
-		require.NotContains(t, browser.show("/employer/team").text, "Tom Okafor")
+		t.Run("organization is changed and its name is shown as text", func(t *testing.T) {
+			browser := server.signedIn(t, boss)
+			const path = "/employer/organization"
+			require.Equal(t, 400, browser.open("POST", path, url.Values{"name": {""}, "website": {"ftp://x"}}).status)
 
-		require.Equal(t, 400, browser.open("POST", "/employer/organization", url.Values{"name": {""}, "website": {"ftp://x"}}).status)
+			// U+202E reverses the direction of text, so that the address would look like another.
+			reversed := url.Values{"name": {"St Brigid's"}, "website": {"https://example.org/\u202egro.elpmaxe"}}
+			require.Equal(t, 400, browser.open("POST", path, reversed).status, "direction marks")
 
-		require.Equal(t,
-			400,
-			browser.open(
-				"POST",
-				"/employer/organization",
-				url.Values{"name": {"St Brigid's"}, "website": {"https://example.org/\u202egro.elpmaxe"}},
-			).status,
-			"direction marks",
-		)
-		require.Contains(t, browser.show("/employer/organization").text, "Not verified")
-		require.Contains(t, browser.show("/employer/organization").text, "confirms an e-mail address at the domain of its website")
+			page := browser.show(path).text
+			require.Contains(t, page, "Not verified")
+			require.Contains(t, page, "confirms an e-mail address at the domain of its website")
 
-		changed := browser.submit("/employer/organization",
-			url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}})
-		require.Contains(t, changed.visibleText(), `<h1>St Brigid's <b>Clinic</b></h1>`)
-		require.NotContains(t, changed.text, "<b>")
+			changed := browser.submit(path, url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}})
+			require.Contains(t, changed.visibleText(), `<h1>St Brigid's <b>Clinic</b></h1>`)
+			require.NotContains(t, changed.text, "<b>")
+		})
 	})
 }
 
-// consolePages contains the pages of the console, each with the status for members who may only
-// read applications. JOB, APPLICATION and MEMBER are replaced by ids.
+// consolePages contains the pages of the console, each with the status for viewers: members who may
+// only read applications. The placeholders JOB, APPLICATION and MEMBER are replaced by ids.
 var consolePages = map[string]int{
 	"/employer":                          200,
 	"/employer/jobs":                     200,
@@ -489,8 +572,8 @@ var consolePages = map[string]int{
 	"/employer/settings":                 200,
 }
 
-// consoleForms contains a valid form for the pages of the console, with the placeholders of
-// consolePages.
+// consoleForms contains a valid form for each page of the console that has one. Paths and values
+// contain the same placeholders as consolePages.
 var consoleForms = map[string]url.Values{
 	"/employer/jobs": {
 		"action": {"archive"},
@@ -514,9 +597,9 @@ var consoleForms = map[string]url.Values{
 	"/employer/organization": {"name": {"Mine"}},
 }
 
-// TestConsole_ForbiddenUsers checks every page and form of the console as every kind of user
-// without the permission: 403 for a missing permission, 404 for another organization, whose
-// resources must not be revealed, and a redirect for guests.
+// TestConsole_ForbiddenUsers sends every page and form of the console as every kind of user who
+// lacks the permission. The status is 403 for a missing permission. It is 404 for members of another
+// organization, who must not learn that the resource exists. Guests are redirected to the sign-in.
 func TestConsole_ForbiddenUsers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
@@ -542,16 +625,17 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 		otherOrganization := server.signedIn(t, server.employer(t))
 
 		guest := server.browser(t)
-		for template, want := range consolePages {
+		for template, statusForViewer := range consolePages {
 			path := placeholders.Replace(template)
 			hasID := path != template
-			require.Equal(t, want, viewer.open("GET", path, nil).status, path)
+			require.Equal(t, statusForViewer, viewer.open("GET", path, nil).status, path)
 
 			refused := seeker.open("GET", path, nil)
 			require.Equal(t, 403, refused.status, path)
 			require.Contains(t, refused.text, "You are signed in as a clinician", path)
 
-			if path != "/employer/organization" && path != "/employer/settings" { // every member has these
+			isForEveryMember := path == "/employer/organization" || path == "/employer/settings"
+			if !isForEveryMember {
 				require.Equal(t, 403, withoutPermissions.open("GET", path, nil).status, path)
 			}
 
@@ -559,7 +643,8 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 				require.Equal(t, 404, otherOrganization.open("GET", path, nil).status, path)
 			}
 
-			if path != "/employer" { // for guests, an introduction to the site
+			isForGuests := path == "/employer" // which introduces the site to them
+			if !isForGuests {
 				require.Equal(t, "/sign-in?next="+url.QueryEscape(path), guest.open("GET", path, nil).header.Get("Location"))
 			}
 		}
@@ -583,20 +668,24 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 
 			guest.open("POST", path, form).requireRedirect(t, "/sign-in")
 
+			// A form that another site sends with the session of the employer is refused. Browsers say
+			// where a form comes from in the header Sec-Fetch-Site, which Site sets.
 			forged := server.signedIn(t, boss)
 			forged.Site = "cross-site"
 			require.Equal(t, 403, forged.open("POST", path, form).status, path)
 
-			// Without the headers of new browsers, a form needs the CSRF token.
+			// Old browsers send neither this header nor Origin. Their forms need the CSRF token, which
+			// this form lacks.
 			forged.Site = ""
 			forged.Origin = ""
 			require.Equal(t, 403, forged.open("POST", path, form).status, "%s without a CSRF token", path)
 		}
 
+		// No form has archived the job.
 		require.Equal(t, "active", boss.get("/api/employers/jobs/"+job).ok(200).text("data.job.status"))
 
-		overview := viewer.show("/employer")
-		require.NotContains(t, overview.text, "/employer/jobs/new")
+		// Pages show no links and buttons that the user may not use.
+		require.NotContains(t, viewer.show("/employer").text, "/employer/jobs/new")
 		require.NotContains(t, viewer.show("/employer/jobs/"+job).text, "Archive")
 		require.NotContains(t, viewer.show("/employer/team").text, "Send the invitation")
 		require.NotContains(t, withoutPermissions.open("GET", "/employer", nil).text, `href="/employer/jobs"`)
@@ -609,9 +698,10 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 // console, in attributes too.
 func TestConsole_StoredScript_IsText(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		// It would end an attribute, run a script, and be evaluated in a template that is
-		// executed twice.
+		// The quotation mark would end an attribute, the script would run, and the action {{.}} would
+		// be replaced by a template that is executed twice.
 		const wicked = `"><script>alert(1)</script>{{.}}`
+
 		boss, jo := server.employer(t), server.seeker(t)
 		jo.put("/api/jobseekers/profile", object{
 			"intent": "update-profile",
@@ -626,6 +716,7 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 		boss.put("/api/employers/organization", object{"name": wicked, "description": wicked, "industry": wicked}).ok(200)
 
 		browser := server.signedIn(t, boss)
+		// The pages that follow a valid form.
 		form := jobForm("publish", url.Values{
 			"title":                {wicked},
 			"description":          {wicked},
@@ -657,12 +748,16 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 		form.Set("action", "preview")
 
 		pages = append(pages, browser.open("POST", "/employer/jobs/new", form))
+
+		// The pages of refused forms, which repeat the input.
 		form.Set("salary.min", wicked)
 
 		pages = append(pages,
 			browser.open("POST", "/employer/jobs/new", form),
 			browser.open("POST", "/employer/team", url.Values{"name": {wicked}, "email": {wicked}, "role": {wicked}}),
 			browser.open("POST", "/employer/exports", url.Values{"kind": {wicked}, "startDate": {wicked}}))
+
+		// All other pages of the console.
 		for _, path := range []string{
 			"",
 			"/jobs",
@@ -686,16 +781,19 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 
 		for i, page := range pages {
 			require.NotContains(t, page.text, "<script>alert", "page %d", i)
-			require.NotContains(t, page.text, `value="">`+"<", "page %d", i)
+			require.NotContains(t, page.text, `value=""><`, "page %d: the text ends an attribute", i)
 
-			// The text is repeated a few times on each page: no page is larger than 150 KiB.
-			require.LessOrEqual(t, len(page.text), 150<<10)
+			// A page repeats the text a few times only. A template that repeats itself would exceed this size.
+			const maxPageSize = 150 << 10
+			require.LessOrEqual(t, len(page.text), maxPageSize, "page %d is too large", i)
 		}
 	})
 }
 
-// jobForm returns the values of the form for a job with the button action, as a browser sends
-// them: amounts and line breaks in the user's spelling, and an empty question.
+// jobForm returns the values of a valid form for a job, replaced by those of more. The action is the
+// name of the button: preview, save, publish, or more for another question. The values are as a
+// browser sends them: amounts and line breaks as the user wrote them. The first question is empty
+// and is not stored, so that the second one becomes the first of the job.
 func jobForm(action string, more url.Values) url.Values {
 	form := url.Values{
 		"title":                {"Staff Nurse, ICU"},

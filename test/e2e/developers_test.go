@@ -8,73 +8,80 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// keyShape matches an API key.
+// keyShape matches an API key: the prefix loc_live_ and 38 characters.
 var keyShape = regexp.MustCompile(`^loc_live_[0-9A-Za-z]{38}$`)
 
-// TestDeveloperApps checks the API for developers' apps: clients of OAuth with redirect
-// addresses, API keys, plans and usage. An app is its owner's, and secrets are in the response
-// that creates them only.
+// TestDeveloperApps checks the API for developers' apps. An app is a client of OAuth with redirect
+// addresses. It has API keys, a plan, which limits its requests, and statistics of its usage. Only the
+// owner can see and change an app. A secret is shown once, in the response that creates it.
 func TestDeveloperApps(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		app := func(a *account, more object) string {
-			in := object{"name": "Ward Finder", "redirectUris": []string{"https://wardfinder.example.com/callback"}}
+		// createApp creates an app of the user, with the members of more, and returns its id.
+		createApp := func(owner *account, more object) string {
+			body := object{"name": "Ward Finder", "redirectUris": []string{"https://wardfinder.example.com/callback"}}
 			for name, value := range more {
-				in[name] = value
+				body[name] = value
 			}
 
-			return a.post("/api/developers/apps", in).ok(201).text("data.app.id")
+			return owner.post("/api/developers/apps", body).ok(201).text("data.app.id")
 		}
 
 		t.Run("POST /api/developers/apps", func(t *testing.T) {
 			t.Parallel()
 
 			for _, me := range []*account{server.seeker(t), server.employer(t)} {
-				made := me.post("/api/developers/apps", object{
+				created := me.post("/api/developers/apps", object{
 					"name":        " Ward Finder ",
 					"description": "Finds wards",
 					"redirectUris": []string{
-						"https://a.example.com/cb?x=1", "http://localhost/cb", "http://127.0.0.1:8123/cb", "http://[::1]/cb", "https://a.example.com/cb?x=1"},
+						"https://a.example.com/cb?x=1",
+						"http://localhost/cb",
+						"http://127.0.0.1:8123/cb",
+						"http://[::1]/cb",
+						"https://a.example.com/cb?x=1", // repeats the first
+					},
 				}).
 					ok(201)
 				require.Equal(t,
 					object{"name": "Ward Finder", "description": "Finds wards", "public": false, "plan": "free"},
-					made.pick("data.app", "name", "description", "public", "plan"))
-				require.Len(t, made.list("data.app.redirectUris"), 4, "each once")
-				require.Equal(t, made.text("data.app.id"), made.text("data.app.clientId"))
-				require.Regexp(t, `^loc_cs_[0-9A-Za-z]{43}$`, made.text("data.clientSecret"))
+					created.pick("data.app", "name", "description", "public", "plan"))
+				require.Len(t, created.list("data.app.redirectUris"), 4, "each address is stored once")
+				require.Equal(t, created.text("data.app.id"), created.text("data.app.clientId"))
+				require.Regexp(t, `^loc_cs_[0-9A-Za-z]{43}$`, created.text("data.clientSecret"))
 			}
 
+			// A public client, such as an app for telephones, cannot keep a secret and gets none. Its
+			// redirect address may have a scheme of its own.
 			me := server.seeker(t)
-			require.Nil(
-				t,
-				me.post("/api/developers/apps", object{
-					"name":         "On a telephone",
-					"public":       true,
-					"redirectUris": []string{"com.example.app:/cb"},
-				}).
-					ok(201).
-					at("data.clientSecret"),
-			)
+			public := me.post("/api/developers/apps", object{
+				"name":         "On a telephone",
+				"public":       true,
+				"redirectUris": []string{"com.example.app:/cb"},
+			}).
+				ok(201)
+			require.Nil(t, public.at("data.clientSecret"))
+
+			// Names have 1 to 100 characters, and descriptions at most 1000.
 			me.post("/api/developers/apps", object{}).invalid("name")
 			me.post("/api/developers/apps", object{"name": "  "}).invalid("name")
-			me.post("/api/developers/apps", object{"name": strings.Repeat("x", 101)}).invalid("name")
-			me.post("/api/developers/apps", object{"name": "x", "description": strings.Repeat("x", 1001)}).invalid("description")
+			me.post("/api/developers/apps", object{"name": strings.Repeat("x", 100+1)}).invalid("name")
+			me.post("/api/developers/apps", object{"name": "x", "description": strings.Repeat("x", 1000+1)}).invalid("description")
 
-			both := me.post("/api/developers/apps", object{"name": "  ", "redirectUris": []string{"x"}}).invalid("name")
-			require.Equal(t, "redirectUris", both.text("errors.1.field"))
+			twoErrors := me.post("/api/developers/apps", object{"name": "  ", "redirectUris": []string{"x"}}).invalid("name")
+			require.Equal(t, "redirectUris", twoErrors.text("errors.1.field"))
 
-			// Redirect addresses are compared as text, so that they must be absolute and
-			// unambiguous: no fragment, credentials, wildcards or characters to encode, and
-			// plain http to this machine only. Schemes of mobile apps are for public clients,
-			// above.
-			for _, bad := range []string{
+			// Redirect addresses are compared as text. They must therefore be absolute, and have one
+			// spelling only: no fragment, credentials, wildcards or characters that need encoding.
+			// Without TLS, an address must be on the user's own machine. Schemes of mobile apps are for
+			// public clients.
+			for _, invalidAddress := range []string{
 				"", "x", "/cb", "http://a.example.com/cb", "https://", "https://u:p@a.example.com/",
 				"https://a.example.com/#f", "https://a.example.com/#", "https://*.example.com/",
 				"javascript:alert(1)", "com.example.app:/cb", "https://a.example.com/\u00e9",
 				"https://a.example.com/ x", "http://localhost.evil.example/",
 				"https://a.example.com\\@b",
 			} {
-				me.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{bad}}).invalid("redirectUris")
+				me.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{invalidAddress}}).invalid("redirectUris")
 			}
 
 			server.guest(t).post("/api/developers/apps", object{"name": "x"}).fails(401, "Unauthorized")
@@ -84,14 +91,18 @@ func TestDeveloperApps(t *testing.T) {
 			t.Parallel()
 
 			me := server.seeker(t)
-			first, second := app(me, nil), app(me, object{"name": "Second"})
-			app(server.seeker(t), nil)
+			first, second := createApp(me, nil), createApp(me, object{"name": "Second"})
 
-			list := me.get("/api/developers/apps?limit=1").ok(200)
-			require.Equal(t, second, list.text("data.apps.0.id"))
-			require.Equal(t, object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0}, list.at("data.pagination"))
-			require.Equal(t, first,
-				me.get("/api/developers/apps?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.apps.0.id"))
+			// An app of another user, which the list does not contain.
+			createApp(server.seeker(t), nil)
+
+			// The newest app is first.
+			firstPage := me.get("/api/developers/apps?limit=1").ok(200)
+			require.Equal(t, second, firstPage.text("data.apps.0.id"))
+			require.Equal(t, object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0}, firstPage.at("data.pagination"))
+
+			secondPage := me.get("/api/developers/apps?limit=1&cursor=" + firstPage.text("data.nextCursor")).ok(200)
+			require.Equal(t, first, secondPage.text("data.apps.0.id"))
 			server.guest(t).get("/api/developers/apps").fails(401, "Unauthorized")
 		})
 
@@ -99,9 +110,10 @@ func TestDeveloperApps(t *testing.T) {
 			t.Parallel()
 
 			me, other := server.employer(t), server.employer(t)
-			path := "/api/developers/apps/" + app(me, nil)
+			path := "/api/developers/apps/" + createApp(me, nil)
 			require.Equal(t, "Ward Finder", me.get(path).ok(200).text("data.app.name"))
 
+			// A request cannot change the plan and the owner of an app.
 			changed := me.put(path, object{"name": "Bed Finder", "redirectUris": []string{}, "plan": "enterprise", "ownerId": other.id}).
 				ok(200)
 			require.Equal(t, object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}},
@@ -114,6 +126,7 @@ func TestDeveloperApps(t *testing.T) {
 				me.get(missing).fails(404, "Application not found")
 			}
 
+			// Another user, and then the owner, who deletes the app.
 			other.get(path).fails(404, "Application not found")
 			other.put(path, object{"name": "Mine"}).fails(404, "Application not found")
 			other.delete(path).fails(404, "Application not found")
@@ -126,43 +139,50 @@ func TestDeveloperApps(t *testing.T) {
 			t.Parallel()
 
 			me := server.seeker(t)
-			path := "/api/developers/apps/" + app(me, nil) + "/secret"
-			one := me.post(path, nil).ok(200).text("data.clientSecret")
-			two := me.post(path, nil).ok(200).text("data.clientSecret")
-			require.NotEqual(t, one, two)
+			path := "/api/developers/apps/" + createApp(me, nil) + "/secret"
+
+			// Each request replaces the secret.
+			firstSecret := me.post(path, nil).ok(200).text("data.clientSecret")
+			secondSecret := me.post(path, nil).ok(200).text("data.clientSecret")
+			require.NotEqual(t, firstSecret, secondSecret)
+
+			// A body is optional, but must be valid JSON.
 			me.post(path, `{"a":`).invalid("body")
 			me.post(path, object{}).ok(200)
 			server.seeker(t).post(path, nil).fails(404, "Application not found")
-			me.post("/api/developers/apps/"+app(me, object{"public": true})+"/secret", nil).fails(409, "A public application has no secret")
+
+			publicApp := createApp(me, object{"public": true})
+			me.post("/api/developers/apps/"+publicApp+"/secret", nil).fails(409, "A public application has no secret")
 		})
 
 		t.Run("POST and GET /api/developers/apps/:id/keys and DELETE /api/developers/apps/:id/keys/:keyId", func(t *testing.T) {
 			t.Parallel()
 
 			me, other := server.seeker(t), server.seeker(t)
-			path := "/api/developers/apps/" + app(me, nil) + "/keys"
-			made := me.post(path, object{"name": "Production"}).ok(201)
-			secret := made.text("data.apiKey")
+			path := "/api/developers/apps/" + createApp(me, nil) + "/keys"
+			created := me.post(path, object{"name": "Production"}).ok(201)
+			secret := created.text("data.apiKey")
 			require.Regexp(t, keyShape, secret)
 
-			// The prefix is loc_live_ and four characters, by which users recognize a key.
-			require.Equal(t, secret[:13], made.text("data.key.prefix"))
-			require.Nil(t, made.at("data.key.lastUsedAt"))
+			// Users recognize a key by its prefix: loc_live_ and four more characters.
+			require.Equal(t, secret[:len("loc_live_")+4], created.text("data.key.prefix"))
+			require.Nil(t, created.at("data.key.lastUsedAt"))
 
 			list := me.get(path).ok(200)
-			require.Equal(t, made.at("data.key"), list.at("data.keys.0"))
-			require.NotContains(t, string(list.raw), secret)
+			require.Equal(t, created.at("data.key"), list.at("data.keys.0"))
+			require.NotContains(t, string(list.raw), secret, "only the first response contains the key")
 			me.post(path, object{"name": ""}).invalid("name")
 			other.post(path, object{"name": "x"}).fails(404, "Application not found")
 			other.get(path).fails(404, "Application not found")
 
-			key := path + "/" + made.text("data.key.id")
+			key := path + "/" + created.text("data.key.id")
 			other.delete(key).fails(404, "Application not found")
 			me.delete(path+"/nonsense").fails(404, "API key not found")
 			me.delete(key).ok(200)
 			me.delete(key).fails(404, "API key not found")
 
-			for range 20 {
+			const maxKeys = 20 // of an app
+			for range maxKeys {
 				me.post(path, object{"name": "x"}).ok(201)
 			}
 
@@ -173,42 +193,53 @@ func TestDeveloperApps(t *testing.T) {
 			t.Parallel()
 
 			me := server.employer(t)
-			path := "/api/developers/apps/" + app(me, nil)
-			choose := func(plan, method string) *response {
-				return me.post(path+"/plan", object{"plan": plan, "paymentMethodId": method})
+			path := "/api/developers/apps/" + createApp(me, nil)
+
+			// The tests' payment provider is a sandbox: it declines pm_card_declined and accepts pm_card_visa.
+			choose := func(plan, paymentMethod string) *response {
+				return me.post(path+"/plan", object{"plan": plan, "paymentMethodId": paymentMethod})
 			}
+			minuteLimit := func() float64 { return me.get(path + "/usage").ok(200).number("data.minute.limit") }
+
+			// Invalid plans and payment methods.
 			choose("professional", "").invalid("paymentMethodId")
 			choose("professional", "pm_card_declined").fails(400, "The payment was declined; please try another payment method")
 			choose("gold", "pm_card_visa").invalid("plan")    // unknown
 			choose("premium", "pm_card_visa").invalid("plan") // a plan of jobseekers
 
-			for body, fields := range map[string][]any{
-				// The errors of members that were sent are in their order in the body, and
+			for body, invalidFields := range map[string][]any{
+				// Errors in members that were sent come first, in the order of the body. Errors about
 				// missing members follow.
 				`{"paymentMethodId":"foo","plan":"nope"}`:         {"paymentMethodId", "plan"},
 				`{"plan":"nope","paymentMethodId":"foo"}`:         {"plan", "paymentMethodId"},
 				`{"paymentMethodId":"foo"}`:                       {"paymentMethodId", "plan"},
 				`{"paymentMethodId":"foo","plan":"professional"}`: {"paymentMethodId"},
 			} {
-				a := me.post(path+"/plan", body).invalid(fields[0].(string))
-				require.Equal(t, fields, errorFields(a), body)
+				refused := me.post(path+"/plan", body).invalid(invalidFields[0].(string))
+				require.Equal(t, invalidFields, errorFields(refused), body)
 			}
 
 			// A body with a card number is refused as a whole.
 			choose("professional", "4242 4242 4242 4242").invalid("body")
-			require.Equal(t, "free", me.get(path).ok(200).text("data.app.plan"))
+			require.Equal(t, "free", me.get(path).ok(200).text("data.app.plan"), "the plan is unchanged")
+
+			// A paid plan begins at once. Later changes use the same payment method.
 			require.Equal(t, "professional", choose("professional", "pm_card_visa").ok(200).text("data.plan"))
 			require.Equal(t, "professional", me.get(path).ok(200).text("data.app.plan"))
 			require.Equal(t, "enterprise", choose("enterprise", "").ok(200).text("data.plan"))
+
+			// What is left of the more expensive plan pays for the cheaper one.
 			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"),
 				"the change is immediate and without a new payment")
 			require.Contains(t, server.waitForMail(t, me.email, "You are on the Professional plan. What was left"), "pays for it until")
+
+			// A cancelled plan can be chosen again without a payment until its paid period ends.
 			require.Equal(t, "free", choose("free", "").ok(200).text("data.plan"))
 			require.Contains(t, server.waitForMail(t, me.email, "Your Professional plan is cancelled"),
 				"choose Professional again without a payment")
-			require.Equal(t, 60.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
+			require.Equal(t, 60.0, minuteLimit(), "requests per minute of the plan free")
 			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"))
-			require.Equal(t, 300.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
+			require.Equal(t, 300.0, minuteLimit(), "requests per minute of the plan professional")
 			server.seeker(t).post(path+"/plan", object{"plan": "free"}).fails(404, "Application not found")
 		})
 
@@ -216,19 +247,23 @@ func TestDeveloperApps(t *testing.T) {
 			t.Parallel()
 
 			me := server.seeker(t)
-			id := app(me, nil)
+			id := createApp(me, nil)
+
+			// server.run executes a command of the operator: locum developers plan ID PLAN.
 			require.Contains(t, server.run(t, "developers", "plan", id, "enterprise"), "Ward Finder ("+id+") is on the plan enterprise")
 
 			used := me.get("/api/developers/apps/" + id + "/usage").ok(200)
 			require.Equal(t, object{"limit": 1000.0, "remaining": 1000.0}, used.at("data.minute"))
-			require.Equal(t, object{"limit": nil, "remaining": nil}, used.at("data.day"), "it has no limit")
+			require.Equal(t, object{"limit": nil, "remaining": nil}, used.at("data.day"), "the plan enterprise has no limit by day")
 		})
 
 		t.Run("GET /api/developers/apps/:id/usage", func(t *testing.T) {
 			t.Parallel()
 
 			me := server.seeker(t)
-			path := "/api/developers/apps/" + app(me, nil) + "/usage"
+			path := "/api/developers/apps/" + createApp(me, nil) + "/usage"
+
+			// By default, the series has the last 30 days. The app has sent no requests.
 			used := me.get(path).ok(200)
 			require.Equal(t, "free", used.text("data.plan"))
 			require.Equal(t, object{"limit": 60.0, "remaining": 60.0}, used.at("data.minute"))
@@ -247,7 +282,9 @@ func TestDeveloperApps(t *testing.T) {
 			)
 			require.Equal(t, days.at("data.series"),
 				me.get(path+"?from=2026-11-01T09:30:00Z&to=2026-11-03T23:30:00-00:00").ok(200).at("data.series"),
-				"by the days of two timestamps")
+				"timestamps select the days in which they are")
+
+			// A period that ends before it begins, one that is too long, and dates that are none.
 			me.get(path + "?from=2026-11-04&to=2026-11-03").invalid("from")
 			me.get(path + "?from=2020-11-04&to=2026-11-03").invalid("from")
 			me.get(path + "?to=tomorrow").invalid("to")

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// somePDF is the beginning of a PDF file, by which the server recognizes the type.
+// somePDF is the beginning of a PDF file. The server recognizes the type of a file by its beginning.
 const somePDF = "%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n"
 
 // document uploads a text as a CV, with the members of more, and returns the document's id.
@@ -21,16 +21,19 @@ func (a *account) document(more object) string {
 	a.t.Helper()
 
 	body := object{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."}
-	for k, v := range more {
-		body[k] = v
+	for name, value := range more {
+		body[name] = value
 	}
 
 	return a.fromNewAddress().post("/api/jobseekers/documents", body).ok(200).text("data.document.id")
 }
 
-// TestDocuments checks the API for a user's documents: upload, change, default and deletion,
-// exact and safe downloads, and files on disk that are deleted with their document. Other users
-// get 404.
+// TestDocuments checks the API for a user's documents: upload, change, default and deletion. A
+// download has exactly the uploaded content, and headers that keep browsers from executing it. The
+// file on disk is deleted with its document. Other users get 404.
+//
+// POST /api/jobseekers/documents has several operations, which the member intent of the body names.
+// The first subtest uploads the document cv, which the later ones use and the last one deletes.
 func TestDocuments(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker, other := server.seeker(t), server.seeker(t)
@@ -39,8 +42,9 @@ func TestDocuments(t *testing.T) {
 		var cv string
 
 		t.Run("POST /api/jobseekers/documents upload-document", func(t *testing.T) {
-			s := seeker.fromNewAddress()
-			resp := s.post(path, object{
+			// The route allows ten requests from one address, as a later subtest checks.
+			client := seeker.fromNewAddress()
+			uploaded := client.post(path, object{
 				"intent":   "upload-document",
 				"type":     "cv",
 				"title":    "My CV",
@@ -48,97 +52,104 @@ func TestDocuments(t *testing.T) {
 				"fileName": "Zoë's CV.pdf",
 			}).
 				ok(200)
-			cv = resp.text("data.document.id")
-			require.Equal(t, "upload-document", resp.text("data.intent"))
-			require.Equal(t, "cv", resp.text("data.document.type"))
-			require.Equal(t, "My CV", resp.text("data.document.title"))
-			require.Equal(t, "application/pdf", resp.text("data.document.mediaType"))
-			require.Equal(t, false, resp.at("data.document.isDefault"))
-			require.NotEmpty(t, resp.text("message"))
-			s.post(path, object{"type": "cv"}).fails(400, "Intent is required")
-			s.post(path, nil).fails(400, "Intent is required")
-			s.post(path, object{"intent": "print"}).invalid("intent")
-			s.post(path, object{"intent": "upload-document", "content": "x"}).invalid("type")
-			s.post(path, object{"intent": "upload-document", "type": "photo", "content": "x"}).invalid("type")
-			s.post(path, object{"intent": "upload-document", "type": "cv"}).invalid("content")
-			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "data:text/html,<script>"}).invalid("content")
-			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "title": strings.Repeat("x", 201)}).
-				invalid("title")
+			cv = uploaded.text("data.document.id")
+			require.Equal(t, "upload-document", uploaded.text("data.intent"))
+			require.Equal(t, "cv", uploaded.text("data.document.type"))
+			require.Equal(t, "My CV", uploaded.text("data.document.title"))
+			require.Equal(t, "application/pdf", uploaded.text("data.document.mediaType"))
+			require.Equal(t, false, uploaded.at("data.document.isDefault"))
+			require.NotEmpty(t, uploaded.text("message"))
 
-			s = seeker.fromNewAddress()
-			s.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "fileName": strings.Repeat("x", 256)}).
-				invalid("fileName")
-			require.Len(t, s.get(path).ok(200).list("data.documents"), 1)
+			// Each body has a missing or an invalid member.
+			client.post(path, object{"type": "cv"}).fails(400, "Intent is required")
+			client.post(path, nil).fails(400, "Intent is required")
+			client.post(path, object{"intent": "print"}).invalid("intent")
+			client.post(path, object{"intent": "upload-document", "content": "x"}).invalid("type")
+			client.post(path, object{"intent": "upload-document", "type": "photo", "content": "x"}).invalid("type")
+			client.post(path, object{"intent": "upload-document", "type": "cv"}).invalid("content")
+			client.post(path, object{"intent": "upload-document", "type": "cv", "content": "data:text/html,<script>"}).invalid("content")
+
+			longTitle := strings.Repeat("x", 200+1) // one more character than allowed
+			client.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "title": longTitle}).invalid("title")
+
+			longName := strings.Repeat("x", 255+1)
+			client = seeker.fromNewAddress()
+			client.post(path, object{"intent": "upload-document", "type": "cv", "content": "x", "fileName": longName}).invalid("fileName")
+			require.Len(t, client.get(path).ok(200).list("data.documents"), 1, "the invalid requests stored nothing")
 		})
 
 		t.Run("POST /api/jobseekers/documents update-document, set-default, delete-document", func(t *testing.T) {
-			s := seeker.fromNewAddress()
+			client := seeker.fromNewAddress()
 			id := seeker.document(object{"title": "Second"})
-			require.Equal(
-				t,
-				"Third",
-				s.post(path, object{"intent": "update-document", "documentId": id, "title": "Third", "content": "Other text"}).
-					ok(200).
-					text("data.document.title"),
-			)
-			require.Equal(t, "Other text", s.get(path+"/"+id).ok(200).text("data.document.content"))
-			require.Equal(t, true,
-				s.post(path, object{"intent": "set-default", "documentId": id, "isDefault": true}).ok(200).at("data.document.isDefault"))
-			require.Equal(t, true, s.post(path, object{"intent": "set-default", "documentId": cv}).ok(200).at("data.document.isDefault"))
-			require.Equal(t, false, s.get(path+"/"+id).ok(200).at("data.document.isDefault"))
 
+			// Title and content are replaced.
+			update := object{"intent": "update-document", "documentId": id, "title": "Third", "content": "Other text"}
+			require.Equal(t, "Third", client.post(path, update).ok(200).text("data.document.title"))
+			require.Equal(t, "Other text", client.get(path+"/"+id).ok(200).text("data.document.content"))
+
+			// Only one CV is the default: another one replaces it.
+			setDefault := object{"intent": "set-default", "documentId": id, "isDefault": true}
+			require.Equal(t, true, client.post(path, setDefault).ok(200).at("data.document.isDefault"))
+
+			setOtherDefault := object{"intent": "set-default", "documentId": cv} // isDefault is true unless it is sent
+			require.Equal(t, true, client.post(path, setOtherDefault).ok(200).at("data.document.isDefault"))
+			require.Equal(t, false, client.get(path+"/"+id).ok(200).at("data.document.isDefault"))
+
+			// No id, ids that no document has, and the document of another user.
 			for _, intent := range []string{"update-document", "set-default", "delete-document"} {
-				s := seeker.fromNewAddress()
-				s.post(path, object{"intent": intent}).invalid("documentId")
+				client := seeker.fromNewAddress()
+				client.post(path, object{"intent": intent}).invalid("documentId")
 
 				for _, absent := range []string{nowhere, "nonsense"} {
-					s.post(path, object{"intent": intent, "documentId": absent}).fails(404, "Document not found")
+					client.post(path, object{"intent": intent, "documentId": absent}).fails(404, "Document not found")
 				}
 
 				other.fromNewAddress().post(path, object{"intent": intent, "documentId": cv}).fails(404, "Document not found")
 			}
 
-			a := s.post(path, object{"intent": "delete-document", "documentId": id}).ok(200)
-			require.Equal(t, id, a.text("data.document.id"))
-			s.get(path+"/"+id).fails(404, "Document not found")
+			deleted := client.post(path, object{"intent": "delete-document", "documentId": id}).ok(200)
+			require.Equal(t, id, deleted.text("data.document.id"))
+			client.get(path+"/"+id).fails(404, "Document not found")
 		})
 
 		t.Run("POST /api/jobseekers/documents is limited by address", func(t *testing.T) {
-			s := seeker.fromNewAddress()
-			for range 10 {
-				s.post(path, object{}).fails(400, "Intent is required")
+			client := seeker.fromNewAddress()
+
+			const maxRequests = 10 // from one address in 15 minutes, valid or not
+			for range maxRequests {
+				client.post(path, object{}).fails(400, "Intent is required")
 			}
 
-			require.NotEmpty(
-				t,
-				s.post(path, object{"intent": "delete-document", "documentId": cv}).
-					fails(429, "Rate limit exceeded").
-					header.Get("Retry-After"),
-			)
+			limited := client.post(path, object{"intent": "delete-document", "documentId": cv}).fails(429, "Rate limit exceeded")
+			require.NotEmpty(t, limited.header.Get("Retry-After"))
 		})
 
 		t.Run("GET /api/jobseekers/documents", func(t *testing.T) {
 			seeker.document(object{"type": "certification", "title": "BLS"})
 
-			resp := seeker.get(path + "?limit=1").ok(200)
-			require.Equal(t, "BLS", resp.text("data.documents.0.title"))
-			require.Equal(t, "certification", resp.text("data.documents.0.type"))
+			// The newest document is first. The second page has the CV.
+			firstPage := seeker.get(path + "?limit=1").ok(200)
+			require.Equal(t, "BLS", firstPage.text("data.documents.0.title"))
+			require.Equal(t, "certification", firstPage.text("data.documents.0.type"))
 
-			_, err := time.Parse(time.RFC3339, resp.text("data.documents.0.uploadedAt"))
+			_, err := time.Parse(time.RFC3339, firstPage.text("data.documents.0.uploadedAt"))
 			require.NoError(t, err)
-			require.NotContains(t, string(resp.raw), "I am a nurse", "content is long")
+			require.NotContains(t, string(firstPage.raw), "I am a nurse", "a list omits the contents, which may be long")
 			require.Equal(t,
 				object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0, "hasNext": true, "hasPrev": false},
-				resp.at("data.pagination"))
-			require.Equal(t, cv, seeker.get(path+"?limit=1&cursor="+resp.text("data.nextCursor")).ok(200).text("data.documents.0.id"))
+				firstPage.at("data.pagination"))
+
+			secondPage := seeker.get(path + "?limit=1&cursor=" + firstPage.text("data.nextCursor")).ok(200)
+			require.Equal(t, cv, secondPage.text("data.documents.0.id"))
 			require.Empty(t, other.get(path).ok(200).list("data.documents"))
 			seeker.get(path + "?limit=0").invalid("limit")
 		})
 
 		t.Run("GET /api/jobseekers/documents/:id", func(t *testing.T) {
-			a := seeker.get(path + "/" + cv).ok(200)
-			require.Equal(t, "data:application/pdf;base64,"+pdfBase64, a.text("data.document.content"), "as it was sent")
-			require.Equal(t, "Zoë's CV.pdf", a.text("data.document.fileName"))
+			document := seeker.get(path + "/" + cv).ok(200)
+			require.Equal(t, "data:application/pdf;base64,"+pdfBase64, document.text("data.document.content"),
+				"the content is as it was sent")
+			require.Equal(t, "Zoë's CV.pdf", document.text("data.document.fileName"))
 
 			for _, absent := range []string{nowhere, "nonsense"} {
 				seeker.get(path+"/"+absent).fails(404, "Document not found")
@@ -148,17 +159,19 @@ func TestDocuments(t *testing.T) {
 		})
 
 		t.Run("GET /api/jobseekers/documents/:id/file", func(t *testing.T) {
-			resp := seeker.get(path + "/" + cv + "/file")
-			require.Equal(t, 200, resp.status)
-			require.Equal(t, somePDF, string(resp.raw))
-			require.Equal(t, "application/pdf", resp.header.Get("Content-Type"))
-			require.Equal(t, `attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
-				resp.header.Get("Content-Disposition"))
-			require.Equal(t, "nosniff", resp.header.Get("X-Content-Type-Options"))
-			require.Contains(t, resp.header.Get("Content-Security-Policy"), "sandbox")
-			require.Equal(t, "no-store", resp.header.Get("Cache-Control"))
+			file := seeker.get(path + "/" + cv + "/file")
+			require.Equal(t, 200, file.status)
+			require.Equal(t, somePDF, string(file.raw))
+			require.Equal(t, "application/pdf", file.header.Get("Content-Type"))
 
-			// Served as text, so that no browser executes it.
+			// Browsers save the file. The name without "ë" is for old ones (RFC 6266).
+			require.Equal(t, `attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
+				file.header.Get("Content-Disposition"))
+			require.Equal(t, "nosniff", file.header.Get("X-Content-Type-Options"))
+			require.Contains(t, file.header.Get("Content-Security-Policy"), "sandbox")
+			require.Equal(t, "no-store", file.header.Get("Cache-Control"))
+
+			// A script is served as text, so that no browser executes it.
 			script := seeker.document(object{"content": "<script>alert(1)</script>", "fileName": "cv.html"})
 			require.Equal(t, "text/plain; charset=utf-8", seeker.get(path+"/"+script+"/file").header.Get("Content-Type"))
 			other.get(path+"/"+cv+"/file").fails(404, "Document not found")
@@ -166,10 +179,10 @@ func TestDocuments(t *testing.T) {
 		})
 
 		t.Run("stored files and downloads have the extension of their type", func(t *testing.T) {
-			stored := func() (names []string) {
-				found, err := filepath.Glob(filepath.Join(server.dir, "data/files/documents/*"))
+			storedFiles := func() []string {
+				names, err := filepath.Glob(filepath.Join(server.dir, "data/files/documents/*"))
 				require.NoError(t, err)
-				return found
+				return names
 			}
 
 			// The extension follows the content: it replaces a wrong one, or is added.
@@ -177,20 +190,22 @@ func TestDocuments(t *testing.T) {
 				{content: pdfBase64, fileName: "Zoë.docx", storedExtension: ".pdf", downloadName: "Zoë.pdf"},
 				{content: pdfBase64, fileName: "CV v1.2", storedExtension: ".pdf", downloadName: "CV v1.2.pdf"},
 				{content: pdfBase64, fileName: "CV.PDF", storedExtension: ".pdf", downloadName: "CV.PDF"},
-				{content: pdfBase64, fileName: "", storedExtension: ".pdf", downloadName: "Mine.pdf"}, // the title
+				{content: pdfBase64, fileName: "", storedExtension: ".pdf", downloadName: "Mine.pdf"}, // named after the title
 				{content: "I am a nurse.", fileName: "cv.pdf", storedExtension: ".txt", downloadName: "cv.txt"},
 				{content: "I am a nurse.", fileName: "cv", storedExtension: ".txt", downloadName: "cv.txt"},
 			} {
-				before := stored()
+				before := storedFiles()
 				id := seeker.document(object{"title": "Mine", "content": test.content, "fileName": test.fileName})
-				written := slices.DeleteFunc(stored(), func(name string) bool { return slices.Contains(before, name) })
-				require.Len(t, written, 1)
+				written := slices.DeleteFunc(storedFiles(), func(name string) bool { return slices.Contains(before, name) })
+				require.Len(t, written, 1, "an upload writes one file")
 				require.Equal(t, test.storedExtension, filepath.Ext(written[0]))
 
 				_, params, err := mime.ParseMediaType(seeker.get(path + "/" + id + "/file").header.Get("Content-Disposition"))
 				require.NoError(t, err)
 				require.Equal(t, test.downloadName, params["filename"])
-				require.Equal(t, test.fileName, seeker.get(path+"/"+id).ok(200).text("data.document.fileName"), "as it was sent")
+				require.Equal(t, test.fileName, seeker.get(path+"/"+id).ok(200).text("data.document.fileName"), "the name is as it was sent")
+
+				// The server deletes the file in the background, after the document.
 				seeker.delete(path + "/" + id).ok(200)
 				require.EventuallyWithT(t, func(t *assert.CollectT) { assert.NoFileExists(t, written[0]) },
 					20*time.Second, 50*time.Millisecond)
@@ -201,18 +216,26 @@ func TestDocuments(t *testing.T) {
 			require.NotEmpty(t, seeker.put(path+"/"+cv, object{"title": "CV 2027", "isDefault": false}).ok(200).text("message"))
 			require.Equal(t, "CV 2027", seeker.get(path+"/"+cv).ok(200).text("data.document.title"))
 			seeker.put(path+"/"+cv, object{"content": ""}).invalid("content")
+
 			seeker.put(path+"/"+nowhere, object{"title": "x"}).fails(404, "Document not found")
 			other.put(path+"/"+cv, object{"title": "x"}).fails(404, "Document not found")
 		})
 
 		t.Run("maximum size of a document", func(t *testing.T) {
-			// 7 MiB, which are 9⅓ MiB in base64 and fit into a body of 10 MiB.
-			largest := base64.StdEncoding.EncodeToString([]byte(somePDF + strings.Repeat("x", 7<<20)))
-			id := seeker.document(object{"content": largest})
-			require.Equal(t, largest, seeker.get(path+"/"+id).ok(200).text("data.document.content"))
-			seeker.put(path+"/"+id, object{"content": largest[:len(largest)-4]}).ok(200)
+			// Base64 has four characters for three bytes: 7 MiB are 9⅓ MiB, and fit into the largest body.
+			const (
+				largeSize = 7 << 20  // bytes
+				maxBody   = 10 << 20 // bytes
+			)
+
+			large := base64.StdEncoding.EncodeToString([]byte(somePDF + strings.Repeat("x", largeSize)))
+			id := seeker.document(object{"content": large})
+			require.Equal(t, large, seeker.get(path+"/"+id).ok(200).text("data.document.content"))
+			seeker.put(path+"/"+id, object{"content": large[:len(large)-4]}).ok(200)
+
+			// The other members make the body exceed its maximum.
 			seeker.fromNewAddress().
-				post(path, object{"intent": "upload-document", "type": "cv", "content": strings.Repeat("x", 10<<20)}).
+				post(path, object{"intent": "upload-document", "type": "cv", "content": strings.Repeat("x", maxBody)}).
 				fails(413, "Request body too large")
 		})
 

@@ -19,13 +19,16 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestWebhookGuide_Receivers_VerifyDeliveries checks that the receivers in the guide verify
-// real deliveries. The test of the Node receiver is in test/heavy, since it needs a package.
+// TestWebhookGuide_Receivers_VerifyDeliveries checks that the programs in the guide to webhooks, which
+// receive webhooks, verify the signatures of real deliveries. kit.CheckReceiver starts the program of a
+// command, and sends it deliveries from the server. guide returns the code of the guide in a language.
+// The program for Node is tested in test/heavy, because it needs a package.
 func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		t.Run("Go", func(t *testing.T) {
 			t.Parallel()
 
+			// The program runs in the module of the project, which has the package that it imports.
 			file := filepath.Join(t.TempDir(), "main.go")
 			require.NoError(t, os.WriteFile(file, []byte(guide(t, "webhooks", "go")), 0o600))
 
@@ -48,8 +51,9 @@ func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 	})
 }
 
-// TestWebhookGuide_Examples_EqualDeliveries checks that the commands of the guide work as
-// printed, and that its examples have the members and headers of real deliveries.
+// TestWebhookGuide_Examples_EqualDeliveries checks the guide to webhooks against the server. Its
+// commands must work as printed, and its examples must have the members and headers of real
+// deliveries.
 func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		text := guideText(t, "webhooks")
@@ -62,6 +66,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 
 		create, sendTest, replay := commands[0], commands[1], commands[2]
 
+		// run executes a command of the guide with the variables that the guide uses, and returns its output.
 		run := func(script string, additionalEnv ...string) string {
 			t.Helper()
 
@@ -74,27 +79,31 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 			return string(output)
 		}
 
-		// The commands create a webhook, send a test event to it, and replay its failed deliveries.
+		// The first command creates a webhook.
 		created := run(create)
 		require.Contains(t, created, `"secret":"whsec_`)
 
-		id := regexp.MustCompile(`"webhook":\{"id":"([^"]+)"`).FindStringSubmatch(created)
-		require.NotNil(t, id, created)
+		match := regexp.MustCompile(`"webhook":\{"id":"([^"]+)"`).FindStringSubmatch(created)
+		require.NotNil(t, match, created)
 
-		path := "/api/developers/apps/" + app + "/webhooks/" + id[1]
+		// The second command sends a test event to the webhook.
+		path := "/api/developers/apps/" + app + "/webhooks/" + match[1]
 		require.Contains(t, run(sendTest, "HOOK="+server.url+path), `"type":"job.created"`)
 
+		// The third command replays the deliveries that have failed since a time, here the present. None
+		// has failed.
 		replay = strings.ReplaceAll(replay, "2026-11-20T00:00:00Z", time.Now().UTC().Format(time.RFC3339))
 		require.Contains(t, run(replay, "HOOK="+server.url+path), `"count":0`)
 
-		// Send a test event of each other type.
+		// The receiver gets one test event of each type. The first of everyEvent, which lists the types,
+		// is job.created, which the second command has sent.
 		for _, eventType := range everyEvent[1:] {
 			developer.post(path+"/test", object{"type": eventType}).ok(202)
 		}
 
 		deliveries := receiver.waitForHits(len(everyEvent))
 
-		// Every example has the members of a delivery, and every event type is documented.
+		// The guide has an example for each kind of resource.
 		examples := map[string]object{} // by the type of the event
 
 		for _, block := range guideBlocks(t, "webhooks", "json") {
@@ -106,6 +115,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 
 		require.Len(t, examples, 3)
 
+		// Every event type is documented, and every example has the members of a delivery.
 		for _, delivery := range deliveries {
 			eventType := delivery.body.Type
 			require.Contains(t, text, "| `"+eventType+"` |")
@@ -121,6 +131,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 			require.Equal(t, members(body), members(examples[eventType]), eventType)
 		}
 
+		// The guide lists the headers of a delivery, each on its own line.
 		for _, header := range []string{
 			"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt",
 			"content-type", "user-agent",
@@ -131,8 +142,8 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 	})
 }
 
-// members returns the structure of a JSON value: its member names at every level, without the
-// values.
+// members returns the structure of a JSON value. For an object, it is the structure of each member by
+// name. For any other value, it is nil.
 func members(value any) any {
 	withValues, isObject := value.(object)
 	if !isObject {
@@ -147,20 +158,20 @@ func members(value any) any {
 	return names
 }
 
-// TestWebhookGuide_RetrySchedule_IsCurrent checks that the table of the guide lists the delays
-// of the code.
+// TestWebhookGuide_RetrySchedule_IsCurrent checks the table of the guide that lists the delays after
+// which a failed delivery is repeated. integrations.Retries returns the delays that the server uses.
 func TestWebhookGuide_RetrySchedule_IsCurrent(t *testing.T) {
 	t.Parallel()
 
 	units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour}
-	rows := regexp.MustCompile(`(?m)^\| (\d+) \| (\d+) (s|min|h) \|$`)
+	rows := regexp.MustCompile(`(?m)^\| (\d+) \| (\d+) (s|min|h) \|$`) // for example "| 2 | 5 min |"
 
 	var documented []time.Duration
 	for i, row := range rows.FindAllStringSubmatch(guideText(t, "webhooks"), -1) {
-		attempt, delay, unit := row[1], row[2], row[3]
-		require.Equal(t, fmt.Sprint(i+1), attempt)
+		attempt, number, unit := row[1], row[2], row[3]
+		require.Equal(t, fmt.Sprint(i+1), attempt, "attempts are numbered from 1")
 
-		count, err := strconv.Atoi(delay)
+		count, err := strconv.Atoi(number)
 		require.NoError(t, err)
 
 		documented = append(documented, time.Duration(count)*units[unit])

@@ -14,11 +14,12 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// wrongJSON contains a value of every JSON type. Each is sent in every part of a body.
+// wrongJSON contains values of every JSON type. The test sends each of them in every part of a body:
+// in place of the whole body, and of each member and item.
 var wrongJSON = []string{`null`, `true`, `-1`, `1e400`, `""`, `"x"`, `"\ud800"`, `"\u0000"`, `[]`, `[null]`, `{}`, `{"": 1}`}
 
-// hostileJSON contains hostile values. One in five of them is sent in each part of a body, a
-// different fifth in consecutive parts.
+// hostileJSON contains hostile values. All of them in every part of a body would take too long, so
+// that each part gets a fifth of them, and the next part another fifth.
 var hostileJSON = []string{
 	// numbers at and beyond the limits of int64 and float64
 	`0`, `1.5`, `-0`, `1e308`, `-1e-400`,
@@ -53,8 +54,9 @@ var hostileText = []string{
 	"{" + nowhere + "}", strings.ReplaceAll(nowhere, "-", ""), "urn:uuid:" + nowhere,
 }
 
-// hostileBodies contains bodies with all members, for routes whose row in the matrix has a body
-// with few members or none.
+// hostileBodies contains valid bodies with all members, by route. The matrix, a table of the other
+// tests, has a valid request for each route. hostileBodies replaces those of its bodies that have few
+// members or none.
 var hostileBodies = map[string]func(u *matrixUsers) any{
 	"POST /api/auth/register": func(*matrixUsers) any {
 		return object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
@@ -92,9 +94,13 @@ var hostileBodies = map[string]func(u *matrixUsers) any{
 	},
 }
 
-// TestHostileInput sends wrong and hostile values in every part of every body, query and path
-// of the portal API, as a caller who may execute the route. Every response must be documented
-// and no server error.
+// TestHostileInput sends wrong and hostile values in every part of every body, query and path of the
+// portal API. The caller may execute the route, so that the values get past the authorization. Every
+// response must be as the OpenAPI document says, and must not be a server error. The log must contain
+// no error.
+//
+// routes returns the routes of the portal API. newMatrixUsersWithResources creates users with one
+// resource of each kind, such as a listing, whose ids the valid requests contain.
 func TestHostileInput(t *testing.T) {
 	onEachSetupIfHeavy(t, func(t *testing.T, server *testServer) {
 		users := newMatrixUsersWithResources(t, server)
@@ -103,12 +109,14 @@ func TestHostileInput(t *testing.T) {
 			for _, route := range routes() {
 				key := route.Method + " " + route.Path
 
-				row := matrix[key]
 				if key == "POST /api/auth/logout" {
-					continue // would end the session
+					continue // would end the session that the other requests need
 				}
 
 				t.Run(key, func(t *testing.T) {
+					row := matrix[key]
+
+					// A path without ids is not in the row.
 					path := fixedPath(route.Path)
 					if row.path != nil {
 						path = row.path
@@ -116,7 +124,7 @@ func TestHostileInput(t *testing.T) {
 
 					caller := users.guest
 					switch {
-					// A valid body deletes the account of the caller.
+					// A valid request to these two routes deletes the account of the caller.
 					case key == "DELETE /api/jobseekers/profile":
 						caller = server.seeker(t).client
 					case key == "DELETE /api/employers/profile":
@@ -137,13 +145,13 @@ func TestHostileInput(t *testing.T) {
 			}
 		})
 
-		require.NotContains(t, server.log.String(), "panic")
-		require.NotContains(t, server.log.String(), `"level":"ERROR"`)
+		require.NotContains(t, server.log.String(), "panic", "the log of the server")
+		require.NotContains(t, server.log.String(), `"level":"ERROR"`, "the log of the server")
 	})
 }
 
-// TestPublicRoutes_IgnoreTokens checks that an invalid token does not keep a user from the
-// routes that need none, such as signing in.
+// TestPublicRoutes_IgnoreTokens checks that public routes, such as the one to sign in, ignore the access
+// token of a request. A user with an invalid token must be able to sign in.
 func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		users := newMatrixUsersWithResources(t, server)
@@ -153,8 +161,8 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 			}
 
 			body := func() any {
-				if full, ok := hostileBodies[route.Method+" "+route.Path]; ok {
-					return full(users)
+				if fullBody, ok := hostileBodies[route.Method+" "+route.Path]; ok {
+					return fullBody(users)
 				}
 
 				return nil
@@ -167,7 +175,8 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 	})
 }
 
-// hostileRoute is a route with the caller and the valid request that the hostile ones vary.
+// hostileRoute is a route with a caller and a valid request. Its methods send the request with one part
+// replaced by a hostile value.
 type hostileRoute struct {
 	t      *testing.T
 	users  *matrixUsers
@@ -177,7 +186,8 @@ type hostileRoute struct {
 	row    matrixRow
 }
 
-// send sends a request to the route from a new address, because many routes are rate limited.
+// send sends a request to the route and requires a documented response that is not a server error. The
+// request comes from a new address, because many routes limit the requests of an address.
 func (h hostileRoute) send(path string, body any) *response {
 	h.t.Helper()
 	return h.caller.fromNewAddress().requireHandled(h.t, h.route.Method, path, body)
@@ -191,8 +201,9 @@ func (c *client) requireHandled(t testing.TB, method, path string, body any) *re
 
 	resp, request, sent := c.exchange(method, path, body)
 	if resp.status >= 500 {
+		const shownLines = 3
 		log := strings.Split(strings.TrimSpace(c.server.log.String()), "\n")
-		lastLines := log[max(0, len(log)-3):]
+		lastLines := log[max(0, len(log)-shownLines):]
 		require.Fail(t, "the server failed", "%s %s %.500s: %s\n%s", method, path, sent, resp.raw,
 			strings.Join(lastLines, "\n"))
 	}
@@ -202,7 +213,8 @@ func (c *client) requireHandled(t testing.TB, method, path string, body any) *re
 	return resp
 }
 
-// sendBodies sends a valid body with hostile values in place of each part.
+// sendBodies sends a valid body with wrong and hostile values in place of each part, and then texts that
+// are no JSON.
 func (h hostileRoute) sendBodies() {
 	h.t.Helper()
 
@@ -210,27 +222,29 @@ func (h hostileRoute) sendBodies() {
 		return
 	}
 
-	body := h.row.body
-	if full, ok := hostileBodies[h.route.Method+" "+h.route.Path]; ok {
-		body = full
+	newBody := h.row.body
+	if fullBody, ok := hostileBodies[h.route.Method+" "+h.route.Path]; ok {
+		newBody = fullBody
 	}
 
-	if body == nil {
-		body = withBody(object{})
+	if newBody == nil {
+		newBody = withBody(object{})
 	}
 
-	parts := bodyPaths(h.route.Op.In, plainJSON(h.t, body(h.users)), nil)
+	const fifths = 5 // see hostileJSON
+
+	parts := bodyPaths(h.route.Op.In, plainJSON(h.t, newBody(h.users)), nil)
 	for partIndex, part := range parts {
 		values := slices.Clone(wrongJSON)
 		for i, value := range hostileJSON {
-			// All hostile values in all parts would take too long: each part gets a fifth.
-			if i%5 == partIndex%5 {
+			if i%fifths == partIndex%fifths {
 				values = append(values, value)
 			}
 		}
 
+		// Each request has its own body, because replacePart changes it.
 		for _, value := range values {
-			h.send(h.path, h.replacePart(plainJSON(h.t, body(h.users)), part, value))
+			h.send(h.path, h.replacePart(plainJSON(h.t, newBody(h.users)), part, value))
 		}
 	}
 
@@ -242,12 +256,13 @@ func (h hostileRoute) sendBodies() {
 	}
 }
 
-// replacePart returns the JSON of the body with the value in place of the part. The value need
-// not be valid JSON.
+// replacePart returns the JSON of the body with the value in place of the part, which is a path as
+// bodyPaths returns it. The value is JSON, or a text that is not valid JSON. replacePart changes the body.
 func (h hostileRoute) replacePart(body any, part []any, value string) string {
 	h.t.Helper()
 
-	// The value is not encoded itself, but replaces an encoded placeholder.
+	// Encoding the value would make it valid JSON. Therefore a placeholder is encoded, and then replaced
+	// by the value.
 	const placeholder = "@@here@@"
 	var encoded bytes.Buffer
 	encoder := json.NewEncoder(&encoded)
@@ -257,12 +272,13 @@ func (h hostileRoute) replacePart(body any, part []any, value string) string {
 	return strings.Replace(encoded.String(), `"`+placeholder+`"`, value, 1)
 }
 
-// sendQueries sends every hostile text as every parameter.
+// sendQueries sends every hostile text as each parameter of the query, repeated parameters, and values
+// with invalid percent-encoding.
 func (h hostileRoute) sendQueries() {
 	h.t.Helper()
 
-	in := h.route.Op.In
-	for _, name := range fieldNames(in, "query") {
+	// The fields of the input type have tags with the names of their parameters.
+	for _, name := range fieldNames(h.route.Op.In, "query") {
 		for _, text := range hostileText {
 			h.send(h.path+"?"+name+"="+escapeQuery(text), h.body())
 		}
@@ -292,8 +308,8 @@ func (h hostileRoute) body() any {
 func (h hostileRoute) sendPaths() {
 	h.t.Helper()
 
-	before, after, ok := strings.Cut(h.route.Path, ":id")
-	if !ok {
+	before, after, hasID := strings.Cut(h.route.Path, ":id")
+	if !hasID {
 		return
 	}
 
@@ -301,12 +317,14 @@ func (h hostileRoute) sendPaths() {
 		path := before + escapeQuery(text) + after
 		resp := h.caller.fromNewAddress().try(h.route.Method, path, h.body())
 
-		// Some texts, such as "..", lead to the path of another route without this method.
+		// Some texts, such as "..", lead to the path of another route, which does not have this method.
 		allowed := []int{http.StatusNotFound, http.StatusMethodNotAllowed}
 		switch {
+		// The route has another status than 404 for resources that are not the caller's.
 		case h.row.foreignStatus != 0:
 			allowed = []int{http.StatusNotFound, h.row.foreignStatus}
-		case slices.Contains(h.route.Errors, http.StatusUnauthorized): // the token of a link is checked before the id
+		// The route has links with a token, which it checks before the id.
+		case slices.Contains(h.route.Errors, http.StatusUnauthorized):
 			allowed = append(allowed, http.StatusUnauthorized)
 		}
 
@@ -315,20 +333,21 @@ func (h hostileRoute) sendPaths() {
 	}
 }
 
-// plainJSON returns a value as encoding/json decodes it.
-func plainJSON(t testing.TB, v any) any {
+// plainJSON returns a copy of a value as encoding/json decodes it: objects are maps and arrays are []any.
+func plainJSON(t testing.TB, value any) any {
 	t.Helper()
 
-	raw, err := json.Marshal(v)
+	encoded, err := json.Marshal(value)
 	require.NoError(t, err)
-	var out any
-	require.NoError(t, json.Unmarshal(raw, &out))
+	var decoded any
+	require.NoError(t, json.Unmarshal(encoded, &decoded))
 
-	return out
+	return decoded
 }
 
-// bodyPaths returns the paths of all parts of a body below prefix: the fields of the input type
-// and those of the example. A path is a list of member names and indexes.
+// bodyPaths returns the paths of all parts of a body: the members that the input type has, and those of
+// the example. A path is a list of member names and indexes. The path of the whole body is prefix, with
+// which all paths begin.
 func bodyPaths(in reflect.Type, example any, prefix []any) [][]any {
 	paths := [][]any{prefix}
 
@@ -394,7 +413,7 @@ func fieldNames(t reflect.Type, tag string) []string {
 	return names
 }
 
-// fieldType returns the type of the field with the name in JSON, or nil if there is none.
+// fieldType returns the type of the struct's field with the name in JSON, or nil if there is none.
 func fieldType(t reflect.Type, jsonName string) reflect.Type {
 	t = dereference(t)
 	if t == nil || t.Kind() != reflect.Struct {
@@ -411,8 +430,8 @@ func fieldType(t reflect.Type, jsonName string) reflect.Type {
 	return nil
 }
 
-// setPart sets the part of the body at the path, of member names and indexes, and returns the
-// body. An empty path is the whole body.
+// setPart replaces the part of the body at the path by the value, and returns the body. The path is a
+// list of member names and indexes. An empty path is the whole body.
 func setPart(body any, path []any, value any) any {
 	if len(path) == 0 {
 		return value

@@ -43,8 +43,11 @@ func parseClaims(t *testing.T, accessToken string) (claims tokenClaims) {
 	return claims
 }
 
-// TestAuthenticationRoutes covers the documented operations one by one: every
-// field of the success, every listed error, every limit.
+// TestAuthenticationRoutes checks the documented operations of registration and sign-in one by one: every
+// field of the successful response, every documented error, and every limit.
+//
+// server.seeker and server.employer register users whose names are Niamh Byrne and Asha Patel. Each of
+// them, and each guest, sends requests from an address of its own.
 func TestAuthenticationRoutes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/register", func(t *testing.T) {
@@ -65,16 +68,17 @@ func TestAuthenticationRoutes(t *testing.T) {
 					require.Equal(t, []string{"accessToken", "refreshToken", "user"}, registered.memberNames("data"))
 
 					id := registered.text("data.user.id")
-					require.Len(t, id, len("00000000-0000-0000-0000-000000000000"))
+					require.Len(t, id, len("00000000-0000-0000-0000-000000000000"), "the id is a UUID")
 					require.Equal(t,
 						object{"id": id, "email": email, "name": "Niamh Byrne", "role": user.role},
 						registered.at("data.user"))
 
 					claims := parseClaims(t, registered.text("data.accessToken"))
+					lifetime := time.Duration(claims.Expires-claims.Issued) * time.Second
 					require.Equal(t, id, claims.Subject)
-					require.Equal(t, 15*time.Minute, time.Duration(claims.Expires-claims.Issued)*time.Second)
+					require.Equal(t, 15*time.Minute, lifetime, "the access token is valid for 15 minutes")
 
-					// An address has one account; upper and lower case make no difference.
+					// An address has one account. Upper and lower case make no difference.
 					server.guest(t).post(path, body).fails(409, "Email already registered")
 
 					body["email"] = strings.ToUpper(email)
@@ -147,7 +151,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 			withNewToken.token = refreshed.text("data.accessToken")
 			withNewToken.get("/api/auth/me").ok(200)
 
-			// No refresh token, an access token instead of one, and a refresh token that was never issued.
+			// A text that is no token, an access token, and a refresh token that was never issued.
 			for _, invalidToken := range []string{"nonsense", seeker.token, "loc_rt_" + strings.Repeat("x", 43)} {
 				server.guest(t).
 					post("/api/auth/refresh", object{"refreshToken": invalidToken}).
@@ -164,7 +168,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 			require.NotEmpty(t, seeker.post("/api/auth/logout", nil).ok(200).text("message"))
 			seeker.requireSignedOut(t)
 
-			// A second sign-out, and one without a sign-in.
+			// A second sign-out, and the sign-out of a guest.
 			seeker.post("/api/auth/logout", nil).fails(401, "Unauthorized")
 			server.guest(t).post("/api/auth/logout", nil).fails(401, "Unauthorized")
 		})
@@ -203,8 +207,9 @@ func TestAuthenticationRoutes(t *testing.T) {
 				client.post(path, body).invalid(missing)
 			}
 
-			// The registration and the invalid requests are as many as the limit allows; a valid one exceeds it.
-			require.Equal(t, maxRequests, 1+len(required))
+			// The client has sent the registration and the invalid requests, which are as many as the limit
+			// allows. The next request is valid, and exceeds the limit.
+			require.Equal(t, maxRequests, 1+len(required), "requests so far")
 
 			limited := client.post(path, object{
 				"email":       newEmail(),
@@ -215,7 +220,8 @@ func TestAuthenticationRoutes(t *testing.T) {
 				fails(429, "Rate limit exceeded")
 			require.NotEmpty(t, limited.header.Get("Retry-After"))
 
-			// New guests have new addresses, which the limit has not counted.
+			// New guests have new addresses, from which no requests have been counted. The first request
+			// has an address that is registered, and the second one a password that is too short.
 			server.guest(t).
 				post(path, object{"email": email, "password": employerPassword, "name": "N", "companyName": "C"}).
 				fails(409, "Email already registered")
@@ -241,11 +247,14 @@ func TestAuthenticationRoutes(t *testing.T) {
 	})
 }
 
-// TestTeamRoutes covers the documented operations of teams and permissions one by one, as
-// TestAuthenticationRoutes does for sign-ins.
+// TestTeamRoutes checks the documented operations of teams and permissions one by one: every field of the
+// successful response, every documented error, and every limit.
+//
+// The employer Asha Patel is the admin of an organization. admin.inviteMember adds Tom Okafor, who has
+// accepted the invitation. admin.in(t) reports failures of the admin's requests in the subtest.
 func TestTeamRoutes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		permissions := func(id string) string { return "/api/employers/team/" + id + "/permissions" }
+		permissionsPath := func(memberID string) string { return "/api/employers/team/" + memberID + "/permissions" }
 
 		t.Run("GET /api/employers/team", func(t *testing.T) {
 			t.Parallel()
@@ -280,7 +289,7 @@ func TestTeamRoutes(t *testing.T) {
 
 			const path = "/api/employers/team"
 
-			// A new address, because requests to the route are limited by address.
+			// The invitation comes from a new address, because the route limits requests by address.
 			admin := server.employer(t)
 			email := newEmail()
 			added := admin.fromNewAddress().
@@ -307,6 +316,7 @@ func TestTeamRoutes(t *testing.T) {
 					fails(409, "Already a team member or invited")
 			})
 
+			// The eleventh request from an address within 15 minutes is refused.
 			requireLimitOfTen(t, server, "POST", path)
 		})
 
@@ -320,14 +330,15 @@ func TestTeamRoutes(t *testing.T) {
 				"applications": object{"view": true, "update": true},
 			}
 			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": ofRecruiters},
-				admin.get(permissions(member.id)).ok(200).at("data"))
-			require.Equal(t, admin.id, member.get(permissions(admin.id)).ok(200).text("data.userId"))
+				admin.get(permissionsPath(member.id)).ok(200).at("data"))
+			require.Equal(t, admin.id, member.get(permissionsPath(admin.id)).ok(200).text("data.userId"))
 
-			for _, id := range []string{server.employer(t).id, server.seeker(t).id, "01890000-0000-7000-8000-000000000000", "nonsense"} {
-				admin.get(permissions(id)).fails(403, "Team member not in your organization")
+			// Users of other organizations and of none, an id that no user has, and a text that is no id.
+			for _, id := range []string{server.employer(t).id, server.seeker(t).id, nowhere, "nonsense"} {
+				admin.get(permissionsPath(id)).fails(403, "Team member not in your organization")
 			}
 
-			server.guest(t).get(permissions(member.id)).fails(401, "Unauthorized")
+			server.guest(t).get(permissionsPath(member.id)).fails(401, "Unauthorized")
 		})
 
 		t.Run("PUT /api/employers/team/:id/permissions", func(t *testing.T) {
@@ -337,7 +348,7 @@ func TestTeamRoutes(t *testing.T) {
 			member := admin.inviteMember("recruiter")
 
 			// A change of two permissions leaves the other permissions of a recruiter as they were.
-			changed := admin.put(permissions(member.id), object{"permissions": object{
+			changed := admin.put(permissionsPath(member.id), object{"permissions": object{
 				"jobs":         object{"delete": true},
 				"applications": object{"update": false},
 			}}).
@@ -347,10 +358,10 @@ func TestTeamRoutes(t *testing.T) {
 				"applications": object{"view": true, "update": false},
 			}
 			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": want}, changed.at("data"))
-			require.Equal(t, changed.at("data"), admin.get(permissions(member.id)).ok(200).at("data"))
+			require.Equal(t, changed.at("data"), admin.get(permissionsPath(member.id)).ok(200).at("data"))
 
-			// A new role replaces them all.
-			viewer := admin.put(permissions(member.id), object{"role": "viewer"}).ok(200)
+			// A new role replaces all permissions by those of the role.
+			viewer := admin.put(permissionsPath(member.id), object{"role": "viewer"}).ok(200)
 			require.Equal(t, "viewer", viewer.text("data.role"))
 			require.Equal(
 				t,
@@ -363,22 +374,22 @@ func TestTeamRoutes(t *testing.T) {
 
 			t.Run("invalid changes", func(t *testing.T) {
 				admin := admin.in(t)
-				admin.put(permissions(member.id), object{"role": "emperor"}).invalid("role")
-				admin.put(permissions(member.id), object{"permissions": "all"}).invalid("permissions")
-				admin.put(permissions(member.id), object{"permissions": object{"jobs": object{"create": "yes"}}}).
+				admin.put(permissionsPath(member.id), object{"role": "emperor"}).invalid("role")
+				admin.put(permissionsPath(member.id), object{"permissions": "all"}).invalid("permissions")
+				admin.put(permissionsPath(member.id), object{"permissions": object{"jobs": object{"create": "yes"}}}).
 					invalid("permissions.jobs.create")
-				admin.put(permissions(admin.id), object{"role": "viewer"}).fails(409, "An organization needs at least one admin")
+				admin.put(permissionsPath(admin.id), object{"role": "viewer"}).fails(409, "An organization needs at least one admin")
 			})
 
 			t.Run("foreign members", func(t *testing.T) {
 				for _, id := range []string{server.employer(t).id, server.seeker(t).id, "nonsense"} {
-					admin.put(permissions(id), object{"role": "viewer"}).fails(403, "Team member not in your organization")
+					admin.put(permissionsPath(id), object{"role": "viewer"}).fails(403, "Team member not in your organization")
 				}
 			})
 
 			t.Run("viewer and guest", func(t *testing.T) {
-				member.put(permissions(member.id), object{"role": "admin"}).fails(403, "Forbidden")
-				server.guest(t).put(permissions(member.id), object{"role": "viewer"}).fails(401, "Unauthorized")
+				member.put(permissionsPath(member.id), object{"role": "admin"}).fails(403, "Forbidden")
+				server.guest(t).put(permissionsPath(member.id), object{"role": "viewer"}).fails(401, "Unauthorized")
 			})
 		})
 	})

@@ -12,12 +12,16 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestInstances_Two_ShareState checks that two servers with one database and one Redis act as
-// one: sessions, listings, rate limits and idempotency keys hold on both, and no e-mail is sent
-// twice.
+// TestInstances_Two_ShareState checks that two servers with one database and one Redis act as one
+// server. Sessions, listings, rate limits and idempotency keys of one instance hold on the other, and
+// no e-mail is sent twice.
+//
+// An account of the tests sends its requests to the instance that registered it. The method on, below,
+// returns a client of the same user for another instance.
 func TestInstances_Two_ShareState(t *testing.T) {
 	t.Parallel()
 
+	// Both instances write e-mails into the same directory, from which the tests read them.
 	dir := t.TempDir()
 	first := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_LIMITER_URL="+kit.RedisURL(t))
 	second := &testServer{
@@ -33,7 +37,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 	employer := first.employer(t)
 	seeker := second.seeker(t)
 
-	t.Run("logout on another instance", func(t *testing.T) {
+	t.Run("logout on one instance ends the session on the other", func(t *testing.T) {
 		leaving := first.seeker(t)
 		leaving.on(second).get("/api/auth/me").ok(200)
 		leaving.post("/api/auth/logout", nil).ok(200)
@@ -43,25 +47,28 @@ func TestInstances_Two_ShareState(t *testing.T) {
 			fails(401, "Invalid or expired refresh token")
 	})
 
-	t.Run("changed listing on the other instance within 1.5 s", func(t *testing.T) {
+	t.Run("changed listing is on the other instance within 1.5 s", func(t *testing.T) {
 		id := employer.listing(nil)
 		guest := second.guest(t)
 		guest.get("/api/listings/" + id).ok(200) // so that the second instance has cached the listing
 
-		// requireSoon requires that a request of the guest, sent at most 1.5 s after the call of
-		// requireSoon, gets a response that isExpected accepts.
+		// The first instance notifies the second one of a change, which must be visible within this time.
+		const maxDelay = 1500 * time.Millisecond
+
+		// requireSoon repeats the request of the guest until isExpected accepts the response. It fails
+		// if a request that was sent after maxDelay gets an old response.
 		requireSoon := func(isExpected func(*response) bool) {
 			t.Helper()
 
 			changed := time.Now()
 			for {
-				requested := time.Now() // not the time of the response, which a busy machine delays
+				requested := time.Now() // the time of the response would include delays of a busy machine
 
 				if isExpected(guest.get("/api/listings/" + id)) {
 					return
 				}
 
-				require.Less(t, requested.Sub(changed), 1500*time.Millisecond)
+				require.Less(t, requested.Sub(changed), maxDelay, "the listing is still the old one")
 			}
 		}
 
@@ -75,14 +82,19 @@ func TestInstances_Two_ShareState(t *testing.T) {
 	})
 
 	t.Run("rate limit counts requests to both instances", func(t *testing.T) {
+		const (
+			maxRequests     = 10 // from one address in 15 minutes
+			refusedRequests = 3
+		)
+
 		guest := first.guest(t)
-		for i := range 13 {
+		for i := range maxRequests + refusedRequests {
 			// The same address alternates between the instances.
 			sameAddress := *guest
 			sameAddress.server = instances[i%2]
 
 			resp := sameAddress.post("/api/employers/jobs", object{})
-			if i < 10 {
+			if i < maxRequests {
 				resp.fails(401, "Unauthorized")
 			} else {
 				resp.fails(429, "Rate limit exceeded")
@@ -90,6 +102,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		}
 	})
 
+	// concurrently sends requests at the same time and returns the number of responses with each status.
 	t.Run("concurrent requests to both instances", func(t *testing.T) {
 		const requests = 20
 		listing := employer.listing(nil)
@@ -122,6 +135,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 
 			require.Equal(t, map[int]int{200: requests}, statuses)
 
+			// Each request added one member to meta.
 			meta := employer.get("/api/employers/jobs/" + listing).ok(200).at("data.job.meta")
 			require.Len(t, meta, requests)
 		})
@@ -134,15 +148,17 @@ func TestInstances_Two_ShareState(t *testing.T) {
 				return sender.try("POST", "/api/employers/jobs", object{"title": title, "description": "D"})
 			})
 
-			// A request with the key of one that is still being executed is a 409.
-			require.Positive(t, statuses[201], "%v", statuses)
-			require.Equal(t, requests, statuses[201]+statuses[409], "%v", statuses)
+			// Requests with the key of a request that has been executed get its response, 201. The status
+			// is 409 while that request is still being executed.
+			require.Positive(t, statuses[201], "no request succeeded: %v", statuses)
+			require.Equal(t, requests, statuses[201]+statuses[409], "there are other statuses: %v", statuses)
 
 			listings := employer.get("/api/employers/jobs").ok(200).raw
-			require.Equal(t, 1, bytes.Count(listings, []byte(title)))
+			require.Equal(t, 1, bytes.Count(listings, []byte(title)), "listings with the title")
 		})
 	})
 
+	// Both instances execute background tasks, such as sending e-mails, from the queue in the database.
 	t.Run("one e-mail per registration, although both instances run tasks", func(t *testing.T) {
 		var registered []*account
 		for i := range 6 {
@@ -153,17 +169,18 @@ func TestInstances_Two_ShareState(t *testing.T) {
 			first.waitForMail(t, user.email, "Subject:")
 		}
 
-		// A second e-mail would be sent by the task queue of the other instance at about the same
-		// time as the first.
-		require.Never(t, func() bool {
+		// If both instances executed the same task, the second e-mail would be sent at about the same
+		// time as the first. A second is long enough to see it.
+		anyHasTwoMails := func() bool {
 			return slices.ContainsFunc(registered, func(user *account) bool {
 				return len(first.messagesTo(t, user.email, "")) > 1
 			})
-		}, time.Second, 100*time.Millisecond)
+		}
+		require.Never(t, anyHasTwoMails, time.Second, 100*time.Millisecond, "a user has more than one e-mail")
 	})
 }
 
-// on returns a client of the same user at a new address, which sends its requests to another
+// on returns a client of the same user at a new address. The client sends its requests to the
 // instance.
 func (c *client) on(instance *testServer) *client {
 	sameUser := c.fromNewAddress()
