@@ -17,42 +17,45 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBody_OverLimitOfRoute_RefusedUnread checks that a request is refused by its headers
-// alone: the client announces a body but sends none. Large documents are read only for a
-// jobseeker with a valid token, so that guests cannot fill the memory.
+// TestBody_OverLimitOfRoute_RefusedUnread checks that the server refuses a request by its headers, before
+// it reads the body. The client announces a length but sends no body, so that a server that waits for the
+// body would not respond. The maximum length depends on the route: 16 KiB for guests, 1 MiB for signed-in
+// users, and 10 MiB for documents. The body of a document is read only for a jobseeker with a valid
+// token, so that guests cannot fill the memory.
 func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const (
-			overDefaultLimit  = 16<<10 + 1
+			overGuestLimit    = 16<<10 + 1
 			overSignedInLimit = 1<<20 + 1
-			overDocumentLimit = 10<<20 + 1
+			documentLimit     = 10 << 20
+			overDocumentLimit = documentLimit + 1
 		)
-		seeker := server.seeker(t).token
 
-		employer := server.employer(t).token
+		seekerToken, employerToken := server.seeker(t).token, server.employer(t).token
+
 		for _, test := range []struct {
 			method, path string
 			token        string // empty for a guest
 			length       int    // the announced length of the body
-			status       int
+			wantStatus   int
 		}{
-			{method: "POST", path: "/api/auth/login", length: overDefaultLimit, status: 413},
-			{method: "POST", path: "/api/auth/register", length: overDefaultLimit, status: 413},
-			{method: "POST", path: "/api/auth/refresh", length: 1 << 20, status: 413},
-			{method: "POST", path: "/api/listings/search", length: overDefaultLimit, status: 413},
-			{method: "GET", path: "/api/listings?search=nurse", length: overDefaultLimit, status: 413},
-			{method: "GET", path: "/api/jobseekers/search", length: overDefaultLimit, status: 413},
-			{method: "POST", path: "/api/jobseekers/onboarding", length: overSignedInLimit, status: 413},
-			{method: "POST", path: "/api/jobseekers/documents", length: 10 << 20, status: 401},
-			{method: "POST", path: "/api/jobseekers/documents", token: "x", length: 10 << 20, status: 401},
-			{method: "POST", path: "/api/jobseekers/documents", token: employer, length: 10 << 20, status: 403},
-			{method: "POST", path: "/api/jobseekers/documents", token: seeker, length: overDocumentLimit, status: 413},
-			{method: "PUT", path: "/api/jobseekers/documents/" + nowhere, length: 10 << 20, status: 401},
-			{method: "POST", path: "/api/employers/jobs", length: 1 << 20, status: 401},
+			{method: "POST", path: "/api/auth/login", length: overGuestLimit, wantStatus: 413},
+			{method: "POST", path: "/api/auth/register", length: overGuestLimit, wantStatus: 413},
+			{method: "POST", path: "/api/auth/refresh", length: 1 << 20, wantStatus: 413},
+			{method: "POST", path: "/api/listings/search", length: overGuestLimit, wantStatus: 413},
+			{method: "GET", path: "/api/listings?search=nurse", length: overGuestLimit, wantStatus: 413},
+			{method: "GET", path: "/api/jobseekers/search", length: overGuestLimit, wantStatus: 413},
+			{method: "POST", path: "/api/jobseekers/onboarding", length: overSignedInLimit, wantStatus: 413},
+			{method: "POST", path: "/api/jobseekers/documents", length: documentLimit, wantStatus: 401},
+			{method: "POST", path: "/api/jobseekers/documents", token: "x", length: documentLimit, wantStatus: 401},
+			{method: "POST", path: "/api/jobseekers/documents", token: employerToken, length: documentLimit, wantStatus: 403},
+			{method: "POST", path: "/api/jobseekers/documents", token: seekerToken, length: overDocumentLimit, wantStatus: 413},
+			{method: "PUT", path: "/api/jobseekers/documents/" + nowhere, length: documentLimit, wantStatus: 401},
+			{method: "POST", path: "/api/employers/jobs", length: 1 << 20, wantStatus: 401},
 			// There is no such route, so that the length does not matter.
-			{method: "POST", path: "/nowhere", length: 1 << 30, status: 404},
-			{method: "POST", path: "/oauth/token", length: 1 << 20, status: 413},
-			{method: "POST", path: "/developers/sign-in", length: 1 << 20, status: 413},
+			{method: "POST", path: "/nowhere", length: 1 << 30, wantStatus: 404},
+			{method: "POST", path: "/oauth/token", length: 1 << 20, wantStatus: 413},
+			{method: "POST", path: "/developers/sign-in", length: 1 << 20, wantStatus: 413},
 		} {
 			extraHeaders := ""
 			if test.token != "" {
@@ -61,18 +64,24 @@ func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 
 			response := server.sendRaw(t, server.requestHead(t, test.method, test.path, extraHeaders, test.length))
 			require.NotNil(t, response, "%s %s waits for the body", test.method, test.path)
-			require.Equal(t, test.status, response.StatusCode, "%s %s", test.method, test.path)
-			require.True(t, response.Close,
-				"%s %s: the body may still come, so that the connection cannot be used again", test.method, test.path)
+			require.Equal(t, test.wantStatus, response.StatusCode, "%s %s", test.method, test.path)
+
+			// The client may still send the body, which the server would read as the next request.
+			require.True(t, response.Close, "%s %s: the connection must not be used again", test.method, test.path)
 		}
 	})
 }
 
-// TestBody_Document10MiB_AcceptedWithToken checks that a body just below the limit for
-// documents is read; 200 bytes are left for the other members.
+// TestBody_Document10MiB_AcceptedWithToken checks that a jobseeker can send a body just below the limit
+// for documents.
 func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		content := strings.Repeat("x", 10<<20-200)
+		const (
+			maxBody      = 10 << 20 // bytes
+			otherMembers = 200      // bytes, more than the other members of the body have
+		)
+
+		content := strings.Repeat("x", maxBody-otherMembers)
 		server.seeker(t).
 			post("/api/jobseekers/documents", object{
 				"intent":   "upload-document",
@@ -85,40 +94,54 @@ func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 	})
 }
 
-// TestBody_ContentLengthAlone_AllocatesNothing checks that the server does not allocate memory
-// for a body before it receives the body: each of 100 requests announces 1 MiB but sends one
-// byte.
+// TestBody_ContentLengthAlone_AllocatesNothing checks that the server allocates no memory for a body
+// before it receives the body. Each of 100 requests announces 1 MiB but sends one byte.
 func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		headers := "Authorization: Bearer " + server.seeker(t).token + "\r\n"
 
+		const (
+			requests        = 100
+			announcedLength = 1 << 20 // bytes
+			// maxGrowth in MiB is well below the announced bodies, which have 100 MiB together. It allows for
+			// the memory that connections and the garbage collector need.
+			maxGrowth = 64
+		)
+
 		before := server.peakMemoryMiB(t)
-		for range 100 {
+		for range requests {
 			conn := server.dial(t)
-			_, err := io.WriteString(conn, server.requestHead(t, "POST", "/api/jobseekers/onboarding", headers, 1<<20)+"{")
+			head := server.requestHead(t, "POST", "/api/jobseekers/onboarding", headers, announcedLength)
+			_, err := io.WriteString(conn, head+"{")
 			require.NoError(t, err)
 		}
 
 		server.guest(t).get("/api/listings").ok(200)
-
-		// The 100 announced bodies together would be 100 MiB.
-		require.Less(t, server.peakMemoryMiB(t)-before, 64)
+		require.Less(t, server.peakMemoryMiB(t)-before, maxGrowth, "memory was allocated for the announced bodies")
 	})
 }
 
-// TestBody_ManyLargeOfOneUser_OthersServed checks that a user may send two large bodies at a
-// time, and that a third is refused without reading it while other users are served.
+// TestBody_ManyLargeOfOneUser_OthersServed checks that a user may send two large bodies at a time. The
+// server refuses a third one without reading it, and serves other users meanwhile.
 func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		headers := "Authorization: Bearer " + server.seeker(t).token + "\r\nExpect: 100-continue\r\n"
-		partOfBody := strings.Repeat("x", 1<<20+1)
+		const (
+			announcedLength = 10 << 20 // bytes
+			maxConcurrent   = 2        // large bodies of a user
+			refused         = 14
+			partLength      = 1<<20 + 1 // bytes: a body of more than 1 MiB is large
+		)
 
-		// startUpload sends a part of a document, so that the upload does not end, and returns
-		// the status of the first response.
+		// With "Expect: 100-continue", the server responds 100 Continue before it reads the body.
+		headers := "Authorization: Bearer " + server.seeker(t).token + "\r\nExpect: 100-continue\r\n"
+		partOfBody := strings.Repeat("x", partLength)
+
+		// startUpload sends a part of a document, so that the upload does not end. It returns the status of
+		// the first response.
 		startUpload := func() int {
 			conn := server.dial(t)
 
-			request := server.requestHead(t, "POST", "/api/jobseekers/documents", headers, 10<<20) + partOfBody
+			request := server.requestHead(t, "POST", "/api/jobseekers/documents", headers, announcedLength) + partOfBody
 			go func() { _, _ = io.WriteString(conn, request) }() // returns when the connection is closed
 
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -130,13 +153,14 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 		}
 
 		var statuses []int
-		for range 16 {
+		for range maxConcurrent + refused {
 			statuses = append(statuses, startUpload())
 		}
 
-		// 100 Continue invites the client to send the body.
-		require.Equal(t, append([]int{100, 100}, slices.Repeat([]int{429}, 14)...), statuses)
+		want := slices.Concat(slices.Repeat([]int{100}, maxConcurrent), slices.Repeat([]int{429}, refused))
+		require.Equal(t, want, statuses)
 
+		// Another user can still sign in and upload a document.
 		other := server.seeker(t)
 		other.post("/api/auth/login", object{"email": other.email, "password": password}).ok(200)
 		other.post("/api/jobseekers/documents", object{
@@ -160,8 +184,8 @@ func (s *testServer) dial(t testing.TB) net.Conn {
 	return conn
 }
 
-// sendRaw sends a request as text over a new connection, so that it need not be complete, and
-// returns the first response, or nil if there is none within 3 s.
+// sendRaw sends a request over a new connection as text, which need not be a complete request. It returns
+// the first response, or nil if there is none within 3 s.
 func (s *testServer) sendRaw(t testing.TB, text string) *http.Response {
 	t.Helper()
 

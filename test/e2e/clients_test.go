@@ -31,45 +31,47 @@ type client struct {
 	guestCookie string
 }
 
-// form is a body in application/x-www-form-urlencoded, and parts one in multipart/form-data, by
-// the names of the fields.
-type (
-	form  url.Values
-	parts map[string]string
-)
+// form is a body in application/x-www-form-urlencoded: values by the name of their field.
+type form url.Values
 
-// encode returns the body, and its media type with the boundary.
-func (p parts) encode(t testing.TB) (body []byte, kind string) {
+// parts is a body in multipart/form-data: values by the name of their field.
+type parts map[string]string
+
+// encode returns the body and its media type, which contains the boundary of the parts.
+func (p parts) encode(t testing.TB) (body []byte, mediaType string) {
 	t.Helper()
-	var b bytes.Buffer
+	var encoded bytes.Buffer
 
-	w := multipart.NewWriter(&b)
+	writer := multipart.NewWriter(&encoded)
 	for name, value := range p {
-		require.NoError(t, w.WriteField(name, value))
+		require.NoError(t, writer.WriteField(name, value))
 	}
 
-	require.NoError(t, w.Close())
+	require.NoError(t, writer.Close())
 
-	return b.Bytes(), w.FormDataContentType()
+	return encoded.Bytes(), writer.FormDataContentType()
 }
 
-// addresses counts the addresses of clients: each has its own.
-var addresses atomic.Uint32
+// lastAddress is the number of the address that the newest client has.
+var lastAddress atomic.Uint32
 
 // guest returns a new client at a new address in a new network.
 func (s *testServer) guest(t testing.TB) *client {
 	t.Helper()
 
-	// An odd step visits each of the 2²⁴ addresses before one repeats. Consecutive addresses
-	// are in different /24 networks, which some limits count together.
-	n := addresses.Add(0x9e3779)
+	// There are 2²⁴ addresses. Adding an odd number visits all of them before one repeats. With this
+	// number, consecutive addresses are in different /24 networks, whose addresses some limits count
+	// together.
+	const step = 0x9e3779
+	n := lastAddress.Add(step)
 
 	return &client{t: t, server: s, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
 
-// fromNewAddress returns a client of the same user with a new network address. The server limits how many requests to
-// a route may come from one address in a period; a test that needs more sends them from new addresses, for which
-// nothing has been counted. An API key and an Idempotency-Key are not copied.
+// fromNewAddress returns a client of the same user with a new network address. The server limits how many
+// requests to a route may come from one address in a period. A test that needs more requests sends them
+// from new addresses, for which nothing has been counted. The new client has no API key and no
+// Idempotency-Key.
 func (c *client) fromNewAddress() *client {
 	fresh := c.server.guest(c.t)
 	fresh.token, fresh.guestCookie = c.token, c.guestCookie
@@ -88,56 +90,63 @@ type response struct {
 	server *testServer
 }
 
-// untilLimited returns the response that reports an exceeded limit: this one, or
-// one of the next few if the server has not counted all requests in Redis. The
-// server waits 200 ms for Redis, which a busy machine may exceed, and counts such
-// a request in memory.
+// untilLimited returns the response that reports an exceeded limit. Usually it is r. The server waits
+// 200 ms for Redis, which a busy machine may exceed, and then counts the request in memory. The count in
+// Redis is too low after such requests, so that untilLimited repeats the request up to five times.
 func (r *response) untilLimited() *response {
-	for more := 0; r.status != http.StatusTooManyRequests && r.repeat != nil && r.server.countsLocally() && more < 5; more++ {
+	const maxRepetitions = 5
+	for range maxRepetitions {
+		isLimited := r.status == http.StatusTooManyRequests
+		if isLimited || r.repeat == nil || !r.server.countsLocally() {
+			break
+		}
+
 		r = r.repeat()
 	}
 
 	return r
 }
 
-// countsLocally reports whether the server counted a request in memory instead of
-// Redis: a test that cannot repeat its request then cannot check the limit.
+// countsLocally reports whether the server has counted a request in memory instead of Redis. A test that
+// cannot repeat its request then cannot check the limit.
 func (s *testServer) countsLocally() bool {
 	return strings.Contains(s.log.String(), "limiter: redis is unavailable")
 }
 
-// send sends a request with a body (nil for none, a string or bytes unchanged,
-// form and parts as forms, anything else as JSON), validates it against the
-// OpenAPI document, and returns the response.
+// send sends a request and returns the response. It requires that the response is no server error, and
+// that request and response are as the OpenAPI document of the server describes them.
+//
+// The body is nil for none. A string or bytes are sent unchanged, form and parts as forms, and any other
+// value as JSON.
 func (c *client) send(method, path string, body any) *response {
 	c.t.Helper()
 
-	a, request, sent := c.exchange(method, path, body)
-	require.Less(c.t, a.status, 500, "%s %s: %s\n%s", method, path, a.raw, c.server.log)
-	c.validateExchange(request, sent, a)
+	resp, request, sent := c.exchange(method, path, body)
+	require.Less(c.t, resp.status, 500, "%s %s: %s\n%s", method, path, resp.raw, c.server.log)
+	c.validateExchange(request, sent, resp)
 
-	a.repeat = func() *response { return c.send(method, path, body) }
+	resp.repeat = func() *response { return c.send(method, path, body) }
 
-	return a
+	return resp
 }
 
-// try sends a request like send without validation: for a server with unavailable
+// try sends a request like send, but does not check the response. It is for servers with unavailable
 // dependencies, and for paths outside of the API.
 func (c *client) try(method, path string, body any) *response {
 	c.t.Helper()
 
-	a, _, _ := c.exchange(method, path, body)
-	a.repeat = func() *response { return c.try(method, path, body) }
+	resp, _, _ := c.exchange(method, path, body)
+	resp.repeat = func() *response { return c.try(method, path, body) }
 
-	return a
+	return resp
 }
 
-// exchange sends a request with the credentials of the client, and returns it with its body,
-// which the validation needs.
-func (c *client) exchange(method, path string, body any) (*response, *http.Request, []byte) {
+// exchange sends a request with the credentials of the client. It returns the response, and the request
+// with the body that was sent, which the validation needs.
+func (c *client) exchange(method, path string, body any) (_ *response, _ *http.Request, sent []byte) {
 	c.t.Helper()
 
-	sent, kind := []byte(nil), "application/json"
+	kind := "application/json"
 	switch b := body.(type) {
 	case nil:
 	case string:
@@ -203,19 +212,21 @@ func (c *client) do(request *http.Request) *response {
 	raw, err := io.ReadAll(resp.Body)
 	require.NoError(c.t, err)
 
-	a := &response{t: c.t, server: c.server, status: resp.StatusCode, header: resp.Header, raw: raw}
-	if kind := resp.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/json") || kind == "application/problem+json" {
+	received := &response{t: c.t, server: c.server, status: resp.StatusCode, header: resp.Header, raw: raw}
+
+	mediaType := resp.Header.Get("Content-Type")
+	if strings.HasPrefix(mediaType, "application/json") || mediaType == "application/problem+json" {
 		if len(raw) == 0 {
-			return a // HEAD has the header of the JSON without the JSON
+			return received // the response to HEAD has the headers of the JSON but no body
 		}
 
-		require.NoError(c.t, json.Unmarshal(raw, &a.body), "%s", raw)
+		require.NoError(c.t, json.Unmarshal(raw, &received.body), "%s", raw)
 	}
 
 	// Every response can be found in the log by its id.
 	require.NotEmpty(c.t, resp.Header.Get("X-Request-Id"))
 
-	return a
+	return received
 }
 
 // validateExchange validates a request that succeeded, and every response, against the OpenAPI
@@ -236,14 +247,25 @@ func (c *client) validateExchange(request *http.Request, sent []byte, resp *resp
 func (c *client) validateResponse(request *http.Request, sent []byte, resp *response) {
 	c.t.Helper()
 
-	if resp.status == http.StatusMethodNotAllowed || resp.status == http.StatusNoContent || resp.status == http.StatusNotModified ||
-		// Only an unknown path has the message "Not found"; resources have their own.
-		resp.status == http.StatusNotFound && bytes.Contains(resp.raw, []byte(`"Not found"`)) {
-		return // no operation of the document
+	// The document does not describe these responses. Only an unknown path has the message "Not found";
+	// an unknown resource has a message of its own.
+	isUnknownPath := resp.status == http.StatusNotFound && bytes.Contains(resp.raw, []byte(`"Not found"`))
+
+	switch {
+	case isUnknownPath,
+		resp.status == http.StatusMethodNotAllowed,
+		resp.status == http.StatusNoContent,
+		resp.status == http.StatusNotModified:
+		return
 	}
 
 	doc, again := c.server.documentFor(c.t, request, sent)
-	response := &http.Response{StatusCode: resp.status, Header: resp.header, Body: io.NopCloser(bytes.NewReader(resp.raw)), Request: again}
+	response := &http.Response{
+		StatusCode: resp.status,
+		Header:     resp.header,
+		Body:       io.NopCloser(bytes.NewReader(resp.raw)),
+		Request:    again,
+	}
 	ok, problems := doc.ValidateHttpResponse(again, response)
 	require.True(c.t, ok, "the document does not describe the response of %s %s: %d %s: %v", request.Method,
 		request.URL, resp.status, resp.raw, problems)
@@ -292,8 +314,8 @@ func (r *response) invalid(field string) *response {
 	return r
 }
 
-// at returns a value of the body by its path: data.user.id,
-// data.listings.0.title.
+// at returns a value of the body by its path of member names and indexes, such as data.user.id or
+// data.listings.0.title. It requires that the value exists.
 func (r *response) at(path string) any {
 	r.t.Helper()
 
@@ -319,7 +341,7 @@ func (r *response) at(path string) any {
 	return v
 }
 
-// text, list and number return a value of the body by its path and require its type.
+// text returns a string of the body by its path.
 func (r *response) text(path string) string {
 	r.t.Helper()
 
@@ -329,15 +351,17 @@ func (r *response) text(path string) string {
 	return s
 }
 
+// list returns an array of the body by its path.
 func (r *response) list(path string) []any {
 	r.t.Helper()
 
-	l, ok := r.at(path).([]any)
+	items, ok := r.at(path).([]any)
 	require.True(r.t, ok, "%s is not an array in %s", path, r.raw)
 
-	return l
+	return items
 }
 
+// number returns a number of the body by its path.
 func (r *response) number(path string) float64 {
 	r.t.Helper()
 
@@ -364,10 +388,10 @@ type object = map[string]any
 func (r *response) pick(path string, names ...string) object {
 	r.t.Helper()
 
-	out := object{}
+	picked := object{}
 	for _, name := range names {
-		out[name] = r.at(path + "." + name)
+		picked[name] = r.at(path + "." + name)
 	}
 
-	return out
+	return picked
 }

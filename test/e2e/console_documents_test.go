@@ -10,15 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestConsole_Documents_AreShownSafely checks that an employer can view PDF and text documents
-// in the browser, and only download others. Documents are hostile input: the media type follows
-// the content and not the name, and no script of a document may run on the site.
+// TestConsole_Documents_AreShownSafely checks how an employer opens the documents of an application. PDF
+// and text documents can be viewed in the browser, with view=1 in the query. Other documents can only be
+// downloaded. Documents are hostile input: the media type follows the content and not the name of the
+// file, and no script of a document may run on the site. somePDF is the beginning of a PDF file.
 func TestConsole_Documents_AreShownSafely(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
-		const html, svg = "<!doctype html><script>alert(1)</script>", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`
+		const (
+			// png is the signature and the header of a PNG image of one pixel.
+			png = "\x89PNG\r\n\x1a\n" +
+				"\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
+			html = "<!doctype html><script>alert(1)</script>"
+			svg  = `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`
+		)
+
 		boss, jo := server.employer(t), server.seeker(t)
-		sent := []struct {
+		documents := []struct {
 			name      string
 			upload    string // the content in the request
 			mediaType string // of the download
@@ -61,44 +68,59 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 			},
 		}
 
+		// The applicant uploads the documents, with titles that would be HTML, and sends all of them.
 		var ids []string
-		for _, d := range sent {
-			ids = append(ids, jo.document(object{"title": "<b>" + d.name, "fileName": d.name, "content": d.upload}))
+		for _, document := range documents {
+			ids = append(ids, jo.document(object{
+				"title":    "<b>" + document.name,
+				"fileName": document.name,
+				"content":  document.upload,
+			}))
 		}
 
 		path := "/employer/applications/" + jo.application(boss.listing(nil), object{"documentIds": ids})
 		browser := server.signedIn(t, boss)
 
 		page := browser.show(path)
-		for _, d := range sent {
-			file := browser.receivedDocument(t, page, path, "<b>"+d.name)
-			shown := browser.open("GET", file+"?view=1", nil)
+		for _, document := range documents {
+			name := document.name
+			file := browser.receivedDocument(t, page, path, "<b>"+name)
+			viewed := browser.open("GET", file+"?view=1", nil)
+			downloaded := browser.open("GET", file, nil)
 
-			saved := browser.open("GET", file, nil)
-			for _, got := range []pageView{shown, saved} {
-				require.Equal(t, 200, got.status, d.name)
-				require.Equal(t, d.bytes, got.text, d.name)
-				require.Equal(t, d.mediaType, got.header.Get("Content-Type"), d.name)
-				require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
-				require.Contains(t, got.header.Get("Content-Security-Policy"), "default-src 'none'")
-				require.NotContains(t, got.header.Get("Content-Security-Policy"), "script")
-				require.Equal(t, "DENY", got.header.Get("X-Frame-Options"))
-				require.Contains(t, got.header.Get("Cache-Control"), "no-store")
+			// Both responses have the content, and headers that keep browsers from executing it.
+			for _, response := range []pageView{viewed, downloaded} {
+				require.Equal(t, 200, response.status, name)
+				require.Equal(t, document.bytes, response.text, name)
+				require.Equal(t, document.mediaType, response.header.Get("Content-Type"), name)
+				require.Equal(t, "nosniff", response.header.Get("X-Content-Type-Options"))
+				require.Contains(t, response.header.Get("Content-Security-Policy"), "default-src 'none'")
+				require.NotContains(t, response.header.Get("Content-Security-Policy"), "script")
+				require.Equal(t, "DENY", response.header.Get("X-Frame-Options"))
+				require.Contains(t, response.header.Get("Cache-Control"), "no-store")
 			}
 
-			require.True(t, strings.HasPrefix(saved.header.Get("Content-Disposition"), "attachment; "), d.name)
-			require.Equal(t, d.isShown, strings.HasPrefix(shown.header.Get("Content-Disposition"), "inline; filename="), d.name)
-			require.Equal(t, d.isShown, strings.Contains(page.text, `href="`+file+`?view=1"`), d.name)
+			// A document that cannot be viewed is downloaded by either address, and the page has no link to view it.
+			isInline := strings.HasPrefix(viewed.header.Get("Content-Disposition"), "inline; filename=")
+			hasLinkToView := strings.Contains(page.text, `href="`+file+`?view=1"`)
 
-			if d.isShown {
-				require.Equal(t, "private, no-store", shown.header.Get("Cache-Control"))
-				require.Contains(t, shown.header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
-				require.Equal(t, strings.HasPrefix(d.mediaType, "text/"),
-					strings.Contains(shown.header.Get("Content-Security-Policy"), "sandbox"), d.name)
+			require.True(t, strings.HasPrefix(downloaded.header.Get("Content-Disposition"), "attachment; "), name)
+			require.Equal(t, document.isShown, isInline, name)
+			require.Equal(t, document.isShown, hasLinkToView, name)
+
+			// Text is viewed in a sandbox. Some browsers do not show a PDF in one.
+			if document.isShown {
+				policy := viewed.header.Get("Content-Security-Policy")
+				isText := strings.HasPrefix(document.mediaType, "text/")
+
+				require.Equal(t, "private, no-store", viewed.header.Get("Cache-Control"))
+				require.Contains(t, policy, "frame-ancestors 'none'")
+				require.Equal(t, isText, strings.Contains(policy, "sandbox"), name)
 			}
 		}
 
-		file := browser.receivedDocument(t, page, path, "<b>"+sent[0].name)
+		// Only members of the organization who may read applications can open a document.
+		file := browser.receivedDocument(t, page, path, "<b>"+documents[0].name)
 		viewer := server.signedIn(t, boss.inviteMember("viewer"))
 		seeker := server.signedIn(t, jo)
 		withoutPermission := server.signedIn(t, server.addMember(t, boss, object{
@@ -116,6 +138,8 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 				server.browser(t).open("GET", address, nil).header.Get("Location"))
 		}
 
+		// An id that no document has, a text that is no id, and the id of the applicant's original, of which
+		// the application has a copy.
 		for _, id := range []string{nowhere, "nonsense", ids[0]} {
 			require.Equal(t, 404, browser.open("GET", path+"/documents/"+id+"?view=1", nil).status)
 		}
@@ -126,8 +150,8 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 	})
 }
 
-// receivedDocument returns the path of the document with the title on the page of an
-// application.
+// receivedDocument returns the path of a document of the application at the path. It finds the link to
+// the document by its title on the page of the application.
 func (b *browser) receivedDocument(t testing.TB, page pageView, path, title string) string {
 	t.Helper()
 
@@ -138,7 +162,7 @@ func (b *browser) receivedDocument(t testing.TB, page pageView, path, title stri
 	return link[1]
 }
 
-// dataURI returns the content as a data URL, as which documents are uploaded.
+// dataURI returns the content as a data URL (RFC 2397), the form in which documents are uploaded.
 func dataURI(mediaType, content string) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
 }

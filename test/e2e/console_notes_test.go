@@ -13,48 +13,62 @@ import (
 // noteID matches the field of the form that deletes a note.
 var noteID = regexp.MustCompile(`name="id" value="([0-9a-f-]{36})"`)
 
-// TestConsole_NotesAndRatings checks that the team shares notes and ratings of an application,
-// each deletable by its author only, and that the applicant never sees them, neither on pages
-// nor in exports.
+// TestConsole_NotesAndRatings checks the notes and ratings that the members of an organization give to an
+// application. All members see them. Only the author can delete a note. The applicant never sees notes
+// and ratings, neither on pages nor in exports.
 func TestConsole_NotesAndRatings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
 		id := jo.application(boss.listing(object{"title": "Porter"}), nil)
 		path := "/employer/applications/" + id
+
+		// Two members of the organization: the boss, and a viewer.
 		browser, viewer := server.signedIn(t, boss), server.signedIn(t, boss.inviteMember("viewer"))
+		writeNote := func(text string) url.Values { return url.Values{"action": {"write-note"}, "note": {text}} }
+		rate := func(rating string) url.Values { return url.Values{"action": {"rate"}, "rating": {rating}} }
+
+		// Both members write a note.
 		require.Contains(t, browser.show(path).text, "There are no notes yet.")
 
 		require.Contains(t,
-			browser.submit(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text,
+			browser.submit(path, writeNote("Strong\r\n<script>alert(1)</script> references")).text,
 			"The note is saved.")
 
-		// 2,000 characters: browsers send line breaks as CR LF, which count as one.
-		page := viewer.submit(path, url.Values{"action": {"write-note"}, "note": {strings.Repeat("é", 1998) + "\r\nn"}})
+		// The longest note. Browsers send line breaks as CR LF, which count as one character.
+		const maxCharacters = 2000
+		longest := strings.Repeat("é", maxCharacters-2) + "\r\nn"
+		page := viewer.submit(path, writeNote(longest))
 		require.Contains(t, page.text, "The note is saved.")
 		require.Contains(t, page.text, "Strong\n&lt;script&gt;")
 		require.Less(t, strings.Index(page.text, "éé"), strings.Index(page.text, "Strong"), "newest first")
-		require.Len(t, noteID.FindAllString(page.text, -1), 1, "one's own note can be deleted")
+
+		// A page has a form to delete each note of its reader, and none for other notes.
+		require.Len(t, noteID.FindAllString(page.text, -1), 1, "notes that the viewer can delete")
 
 		noteOfBoss := noteID.FindStringSubmatch(browser.show(path).text)[1]
 		require.Equal(t, 404, viewer.open("POST", path, url.Values{"action": {"delete-note"}, "id": {noteOfBoss}}).status)
 
-		for _, note := range []string{" ", strings.Repeat("é", 2001)} {
-			refused := browser.open("POST", path, url.Values{"action": {"write-note"}, "note": {note}})
+		// A note without text, and one that is too long.
+		for _, note := range []string{" ", strings.Repeat("é", maxCharacters+1)} {
+			refused := browser.open("POST", path, writeNote(note))
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, `href="#note"`)
 			require.Contains(t, refused.text, note, "the input is kept")
 		}
 
-		require.Contains(t, browser.submit(path, url.Values{"action": {"delete-note"}, "id": {noteOfBoss}}).text, "The note is deleted.")
+		require.Contains(t,
+			browser.submit(path, url.Values{"action": {"delete-note"}, "id": {noteOfBoss}}).text,
+			"The note is deleted.")
 		require.NotContains(t, viewer.show(path).text, "Strong")
 
-		// A page shows 50 notes.
-		for range 51 {
-			require.Equal(t, 303, browser.open("POST", path, url.Values{"action": {"write-note"}, "note": {"Called again"}}).status)
+		// A page shows 50 notes, and has a link to the page with older notes.
+		const pageSize = 50
+		for range pageSize + 1 {
+			require.Equal(t, 303, browser.open("POST", path, writeNote("Called again")).status)
 		}
 
 		first := browser.show(path)
-		require.Equal(t, 50, strings.Count(first.text, "Called again"))
+		require.Equal(t, pageSize, strings.Count(first.text, "Called again"))
 
 		older := browser.show(strings.TrimSuffix(first.links("Show older notes")[0], "#team-notes"))
 		require.Equal(t, 1, strings.Count(older.text, "Called again"))
@@ -62,19 +76,20 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		require.Empty(t, older.links("Show older notes"))
 		require.Equal(t, 400, browser.open("GET", path+"?notes=nonsense", nil).status)
 
-		require.Contains(t, browser.submit(path, url.Values{"action": {"rate"}, "rating": {"5"}}).text, "5 of 5 (1 rating)")
-		require.Contains(t, viewer.submit(path, url.Values{"action": {"rate"}, "rating": {"2"}}).text, "3.5 of 5 (2 ratings)")
-		require.Contains(t, browser.submit(path, url.Values{"action": {"rate"}, "rating": {"3"}}).text, `value="3" selected`)
+		// Each member has one rating, from 1 to 5, and pages show the mean. A second one replaces the first.
+		require.Contains(t, browser.submit(path, rate("5")).text, "5 of 5 (1 rating)")
+		require.Contains(t, viewer.submit(path, rate("2")).text, "3.5 of 5 (2 ratings)")
+		require.Contains(t, browser.submit(path, rate("3")).text, `value="3" selected`)
 
-		for _, rating := range []string{"", "0", "6", "x"} {
-			require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"rate"}, "rating": {rating}}).status)
+		for _, invalid := range []string{"", "0", "6", "x"} {
+			require.Equal(t, 400, browser.open("POST", path, rate(invalid)).status)
 		}
 
 		for _, list := range []string{"/employer/applications", "/employer/applications/board"} {
 			require.Contains(t, viewer.show(list).text, "2.5 of 5 (2 ratings)")
 		}
 
-		// Everything that the applicant can see of the application.
+		// The applicant sees none of it: neither in the API, nor on pages, nor in exports.
 		applicant := server.signedIn(t, jo)
 		shown := fmt.Sprint(jo.get("/api/jobseekers/applications/" + id).ok(200).body)
 		shown += applicant.show("/account/applications/" + id).text
@@ -88,15 +103,17 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		}
 
 		require.Contains(t, viewer.submit(path, url.Values{"action": {"remove-rating"}}).text, "3 of 5 (1 rating)")
+
+		// A withdrawn application cannot get notes and ratings.
 		jo.delete("/api/jobseekers/applications/" + id).ok(200)
-		require.Equal(t, 409, browser.open("POST", path, url.Values{"action": {"write-note"}, "note": {"Sad"}}).status)
-		require.Equal(t, 409, browser.open("POST", path, url.Values{"action": {"rate"}, "rating": {"5"}}).status)
+		require.Equal(t, 409, browser.open("POST", path, writeNote("Sad")).status)
+		require.Equal(t, 409, browser.open("POST", path, rate("5")).status)
 		require.NotContains(t, browser.show(path).text, "Save note")
 	})
 }
 
-// TestConsole_NotesAndRatings_OfOthers_AreForbidden checks every action on notes and ratings as
-// every kind of user without the permission, and by forged requests.
+// TestConsole_NotesAndRatings_OfOthers_AreForbidden checks every action on notes and ratings with each kind
+// of user who lacks the permission, and with requests that another site forges.
 func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
@@ -113,14 +130,15 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 			"applications": object{"view": false, "update": false},
 		}))
 		otherOrganization := server.signedIn(t, server.employer(t))
+
+		// A form of another site, as the header Sec-Fetch-Site says.
 		crossSite := server.signedIn(t, boss)
 		crossSite.Site = "cross-site"
 
-		// Without the headers of new browsers, a form needs the CSRF token.
+		// A form of an old browser, which sends neither Sec-Fetch-Site nor Origin, needs the CSRF token.
 		withoutToken := server.signedIn(t, boss)
-		withoutToken.Site = ""
+		withoutToken.Site, withoutToken.Origin = "", ""
 
-		withoutToken.Origin = ""
 		for _, values := range []url.Values{
 			{"action": {"write-note"}, "note": {"x"}},
 			{"action": {"delete-note"}, "id": {note}},
@@ -128,20 +146,21 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 			{"action": {"remove-rating"}},
 		} {
 			for name, test := range map[string]struct {
-				browser *browser
-				status  int
+				browser    *browser
+				wantStatus int
 			}{
-				"clinician":          {browser: seeker, status: 403},
-				"without permission": {browser: withoutPermission, status: 403},
-				"other organization": {browser: otherOrganization, status: 404},
-				"cross-site":         {browser: crossSite, status: 403},
-				"no CSRF token":      {browser: withoutToken, status: 403},
-				"guest":              {browser: server.browser(t), status: 303},
+				"clinician":          {browser: seeker, wantStatus: 403},
+				"without permission": {browser: withoutPermission, wantStatus: 403},
+				"other organization": {browser: otherOrganization, wantStatus: 404},
+				"cross-site":         {browser: crossSite, wantStatus: 403},
+				"no CSRF token":      {browser: withoutToken, wantStatus: 403},
+				"guest":              {browser: server.browser(t), wantStatus: 303},
 			} {
-				require.Equal(t, test.status, test.browser.open("POST", path, values).status, "%s: %v", name, values)
+				require.Equal(t, test.wantStatus, test.browser.open("POST", path, values).status, "%s: %v", name, values)
 			}
 		}
 
+		// Nothing was changed.
 		page := author.show(path)
 		require.Contains(t, page.text, "Private")
 		require.Contains(t, page.text, "4 of 5 (1 rating)")

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExports checks exports, which are built in the background: status, a link that works for
-// a limited time without signing in, CSV that spreadsheets do not execute, and filters.
+// TestExports checks exports of an organization's jobs and applications to CSV. An export is built in the
+// background. Once it is completed, it has a link to the file, which works for an hour without signing
+// in. Spreadsheets must not execute a value of the file as a formula.
 func TestExports(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
@@ -20,19 +21,19 @@ func TestExports(t *testing.T) {
 		job := employer.listing(object{"title": formula})
 		application := seeker.application(job, nil)
 
-		// waitUntilCompleted waits for an export, and returns its status.
+		// waitUntilCompleted waits until the export with the id is completed, and returns its status.
 		waitUntilCompleted := func(export string) (status *response) {
 			t.Helper()
 			require.Eventually(t, func() bool {
 				status = employer.get("/api/employers/exports/" + export).ok(200)
 				return status.text("data.status") == "completed"
-			}, waitTimeout, 20*time.Millisecond)
+			}, waitTimeout, 20*time.Millisecond, "the export is not completed")
 
 			return status
 		}
 
-		// download gets the file of a link as a guest, and returns it with its rows, of which the first has the names of the
-		// columns.
+		// download gets the file of a link as a guest, and returns the response and the rows of the file.
+		// The first row has the names of the columns.
 		download := func(link string) (file *response, rows [][]string) {
 			t.Helper()
 
@@ -57,9 +58,9 @@ func TestExports(t *testing.T) {
 
 			expiresAt, err := time.Parse(time.RFC3339, completed.text("data.expiresAt"))
 			require.NoError(t, err)
-			require.WithinDuration(t, time.Now().Add(time.Hour), expiresAt, time.Minute)
+			require.WithinDuration(t, time.Now().Add(time.Hour), expiresAt, time.Minute, "the minute is for a busy machine")
 
-			// Browsers save the file, and neither they nor proxies cache it.
+			// Browsers save the file under this name. Browsers and proxies must not cache it.
 			file, rows := download(completed.text("data.url"))
 			require.Equal(t, "text/csv; charset=utf-8", file.header.Get("Content-Type"))
 			require.Regexp(t, `^attachment; filename="locum-applications-\d{8}\.csv"$`, file.header.Get("Content-Disposition"))
@@ -67,7 +68,7 @@ func TestExports(t *testing.T) {
 
 			// RFC 4180 ends lines with CRLF. The apostrophe makes spreadsheets show the formula as text.
 			require.Contains(t, string(file.raw), "\r\n")
-			require.Equal(t, []string{application, job, "'" + formula}, rows[1][:3], "formulas are escaped")
+			require.Equal(t, []string{application, job, "'" + formula}, rows[1][:3], "ids of the application and the job, and its title")
 
 			const emailColumn = 4
 			require.Equal(t, seeker.email, rows[1][emailColumn])
@@ -76,7 +77,7 @@ func TestExports(t *testing.T) {
 			mail := server.waitForMail(t, employer.email, "Your export is ready")
 			link := regexp.MustCompile(`http\S+/file\?token=\S+`).FindString(mail)
 			_, rows = download(link)
-			require.Len(t, rows, 2)
+			require.Len(t, rows, 2, "the names of the columns and the application")
 
 			// No token, a wrong one, and the token of another export.
 			for _, refused := range []string{
@@ -91,11 +92,11 @@ func TestExports(t *testing.T) {
 		t.Run("POST /api/employers/exports with filters", func(t *testing.T) {
 			employer.listing(object{"title": "Porter", "status": "draft"})
 
-			// Of the two listings only the draft is exported.
+			// The organization has two listings, of which only the draft is exported.
 			created := employer.post("/api/employers/exports", object{"kind": "jobs", "filters": object{"status": "draft"}}).ok(202)
 			completed := waitUntilCompleted(created.text("data.id"))
 			_, rows := download(completed.text("data.url"))
-			require.Len(t, rows, 2)
+			require.Len(t, rows, 2, "the names of the columns and the draft")
 
 			const titleColumn = 1
 			require.Equal(t, "Porter", rows[1][titleColumn])

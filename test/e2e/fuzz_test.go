@@ -20,14 +20,17 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestFuzz_RandomRequests_AnsweredAsDocumented sends random requests to every operation, as
-// every kind of caller. The server must not fail, must respond as the OpenAPI document says, and
-// must not change data of other users. LOCUM_TEST_FUZZ is the number of requests for each
-// operation.
+// TestFuzz_RandomRequests_AnsweredAsDocumented sends random requests to every operation, as every kind of
+// caller. The server must not fail, must respond as the OpenAPI document says, and must not change data
+// of users who send no requests.
+//
+// A round sends one request to each operation. LOCUM_TEST_FUZZ is the number of rounds. Each round has
+// new users with one resource of each kind, which newMatrixUsersWithResources creates, because the
+// requests may delete resources.
 func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	seed := seed()
 
-	rounds := 6
+	rounds := 6 // few enough for every run of the tests
 	if n, err := strconv.Atoi(os.Getenv("LOCUM_TEST_FUZZ")); err == nil {
 		rounds = n
 	}
@@ -40,7 +43,9 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			}
 		}()
 
-		victims := newMatrixUsersWithResources(t, server) // send no requests: their data must not change
+		// The victims send no requests. Their rows in the database, which contain one of these ids, must be
+		// the same after the rounds as before.
+		victims := newMatrixUsersWithResources(t, server)
 		victimIDs := []string{
 			victims.seeker.id,
 			victims.employer.id,
@@ -62,7 +67,7 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 
 		operations := slices.Clone(allOperations)
 		for range rounds {
-			callers := newMatrixUsersWithResources(t, server) // a round may delete the resources of its users
+			callers := newMatrixUsersWithResources(t, server)
 			f.ownIDs = callers.resources()
 			f.Shuffle(len(operations), func(i, j int) { operations[i], operations[j] = operations[j], operations[i] })
 
@@ -81,14 +86,14 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			}
 		}
 
-		require.NotContains(t, server.log.String(), "panic")
-		require.NotContains(t, server.log.String(), `"level":"ERROR"`)
+		require.NotContains(t, server.log.String(), "panic", "the log of the server")
+		require.NotContains(t, server.log.String(), `"level":"ERROR"`, "the log of the server")
 	})
 }
 
-// seed returns the seed of a random test. By default it is constant, so that only a change of
-// the code can make the test fail. With LOCUM_TEST_FUZZ it is random; LOCUM_TEST_SEED repeats a
-// run with its seed.
+// seed returns the seed of a random test. LOCUM_TEST_SEED sets it, to repeat a run. Otherwise the seed is
+// random if LOCUM_TEST_FUZZ is set. By default it is constant, so that only a change of the code can make
+// the test fail.
 func seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_SEED"), 10, 64); err == nil {
 		return n
@@ -130,16 +135,17 @@ func fuzzedOperations(t *testing.T) []fuzzedOperation {
 	return operations
 }
 
-// volatileColumns are the tables and columns that may change without a request of their owner.
+// volatileColumns are the tables and columns that background tasks may change without a request of the
+// owner. A name without a point is a table.
 var volatileColumns = []string{
 	"tasks", "outbox", "alert_listings", "listing_views.views", "seekers.digest_after", "seekers.digest_waiting",
 	"exports.state", "exports.rows_done", "exports.rows_total", "exports.finished_at",
 	"webhook_deliveries", "webhook_endpoints.failing_since", "webhook_endpoints.updated_at", "webhook_endpoints.version",
 }
 
-// resources returns the ids of resources by the part of a path that precedes them. The keys
-// that are no part of a path are for members of bodies: "" is the id of the user, and "vacancy"
-// that of a listing without applications.
+// resources returns the ids of the users' resources. The key is the part of a path after which the id
+// stands. Two ids are for members of bodies, and their keys are no part of a path: "" for the id of the
+// user, and "vacancy" for a listing without applications.
 func (u *matrixUsers) resources() map[string]string {
 	return map[string]string{
 		"/listings/":        u.listing,
@@ -170,10 +176,10 @@ type fuzzer struct {
 }
 
 // one returns one of the values at random.
-func one[T any](f *fuzzer, of ...T) T { return of[f.IntN(len(of))] }
+func one[T any](f *fuzzer, values ...T) T { return values[f.IntN(len(values))] }
 
-// chance returns true with a probability of one in n.
-func (f *fuzzer) chance(n int) bool { return f.IntN(n) == 0 }
+// oneIn returns true with a probability of one in n.
+func (f *fuzzer) oneIn(n int) bool { return f.IntN(n) == 0 }
 
 // sessionEndings are the operations that end the caller's session or delete the caller's account.
 var sessionEndings = []string{
@@ -183,20 +189,21 @@ var sessionEndings = []string{
 	"POST /api/auth/change-password",
 }
 
-// call sends a request to the operation, mostly valid and by a caller who may execute it, and
-// records a success.
+// call sends a request to the operation and records a success. Most requests are valid and come from a
+// caller who may execute the operation.
 func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 	t.Helper()
 
 	operation := f.document.Paths[path][strings.ToLower(method)]
 	caller := f.caller(users, method, path)
 
-	// The operations that would end the session of a caller only run without one.
-	if f.chance(20) || slices.Contains(sessionEndings, method+" "+path) {
+	// Operations that end a session are always sent without a valid token. Later requests need the
+	// session.
+	if f.oneIn(20) || slices.Contains(sessionEndings, method+" "+path) {
 		caller.token = one(f, "", "nonsense", "eyJhbGciOiJub25lIn0.e30.")
 	}
 
-	if f.chance(10) {
+	if f.oneIn(10) {
 		caller.key = one(f, "again", `"quoted"`, strings.Repeat("k", 300), "é")
 	}
 
@@ -206,7 +213,7 @@ func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 	for _, parameter := range operation.Parameters {
 		switch parameter.In {
 		case "path":
-			// The path segments before a parameter select the kind of its id.
+			// The part of the path before a parameter says of which kind the id is. See resources.
 			placeholder := "{" + parameter.Name + "}"
 			before, _, _ := strings.Cut(url, placeholder)
 
@@ -217,7 +224,7 @@ func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 
 			url = strings.ReplaceAll(url, placeholder, id)
 		case "query":
-			if f.chance(4) {
+			if f.oneIn(4) {
 				query = append(query, parameter.Name+"="+escapeQuery(f.text(parameter.Schema)))
 			}
 		}
@@ -233,8 +240,8 @@ func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 	}
 }
 
-// caller returns a client at a new address, mostly one that may execute the operation: clients
-// that are listed several times are chosen more often.
+// caller returns a client at a new address, usually one that may execute the operation. The lists of
+// clients contain some of them several times, so that these are chosen more often.
 func (f *fuzzer) caller(users *matrixUsers, method, path string) *client {
 	if strings.HasPrefix(path, "/api/v1/") { // the developer API, whose callers are programs
 		program := one(f, users.reader, users.reader, users.writer, users.writer, users.writer, users.reader,
@@ -255,11 +262,11 @@ func (f *fuzzer) caller(users *matrixUsers, method, path string) *client {
 		fromNewAddress()
 }
 
-// id returns an id, usually of the kind that the path ends with, of the caller or
-// of another user.
+// id returns an id of a resource of the caller or of the victims, usually of the kind that stands after the
+// path. It may also be a hostile text or an id of another kind.
 func (f *fuzzer) id(path string) string {
 	ids := f.ownIDs
-	if f.chance(3) {
+	if f.oneIn(3) {
 		ids = f.foreignIDs
 	}
 
@@ -270,18 +277,20 @@ func (f *fuzzer) id(path string) string {
 		return one(f, slices.Sorted(maps.Values(ids))...)
 	}
 
+	// An id of the kind that stands after the path.
+
 	for _, kind := range slices.Sorted(maps.Keys(ids)) {
 		if kind != "" && strings.HasSuffix(path, kind) {
 			return ids[kind]
 		}
 	}
 
-	return ids["/listings/"]
+	return ids["/listings/"] // the path has no kind of resource
 }
 
 // text returns a value of a string parameter.
 func (f *fuzzer) text(schema map[string]any) string {
-	if f.chance(3) {
+	if f.oneIn(3) {
 		return one(f, hostileText...)
 	}
 
@@ -293,8 +302,8 @@ func (f *fuzzer) text(schema map[string]any) string {
 	return fmt.Sprint(value)
 }
 
-// body returns a body for the media types of an operation: random, or its documented example,
-// mostly with one part replaced.
+// body returns a body for an operation with the media types: a random value of its schema or the
+// documented example. Most bodies in JSON have one part replaced.
 func (f *fuzzer) body(content map[string]mediaType) any {
 	if len(content) == 0 {
 		return nil
@@ -303,8 +312,9 @@ func (f *fuzzer) body(content map[string]mediaType) any {
 	mediaType := one(f, slices.Sorted(maps.Keys(content))...)
 
 	value := f.value(content[mediaType].Schema, 0)
-	if f.chance(2) {
-		// The host of webhooks in the example could exist; the test must not send requests to it.
+	if f.oneIn(2) {
+		// The host of webhooks in the example could exist. The server must not send requests to it, so that
+		// a host that never exists replaces it.
 		example := bytes.ReplaceAll(content[mediaType].Example,
 			[]byte("wardfinder.example.com/hooks"), []byte("receiver.invalid/hooks"))
 		_ = json.Unmarshal(example, &value)
@@ -335,7 +345,8 @@ func (f *fuzzer) body(content map[string]mediaType) any {
 		return "{}"
 	}
 
-	if f.chance(20) && len(raw) > 2 {
+	// One body in twenty is malformed.
+	if f.oneIn(20) && len(raw) > 2 {
 		at := f.IntN(len(raw))
 		cutOff := raw[:at]
 		withRandomByte := slices.Concat(raw[:at], []byte{byte(f.IntN(256))}, raw[at:])
@@ -346,14 +357,17 @@ func (f *fuzzer) body(content map[string]mediaType) any {
 	return raw
 }
 
-// asObject returns v as an object, empty if it is none.
-func asObject(v any) object {
-	members, _ := v.(object)
+// asObject returns the value as an object, or no members if it is not an object.
+func asObject(value any) object {
+	members, _ := value.(object)
 	return members
 }
 
-// value returns a random value of a schema. Below a depth of six, objects and arrays are empty,
-// because schemas may be recursive.
+// maxDepth is the depth below which random objects and arrays are empty, because schemas may be recursive.
+const maxDepth = 6
+
+// value returns a random value of a schema in JSON Schema. The depth is the number of objects and arrays
+// that contain the value.
 func (f *fuzzer) value(schema map[string]any, depth int) any {
 	if ref, ok := schema["$ref"].(string); ok {
 		schema = f.document.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
@@ -364,7 +378,7 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 		return f.value(schema, depth+1)
 	}
 
-	if enum, ok := schema["enum"].([]any); ok && !f.chance(20) {
+	if enum, ok := schema["enum"].([]any); ok && !f.oneIn(20) {
 		return one(f, enum...)
 	}
 
@@ -375,29 +389,29 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 
 	switch kind {
 	case "object":
-		out := object{}
+		members := object{}
 		properties, _ := schema["properties"].(object)
 
 		required, _ := schema["required"].([]any)
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
-			if depth < 6 && (slices.Contains(required, any(name)) || f.chance(2)) {
-				inner, _ := properties[name].(object)
-				out[name] = f.namedValue(name, inner, depth+1)
+			if depth < maxDepth && (slices.Contains(required, any(name)) || f.oneIn(2)) {
+				memberSchema, _ := properties[name].(object)
+				members[name] = f.namedValue(name, memberSchema, depth+1)
 			}
 		}
 
-		return out
+		return members
 	case "array":
-		out := []any{}
+		items := []any{}
 
-		items, _ := schema["items"].(object)
+		itemSchema, _ := schema["items"].(object)
 		for range f.IntN(4) {
-			if depth < 6 {
-				out = append(out, f.value(items, depth+1))
+			if depth < maxDepth {
+				items = append(items, f.value(itemSchema, depth+1))
 			}
 		}
 
-		return out
+		return items
 	case "string":
 		return one(f, "nurse", "Leeds", "2026-12-24", "2026-12-24T10:00:00Z", "Zoë 🚑", "",
 			strings.Repeat("x", f.IntN(300)), f.ownIDs[""])
@@ -406,17 +420,18 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 	case "number":
 		return one(f, 0, 1, 30000.5, -1, 1e12, 0.001)
 	case "boolean":
-		return f.chance(2)
+		return f.oneIn(2)
 	}
 
 	return nil
 }
 
-// namedValue returns a value for a member: an id, an address or, by its schema, any other
-// value.
+// namedValue returns a random value for a member. Its name may say that the value is an id or an e-mail
+// address. Otherwise the value is one of the schema.
 func (f *fuzzer) namedValue(name string, schema map[string]any, depth int) any {
 	switch {
 	case name == "job_id":
+		// Mostly the listing without applications, for which an application can succeed.
 		return one(f, f.ownIDs["vacancy"], f.ownIDs["vacancy"], f.id("/jobs/"))
 	case strings.HasSuffix(name, "Id"), name == "candidate_id", name == "id", name == "uuid":
 		return f.id("")
@@ -427,7 +442,8 @@ func (f *fuzzer) namedValue(name string, schema map[string]any, depth int) any {
 	return f.value(schema, depth)
 }
 
-// corrupt deletes, adds or replaces one part of a value.
+// corrupt deletes, adds or replaces one part of a value, and returns the changed value. A value that is
+// not an object or array is replaced by a hostile one.
 func (f *fuzzer) corrupt(value any) any {
 	switch node := value.(type) {
 	case object:
@@ -439,7 +455,7 @@ func (f *fuzzer) corrupt(value any) any {
 		switch f.IntN(4) {
 		case 0:
 			delete(node, name)
-		case 1:
+		case 1: // a member that a client must not be able to set
 			added := one(f, "", "organizationId", "user_id", "status", "version", "__proto__", "deleted_at")
 			node[added] = one[any](f, f.id(""), 1, nil, true)
 		default:
@@ -448,12 +464,12 @@ func (f *fuzzer) corrupt(value any) any {
 
 		return node
 	case []any:
-		if len(node) == 0 || f.chance(4) {
+		if len(node) == 0 || f.oneIn(4) {
 			break
 		}
 
 		target := f.IntN(len(node))
-		source := f.IntN(len(node)) // possibly another item, so that items occur twice
+		source := f.IntN(len(node)) // may be another item, which then occurs twice
 		node[target] = f.corrupt(node[source])
 
 		return node
