@@ -19,9 +19,12 @@ import (
 // documentID matches a link to a document, with its id.
 var documentID = regexp.MustCompile(`/account/documents/([0-9a-f-]{36})"`)
 
-// TestAccount_Apply_WithDocuments follows an application through the pages of the site: the
-// form with questions and a file, the review, the interview and the withdrawal. Input is shown
-// as text, and no other user sees any of it.
+// TestAccount_Apply_WithDocuments follows an application of a clinician through the pages of the site: the
+// form with questions and a file, the review, the interview and the withdrawal. Input is shown as text,
+// and no other user sees any of it.
+//
+// The form is sent with a step: "review" shows the application without sending it, "edit" leads back to
+// the form, and "send" applies.
 func TestAccount_Apply_WithDocuments(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, me := server.employer(t), server.seeker(t)
@@ -35,7 +38,8 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		browser := server.signedIn(t, me)
 		path := "/jobs/" + job + "/apply"
 
-		// The form, without a required answer and with a file that is not a document.
+		// The form is for signed-in users. It is refused without a required answer, and with a file that is
+		// not a document.
 		require.Contains(t, server.browser(t).open("GET", path, nil).requireRedirect(t, "/sign-in?next="), url.QueryEscape(path))
 		require.Contains(t, browser.page("/jobs/"+job), path)
 
@@ -56,7 +60,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Contains(t, refused.text, "must be a PDF")
 		require.Contains(t, refused.text, "12A3456E")
 
-		// The review, which sends nothing and leads back to the form.
+		// The review uploads the file, shows the application and sends nothing.
 		review := browser.postForm(path,
 			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "coverLetter": {"Dear <i>ward</i>"}, "type": {"cv"}},
 			formFile{field: "file", name: "Zoë <b>CV.pdf", content: somePDF})
@@ -68,16 +72,17 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 
 		require.Empty(t, boss.get("/api/employers/applications").ok(200).list("data.applications"), "nothing is sent yet")
 
-		document := regexp.MustCompile(`name="documentIds" value="([0-9a-f-]{36})"`).FindStringSubmatch(review.text)
-		require.NotNil(t, document, review.text)
+		match := regexp.MustCompile(`name="documentIds" value="([0-9a-f-]{36})"`).FindStringSubmatch(review.text)
+		require.NotNil(t, match, review.text)
 
-		input := url.Values{"answer-0": {"12A3456E"}, "coverLetter": {"Dear ward"}, "documentIds": {document[1]}}
+		document := match[1]
+		input := url.Values{"answer-0": {"12A3456E"}, "coverLetter": {"Dear ward"}, "documentIds": {document}}
 
-		// The document was uploaded for the review; editing keeps it selected.
+		// The review leads back to the form, in which the uploaded document is selected.
 		edited := browser.postForm(path, with(input, "step", "edit"), formFile{})
-		require.Regexp(t, document[1]+`" checked`, edited.text)
+		require.Regexp(t, document+`" checked`, edited.text)
 
-		// The application, once per job.
+		// The application is sent. The applicant gets one e-mail, and the employer a copy of the document.
 		sent := browser.postForm(path, with(input, "step", "send"), formFile{}).requireRedirect(t, "/sent")
 		require.Contains(t, browser.page(sent), "Application sent")
 		require.EventuallyWithT(t,
@@ -88,12 +93,15 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		documents := boss.get("/api/employers/applications/" + received + "/documents").ok(200)
 		require.Equal(t, somePDF,
 			string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw))
+
+		// The clinician can apply once for a job.
 		require.Contains(t, browser.page(path), "You have applied for this job already")
 		require.Contains(t, browser.page("/jobs/"+job), "You have applied for this job")
 		require.Equal(t, 409, browser.postForm(path, with(input, "step", "send"), formFile{}).status)
 		require.Contains(t, browser.page("/account"), "Staff Nurse &lt;b&gt;")
 
-		// The interview, on the page of the application and as a calendar entry.
+		// The employer schedules an interview. The page of the application shows it, without the notes. The
+		// applicant gets an e-mail, a notification, and a file for calendars (RFC 5545).
 		detail := "/account/applications/" + received
 		boss.fromNewAddress().
 			post("/api/employers/applications/"+received+"/interview", appointment(object{
@@ -119,35 +127,36 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Equal(t, "text/calendar; charset=utf-8", calendar.header.Get("Content-Type"))
 		require.Contains(t, calendar.text, "METHOD:PUBLISH\r\n")
 
+		// The applicant can download the document that was sent.
 		file := regexp.MustCompile(detail + `/documents/[0-9a-f-]{36}`).FindString(text)
 		download := browser.open("GET", file, nil)
 		require.Equal(t, somePDF, download.text)
 		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
 		require.Contains(t, download.header.Get("Content-Security-Policy"), "sandbox")
 
-		// Other users and forged requests.
+		// Other users see none of it. Another clinician must not learn that the application exists. An
+		// employer has no such pages.
 		other := server.signedIn(t, server.seeker(t))
 		for _, private := range []string{detail, detail + "/sent", detail + "/interview.ics", file} {
-			// Another clinician must not learn that the application exists; an employer has no
-			// such pages.
 			require.Equal(t, 404, other.open("GET", private, nil).status, private)
 			require.Equal(t, 403, server.signedIn(t, boss).open("GET", private, nil).status, private)
 		}
 
 		require.Equal(t, 404, other.open("POST", detail+"/withdraw", url.Values{}).status)
 
+		// Forms of another site are refused. Browsers say so in the header Sec-Fetch-Site, which Site sets.
 		browser.Site = "cross-site"
 		require.Equal(t, 403, browser.open("POST", detail+"/withdraw", url.Values{}).status)
 		require.Equal(t, 403, browser.postForm(path, with(input, "step", "send"), formFile{}).status)
 
-		// Without Sec-Fetch-Site, as in an old browser, a form needs the CSRF token.
+		// An old browser sends no Sec-Fetch-Site, so that its form needs the CSRF token.
 		browser.Site = ""
 		require.Equal(t, 403, browser.postForm(path, with(input, "step", "edit"), formFile{}).status, "without the token")
 
 		token := regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`).FindStringSubmatch(text)[1]
 		require.Equal(t, 200, browser.postForm(path, with(with(input, "step", "edit"), "csrf", token), formFile{}).status)
 
-		// The withdrawal, which is final and deletes the copies of the documents.
+		// The withdrawal is final. It cancels the interview and deletes the employer's copy of the document.
 		browser.Site = "same-origin"
 		withdrawn := browser.open("POST", detail+"/withdraw", url.Values{}).
 			requireRedirect(t, "/account/applications?done=withdrawn")
@@ -166,8 +175,8 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 	})
 }
 
-// TestAccount_ChangingDocuments_HasTheLimitOfTheAPI checks that the pages count together with
-// the API: ten uploads and changes of documents in 15 minutes, of any kind.
+// TestAccount_ChangingDocuments_HasTheLimitOfTheAPI checks that the pages have the limit of the API: ten
+// uploads and changes of documents in 15 minutes from one address, whatever they change.
 func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)
@@ -186,6 +195,7 @@ func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
 			browser.postForm(document, url.Values{"title": {"My CV"}}, formFile{}).requireRedirect(t, path)
 		}
 
+		// Every further change is refused. The document can still be seen.
 		require.Equal(t, 429, browser.postForm(document, url.Values{"title": {"CV"}}, formFile{}).status)
 		require.Equal(t, 429, browser.open("POST", document+"/default", url.Values{}).status)
 		require.Equal(t, 429, browser.open("POST", document+"/delete", url.Values{}).status)
@@ -202,6 +212,7 @@ func TestAccount_Documents(t *testing.T) {
 		const path = "/account/documents"
 		require.Contains(t, browser.page(path), "You have no documents yet")
 
+		// Each upload is refused with a message.
 		cv := url.Values{"type": {"cv"}}
 
 		pdfOfSize := func(bytes int) formFile {
@@ -209,7 +220,7 @@ func TestAccount_Documents(t *testing.T) {
 		}
 		for name, test := range map[string]struct {
 			values  url.Values
-			file    formFile
+			file    formFile // no file by default
 			message string
 		}{
 			"no file": {
@@ -251,6 +262,7 @@ func TestAccount_Documents(t *testing.T) {
 			require.Contains(t, refused.text, test.message, name)
 		}
 
+		// A valid upload.
 		added := browser.postForm(path, url.Values{"type": {"cv"}, "isDefault": {"yes"}}, pdfFile("My <b>CV.pdf"))
 		text := browser.page(added.requireRedirect(t, path))
 		require.Contains(t, text, "The document is uploaded")
@@ -258,23 +270,26 @@ func TestAccount_Documents(t *testing.T) {
 		require.Contains(t, text, "Default")
 
 		id := documentID.FindStringSubmatch(text)[1]
-		got := me.get("/api/jobseekers/documents/" + id).ok(200)
-		require.Equal(t, "application/pdf", got.text("data.document.mediaType"))
+		stored := me.get("/api/jobseekers/documents/" + id).ok(200)
+		require.Equal(t, "application/pdf", stored.text("data.document.mediaType"))
 
 		download := browser.open("GET", path+"/"+id+"/file", nil)
 		require.Equal(t, somePDF, download.text)
 		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
 
+		// Title and file are replaced.
 		replaced := browser.postForm(path+"/"+id, url.Values{"title": {"CV 2031"}},
 			formFile{field: "file", name: "cv.txt", content: "I am a nurse.\n"})
 		require.Contains(t, browser.page(replaced.requireRedirect(t, path)), "CV 2031")
 		require.Equal(t, "I am a nurse.\n", browser.open("GET", path+"/"+id+"/file", nil).text)
 
+		// Another document becomes the default.
 		addedSecond := browser.postForm(path, url.Values{"type": {"cv"}, "title": {"Second"}}, pdfFile("b.pdf"))
 		second := documentID.FindStringSubmatch(browser.page(addedSecond.requireRedirect(t, path)))[1]
 		browser.open("POST", path+"/"+second+"/default", url.Values{}).requireRedirect(t, path)
 		require.Equal(t, true, me.get("/api/jobseekers/documents/"+second).ok(200).at("data.document.isDefault"))
 
+		// Other users: clinicians, guests and employers.
 		other := server.signedIn(t, server.seeker(t))
 		for _, action := range []string{"/default", "/delete"} {
 			require.Equal(t, 404, other.open("POST", path+"/"+id+action, url.Values{}).status, action)
@@ -294,19 +309,19 @@ func TestAccount_Documents(t *testing.T) {
 	})
 }
 
-// TestAccount_JobsAndSearches checks saved jobs, saved searches and notifications on the site.
-// A user who changes another user's items gets 404, as if they did not exist.
+// TestAccount_JobsAndSearches checks saved jobs, saved searches and notifications on the site. A user who
+// changes an item of another user gets 404, as if the item did not exist.
 func TestAccount_JobsAndSearches(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, me := server.employer(t), server.seeker(t)
 		job := boss.listing(object{"title": "Ward Sister", "location": "Leeds"})
 		browser, other := server.signedIn(t, me), server.signedIn(t, server.seeker(t))
 
-		// Saved jobs.
+		// A job is saved from its page.
 		saving := browser.open("POST", "/jobs/"+job+"/save", url.Values{})
 		require.Contains(t, browser.page(saving.requireRedirect(t, "/jobs/"+job)), "The job is saved")
 
-		// Saving it again is no error.
+		// Saving the job again is no error. An unknown job is one, and guests have no button to save jobs.
 		browser.open("POST", "/jobs/"+job+"/save", url.Values{}).requireRedirect(t, "/jobs/"+job)
 		require.Equal(t, 404, browser.open("POST", "/jobs/"+nowhere+"/save", url.Values{}).status)
 		require.NotContains(t, server.browser(t).page("/jobs/"+job), "Save this job")
@@ -316,12 +331,14 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 
 		noted := browser.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}})
 		require.Contains(t, browser.page(noted.requireRedirect(t, "/account/saved")), "Ask about &lt;nights&gt;")
-		require.Equal(t, 400, browser.open("POST", saved+"/note", url.Values{"notes": {strings.Repeat("x", 2001)}}).status)
+
+		const maxNotes = 2000 // characters
+		require.Equal(t, 400, browser.open("POST", saved+"/note", url.Values{"notes": {strings.Repeat("x", maxNotes+1)}}).status)
 		require.Equal(t, 404, other.open("POST", saved+"/remove", url.Values{}).status)
 		browser.open("POST", saved+"/remove", url.Values{}).requireRedirect(t, "/account/saved")
 		require.Contains(t, browser.page("/account/saved"), "You have not saved any jobs")
 
-		// Saved searches.
+		// A search is saved from the page of its results, and then its e-mails are turned off.
 		require.Contains(t, browser.page("/jobs?q=nurse&where=Leeds"), "Save this search")
 		require.NotContains(t, server.browser(t).page("/jobs?q=nurse"), "Save this search")
 
@@ -341,7 +358,7 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		browser.open("POST", searchPath+"/delete", url.Values{}).requireRedirect(t, "/account/searches")
 		require.Contains(t, browser.page("/account/searches"), "You have no saved searches")
 
-		// Notifications.
+		// A change of an application's status notifies the applicant.
 		application := me.application(job, nil)
 		boss.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
 
@@ -353,10 +370,12 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		browser.open("POST", notification+"/read", url.Values{}).requireRedirect(t, "/account/notifications")
 		require.Contains(t, browser.page("/account/notifications"), "Mark as new")
 
-		// A new notification is opened by its form, which marks it as read. It leads to no other host.
+		// The link of a new notification is a form, which marks the notification as read and redirects to the
+		// path in next. The form redirects to no other host.
 		browser.open("POST", notification+"/read", url.Values{"read": {"no"}}).requireRedirect(t, "/account/notifications")
 		require.Contains(t, browser.page("/account/notifications"), `name="next" value="/account/applications/`+application+`"`)
-		browser.open("POST", notification+"/read", url.Values{"next": {"//evil.invalid/"}}).requireRedirect(t, "/account/notifications")
+		browser.open("POST", notification+"/read", url.Values{"next": {"//evil.invalid/"}}).
+			requireRedirect(t, "/account/notifications")
 		browser.open("POST", notification+"/read", url.Values{"next": {"/account/applications/" + application}}).
 			requireRedirect(t, "/account/applications/"+application)
 		require.Contains(t, browser.page("/account/notifications"), "Mark as new")
@@ -365,13 +384,15 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 	})
 }
 
-// TestAccount_ProfileAndSettings checks the profile and every section of the settings, up to
-// the deletion of the account. An invalid value is refused with a link to its field.
+// TestAccount_ProfileAndSettings checks the profile of a clinician, every section of the settings, and the
+// exports. At the end the account is deleted. An invalid value is refused with a link to its field.
 func TestAccount_ProfileAndSettings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)
 		browser := server.signedIn(t, me)
 		require.Contains(t, browser.page("/account"), "Get ready to apply")
+
+		// The first page lists steps before the first application, which can be skipped.
 		browser.open("POST", "/account/steps/first-search", url.Values{}).requireRedirect(t, "/account")
 		require.Contains(t, browser.page("/account"), "Skipped")
 
@@ -396,28 +417,34 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		require.Contains(t, refused.text, `href="#phone"`)
 		require.Contains(t, browser.open("POST", "/account/profile", with(profile, "salaryMin", "a lot")).text, `href="#salaryMin"`)
 
+		// postSettings sends the form of a section. A successful one redirects with a notice.
 		postSettings := func(section string, values url.Values) pageView {
 			return browser.open("POST", "/account/settings/"+section, values)
 		}
 		postSettings("preferences", url.Values{"jobAlerts": {"yes"}}).requireRedirect(t, "preferences-saved")
 
-		// A box that is not checked is not sent.
+		// The form above was sent without the box for e-mails, as browsers do when a box is not checked.
 		require.Equal(t, false, me.get("/api/jobseekers/settings").ok(200).at("data.settings.preferences.notifications.email"))
+
+		// The sections for the address and the password.
+		const newPassword = "Other-shift-1"
 
 		newAddress := newEmail()
 		postSettings("email", url.Values{"email": {newAddress}}).requireRedirect(t, "email-requested")
 		require.Contains(t, browser.page("/account/settings"), newAddress)
 		require.Equal(t, 400, postSettings("email", url.Values{"email": {"nonsense"}}).status)
 		require.Contains(t,
-			postSettings("password", url.Values{"currentPassword": {"wrong"}, "newPassword": {"Other-shift-1"}}).text,
+			postSettings("password", url.Values{"currentPassword": {"wrong"}, "newPassword": {newPassword}}).text,
 			"is not right")
 		require.Equal(t, 404, postSettings("session", url.Values{"session": {nowhere}}).status)
 		require.Equal(t, 404, postSettings("nonsense", url.Values{}).status)
 
-		other := server.signedIn(t, me)
+		// The form ends all other sessions, such as that of another browser.
+		otherBrowser := server.signedIn(t, me)
 		postSettings("sessions", url.Values{}).requireRedirect(t, "sessions-ended")
-		other.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
-		postSettings("password", url.Values{"currentPassword": {password}, "newPassword": {"Other-shift-1"}}).requireRedirect(t, "password-changed")
+		otherBrowser.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
+		postSettings("password", url.Values{"currentPassword": {password}, "newPassword": {newPassword}}).
+			requireRedirect(t, "password-changed")
 
 		for _, kind := range []string{"profile", "applications"} {
 			export := browser.open("GET", "/account/export/"+kind, nil)
@@ -426,14 +453,14 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		}
 
 		require.Equal(t, 404, browser.open("GET", "/account/export/nonsense", nil).status)
+
+		// The deletion of the account needs the box to confirm it. A form of another site is refused.
 		require.Contains(t, postSettings("delete", url.Values{}).text, `href="#confirm"`)
 
 		browser.Site = "cross-site"
-
 		require.Equal(t, 403, postSettings("delete", url.Values{"confirm": {"yes"}}).status)
 
 		browser.Site = "same-origin"
-
 		postSettings("delete", url.Values{"confirm": {"yes"}}).requireRedirect(t, "/")
 		browser.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
 	})
@@ -455,7 +482,10 @@ func TestAccount_OtherUsers_AreRefused(t *testing.T) {
 			require.Contains(t, refused.text, "for clinicians")
 		}
 
-		for _, path := range []string{"/account/profile", "/account/settings/delete", "/account/searches", "/jobs/" + nowhere + "/save"} {
+		// Forms of clinicians.
+		for _, path := range []string{
+			"/account/profile", "/account/settings/delete", "/account/searches", "/jobs/" + nowhere + "/save",
+		} {
 			require.Equal(t, 403, boss.open("POST", path, url.Values{}).status, path)
 			server.browser(t).open("POST", path, url.Values{}).requireRedirect(t, "/sign-in")
 		}

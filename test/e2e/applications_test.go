@@ -12,8 +12,12 @@ import (
 // nowhere is a valid id that no resource has.
 const nowhere = "0195a1b2-0000-7000-8000-000000000001"
 
-// TestJobseekerApplications checks the applicant's side: one application per listing, answers
-// to required questions, a private note of the progress, and a withdrawal that is final.
+// TestJobseekerApplications checks the operations of applicants. A jobseeker applies once for a listing and
+// answers its required questions. The applicant can note the progress, which the employer does not see.
+// A withdrawal is final.
+//
+// employer.listing and seeker.application post a listing and apply for it, and return the id. They replace
+// default members by those of their argument.
 func TestJobseekerApplications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
@@ -31,7 +35,8 @@ func TestJobseekerApplications(t *testing.T) {
 			require.WithinDuration(t, time.Now(), appliedAt, time.Minute)
 			require.True(t, strings.HasSuffix(applied.text("data.appliedAt"), "Z"), "times are in UTC")
 
-			// A listing that has an application of the user, and listings that the user cannot find.
+			// The user has applied for the first listing already. The user cannot find the others: an id that no
+			// listing has, a text that is no id, and a draft.
 			seeker.fromNewAddress().post(path, object{"listingId": listing}).fails(400, "Already applied to this position")
 
 			for _, absent := range []string{nowhere, "nonsense", employer.listing(object{"status": "draft"})} {
@@ -61,7 +66,8 @@ func TestJobseekerApplications(t *testing.T) {
 				},
 			)
 
-			// No answer to the required question, an answer to a question that the listing does not have, and no list.
+			// The answer to the required question is missing, an answer is to a question that the listing does
+			// not have, and the answers are not a list.
 			client := seeker.fromNewAddress()
 			client.post("/api/jobseekers/applications", object{"listingId": listing}).invalid("answers")
 			client.post("/api/jobseekers/applications", object{
@@ -77,7 +83,8 @@ func TestJobseekerApplications(t *testing.T) {
 
 		t.Run("POST /api/jobseekers/applications is limited by address", func(t *testing.T) {
 			client := seeker.fromNewAddress()
-			for range 10 { // as many requests as one address may send in 15 minutes, valid or not
+			const maxRequests = 10 // from one address in 15 minutes, valid or not
+			for range maxRequests {
 				client.post("/api/jobseekers/applications", object{}).invalid("listingId")
 			}
 
@@ -88,7 +95,7 @@ func TestJobseekerApplications(t *testing.T) {
 		t.Run("GET /api/jobseekers/applications", func(t *testing.T) {
 			const path = "/api/jobseekers/applications"
 
-			// Three applications, so that the second page of two has one.
+			// There are three applications, so that the second page of two has one.
 			applicant := server.seeker(t) // without the applications of other subtests
 
 			var ids []string
@@ -191,9 +198,9 @@ func TestJobseekerApplications(t *testing.T) {
 	})
 }
 
-// TestEmployerApplications checks the employer's side: only the organization of a listing sees
-// and decides its applications, one by one or in batches in which a bad item does not affect
-// the others.
+// TestEmployerApplications checks the operations of employers. Only the organization of a listing sees its
+// applications and changes their status, one by one or in batches. An invalid item of a batch does not
+// affect the other items. The rival is the admin of another organization.
 func TestEmployerApplications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, rival, seeker := server.employer(t), server.employer(t), server.seeker(t)
@@ -237,7 +244,8 @@ func TestEmployerApplications(t *testing.T) {
 			employer.fromNewAddress().put(path, object{"status": "review"}).ok(200)
 			require.Len(t, employer.get(path).ok(200).list("data.application.timeline"), 2, "the same status again is no change")
 
-			// A status of the applicant's note, none, and values of other types.
+			// The status "completed" is for the applicant's note only. The other requests have no status, or a
+			// value of another type.
 			employer.fromNewAddress().put(path, object{"status": "completed"}).fails(400, "Invalid status")
 			employer.fromNewAddress().put(path, object{}).fails(400, "Invalid status")
 
@@ -248,8 +256,9 @@ func TestEmployerApplications(t *testing.T) {
 			rival.fromNewAddress().put(path, object{"status": "review"}).fails(404, "Application not found")
 
 			// The limit of an address counts the requests about all applications.
+			const maxRequests = 10 // from one address in 15 minutes
 			client := employer.fromNewAddress()
-			for range 10 {
+			for range maxRequests {
 				client.put(path, object{"status": "review"}).ok(200)
 			}
 
@@ -263,7 +272,7 @@ func TestEmployerApplications(t *testing.T) {
 			require.Equal(t, withdrawn, employer.fromNewAddress().delete(path).ok(200).text("data.id"))
 			require.Equal(t, "withdrawn", seeker.get("/api/jobseekers/applications/"+withdrawn).ok(200).text("data.application.status"))
 
-			// Only the applicant's own withdrawal is final.
+			// The employer's withdrawal is not final, unlike the applicant's own one.
 			employer.fromNewAddress().put(path, object{"status": "accepted"}).ok(200)
 		})
 
@@ -289,7 +298,7 @@ func TestEmployerApplications(t *testing.T) {
 			require.Contains(t, updated.text("message"), "3", "the number of failed items")
 			require.Equal(t, "pending", rival.get("/api/employers/applications/"+foreign).ok(200).text("data.application.status"))
 
-			// Items of other types than the documented ones.
+			// One item is valid. The others have other types than the documented ones.
 			mixed := employer.post(path, object{"applications": []any{
 				7,
 				nil,
@@ -311,11 +320,12 @@ func TestEmployerApplications(t *testing.T) {
 				object{"appUpdate": "x", "error": "item must be a JSON object"},
 			}, mixed.at("data.failed"))
 
-			// Long values are shortened in the response, which is stored for a day.
+			// The response repeats the items that failed, but shortens long values: it is stored for a day.
 			long := object{"id": strings.Repeat("x", 5_000), "status": "review"}
-			require.Less(t, len(employer.post(path, object{"applications": []object{long}}).ok(200).raw), 1_000)
+			require.Less(t, len(employer.post(path, object{"applications": []object{long}}).ok(200).raw), 1_000,
+				"the id is not shortened")
 
-			// The number of items.
+			// A batch may have 100 items, or none.
 			const maxItems = 100
 			tooMany := make([]object, maxItems+1)
 
@@ -327,7 +337,7 @@ func TestEmployerApplications(t *testing.T) {
 			employer.post(path, object{"applications": tooMany[:maxItems]}).ok(200)
 			employer.post(path, object{"applications": []object{}}).ok(200)
 
-			// Invalid bodies, and a user who is no employer.
+			// Invalid bodies, and a user who is not an employer.
 			employer.post(path, object{}).invalid("applications")
 			employer.post(path, object{"applications": "all"}).invalid("applications")
 			seeker.post(path, object{"applications": tooMany[:1]}).fails(403, "Forbidden")
@@ -335,9 +345,9 @@ func TestEmployerApplications(t *testing.T) {
 	})
 }
 
-// TestApplicantProfile_Visible_EmployerSeesIt checks that an employer sees an applicant's
-// profile only with the applicant's consent, showProfile, and never the expected pay and phone
-// number.
+// TestApplicantProfile_Visible_EmployerSeesIt checks that an employer sees the profile of an applicant only
+// with the applicant's consent, which is the setting showProfile. The employer never sees the expected pay
+// and the phone number.
 func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)

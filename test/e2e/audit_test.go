@@ -8,27 +8,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAuditLog checks that the organization's audit log has an entry for every
-// security-relevant action of its members, with the network instead of the address. Admins can
-// filter it, and other roles cannot read it.
+// TestAuditLog checks the audit log of an organization, which has an entry for every security-relevant
+// action of its members. An entry contains the network of the member and not the full address. Admins can
+// read and filter the log, and other roles cannot.
 func TestAuditLog(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/employers/audit", func(t *testing.T) {
 			t.Parallel()
 
+			// The actions: the member joins and signs in, with a wrong password first.
 			boss, other := server.employer(t), server.employer(t)
 			member := server.addMember(t, boss, nil)
 			server.guest(t).
 				post("/api/auth/login", object{"email": member.email, "password": wrongPassword}).
 				fails(401, "Invalid email or password")
 
-			// An address without an account has no entry.
+			// A failed sign-in with an unknown address belongs to no organization, and has no entry.
 			server.guest(t).
 				post("/api/auth/login", object{"email": newEmail(), "password": wrongPassword}).
 				fails(401, "Invalid email or password")
 			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
 			boss.put("/api/employers/team/"+member.id+"/permissions", object{"role": "viewer"}).ok(200)
 
+			// The boss changes an app with its keys and webhooks. boss.app() creates the app.
 			app := boss.app()
 			key := boss.post("/api/developers/apps/"+app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
 			boss.delete("/api/developers/apps/" + app + "/keys/" + key).ok(200)
@@ -44,12 +46,16 @@ func TestAuditLog(t *testing.T) {
 			boss.post("/api/developers/apps/"+app+"/webhooks/"+hook+"/secret", nil).ok(200)
 			boss.delete("/api/developers/apps/" + app + "/webhooks/" + hook).ok(200)
 
+			// The boss exports jobs, first in the background and then as a download.
 			export := boss.post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 			boss.try("GET", "/api/employers/jobs/export", nil)
-			member.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": password + "1"}).ok(200)
+
+			newPassword := password + "1"
+			member.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": newPassword}).ok(200)
 			member.delete("/api/auth/sessions").ok(200)
 			boss.delete("/api/developers/apps/" + app).ok(200)
 
+			// The log has these actions in their order.
 			log := boss.auditEntries("")
 			for i := range log {
 				if log[i].action == "sign_in.succeeded" {
@@ -83,6 +89,9 @@ func TestAuditLog(t *testing.T) {
 			entry := boss.get("/api/employers/audit?action=permissions.changed").ok(200)
 			require.Equal(t, object{"id": boss.id, "name": "Asha Patel", "email": boss.email}, entry.at("data.entries.0.actor"))
 			require.Regexp(t, `^10\..*\.0/24$`, entry.text("data.entries.0.network"), "the network and not the host")
+
+			// The entries whose actor is the member: one for joining, two for sign-ins, one for the password and
+			// one for the sessions.
 			require.Len(t, boss.auditEntries("&actor="+member.id), 5)
 			require.Empty(t, boss.auditEntries("&actor="+other.id))
 			require.Empty(t, boss.auditEntries("&to=2020-01-01"))
@@ -92,17 +101,19 @@ func TestAuditLog(t *testing.T) {
 			boss.get("/api/employers/audit?action=nonsense").invalid("action")
 			boss.get("/api/employers/audit?from=nonsense").invalid("from")
 
-			next := boss.get("/api/employers/audit?limit=1").ok(200).text("data.nextCursor")
-			require.Equal(t, "sessions.ended", boss.get("/api/employers/audit?limit=1&cursor="+next).ok(200).text("data.entries.0.action"))
+			// The second page of one entry has the last but one.
+			cursor := boss.get("/api/employers/audit?limit=1").ok(200).text("data.nextCursor")
+			secondPage := boss.get("/api/employers/audit?limit=1&cursor=" + cursor).ok(200)
+			require.Equal(t, "sessions.ended", secondPage.text("data.entries.0.action"))
 
-			require.Len(t, other.auditEntries(""), 1, "another organization sees its own entries")
-			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password + "1"}).ok(200)
+			require.Len(t, other.auditEntries(""), 1, "the other organization has an entry for its own sign-in")
+			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": newPassword}).ok(200)
 			member.get("/api/employers/audit").fails(403, "Forbidden")
 			server.seeker(t).get("/api/employers/audit").fails(403, "Forbidden")
 			server.guest(t).get("/api/employers/audit").fails(401, "Unauthorized")
 		})
 
-		t.Run("deleted account", func(t *testing.T) {
+		t.Run("entries of a deleted account keep only its id", func(t *testing.T) {
 			t.Parallel()
 
 			boss := server.employer(t)
@@ -111,18 +122,18 @@ func TestAuditLog(t *testing.T) {
 
 			entry := boss.get("/api/employers/audit?action=account.deleted").ok(200)
 			require.Equal(t, object{"id": member.id, "name": "", "email": ""}, entry.at("data.entries.0.actor"),
-				"entries keep the id of a deleted account only")
+				"name and address are deleted")
 		})
 	})
 }
 
-// auditEntry is an entry of an audit log. Object is the id of what the action is about.
+// auditEntry is an entry of an audit log. The object is the id of the resource that the action has changed.
 type auditEntry struct {
 	action, actorID, object, detail string
 }
 
-// auditEntries returns the entries of the organization's audit log that the query selects,
-// oldest first.
+// auditEntries returns the entries of the organization's audit log, oldest first. The query, such as
+// "&actor=ID", filters them.
 func (a *account) auditEntries(query string) []auditEntry {
 	a.t.Helper()
 

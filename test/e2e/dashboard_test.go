@@ -10,12 +10,12 @@ import (
 )
 
 var (
-	// appLink matches the path of an app.
+	// appLink matches the path of an app's page.
 	appLink = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}`)
 	// keyDeletion matches the path of the form that deletes an API key.
 	keyDeletion = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/keys/[0-9a-f-]{36}/delete`)
-	// onceField matches the hidden field with a random value, by which the server recognizes a
-	// form that is sent again.
+	// onceField matches the hidden field of a form with a random value. The server executes only one of
+	// several equal forms with the same value, as a double click sends them.
 	onceField = regexp.MustCompile(`name="once" value="([A-Z2-7]{26})"`)
 	// shownOnce matches a client secret or an API key, which is shown only when it is created.
 	shownOnce = regexp.MustCompile(`<code class="secret">(loc_(?:cs|live)_[0-9A-Za-z]+)</code>`)
@@ -37,8 +37,9 @@ func (b *browser) newAppPath(name string) string {
 	return appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {name}}).text)
 }
 
-// requirePostRefused requires that the form is not found for the signed-in user,
-// is refused from another site, and redirects a signed-out user to sign in.
+// requirePostRefused sends a form for a resource that is not the signed-in user's, and requires that the
+// resource is not found. It requires that the form is refused from another site, and that a signed-out
+// user is redirected to the sign-in.
 func (b *browser) requirePostRefused(path string, values url.Values) {
 	b.T.Helper()
 	require.Equal(b.T, 404, b.open("POST", path, values).status, path)
@@ -52,9 +53,9 @@ func (b *browser) requirePostRefused(path string, values url.Values) {
 	require.Contains(b.T, signedOut.header.Get("Location"), "/developers/sign-in")
 }
 
-// TestDashboard_Applications_WithoutScript checks the developers' dashboard with plain forms:
-// the life cycle of an app with its keys and plan, secrets that are shown once, and forms that
-// are executed once.
+// TestDashboard_Applications_WithoutScript checks the dashboard on which developers manage their apps, whose
+// forms need no script. The subtests check the life cycle of an app with its keys and plan, secrets that
+// are shown once, forms that are executed once, and users who must not use a form.
 func TestDashboard_Applications_WithoutScript(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("life cycle of an app", func(t *testing.T) {
@@ -98,7 +99,8 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			require.Equal(t, 400, browser.open("POST", path+"/keys", url.Values{"name": {" "}}).status)
 			require.Equal(t, 400, browser.open("POST", "/developers/apps", url.Values{"name": {""}}).status)
 
-			// Change the plan, which needs a payment.
+			// Change the plan, which needs a payment. The tests' payment provider is a sandbox that declines the
+			// method pm_card_declined.
 			choosePlan := func(paymentMethod string) int {
 				form := url.Values{"plan": {"professional"}, "paymentMethodId": {paymentMethod}}
 				return browser.open("POST", path+"/plan", form).status
@@ -123,15 +125,18 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			t.Parallel()
 
 			browser := server.signedIn(t, server.seeker(t))
+
+			// onceOn returns the value of the hidden field of a page.
 			onceOn := func(page pageView) string {
 				field := onceField.FindStringSubmatch(page.text)
 				require.NotNil(t, field, page.text)
 				return field[1]
 			}
 
-			// postTwice sends a form twice at the same time, as a double click does, and a third time,
-			// as a reload does. It requires that the form is executed once, and returns that response.
-			postTwice := func(path string, form url.Values) (executed pageView) {
+			// requireExecutedOnce sends a form twice at the same time, as a double click does, and a third time,
+			// as a reload does. It requires that the form is executed once, and returns the response of the
+			// execution. The others redirect to the page of the new resource, which does not show its secret.
+			requireExecutedOnce := func(path string, form url.Values) (executed pageView) {
 				t.Helper()
 
 				responses := make(chan pageView, 2)
@@ -139,6 +144,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 					go func() { responses <- browser.open("POST", path, form) }()
 				}
 
+				// The responses are in any order.
 				executed, repeated := <-responses, <-responses
 				if executed.status != 200 {
 					executed, repeated = repeated, executed
@@ -163,31 +169,31 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 
 			// A new app.
 			newApp := url.Values{"name": {"Ward Finder"}, "once": {onceOn(browser.open("GET", "/developers", nil))}}
-			appCreated := postTwice("/developers/apps", newApp)
+			appCreated := requireExecutedOnce("/developers/apps", newApp)
 
 			require.Len(t, appLink.FindAllString(browser.open("GET", "/developers", nil).text, -1), 1)
 			newApp.Set("name", "Bed Finder")
 			require.Equal(t, 200, browser.open("POST", "/developers/apps", newApp).status, "a form with other values is another request")
 
-			// A new API key. Each page has the field for the next form.
+			// A new API key. The page of each response has the value for the next form.
 			path := appLink.FindString(appCreated.text)
 			require.Equal(t, 400, browser.open("POST", path+"/keys", url.Values{"name": {""}, "once": {"x"}}).status)
 
-			keyCreated := postTwice(path+"/keys", url.Values{"name": {"Production"}, "once": {onceOn(appCreated)}})
+			keyCreated := requireExecutedOnce(path+"/keys", url.Values{"name": {"Production"}, "once": {onceOn(appCreated)}})
 			require.Len(t, keyDeletion.FindAllString(browser.open("GET", path, nil).text, -1), 1)
 
 			// New secrets of the app and of a webhook.
-			secretReplaced := postTwice(path+"/secret", url.Values{"once": {onceOn(keyCreated)}})
+			secretReplaced := requireExecutedOnce(path+"/secret", url.Values{"once": {onceOn(keyCreated)}})
 			newWebhook := url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}, "once": {onceOn(secretReplaced)}}
-			webhookCreated := postTwice(path+"/webhooks", newWebhook)
+			webhookCreated := requireExecutedOnce(path+"/webhooks", newWebhook)
 			require.Len(t, hookLink.FindAllString(browser.open("GET", path, nil).text, -1), 1)
-			postTwice(hookLink.FindString(webhookCreated.text)+"/secret", url.Values{"once": {onceOn(webhookCreated)}})
+			requireExecutedOnce(hookLink.FindString(webhookCreated.text)+"/secret", url.Values{"once": {onceOn(webhookCreated)}})
 
 			otherUsersBrowser := server.signedIn(t, server.seeker(t))
 			require.Equal(t, 200, otherUsersBrowser.open("POST", "/developers/apps", newApp).status, "other users' forms are separate")
 		})
 
-		t.Run("other user's app, other site, signed out", func(t *testing.T) {
+		t.Run("form of another user, another site or a signed-out user is refused", func(t *testing.T) {
 			t.Parallel()
 
 			owner, other := server.signedIn(t, server.seeker(t)), server.signedIn(t, server.employer(t))

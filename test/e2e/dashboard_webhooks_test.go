@@ -22,26 +22,26 @@ var (
 	hookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/]{43}=`)
 )
 
-// follow opens the page to which a form redirects.
-func (b *browser) follow(answer pageView) pageView {
+// follow requires that the response to a form is a redirect, and opens the page to which it leads.
+func (b *browser) follow(redirect pageView) pageView {
 	b.T.Helper()
-	require.Equal(b.T, 303, answer.status, answer.text)
+	require.Equal(b.T, 303, redirect.status, redirect.text)
 
-	to, err := url.Parse(answer.header.Get("Location"))
+	location, err := url.Parse(redirect.header.Get("Location"))
 	require.NoError(b.T, err)
 
-	return b.open("GET", to.RequestURI(), nil)
+	return b.open("GET", location.RequestURI(), nil)
 }
 
-// waitForText follows the redirect of a form and reloads the page until it shows the text.
-func (b *browser) waitForText(answer pageView, text string) pageView {
+// waitForText opens the page to which a form redirects, and reloads the page until it shows the text.
+func (b *browser) waitForText(redirect pageView, text string) pageView {
 	b.T.Helper()
 
 	retry := time.NewTicker(100 * time.Millisecond)
 	defer retry.Stop()
 
 	for deadline := time.Now().Add(20 * time.Second); ; <-retry.C {
-		page := b.follow(answer)
+		page := b.follow(redirect)
 		if strings.Contains(page.text, text) {
 			return page
 		}
@@ -50,9 +50,9 @@ func (b *browser) waitForText(answer pageView, text string) pageView {
 	}
 }
 
-// visibleText returns the HTML of a page without escapes, as it is compared with texts that a
-// user reads.
-func (s pageView) visibleText() string { return html.UnescapeString(s.text) }
+// visibleText returns the HTML of a page without escapes, such as &lt;, so that it contains texts as a user
+// reads them.
+func (p pageView) visibleText() string { return html.UnescapeString(p.text) }
 
 // newWebhookPath adds a webhook for job.closed to the app with the form of the dashboard, and
 // returns the path of its page.
@@ -64,8 +64,12 @@ func (b *browser) newWebhookPath(appPath, receiverURL string) string {
 	return hookLink.FindString(b.open("POST", appPath+"/webhooks", form).text)
 }
 
-// TestDashboard_Webhooks_WithoutScript checks webhooks on the dashboard with plain forms:
-// creation, test events, the log of deliveries, replays, a new secret, pausing and deletion.
+// TestDashboard_Webhooks_WithoutScript checks the webhooks of an app on the developers' dashboard, whose
+// forms need no script. A webhook is the address of a server to which events are delivered.
+//
+// newReceiver starts such a server. It responds with the body "thanks" and status 200.
+// receiver.waitForHits(n) waits for n requests since its start, and fails if there are more. Deliveries
+// are sent in the background. newWebhookPath and the other helpers return paths of pages and forms.
 func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		t.Run("life cycle of a webhook", func(t *testing.T) {
@@ -115,21 +119,22 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 				require.Contains(t, delivery.visibleText(), name+": "+delivered.headers.Get(name)+"\n")
 			}
 
-			// Replay the delivery from the log, which leads back to the log.
+			// Replay the delivery, which sends it again with the same id, from the log. The form leads back to
+			// the log.
 			replay := replayLink.FindString(log.text)
 			replayed := browser.follow(browser.open("POST", replay, url.Values{}))
 			require.Contains(t, replayed.text, "It is sent once more.")
 			require.Equal(t, delivered.headers.Get("Webhook-Id"), receiver.waitForHits(2)[1].headers.Get("Webhook-Id"))
 
-			// Replay it from its own page, which leads back to that page.
+			// Replay the delivery from its own page. The form leads back to that page.
 			fromDelivery := url.Values{"from": {"delivery"}}
 
 			require.Contains(t, delivery.text, `name="from" value="delivery"`)
 			require.Equal(t, replay, replayLink.FindString(delivery.text))
 
-			answer := browser.open("POST", replay, fromDelivery)
-			require.Equal(t, deliveryPath+"?notice=replayed", answer.header.Get("Location"))
-			require.Contains(t, browser.follow(answer).text, "It is sent once more.")
+			redirect := browser.open("POST", replay, fromDelivery)
+			require.Equal(t, deliveryPath+"?notice=replayed", redirect.header.Get("Location"))
+			require.Contains(t, browser.follow(redirect).text, "It is sent once more.")
 			require.Equal(t, delivered.headers.Get("Webhook-Id"), receiver.waitForHits(3)[2].headers.Get("Webhook-Id"))
 
 			// Replace the secret. For 24 hours, deliveries are signed with both secrets, so that
@@ -177,10 +182,10 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.NotContains(t, deleted.text, path)
 			require.Equal(t, 404, browser.open("GET", path, nil).status)
 			require.Equal(t, 303, browser.open("POST", path+"/delete", url.Values{}).status, "a repeated deletion redirects too")
-			receiver.waitForHits(4)
+			receiver.waitForHits(4) // no request since the change of the secret
 		})
 
-		t.Run("failed deliveries", func(t *testing.T) {
+		t.Run("failed delivery disables the webhook and is replayed", func(t *testing.T) {
 			t.Parallel()
 
 			// The response 410 Gone to the first request means that the receiver wants no more
@@ -201,7 +206,8 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.NotContains(t, failed.text, "/replay\"", "a disabled webhook is resumed first")
 			require.Contains(t, browser.open("GET", app, nil).text, ">Disabled</span>")
 
-			// The log can be filtered by the result. The page ignores values that the API would refuse.
+			// The log can be filtered by the status of deliveries. The page ignores values that the API would
+			// refuse.
 			require.Contains(t, browser.open("GET", path+"?status=failed", nil).text, ">Failed</span>")
 			require.Contains(t, browser.open("GET", path+"?status=succeeded", nil).text, "There is none in this state")
 			require.Equal(t, 200, browser.open("GET", path+"?status=odd&cursor=nonsense", nil).status)
@@ -226,7 +232,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			receiver.waitForHits(2)
 		})
 
-		t.Run("pages of the log", func(t *testing.T) {
+		t.Run("log has pages of 20 deliveries", func(t *testing.T) {
 			t.Parallel()
 
 			const pageSize = 20 // of the log
@@ -285,9 +291,10 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 				require.Equal(t, 200, browser.follow(browser.open("GET", path+form, nil)).status)
 			}
 
-			// An app has at most 20 webhooks, of which one exists already.
+			// One webhook exists already. The webhooks with the maximum number can be added, and no other.
+			const maxWebhooks = 20 // of an app
 			webhook := url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}
-			for range 19 {
+			for range maxWebhooks - 1 {
 				require.Equal(t, 200, browser.open("POST", app+"/webhooks", webhook).status)
 			}
 
@@ -296,7 +303,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Contains(t, refused.text, "at most 20 webhooks")
 		})
 
-		t.Run("limit of test events and replays", func(t *testing.T) {
+		t.Run("test events and replays are limited by the minute", func(t *testing.T) {
 			t.Parallel()
 
 			const limit = 600 // requests a minute
@@ -304,6 +311,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			path, _ := developer.createWebhook("https://receiver.invalid/", "job.created")
 			replay := path + "/deliveries/" + nowhere + "/replay"
 
+			// Replays of an unknown delivery count too.
 			for range limit {
 				require.Equal(t, 404, developer.try("POST", replay, nil).status)
 			}
@@ -318,7 +326,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Contains(t, page.text, "This was done too often; please try again in ")
 		})
 
-		t.Run("other user's webhook, other site, signed out", func(t *testing.T) {
+		t.Run("webhook of another user and form of another site are refused", func(t *testing.T) {
 			t.Parallel()
 
 			owner, other := server.signedIn(t, server.seeker(t)), server.signedIn(t, server.employer(t))
@@ -366,7 +374,8 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 				require.Equal(t, 404, owner.open("GET", absent, nil).status, absent)
 			}
 
-			for _, page := range []string{"", "delivery"} { // that a replay was sent from
+			// The form for a replay is on the log and on the page of the delivery, and says where it is.
+			for _, page := range []string{"", "delivery"} {
 				from := url.Values{"from": {page}}
 				require.Equal(t, 404, owner.open("POST", path+"/deliveries/"+nowhere+"/replay", from).status)
 				require.Equal(t, 404, other.open("POST", replay, from).status)

@@ -232,7 +232,7 @@ func signInControls() []removal {
 				oauthTest("consent requires the CSRF token of the session"),
 				serverTest("TestBrowserSessions", "sign-in from another site"),
 				serverTest("TestBrowserSessions", "sign-out and new password end the session"),
-				serverTest("TestDashboard_Applications_WithoutScript", "other user's app, other site, signed out")},
+				serverTest("TestDashboard_Applications_WithoutScript", "form of another user, another site or a signed-out user is refused")},
 		},
 		{
 			name:  "CSRF on every form: clients without an Origin need the token",
