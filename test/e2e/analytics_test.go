@@ -189,7 +189,7 @@ func TestEmployerAnalytics(t *testing.T) {
 		})
 
 		t.Run("large CSV response is complete", func(t *testing.T) {
-			// The server sends an export in parts of several hundred rows. Jobs are created in batches.
+			// So many jobs are more than a client can create in one request. They are created in batches.
 			const (
 				batches   = 11
 				batchSize = 100 // the maximum

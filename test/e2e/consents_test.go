@@ -10,8 +10,9 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// authorizeApp registers an app to which the user grants jobs:read and applications:write, and
-// returns the client_id of the app.
+// authorizeApp registers an app to which the user grants the scopes jobs:read and applications:write. It
+// returns the client_id of the app. The method allow, of a browser, opens the page that asks for consent and
+// sends its form.
 func (s *testServer) authorizeApp(t testing.TB, who *account) string {
 	t.Helper()
 
@@ -21,8 +22,8 @@ func (s *testServer) authorizeApp(t testing.TB, who *account) string {
 	return app.ClientID
 }
 
-// grantFrom lets the user consent to the app, and returns the tokens that the app gets for the
-// code.
+// grantFrom lets the user consent to the app, which redirects to the app with a code. The app exchanges the
+// code for tokens, which grantFrom returns.
 func (p *thirdParty) grantFrom(t testing.TB, who *account) *oauth2.Token {
 	t.Helper()
 
@@ -42,8 +43,9 @@ func (p *thirdParty) requireEnded(t testing.TB, token *oauth2.Token) {
 	p.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 400, "invalid_grant")
 }
 
-// TestConsents checks that users see the apps to which they have granted access, and that
-// revoking the consent ends all tokens that the app has for the user, and no others.
+// TestConsents checks the apps of other developers to which a user has granted access with OAuth. The user
+// sees these apps. Revoking the consent ends all tokens that the app has for the user, but not its tokens
+// for other users.
 func TestConsents(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/auth/consents", func(t *testing.T) {
@@ -96,11 +98,12 @@ func TestConsents(t *testing.T) {
 			tokens := app.grantFrom(t, user)
 			browser := server.signedIn(t, user)
 
-			// The page shows the app with an escaped name, and a form that revokes the consent.
+			// The page shows the name of the app as text, and what the app may do.
 			page := browser.show(consents).text
 			require.Contains(t, page, "&lt;b&gt;Beds&lt;/b&gt;")
 			require.Contains(t, page, "Apply for jobs in your name")
 
+			// The form to revoke the consent is sent to this path.
 			withdraw := consents + "/" + app.ClientID + "/withdraw"
 			require.Contains(t, page, `action="`+withdraw+`"`)
 
@@ -137,8 +140,8 @@ func TestConsents(t *testing.T) {
 			app.requireEnded(t, tokens)
 			require.Equal(t, 303, browser.open("GET", "/developers/consents", nil).status)
 
-			// Deleting an app ends its tokens too. Its credentials are deleted with it, so that the
-			// error is that of an unknown client.
+			// Deleting an app ends its tokens too. Its credentials are deleted with the app, so that the error is
+			// the one for an unknown client.
 			developer := server.seeker(t)
 			registered := developer.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{callback}}).ok(201)
 			app.ClientID = registered.text("data.app.clientId")
@@ -150,11 +153,12 @@ func TestConsents(t *testing.T) {
 	})
 }
 
-// TestBrowserSessions checks the sessions of pages, which use a cookie: scripts cannot read it,
-// forms of other sites cannot use it, and it is not interchangeable with the tokens of the API.
+// TestBrowserSessions checks the sessions of pages, which use a cookie. Scripts cannot read the cookie, and
+// forms of other sites cannot use it. Its value is not valid as a token of the API, nor is a token valid as
+// its value.
 func TestBrowserSessions(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		// The page is for signed-in users only: others are redirected.
+		// isSignedIn opens a page for signed-in users, from which others are redirected.
 		isSignedIn := func(b *browser) bool { return b.open("GET", "/developers/consents", nil).status == 200 }
 
 		serverURL, err := url.Parse(server.url)
@@ -195,7 +199,7 @@ func TestBrowserSessions(t *testing.T) {
 			guest.token = ""
 			guest.post("/api/auth/refresh", object{"refreshToken": sessionOf(browser)}).fails(401, "Invalid or expired refresh token")
 
-			// And a refresh token of the API is no session of the pages.
+			// A refresh token of the API is not valid as the value of the cookie.
 			browserWithToken := server.browser(t)
 			setSession(browserWithToken, user.refresh)
 			require.False(t, isSignedIn(browserWithToken))
@@ -267,13 +271,16 @@ func TestBrowserSessions(t *testing.T) {
 		t.Run("wrong passwords are counted with those of logins", func(t *testing.T) {
 			t.Parallel()
 
+			// So many failed sign-ins within 15 minutes block an account for the network they came from.
+			const maxFailures = 10
+
 			user, browser := server.seeker(t), server.browser(t)
 			signIn := func(password string) pageView {
 				return browser.open("POST", "/developers/sign-in",
 					url.Values{"email": {user.email}, "password": {password}, "next": {"/developers/consents"}})
 			}
 
-			for range 10 { // the failed sign-ins that block an account for a network
+			for range maxFailures {
 				page := signIn("wrong")
 				require.Equal(t, 401, page.status)
 				require.Contains(t, page.text, `role="alert"`)
@@ -282,7 +289,8 @@ func TestBrowserSessions(t *testing.T) {
 				require.Empty(t, page.header.Get("Set-Cookie"))
 			}
 
-			if server.countsLocally() { // the failures may have been counted in two places
+			// If Redis was too slow, some failures were counted in memory. Then no count reaches the limit.
+			if server.countsLocally() {
 				return
 			}
 

@@ -8,9 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEmployerAccount checks an employer's profile, settings and organization: each member
-// changes their own profile and settings, only admins change the organization, and a refused
+// TestEmployerAccount checks the profile, the settings and the organization of an employer. Each member of an
+// organization changes their own profile and settings. Only admins change the organization. A refused
 // request has no partial effect.
+//
+// server.employer registers Asha Patel with the organization St Brigid's Hospital. admin.inviteMember adds
+// Tom Okafor, who has accepted the invitation.
 func TestEmployerAccount(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/employers/profile", func(t *testing.T) {
@@ -105,7 +108,7 @@ func TestEmployerAccount(t *testing.T) {
 			server.guest(t).post("/api/auth/verify-email", object{"token": token}).ok(200)
 			require.Equal(t, newAddress, admin.get(path).ok(200).text("data.email"))
 
-			// Only the new address signs in.
+			// The user signs in with the new address only.
 			server.guest(t).
 				post("/api/auth/login", object{"email": admin.email, "password": password}).
 				fails(401, "Invalid email or password")
@@ -162,13 +165,13 @@ func TestEmployerAccount(t *testing.T) {
 			member.put(path, object{"intent": "update-profile", "companyName": "Mine"}).fails(403, "Forbidden")
 			member.put(path, object{"intent": "update-notifications", "emailAlerts": false}).ok(200)
 
-			// DELETE resets the preferences and nothing else.
+			// DELETE resets the preferences, but not the organization. It may be repeated.
 			reset := admin.delete(path).ok(200)
 			require.Equal(t, object{"emailAlerts": true}, reset.at("data.settings.notifications"))
 			require.Equal(t, object{"notifications": object{"emailAlerts": true}}, reset.at("data.settings.preferences"))
 			require.Equal(t, true, admin.get(path).ok(200).at("data.preferences.notifications.emailAlerts"))
 			require.Equal(t, "St Columba's", admin.get(path).ok(200).text("data.company.name"))
-			admin.delete(path).ok(200) // a second time
+			admin.delete(path).ok(200)
 		})
 
 		t.Run("PUT and DELETE /api/employers/settings ten times in 15 minutes", func(t *testing.T) {
@@ -215,7 +218,7 @@ func TestEmployerAccount(t *testing.T) {
 			)
 			require.Equal(t, changed.at("data"), member.get(path).ok(200).at("data"), "every member sees it")
 
-			// Invalid changes, and ids, which are ignored.
+			// Invalid changes are refused. Ids in a change are ignored.
 			admin.put(path, object{"name": ""}).invalid("name")
 			admin.put(path, object{"website": "javascript:alert(1)"}).invalid("website")
 			admin.put(path, object{"logo": "http://user:pass@columba.example/x"}).invalid("logo")
@@ -223,15 +226,15 @@ func TestEmployerAccount(t *testing.T) {
 			admin.put(path, object{"organizationId": server.employer(t).id, "id": "x"}).ok(200)
 			require.Equal(t, changed.at("data"), admin.get(path).ok(200).at("data"), "ids cannot be changed")
 
-			// Users who are no admins of an organization.
+			// Users who are not admins of an organization.
 			member.put(path, object{"name": "Mine"}).fails(403, "Forbidden")
 			server.seeker(t).get(path).fails(403, "Forbidden")
 			server.guest(t).get(path).fails(401, "Unauthorized")
 			server.guest(t).put(path, object{"name": "X"}).fails(401, "Unauthorized")
 		})
 
-		// Listings store the name of the company, which is updated in the background, also in
-		// the index.
+		// A listing and its entry in the search index contain the name of the company. Both are updated in the
+		// background.
 		t.Run("PUT /api/employers/organization renames its listings", func(t *testing.T) {
 			t.Parallel()
 
@@ -246,7 +249,7 @@ func TestEmployerAccount(t *testing.T) {
 			require.Eventually(t, func() bool {
 				return server.guest(t).get("/api/listings/"+public).ok(200).text("data.company") == newName &&
 					admin.get("/api/employers/jobs/"+paused).ok(200).text("data.job.company") == newName
-			}, waitTimeout, 20*time.Millisecond)
+			}, waitTimeout, 20*time.Millisecond, "the listings have the old name")
 			require.Eventually(t, func() bool {
 				return len(server.guest(t).get("/api/listings?search="+uniqueWord).ok(200).list("data.listings")) == 1
 			}, waitTimeout, 20*time.Millisecond, "the public listing is found by the new name")
@@ -254,14 +257,15 @@ func TestEmployerAccount(t *testing.T) {
 	})
 }
 
-// requireLimitOfTen sends ten requests of a guest to a route and requires that the next one is
-// refused by the rate limit of the address, and that a request from another address is not. The
-// guest is unauthorized: requests that fail count too.
+// requireLimitOfTen sends ten requests of a guest to a route, which are unauthorized and count nevertheless.
+// It requires that the rate limit of the address refuses the next request, but not a request from another
+// address.
 func requireLimitOfTen(t *testing.T, server *testServer, method, path string) {
 	t.Helper()
 
+	const maxRequests = 10
 	guest := server.guest(t)
-	for range 10 {
+	for range maxRequests {
 		guest.send(method, path, nil).fails(401, "Unauthorized")
 	}
 

@@ -40,7 +40,7 @@ func guideBlocks(t testing.TB, name, language string) (blocks []string) {
 	return blocks
 }
 
-// guide returns the code blocks of a language in a guide as one program.
+// guide returns all code blocks of a language in a guide, joined to one program.
 func guide(t testing.TB, name, language string) string {
 	t.Helper()
 	return strings.Join(guideBlocks(t, name, language), "")
@@ -52,19 +52,21 @@ func (s *testServer) atServer(script string) string {
 	return strings.ReplaceAll(script, "http://localhost:8080", s.url)
 }
 
-// TestGuides_Pasted_Work checks that the commands of the guides work as documented. They are
-// executed in one shell, because later guides use the variables of earlier ones.
+// TestGuides_Pasted_Work checks that the commands of the guides "quick-start", "pages" and "limits" work as
+// documented. They are executed in one shell, because later guides use the variables of the quick start,
+// such as the key that it creates.
 func TestGuides_Pasted_Work(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
 
+		// The line PAGES separates the output of the two guides.
 		quickStart := server.atServer(guide(t, "quick-start", "sh"))
 		script := quickStart + "\necho; echo PAGES\n" + server.atServer(guide(t, "pages", "sh"))
 		output, err := exec.Command("bash", "-ec", script).CombinedOutput()
 		require.NoError(t, err, "%s", output)
 
-		// The quick start prints two responses with jobs. The guide to pages prints the status of a
-		// request that is repeated with the ETag.
+		// The quick start prints two responses with jobs. The guide to pages prints the status of a request
+		// that is repeated with the ETag of the first response: nothing has changed.
 		jobs, status, _ := strings.Cut(string(output), "PAGES")
 		require.Equal(t, 2, strings.Count(jobs, `{"data":`), jobs)
 		require.Contains(t, jobs, `"title":"Staff Nurse"`)
@@ -72,10 +74,11 @@ func TestGuides_Pasted_Work(t *testing.T) {
 		require.Equal(t, "304", strings.TrimSpace(status))
 
 		if _, err := exec.LookPath("python3"); err != nil {
-			return
+			return // this machine has no Python
 		}
 
-		// The Python function of the guide to limits, called with the key of the quick start.
+		// The guide to limits has a function get in Python. It is called with the key of the quick start, which
+		// assigns the variable KEY.
 		require.Regexp(t, `KEY=\$\(.*\)\n`, script)
 
 		program := guide(t, "limits", "python") + "\nimport os\nprint(get(os.environ['URL'], os.environ['KEY']).decode())\n"
@@ -87,8 +90,8 @@ func TestGuides_Pasted_Work(t *testing.T) {
 	})
 }
 
-// TestMCPGuide_Pasted_Works checks that the commands of the MCP guide work with the key of the
-// quick start.
+// TestMCPGuide_Pasted_Works checks that the commands of the guide to MCP (Model Context Protocol) work with
+// the key that the quick start creates.
 func TestMCPGuide_Pasted_Works(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
@@ -104,9 +107,9 @@ func TestMCPGuide_Pasted_Works(t *testing.T) {
 	})
 }
 
-// TestOAuthGuide_Pasted_Works checks that the commands of the OAuth guide work with the
-// credentials of an app in its first block, and with a user who consents before the code is
-// exchanged.
+// TestOAuthGuide_Pasted_Works checks that the commands of the guide to OAuth work. The test does what the
+// guide asks its reader to do: it replaces the placeholders in the first block by the credentials of an app,
+// and opens the printed address as a user who consents.
 func TestOAuthGuide_Pasted_Works(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		app := server.thirdParty(t, nil)
@@ -116,17 +119,17 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 		require.Len(t, blocks, 8)
 
 		var (
-			credentials = blocks[0] // variables with placeholders, which assign replaces
+			credentials = blocks[0] // assigns placeholders to variables
 			authorize   = blocks[1] // prints the address of the consent page
 			codeOf      = blocks[2] // assigns the code of the redirect
 			exchange    = blocks[3] // gets tokens for the code
 			read        = blocks[4] // reads jobs with the access token
 			apply       = blocks[5] // applies for a job
 			refresh     = blocks[6] // gets new tokens, which ends the old access token
-			revoke      = blocks[7]
+			revoke      = blocks[7] // ends the tokens
 		)
 
-		// assign replaces the value of a variable that the block assigns.
+		// assign returns the block with another value in its assignment of the variable.
 		assign := func(block, variable, value string) string {
 			t.Helper()
 
@@ -141,7 +144,8 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 		credentials = assign(credentials, "CLIENT_SECRET", app.ClientSecret)
 		credentials = assign(credentials, "REDIRECT_URI", callback)
 
-		// run executes scripts in one shell, and returns the output of each.
+		// run executes the scripts after the credentials in one shell, and returns the output of each. The line
+		// NEXT separates the outputs.
 		run := func(scripts ...string) []string {
 			t.Helper()
 
@@ -154,15 +158,16 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 		}
 
 		// The user consents on the page whose address the guide prints.
-		authorization := run(authorize, "echo $VERIFIER")
-		consentPage := strings.TrimPrefix(strings.TrimSpace(authorization[0]), server.url)
-		verifier := authorization[1]
+		authorized := run(authorize, "echo $VERIFIER")
+		printedAddress, verifier := strings.TrimSpace(authorized[0]), authorized[1]
+		consentPage := strings.TrimPrefix(printedAddress, server.url)
 		browser := server.signedIn(t, server.seeker(t))
 		redirect := browser.requireNoServerError(browser.Allow(consentPage))
 		location, err := url.Parse(redirect.header.Get("Location"))
 		require.NoError(t, err)
 
-		// The other blocks in the order of the guide, and requests with ended tokens between them.
+		// The other blocks are executed in the order of the guide. Requests with tokens that were ended are
+		// added between them.
 		readWithOldToken := strings.ReplaceAll(read, "$ACCESS_TOKEN", "$OLD")
 		outputs := run(
 			"VERIFIER="+verifier+assign(codeOf, "CODE", location.Query().Get("code")),
@@ -189,7 +194,7 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 // and that no link between guides is broken.
 func TestGuides_LinkToEachOther(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		get := func(path string) (*http.Response, string) {
+		get := func(path string) (_ *http.Response, text string) {
 			response, err := http.Get(server.url + path)
 			require.NoError(t, err)
 
@@ -224,7 +229,7 @@ func TestGuides_LinkToEachOther(t *testing.T) {
 			}
 		}
 
-		require.Greater(t, len(visited), 5)
+		require.Greater(t, len(visited), 5, "the list of guides has few links")
 
 		// The script of the guides copies their commands.
 		script, scriptText := get("/assets/script.js")
