@@ -22,6 +22,9 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// An alert is a saved search: jobseekers get an e-mail about each new listing that matches theirs. The service parses and
+// plans the text of a saved search before it matches listings with it, and caches the plan in memory.
+
 const (
 	savedSearches = 100_000
 	newListings   = 64 // in each run
@@ -35,12 +38,13 @@ var searchTowns = strings.Split(
 	",",
 )
 
-// alertsBench is a database with saved searches.
+// alertsBench is a database with saved searches. The embedded Storage reads them, and the embedded Service matches new
+// listings with them. After the first match of a search, the Service has its plan in the cache.
 type alertsBench struct {
 	adapters.Storage
 	*listings.Service
-	random *rand.Rand
-	roles  []string // the names of roles in saved searches and new listings, the most frequent first
+	random *rand.Rand // the same in every run of the benchmark
+	roles  []string   // the names of roles in saved searches and new listings, the most frequent first
 }
 
 // BenchmarkAlerts matches 100,000 different saved searches, which are read from PostgreSQL, with 64
@@ -51,13 +55,13 @@ func BenchmarkAlerts(b *testing.B) {
 
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			withoutPlans := listings.New(bench.Deps)
-			bench.measure(b, withoutPlans)
+			serviceWithEmptyCache := listings.New(bench.Deps)
+			bench.measure(b, serviceWithEmptyCache)
 		}
 	})
 
 	// Cache the plans of all searches for the next benchmark.
-	bench.run(b, bench.Service)
+	bench.matchAll(b, bench.Service)
 
 	b.Run("next", func(b *testing.B) {
 		for b.Loop() {
@@ -66,7 +70,7 @@ func BenchmarkAlerts(b *testing.B) {
 	})
 
 	b.Logf("plans of %d searches take %.0f MB", savedSearches, float64(heapSize()-heapBefore)/1e6)
-	runtime.KeepAlive(bench) // the plans are in memory until their size is measured
+	runtime.KeepAlive(bench) // otherwise the garbage collector may free the plans before heapSize counts them
 }
 
 // heapSize returns the number of bytes of reachable objects on the heap.
@@ -112,6 +116,7 @@ func newAlertsBench(b *testing.B) *alertsBench {
 		bench.roles[i], bench.roles[j] = bench.roles[j], bench.roles[i]
 	})
 
+	// Each saved search belongs to another user.
 	require.NoError(b, storage.Identity.Tx.Do(b.Context(), func(ctx context.Context) error {
 		created := map[jobseeker.Terms]bool{}
 		for len(created) < savedSearches {
@@ -159,8 +164,8 @@ func (x *alertsBench) role() string {
 
 func (x *alertsBench) town() string { return searchTowns[x.random.IntN(len(searchTowns))] }
 
-// terms returns a role, a place and a contract type: in half of the cases all in the text, in the
-// other half the last two as filters.
+// terms returns the terms of a saved search for a role, a place and a contract type. In half of the cases the user has
+// typed all three into the text. In the other half the place and the contract type are filters.
 func (x *alertsBench) terms() jobseeker.Terms {
 	contract := listings.ContractTypes[x.random.IntN(len(listings.ContractTypes))]
 	if x.random.IntN(2) == 0 {
@@ -170,11 +175,11 @@ func (x *alertsBench) terms() jobseeker.Terms {
 	return jobseeker.Terms{Query: x.role(), Location: x.town(), ContractType: contract}
 }
 
-// measure runs the alerts once. It reports the CPU time of this process for each new listing, and
+// measure matches all saved searches once. It reports the CPU time of this process for each new listing, and
 // the number of matches.
 func (x *alertsBench) measure(b *testing.B, svc *listings.Service) {
 	cpuBefore := cpuTime(b)
-	matches := x.run(b, svc)
+	matches := x.matchAll(b, svc)
 
 	b.ReportMetric(ms(cpuTime(b)-cpuBefore)/newListings, "cpu-ms/listing")
 	b.ReportMetric(float64(matches), "matches")
@@ -189,16 +194,15 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// run creates new listings, evaluates all saved searches on them and returns the number of
-// matches.
-func (x *alertsBench) run(b *testing.B, svc *listings.Service) (matches int) {
+// matchAll creates new listings, matches all saved searches with them, and returns the number of matches.
+func (x *alertsBench) matchAll(b *testing.B, svc *listings.Service) (matches int) {
 	const pageSize = 1_000
 	ctx := b.Context()
 	listingIDs := x.createListings(b, svc)
 	gathered, err := svc.Gather(ctx, listingIDs)
 	require.NoError(b, err)
 
-	afterID := "" // the last search of the previous page
+	afterID := "" // the id of the last search on the previous page
 
 	for {
 		page, err := x.Jobseeker.Searches.List(ctx, jobseeker.SearchFilter{AfterID: afterID}, pageSize)

@@ -38,7 +38,7 @@ func BenchmarkApply(b *testing.B) {
 	settings, err := pgxpool.ParseConfig(url)
 	require.NoError(b, err)
 
-	settings.MaxConns = 2 * clients
+	settings.MaxConns = 2 * clients // enough that no client waits for a connection
 	pool, err := pgxpool.NewWithConfig(b.Context(), settings)
 	require.NoError(b, err)
 
@@ -56,8 +56,8 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // removes the metric, which means nothing here
 }
 
-// applyRate returns how many applications per second the clients store. apply stores one
-// application.
+// applyRate returns how many applications per second the concurrent clients store. Their number is the constant clients,
+// which all benchmarks of this package share. apply stores one application.
 func applyRate(b *testing.B, apply func(ctx context.Context) error) float64 {
 	b.Helper()
 	const applicationsPerClient = 2500
@@ -76,7 +76,7 @@ func applyRate(b *testing.B, apply func(ctx context.Context) error) float64 {
 	}
 
 	working.Wait()
-	require.Zero(b, failed.Load())
+	require.Zero(b, failed.Load(), "applications were not stored")
 
 	return clients * applicationsPerClient / time.Since(start).Seconds()
 }

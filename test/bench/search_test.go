@@ -125,7 +125,9 @@ func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 	queries := newQueries(b)
 
 	// The first searches load the files of the index into memory and are not measured.
-	measureLatencies(b, s, 1, queries.take(200))
+	const warmUpSearches = 200
+
+	measureLatencies(b, s, 1, queries.take(warmUpSearches))
 
 	p95 := map[int]time.Duration{}
 	for _, clients := range []int{1, 8} {
@@ -156,8 +158,11 @@ func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 	return p95
 }
 
-// describeSlowest returns the five slowest shapes of searches, with their latencies.
+// describeSlowest returns the five slowest shapes of searches, with their latencies. A shape is a kind of search, such as
+// a role in a place (see shapes in queries_test.go).
 func describeSlowest(byShape map[string][]time.Duration) string {
+	const slowest = 5
+
 	for _, latencies := range byShape {
 		slices.Sort(latencies)
 	}
@@ -166,7 +171,7 @@ func describeSlowest(byShape map[string][]time.Duration) string {
 	shapes := slices.SortedFunc(maps.Keys(byShape), func(x, y string) int { return cmp.Compare(p95(y), p95(x)) })
 
 	var descriptions []string
-	for _, shape := range shapes[:5] {
+	for _, shape := range shapes[:slowest] {
 		p50 := percentile(byShape[shape], 50)
 		descriptions = append(descriptions, fmt.Sprintf("%s %.1f (p50 %.1f)", shape, ms(p95(shape)), ms(p50)))
 	}

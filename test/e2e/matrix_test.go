@@ -15,6 +15,9 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// The role matrix has one row for each route of the portal API that identifies its caller. A row is a request. The test
+// sends it as every kind of user, and requires that only the right kind may do it, and only with own resources.
+
 // matrixUsers are the users of the role matrix and their resources. Fields of type string are
 // ids unless stated otherwise.
 type matrixUsers struct {
@@ -26,8 +29,8 @@ type matrixUsers struct {
 	withoutPermissions *account
 	member             string // another member, with the permissions of a recruiter
 
-	// listing is the employer's, and title its title. The seeker has applied for it, and has a
-	// notification of the application.
+	// listing is a listing of the employer, and title is its title. The seeker has applied for the listing, and has a
+	// notification about the application.
 	listing, title string
 	application    string
 	notification   string
@@ -36,8 +39,8 @@ type matrixUsers struct {
 	// vacancy is a listing without applications that the seeker has bookmarked.
 	vacancy, bookmark string
 
-	// These belong to the seeker as a developer. reader uses an API key of the app, and writer
-	// a token with all scopes that the seeker can grant.
+	// The following resources belong to the seeker as a developer. reader is a program with an API key of the app, and
+	// writer is one with a token that has all scopes that the seeker can grant.
 	app, key          string
 	webhook, delivery string
 	reader, writer    *client
@@ -49,7 +52,7 @@ type matrixUsers struct {
 type matrixRow struct {
 	path   func(u *matrixUsers) string
 	body   func(u *matrixUsers) any
-	status int // of the success
+	status int // of the success: 200 unless set
 	// foreignStatus is the status for a user of the same kind who does not own
 	// the resource: 404 unless set.
 	foreignStatus int
@@ -547,8 +550,8 @@ func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 	return users
 }
 
-// sharedMatrixUsers returns a function that creates the users on its first call, and not before
-// the tests that use them: sensitive operations need a recent sign-in.
+// sharedMatrixUsers returns a function that creates the users on its first call and returns the same users afterwards. They
+// are not created earlier, because sensitive operations need a sign-in within the last minutes.
 func sharedMatrixUsers(server *testServer) func(t *testing.T) *matrixUsers {
 	var once sync.Once
 	var users *matrixUsers
@@ -661,8 +664,10 @@ func TestRoleMatrix(t *testing.T) {
 				continue
 			}
 
-			// A user can have a limited number of resources, so that at most 40 routes share users.
-			if sharedUsers == nil || i%40 == 0 {
+			// Each row creates resources, and a user can have a limited number of them. Therefore at most this number of
+			// routes share users.
+			const maxRoutesPerUsers = 40
+			if sharedUsers == nil || i%maxRoutesPerUsers == 0 {
 				sharedUsers = sharedMatrixUsers(server)
 			}
 
@@ -706,6 +711,7 @@ func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
 		return caller.fromNewAddress().send(route.Method, row.path(users), body)
 	}
 
+	// An invalid token, and no token.
 	sendAs(&client{t: t, server: users.server, token: "nonsense"}).fails(http.StatusUnauthorized, "Unauthorized")
 
 	if route.Auth == web.Required {
@@ -714,6 +720,7 @@ func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
 		require.Less(t, sendAs(users.guest).status, 401, "guests are admitted")
 	}
 
+	// Users of the wrong kind, and a member of the right organization without the permission.
 	switch route.Audience {
 	case web.Seeker:
 		sendAs(users.employer.client).fails(http.StatusForbidden, "Forbidden")
@@ -740,6 +747,8 @@ func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
 		authorized = users.server.moderator(t)
 	}
 
+	// A user of the right kind who does not own the resource. Resources of developers are private, although their routes
+	// are for users of any kind.
 	isPrivate := route.Audience != web.Anyone && route.Audience != web.Moderator
 	if isPrivate || strings.HasPrefix(route.Path, "/api/developers/") {
 		row.checkNonOwner(t, users, route, sendAs(nonOwner.client))
@@ -750,7 +759,7 @@ func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
 		status = http.StatusOK
 	}
 
-	require.Equal(t, status, sendAs(authorized.client).status)
+	require.Equal(t, status, sendAs(authorized.client).status, "the authorized caller")
 }
 
 // checkNonOwner checks the response to a user of the same kind who does not own the resource.
@@ -770,7 +779,7 @@ func (row matrixRow) checkNonOwner(t *testing.T, users *matrixUsers, route web.R
 		return
 	}
 
-	// Batches repeat the items that they refuse, but these have only ids, no title.
+	// The response to a batch repeats the items of the request that it refuses. They have ids, but no title.
 	if !row.isPerUser {
 		require.NotContains(t, string(res.raw), users.title, "another user's listing")
 	}

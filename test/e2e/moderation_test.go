@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestModeration_Reports follows reports of a job through the API of moderators: a case opens
-// with the first report, taking the job down hides it and notifies employer and applicants, and
-// a later report opens the case again.
+// TestModeration_Reports follows reports of a job through the API of moderators. A case is a job that waits for a
+// moderator; it opens with the first report. A moderator takes the job down, which hides it and notifies the employer and
+// the applicants, or restores it. A later report opens the case again. The subtests run in their order, and each sees the
+// changes of those before.
 func TestModeration_Reports(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -39,8 +40,10 @@ func TestModeration_Reports(t *testing.T) {
 			draft := boss.listing(object{"status": "draft"})
 			guest.fromNewAddress().post("/api/listings/"+draft+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
 
+			const maxReports = 10 // of one address in 15 minutes
+
 			limited := server.guest(t)
-			for range 10 {
+			for range maxReports {
 				limited.post("/api/listings/"+nowhere+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
 			}
 
@@ -50,7 +53,7 @@ func TestModeration_Reports(t *testing.T) {
 		t.Run("GET /api/admin/cases", func(t *testing.T) {
 			found := moderator.get("/api/admin/cases?state=open").ok(200)
 			require.Equal(t, title, found.text("data.cases.0.job.title"))
-			require.Equal(t, 2., found.at("data.cases.0.reports"))
+			require.Equal(t, 2., found.at("data.cases.0.reports"), "the reports of the guest and of the jobseeker")
 			require.Equal(t, "open", found.text("data.cases.0.state"))
 			require.Equal(t, 1., found.at("data.pagination.total"))
 			require.Empty(t, moderator.get("/api/admin/cases?state=taken-down").ok(200).list("data.cases"))
@@ -62,7 +65,7 @@ func TestModeration_Reports(t *testing.T) {
 			require.Equal(t, "fraud", found.text("data.reportList.0.reason"), "the newest report is first")
 			require.Equal(t, "fees", found.text("data.reportList.1.reason"))
 			require.Equal(t, "witness@example.org", found.text("data.reportList.1.email"))
-			require.Equal(t, 0., found.at("data.score"), "the text itself is not suspicious")
+			require.Equal(t, 0., found.at("data.score"), "the score of suspicion counts the text of the job, and no reports")
 			moderator.get("/api/admin/jobs/"+nowhere).fails(404, "Job listing not found")
 		})
 
@@ -113,8 +116,8 @@ func TestModeration_Reports(t *testing.T) {
 }
 
 // TestModeration_SuspiciousJobs checks that a suspicious text opens a case without hiding the
-// job. A case that a moderator has closed opens again only for another text, also in a copy by
-// another organization.
+// job. The server computes a score from 0 to 100 with the reasons for it. A case that a moderator has closed opens
+// again only when the description changes. Copies of the job have cases of their own.
 func TestModeration_SuspiciousJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -124,27 +127,35 @@ func TestModeration_SuspiciousJobs(t *testing.T) {
 		id := boss.listing(object{"title": "Dream Nurse", "description": text, "salary": object{"min": 900000}})
 		server.guest(t).get("/api/listings/" + id).ok(200)
 
-		found := moderator.get("/api/admin/cases?state=open").ok(200)
+		openCases := func() *response { return moderator.get("/api/admin/cases?state=open").ok(200) }
+
+		found := openCases()
 		require.Equal(t, id, found.text("data.cases.0.job.id"))
 		require.Equal(t, 100., found.at("data.cases.0.score"))
 		require.Len(t, found.list("data.cases.0.reasons"), 3, "a messenger, a fee and the high pay")
+
+		// A moderator closes the case. Another title does not open it again.
 		moderator.post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
 		boss.fromNewAddress().put("/api/employers/jobs/"+id, object{"title": "Dream Nurse, ICU"}).ok(200)
-		require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"), "the moderator has seen the text")
+		require.Empty(t, openCases().list("data.cases"), "the moderator has seen the text")
+
+		// Another description opens it again.
 		boss.fromNewAddress().put("/api/employers/jobs/"+id, object{"description": text + " Now."}).ok(200)
-		require.Equal(t, id, moderator.get("/api/admin/cases?state=open").ok(200).text("data.cases.0.job.id"),
-			"the moderator has not seen the new text")
+		require.Equal(t, id, openCases().text("data.cases.0.job.id"), "the moderator has not seen the new text")
+
+		// The case is closed again, with the first description. A copy of the job by its employer has a case of its own.
 		boss.fromNewAddress().put("/api/employers/jobs/"+id, object{"description": text}).ok(200)
 		moderator.fromNewAddress().post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
 
 		duplicate := boss.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id")
-		require.Equal(t, duplicate, moderator.get("/api/admin/cases?state=open").ok(200).text("data.cases.0.job.id"),
-			"a copy is suspicious, too")
+		require.Equal(t, duplicate, openCases().text("data.cases.0.job.id"), "a copy is suspicious, too")
 
+		// A copy by another organization is suspicious for the two reasons in the text, and for being a copy. The server
+		// compares texts of organizations in the background.
 		copyByOther := other.listing(object{"title": "Dream Nurse", "description": text})
 		require.Eventually(t, func() bool {
 			return len(moderator.get("/api/admin/jobs/"+copyByOther).ok(200).list("data.reasons")) >= 3
-		}, waitTimeout, 50*time.Millisecond)
+		}, waitTimeout, 50*time.Millisecond, "the copy of another organization has too few reasons")
 		require.Contains(t, string(moderator.get("/api/admin/jobs/"+copyByOther).raw),
 			"It has the text of a job of St Brigid's Hospital")
 	})
@@ -157,17 +168,21 @@ func TestModeration_DuplicatesInConsole_AreLimited(t *testing.T) {
 		boss := server.employer(t)
 		path := "/employer/jobs/" + boss.listing(nil)
 
+		const maxDuplicates = 10
+
 		browser := server.signedIn(t, boss)
-		for range 10 {
+		for range maxDuplicates {
 			require.Equal(t, 303, browser.open("POST", path, url.Values{"action": {"duplicate"}}).status)
 		}
 
-		require.Equal(t, 429, browser.open("POST", path, url.Values{"action": {"duplicate"}}).status)
+		require.Equal(t, 429, browser.open("POST", path, url.Values{"action": {"duplicate"}}).status, "one copy too many")
 	})
 }
 
 // TestModeration_Pages checks reporting and moderation on pages, with hostile text, and that
-// only moderators can open them.
+// only moderators can open them. The subtests follow one job, from the report to its restoration, and run in their order.
+// browser.open returns a page with its status, browser.submit posts a form and follows its redirect, and browser.show
+// requires that a page exists. page.links returns the addresses of the links with a text.
 func TestModeration_Pages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
@@ -178,103 +193,108 @@ func TestModeration_Pages(t *testing.T) {
 		visitor := server.browser(t)
 		moderator := server.signedIn(t, server.moderator(t))
 
-		// A visitor reports the job.
-		reportPath := "/jobs/" + id + "/report"
-		require.Equal(t, []string{reportPath}, visitor.open("GET", "/jobs/"+id, nil).links("Report this job"))
-		require.Contains(t, visitor.open("GET", reportPath, nil).text, "What is wrong with it?")
-
-		refused := visitor.open("POST", reportPath, url.Values{"text": {wicked}, "email": {"nonsense"}})
-		require.Equal(t, 400, refused.status)
-		require.Contains(t, refused.text, `<a href="#reason">Reason is required</a>`)
-		require.Contains(t, refused.text, "<legend>Reason</legend>")
-		require.Contains(t, refused.text, `value="nonsense"`)
-		require.Contains(t, visitor.submit(reportPath, url.Values{"reason": {"fees"}, "text": {wicked}}).text, "Report sent")
-		require.Equal(t, 404, visitor.open("GET", "/jobs/nonsense/report", nil).status)
-		require.Equal(t, 404, visitor.open("POST", "/jobs/nonsense/report", url.Values{"reason": {"fees"}}).status)
-
-		visitor.Site = "cross-site"
-		require.Equal(t, 403, visitor.open("POST", reportPath, url.Values{"reason": {"fees"}}).status)
-
-		// A moderator takes it down.
-		queue := moderator.open("GET", "/moderation", nil)
 		casePath := "/moderation/jobs/" + id
-		require.Equal(t, []string{casePath}, queue.links("Nurse"))
-		require.Contains(t, queue.text, "1 report")
+		jobPath := "/employer/jobs/" + id // its page in the employer's console
 
-		// The public pages of a job and of its employer lead moderators to those of moderation.
-		public := moderator.open("GET", "/jobs/"+id, nil)
-		require.Equal(t, []string{casePath}, public.links("Moderate this job"))
-		require.Empty(t, visitor.open("GET", "/jobs/"+id, nil).links("Moderate this job"))
+		t.Run("visitor reports the job", func(t *testing.T) {
+			reportPath := "/jobs/" + id + "/report"
+			require.Equal(t, []string{reportPath}, visitor.open("GET", "/jobs/"+id, nil).links("Report this job"))
+			require.Contains(t, visitor.open("GET", reportPath, nil).text, "What is wrong with it?")
 
-		employerPath := regexp.MustCompile(`/employers/[^"]+`).FindString(public.text)
-		require.Len(t, moderator.open("GET", employerPath, nil).links("Moderate this employer"), 1)
-		require.Empty(t, visitor.open("GET", employerPath, nil).links("Moderate this employer"))
+			refused := visitor.open("POST", reportPath, url.Values{"text": {wicked}, "email": {"nonsense"}})
+			require.Equal(t, 400, refused.status)
+			require.Contains(t, refused.text, `<a href="#reason">Reason is required</a>`)
+			require.Contains(t, refused.text, "<legend>Reason</legend>")
+			require.Contains(t, refused.text, `value="nonsense"`)
+			require.Contains(t, visitor.submit(reportPath, url.Values{"reason": {"fees"}, "text": {wicked}}).text, "Report sent")
+			require.Equal(t, 404, visitor.open("GET", "/jobs/nonsense/report", nil).status)
+			require.Equal(t, 404, visitor.open("POST", "/jobs/nonsense/report", url.Values{"reason": {"fees"}}).status)
 
-		casePage := moderator.open("GET", casePath, nil)
-		require.Contains(t, casePage.text, "It asks applicants for money")
-		require.NotContains(t, casePage.text, "<script>alert")
-		require.NotContains(t, queue.text, "<script>alert")
+			visitor.Site = "cross-site"
+			require.Equal(t, 403, visitor.open("POST", reportPath, url.Values{"reason": {"fees"}}).status)
+		})
 
-		tooLong := url.Values{"message": {strings.Repeat("x", 2001)}}
-		require.Equal(t, 400, moderator.open("POST", casePath+"/take-down", tooLong).status)
-		require.Contains(t, moderator.submit(casePath+"/take-down", url.Values{"message": {"No fees."}}).text, "The job is taken down")
-		require.Equal(t, 410, visitor.open("GET", "/jobs/"+id, nil).status,
-			"410 Gone, so that search engines remove the page")
+		t.Run("moderator takes the job down", func(t *testing.T) {
+			queue := moderator.open("GET", "/moderation", nil)
+			require.Equal(t, []string{casePath}, queue.links("Nurse"))
+			require.Contains(t, queue.text, "1 report")
 
-		// The employer sees the reason, and cannot make the job public again.
-		console := server.signedIn(t, boss)
-		jobPath := "/employer/jobs/" + id
+			// The public pages of a job and of its employer lead moderators to those of moderation.
+			public := moderator.open("GET", "/jobs/"+id, nil)
+			require.Equal(t, []string{casePath}, public.links("Moderate this job"))
+			require.Empty(t, visitor.open("GET", "/jobs/"+id, nil).links("Moderate this job"))
 
-		require.Contains(t, console.show("/employer/jobs").text, `<span class="badge bad">Taken down</span>`)
-		require.Contains(t, console.show("/employer/jobs").text, "Published (0)")
-		require.Contains(t, console.show("/employer/jobs?status=hidden").text, jobPath)
-		require.NotContains(t, console.show("/employer/jobs?status=active").text, jobPath)
+			employerPath := regexp.MustCompile(`/employers/[^"]+`).FindString(public.text)
+			require.Len(t, moderator.open("GET", employerPath, nil).links("Moderate this employer"), 1)
+			require.Empty(t, visitor.open("GET", employerPath, nil).links("Moderate this employer"))
 
-		takenDown := console.show(jobPath)
-		require.Contains(t, takenDown.text, "Our moderators have taken this job down.")
-		require.Contains(t, takenDown.text, "No fees.")
+			casePage := moderator.open("GET", casePath, nil)
+			require.Contains(t, casePage.text, "It asks applicants for money")
+			require.NotContains(t, casePage.text, "<script>alert")
+			require.NotContains(t, queue.text, "<script>alert")
 
-		for _, action := range []string{"publish", "pause", "renew", "restore", "duplicate"} {
-			require.NotContains(t, takenDown.text, `value="`+action+`"`)
+			tooLong := url.Values{"message": {strings.Repeat("x", 2001)}}
+			require.Equal(t, 400, moderator.open("POST", casePath+"/take-down", tooLong).status)
+			require.Contains(t, moderator.submit(casePath+"/take-down", url.Values{"message": {"No fees."}}).text, "The job is taken down")
+			require.Equal(t, 410, visitor.open("GET", "/jobs/"+id, nil).status,
+				"410 Gone, so that search engines remove the page")
+		})
 
-			form := url.Values{"action": {action}, "durationDays": {"30"}}
-			require.Equal(t, 409, console.open("POST", jobPath, form).status, action)
-		}
+		t.Run("employer sees the reason and cannot publish the job", func(t *testing.T) {
+			console := server.signedIn(t, boss)
+			require.Contains(t, console.show("/employer/jobs").text, `<span class="badge bad">Taken down</span>`)
+			require.Contains(t, console.show("/employer/jobs").text, "Published (0)")
+			require.Contains(t, console.show("/employer/jobs?status=hidden").text, jobPath)
+			require.NotContains(t, console.show("/employer/jobs?status=active").text, jobPath)
 
-		require.Equal(t, 400, console.open("POST", "/employer/jobs", url.Values{"action": {"renew"}, "id": {id}}).status)
-		server.waitForMail(t, jo.email, "Job removed: ")
+			takenDown := console.show(jobPath)
+			require.Contains(t, takenDown.text, "Our moderators have taken this job down.")
+			require.Contains(t, takenDown.text, "No fees.")
 
-		// The moderator restores it.
-		decided := moderator.open("GET", "/moderation/decided", nil)
-		require.Equal(t, []string{casePath}, decided.links("Nurse"))
-		require.NotContains(t, decided.text, "longest waiting first")
-		require.Contains(t, moderator.submit(casePath+"/restore", url.Values{}).text, "The case is closed")
-		require.Contains(t, server.waitForMail(t, jo.email, "Job restored: "), "The job is open again")
-		require.Equal(t, 404, moderator.open("GET", "/moderation/jobs/nonsense", nil).status)
-		require.Equal(t, 404, moderator.open("POST", "/moderation/jobs/"+nowhere+"/restore", url.Values{}).status)
+			for _, action := range []string{"publish", "pause", "renew", "restore", "duplicate"} {
+				require.NotContains(t, takenDown.text, `value="`+action+`"`)
 
-		// Other users cannot moderate.
-		for _, user := range []*account{boss, jo} {
-			browser := server.signedIn(t, user)
-			require.NotContains(t, browser.open("GET", "/jobs", nil).text, `href="/moderation"`)
-
-			for _, path := range []string{"/moderation", "/moderation/decided", casePath} {
-				require.Equal(t, 403, browser.open("GET", path, nil).status, path)
+				form := url.Values{"action": {action}, "durationDays": {"30"}}
+				require.Equal(t, 409, console.open("POST", jobPath, form).status, action)
 			}
 
-			require.Equal(t, 403, browser.open("POST", casePath+"/take-down", url.Values{}).status)
-		}
+			require.Equal(t, 400, console.open("POST", "/employer/jobs", url.Values{"action": {"renew"}, "id": {id}}).status)
+			server.waitForMail(t, jo.email, "Job removed: ")
+		})
 
-		require.Equal(t, 303, server.browser(t).open("GET", "/moderation", nil).status)
+		t.Run("moderator restores the job", func(t *testing.T) {
+			decided := moderator.open("GET", "/moderation/decided", nil)
+			require.Equal(t, []string{casePath}, decided.links("Nurse"))
+			require.NotContains(t, decided.text, "longest waiting first")
+			require.Contains(t, moderator.submit(casePath+"/restore", url.Values{}).text, "The case is closed")
+			require.Contains(t, server.waitForMail(t, jo.email, "Job restored: "), "The job is open again")
+			require.Equal(t, 404, moderator.open("GET", "/moderation/jobs/nonsense", nil).status)
+			require.Equal(t, 404, moderator.open("POST", "/moderation/jobs/"+nowhere+"/restore", url.Values{}).status)
+		})
 
-		moderator.Site = "cross-site"
-		require.Equal(t, 403, moderator.open("POST", casePath+"/take-down", url.Values{}).status)
+		t.Run("other users cannot moderate", func(t *testing.T) {
+			for _, user := range []*account{boss, jo} {
+				browser := server.signedIn(t, user)
+				require.NotContains(t, browser.open("GET", "/jobs", nil).text, `href="/moderation"`)
+
+				for _, path := range []string{"/moderation", "/moderation/decided", casePath} {
+					require.Equal(t, 403, browser.open("GET", path, nil).status, path)
+				}
+
+				require.Equal(t, 403, browser.open("POST", casePath+"/take-down", url.Values{}).status)
+			}
+
+			require.Equal(t, 303, server.browser(t).open("GET", "/moderation", nil).status)
+
+			moderator.Site = "cross-site"
+			require.Equal(t, 403, moderator.open("POST", casePath+"/take-down", url.Values{}).status)
+		})
 	})
 }
 
-// TestModeration_Organizations checks the states of an organization: verified, held because its
-// name resembles a verified one, suspended and restored. The jobs of a held or suspended
-// organization are not public.
+// TestModeration_Organizations checks the standing of an organization: whether it is verified, suspended, or held. An
+// organization is held, until a moderator releases it, because its name resembles that of a verified one. The jobs of a
+// held or suspended organization are not public.
 func TestModeration_Organizations(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		guest, moderator := server.guest(t), server.moderator(t)
@@ -290,6 +310,8 @@ func TestModeration_Organizations(t *testing.T) {
 		idOf := func(a *account) string {
 			return a.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")
 		}
+
+		// changeStanding changes the standing of an organization as a moderator, with a message for its employer.
 		changeStanding := func(organization, action string) *response {
 			return moderator.fromNewAddress().
 				post("/api/admin/organizations/"+organization+"/standing", object{
@@ -396,23 +418,27 @@ func TestModeration_Organizations(t *testing.T) {
 // website or name.
 func TestModeration_Domain_VerifiesOrganization(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
+		// verifiedBy returns how the organization of the employer was verified: "domain", "moderator", or "" if it is not.
 		verifiedBy := func(employer *account) string {
 			id := employer.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")
 			return server.moderator(t).get("/api/admin/organizations/" + id).ok(200).text("data.verifiedBy")
 		}
 
-		boss := server.employer(t) // at example.org
+		boss := server.employer(t) // with an address at example.org
 		boss.put("/api/employers/organization", object{"website": "https://www.example.org/careers"}).ok(200)
 		require.Empty(t, verifiedBy(boss), "the address is not confirmed")
 		server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, boss.email, "confirm your e-mail")}).ok(200)
 		require.Equal(t, "domain", verifiedBy(boss))
+
 		require.Contains(t, server.browser(t).open("GET", "/jobs/"+boss.listing(nil), nil).text, "Verified: example.org")
+
+		// Another website, the same website again, and another name.
 		boss.fromNewAddress().put("/api/employers/organization", object{"website": "https://other.example"}).ok(200)
-		require.Empty(t, verifiedBy(boss))
+		require.Empty(t, verifiedBy(boss), "the address is not at the domain of the new website")
 		boss.fromNewAddress().put("/api/employers/organization", object{"website": "https://example.org"}).ok(200)
 		require.Equal(t, "domain", verifiedBy(boss))
 		boss.fromNewAddress().put("/api/employers/organization", object{"name": "Quite Another Clinic"}).ok(200)
-		require.Empty(t, verifiedBy(boss))
+		require.Empty(t, verifiedBy(boss), "an organization cannot keep its verification under another name")
 	})
 }
 

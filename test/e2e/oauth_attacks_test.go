@@ -14,15 +14,22 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// The kinds of clients, as properties of their app.
+// The two kinds of OAuth clients (RFC 6749 §2.1), as additional members of the request that registers an app. A
+// confidential client has a secret, and is the default. A public client, such as a program on a phone, has none.
 var (
-	confidentialClient object // the default
+	confidentialClient object
 	publicClient       = object{"public": true}
 )
 
 // TestOAuthAttacks checks the authorization server against the attacks of RFC 9700: replayed
 // and stolen codes and tokens, forged redirects, missing PKCE, wider scopes, forged consents,
 // frames and open redirects.
+//
+// A party (thirdParty) is the OAuth client of an app that asks for the scopes jobs:read and applications:write; it can
+// exchange codes through the library oauth2. party.call sends a form with the credentials of the client, and
+// party.refused also requires the status and the error of the response. party.isActive asks the introspection
+// endpoint whether a token is valid. browser.allow opens the consent page at a path, allows it, and returns the query of
+// the redirect to the app. The verifier is the secret of PKCE (RFC 7636).
 func TestOAuthAttacks(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("code replay revokes its tokens", func(t *testing.T) {
@@ -47,10 +54,12 @@ func TestOAuthAttacks(t *testing.T) {
 			party := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
 			code, _ := party.authorizationCode(t, verifier)
-			require.EqualValues(t, 1, countSuccesses(20, func() error {
+
+			successes := countSuccesses(concurrentCalls, func() error {
 				_, err := party.Exchange(context.Background(), code, oauth2.VerifierOption(verifier))
 				return err
-			}))
+			})
+			require.EqualValues(t, 1, successes, "a code is valid for one exchange")
 		})
 
 		t.Run("concurrent refreshes", func(t *testing.T) {
@@ -61,12 +70,15 @@ func TestOAuthAttacks(t *testing.T) {
 
 			// An expired token makes the library refresh it.
 			token.Expiry = time.Now().Add(-time.Hour)
-			require.EqualValues(t, 1, countSuccesses(20, func() error {
+
+			successes := countSuccesses(concurrentCalls, func() error {
 				_, err := party.TokenSource(context.Background(), token).Token()
 				return err
-			}))
+			})
+			require.EqualValues(t, 1, successes, "a refresh token is valid for one refresh")
 		})
 
+		// The family is all tokens that descend from one authorization by refreshes.
 		t.Run("refresh token replay revokes the family", func(t *testing.T) {
 			t.Parallel()
 
@@ -75,6 +87,8 @@ func TestOAuthAttacks(t *testing.T) {
 				first := party.tokens(t)
 				_, second, _ := party.call(t, "/oauth/token", refreshGrant(first.RefreshToken))
 				require.NotEmpty(t, second["access_token"])
+
+				// The replay of the first token also revokes the second one, which is not used yet.
 				party.refused(t, "/oauth/token", refreshGrant(first.RefreshToken), 400, "invalid_grant")
 				party.refused(t, "/oauth/token", refreshGrant(second["refresh_token"].(string)), 400, "invalid_grant")
 			}
@@ -106,7 +120,7 @@ func TestOAuthAttacks(t *testing.T) {
 			_, body, _ := party.call(t, "/oauth/token", refreshGrant(token.RefreshToken))
 			require.NotEmpty(t, body["access_token"])
 
-			// An id of a client without its secret is refused.
+			// The id of a client is refused with the secret of another client, and without a secret.
 			party.ClientSecret = other.ClientSecret
 			party.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 401, "invalid_client")
 
@@ -147,17 +161,17 @@ func TestOAuthAttacks(t *testing.T) {
 				withWrongHeader.refused(t, path, formWith(url.Values{"client_secret": {party.ClientSecret}}), 400, "invalid_request")
 				require.True(t, party.isActive(t, token.AccessToken), "no refused request had an effect")
 
-				// The same id in the body, and empty parameters, are not a second method.
+				// The client's own id and an empty secret in the body are not a second authentication method.
 				status, body, _ := party.call(t, path, formWith(url.Values{"client_id": {party.ClientID}, "client_secret": {""}}))
 				require.Equal(t, 200, status, "%v", body)
 
-				if path == "/oauth/token" { // this request exchanged the refresh token
+				if path == "/oauth/token" { // this request exchanged the refresh token for new tokens
 					token.RefreshToken = body["refresh_token"].(string)
 					token.AccessToken = body["access_token"].(string)
 				}
 			}
 
-			require.False(t, party.isActive(t, token.AccessToken), "the request to /oauth/revoke had an effect")
+			require.False(t, party.isActive(t, token.AccessToken), "the accepted request to /oauth/revoke did not revoke the token")
 		})
 
 		t.Run("credentials in the body only", func(t *testing.T) {
@@ -165,7 +179,7 @@ func TestOAuthAttacks(t *testing.T) {
 
 			inBody := server.thirdParty(t, nil)
 			inBody.Endpoint.AuthStyle = oauth2.AuthStyleInParams
-			inBody.tokens(t)
+			inBody.tokens(t) // requires that the client gets tokens
 		})
 
 		t.Run("unregistered redirect URI", func(t *testing.T) {
@@ -198,6 +212,7 @@ func TestOAuthAttacks(t *testing.T) {
 				require.Equal(t, 400, pageOfGuest.status, "refused before a sign-in, too")
 			}
 
+			// The exchange of a code must name the URI of the authorization request, too.
 			party.RedirectURL = callback
 
 			code := browser.allow(party.authorizationPath(verifier)).Get("code")
@@ -226,8 +241,8 @@ func TestOAuthAttacks(t *testing.T) {
 			require.NotEmpty(t, body["access_token"], "%v", body)
 
 			for _, redirectURI := range []string{
-				// Any port is allowed for loopback addresses only (RFC 8252 §7.3), and
-				// localhost is not one.
+				// Any port is allowed if the registered URI has a loopback address (RFC 8252 §7.3).
+				// "localhost" is a name and not such an address.
 				"http://127.0.0.1:51004/other", "http://127.0.0.2:51004/cb",
 				"https://127.0.0.1:51004/cb", "http://localhost:5/cb",
 				"http://127.0.0.1.evil.example/cb",
@@ -264,6 +279,8 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("wrong or missing verifier", func(t *testing.T) {
 			t.Parallel()
 
+			const minVerifierLength = 43 // RFC 7636 §4.1
+
 			party := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
 
@@ -271,7 +288,7 @@ func TestOAuthAttacks(t *testing.T) {
 			for _, wrong := range []string{
 				"",
 				oauth2.GenerateVerifier(),
-				verifier[:42],
+				verifier[:minVerifierLength-1],
 				oauth2.S256ChallengeFromVerifier(verifier),
 				verifier + strings.Repeat("x", 200),
 			} {
@@ -372,10 +389,11 @@ func TestOAuthAttacks(t *testing.T) {
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
 
-			// A request that is refused must not allow forms to the unknown host.
+			// The consent page allows its form to be sent to the host of the redirect URI. A request with an URI that is not
+			// registered must not allow that.
 			withUnregisteredURI := *party
-
 			withUnregisteredURI.RedirectURL = callback + "x"
+
 			for path, formAction := range map[string]string{
 				party.authorizationPath(verifier):               "'self' https://wardfinder.example.com",
 				withUnregisteredURI.authorizationPath(verifier): "'self'",
@@ -408,8 +426,9 @@ func TestOAuthAttacks(t *testing.T) {
 			path := party.authorizationPath(oauth2.GenerateVerifier())
 			page := browser.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {path}})
 
-			// A policy of form-action also applies to redirects after the form, so that the
-			// sign-in cannot redirect to the client: a page with a link comes between.
+			// The policy form-action also applies to redirects after the form. The consent page that follows may redirect to
+			// the client at once, so that the sign-in must not redirect to the consent page. Its response is a page that
+			// opens the consent page.
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.visibleText(), `url=`+path)
 		})
@@ -437,6 +456,9 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 	})
 }
+
+// concurrentCalls is enough for several requests to be in the server at the same time.
+const concurrentCalls = 20
 
 // countSuccesses returns how many of n concurrent calls succeed.
 func countSuccesses(n int, call func() error) int64 {

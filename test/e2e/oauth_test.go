@@ -10,9 +10,17 @@ import (
 	"golang.org/x/oauth2"
 )
 
+// unknownClientID has the format of a client's id, and is that of no client.
+const unknownClientID = "00000000-0000-0000-0000-000000000000"
+
 // TestOAuth checks the authorization server as apps use it: metadata, authorization code with
 // PKCE, refresh, introspection, revocation and consent. Malformed requests get the errors of
 // RFC 6749.
+//
+// A party (thirdParty) is the OAuth client of an app that asks for the scopes jobs:read and applications:write; it can
+// exchange codes through the library oauth2. party.call sends a form with the credentials of the client, and
+// party.refused also requires the status and the error of the response. browser.allow opens the consent page at a path,
+// allows it, and returns the query of the redirect to the app. The verifier is the secret of PKCE (RFC 7636).
 func TestOAuth(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /.well-known/oauth-authorization-server", func(t *testing.T) {
@@ -140,12 +148,13 @@ func TestOAuth(t *testing.T) {
 			require.Equal(t, party.ClientID, body["client_id"])
 			require.Equal(t, "jobs:read applications:write", body["scope"])
 
-			// Access tokens are valid for 15 minutes; the token was issued at most 30 seconds ago.
-			require.InDelta(t, time.Now().Add(15*time.Minute).Unix(), body["exp"], 30)
+			// Access tokens are valid for 15 minutes. The tolerance is the time since the exchange on a slow machine.
+			const toleranceSeconds = 30
+			require.InDelta(t, time.Now().Add(15*time.Minute).Unix(), body["exp"], toleranceSeconds)
 			require.True(t, party.isActive(t, token.RefreshToken))
 
 			_, body, _ = server.thirdParty(t, nil).call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
-			require.Equal(t, map[string]any{"active": false}, body) // as for an unknown token
+			require.Equal(t, map[string]any{"active": false}, body, "another client gets the response for an unknown token")
 			server.thirdParty(t, object{"public": true}).
 				refused(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}}, 401, "invalid_client")
 			require.False(t, party.isActive(t, "nonsense"))
@@ -168,12 +177,17 @@ func TestOAuth(t *testing.T) {
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
 			browser.allow(party.authorizationPath(verifier))
+
+			// The same scopes or fewer need no consent: the response is a redirect with a code.
 			require.NotEmpty(t, browser.redirectQuery(browser.open("GET", party.authorizationPath(verifier), nil)).Get("code"))
 
 			fewer := *party
 			fewer.Scopes = []string{"jobs:read"}
 			require.NotEmpty(t, browser.redirectQuery(browser.open("GET", fewer.authorizationPath(verifier), nil)).Get("code"))
-			require.Equal(t, 200, browser.open("GET", party.authorizationPath(verifier, oauth2.SetAuthURLParam("prompt", "consent")), nil).status)
+
+			// The app can ask for the consent page, whose status is 200, and further scopes need it.
+			withPrompt := party.authorizationPath(verifier, oauth2.SetAuthURLParam("prompt", "consent"))
+			require.Equal(t, 200, browser.open("GET", withPrompt, nil).status)
 
 			more := *party
 			more.Scopes = []string{"applications:read"}
@@ -246,6 +260,7 @@ func TestOAuth(t *testing.T) {
 				"&request=x", "&request_uri=urn:ietf:params:oauth:request_uri:x",
 				"&client_id=" + party.ClientID, "&%zz", "&registration=x", "&resource=a&resource=b",
 			} {
+				// A redirect to the client with an error or a code, or an error page: no failure of the server.
 				resp := browser.open("GET", party.authorizationPath(verifier)+parameters, nil)
 				require.Contains(t, []int{303, 400}, resp.status, parameters)
 			}
@@ -258,7 +273,7 @@ func TestOAuth(t *testing.T) {
 				require.Equal(t, code, browser.redirectQuery(browser.open("GET", path, nil)).Get("error"))
 			}
 
-			party.ClientID = "00000000-0000-0000-0000-000000000000" // an id that no client has
+			party.ClientID = unknownClientID
 			require.Equal(t, 400, browser.open("GET", party.authorizationPath(verifier), nil).status)
 		})
 
@@ -310,7 +325,7 @@ func TestOAuth(t *testing.T) {
 			require.Contains(t, header.Get("WWW-Authenticate"), "Basic")
 			party.refused(t, "/oauth/token", refreshGrant("x"), 401, "invalid_client")
 
-			for _, id := range []string{"nonsense", "\x00", "00000000-0000-0000-0000-000000000000"} {
+			for _, id := range []string{"nonsense", "\x00", unknownClientID} {
 				party.ClientID = id
 				party.refused(t, "/oauth/token", refreshGrant("x"), 401, "invalid_client")
 			}

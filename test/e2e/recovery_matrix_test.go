@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,56 +13,75 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// accountAccess is an account with one of every means of access, which the rows of the guide's
-// table revoke or keep.
+// The guide about accounts (accounts.md in guidesDir) has a table of what an event does to the means by which
+// users and programs get access to an account. Each row is an event, such as a password reset. Each column is a
+// means of access, such as an API key, and its cells say "kept", "revoked", or the state of a webhook. This file
+// compares every cell with the behaviour of the server.
+
+// accountAccess is an account with one of every means of access in the table.
 type accountAccess struct {
-	server     *testServer
-	acting     *account // the session that acts
-	other      *account // another device
-	session    string   // of the other device
-	browser    *browser
-	programs   *programs
-	link       string // to an export of the organization
-	invitation string // token of another organization's invitation
-	boss       *account
-	password   string // after the event
-	email      string // after the event
+	server *testServer
+
+	// acting is the session in which the user causes the event of a row, and otherDevice a second session of the same user.
+	// The columns about sessions and tokens are about the second one.
+	acting      *account
+	otherDevice *account
+	// otherDeviceSession is the id of the session of otherDevice.
+	otherDeviceSession string
+
+	browser    *browser  // signed in to the pages with a cookie
+	programs   *programs // an API key, an OAuth grant and a webhook
+	exportLink string    // to an export of the organization, which everybody with the link can download
+	invitation string    // the token of an invitation by a second organization, which the user has not accepted
+
+	admin *account // of the organization of the account
+
+	// password and email are those with which the user can sign in. The events change them. The password is empty after
+	// the deletion of the account.
+	password, email string
 }
 
-// accessOf creates an account that is a member of an organization, with all means of access.
-func (s *testServer) accessOf(t *testing.T) *accountAccess {
+// accountWithEveryAccess creates an account that is a member of an organization, with all means of access.
+func (s *testServer) accountWithEveryAccess(t *testing.T) *accountAccess {
 	t.Helper()
 
-	a := &accountAccess{server: s, boss: s.employer(t), acting: s.seeker(t), password: password}
-	me := a.acting
-	join := func(boss *account) string {
-		boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
-		return s.tokenFromMail(t, me.email, "Subject: Join")
+	user := s.seeker(t)
+	access := &accountAccess{server: s, acting: user, email: user.email, password: password}
+
+	// invite makes the organization of an admin invite the user.
+	invite := func(admin *account) {
+		admin.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": user.email}).ok(200)
 	}
 
-	me.post("/api/auth/accept-invitation", object{"token": join(a.boss), "password": password}).ok(200)
+	// The user accepts the invitation of the first organization.
+	access.admin = s.employer(t)
+	invite(access.admin)
+	user.post("/api/auth/accept-invitation", object{"token": s.tokenFromMail(t, user.email, "Subject: Join"), "password": password}).
+		ok(200)
 
-	a.programs = me.programs()
-	a.link = me.exportLink("applications")
+	access.programs = user.programs()
+	access.exportLink = user.exportLink("applications")
+
+	// The invitation of the second organization stays open.
 	rival := s.employer(t)
 	rival.put("/api/employers/organization", object{"name": "Rival Clinic"}).ok(200)
-	rival.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
+	invite(rival)
 
-	a.invitation = s.tokenFromMail(t, me.email, "Rival Clinic")
-	a.other = me.signIn(password)
-	a.browser = s.signedIn(t, me)
+	access.invitation = s.tokenFromMail(t, user.email, "Rival Clinic")
+	access.otherDevice = user.signIn(password)
+	access.browser = s.signedIn(t, user)
 
-	a.email = me.email
-	for _, item := range a.other.get("/api/auth/sessions").ok(200).list("data.sessions") {
+	// The server marks the session that sends the request as current, which is that of the other device.
+	for _, item := range access.otherDevice.get("/api/auth/sessions").ok(200).list("data.sessions") {
 		session := item.(object)
-		if session["current"] == true { // the session of a.other, which sends the request
-			a.session = session["id"].(string)
+		if session["current"] == true {
+			access.otherDeviceSession = session["id"].(string)
 		}
 	}
 
-	require.NotEmpty(t, a.session)
+	require.NotEmpty(t, access.otherDeviceSession, "the list of sessions has no current one")
 
-	return a
+	return access
 }
 
 // changeAddress changes the account's e-mail address and confirms the new one.
@@ -73,8 +93,8 @@ func (a *accountAccess) changeAddress(t *testing.T) {
 	a.email = next
 }
 
-// recoveryEvents execute the events of the guide's table, by the text in its first column. They
-// set the password and the address that the account has afterwards.
+// recoveryEvents has a function for each row of the guide's table, by the text in its first column. The function
+// causes the event, and sets the password and the address that the account has afterwards.
 var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	"Password reset": func(t *testing.T, a *accountAccess) {
 		a.server.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
@@ -98,15 +118,19 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	},
 	"Address change": func(t *testing.T, a *accountAccess) { a.changeAddress(t) },
 	"Address change undone": func(t *testing.T, a *accountAccess) {
-		first := a.email
+		oldAddress := a.email
 		a.changeAddress(t)
 
-		a.email = first
+		// The e-mail to the old address has a link that restores this address and sets a new password.
+		a.email = oldAddress
 		a.password = password + "1"
-		a.server.guest(t).post("/api/auth/undo-email-change", object{"token": a.server.undoToken(t, first), "password": a.password}).ok(200)
+		a.server.guest(t).
+			post("/api/auth/undo-email-change", object{"token": a.server.undoToken(t, oldAddress), "password": a.password}).
+			ok(200)
 	},
+	// A member who deletes the employer profile leaves the organization, and keeps the account.
 	"Leaving an organization": func(_ *testing.T, a *accountAccess) { a.acting.delete("/api/employers/profile").ok(200) },
-	"Removal from a team":     func(_ *testing.T, a *accountAccess) { a.boss.delete(teamPath(a.acting.id)).ok(200) },
+	"Removal from a team":     func(_ *testing.T, a *accountAccess) { a.admin.delete(teamPath(a.acting.id)).ok(200) },
 	"Account deletion": func(_ *testing.T, a *accountAccess) {
 		a.acting.delete("/api/jobseekers/profile").ok(200)
 
@@ -114,12 +138,13 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	},
 }
 
-// signInAgain signs in after the event. It returns nil if the account is deleted, which
-// recoveryEvents mark by an empty password.
-func (a *accountAccess) signInAgain(t *testing.T) *account {
+// signInAfterEvent signs in with the password and the address after the event. If the account is deleted, the
+// function requires that the user cannot sign in any more, and returns nil.
+func (a *accountAccess) signInAfterEvent(t *testing.T) *account {
 	t.Helper()
 
-	if a.password == "" {
+	isDeleted := a.password == ""
+	if isDeleted {
 		a.server.guest(t).post("/api/auth/login", object{"email": a.email, "password": password}).fails(401, "Invalid email or password")
 		return nil
 	}
@@ -127,8 +152,8 @@ func (a *accountAccess) signInAgain(t *testing.T) *account {
 	return (&account{client: a.server.guest(t), id: a.acting.id, email: a.email}).signIn(a.password)
 }
 
-// cell returns the word in the guide's table for a means of access that was kept, or not.
-func cell(kept bool) string {
+// keptOrRevoked returns the word in the guide's table for a means of access that still works, or no longer.
+func keptOrRevoked(kept bool) string {
 	if kept {
 		return "kept"
 	}
@@ -136,61 +161,66 @@ func cell(kept bool) string {
 	return "revoked"
 }
 
-// recoveryColumns try the means of access in the columns of the guide's table, by the column's
-// name, and return the text of the cell. again is the account after signInAgain.
+// recoveryColumns has a function for each column of the guide's table, by the name of the column. The function
+// uses the means of access after the event, and returns the text that the cell must have. newSession is
+// the session of signInAfterEvent, or nil if the account is deleted.
 var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *account) string{
-	"session": func(_ *testing.T, a *accountAccess, again *account) string {
-		if again == nil {
+	"session": func(_ *testing.T, a *accountAccess, newSession *account) string {
+		if newSession == nil {
 			return "revoked"
 		}
 
-		return cell(strings.Contains(string(again.get("/api/auth/sessions?limit=100").ok(200).raw), a.session))
+		sessions := newSession.get("/api/auth/sessions?limit=100").ok(200)
+
+		return keptOrRevoked(strings.Contains(string(sessions.raw), a.otherDeviceSession))
 	},
 	"access token": func(_ *testing.T, a *accountAccess, _ *account) string {
-		return cell(a.other.get("/api/auth/me").status == 200)
+		return keptOrRevoked(a.otherDevice.get("/api/auth/me").status == 200)
 	},
 	"refresh token": func(t *testing.T, a *accountAccess, _ *account) string {
-		return cell(a.server.guest(t).post("/api/auth/refresh", object{"refreshToken": a.other.refresh}).status == 200)
+		return keptOrRevoked(a.server.guest(t).post("/api/auth/refresh", object{"refreshToken": a.otherDevice.refresh}).status == 200)
 	},
 	"browser cookie": func(_ *testing.T, a *accountAccess, _ *account) string {
-		return cell(a.browser.open("GET", "/developers", nil).status == 200)
+		return keptOrRevoked(a.browser.open("GET", "/developers", nil).status == 200)
 	},
 	"API key": func(_ *testing.T, a *accountAccess, _ *account) string {
-		return cell(a.programs.key.get("/v1/jobs").status == 200)
+		return keptOrRevoked(a.programs.key.get("/v1/jobs").status == 200)
 	},
 	"OAuth grant": func(_ *testing.T, a *accountAccess, _ *account) string {
-		return cell(a.programs.grant.get("/v1/jobs").status == 200)
+		return keptOrRevoked(a.programs.grant.get("/v1/jobs").status == 200)
 	},
-	"webhook": func(t *testing.T, a *accountAccess, again *account) string {
-		if again != nil {
-			return again.get(a.programs.webhook).ok(200).text("data.webhook.status")
+	"webhook": func(t *testing.T, a *accountAccess, newSession *account) string {
+		if newSession != nil {
+			return newSession.get(a.programs.webhook).ok(200).text("data.webhook.status")
 		}
 
-		// The owner is deleted, so that only the database shows the deletion.
-		id := a.programs.webhook[strings.LastIndex(a.programs.webhook, "/")+1:]
+		// Nobody can read the webhook of a deleted account through the API, so that the test looks into the database.
+		// The server deletes the webhook in the background.
+		id := path.Base(a.programs.webhook)
 		require.Eventually(t,
 			func() bool {
-				return len(kit.RowsContaining(t, a.server.databaseURL(), nil, id)["webhook_endpoints"]) == 0
+				rowsByTable := kit.RowsContaining(t, a.server.databaseURL(), nil, id)
+				return len(rowsByTable["webhook_endpoints"]) == 0
 			},
-			waitTimeout, 100*time.Millisecond)
+			waitTimeout, 100*time.Millisecond, "the webhook of a deleted account is still stored")
 
 		return "deleted"
 	},
 	"export link": func(t *testing.T, a *accountAccess, _ *account) string {
-		return cell(a.server.guest(t).get(a.link).status == 200)
+		return keptOrRevoked(a.server.guest(t).get(a.exportLink).status == 200)
 	},
-	"invitation": func(t *testing.T, a *accountAccess, again *account) string {
+	"invitation": func(t *testing.T, a *accountAccess, newSession *account) string {
 		user := a.server.guest(t)
-		if again != nil {
-			user = again.client
+		if newSession != nil {
+			user = newSession.client
 		}
 
-		return cell(user.post("/api/auth/accept-invitation", object{"token": a.invitation, "password": password}).status == 200)
+		return keptOrRevoked(user.post("/api/auth/accept-invitation", object{"token": a.invitation, "password": password}).status == 200)
 	},
 }
 
-// table parses the first table of a guide: its header and its rows.
-func table(t *testing.T, guide string) (header []string, rows [][]string) {
+// guideTable parses the first table of a guide, which is a Markdown file: its header and its rows.
+func guideTable(t *testing.T, guide string) (header []string, rows [][]string) {
 	t.Helper()
 
 	text, err := os.ReadFile(filepath.Join(guidesDir, guide+".md"))
@@ -198,8 +228,9 @@ func table(t *testing.T, guide string) (header []string, rows [][]string) {
 
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(line, "|") {
-			if rows != nil {
+		isInTable := strings.HasPrefix(line, "|")
+		if !isInTable {
+			if rows != nil { // the line after the table
 				return header, rows
 			}
 
@@ -214,7 +245,7 @@ func table(t *testing.T, guide string) (header []string, rows [][]string) {
 		switch {
 		case header == nil:
 			header = cells
-		case !strings.HasPrefix(cells[0], "---"):
+		case !strings.HasPrefix(cells[0], "---"): // the line between the header and the rows
 			rows = append(rows, cells)
 		}
 	}
@@ -222,31 +253,33 @@ func table(t *testing.T, guide string) (header []string, rows [][]string) {
 	return header, rows
 }
 
-// TestRecoveryMatrix_EveryCell_IsAsDocumented checks the table in the guide about accounts,
-// which says for every event which means of access it revokes. An account has all of them, goes
-// through the event of a row, and tries each.
+// TestRecoveryMatrix_EveryCell_IsAsDocumented checks the table in the guide about accounts. For each row
+// the test creates an account with all means of access and causes the event of the row. Then it
+// uses each means of access, and compares the result with the cell.
 func TestRecoveryMatrix_EveryCell_IsAsDocumented(t *testing.T) {
-	header, rows := table(t, "accounts")
-	require.Len(t, header, len(recoveryColumns)+1)
-	require.Len(t, rows, len(recoveryEvents))
+	header, rows := guideTable(t, "accounts")
+	require.Len(t, header, 1+len(recoveryColumns), "the first column names the event; each of the others needs a function")
+	require.Len(t, rows, len(recoveryEvents), "each row needs a function")
 
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, row := range rows {
 			event := row[0]
 			t.Run(event, func(t *testing.T) {
 				t.Parallel()
-				require.Contains(t, recoveryEvents, event)
+				require.Contains(t, recoveryEvents, event, "no function causes the event")
+				require.Len(t, row, len(header), "a row needs a cell for each column")
 
-				access := server.accessOf(t)
-				recoveryEvents[event](t, access)
+				access := server.accountWithEveryAccess(t)
+				causeEvent := recoveryEvents[event]
+				causeEvent(t, access)
 
-				again := access.signInAgain(t)
-				require.Len(t, row, len(header))
-
+				newSession := access.signInAfterEvent(t)
 				for i := 1; i < len(header); i++ {
 					column, documented := header[i], row[i]
-					require.Contains(t, recoveryColumns, column)
-					require.Equal(t, documented, recoveryColumns[column](t, access, again), "%s after: %s", column, event)
+					require.Contains(t, recoveryColumns, column, "no function uses the means of access")
+
+					useAccess := recoveryColumns[column]
+					require.Equal(t, documented, useAccess(t, access, newSession), "%s after: %s", column, event)
 				}
 			})
 		}

@@ -14,8 +14,8 @@ import (
 type authenticator struct {
 	t      testing.TB
 	secret string
-	// offset is added to the clock. Each code moves it by a time step, because the server accepts
-	// the code of a time step once.
+	// offset is added to the clock. The server accepts the code of a time step only once, so that each call of code adds
+	// one time step to the offset.
 	offset        time.Duration
 	recoveryCodes []string // of the account, each of which replaces the app once
 }
@@ -33,8 +33,9 @@ func (a *authenticator) code() string {
 	return code
 }
 
-// enroll enables a second factor and returns its app, whose next code is that of the next time
-// step. The server accepts it, because it allows for clocks that differ.
+// enroll enables a second factor and returns its app. The confirmation uses up the code of the present time step, so that
+// the next code of the app is that of the next time step. The server accepts this code although its time has not
+// come, because the clock of a phone may be ahead.
 func (a *account) enroll() *authenticator {
 	a.t.Helper()
 
@@ -66,10 +67,12 @@ func TestSecondFactor(t *testing.T) {
 		codeInvalid  = "Invalid authentication code"
 		wrongCode    = "000000"
 		noCode       = ""
+
+		recoveryCodes = 10 // of a new second factor
 	)
 
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		// login signs the user in with the password, and with the code unless it is noCode.
+		// login sends the request that signs the user in, with the password, and with the code unless it is noCode.
 		login := func(t *testing.T, user *account, password, code string) *response {
 			body := object{"email": user.email, "password": password}
 			if code != noCode {
@@ -96,7 +99,7 @@ func TestSecondFactor(t *testing.T) {
 
 			// The session that enables the second factor continues.
 			app := user.enroll()
-			require.Len(t, app.recoveryCodes, 10)
+			require.Len(t, app.recoveryCodes, recoveryCodes)
 			user.get("/api/auth/me").ok(200)
 			user.post(path, object{"currentPassword": password}).fails(409, "The second factor is already enabled")
 			require.Contains(t, server.waitForMail(t, user.email, "Two-step sign-in is on"), "second factor")
@@ -128,10 +131,10 @@ func TestSecondFactor(t *testing.T) {
 				object{"enabled": false, "enabledAt": nil, "recoveryCodesLeft": 0., "required": false},
 				user.get(path).ok(200).at("data"))
 
-			// A sign-in uses up one of the ten recovery codes.
+			// A sign-in uses up one of the recovery codes.
 			app := user.enroll()
-			login(t, user, password, app.recoveryCodes[9]).ok(200)
-			require.Equal(t, object{"enabled": true, "recoveryCodesLeft": 9.},
+			login(t, user, password, app.recoveryCodes[recoveryCodes-1]).ok(200)
+			require.Equal(t, object{"enabled": true, "recoveryCodesLeft": float64(recoveryCodes - 1)},
 				user.get(path).ok(200).pick("data", "enabled", "recoveryCodesLeft"))
 
 			// The password and a code are both needed to disable it.
@@ -202,7 +205,7 @@ func TestSecondFactor(t *testing.T) {
 			job := admin.listing(nil)
 			require.Equal(t, false, admin.get(organization).ok(200).at("data.requireSecondFactor"))
 
-			// An admin without a second factor would lose access.
+			// An admin without a second factor cannot require one: the admin would lose access.
 			admin.put(organization, object{"requireSecondFactor": true}).invalid("requireSecondFactor")
 			admin.enroll()
 			admin.put(organization, object{"requireSecondFactor": true}).ok(200)

@@ -16,7 +16,7 @@ func TestConsole_Interviews_NextFirst(t *testing.T) {
 		browser := server.signedIn(t, boss)
 
 		job := boss.listing(nil)
-		for _, interview := range []struct{ at, place string }{
+		for _, interview := range []struct{ at, place string }{ // in the order in which they are arranged
 			{"2098-03-03T10:00", "Ward second"},
 			{"2097-03-03T10:00", "Ward first"},
 			{"2099-03-03T10:00", "Ward third"},
@@ -32,16 +32,18 @@ func TestConsole_Interviews_NextFirst(t *testing.T) {
 
 		text := browser.show("/employer/interviews").text
 		first, second, third := strings.Index(text, "Ward first"), strings.Index(text, "Ward second"), strings.Index(text, "Ward third")
-		require.Positive(t, first)
-		require.Less(t, first, second)
-		require.Less(t, second, third)
+		require.Positive(t, first, "the page does not show the first interview")
+		require.Less(t, first, second, "the first interview is not before the second")
+		require.Less(t, second, third, "the second interview is not before the third")
+
+		// An unknown state, and a page after the last one.
 		require.Equal(t, 400, browser.open("GET", "/employer/interviews?status=eternal", nil).status)
 		require.NotContains(t, browser.show("/employer/interviews?page=9").text, "Ward")
 	})
 }
 
-// TestSite_JobPage_SharesAndSaves checks the links for guests, and that similar jobs do not
-// explain why they match.
+// TestSite_JobPage_SharesAndSaves checks the page of a job: guests can share the job and sign in to save it, and jobseekers
+// can save it. The page lists similar jobs without the explanations that results of a search have.
 func TestSite_JobPage_SharesAndSaves(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -58,8 +60,8 @@ func TestSite_JobPage_SharesAndSaves(t *testing.T) {
 	})
 }
 
-// TestSite_Account_ExplainsItself checks the page of an unknown address, the settings of the
-// sign-in, and the review of an application without documents.
+// TestSite_Account_ExplainsItself checks three pages of the account that explain a state: the page of an unknown
+// application, the settings of the sign-in, and the review of an application without documents.
 func TestSite_Account_ExplainsItself(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		browser := server.signedIn(t, server.seeker(t))
@@ -89,8 +91,8 @@ func TestSite_Apply_GuestSignIn(t *testing.T) {
 	})
 }
 
-// TestMails_ConfirmAddress_TokenComesLast checks that the e-mail begins with what every reader
-// needs, the link: only programs use the token.
+// TestMails_ConfirmAddress_TokenComesLast checks the order of the e-mail that confirms an address. The link is first,
+// because every reader needs it. The section for developers is after it, because only programs use its token.
 func TestMails_ConfirmAddress_TokenComesLast(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker := server.seeker(t)
@@ -98,7 +100,7 @@ func TestMails_ConfirmAddress_TokenComesLast(t *testing.T) {
 
 		link := strings.Index(message, "/verify-email?token=")
 		hint := strings.Index(message, "Only for developers")
-		require.Positive(t, hint)
-		require.Less(t, link, hint)
+		require.Positive(t, hint, "the e-mail has no section for developers")
+		require.Less(t, link, hint, "the section for developers is before the link")
 	})
 }

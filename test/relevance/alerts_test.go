@@ -16,8 +16,10 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// TestAlerts_EveryQuery_MatchesWhatSearchFinds compares the matches of every query, as a saved search, among all
-// adverts with the exact results of the search.
+// TestAlerts_EveryQuery_MatchesWhatSearchFinds checks that an alert has the same jobs as the search. An alert is a saved
+// search, and the service matches new jobs with it without the index of the search. For each query of the suite the
+// test compares two lists of ids: the exact results of Find in the index, and the matches of the resolved text
+// among all adverts (Gather and Matching).
 func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 	board, err := readBoard()
 	require.NoError(t, err)
@@ -28,6 +30,7 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 	companies := organizations{}
 	svc := newListings(t, companies)
 
+	// Each employer creates its adverts, in batches because one call may have at most MaxBatch of them.
 	var ids []string
 	for _, employer := range board.employers {
 		id := stores.NewID()
@@ -39,7 +42,7 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 		}
 	}
 
-	require.Len(t, ids, len(board.adverts))
+	require.Len(t, ids, len(board.adverts), "each advert is created once")
 
 	gathered, err := svc.Gather(t.Context(), ids)
 	require.NoError(t, err)
@@ -49,8 +52,8 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 		texts = append(texts, query.text)
 	}
 
-	// The search finds names of employers, also beside a misspelt role, by the words of its index. A saved search
-	// has no index: its text is resolved, with the corrections of the search, when it is saved.
+	// The index of the search has the names of employers among its words, so that Find knows them, and corrects a misspelt
+	// role beside such a name. The text of an alert is corrected once, by Resolve, when a user saves it.
 	for _, employer := range board.employers {
 		texts = append(texts, "nurse "+employer.name, employer.name+" physotherapist")
 	}
@@ -78,15 +81,18 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 		}
 	}
 
-	require.NotZero(t, correctionCount)
-	require.Greater(t, matchCount, len(texts))
+	require.NotZero(t, correctionCount, "no text was corrected, so that the test did not compare corrections")
+	require.Greater(t, matchCount, len(texts), "a text has at least one match on average, or the test compares empty lists")
 	t.Logf("%d queries, %d corrections, %d adverts, %d matches", len(texts), correctionCount, len(ids), matchCount)
 }
 
-// beginnings returns the text, and the three shorter texts that a user has typed before it.
+// beginnings returns the text, and the same text without its last one, two and three characters: the last word
+// of a query may be the beginning of a longer word.
 func beginnings(text string) (texts []string) {
+	const maxOmitted = 3
+
 	runes := []rune(text)
-	shortest := max(1, len(runes)-3)
+	shortest := max(1, len(runes)-maxOmitted)
 
 	for length := len(runes); length >= shortest; length-- {
 		texts = append(texts, strings.TrimSpace(string(runes[:length])))
@@ -110,7 +116,8 @@ func (organizations) HoldsJobs(context.Context, string) (bool, bool, error) { re
 // CompanyName returns the name of the organization.
 func (o organizations) CompanyName(_ context.Context, id string) (string, error) { return o[id], nil }
 
-// newListings returns a service with a database, in which the names of companies are those of the map.
+// newListings returns a service with a database. The map has the names of its organizations by their ids; the caller may
+// add entries later.
 func newListings(t *testing.T, companies organizations) *listings.Service {
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
@@ -173,7 +180,8 @@ func (a *advert) input() listings.CreateInput {
 	return input
 }
 
-// findAll returns the ids of all exact results and the number of corrections.
+// findAll returns the ids of all exact results of a search, which it reads page by page, and the number of words that the
+// search corrected.
 func findAll(t *testing.T, svc *listings.Service, text string) (ids []string, corrections int) {
 	t.Helper()
 

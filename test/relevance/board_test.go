@@ -13,25 +13,38 @@ import (
 	"strings"
 )
 
+// This file reads the board: the adverts that the suite posts. They are written in files of testdata in a short
+// notation. Lines that begin with # are comments. The columns of a line are separated by " | ". Adverts refer to places,
+// employers, specialties and skills by keys, which are words such as "leeds". An example with one advert:
+//
+//	places.txt:          leeds | Leeds | 53.80 -1.55 | west-yorkshire yorkshire england | uk | Leeds; Leeds, West Yorkshire
+//	specialties.txt:     icu | Intensive care | You care for patients on ventilators.
+//	                     skill driving | A full driving licence
+//	employers.txt:       = aire | Aire Valley Hospitals | leeds | hospital
+//	                     > We are a teaching hospital with 900 beds.
+//	adverts/nursing.txt: = staff-nurse kind=nurse us=38-52/hour
+//	                     > We are looking for a registered nurse.
+//	                     * Staff Nurse, ICU | aire | band=5 spec=icu permanent shift=nights asked=driving
+
 // place is a town.
 type place struct {
-	key, name string // the key is that of the files in testdata
+	key, name string // the key identifies the place in the files of testdata
 	lat, lon  float64
 	regions   []string // keys of the regions that contain it
-	country   string
+	country   string   // "uk", "ie" or "us"
 	spellings []string // the ways in which adverts write it
 }
 
 // employer is an organization.
 type employer struct {
-	key, name   string // the key is that of the files in testdata
+	key, name   string // the key identifies the employer in the files of testdata
 	place       *place
-	setting     string   // of the work, such as a hospital
+	setting     string   // the kind of workplace, such as "hospital"
 	boilerplate []string // the paragraphs at the end of all of its adverts
 }
 
-// advert is a job as an employer posts it. The attributes state what it is about; the search does not
-// get them, and the rules of the queries grade results by them.
+// advert is a job as an employer posts it. The service receives the text, the place and the pay. It never receives the
+// attributes: they state what the advert is about, and the suite grades the results of queries by them.
 type advert struct {
 	title, body  string
 	employer     *employer
@@ -50,17 +63,21 @@ type pay struct {
 	currency, period string
 }
 
-// yearly returns the pay per year. A year has 1,950 hours of work, or 2,080 if the pay is in USD.
+// yearly returns the pay per year. A year has 52 weeks of 5 days. A week has 37.5 hours of work, or 40 in the USA.
 func (p pay) yearly() (low, high float64) {
-	periods := map[string]float64{"year": 1, "month": 12, "week": 52, "day": 260, "hour": 1950}[p.period]
+	periodsPerYear := map[string]float64{"year": 1, "month": 12, "week": 52, "day": 52 * 5, "hour": 52 * 37.5}[p.period]
 	if p.period == "hour" && p.currency == "USD" {
-		periods = 2080
+		periodsPerYear = 52 * 40
 	}
 
-	return p.min * periods, p.max * periods
+	return p.min * periodsPerYear, p.max * periodsPerYear
 }
 
-// attributes maps the keys of attributes to their values.
+// attributes maps the keys of an advert's attributes to their values. Three attributes say what work it is:
+//
+//   - role is the role that the advert names, such as "staff-nurse".
+//   - kind is the profession of this role, such as "nurse". A profession has several roles.
+//   - job has all roles for which the advert is an answer: its role, and those of its attribute also.
 type attributes map[string][]string
 
 // one returns the first value of the key, or "".
@@ -72,14 +89,15 @@ func (a attributes) one(key string) string {
 	return a[key][0]
 }
 
-// shorthands are attributes that adverts name without their key.
+// shorthands maps the values that adverts write without a key to their keys: "permanent" means "contract=permanent".
 var shorthands = map[string]string{
 	"permanent": "contract", "temporary": "contract", "contract": "contract",
 	"full-time": "hours", "part-time": "hours", "bank": "hours", "per-diem": "hours", "flexible": "hours",
 	"remote": "remote",
 }
 
-// parseAttributes reads a text such as "band=6 spec=icu,hdu permanent". Its attributes replace those of the defaults.
+// parseAttributes reads a text such as "band=6 spec=icu,hdu permanent". An attribute of the text replaces the default
+// with the same key.
 func parseAttributes(text string, defaults attributes) (attributes, error) {
 	parsed := attributes{}
 	maps.Copy(parsed, defaults)
@@ -101,7 +119,7 @@ func parseAttributes(text string, defaults attributes) (attributes, error) {
 	return parsed, nil
 }
 
-// bandPay is the yearly pay of the bands of the NHS in GBP.
+// bandPay has the yearly pay in GBP, from the lowest to the highest, of each band of the NHS. Bands are its pay grades.
 var bandPay = map[string]string{
 	"2":  "24465-24465",
 	"3":  "24937-26598",
@@ -141,11 +159,12 @@ func parsePay(text, currency string) (parsed pay, err error) {
 	return parsed, err
 }
 
-// hash returns a number for a text, which is the same in every run. It makes choices that look random.
+// hash returns a number for a text that is not negative. The number is the same in every run, so that the suite can make
+// choices with it that look random.
 func hash(text string) int {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(text))
-	return int(sum.Sum32() >> 1)
+	return int(sum.Sum32() >> 1) // one bit less, so that the number is not negative where an int has 32 bits
 }
 
 // miles returns the distance between two places on a sphere, by the haversine formula.
@@ -164,14 +183,14 @@ func (a *advert) text() string {
 	return strings.ToLower(strings.Join(texts, "\n"))
 }
 
-// board contains the adverts that the suite posts, with their places, specialties and employers.
+// board contains the adverts that the suite posts, with their places, specialties and employers. The maps are by key.
 type board struct {
-	places       map[string]*place
-	specialties  map[string]specialty
-	skills       map[string]string // the requirements of adverts, by their keys
-	employers    []*employer
-	employerKeys map[string]*employer
-	adverts      []*advert // the oldest first
+	places         map[string]*place
+	specialties    map[string]specialty
+	skills         map[string]string // the text of the requirement of each skill
+	employers      []*employer       // in the order of the file
+	employersByKey map[string]*employer
+	adverts        []*advert // the oldest first
 }
 
 // specialty is a medical specialty, with the paragraph about it in adverts.
@@ -212,13 +231,13 @@ func splitColumns(line string, n int) ([]string, error) {
 	return columns, nil
 }
 
-// readBoard reads the files of testdata. Adverts refer to places, specialties and employers by their keys.
+// readBoard reads the files of testdata. Each file may only refer to keys of the files that are read before it.
 func readBoard() (*board, error) {
 	b := &board{
-		places:       map[string]*place{},
-		specialties:  map[string]specialty{},
-		skills:       map[string]string{},
-		employerKeys: map[string]*employer{},
+		places:         map[string]*place{},
+		specialties:    map[string]specialty{},
+		skills:         map[string]string{},
+		employersByKey: map[string]*employer{},
 	}
 	for _, file := range []struct {
 		name string
@@ -226,7 +245,7 @@ func readBoard() (*board, error) {
 	}{
 		{"places.txt", b.readPlace},
 		{"specialties.txt", b.readSpecialty},
-		{"employers.txt", b.readEmployer}, // refer to places
+		{"employers.txt", b.readEmployer}, // employers refer to places
 	} {
 		if err := readLines(filepath.Join("testdata", file.name), file.read); err != nil {
 			return nil, err
@@ -249,12 +268,14 @@ func readBoard() (*board, error) {
 	return b, nil
 }
 
-// sortByTime sorts the adverts in the order in which they are posted: by week and employer. An advert
-// without a week gets one of the first three.
+// sortByTime sorts the adverts in the order in which they are posted: by week and employer. The attribute "week" is
+// the number of the week, and an advert without one gets a week between 1 and 3.
 func (b *board) sortByTime() {
+	const weeks = 3
+
 	for _, advert := range b.adverts {
 		if advert.attributes["week"] == nil {
-			week := 1 + hash(advert.title+advert.employer.key)%3
+			week := 1 + hash(advert.title+advert.employer.key)%weeks
 			advert.attributes["week"] = []string{strconv.Itoa(week)}
 		}
 	}
@@ -267,7 +288,7 @@ func (b *board) sortByTime() {
 	})
 }
 
-// readPlace reads "leeds | Leeds | 53.80 -1.55 | west-yorkshire yorkshire england | uk | Leeds; Leeds, West Yorkshire".
+// readPlace reads a line "KEY | NAME | LATITUDE LONGITUDE | REGIONS | COUNTRY | SPELLING; SPELLING…".
 func (b *board) readPlace(line string) error {
 	columns, err := splitColumns(line, 6)
 	if err != nil {
@@ -292,7 +313,7 @@ func (b *board) readPlace(line string) error {
 	return nil
 }
 
-// readSpecialty reads "icu | Intensive care | paragraph" or "skill driving | requirement".
+// readSpecialty reads a line "KEY | NAME | PARAGRAPH" of a specialty, or "skill KEY | REQUIREMENT" of a skill.
 func (b *board) readSpecialty(line string) error {
 	if rest, ok := strings.CutPrefix(line, "skill "); ok {
 		columns, err := splitColumns(rest, 2)
@@ -320,8 +341,8 @@ func (b *board) readSpecialty(line string) error {
 	return nil
 }
 
-// readEmployer reads "= key | name | place | setting", which adds an employer, or "> boilerplate", which adds a
-// paragraph to the last one.
+// readEmployer reads a line "= KEY | NAME | PLACE | SETTING", which adds an employer, or "> PARAGRAPH", which adds a
+// paragraph to the boilerplate of the last employer.
 func (b *board) readEmployer(line string) error {
 	if text, ok := strings.CutPrefix(line, "> "); ok {
 		last := b.employers[len(b.employers)-1]
@@ -339,51 +360,56 @@ func (b *board) readEmployer(line string) error {
 		return fmt.Errorf("unknown place %q", columns[2])
 	}
 
-	if b.employerKeys[employer.key] != nil {
+	if b.employersByKey[employer.key] != nil {
 		return fmt.Errorf("employer %s is defined twice", employer.key)
 	}
 
 	b.employers = append(b.employers, employer)
-	b.employerKeys[employer.key] = employer
+	b.employersByKey[employer.key] = employer
 
 	return nil
 }
 
-// group is a role with the attributes and paragraphs that its adverts share.
-type group struct {
-	defaults   attributes
-	paragraphs []string
-	adverts    int // the number of adverts so far, which selects the paragraph of the next one
+// roleGroup is a role in a file of adverts, with the attributes and paragraphs that the adverts of the role share.
+type roleGroup struct {
+	defaults     attributes
+	paragraphs   []string
+	advertsSoFar int // selects the paragraph of the next advert: they use the paragraphs in turn
 }
 
-// readAdverts reads a file of adverts; see the comment of the package for its lines.
+// readAdverts reads a file of adverts. The first character of a line says what it is:
+//
+//	= ROLE ATTRIBUTES                         a role; the next lines are about it
+//	> PARAGRAPH                               a paragraph for the bodies of its adverts
+//	* TITLE | EMPLOYER[@PLACE] | ATTRIBUTES   an advert of the role
+//	+ PARAGRAPH                               a paragraph for the advert above only
 func (b *board) readAdverts(path string) error {
-	var current group
+	var current roleGroup
 
 	return readLines(path, func(line string) error {
-		kind, text, _ := strings.Cut(line, " ")
-		switch kind {
-		case "=": // a role, which begins a group
+		marker, text, _ := strings.Cut(line, " ")
+		switch marker {
+		case "=":
 			role, rest, _ := strings.Cut(text, " ")
 			defaults, err := parseAttributes(rest,
 				attributes{"role": {role}, "kind": {role}, "clinical": {"yes"}, "remote": {"no"}})
-			current = group{defaults: defaults}
+			current = roleGroup{defaults: defaults}
 
 			return err
-		case ">": // a paragraph about the role
+		case ">":
 			current.paragraphs = append(current.paragraphs, text)
 			return nil
-		case "+": // a paragraph of the last advert
+		case "+": // the own paragraph of an advert comes first in its body
 			last := b.adverts[len(b.adverts)-1]
 			last.body = text + "\n\n" + last.body
 			return nil
-		case "*": // an advert
+		case "*":
 			advert, err := b.newAdvert(&current, text)
 			if err != nil {
 				return err
 			}
 
-			current.adverts++
+			current.advertsSoFar++
 			b.adverts = append(b.adverts, advert)
 
 			return nil
@@ -393,16 +419,18 @@ func (b *board) readAdverts(path string) error {
 	})
 }
 
-// newAdvert reads "TITLE | EMPLOYER[@PLACE] | ATTRIBUTES" and writes the body.
-func (b *board) newAdvert(g *group, line string) (*advert, error) {
-	columns, err := splitColumns(line+" ", 3) // the attributes may be empty, and the line ends without the last space
+// newAdvert reads "TITLE | EMPLOYER[@PLACE] | ATTRIBUTES" of a group, and writes the body of the advert. Without a PLACE
+// the advert is in the place of its employer.
+func (b *board) newAdvert(g *roleGroup, line string) (*advert, error) {
+	// A line without attributes ends with " |", because readLines removes the space at its end. The separator needs it.
+	columns, err := splitColumns(line+" ", 3)
 	if err != nil {
 		return nil, err
 	}
 
 	employerKey, placeKey, hasPlace := strings.Cut(columns[1], "@")
 
-	advert := &advert{title: columns[0], employer: b.employerKeys[employerKey]}
+	advert := &advert{title: columns[0], employer: b.employersByKey[employerKey]}
 	if advert.employer == nil {
 		return nil, fmt.Errorf("unknown employer %q", employerKey)
 	}
@@ -423,7 +451,8 @@ func (b *board) newAdvert(g *group, line string) (*advert, error) {
 		return nil, fmt.Errorf("role %s has no paragraph", advert.attributes.one("role"))
 	}
 
-	seed := hash(advert.title + advert.employer.key) // selects among the ways to write the location and the texts
+	// The seed selects one of several ways to write the location and the sentences of the body.
+	seed := hash(advert.title + advert.employer.key)
 	advert.location = advert.place.spellings[seed%len(advert.place.spellings)]
 	advert.addDerivedAttributes()
 
@@ -431,19 +460,18 @@ func (b *board) newAdvert(g *group, line string) (*advert, error) {
 		return nil, err
 	}
 
-	paragraph := g.paragraphs[g.adverts%len(g.paragraphs)] // each in turn
+	paragraph := g.paragraphs[g.advertsSoFar%len(g.paragraphs)]
 
 	return advert, b.writeBody(advert, paragraph, seed)
 }
 
-// addDerivedAttributes adds the attributes that follow from the employer, the place and other attributes. The job is the
-// role and the other roles for which the advert is an answer as well.
+// addDerivedAttributes adds the attributes that follow from the employer, the place and other attributes.
 func (a *advert) addDerivedAttributes() {
 	if a.attributes["setting"] == nil {
 		a.attributes["setting"] = []string{a.employer.setting}
 	}
 
-	if a.attributes.one("remote") == "remote" {
+	if a.attributes.one("remote") == "remote" { // the shorthand "remote" has set the key to itself
 		a.attributes["remote"] = []string{"yes"}
 	}
 
@@ -454,8 +482,13 @@ func (a *advert) addDerivedAttributes() {
 	a.attributes["country"] = []string{a.place.country}
 }
 
-// setPay sets the pay of the advert to that of its attribute pay, or else of the attribute that its country names, or else
-// of its band. Without any, or with "none", the advert states no pay.
+// setPay sets the pay of the advert. It is the first of these that exists:
+//
+//   - the attribute "pay"
+//   - the attribute "uk", "ie" or "us", whichever is the country of the advert
+//   - in the UK, the pay of the band
+//
+// If none of them exists, or if the value is "none", the advert states no pay.
 func (a *advert) setPay() (err error) {
 	country := a.place.country
 
@@ -473,9 +506,9 @@ func (a *advert) setPay() (err error) {
 	return err
 }
 
-// writeBody composes the body from the paragraph about the role, those about the specialties, sentences about
-// the attributes, and the boilerplate of the employer. The seed selects among several sentences. It also sets the
-// fields for the specialty and the requirements.
+// writeBody composes the body of an advert: the paragraph about the role, a paragraph for each specialty, a sentence for
+// the band and for each shift, and the boilerplate of the employer. The seed selects one of several sentences. The
+// function also sets the fields of the advert for the specialty, the department and the requirements.
 func (b *board) writeBody(a *advert, paragraph string, seed int) error {
 	body := []string{paragraph}
 	for i, key := range a.attributes["spec"] {
@@ -490,7 +523,10 @@ func (b *board) writeBody(a *advert, paragraph string, seed int) error {
 		}
 	}
 
-	if band := a.attributes.one("band"); band != "" && !strings.Contains(strings.ToLower(a.title), "band") {
+	band := a.attributes.one("band")
+	titleNamesBand := strings.Contains(strings.ToLower(a.title), "band")
+
+	if band != "" && !titleNamesBand {
 		sentences := []string{
 			"The post is Agenda for Change Band %s.",
 			"Salary: Band %s, paid monthly.",
@@ -521,8 +557,8 @@ func (b *board) writeBody(a *advert, paragraph string, seed int) error {
 	return nil
 }
 
-// setSpecialty names the specialty in the field for it, in the one for the
-// department, or in neither: each for about a third of the adverts.
+// setSpecialty stores the name of the specialty, as employers do, in the field for the specialty, in the field for the
+// department, or in neither of them. Each of the three is done for about a third of the adverts.
 func (a *advert) setSpecialty(name string, seed int) {
 	switch seed % 3 {
 	case 0:
@@ -532,7 +568,8 @@ func (a *advert) setSpecialty(name string, seed int) {
 	}
 }
 
-// shiftSentences has the sentences by which adverts state a shift, several for each.
+// shiftSentences has several sentences for each value of the attribute "shift". An advert states its shift with one of
+// them.
 var shiftSentences = map[string][]string{
 	"nights":   {"You work permanent nights.", "Night shifts, 19:30 to 08:00.", "This is a night post: three or four nights a week."},
 	"days":     {"Day shifts only.", "You work days; there are no nights.", "Hours are Monday to Friday, 9 to 5."},

@@ -29,9 +29,9 @@ func TestBoard_Size_IsSufficient(t *testing.T) {
 		}
 	}
 
-	require.GreaterOrEqual(t, len(board.adverts), 800)
-	require.GreaterOrEqual(t, distractors, 150)
-	require.GreaterOrEqual(t, len(employers), 60)
+	require.GreaterOrEqual(t, len(board.adverts), 800, "adverts")
+	require.GreaterOrEqual(t, distractors, 150, "adverts for work outside of care")
+	require.GreaterOrEqual(t, len(employers), 60, "employers with an advert")
 	require.ElementsMatch(t, []string{"uk", "ie", "us"}, slices.Collect(maps.Keys(countries)))
 }
 
@@ -65,8 +65,11 @@ func TestQueries_Number_IsSufficient(t *testing.T) {
 		}
 	}
 
-	require.GreaterOrEqual(t, len(queries), 300)
-	require.InDelta(t, 1./3, float64(heldOut)/float64(len(queries)), .07)
+	// A hash decides which queries are held out, so that their share is only about a third.
+	const tolerance = .07
+
+	require.GreaterOrEqual(t, len(queries), 300, "queries")
+	require.InDelta(t, 1./3, float64(heldOut)/float64(len(queries)), tolerance, "the share of held-out queries")
 }
 
 // TestQueries_Texts_AreUnique checks that no query counts twice.
@@ -105,8 +108,8 @@ func TestQueries_EachGrade_MatchesAnAdvert(t *testing.T) {
 	}
 }
 
-// TestQueries_ConditionValues_AreKnown checks that an advert has each value that a condition names: another one is
-// usually a typing error. The keys that are left out are not compared with attributes of adverts.
+// TestQueries_ConditionValues_AreKnown checks that at least one advert has each value that a condition names. A value that
+// no advert has is usually a typing error.
 func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 	board, err := readBoard()
 	require.NoError(t, err)
@@ -124,6 +127,7 @@ func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 		for _, rule := range query.grades {
 			for _, conditions := range rule {
 				for _, condition := range conditions {
+					// The conditions any (without a key), within, pay, text and title are not about attributes.
 					if slices.Contains([]string{"", "within", "pay", "text", "title"}, condition.key) {
 						continue
 					}

@@ -23,8 +23,10 @@
 //	+ paragraph of the advert above
 //
 // An attribute is KEY=VALUE[,VALUE…] or a word that stands for one, such as
-// "permanent" or "remote". Attributes after the role are defaults. The attribute
-// "job" is the role with the other roles of the advert ("also").
+// "permanent" or "remote". Attributes after the role are defaults of its adverts.
+// Three attributes say what work it is: "role" is the role that the advert names,
+// "kind" is the profession of this role, and "job" has all roles for which the
+// advert is an answer: its role and those of the attribute "also".
 //
 // A query is one line:
 //

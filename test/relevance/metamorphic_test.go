@@ -87,7 +87,8 @@ func (l *lab) newDocument(concept *search.Concept, town *search.Place) *search.D
 	}
 }
 
-// find returns the first hits of a query, exact ones before related ones.
+// find returns the first hits of a query, exact ones before related ones. Their number is at most depth, the number of
+// results that the suite grades.
 func (l *lab) find(text string) []search.Hit {
 	const radius = 10 // miles, the default of the API
 
@@ -127,10 +128,10 @@ func (l *lab) findsOwn(text string, readings []search.Reading) bool {
 			return true
 		}
 
-		isOther := func(hit search.Hit) bool { return !hit.Exact || !l.isAbout(hit.ID, concept) }
+		isOffTopic := func(hit search.Hit) bool { return !hit.Exact || !l.isAbout(hit.ID, concept) }
 		isFullPage := len(hits) == depth
 
-		return isFullPage && !slices.ContainsFunc(hits, isOther)
+		return isFullPage && !slices.ContainsFunc(hits, isOffTopic)
 	})
 }
 
@@ -153,8 +154,8 @@ type variation struct {
 	maxFailures int
 }
 
-// variations are the ways to write a form. The limits are a little above the present results; they may only
-// fall.
+// variations are the ways to write a form. Each limit is a little above the number of forms that fail at present, and may
+// only be lowered.
 var variations = []variation{
 	{name: "as it is", write: func(form string) string { return form }, maxFailures: 1},
 	{name: "capitals", write: strings.ToUpper, maxFailures: 1},
@@ -211,15 +212,16 @@ func typo(form string) string {
 	}
 
 	seed := hash(form)
-	at := 2 + seed%(len(word)-4) // not one of the first two letters, and not one of the last two
+	// The letter at this position is not one of the first two letters, and not one of the last two.
+	at := 2 + seed%(len(word)-4)
 	before, letter, next, after := word[:at], word[at:at+1], word[at+1:at+2], word[at+2:]
 
-	switch seed / 100 % 3 {
-	case 0:
+	switch seed / 100 % 3 { // another part of the seed than the position
+	case 0: // leave out the letter
 		word = before + next + after
-	case 1:
+	case 1: // double the letter
 		word = before + letter + letter + next + after
-	default:
+	default: // swap the letter and the next one
 		word = before + next + letter + after
 	}
 

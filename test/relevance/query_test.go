@@ -109,7 +109,7 @@ func parseQuery(b *board, line string) (*query, error) {
 	for _, part := range parts[1:] {
 		mark, text, _ := strings.Cut(strings.TrimSpace(part), " ")
 
-		grade := strings.Index("!123", mark)
+		grade := strings.Index("!123", mark) // "!" is the rule for adverts that must not be found, grades[0]
 		if grade < 0 || len(mark) != 1 || query.grades[grade] != nil {
 			return nil, fmt.Errorf("unknown or repeated grade %q", mark)
 		}
@@ -146,7 +146,13 @@ func parseRule(b *board, text string) (rule, error) {
 	return alternatives, nil
 }
 
-// parseCondition reads a condition; see the comment of the package for the kinds.
+// parseCondition reads a condition. It is one of these:
+//
+//	any                    every advert
+//	within=PLACE:MILES     the place of the advert is within a distance of the PLACE
+//	pay>=N, pay<=N         a part of the advert's pay range, per year, is within the limit
+//	text=SOME_WORDS        the advert has the words literally; title=SOME_WORDS: its title has them
+//	KEY=VALUE,VALUE        the attribute KEY of the advert has one of the values; KEY!=VALUE,VALUE: none of them
 func parseCondition(b *board, word string) (condition, error) {
 	if word == "any" {
 		return condition{matches: func(*advert) bool { return true }}, nil

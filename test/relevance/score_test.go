@@ -11,12 +11,15 @@ import (
 // depth is the number of results of a query that are graded.
 const depth = 10
 
+// minRelevantGrade is the lowest grade of an advert that is relevant. The grade 1 is for jobs that are only related.
+const minRelevantGrade = 2
+
 // score is the quality of one query's results.
 type score struct {
 	ndcg, recall float64
 	// mustNot counts results that must not be there.
 	mustNot int
-	// wrong reports exact results of a query without an answer.
+	// wrong reports that a query without an answer has exact results.
 	wrong bool
 }
 
@@ -73,7 +76,7 @@ func dcg(grades []int) (sum float64) {
 func recall(actual, ideal []int) float64 {
 	relevant := func(grades []int) (n int) {
 		for _, grade := range grades {
-			if grade >= 2 {
+			if grade >= minRelevantGrade {
 				n++
 			}
 		}
@@ -133,8 +136,8 @@ func TestRecall(t *testing.T) {
 }
 
 // TestEvaluate_MustNotAndExactResults_Counted checks the errors that NDCG and recall do not show: results that
-// must not be found, and exact results of a query without an answer. An advert that has a grade does not
-// count as the former, even if it meets that rule.
+// must not be found, and exact results of a query without an answer. An advert that has a grade does not count as one
+// that must not be found, even if it also meets the rule after "!".
 func TestEvaluate_MustNotAndExactResults_Counted(t *testing.T) {
 	nurse := &advert{attributes: attributes{"role": {"nurse"}}}
 	porter := &advert{attributes: attributes{"role": {"porter"}}}
