@@ -228,6 +228,7 @@ func guideTable(t *testing.T, guide string) (header []string, rows [][]string) {
 
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
+
 		isInTable := strings.HasPrefix(line, "|")
 		if !isInTable {
 			if rows != nil { // the line after the table
