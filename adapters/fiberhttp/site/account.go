@@ -113,8 +113,8 @@ func (s *Site) requireClinician(handle pages.Handler) pages.Handler {
 				missingPage,
 				viewer,
 				missingView{
-					"This page is for clinicians",
-					"You are signed in as an employer. Sign out, and register as a clinician, to apply for jobs.",
+					Title: "This page is for clinicians",
+					Text:  "You are signed in as an employer. Sign out, and register as a clinician, to apply for jobs.",
 				},
 			)
 		}

@@ -17,12 +17,13 @@ var alertPage = pages.Parse(files, "html/job-alert.html")
 const (
 	alertsPath       = "/job-alerts"
 	confirmAlertPath = alertsPath + "/confirm"
-	// maxAlertToken is the maximum length of the token of a link, which contains a search.
+	// maxAlertToken is the maximum length of the token in the link that confirms an alert. The token is long, because it
+	// contains the search.
 	maxAlertToken = 6_144
 )
 
-// addAlerts serves the pages on which visitors without an account ask for e-mails about
-// new jobs, and confirm their address.
+// addAlerts registers the pages for job alerts of visitors without an account. A visitor asks for e-mails about new jobs
+// on the first page. The link in the e-mail that the visitor gets leads to the second page, which turns on the alert.
 func (s *Site) addAlerts(app *fiber.App) {
 	s.renderer.Public(app, alertsPath, s.showAlert)
 	s.renderer.PublicPost(app, alertsPath, s.requestAlert)
@@ -34,28 +35,29 @@ func (s *Site) addAlerts(app *fiber.App) {
 type alertView struct {
 	Form      pages.Form
 	Contracts []pages.Choice
-	// SentTo is the address to which a link was sent, empty before.
+	// SentTo is the address to which the confirmation link was sent. It is empty until the form was accepted.
 	SentTo string
 	// JobsPath is the page of the results of the search.
 	JobsPath string
 }
 
-// newAlertView returns the view of the form with the values that were sent, and with a link to the results of the same
-// search.
+// newAlertView returns the view of the form with its values, and with a link to the results of the same search.
 func newAlertView(form pages.Form) alertView {
-	path := newSearchForm(nil).Path("/jobs", "q", form.Value("query"), "where", form.Value("location"), "contract", form.Value("contractType"))
+	query, location, contract := form.Value("query"), form.Value("location"), form.Value("contractType")
+	path := newSearchForm(nil).Path("/jobs", "q", query, "where", location, "contract", contract)
+
 	return alertView{Form: form, Contracts: contractChoices, JobsPath: path}
 }
 
-// showAlert shows the form, filled with the search that the visitor comes from.
+// showAlert shows the form, filled with the search in the query parameters of its link.
 func (s *Site) showAlert(_ context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	search := newSearchForm(queryValues(c))
 	values := url.Values{"query": {search.Get("q")}, "location": {search.Get("where")}, "contractType": {search.Get("contract")}}
 	return s.renderer.Render(c, fiber.StatusOK, alertPage, viewer, newAlertView(pages.Form{Values: values}))
 }
 
-// requestAlert sends a mail with the link that confirms the alert. The answer does not say
-// whether the address is known here.
+// requestAlert sends an e-mail with the link that confirms the alert. The response is the same for all addresses, so that
+// it does not reveal who has an account.
 func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := newAlertView(pages.FormOf(c))
 
@@ -92,7 +94,7 @@ var invalidAlertLink = pages.Message{
 	Next:  pages.Link{Path: "/jobs", Text: "Search for jobs"},
 }
 
-// showConfirmAlert shows a button, because e-mail scanners open links.
+// showConfirmAlert shows a button that turns on the alert. The link alone does not, because e-mail scanners open links.
 func (s *Site) showConfirmAlert(_ context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	token := c.Query("token")
 	if token == "" || len(token) > maxAlertToken {
@@ -107,7 +109,7 @@ func (s *Site) showConfirmAlert(_ context.Context, c *fiber.Ctx, _ *pages.Viewer
 	})
 }
 
-// confirmAlert turns on the alert of the link in the mail.
+// confirmAlert turns on the alert that the token in the link contains.
 func (s *Site) confirmAlert(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	token := c.Query("token")
 	if len(token) > maxAlertToken {

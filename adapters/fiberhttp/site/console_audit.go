@@ -17,14 +17,14 @@ import (
 var auditPage = pages.Parse(files, "html/console-audit.html")
 
 // auditView is a page of the organization's audit log. Next is the path of the next page, empty
-// on the last one.
+// on the last one. Form has the filter.
 type auditView struct {
 	Entries []auditRow
 	Next    string
 	Form    pages.Form
 }
 
-// Actions returns the choices of the filter.
+// Actions returns the choices of the filter: all actions, or one of them.
 func (auditView) Actions() []pages.Choice {
 	actions := web.Each(audit.Actions(), func(a audit.Action) pages.Choice {
 		return pages.Choice{Value: string(a), Text: actionText(a)}
@@ -41,7 +41,7 @@ func newAuditRow(e identity.AuditEntry) auditRow { return auditRow{e} }
 // ActionText returns the action in words.
 func (r auditRow) ActionText() string { return actionText(r.Action) }
 
-// Who returns the name of the actor.
+// Who returns the name of the user who performed the action, or a text in place of the name.
 func (r auditRow) Who() string {
 	switch r.Actor {
 	case audit.Operator:

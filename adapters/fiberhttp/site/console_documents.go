@@ -15,17 +15,18 @@ import (
 // pdf is the media type of PDF documents.
 const pdf = "application/pdf"
 
-// inlinePolicies maps the media types of the documents that browsers display, of which none
-// can contain script of a page, to the Content-Security-Policy of such a document. All other
-// documents are downloads. The policy for PDF documents has no sandbox, in which some browsers
-// do not start their PDF viewers, and allows what the page around the viewer has in some of
-// them: an embedded object and inline styles.
+// inlinePolicies has the Content-Security-Policy of each media type that browsers may display. Documents of these types
+// cannot contain scripts that run as part of a page. Documents of all other types are downloads.
+//
+// The policy for PDF documents has no sandbox, because some browsers do not start their PDF viewer in one. It allows an
+// embedded object and inline styles, because some browsers show the viewer in a page that consists of them.
 var inlinePolicies = map[string]string{
 	pdf:                 "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	jobseeker.PlainText: "default-src 'none'; sandbox; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 }
 
-// receivedFile is a document of an application with its links.
+// receivedFile is a document that the employer got with an application. Path is the address of the download, and Kind the
+// name of the file format.
 type receivedFile struct {
 	hiring.Document
 	Path, TypeText, Kind, SizeText string
@@ -34,11 +35,15 @@ type receivedFile struct {
 	ViewPath string
 }
 
-// newReceivedFile adds the paths of a document. Only types that a browser shows safely have a
-// view.
+// newReceivedFile adds the paths and the texts of a document.
 func newReceivedFile(d hiring.Document) receivedFile {
-	f := receivedFile{Document: d, Path: "/employer/applications/" + d.ApplicationID + "/documents/" + d.ID,
-		TypeText: documentTypeText(d.Type), Kind: mediaText(d.MediaType), SizeText: sizeText(d.Size)}
+	f := receivedFile{
+		Document: d,
+		Path:     "/employer/applications/" + d.ApplicationID + "/documents/" + d.ID,
+		TypeText: documentTypeText(d.Type),
+		Kind:     mediaText(d.MediaType),
+		SizeText: sizeText(d.Size),
+	}
 	if inlinePolicies[d.MediaType] != "" {
 		f.ViewPath = f.Path + "?view=1"
 	}
@@ -46,8 +51,8 @@ func newReceivedFile(d hiring.Document) receivedFile {
 	return f
 }
 
-// applicationDocument sends a document of an application: with the parameter view, PDF
-// documents and plain texts are displayed in the browser; everything else is a download.
+// applicationDocument sends a document of an application as a download. With the query parameter view, the browser
+// displays documents of the types in inlinePolicies.
 func (s *Site) applicationDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	d, body, err := s.services.Hiring.OpenReceivedDocument(ctx, viewer.Actor(), c.Params("id"), c.Params("documentId"))
 	if err != nil {
@@ -55,11 +60,11 @@ func (s *Site) applicationDocument(ctx context.Context, c *fiber.Ctx, viewer *pa
 	}
 
 	f := web.File{Name: d.FileName, MediaType: d.MediaType, Size: d.Size, Body: body}
-	if c.Query("view") == "" || inlinePolicies[d.MediaType] == "" {
-		return sendFile(c, f)
+	if isInline := c.Query("view") != "" && inlinePolicies[d.MediaType] != ""; isInline {
+		return sendInline(c, f)
 	}
 
-	return sendInline(c, f)
+	return sendFile(c, f)
 }
 
 // sendInline sends a file that a user uploaded, for the browser to display. Its media type was

@@ -23,8 +23,8 @@ const (
 	ratingForm = "rating"
 )
 
-// discussion are the notes and ratings of an application, for the colleagues of an
-// organization.
+// discussion has the notes and ratings of an application. Only the members of the employer's organization see them. Each
+// member can rate an application once.
 type discussion struct {
 	Notes []noteRow
 	// OlderNotes is the address of the next page of notes, empty for none.
@@ -57,15 +57,17 @@ func (discussion) RatingChoices() []pages.Choice {
 	}
 }
 
-// discussionOf returns the notes after the cursor and the ratings of an application, and the
-// input of the form that has a problem.
+// discussionOf returns the ratings of an application and its notes after the cursor. sent is the form of a failed request;
+// it takes the place of the empty form of the same name.
 func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor string, sent pages.Form) (d discussion, err error) {
 	notes, err := s.services.Hiring.ListNotes(ctx, actor, id, page.After(cursor, notesPageSize))
 	if err != nil {
 		return d, err
 	}
 
-	d.Notes = list.Map(notes.Items, func(n hiring.NoteView) noteRow { return noteRow{n, n.AuthorID == actor.UserID} })
+	d.Notes = list.Map(notes.Items, func(n hiring.NoteView) noteRow {
+		return noteRow{NoteView: n, IsOwn: n.AuthorID == actor.UserID}
+	})
 
 	d.IsLaterPage = cursor != ""
 	if notes.NextCursor != "" {
@@ -82,6 +84,8 @@ func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor st
 	}
 
 	d.Average = averageText(summaries[id])
+
+	// The form for a note is empty. The form for a rating shows the viewer's rating.
 	d.Note.Values = url.Values{}
 
 	d.Rate.Values = url.Values{}
@@ -92,7 +96,7 @@ func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor st
 		}
 	}
 
-	if sent.Problem == nil { // nothing was sent, or it is stored
+	if sent.Problem == nil { // no form was sent, or its input is stored
 		return d, nil
 	}
 
@@ -108,18 +112,20 @@ func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor st
 
 // averageText returns the average of ratings with their number, or an empty text if there
 // are none.
-func averageText(r hiring.RatingSummary) string {
-	switch r.Count {
+func averageText(summary hiring.RatingSummary) string {
+	average := strconv.FormatFloat(summary.Average(), 'f', -1, 64)
+
+	switch summary.Count {
 	case 0:
 		return ""
 	case 1:
-		return strconv.FormatFloat(r.Average(), 'f', -1, 64) + " of 5 (1 rating)"
+		return average + " of 5 (1 rating)"
 	}
 
-	return strconv.FormatFloat(r.Average(), 'f', -1, 64) + " of 5 (" + strconv.Itoa(r.Count) + " ratings)"
+	return average + " of 5 (" + strconv.Itoa(summary.Count) + " ratings)"
 }
 
-// addAverages sets the averages of the ratings of the applications.
+// addAverages sets the average rating of the applications in all groups of rows. It reads the ratings of all groups at once.
 func (s *Site) addAverages(ctx context.Context, actor auth.Actor, groups ...[]applicationRow) error {
 	var ids []string
 	for _, rows := range groups {
@@ -136,19 +142,19 @@ func (s *Site) addAverages(ctx context.Context, actor auth.Actor, groups ...[]ap
 	return err
 }
 
-// discuss handles the forms of notes and ratings. It returns the name of the form and the key
-// of the notice about the result. A request without a known action gets an error in the form at the
-// top of the page, which is that of interviews.
+// discuss handles the forms of notes and ratings. It returns the name of the form, in which an error is shown, and the key
+// of the notice about a success. The error for an unknown action is shown in the form for interviews, the first of the page.
 func (s *Site) discuss(ctx context.Context, actor auth.Actor, id string, form pages.Form) (formName, notice string, err error) {
 	switch form.Value("action") {
 	case "write-note":
-		text := strings.ReplaceAll(form.Value("note"), "\r\n", "\n") // browsers count a line break as one character
+		// Browsers send two characters for a line break, but count it as one towards the maximum length of a note.
+		text := strings.ReplaceAll(form.Value("note"), "\r\n", "\n")
 		_, err = s.services.Hiring.WriteNote(ctx, actor, id, hiring.NoteInput{Note: text})
 		return noteForm, "note-written", err
 	case "delete-note":
 		return noteForm, "note-deleted", s.services.Hiring.DeleteNote(ctx, actor, id, form.Value("id"))
 	case "rate":
-		stars, _ := strconv.Atoi(form.Value("rating")) // 0 is not valid
+		stars, _ := strconv.Atoi(form.Value("rating")) // 0 for a text that is not a number, which Rate rejects
 		return ratingForm, "rated", s.services.Hiring.Rate(ctx, actor, id, hiring.RatingInput{Rating: stars})
 	case "remove-rating":
 		return ratingForm, "rating-removed", s.services.Hiring.RemoveRating(ctx, actor, id)

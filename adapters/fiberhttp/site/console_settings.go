@@ -36,7 +36,8 @@ func (s *Site) loadEmployerSettings(ctx context.Context, viewer *pages.Viewer, f
 	}
 
 	v.signInSettings, err = s.loadSignInSettings(ctx, viewer, form, employerSettingsPath)
-	v.SignInAddress, v.NewAddress = v.Email, v.PendingEmail
+	v.SignInAddress = v.Email
+	v.NewAddress = v.PendingEmail
 
 	return v, err
 }
@@ -50,8 +51,8 @@ func (s *Site) employerSettings(ctx context.Context, c *fiber.Ctx, viewer *pages
 	return s.renderer.Render(c, fiber.StatusOK, employerSettingsPage, viewer, v)
 }
 
-// saveEmployerSettings handles the forms of the page. Each form is sent to the path of its
-// section.
+// saveEmployerSettings handles the forms of the page. Each form is sent to the path of its section. The names of fields in
+// errors of the module begin with "profile.", and the names in the forms do not.
 func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	var path, notice string
@@ -68,7 +69,7 @@ func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *p
 		path, err = s.deleteEmployer(ctx, c, viewer, form)
 
 		notice = "account-deleted"
-		if viewer.Actor().Seeker {
+		if viewer.Actor().Seeker { // a clinician leaves the organization and keeps the account
 			notice = "left"
 		}
 	default:
@@ -85,14 +86,16 @@ func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *p
 	return redirect(c, path, notice)
 }
 
-// changeEmployer changes the notifications, the profile or the address of the viewer. It returns
-// the key of the notice for the user. It counts towards the rate limit of the API operation that makes the same change.
+// changeEmployer changes the notifications, the profile or the address of the viewer, as the section of the form says. It
+// returns the key of the notice for the user. The request counts towards the rate limit of the API operation that makes the
+// same change.
 func (s *Site) changeEmployer(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) (notice string, err error) {
 	actor, operation := viewer.Actor(), changeEmployerOperation
 
 	var in identity.EmployerInput
 	switch c.Params("section") {
 	case "alerts":
+		// Browsers do not send a check box that is not checked.
 		notice, operation = "preferences-saved", changeEmployerSettingsOperation
 		in.EmailAlerts = new(form.Values.Has("emailAlerts"))
 	case "profile":

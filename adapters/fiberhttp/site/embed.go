@@ -18,8 +18,8 @@ var widget []byte
 
 var embedPage = pages.Parse(files, "html/embed.html", "html/results.html")
 
-// addEmbedding registers the jobs of an employer for frames on other sites, and the script
-// that adds the frame. Without origins that may show it, the routes do not exist.
+// addEmbedding registers the page with the jobs of an employer that other websites show in a frame, and the script with
+// which they add the frame. If the configuration allows no other website to show it, the routes do not exist.
 func (s *Site) addEmbedding(app *fiber.App) {
 	if !s.renderer.CanEmbed() {
 		return
@@ -34,17 +34,22 @@ func (s *Site) addEmbedding(app *fiber.App) {
 	s.renderer.Public(app, "/employers/:slug/embed", func(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 		s.renderer.AllowFrames(c)
 
-		// The frame shows the same to everyone: it has neither a session nor forms.
-		return s.serve(c, nil, func() error { return s.embed(ctx, c) })
+		// All users get the page for guests, also those who are signed in.
+		var guest *pages.Viewer
+
+		return s.serve(c, guest, func() error { return s.embed(ctx, c) })
 	})
 }
 
-// embed answers with the employer's jobs for a frame in another website. It is the same for all
-// viewers.
+// embed answers with the first of the employer's jobs, for a frame in another website.
 func (s *Site) embed(ctx context.Context, c *fiber.Ctx) error {
-	v, err := s.newEmployerView(ctx, c.Params("slug"), "", nil)
+	const firstPage = "" // no cursor
+
+	var guest *pages.Viewer
+
+	v, err := s.newEmployerView(ctx, c.Params("slug"), firstPage, guest)
 	if err != nil {
-		return s.renderMissing(c, nil, err, "Employer not found")
+		return s.renderMissing(c, guest, err, "Employer not found")
 	}
 
 	if err := s.renderer.RenderEmbedded(c, embedPage, v); err != nil {
@@ -56,8 +61,8 @@ func (s *Site) embed(ctx context.Context, c *fiber.Ctx) error {
 	return nil
 }
 
-// widgetElement returns the script element for the page of an employer, empty if no other
-// site may show it.
+// widgetElement returns the HTML element with which a website shows the jobs of the employer, empty if no other website
+// may show them. The end of employerPath is the slug of the employer.
 func (s *Site) widgetElement(employerPath string) string {
 	if !s.renderer.CanEmbed() {
 		return ""

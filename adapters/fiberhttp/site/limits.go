@@ -6,7 +6,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// The operations of the API whose rate limits the forms of the site share.
+// The operations of the API with which the forms of the site share a rate limit. A request counts towards the same limit,
+// whether it is a form or a call of the API.
 const (
 	applyOperation                  = fiber.MethodPost + " /api/jobseekers/applications"
 	markNotificationOperation       = fiber.MethodPut + " /api/jobseekers/notifications/:id"
@@ -27,7 +28,8 @@ const (
 	onboardingOperation             = fiber.MethodPost + " /api/jobseekers/onboarding"
 )
 
-// doLimited calls do, unless the client has reached the rate limit of the operation.
+// doLimited counts the request towards the rate limit of the operation and calls do. If the limit is reached, it returns an
+// error instead.
 func (s *Site) doLimited(ctx context.Context, c *fiber.Ctx, operation string, do func() error) error {
 	if err := s.renderer.TakeLimit(ctx, c, operation); err != nil {
 		return err

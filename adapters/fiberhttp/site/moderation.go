@@ -23,9 +23,9 @@ var moderationNav = pages.SubNav{
 	Links: []pages.Link{{Path: "/moderation", Text: "Queue"}, {Path: "/moderation/decided", Text: "Taken down"}},
 }
 
-// addModeration registers the pages for moderators. The case of a job collects reports and suspicions about it, until a
-// moderator decides to keep the job, so that it is public again, or to take it down. Cases without a
-// decision are in the queue.
+// addModeration registers the pages for moderators. The case of a job collects reports of visitors and suspicions of the
+// automatic check. It is in the queue until a moderator decides to take the job down or to keep it. A job that is kept is
+// public again.
 func (s *Site) addModeration(app *fiber.App) {
 	s.addOrganizationModeration(app)
 	s.renderer.GetModerator(app, "/moderation", s.listCases(listings.CaseOpen))
@@ -35,7 +35,8 @@ func (s *Site) addModeration(app *fiber.App) {
 	s.renderer.PostModerator(app, "/moderation/jobs/:id/restore", s.decideCase((*listings.Service).Keep, "kept"))
 }
 
-// casesView is a list of cases in the same state. Next is the path of the next page, empty on the last one.
+// casesView is a page of the list of cases in a state. Total is the number of cases on all pages, and Next the path of the
+// next page, empty on the last one.
 type casesView struct {
 	State listings.CaseState
 	Cases []listings.ModeratedCase
@@ -43,12 +44,13 @@ type casesView struct {
 	Next  string
 }
 
-// listCases shows the cases of the state.
+// listCases returns the handler of the page that lists the cases in the state.
 func (s *Site) listCases(state listings.CaseState) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-		r := page.Request{Number: 1, Size: pageSize, Cursor: c.Query("after")}
+		filter := listings.CaseFilter{State: state}
+		request := page.Request{Number: 1, Size: pageSize, Cursor: c.Query("after")}
 
-		cases, err := s.services.Listings.Queue(ctx, viewer.Actor(), listings.CaseFilter{State: state}, r)
+		cases, err := s.services.Listings.Queue(ctx, viewer.Actor(), filter, request)
 		if err != nil {
 			return err
 		}
@@ -65,9 +67,11 @@ func (s *Site) listCases(state listings.CaseState) pages.Handler {
 // caseView is the page of one case: the job, its reports and the form for the decision.
 type caseView struct {
 	listings.CaseDetail
-	Facts    []fact
-	Text     template.HTML
-	JobPath  string
+	Facts []fact
+	// Text is the description of the job.
+	Text    template.HTML
+	JobPath string
+	// IsHidden is set if the job is not public, because a moderator has taken it down or a decision is awaited.
 	IsHidden bool
 	Form     pages.Form
 	// Done is the decision that led to the page, empty for none.
@@ -98,18 +102,20 @@ func (s *Site) showCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 	return s.renderer.Render(c, fiber.StatusOK, casePage, viewer, v)
 }
 
-// decideCase returns the handler of a form that takes a job down or restores it with apply. decision is passed to
-// the next page, which confirms it.
+// decideCase returns the handler of a form that decides about a job. apply is the method that takes the job down or
+// restores it. The user is redirected to the page of the case with decision as a query parameter, so that the page confirms
+// it.
 func (s *Site) decideCase(
 	apply func(*listings.Service, context.Context, auth.Actor, string, listings.DecisionInput) (listings.Listing, error),
 	decision string,
 ) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-		form := pages.FormOf(c)
+		form, jobID := pages.FormOf(c), c.Params("id")
+		in := listings.DecisionInput{Message: form.Value("message")}
 
-		_, err := apply(s.services.Listings, ctx, viewer.Actor(), c.Params("id"), listings.DecisionInput{Message: form.Value("message")})
+		_, err := apply(s.services.Listings, ctx, viewer.Actor(), jobID, in)
 		if err == nil {
-			return c.Redirect("/moderation/jobs/"+c.Params("id")+"?done="+decision, fiber.StatusSeeOther)
+			return c.Redirect("/moderation/jobs/"+jobID+"?done="+decision, fiber.StatusSeeOther)
 		}
 
 		form.Problem = pages.FormProblem(err, noFormName)

@@ -21,25 +21,25 @@ func (s *Site) addOrganizationModeration(app *fiber.App) {
 	s.renderer.PostModerator(app, "/moderation/organizations/:id/accounts/:account", s.moderateAccount)
 }
 
-// moderatedOrganizationView is the page of an organization for moderators, with the cases of its jobs. Done is the action
-// that led to the page, empty for none.
+// moderatedOrganizationView is the page of an organization for moderators.
 type moderatedOrganizationView struct {
 	identity.ModeratedOrganization
+	// Cases are about jobs of the organization. The case of a job collects reports and suspicions about the job.
 	Cases []listings.ModeratedCase
 	Form  pages.Form
-	Done  string
+	// Done is the action that the moderator has just completed, such as "verify", empty for none.
+	Done string
 }
 
-// loadModeratedOrganization collects what the page shows, with the first of the organization's
-// cases.
+// loadModeratedOrganization collects what the page shows. Of the cases, it shows the first page.
 func (s *Site) loadModeratedOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (v moderatedOrganizationView, err error) {
 	v.Done = c.Query("done")
 	if v.ModeratedOrganization, err = s.services.Identity.OrganizationFor(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return v, err
 	}
 
-	cases, err := s.services.Listings.Queue(ctx, viewer.Actor(), listings.CaseFilter{OrganizationID: v.ID},
-		page.Request{Number: 1, Size: pageSize})
+	filter := listings.CaseFilter{OrganizationID: v.ID}
+	cases, err := s.services.Listings.Queue(ctx, viewer.Actor(), filter, page.Request{Number: 1, Size: pageSize})
 	v.Cases = cases.Items
 
 	return v, err
@@ -49,7 +49,7 @@ func (s *Site) showModeratedOrganization(ctx context.Context, c *fiber.Ctx, view
 	return s.renderModeratedOrganization(ctx, c, viewer, pages.Form{})
 }
 
-// renderModeratedOrganization renders the page, with the problem of form if it has one.
+// renderModeratedOrganization renders the page. A form that has a problem is shown with the problem and its status.
 func (s *Site) renderModeratedOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	v, err := s.loadModeratedOrganization(ctx, c, viewer)
 	if err != nil {
@@ -61,26 +61,26 @@ func (s *Site) renderModeratedOrganization(ctx context.Context, c *fiber.Ctx, vi
 	return s.renderer.Render(c, form.Problem.Status(), moderatedOrganizationPage, viewer, v)
 }
 
-// moderateOrganization applies an action to the organization.
+// moderateOrganization applies the action of the form to the organization, such as "verify" or "suspend".
 func (s *Site) moderateOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	_, err := s.services.Identity.Moderate(ctx, viewer.Actor(), c.Params("id"),
-		identity.OrganizationActionInput{Action: form.Value("action"), Message: form.Value("message")})
+	in := identity.OrganizationActionInput{Action: form.Value("action"), Message: form.Value("message")}
+	_, err := s.services.Identity.Moderate(ctx, viewer.Actor(), c.Params("id"), in)
 
 	return s.answerModeration(ctx, c, viewer, form, err)
 }
 
-// moderateAccount applies an action to one account of the organization.
+// moderateAccount suspends or restores one account of the organization, as the action of the form says.
 func (s *Site) moderateAccount(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	err := s.services.Identity.ModerateAccount(ctx, viewer.Actor(), c.Params("account"),
-		identity.AccountActionInput{Action: form.Value("action")})
+	in := identity.AccountActionInput{Action: form.Value("action")}
+	err := s.services.Identity.ModerateAccount(ctx, viewer.Actor(), c.Params("account"), in)
 
 	return s.answerModeration(ctx, c, viewer, form, err)
 }
 
-// answerModeration redirects to the page of the organization, or renders it with the problem
-// of the form if err is one that the moderator can correct.
+// answerModeration answers a form with err, the result of its action. On success it redirects to the page of the
+// organization. If the moderator can correct the error, it renders the page with the problem of the form.
 func (s *Site) answerModeration(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form, err error) error {
 	if err == nil {
 		return c.Redirect("/moderation/organizations/"+c.Params("id")+"?done="+form.Value("action"), fiber.StatusSeeOther)

@@ -6,16 +6,16 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 )
 
-// Navs returns the sub-navigation of each area of the site, by the path below which it is
-// shown.
+// Navs returns the sub-navigation of each area of the site. The key is the path below which pages show it.
 func Navs() map[string]pages.SubNav {
 	return map[string]pages.SubNav{"/account": AccountNav, "/employer": EmployerNav, "/moderation": moderationNav}
 }
 
-// Notices returns the message that is shown after a form, by the value of the query
-// parameter done.
+// Notices returns the messages that pages show after a form was handled. The redirect to the page has the key of the
+// message in the query parameter done.
 func Notices() map[string]string {
-	all := maps.Clone(AccountNotices)
-	maps.Copy(all, EmployerNotices)
-	return all
+	notices := maps.Clone(AccountNotices)
+	maps.Copy(notices, EmployerNotices)
+
+	return notices
 }

@@ -20,15 +20,17 @@ func (s *Site) addReports(app *fiber.App) {
 
 // reportView is the form for a report of a job.
 type reportView struct {
+	// Title, Company and Path are those of the job.
 	Title, Company, Path string
 	Form                 pages.Form
-	IsDone               bool
+	// IsDone is set after the report was sent.
+	IsDone bool
 }
 
 // loadReport collects what the page shows about the job.
 func (s *Site) loadReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (reportView, error) {
-	l, err := s.services.Listings.Detail(ctx, actorOf(viewer), c.Params("id"))
-	return reportView{Title: l.Title, Company: l.Company, Path: jobPath(l), IsDone: c.Query("done") != ""}, err
+	job, err := s.services.Listings.Detail(ctx, actorOf(viewer), c.Params("id"))
+	return reportView{Title: job.Title, Company: job.Company, Path: jobPath(job), IsDone: c.Query("done") != ""}, err
 }
 
 func (s *Site) showReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -40,7 +42,7 @@ func (s *Site) showReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	return s.renderer.Render(c, fiber.StatusOK, reportPage, viewer, v)
 }
 
-// report stores the report. The page is redirected, so that a reload does not report again.
+// report stores the report and redirects to the page that confirms it, so that a reload does not send the report again.
 func (s *Site) report(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v, err := s.loadReport(ctx, c, viewer)
 	if err != nil {
@@ -66,7 +68,7 @@ func (s *Site) report(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	return c.Redirect(c.Path()+"?done=reported", fiber.StatusSeeOther)
 }
 
-// createReport stores the report in the form. It counts for the rate limit of the API operation.
+// createReport stores the report in the form. The request counts towards the rate limit of the API operation for reports.
 func (s *Site) createReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	if err := s.renderer.TakeLimit(ctx, c, reportJobOperation); err != nil {
 		return err
@@ -88,10 +90,10 @@ var reportTexts = map[listings.ReportReason]string{
 }
 
 // Reasons returns the reasons that a visitor can choose from.
-func (reportView) Reasons() (out []pages.Choice) {
+func (reportView) Reasons() (choices []pages.Choice) {
 	for _, reason := range listings.ReportReasons() {
-		out = append(out, pages.Choice{Value: string(reason), Text: reportTexts[reason]})
+		choices = append(choices, pages.Choice{Value: string(reason), Text: reportTexts[reason]})
 	}
 
-	return out
+	return choices
 }

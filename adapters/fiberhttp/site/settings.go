@@ -15,18 +15,20 @@ import (
 // clinicians and of employers share.
 type signInSettings struct {
 	Form *pages.Form
-	// SettingsPath is the path of the page, below which each form has the path of its section.
+	// SettingsPath is the path of the page. Each form is sent to a path below it, which ends with the name of a section,
+	// such as "email".
 	SettingsPath string
-	// Confirmed is set if the user signed in recently.
+	// Confirmed is set if the user signed in recently. Otherwise sensitive sections ask for the current password.
 	Confirmed bool
-	// SignInAddress is the e-mail address of the account, NewAddress the one that is not
-	// confirmed yet.
+	// SignInAddress is the e-mail address of the account. NewAddress is an address that the user has requested and not
+	// confirmed yet, empty for none.
 	SignInAddress, NewAddress string
 	HasTwoStep                bool
 	Devices                   []device
 }
 
-// confirmation is the field for the current password in a section of the settings.
+// confirmation is the field for the current password in a section of the settings. Error is empty if the field has no
+// error.
 type confirmation struct {
 	ID, Error string
 	IsNeeded  bool
@@ -36,16 +38,17 @@ type confirmation struct {
 func (v signInSettings) Confirmation(section string) confirmation {
 	id := confirmationField + "." + section
 	message := v.Form.Problem.Text(id)
+	isNeeded := !v.Confirmed || message != "" // a field with an error is shown again
 
-	return confirmation{ID: id, Error: message, IsNeeded: !v.Confirmed || message != ""}
+	return confirmation{ID: id, Error: message, IsNeeded: isNeeded}
 }
 
-// confirmationField is the field of the current password in errors. The section of the password
-// has a field of this name.
+// confirmationField is the name of the field for the current password in errors. In the section "password" the field of
+// the form has the same name. In other sections the name of the section follows, for example "currentPassword.email".
 const confirmationField = "currentPassword"
 
-// nameConfirmation renames the field of the current password in a problem to that of the section
-// which was sent, because several sections have such a field.
+// nameConfirmation renames the field of the current password in a problem to the name that the field has in the section
+// that was sent. Otherwise the error would appear in all sections that have such a field.
 func nameConfirmation(problem *pages.Problem, section string) *pages.Problem {
 	if problem == nil || section == "password" {
 		return problem
@@ -71,7 +74,7 @@ type device struct {
 // maxSessions is the maximum number of sessions that a page of settings lists.
 const maxSessions = 50
 
-// loadSignInSettings returns the sign-in settings of the viewer, with all sessions.
+// loadSignInSettings returns the sign-in settings of the viewer. The caller sets the addresses.
 func (s *Site) loadSignInSettings(ctx context.Context, viewer *pages.Viewer, form *pages.Form, path string) (signInSettings, error) {
 	actor := viewer.Actor()
 	v := signInSettings{Form: form, SettingsPath: path, Confirmed: viewer.Confirmed()}
@@ -84,7 +87,7 @@ func (s *Site) loadSignInSettings(ctx context.Context, viewer *pages.Viewer, for
 	v.HasTwoStep = secondFactor.Enabled
 	sessions, err := s.services.Identity.MySessions(ctx, actor, page.Request{Number: 1, Size: maxSessions})
 	v.Devices = web.Each(sessions.Items, func(session identity.Session) device {
-		return device{session, deviceName(session.UserAgent), session.ID == actor.SessionID}
+		return device{Session: session, Name: deviceName(session.UserAgent), IsCurrent: session.ID == actor.SessionID}
 	})
 
 	return v, err
@@ -93,8 +96,8 @@ func (s *Site) loadSignInSettings(ctx context.Context, viewer *pages.Viewer, for
 // userAgentToken is a part of a User-Agent header and the name that is shown for it.
 type userAgentToken struct{ text, name string }
 
-// browserTokens are in the order in which they are searched: most browsers also contain the
-// token of Chrome or Safari.
+// browserTokens are in the order in which they are searched. Chrome and Safari come last, because the headers of most
+// other browsers contain their tokens too.
 var browserTokens = []userAgentToken{
 	{"Edg", "Edge"},
 	{"OPR/", "Opera"},
@@ -106,7 +109,8 @@ var browserTokens = []userAgentToken{
 	{"Safari/", "Safari"},
 }
 
-// systemTokens are in the order in which they are searched: the headers of Android devices also contain Linux.
+// systemTokens are in the order in which they are searched. For example, Android precedes Linux, because the headers of
+// Android devices contain both.
 var systemTokens = []userAgentToken{
 	{"iPhone", "iPhone"},
 	{"iPad", "iPad"},
@@ -117,8 +121,8 @@ var systemTokens = []userAgentToken{
 	{"Linux", "Linux"},
 }
 
-// deviceName returns a name such as "Firefox on Windows" for the User-Agent header of a
-// browser. It returns the header of other programs unchanged.
+// deviceName returns a name such as "Firefox on Windows" for the User-Agent header of a browser. For other programs it
+// returns the header unchanged.
 func deviceName(userAgent string) string {
 	if userAgent == "" {
 		return "Unknown device"

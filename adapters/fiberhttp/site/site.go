@@ -1,6 +1,6 @@
 // Package site serves the pages for clinicians, employers and visitors: search, jobs,
-// employers, feeds and sitemaps. The pages work without scripts. The rules are those of the
-// modules; this package parses requests and renders pages.
+// employers, feeds and sitemaps. The pages work without scripts. This package parses requests and renders pages. What is
+// allowed is decided by the modules that it calls.
 package site
 
 import (
@@ -41,14 +41,14 @@ type Site struct {
 	sitemapIndex sitemapCache
 }
 
-// ServePage runs the handler of a page that is the same for all guests, unless the page is
-// cached. It counts a view of the listing that SetShownListing was called with.
+// ServePage answers a request for a page that is the same for all guests. It calls run, the handler of the page, unless
+// it has a cached response. It counts a view of the listing if the handler has called SetShownListing.
 type ServePage func(c *fiber.Ctx, viewer *pages.Viewer, run func() error) error
 
-// shownListingKey is the key of the shown listing in a request.
+// shownListingKey is the key under which the locals of a request have the id of the shown listing.
 type shownListingKey struct{}
 
-// SetShownListing sets the id of the listing that the page shows.
+// SetShownListing records that the response shows the listing, so that its views can be counted.
 func SetShownListing(c *fiber.Ctx, listingID string) { c.Locals(shownListingKey{}, listingID) }
 
 // ShownListing returns the id of the listing that the page shows, empty for none.
@@ -61,7 +61,9 @@ func ShownListing(c *fiber.Ctx) string {
 func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, serve ServePage) {
 	// Fiber takes the first route that matches: /jobs/:id/apply has to precede
 	// /jobs/:id/:slug, which AddJobs adds.
-	(&Site{services: services, renderer: renderer, publicURL: publicURL}).addAccount(app)
+	// The pages of an account are not cached, and need neither ServePage nor the cache of the sitemap.
+	uncached := &Site{services: services, renderer: renderer, publicURL: publicURL}
+	uncached.addAccount(app)
 
 	s := AddJobs(app, services, renderer, publicURL, serve)
 	s.addCached(app, "/", s.home)
@@ -101,7 +103,8 @@ func AddJobs(app *fiber.App, services adapters.Services, renderer *pages.Rendere
 	return s
 }
 
-// addCached registers a page that is the same for all guests.
+// addCached registers a page that is the same for all guests. For signed-in users it can differ, so that caches have to
+// distinguish requests by their cookies.
 func (s *Site) addCached(app *fiber.App, path string, handle pages.Handler) {
 	s.renderer.Public(app, path, func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		c.Vary(fiber.HeaderCookie)
@@ -116,7 +119,7 @@ type missingView struct{ Title, Text string }
 // renderGone renders the page for a job that was public before (410).
 func (s *Site) renderGone(c *fiber.Ctx, viewer *pages.Viewer) error {
 	return s.renderer.Render(c, fiber.StatusGone, missingPage, viewer,
-		missingView{"This job is no longer available", "It was closed or removed. You can search for similar jobs."})
+		missingView{Title: "This job is no longer available", Text: "It was closed or removed. You can search for similar jobs."})
 }
 
 // renderMissing renders a page with the title if err is a fault.NotFound. It returns all
@@ -127,7 +130,7 @@ func (s *Site) renderMissing(c *fiber.Ctx, viewer *pages.Viewer, err error, titl
 	}
 
 	return s.renderer.Render(c, fiber.StatusNotFound, missingPage, viewer,
-		missingView{title, "Check the address, or search for something similar."})
+		missingView{Title: title, Text: "Check the address, or search for something similar."})
 }
 
 // slugify returns the text in lower case with hyphens between its words, for URLs:
@@ -135,7 +138,12 @@ func (s *Site) renderMissing(c *fiber.Ctx, viewer *pages.Viewer, err error, titl
 func slugify(text string) string {
 	const maxLength = 80
 	withoutApostrophes := strings.NewReplacer("'", "", "’", "").Replace(strings.ToLower(text))
-	words := strings.FieldsFunc(withoutApostrophes, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+
+	isSeparator := func(r rune) bool {
+		isLetter, isDigit := r >= 'a' && r <= 'z', r >= '0' && r <= '9'
+		return !isLetter && !isDigit
+	}
+	words := strings.FieldsFunc(withoutApostrophes, isSeparator)
 
 	slug := strings.Join(words, "-")
 	if len(slug) > maxLength {
@@ -148,16 +156,17 @@ func slugify(text string) string {
 // inputErrorMessage returns a sentence for an error that the user can correct. It returns
 // err itself if the input is not the cause.
 func inputErrorMessage(err error) (string, error) {
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Kind != fault.Invalid && f.Kind != fault.TooMany {
+	var inputError *fault.Error
+	if !errors.As(err, &inputError) || inputError.Kind != fault.Invalid && inputError.Kind != fault.TooMany {
 		return "", err
 	}
 
-	if len(f.Fields) > 0 {
-		return "The " + f.Fields[0].Name + " " + f.Fields[0].Message + ".", nil
+	if len(inputError.Fields) > 0 {
+		first := inputError.Fields[0]
+		return "The " + first.Name + " " + first.Message + ".", nil
 	}
 
-	return f.Message + ".", nil
+	return inputError.Message + ".", nil
 }
 
 // queryValues returns the query parameters of the request.

@@ -8,12 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// repeat repeats a text up to 20,000 bytes, the maximum of a description.
-func repeat(text string) string { return strings.Repeat(text, 20_000/len(text)) }
+// maxDescription is the maximum length of the description of a job in bytes.
+const maxDescription = 20_000
+
+// repeat repeats a text up to maxDescription.
+func repeat(text string) string { return strings.Repeat(text, maxDescription/len(text)) }
 
 // TestMarkdown_ExpensiveText_IsPlain checks that texts for which the parser needs quadratic time
-// are shown without formatting: an employer could otherwise make each view of a job slow. HTML
-// in them is escaped all the same.
+// are shown without formatting. An employer could otherwise make each view of a job slow. HTML
+// in such texts is escaped as in all others.
 func TestMarkdown_ExpensiveText_IsPlain(t *testing.T) {
 	t.Parallel()
 
@@ -26,9 +29,10 @@ func TestMarkdown_ExpensiveText_IsPlain(t *testing.T) {
 		"tabs":             repeat("+\t"),
 		"numbers":          repeat("1. "),
 		"mixed":            repeat("1) - "),
-		// A column more than maxListIndent.
-		"indentation":   strings.Repeat("- - - - - - - - a\n", 2) + strings.Repeat(" ", 17) + "- a",
-		"indented tabs": "a\n" + strings.Repeat("\t", 5) + "- a", // a tab counts as 4 columns: 20 of 16
+		// One column more than maxListIndent, the deepest indentation of a list that is parsed.
+		"indentation": strings.Repeat("- - - - - - - - a\n", 2) + strings.Repeat(" ", maxListIndent+1) + "- a",
+		// A tab counts as 4 columns.
+		"indented tabs": "a\n" + strings.Repeat("\t", maxListIndent/4+1) + "- a",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,10 +45,13 @@ func TestMarkdown_ExpensiveText_IsPlain(t *testing.T) {
 }
 
 // TestMarkdown_ExpensiveLines_KeepBreaks checks that a text that is not parsed keeps its line
-// breaks. Its 9 list markers are one too many to parse.
+// breaks. The text is not parsed because it has 9 list markers in one line, of which 8 are allowed.
 func TestMarkdown_ExpensiveLines_KeepBreaks(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "<p>1. 1. 1. 1. 1. 1. 1. 1. 1. a<br>\n*b*</p>\n", string(markdown("1. 1. 1. 1. 1. 1. 1. 1. 1. a\r\n*b*\n")))
+
+	markers := strings.Repeat("1. ", 9)
+	html := string(markdown(markers + "a\r\n*b*\n"))
+	require.Equal(t, "<p>"+markers+"a<br>\n*b*</p>\n", html)
 }
 
 // TestMarkdown_OrdinaryText_IsFormatted checks that long and nested texts as employers write
@@ -68,18 +75,24 @@ func TestMarkdown_OrdinaryText_IsFormatted(t *testing.T) {
 	}
 }
 
-// TestMarkdown_BlankLines_AreOne checks that several blank lines have the same effect as one.
-// They are removed before the text is parsed, because each costs time in an open list.
+// TestMarkdown_BlankLines_AreOne checks that several blank lines have the same effect as one. markdown removes the
+// others before it parses the text, because each blank line in a list costs time.
 func TestMarkdown_BlankLines_AreOne(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, markdown("- a\n\nb\n\n- c"), markdown("- a\n \n\t\n\nb\n\n\n- c"))
+
+	withOne := markdown("- a\n\nb\n\n- c")
+	withSeveral := markdown("- a\n \n\t\n\nb\n\n\n- c")
+	require.Equal(t, withOne, withSeveral)
 }
 
-// TestMarkdown_LimitedTexts_TakeLinearTime compares texts at or above the limits with the
-// ordinary text of a job of the same length, which is rendered in about a millisecond. The test
-// is not parallel, because it measures time; the best of three runs counts.
+// TestMarkdown_LimitedTexts_TakeLinearTime compares the time for texts at or above the limits of the parser with the
+// time for an ordinary description of the same length, about a millisecond. A text that takes quadratic time needs far
+// more than maxFactor times as long. The test is not parallel, because it measures time.
 func TestMarkdown_LimitedTexts_TakeLinearTime(t *testing.T) {
-	render := func(text string) time.Duration {
+	const maxFactor = 50
+
+	// bestTime returns the shortest of three times, which depends least on other load of the machine.
+	bestTime := func(text string) time.Duration {
 		best := time.Hour
 		for range 3 {
 			startedAt := time.Now()
@@ -92,7 +105,7 @@ func TestMarkdown_LimitedTexts_TakeLinearTime(t *testing.T) {
 		return best
 	}
 
-	ordinary := render(repeat("- **Pay:** band 5, *with* supplements\n"))
+	ordinary := bestTime(repeat("- **Pay:** band 5, *with* supplements\n"))
 	for name, text := range map[string]string{
 		"emphasis":  repeat(strings.Repeat("*a_b_", 150) + "\n\n"),
 		"excess":    repeat("*a_b_"),
@@ -101,10 +114,11 @@ func TestMarkdown_LimitedTexts_TakeLinearTime(t *testing.T) {
 		"lists":     repeat("+ + + + + + + + a\n"),
 		"deep list": repeat("- - - - - - - - a\n                - - - - - - - - a\n"),
 	} {
-		require.Less(t, render(text), 50*ordinary, name)
+		require.Less(t, bestTime(text), maxFactor*ordinary, name)
 	}
 }
 
+// TestDaysLeft_CountsCalendarDays checks that the days until a deadline are counted by dates, not in 24 hours.
 func TestDaysLeft_CountsCalendarDays(t *testing.T) {
 	t.Parallel()
 
@@ -115,8 +129,8 @@ func TestDaysLeft_CountsCalendarDays(t *testing.T) {
 		"2026-11-25T23:59:59Z": "Closes tomorrow",
 		"2026-11-26T00:00:00Z": "Closes in 2 days",
 	} {
-		at, err := time.Parse(time.RFC3339, deadline)
+		deadlineAt, err := time.Parse(time.RFC3339, deadline)
 		require.NoError(t, err)
-		require.Equal(t, want, daysLeft(at, evening), deadline)
+		require.Equal(t, want, daysLeft(deadlineAt, evening), deadline)
 	}
 }
