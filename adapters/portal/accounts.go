@@ -166,6 +166,7 @@ type EmployerSettingsInput struct {
 	EmailAlerts *bool `json:"emailAlerts" intents:"update-notifications"`
 }
 
+// employerProfileView is the profile of an employer, with the organization of which the employer is a member.
 type employerProfileView struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
@@ -193,6 +194,7 @@ func viewEmployerProfile(a identity.EmployerAccount) employerProfileView {
 	return v
 }
 
+// employerSettingsView has the settings of an employer.
 type employerSettingsView struct {
 	ID      string `json:"id"`
 	Email   string `json:"email"`
@@ -213,6 +215,7 @@ type employerPreferences struct {
 	Notifications employerNotifications `json:"notifications"`
 }
 
+// employerNotifications says which notifications an employer gets.
 type employerNotifications struct {
 	EmailAlerts bool `json:"emailAlerts"`
 }
@@ -231,12 +234,14 @@ type resetSettingsView struct {
 	Settings settingsView `json:"settings"`
 }
 
+// settingsView is the content of resetSettingsView.
 type settingsView struct {
 	Notifications employerNotifications `json:"notifications"`
 	Preferences   employerPreferences   `json:"preferences"`
 	Contact       contactView           `json:"contact"`
 }
 
+// organizationView is the organization of the caller.
 type organizationView struct {
 	OrganizationID string      `json:"organizationId"`
 	Company        companyView `json:"company"`
@@ -244,6 +249,7 @@ type organizationView struct {
 	RequireSecondFactor bool `json:"requireSecondFactor"`
 }
 
+// companyView describes an organization.
 type companyView struct {
 	Name        string `json:"name" sample:"St Brigid’s Hospital"`
 	Description string `json:"description"`

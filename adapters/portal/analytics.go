@@ -84,6 +84,7 @@ type statsView struct {
 	ByStatus statusCounts `json:"byStatus"`
 }
 
+// jobAnalyticsView counts the views of a job and its applications.
 type jobAnalyticsView struct {
 	JobID string `json:"jobId"`
 	Title string `json:"title"`
@@ -95,6 +96,7 @@ type jobAnalyticsView struct {
 	ConversionRate float64 `json:"conversionRate"`
 }
 
+// employerAnalyticsView counts the jobs of an organization and the applications for them, by status.
 type employerAnalyticsView struct {
 	Jobs struct {
 		// Total is the sum of all statuses.

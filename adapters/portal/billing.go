@@ -164,6 +164,7 @@ type actionView struct {
 	RedirectURL string `json:"redirectUrl,omitempty"`
 }
 
+// setupIntentView says what the payer has to do next to store a payment method.
 type setupIntentView struct {
 	Action actionView `json:"action"`
 }
@@ -252,6 +253,7 @@ type billingView struct {
 	Billing billingOf `json:"billing"`
 }
 
+// billingOf is the plan of a jobseeker, with the payments so far and the plans to choose from.
 type billingOf struct {
 	Subscription   subscriptionView `json:"subscription"`
 	BillingHistory []chargeView     `json:"billingHistory"`
@@ -259,6 +261,7 @@ type billingOf struct {
 	PaymentMethods []methodView     `json:"paymentMethods"`
 }
 
+// billingIntentView is the result of a change of the plan. Intent repeats what the request asked for.
 type billingIntentView struct {
 	Intent       string           `json:"intent"`
 	Subscription subscriptionView `json:"subscription"`
@@ -266,6 +269,7 @@ type billingIntentView struct {
 	Action *actionView `json:"action,omitempty"`
 }
 
+// subscriptionView is the current plan of a jobseeker.
 type subscriptionView struct {
 	Tier   string         `json:"tier"`
 	Status billing.Status `json:"status"`
@@ -290,6 +294,7 @@ type chargeView struct {
 	ActionRequired bool `json:"actionRequired,omitempty" sample:"false"`
 }
 
+// planView is a plan to choose from. Price is for one Interval, which is a month.
 type planView struct {
 	ID       string  `json:"id"`
 	Name     string  `json:"name"`
@@ -298,6 +303,7 @@ type planView struct {
 	Interval string  `json:"interval"`
 }
 
+// methodView is a stored payment method. It has only the last digits of a card.
 type methodView struct {
 	ID          string `json:"id"`
 	Brand       string `json:"brand"`

@@ -110,6 +110,7 @@ type recommendationView struct {
 	Distance *float64 `json:"distance,omitempty"`
 }
 
+// recommendationsView is a page of recommended listings.
 type recommendationsView struct {
 	Recommendations []recommendationView `json:"recommendations"`
 	Total           int                  `json:"total"`
@@ -145,10 +146,12 @@ func viewBrief(r jobseeker.Recommendation) briefView {
 	return briefView{ID: r.ID, Title: r.Title, Company: r.Company, Location: r.Location}
 }
 
+// dashboardView is the response with a dashboard. dashboardOf has its content.
 type dashboardView struct {
 	Dashboard dashboardOf `json:"dashboard"`
 }
 
+// dashboardOf is the dashboard of a jobseeker or of a guest.
 type dashboardOf struct {
 	IsGuest            bool           `json:"isGuest"`
 	SubscriptionStatus planStanding   `json:"subscriptionStatus"`

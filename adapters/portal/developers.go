@@ -277,6 +277,7 @@ type newKeyView struct {
 	APIKey string `json:"apiKey"`
 }
 
+// keysView lists the keys of an app.
 type keysView struct {
 	Keys []keyView `json:"keys"`
 }

@@ -342,11 +342,13 @@ func signedIn(
 	return signedInReply{Reply: web.OK(viewSignedIn(result, detail), message), deviceCookie: cookie}, err
 }
 
+// tokensView has the tokens of a session.
 type tokensView struct {
 	AccessToken  string `json:"accessToken"`
 	RefreshToken string `json:"refreshToken"`
 }
 
+// signedInView is the response to a sign-in.
 type signedInView struct {
 	tokensView
 	User signedInUser `json:"user"`
@@ -413,6 +415,7 @@ func viewMember(m identity.Member) memberView {
 	return memberView{ID: m.UserID, Name: m.Name, Email: m.Email, Role: m.Role, Status: m.Status}
 }
 
+// teamView is a page of the members of a team.
 type teamView struct {
 	Team []memberView `json:"team"`
 	Paged

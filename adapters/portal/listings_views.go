@@ -225,6 +225,7 @@ type jobID struct {
 
 func viewJobID(l listings.Listing) jobID { return jobID{l.ID} }
 
+// jobTitle is the id of a job with its title.
 type jobTitle struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
@@ -238,22 +239,26 @@ type failedJob struct {
 	Error string          `json:"error"`
 }
 
+// createdView is the result of a batch that creates jobs. Failed has the jobs that could not be created.
 type createdView struct {
 	Created []jobTitle  `json:"created"`
 	Failed  []failedJob `json:"failed"`
 }
 
+// updatedView is the result of a batch that changes jobs. Failed has the items that could not be applied.
 type updatedView struct {
 	Updated []jobID     `json:"updated"`
 	Failed  []failedJob `json:"failed"`
 }
 
+// renewedView is a job after its active period was extended.
 type renewedView struct {
 	ID                  string          `json:"id"`
 	Status              listings.Status `json:"status"`
 	ApplicationDeadline *time.Time      `json:"applicationDeadline"`
 }
 
+// metaView is the metadata of a job: JSON that its employer has stored.
 type metaView struct {
 	UUID string          `json:"uuid"`
 	Meta json.RawMessage `json:"meta" sample:"{\"listing\":{\"title\":\"RN\"}}"`

@@ -173,6 +173,7 @@ type casesView struct {
 	Paged
 }
 
+// reportView is a report about a job.
 type reportView struct {
 	ID     string                `json:"id"`
 	Reason listings.ReportReason `json:"reason" sample:"fees"`
@@ -182,6 +183,7 @@ type reportView struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
+// caseDetailView is the case of one job with its reports.
 type caseDetailView struct {
 	caseView
 	// ReportList are the newest 100 reports.

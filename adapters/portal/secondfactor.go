@@ -62,6 +62,7 @@ func secondFactorRoutes(s *identity.Service) []web.Route {
 	}
 }
 
+// secondFactorView is the state of the second factor of the caller.
 type secondFactorView struct {
 	Enabled bool `json:"enabled"`
 	// EnabledAt is null for an account without a second factor.

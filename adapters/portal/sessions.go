@@ -133,6 +133,7 @@ func viewConsent(a integrations.AppConsent) consentView {
 	return consentView{ClientID: a.AppID, Name: a.Name, Description: a.Description, Scopes: a.Scopes, GivenAt: a.GivenAt}
 }
 
+// consentsView is a page of the consents to apps.
 type consentsView struct {
 	Consents []consentView `json:"consents"`
 	Paged
