@@ -23,9 +23,8 @@ func (e *testEnv) account(s identity.SignedIn) identity.Account {
 	return account
 }
 
-// TestUpdateAccount_Name_IsChanged checks that a name is trimmed, and that it is refused if it
-// is empty, longer than 200 characters or has a line break, which would end a header of an
-// e-mail.
+// TestUpdateAccount_Name_IsChanged checks that spaces around a name are removed. A name is refused if
+// it is empty, longer than 200 characters, or has a line break, which would end a header of an e-mail.
 func TestUpdateAccount_Name_IsChanged(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -38,7 +37,8 @@ func TestUpdateAccount_Name_IsChanged(t *testing.T) {
 		require.Equal(t, "name", fault.Of(err).Fields[0].Name)
 	}
 
-	require.ErrorIs(t, env.Rename(t.Context(), unknownID, "X"), identity.ErrUserNotFound)
+	err := env.Rename(t.Context(), unknownID, "X")
+	require.ErrorIs(t, err, identity.ErrUserNotFound)
 }
 
 // pendingEmail returns the requested address of the account that is not yet confirmed, or "".
@@ -51,14 +51,12 @@ func (e *testEnv) pendingEmail(s identity.SignedIn) string {
 	return pending
 }
 
-// TestChangeEmail_Confirmed_ReplacesAddress follows a change from the request to the
-// confirmation. It checks that only the new mailbox can confirm it, that links in the old
-// mailbox lose their effect, and that the old address is reserved for the 24 hours in which the
-// change can be undone.
+// TestChangeEmail_Confirmed_ReplacesAddress follows a change from the request to the confirmation.
+// Only a link in the new mailbox can confirm the change. Links in the old mailbox lose their effect.
+// The old address stays reserved for the 24 hours in which the change can be undone.
 func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
-		env.handleEvents()
 		env.requestReset("jo@example.org")
 
 		resetToken := env.mailToken("jo@example.org")
@@ -71,7 +69,7 @@ func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 
 		warning := env.newestMail("jo@example.org")
 		require.Contains(t, warning.Subject, "about to change")
-		require.NotContains(t, warning.Text, "loc_mt_", "the old mailbox cannot confirm it")
+		require.NotContains(t, warning.Text, "loc_mt_", "no token (loc_mt_…), so that the old mailbox cannot confirm the change")
 
 		// The link in the new mailbox replaces the address.
 		token := env.mailToken("Jo.New@example.org")
@@ -100,8 +98,8 @@ func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 }
 
 // TestChangeEmail_RequestedTwice_LastCounts checks that a request replaces the earlier one, so
-// that only the newest link confirms an address, and that a request for the current address
-// cancels it. A request expires after a day and is deleted a week later.
+// that only the newest link confirms an address. A request for the current address cancels the earlier
+// one. A request expires after a day and is deleted a week later.
 func TestChangeEmail_RequestedTwice_LastCounts(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -114,7 +112,7 @@ func TestChangeEmail_RequestedTwice_LastCounts(t *testing.T) {
 	second := env.mailToken("two@example.org")
 	require.ErrorIs(t, env.verifyEmail(first), fault.ErrInvalid)
 	require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "two@example.org"), "a repeated request")
-	require.Len(t, env.mailsTo("two@example.org"), 1)
+	require.Len(t, env.mailsTo("two@example.org"), 1, "the repeated request sends no second link")
 
 	t.Run("request for the current address cancels", func(t *testing.T) {
 		// This is the current address in another spelling.
@@ -159,14 +157,14 @@ func TestChangeEmail_AddressTaken_Refused(t *testing.T) {
 		tokenOfAl := env.mailToken("both@example.org")
 		tokens := []string{tokenOfJo, tokenOfAl}
 		errs := concurrently(2, func(i int) error { return env.verifyEmail(tokens[i]) })
-		require.Equal(t, 1, countErrors(errs, nil))
-		require.Equal(t, 1, countErrors(errs, identity.ErrEmailTaken))
+		require.Equal(t, 1, countErrors(errs, nil), "confirmed changes: %v", errs)
+		require.Equal(t, 1, countErrors(errs, identity.ErrEmailTaken), "refused changes: %v", errs)
 	})
 }
 
-// TestChangeEmail_InvitedAddress_MergesInvitation checks that an account that moves to an
-// invited address can accept the invitation: the invited user without an account is merged into
-// it.
+// TestChangeEmail_InvitedAddress_MergesInvitation checks that an account that moves to an invited
+// address can accept the invitation. The invitation has created a user without an account, which the
+// change of address merges into the account.
 func TestChangeEmail_InvitedAddress_MergesInvitation(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
@@ -186,7 +184,8 @@ func TestChangeEmail_InvitedAddress_MergesInvitation(t *testing.T) {
 }
 
 // TestChangeEmail_TooManyRequests_SendsNoMail checks that an account can request five changes
-// in an hour. Each sends an e-mail to an address that the caller may not own.
+// in an hour. The number is limited, because each sends an e-mail to an address that the caller may
+// not own.
 func TestChangeEmail_TooManyRequests_SendsNoMail(t *testing.T) {
 	env := newSQLiteEnv(t)
 
@@ -198,9 +197,9 @@ func TestChangeEmail_TooManyRequests_SendsNoMail(t *testing.T) {
 	require.ErrorIs(t, env.ChangeEmail(t.Context(), env.actor(jo), "f@victim.example"), fault.ErrRateLimit)
 }
 
-// TestChangeEmail_OldMailboxUnreachable_CanBeChanged checks that a refused warning to the old
-// address does not prevent the link to the new one: a lost mailbox may be the reason for the
-// change.
+// TestChangeEmail_OldMailboxUnreachable_CanBeChanged checks that the link is sent to the new address
+// although the mail server refuses the warning to the old one. A lost mailbox may be the reason for
+// the change.
 func TestChangeEmail_OldMailboxUnreachable_CanBeChanged(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -217,12 +216,14 @@ func TestChangeEmail_ChangeIsOver_SendsNoMail(t *testing.T) {
 	jo := env.jobseeker("jo@example.org")
 	requested := event.EmailChangeRequested{UserID: jo.Account.ID, RequestedAt: env.clock.Now()}
 	require.NoError(t, env.OnEmailChangeRequested(t.Context(), requested), "no change is pending")
+
+	// ChangeEmail records an event, which the test does not handle yet.
 	require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "new@example.org"))
 
 	replaced := requested
 	replaced.RequestedAt = env.clock.Now().Add(-time.Second)
 	require.NoError(t, env.OnEmailChangeRequested(t.Context(), replaced), "the event of an earlier request")
-	require.Empty(t, env.mailer.sentTo("new@example.org"))
+	require.Empty(t, env.mailer.sentTo("new@example.org"), "messages before the event of the last request is handled")
 
 	// The event of the last request sends a link, but not after the account was deleted.
 	env.handleEvents()
@@ -238,11 +239,11 @@ func TestChangeEmail_ChangeIsOver_SendsNoMail(t *testing.T) {
 func TestChangeEmail_PasswordChanged_EndsPendingChange(t *testing.T) {
 	// Each function sets newPassword in another way.
 	for name, setPassword := range map[string]func(env *testEnv, jo identity.SignedIn) error{
-		"reset": func(env *testEnv, _ identity.SignedIn) error {
+		"by a reset": func(env *testEnv, _ identity.SignedIn) error {
 			env.requestReset("jo@example.org")
 			return env.useResetLink(env.mailToken("jo@example.org"), newPassword)
 		},
-		"change": func(env *testEnv, jo identity.SignedIn) error {
+		"by a change": func(env *testEnv, jo identity.SignedIn) error {
 			input := identity.ChangePasswordInput{CurrentPassword: password, NewPassword: newPassword}
 			return env.ChangePassword(env.t.Context(), env.actor(jo), input, officeClient)
 		},
@@ -265,9 +266,9 @@ func TestChangeEmail_PasswordChanged_EndsPendingChange(t *testing.T) {
 	}
 }
 
-// TestChangeEmail_ManyProbes_AreThrottled checks that requests for taken addresses count too,
-// and that after the limit a taken and a free address get the same response. Otherwise an
-// account could find out which addresses are registered.
+// TestChangeEmail_ManyProbes_AreThrottled checks that requests for taken addresses count towards the
+// limit of five. Above the limit, a taken and a free address get the same response. Otherwise the
+// user of an account could find out which addresses are registered.
 func TestChangeEmail_ManyProbes_AreThrottled(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -286,9 +287,9 @@ func TestChangeEmail_ManyProbes_AreThrottled(t *testing.T) {
 	require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "jo@example.org"), "the current address needs no confirmation")
 }
 
-// TestChangeEmail_CancelledWhileConfirmed_StaysConsistent confirms a change and cancels it
-// concurrently. Either the cancellation comes first and the link is refused, or the confirmation
-// comes first and the old address becomes a new request.
+// TestChangeEmail_CancelledWhileConfirmed_StaysConsistent confirms a change of address, and
+// concurrently requests the old address, which cancels the change. If the cancellation comes first,
+// the link is refused. If the confirmation comes first, the old address is the address of a new request.
 func TestChangeEmail_CancelledWhileConfirmed_StaysConsistent(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		for attempt := range 20 { // both orders occur in most runs

@@ -13,8 +13,8 @@ import (
 // noOldSecret is the secret of the earlier session of a browser without one.
 const noOldSecret = ""
 
-// TestBrowserSession_TwelveHoursIdleOrAWeek_Expires checks the lifetimes of cookies: 12 hours
-// without a request, and 7 days in any case.
+// TestBrowserSession_TwelveHoursIdleOrAWeek_Expires checks the lifetimes of the sessions of browsers,
+// which have a cookie with a secret: 12 hours without a request, and 7 days in any case.
 func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -33,7 +33,9 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
 
-		return err == nil
+		hasSession := err == nil
+
+		return hasSession
 	}
 
 	// A session that is not used expires after 12 hours.
@@ -44,7 +46,7 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	used := signIn()
 
 	env.clock.Advance(time.Second)
-	require.False(t, isSignedIn(idle))
+	require.False(t, isSignedIn(idle), "12 hours after the sign-in")
 
 	// A session that is used every 11 hours expires after 7 days. 15 × 11 h = 165 h, which is 3 h less than 7 days.
 	for range 15 {
@@ -105,10 +107,14 @@ func TestFindInvitation_WithdrawnOrExpired_Invalid(t *testing.T) {
 	invitation, err := env.FindInvitation(t.Context(), withdrawn)
 	require.NoError(t, err)
 	require.True(t, invitation.HasAccount)
+
+	// The admin withdraws the invitation.
 	require.NoError(t, env.RemoveMember(t.Context(), admin, invitation.UserID))
 
 	_, err = env.FindInvitation(t.Context(), withdrawn)
 	require.ErrorIs(t, err, fault.ErrInvalid)
+
+	// The link of another invitation expires after 7 days.
 	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
 
 	expired := env.mailToken("new@example.org")

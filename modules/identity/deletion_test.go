@@ -16,8 +16,10 @@ import (
 )
 
 // TestDeleteAccount_RowIsAnonymized checks that nothing of a deleted account remains usable or
-// visible, that its address becomes available, and that rows that a concurrent request stores
-// after the deletion are deleted by the second event.
+// visible, and that its address becomes available.
+//
+// A deletion publishes AccountDeleted twice. The first event is published at once. A task publishes
+// the second one a minute later, for rows that a concurrent request has stored after the deletion.
 func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
@@ -51,8 +53,8 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 		require.Equal(t, jo.Account.ID, env.deleted.events[0].UserID)
 		require.Equal(t, "jobseeker", env.deleted.events[0].Kind)
 
-		// A concurrent request that read the account before its deletion stores an invitation. A
-		// minute later, the task of the second event deletes it.
+		// A concurrent request that read the account before its deletion stores an invitation. The
+		// task that publishes the second event a minute later also deletes the invitation.
 		invitation := identity.NewInvitation(stores.NewID(), boss.OrganizationID, jo.Account.ID, "Jo",
 			"jo@example.org", identity.Viewer, env.clock.Now())
 		stored := invitation
@@ -62,7 +64,7 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 		require.Len(t, env.deleted.events, 2)
 
 		err = env.store.Identity.Members.Upsert(t.Context(), &invitation)
-		require.NoError(t, err, "the stored invitation was deleted: it does not conflict with this one")
+		require.NoError(t, err, "the stored invitation was deleted, so that the same one can be stored")
 
 		// The address is available again.
 		newAccount := env.jobseeker("jo@example.org")
@@ -75,23 +77,24 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 func TestDeleteAccount_Concurrent_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.actor(env.jobseeker("jo@example.org"))
-		errs := concurrently(20, func(int) error { return env.DeleteAccount(t.Context(), jo) })
-		require.Equal(t, 1, countErrors(errs, nil))
-		require.Equal(t, 19, countErrors(errs, fault.ErrUnauthorized))
+		const clicks = 20
+		errs := concurrently(clicks, func(int) error { return env.DeleteAccount(t.Context(), jo) })
+		require.Equal(t, 1, countErrors(errs, nil), "successes among %v", errs)
+		require.Equal(t, clicks-1, countErrors(errs, fault.ErrUnauthorized), "refusals among %v", errs)
 
 		env.handleEvents()
 		require.Len(t, env.deleted.events, 1)
 	})
 }
 
-// TestDeleteAccount_EndsEverySession checks that a sign-in that runs at the same time as the
-// deletion either fails or is ended by it.
+// TestDeleteAccount_EndsEverySession checks sign-ins that run at the same time as a deletion: each of
+// them either fails, or its session is ended by the deletion.
 func TestDeleteAccount_EndsEverySession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
 		actor := env.actor(jo)
 		var deleteErr error
-		var signedIn [10]identity.SignedIn
+		var signedIn [10]identity.SignedIn // one for each concurrent sign-in
 		var loginErrs []error
 		atOnce(
 			func() { deleteErr = env.DeleteAccount(t.Context(), actor) },
@@ -105,7 +108,8 @@ func TestDeleteAccount_EndsEverySession(t *testing.T) {
 		require.NoError(t, deleteErr)
 
 		for i, err := range loginErrs {
-			if err == nil {
+			hasSignedIn := err == nil
+			if hasSignedIn {
 				env.requireSignedOut(signedIn[i])
 			}
 		}
@@ -137,9 +141,9 @@ func TestDeleteAccount_OneOfSeveralAdmins_Allowed(t *testing.T) {
 	require.NotEmpty(t, env.actor(second).OrganizationID)
 }
 
-// TestDeleteAccount_LastAdmin_ClosesOrganization checks that an organization without an admin
-// is closed, because no user could add members any more: its members and invitations end, but
-// its name stays for applicants.
+// TestDeleteAccount_LastAdmin_ClosesOrganization checks that an organization is closed with the
+// account of its last admin, because no user could add members any more. Its memberships and
+// invitations end. Its name stays, because applicants still see it.
 func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		bossSession := env.employer("boss@example.org")
@@ -160,7 +164,7 @@ func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 
 		tomLater, err := env.login("tom@example.org", password)
 		require.NoError(t, err)
-		require.Empty(t, env.actor(tomLater).OrganizationID, "no admin is left")
+		require.Empty(t, env.actor(tomLater).OrganizationID, "the membership has ended")
 
 		// The invitation is void, and the former member can delete the own account.
 		_, err = env.AcceptInvitation(t.Context(), env.actor(tomLater), identity.AcceptInvitationInput{Token: invitation}, officeClient)
@@ -169,10 +173,9 @@ func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 	})
 }
 
-// TestCloseOrganization_EmployerAccounts_BecomeJobseekers checks that an account that was
-// created by accepting an invitation becomes the account of a jobseeker, while a user who
-// registered as an employer (here a founder) keeps the role. Both can join another
-// organization.
+// TestCloseOrganization_EmployerAccounts_BecomeJobseekers checks the roles of former members of a
+// closed organization. Tom, whose account was created by accepting an invitation, becomes a jobseeker.
+// Fay, who registered as an employer, keeps that role. Both can join another organization.
 func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		signIn := func(email string) auth.Actor {
@@ -186,7 +189,7 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 		boss := env.actor(env.employer("boss@example.org"))
 		require.Equal(t, auth.EmployerTeam, env.actor(env.addMember(boss, "tom@example.org", "recruiter")).Role)
 
-		// Fay has founded an organization, which continues without her, and joins, too.
+		// Fay has founded another organization. It continues without her, because the heir is an admin.
 		founder := env.actor(env.employer("founder@example.org"))
 		env.addMember(founder, "heir@example.org", "admin")
 		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Fay", Email: "founder@example.org"}))
@@ -195,7 +198,7 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 			identity.AcceptInvitationInput{Token: env.mailToken("founder@example.org")}, officeClient)
 		require.NoError(t, err)
 
-		// The organization is closed.
+		// The account of the only admin is deleted, which closes the organization.
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), boss))
 
 		tom := signIn("tom@example.org")
@@ -224,9 +227,9 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 	})
 }
 
-// TestDeleteAccount_TwoAdminsAtOnce_SecondClosesOrganization checks that two admins who delete
-// their accounts concurrently do not each count on the other one: the organization is closed,
-// and its remaining member is signed out.
+// TestDeleteAccount_TwoAdminsAtOnce_SecondClosesOrganization checks that the organization is closed if
+// its two admins delete their accounts at the same time, although each of them has another admin when
+// the deletion begins. The remaining member is signed out.
 func TestDeleteAccount_TwoAdminsAtOnce_SecondClosesOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.actor(env.employer("boss@example.org"))
@@ -280,8 +283,8 @@ func TestDeleteEmployerAccount_Jobseeker_KeepsAccount(t *testing.T) {
 	require.Empty(t, env.actor(joLater).OrganizationID)
 }
 
-// TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization checks that the rule about the last
-// admin also holds for the admin who has the account of a jobseeker.
+// TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization checks that an organization is also closed
+// if its last admin has the account of a jobseeker and deletes it.
 func TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization(t *testing.T) {
 	env := newSQLiteEnv(t)
 	founder, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
@@ -310,10 +313,11 @@ func TestDeleteAccount_Fails_AccountIsUnchanged(t *testing.T) {
 		boss := env.actor(bossSession)
 
 		// The surrounding transaction fails after the deletion, and is rolled back.
+		errRollback := errors.New("the transaction is rolled back")
 		err := env.store.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-			return errors.Join(env.DeleteEmployerAccount(ctx, boss), errors.New("the power went out"))
+			return errors.Join(env.DeleteEmployerAccount(ctx, boss), errRollback)
 		})
-		require.ErrorContains(t, err, "the power went out")
+		require.ErrorIs(t, err, errRollback)
 		require.Equal(t, boss, env.actor(bossSession))
 
 		env.handleEvents()
@@ -321,9 +325,9 @@ func TestDeleteAccount_Fails_AccountIsUnchanged(t *testing.T) {
 	})
 }
 
-// TestUpdateAccount_FounderRenamed_OrganizationFollows checks that an organization with the
-// name of its admin is renamed with the admin. Otherwise the names would differ when the
-// account is deleted, and the name of the person would stay public.
+// TestUpdateAccount_FounderRenamed_OrganizationFollows checks that an organization with the name of its
+// admin is renamed with the admin. The deletion of the account replaces the organization's name only
+// if both names are equal. If they differed, the earlier name of the person would stay public.
 func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		signedIn, err := env.Register(t.Context(),
@@ -334,7 +338,7 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 		founder := env.actor(signedIn)
 		tom := env.actor(env.addMember(founder, "tom@example.org", "recruiter"))
 
-		// Tom takes the name of the organization, and then another.
+		// Tom, who is no admin, takes the name of the organization, and then another name.
 		for _, name := range []string{"Ann Practitioner", "Tom"} {
 			input := identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: &name}}
 			_, err = env.UpdateEmployer(t.Context(), tom, input)
@@ -357,7 +361,8 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 				CompanyName: ptr("Ann Married"),
 			})
 		require.NoError(t, err)
-		require.Equal(t, "Ann Again", account.Organization.Name, "a form sends all of its fields")
+		require.Equal(t, "Ann Again", account.Organization.Name,
+			"the unchanged company name of the form does not prevent the renaming")
 
 		// The deletion recognizes the shared name and replaces it.
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), founder))

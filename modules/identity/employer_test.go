@@ -71,9 +71,9 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 	})
 }
 
-// TestUpdateEmployer_NotAdmin_ChangesNothing checks that a request is applied completely or not
-// at all: if the member must not change the organization, or the address is taken, the
-// permitted changes of the same request are not stored either.
+// TestUpdateEmployer_NotAdmin_ChangesNothing checks that a request is applied completely or not at
+// all. Only an admin may change the organization. If another member's request contains such a change,
+// or a new address is taken, the permitted changes of the same request are not stored either.
 func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
@@ -84,7 +84,7 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 		{Industry: ptr("x")},
 		{CompanySize: ptr("1")},
 	} {
-		// The member may change this part of the input, but not the organization.
+		// A member may change the own profile.
 		input.Profile = &identity.EmployerProfileInput{Name: ptr("Tom the Great"), Email: ptr("great@example.org")}
 		_, err := env.UpdateEmployer(t.Context(), tom, input)
 		require.ErrorIs(t, err, fault.ErrForbidden)
@@ -144,7 +144,8 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 }
 
 // TestUpdateEmployer_UnsafeContent_IsRefused checks that website and logo must be https URLs
-// without credentials, spaces, quotes and markup, because pages and e-mails link to them.
+// without credentials, spaces, quotes and markup, because pages and e-mails link to them. The other
+// fields have maximum lengths.
 func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
@@ -191,6 +192,7 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		}
 	}
 
+	// Every other field has its own rule: not empty, at most 10,000 or 200 characters, and one line.
 	for field, input := range map[string]identity.OrganizationInput{
 		"name":        {Name: ptr("  ")},
 		"description": {Description: ptr(strings.Repeat("x", 10_001))},
@@ -202,6 +204,7 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		require.Equal(t, field, fault.Of(err).Fields[0].Name)
 	}
 
+	// An empty text removes the website and the logo.
 	organization, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Website: ptr(""), Logo: ptr("")})
 	require.NoError(t, err)
 	require.Empty(t, organization.Website)
@@ -209,8 +212,8 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	require.Equal(t, "St Brigid's", organization.Name, "absent members stay unchanged")
 }
 
-// TestUpdateEmployer_Contacts_AreValidated checks that an error names the wrong field of the
-// contact.
+// TestUpdateEmployer_Contacts_AreValidated checks that invalid contact details are refused, with an
+// error that names the field.
 func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 	env := newSQLiteEnv(t)
 
@@ -231,8 +234,10 @@ func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.actor(env.employer("boss@example.org"))
-		errs := concurrently(8, func(i int) error {
-			if i%2 == 0 {
+		const requests = 8
+		errs := concurrently(requests, func(i int) error {
+			changesName := i%2 == 0
+			if changesName {
 				_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Name")})
 				return err
 			}
@@ -243,7 +248,7 @@ func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 			return err
 		})
 
-		require.Equal(t, 8, countErrors(errs, nil), "%v", errs)
+		require.Equal(t, requests, countErrors(errs, nil), "successes among %v", errs)
 
 		account, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
@@ -253,9 +258,9 @@ func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 	})
 }
 
-// TestUpdateEmployer_Renamed_RecordsTwoEvents checks that a new name is published again a
-// minute later: until then, requests that read the old name may still have stored a listing
-// with it.
+// TestUpdateEmployer_Renamed_RecordsTwoEvents checks that a new name is published twice: at once, and
+// by a task a minute later. Between both, a request that has read the old name may still store a
+// listing with the old name.
 func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
@@ -283,7 +288,7 @@ func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, countRenamed())
 	env.clock.Advance(time.Minute)
-	require.NoError(t, env.work.Runner.Sweep(t.Context()))
+	require.NoError(t, env.work.Runner.Sweep(t.Context())) // executes the task, which is now due
 	require.Equal(t, 1, countRenamed(), "a second event covers writes with the old name")
 
 	_, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's"), Size: ptr("11-50")})
@@ -291,8 +296,9 @@ func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
 	require.Zero(t, countRenamed(), "the same name records no event")
 }
 
-// TestUpdateEmployer_RenamedTooOften_RateLimited checks the limit of 20 renamings in an hour,
-// which both APIs share. Each renaming updates all listings of the organization.
+// TestUpdateEmployer_RenamedTooOften_RateLimited checks the limit of 20 renamings in an hour. Each
+// renaming updates all listings of the organization. UpdateOrganization and UpdateEmployer can both
+// rename an organization, and share the limit.
 func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
@@ -306,7 +312,7 @@ func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
 		return err
 	}
 
-	// Rename the organization 20 times, ten times through each API.
+	// Rename the organization 20 times, ten times with each method.
 	for i := range 10 {
 		require.NoError(t, renameOrganization(fmt.Sprint("Organization ", i)))
 		require.NoError(t, renameEmployer(fmt.Sprint("Employer ", i)))

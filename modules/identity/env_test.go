@@ -29,9 +29,13 @@ import (
 )
 
 // testEnv is the module on a real database, with a clock, a hasher and a mailer that tests
-// can inspect.
+// can inspect. The use cases of the module are methods of the embedded Service.
+//
+// A use case sends no mail itself: it records an event, and the handler of the event sends the mail.
+// mailsTo, newestMail and mailToken first handle the recorded events. Other tests call handleEvents.
 type testEnv struct {
-	*identity.Service
+	*identity.Service // the use cases
+
 	t       *testing.T
 	clock   *kit.Clock
 	store   adapters.Storage
@@ -223,7 +227,8 @@ func (e *testEnv) mailsTo(email string) []mail.Message {
 	return e.mailer.sentTo(email)
 }
 
-// handleEvents handles the recorded events.
+// handleEvents calls the handlers of all recorded events, which send the mails about them. It
+// returns when the handlers have returned.
 func (e *testEnv) handleEvents() {
 	e.t.Helper()
 
@@ -231,7 +236,8 @@ func (e *testEnv) handleEvents() {
 	require.NoError(e.t, err)
 }
 
-// newestMail returns the newest message to the address. It requires that there is one.
+// newestMail handles the recorded events and returns the newest message to the address. It requires
+// that there is one.
 func (e *testEnv) newestMail(email string) mail.Message {
 	e.t.Helper()
 
@@ -244,8 +250,8 @@ func (e *testEnv) newestMail(email string) mail.Message {
 // mailTokenPattern matches a mailed token, which is alone on a line of the text part.
 var mailTokenPattern = regexp.MustCompile(`(?m)^loc_mt_[0-9A-Za-z]{43}$`)
 
-// mailToken returns the token in the newest message to the address. It requires that there is
-// one.
+// mailToken handles the recorded events and returns the token in the newest message to the address.
+// It requires that there is one.
 func (e *testEnv) mailToken(email string) string {
 	e.t.Helper()
 
@@ -296,13 +302,16 @@ func concurrently(n int, fn func(i int) error) []error {
 // countErrors returns how many errors match the target. The target nil counts successes.
 func countErrors(errs []error, target error) (n int) {
 	for _, err := range errs {
-		if errors.Is(err, target) { // also if both are nil
+		if errors.Is(err, target) { // true if both are nil
 			n++
 		}
 	}
 
 	return n
 }
+
+// outdatedPrefix marks a verifier of countingHasher that a sign-in has to replace.
+const outdatedPrefix = "old:"
 
 // countingHasher implements identity.PasswordHasher with a fast hash and counts its calls:
 // tests count hashes instead of measuring time.
@@ -316,10 +325,11 @@ func (c *countingHasher) Hash(_ context.Context, password string) (string, error
 func (c *countingHasher) Verify(_ context.Context, verifier, password string) (ok, stale bool, err error) {
 	c.verified.Add(1)
 
-	// TestLogin_OldVerifier_IsRehashed adds the prefix to simulate outdated parameters.
-	stale = strings.HasPrefix(verifier, "old:")
+	// TestLogin_OldVerifier_IsRehashed adds outdatedPrefix to simulate outdated parameters.
+	sum, stale := strings.CutPrefix(verifier, outdatedPrefix)
+	hasPassword := verifier != "" // an invited user has none
 
-	return verifier != "" && strings.TrimPrefix(verifier, "old:") == c.sum(password), stale, nil
+	return hasPassword && sum == c.sum(password), stale, nil
 }
 
 func (*countingHasher) sum(s string) string {
@@ -337,8 +347,10 @@ func (plainTokens) Issue(c identity.AccessClaims) (string, error) {
 }
 
 func (p plainTokens) Verify(token string) (identity.AccessClaims, error) {
+	const claimsOfToken = 5 // those that Issue joins
+
 	claims := strings.Split(token, "|")
-	if len(claims) != 5 {
+	if len(claims) != claimsOfToken {
 		return identity.AccessClaims{}, fault.ErrUnauthorized
 	}
 

@@ -13,7 +13,8 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// requestReset requests a link that sets a new password.
+// requestReset requests a link that sets a new password. The use case only records an event. The
+// handler of the event sends the link; mailToken, mailsTo and handleEvents run the handlers.
 func (e *testEnv) requestReset(email string) {
 	e.t.Helper()
 	require.NoError(e.t, e.ForgotPassword(e.t.Context(), identity.ForgotPasswordInput{Email: email}, officeClient))
@@ -46,33 +47,43 @@ func TestResetPassword_EndsEverySession(t *testing.T) {
 	require.ErrorIs(t, env.useResetLink(token, password), fault.ErrInvalid, "a link is valid once")
 }
 
-// TestResetPassword_Link_ExpiresAndHasOneUse checks that a mailed token is valid for its
-// purpose only, and that it expires after 30 minutes.
-func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
+// TestResetPassword_TokenForOtherPurpose_IsRefused checks that a mailed token is valid for its
+// purpose only: the token that confirms an address does not reset a password, and the token of a
+// reset neither confirms an address nor refreshes a session.
+func TestResetPassword_TokenForOtherPurpose_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
-	verificationToken := env.mailToken("jo@example.org")
+	verificationToken := env.mailToken("jo@example.org") // from the registration
 	env.requestReset("jo@example.org")
 
 	resetToken := env.mailToken("jo@example.org")
-	require.ErrorIs(t, env.useResetLink(verificationToken, newPassword), fault.ErrInvalid, "a token for another purpose")
+	require.ErrorIs(t, env.useResetLink(verificationToken, newPassword), fault.ErrInvalid)
 	require.ErrorIs(t, env.verifyEmail(resetToken), fault.ErrInvalid)
 
 	_, err := env.refresh(resetToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	require.ErrorIs(t, env.useResetLink(resetToken, "weak"), fault.ErrInvalid, "a refused password")
+}
 
-	// After 30 minutes, the link has expired, and the password is still the old one.
+// TestResetPassword_WeakPasswordOrExpiredLink_KeepsPassword checks that the old password stays
+// valid if the new one is too weak, or if the link is used 30 minutes after the request.
+func TestResetPassword_WeakPasswordOrExpiredLink_KeepsPassword(t *testing.T) {
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
+	env.requestReset("jo@example.org")
+
+	resetToken := env.mailToken("jo@example.org")
+	require.ErrorIs(t, env.useResetLink(resetToken, "weak"), fault.ErrInvalid)
+
 	env.clock.Advance(30 * time.Minute)
-	require.ErrorIs(t, env.useResetLink(resetToken, newPassword), fault.ErrInvalid)
+	require.ErrorIs(t, env.useResetLink(resetToken, newPassword), fault.ErrInvalid, "the link has expired")
 
-	_, err = env.login("jo@example.org", password)
+	_, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
 }
 
-// TestVerifyEmail_Link_ExpiresAfterADay checks that a link from the first day does not confirm
-// the address later.
+// TestVerifyEmail_Link_ExpiresAfterADay checks that the link from the registration does not
+// confirm the address 24 hours later. A missing token is refused, too.
 func TestVerifyEmail_Link_ExpiresAfterADay(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -91,29 +102,29 @@ func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 	env.jobseeker("jo@example.org")
 
 	first := env.mailToken("jo@example.org")
-	request := func(email string) {
+	requestLink := func(email string) {
 		t.Helper()
 		require.NoError(t, env.RequestVerification(t.Context(), identity.RequestVerificationInput{Email: email}, officeClient))
 	}
 
 	// The link of the registration expires after 24 hours. Another one confirms the address.
 	env.clock.Advance(25 * time.Hour)
-	request("JO@example.org")
-	request("nobody@example.org")
+	requestLink("JO@example.org")
+	requestLink("nobody@example.org") // has no account, and gets the same response
 
 	second := env.mailToken("jo@example.org")
 	require.NotEqual(t, first, second)
 	require.ErrorIs(t, env.verifyEmail(first), fault.ErrInvalid)
 	require.NoError(t, env.verifyEmail(second))
-	request("jo@example.org")
+	requestLink("jo@example.org")
 	require.Len(t, env.mailsTo("jo@example.org"), 2, "a confirmed address gets no further link")
 
-	// The limit is three links in an hour.
+	// Of five requests within five minutes, three send a link.
 	env.jobseeker("sam@example.org")
 
 	for range 5 {
 		env.clock.Advance(time.Minute)
-		request("sam@example.org")
+		requestLink("sam@example.org")
 	}
 
 	require.Len(t, env.mailsTo("sam@example.org"), 1+3, "one from the registration and three links")
@@ -147,7 +158,6 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.Invite(t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
-	env.handleEvents()
 
 	// Request five links for an account, an unknown address and an invited user.
 	for range 5 {
@@ -171,17 +181,19 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrInvalid)
 }
 
-// TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime checks that the response time
-// does not reveal whether an address has an account.
-func TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime(t *testing.T) {
+// TestForgotPassword_UnknownAddress_TakesAsLongAsKnown checks that the response time does not
+// reveal whether an address has an account: each request takes 200 ms, which is longer than the work
+// for any address. A request with an unknown address records no event.
+func TestForgotPassword_UnknownAddress_TakesAsLongAsKnown(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
-	env.handleEvents()
+	env.handleEvents() // those of the registration, so that only events of this test remain
+	const requestsPerAddress = 3
 
-	// responseTime returns the shortest of three response times, since a busy machine makes some
+	// responseTime returns the shortest of several response times, since a busy machine makes some
 	// of them longer.
 	responseTime := func(email string) (shortest time.Duration) {
-		for range 3 {
+		for range requestsPerAddress {
 			begun := time.Now()
 
 			env.requestReset(email)
@@ -197,37 +209,46 @@ func TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime(t *testing.T) 
 
 	known := responseTime("jo@example.org")
 	unknown := responseTime("unknown@example.org")
-	require.InEpsilon(t, known, unknown, 0.1)
+
+	// Timers of a busy machine fire a few milliseconds late. A tenth of 200 ms is 20 ms.
+	const maxRelativeDifference = 0.1
+	require.InEpsilon(t, known, unknown, maxRelativeDifference)
 
 	events, err := env.store.Identity.Outbox.Claim(t.Context(), 10, time.Minute)
 	require.NoError(t, err)
-	require.Len(t, events, 3, "one event for each request with the known address")
+	require.Len(t, events, requestsPerAddress, "one event for each request with the known address")
 }
 
 // TestForgotPassword_ClientOverItsLimit_SendsNothing checks that one client can request links
 // for at most 20 addresses in an hour. The refusal is silent, because the response must not
 // reveal which addresses have an account.
 func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {
+	const limit = 20
+
 	env := newSQLiteEnv(t)
-	for i := range 21 {
-		env.jobseeker(fmt.Sprintf("p%d@example.org", i))
+	addressOf := func(i int) string { return fmt.Sprintf("p%d@example.org", i) }
+
+	for i := range limit + 1 {
+		env.jobseeker(addressOf(i))
 	}
 
-	env.handleEvents()
-
+	// The requests run at the same time, because each takes 200 ms.
 	var requests sync.WaitGroup
-	for i := range 20 {
-		requests.Go(func() { env.requestReset(fmt.Sprintf("p%d@example.org", i)) })
+	for i := range limit {
+		requests.Go(func() { env.requestReset(addressOf(i)) })
 	}
 
 	requests.Wait()
-	env.requestReset("p20@example.org")
-	require.Len(t, env.mailsTo("p20@example.org"), 1, "only the message from the registration")
+
+	// One more request of the same client sends nothing.
+	last := addressOf(limit)
+	env.requestReset(last)
+	require.Len(t, env.mailsTo(last), 1, "only the message from the registration")
 
 	otherClient := identity.Client{Address: "198.51.100.8"}
-	input := identity.ForgotPasswordInput{Email: "p20@example.org"}
+	input := identity.ForgotPasswordInput{Email: last}
 	require.NoError(t, env.ForgotPassword(t.Context(), input, otherClient))
-	require.Len(t, env.mailsTo("p20@example.org"), 2, "another client has its own limit")
+	require.Len(t, env.mailsTo(last), 1+1, "another client has its own limit")
 }
 
 // TestChangePassword_EndsOtherSessions checks that the session in which the password is changed
@@ -240,7 +261,7 @@ func TestChangePassword_EndsOtherSessions(t *testing.T) {
 
 	input := identity.ChangePasswordInput{CurrentPassword: password, NewPassword: newPassword}
 	require.NoError(t, env.ChangePassword(t.Context(), env.actor(signedIn), input, officeClient))
-	env.actor(signedIn) // this session is still valid
+	env.actor(signedIn) // requires that this session is still valid
 	env.requireSignedOut(other)
 
 	_, err = env.login("jo@example.org", newPassword)
@@ -258,7 +279,7 @@ func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 		return env.ChangePassword(t.Context(), jo, input, officeClient)
 	}
 
-	// Invalid input is not counted.
+	// Invalid input is not counted: ten wrong passwords are still possible.
 	require.ErrorIs(t, change(password, "weak"), fault.ErrInvalid)
 	require.ErrorIs(t, change("", newPassword), fault.ErrInvalid)
 
@@ -268,11 +289,12 @@ func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 		require.Equal(t, "currentPassword", fault.Of(err).Fields[0].Name)
 	}
 
-	require.ErrorIs(t, change(password, newPassword), fault.ErrRateLimit, "the right password after ten wrong ones")
+	// After ten wrong passwords, even the right one is refused.
+	require.ErrorIs(t, change(password, newPassword), fault.ErrRateLimit)
 }
 
-// TestResetPassword_LoginAtOnce_LeavesNoOldSession checks that a sign-in with the old password
-// that runs at the same time as the reset either fails or is ended by it.
+// TestResetPassword_LoginAtOnce_LeavesNoOldSession checks sign-ins with the old password that run
+// at the same time as a reset: each of them either fails, or its session is ended by the reset.
 func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		env.jobseeker("jo@example.org")
@@ -294,7 +316,8 @@ func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 		require.NoError(t, resetErr)
 
 		for i, err := range loginErrs {
-			if err == nil {
+			hasSignedIn := err == nil
+			if hasSignedIn {
 				env.requireSignedOut(signedIn[i])
 			}
 		}
@@ -302,8 +325,9 @@ func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 }
 
 // TestResetPassword_LinkOfAFormerAddress_IsRefused checks that a link to a former address is
-// refused. The event handler creates the link some time after the request, and the account may
-// have changed its address in between.
+// refused. An event handler creates a link some time after its request. The account may have
+// changed its address in between. The test therefore stores a link to the former address after the
+// change, as a late handler would do.
 func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -327,11 +351,12 @@ func TestResetPassword_ConcurrentUse_OneSucceeds(t *testing.T) {
 		env.requestReset("jo@example.org")
 
 		token := env.mailToken("jo@example.org")
-		errs := concurrently(10, func(int) error {
+		const uses = 10
+		errs := concurrently(uses, func(int) error {
 			return env.useResetLink(token, newPassword)
 		})
-		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
-		require.Equal(t, 9, countErrors(errs, fault.ErrInvalid), "%v", errs)
+		require.Equal(t, 1, countErrors(errs, nil), "successes among %v", errs)
+		require.Equal(t, uses-1, countErrors(errs, fault.ErrInvalid), "refused uses among %v", errs)
 	})
 }
 
@@ -340,7 +365,9 @@ func TestResetPassword_ConcurrentUse_OneSucceeds(t *testing.T) {
 func TestOnUserRegistered_Twice_SendsTheSameMessage(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
-	token := env.mailToken("jo@example.org")
+	token := env.mailToken("jo@example.org") // the event of the registration is handled here
+
+	// The handler is called with the same event again.
 	registered := event.UserRegistered{UserID: signedIn.Account.ID}
 	require.NoError(t, env.OnUserRegistered(t.Context(), registered))
 

@@ -61,8 +61,8 @@ func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 	}
 }
 
-// TestRegister_OtherSpelling_EmailTaken checks that addresses which differ only in their case
-// belong to one account, for jobseekers and employers alike.
+// TestRegister_OtherSpelling_EmailTaken checks that addresses that differ only in their case belong to
+// one account: neither a jobseeker nor an employer can register with another spelling.
 func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -82,27 +82,28 @@ func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
 }
 
-// TestRegister_Concurrent_OneSucceeds checks that twenty concurrent registrations of an address
-// create one account, although they have different kinds.
+// TestRegister_Concurrent_OneSucceeds checks that concurrent registrations of an address create one
+// account, although half of them are for jobseekers and the others for employers.
 func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		errs := concurrently(20, func(i int) error {
-			kind := "jobseeker"
+		const registrations = 20
+		errs := concurrently(registrations, func(i int) error {
+			userType := "jobseeker"
 			if i%2 == 1 {
-				kind = "employer"
+				userType = "employer"
 			}
 
 			_, err := env.Register(
 				t.Context(),
-				identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind},
+				identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: userType},
 				officeClient,
 			)
 
 			return err
 		})
 
-		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
-		require.Equal(t, 19, countErrors(errs, identity.ErrEmailTaken), "%v", errs)
+		require.Equal(t, 1, countErrors(errs, nil), "successes among %v", errs)
+		require.Equal(t, registrations-1, countErrors(errs, identity.ErrEmailTaken), "refusals among %v", errs)
 	})
 }
 
@@ -130,6 +131,7 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		"password without upper case": {input: withPassword("alllower1"), wantFields: []string{"password"}},
 		"password without lower case": {input: withPassword("ALLUPPER1"), wantFields: []string{"password"}},
 		"password without digit":      {input: withPassword("NoDigitsHere"), wantFields: []string{"password"}},
+		// The maximum is 1,024 bytes, and é has two of them.
 		"password of 1,025 bytes, but fewer characters than the maximum": {
 			input:      withPassword("Aa1" + strings.Repeat("é", 511)),
 			wantFields: []string{"password"},
@@ -168,13 +170,13 @@ func TestRegister_EmployerPassword_NeedsOnlyLength(t *testing.T) {
 	require.Len(t, fault.Of(err).Fields, 2, "the short password and the missing company")
 }
 
-// TestRegister_SendsOneConfirmation checks that the e-mail contains the token alone on a line,
-// for clients of the API, and in a link, and that it confirms the address once.
+// TestRegister_SendsOneConfirmation checks that the e-mail of a registration contains a token that
+// confirms the address once. The token is alone on a line, for clients of the API, and in a link.
 func TestRegister_SendsOneConfirmation(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
-	token := env.mailToken("jo@example.org")
+	token := env.mailToken("jo@example.org") // requires that the token is alone on a line
 	message := env.mailsTo("jo@example.org")[0]
 	require.Contains(t, message.Text, "https://locum.example/verify-email?token="+token)
 	require.NoError(t, env.verifyEmail(token))

@@ -13,8 +13,8 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// TestConfirmSecondFactor_GuessedCodes_AreLimited checks that someone with a stolen session
-// has ten guesses for the code of a secret that the owner of the account has enrolled.
+// TestConfirmSecondFactor_GuessedCodes_AreLimited checks that an attacker with a stolen session can
+// guess ten codes to enable a second factor that the owner of the account has enrolled.
 func TestConfirmSecondFactor_GuessedCodes_AreLimited(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -27,7 +27,7 @@ func TestConfirmSecondFactor_GuessedCodes_AreLimited(t *testing.T) {
 	}
 
 	for range 10 {
-		require.Equal(t, fault.Invalid, fault.KindOf(confirm("000000")))
+		require.Equal(t, fault.Invalid, fault.KindOf(confirm(invalidCode)))
 	}
 
 	err = confirm(env.currentCode(enrolled.Secret))
@@ -60,8 +60,8 @@ func (s slowTx) Do(ctx context.Context, fn func(context.Context) error) error {
 }
 
 // TestSecondFactor_ConcurrentGuesses_RightOneIsRefused checks that concurrent codes are counted
-// as strictly as consecutive ones: the right code is refused if ten wrong ones failed while its
-// transaction waited.
+// as strictly as consecutive ones. The right code is refused if ten wrong ones have failed while the
+// transaction of its sign-in waited.
 func TestSecondFactor_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	secret, _ := env.enroll(env.jobseeker("jo@example.org"))
@@ -69,9 +69,10 @@ func TestSecondFactor_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 
 	usual := env.Tx
 	failTenTimes := func() {
-		env.Tx = usual
+		env.Tx = usual // the wrong codes do not wait
+
 		for range 10 {
-			_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: "000000"},
+			_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: invalidCode},
 				identity.Client{Address: "192.0.2.1"})
 			require.ErrorIs(t, err, identity.ErrSecondFactorInvalid)
 		}

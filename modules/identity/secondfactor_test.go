@@ -15,8 +15,11 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
+// invalidCode has the format of a code, but is not the current one.
+const invalidCode = "000000"
+
 // enroll enrolls a second factor, enables it with a first code, and returns its secret and recovery
-// codes.
+// codes. The secret generates the codes of an authenticator app; see currentCode.
 func (e *testEnv) enroll(s identity.SignedIn) (secret string, recoveryCodes []string) {
 	e.t.Helper()
 
@@ -46,9 +49,9 @@ func (e *testEnv) loginWithCode(email, password, code string) (identity.SignedIn
 	return e.Login(e.t.Context(), identity.LoginInput{Email: email, Password: password, TOTP: code}, officeClient)
 }
 
-// TestSecondFactor_SignIn checks the rules of a sign-in with a second factor: the password is
-// checked first, each code and each recovery code is valid once, and sessions that were opened
-// without the second factor end when it is enabled.
+// TestSecondFactor_SignIn checks the rules of a sign-in with a second factor. The password is
+// checked first. Each code of the app and each recovery code is valid once. Sessions that were opened
+// before the second factor was enabled end, except for the one that enabled it.
 func TestSecondFactor_SignIn(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
@@ -58,12 +61,13 @@ func TestSecondFactor_SignIn(t *testing.T) {
 		// Enabling the second factor ends the other session.
 		secret, recoveryCodes := env.enroll(jo)
 		env.requireSignedOut(other)
-		env.actor(jo) // the session in which it was enabled continues
+		env.actor(jo) // requires that the session in which it was enabled is still valid
 
 		// The password is checked first, and is not sufficient.
 		_, err = env.login("jo@example.org", password)
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 
+		// The same holds for a sign-in that opens a session with a cookie.
 		withoutCode := identity.LoginInput{Email: "jo@example.org", Password: password}
 		_, err = env.LoginBrowser(t.Context(), withoutCode, officeClient, noOldSecret)
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
@@ -76,7 +80,8 @@ func TestSecondFactor_SignIn(t *testing.T) {
 		// Each code of the app is valid once.
 		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "the code was used to enable the second factor")
-		env.clock.Advance(30 * time.Second) // the next time step of the authenticator app
+
+		env.clock.Advance(30 * time.Second) // after which an authenticator app has another code
 
 		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.NoError(t, err)
@@ -89,7 +94,7 @@ func TestSecondFactor_SignIn(t *testing.T) {
 		require.NoError(t, err)
 
 		_, err = env.loginWithCode("jo@example.org", password, recoveryCodes[3])
-		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a recoveryCodes code is valid once")
+		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a recovery code is valid once")
 
 		status, err := env.MySecondFactor(t.Context(), env.actor(jo))
 		require.NoError(t, err)
@@ -103,7 +108,7 @@ func TestSecondFactor_SignIn(t *testing.T) {
 func TestSecondFactor_ConcurrentCode(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		secret, _ := env.enroll(env.jobseeker("jo@example.org"))
-		env.clock.Advance(time.Minute)
+		env.clock.Advance(time.Minute) // the current code is no longer the one that enroll has used
 
 		code := env.currentCode(secret)
 		errs := concurrently(5, func(int) error {
@@ -111,27 +116,28 @@ func TestSecondFactor_ConcurrentCode(t *testing.T) {
 			return err
 		})
 
-		require.Equal(t, 1, countErrors(errs, nil))
+		require.Equal(t, 1, countErrors(errs, nil), "successes among %v", errs)
 	})
 }
 
-// TestSecondFactor_GuessedCodes checks that an attacker with the password has ten guesses.
+// TestSecondFactor_GuessedCodes checks that an attacker with the password can guess ten codes. The
+// eleventh sign-in is refused.
 func TestSecondFactor_GuessedCodes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.enroll(env.jobseeker("jo@example.org"))
 
 	for range 10 {
-		_, err := env.loginWithCode("jo@example.org", password, "000000")
+		_, err := env.loginWithCode("jo@example.org", password, invalidCode)
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid)
 	}
 
-	_, err := env.loginWithCode("jo@example.org", password, "000000")
-	require.ErrorIs(t, err, fault.ErrRateLimit, "the right password does not reset the failures")
+	_, err := env.loginWithCode("jo@example.org", password, invalidCode)
+	require.ErrorIs(t, err, fault.ErrRateLimit, "the right password does not reset the count of wrong codes")
 }
 
-// TestSecondFactor_CodesGuessedFromManyNetworks checks that guesses from different networks
-// count together: after ten, even the right code is refused for 15 minutes, also for disabling
-// the second factor.
+// TestSecondFactor_CodesGuessedFromManyNetworks checks that wrong codes from different networks
+// count together. After ten of them, even the right code is refused for 15 minutes. It cannot
+// disable the second factor either.
 func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -149,7 +155,7 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	}
 
 	for range 10 {
-		require.ErrorIs(t, guess("000000"), identity.ErrSecondFactorInvalid)
+		require.ErrorIs(t, guess(invalidCode), identity.ErrSecondFactorInvalid)
 	}
 
 	// Now the right code is refused, for a sign-in and for disabling the second factor.
@@ -177,7 +183,7 @@ func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
 
 	for i := range 11 {
 		_, err := env.Login(t.Context(),
-			identity.LoginInput{Email: "jo@example.org", Password: "Wr0ng-password", TOTP: "000000"},
+			identity.LoginInput{Email: "jo@example.org", Password: "Wr0ng-password", TOTP: invalidCode},
 			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)})
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
@@ -193,16 +199,18 @@ func (e *testEnv) resetPassword(email, password string) {
 	require.NoError(e.t, e.useResetLink(e.mailToken(email), password))
 }
 
-// hasSecondFactor reports whether sign-ins need a code.
+// hasSecondFactor reports whether a sign-in with the password needs a code.
 func (e *testEnv) hasSecondFactor(email, password string) bool {
 	e.t.Helper()
 
 	_, err := e.login(email, password)
-	if err != nil {
+
+	needsCode := err != nil
+	if needsCode {
 		require.ErrorIs(e.t, err, identity.ErrSecondFactorRequired)
 	}
 
-	return err != nil
+	return needsCode
 }
 
 // hasAuditedReset reports whether the audit log has one entry about a removal of the account's
@@ -218,8 +226,8 @@ func (e *testEnv) hasAuditedReset(userID string) bool {
 }
 
 // TestSecondFactor_Squatter_MailboxOwnerResets checks that the owner of a mailbox gets the
-// account that someone else registered with its address: the first password reset verifies the
-// address and removes the second factor of that person. Later resets keep the second factor.
+// account that another person, the squatter, registered with its address. The first password reset
+// verifies the address and removes the squatter's second factor. Later resets keep the second factor.
 func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		const newestPassword = "N3wer-password" // after the second reset
@@ -245,8 +253,9 @@ func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
 	})
 }
 
-// TestSecondFactor_Squatter_ConfirmsAfterReset checks that a second factor that was enrolled,
-// but not yet enabled, is also removed, so that a late confirmation fails.
+// TestSecondFactor_Squatter_ConfirmsAfterReset checks that the first password reset also removes a
+// second factor that the squatter has enrolled, but not yet enabled. The squatter cannot enable it
+// afterwards.
 func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
 	env := newSQLiteEnv(t)
 	squatter := env.actor(env.jobseeker("jo@example.org"))
@@ -257,7 +266,7 @@ func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
 	code := identity.CodeInput{Code: env.currentCode(enrollment.Secret)}
 	_, err = env.ConfirmSecondFactor(t.Context(), squatter, code)
 	require.ErrorIs(t, err, identity.ErrNotEnrolled)
-	require.False(t, env.hasAuditedReset(squatter.UserID), "it was not enabled")
+	require.False(t, env.hasAuditedReset(squatter.UserID), "a second factor that was not enabled is not audited")
 }
 
 // TestSecondFactor_UnverifiedAccount_AcceptsInvitation checks that an invitation, whose link
@@ -266,8 +275,10 @@ func TestSecondFactor_UnverifiedAccount_AcceptsInvitation(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	env.enroll(jo)
-	env.handleEvents()
-	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "jo@example.org", ""))
+	env.handleEvents() // so that the invitation is the newest mail
+
+	boss := env.actor(env.employer("boss@example.org"))
+	require.NoError(t, env.invite(boss, "jo@example.org", "recruiter"))
 
 	_, err := env.accept(env.actor(jo), env.mailToken("jo@example.org"))
 	require.NoError(t, err)
@@ -275,11 +286,11 @@ func TestSecondFactor_UnverifiedAccount_AcceptsInvitation(t *testing.T) {
 	require.True(t, env.hasAuditedReset(jo.Account.ID))
 }
 
-// TestSecondFactor_AddressChangeUndone checks that undoing a change of address removes a second
-// factor that was enabled after the change, because a thief may have enabled it, and keeps one
-// that was enabled before.
+// TestSecondFactor_AddressChangeUndone checks which second factors remain when the owner of the
+// previous address undoes a change of address. One that was enabled before the change remains. One
+// that was enabled after the change is removed, because a thief may have enabled it.
 func TestSecondFactor_AddressChangeUndone(t *testing.T) {
-	t.Run("enabled before the change", func(t *testing.T) {
+	t.Run("enabled before the change, remains", func(t *testing.T) {
 		onEach(t, func(t *testing.T, env *testEnv) {
 			jo := env.jobseeker("jo@example.org")
 			env.enroll(jo)
@@ -293,7 +304,7 @@ func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 		})
 	})
 
-	t.Run("enabled after the change", func(t *testing.T) {
+	t.Run("enabled after the change, is removed", func(t *testing.T) {
 		onEach(t, func(t *testing.T, env *testEnv) {
 			jo := env.jobseeker("jo@example.org")
 			changedAt := env.changeAddress(jo, "thief@example.org")
@@ -324,13 +335,13 @@ func TestSecondFactor_PasswordReset(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestSecondFactor_Enrollment follows a second factor from the enrollment to its removal. It is
-// required only after the first code, and enrolling needs a recent confirmation of the password
-// (10 minutes).
+// TestSecondFactor_Enrollment follows a second factor from the enrollment to its removal. Sign-ins
+// require it only after a first code has enabled it. To enroll, the user must have entered the
+// password within the last 10 minutes.
 func TestSecondFactor_Enrollment(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
-	_, err := env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: "000000"})
+	_, err := env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: invalidCode})
 	require.ErrorIs(t, err, identity.ErrNotEnrolled)
 
 	// The second enrollment replaces the secret of the first one. Neither enables the second factor.
@@ -341,10 +352,10 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	require.NoError(t, err)
 
 	_, err = env.login("jo@example.org", password)
-	require.NoError(t, err, "it is not enabled yet")
+	require.NoError(t, err, "the second factor is not enabled yet")
 
 	_, err = env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: env.currentCode(first.Secret)})
-	require.ErrorIs(t, err, fault.ErrInvalid, "the secret was replaced")
+	require.ErrorIs(t, err, fault.ErrInvalid, "the second enrollment has replaced the secret of the first")
 
 	// Ten minutes after the password was entered, it has to be entered again to enroll.
 	env.clock.Advance(10 * time.Minute)
@@ -370,14 +381,14 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	}
 
 	require.ErrorIs(t, disable("Wr0ng-password", env.currentCode(second.Secret)), fault.ErrInvalid)
-	require.ErrorIs(t, disable(password, "000000"), fault.ErrInvalid)
+	require.ErrorIs(t, disable(password, invalidCode), fault.ErrInvalid)
 	require.NoError(t, disable(password, env.currentCode(second.Secret)))
-	require.ErrorIs(t, disable(password, "000000"), identity.ErrNotEnrolled)
+	require.ErrorIs(t, disable(password, invalidCode), identity.ErrNotEnrolled)
 
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
 
-	// Both changes were notified.
+	// The owner was notified of both changes.
 	var subjects []string
 	for _, message := range env.mailsTo("jo@example.org") {
 		subjects = append(subjects, message.Subject)
@@ -386,9 +397,9 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	require.Subset(t, subjects, []string{"Two-step sign-in is on", "Two-step sign-in is off"})
 }
 
-// TestSecondFactor_RequiredByOrganization checks that members without a required second factor
-// have no access to the organization until they enable one, also through programs and
-// notifications (ActorFor, MemberMay).
+// TestSecondFactor_RequiredByOrganization checks that members without a second factor have no access
+// to an organization that requires one, until they enable it. Programs that act for the member, which
+// use ActorFor, and notifications, which use MemberMay, have no access either.
 func TestSecondFactor_RequiredByOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.employer("boss@example.org")

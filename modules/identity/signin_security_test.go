@@ -25,7 +25,8 @@ func (h pausingHasher) Verify(ctx context.Context, verifier, tried string) (ok, 
 }
 
 // blockVerifications blocks all verifications of the correct password until the test closes
-// release. Each sends to started before it blocks.
+// release. Each verification sends to started before it blocks. Sign-ins with another password are not
+// blocked.
 func (e *testEnv) blockVerifications() (started <-chan struct{}, release chan<- struct{}) {
 	start := make(chan struct{}, 100) // more than the sign-ins of a test, so that none waits
 	resume := make(chan struct{})
@@ -39,8 +40,8 @@ func (e *testEnv) blockVerifications() (started <-chan struct{}, release chan<- 
 }
 
 // TestLogin_ConcurrentGuesses_RightOneIsRefused checks that concurrent guesses are counted as
-// strictly as consecutive ones: the right password is refused if ten wrong ones failed while it
-// was being verified.
+// strictly as consecutive ones. The right password is refused if ten wrong ones have failed during its
+// verification.
 func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -56,12 +57,12 @@ func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 
 	env.Hasher = env.hasher
 	_, err = env.login("jo@example.org", password)
-	require.ErrorIs(t, err, fault.ErrRateLimit, "it does not reset the counter")
+	require.ErrorIs(t, err, fault.ErrRateLimit, "the refused sign-in does not reset the count of failures")
 }
 
-// TestLogin_OneNetwork_LeavesHasherToOthers checks that sign-ins from one network fill at most
-// half of the hasher's queue. Another network and a known device in the same network are still
-// served.
+// TestLogin_OneNetwork_LeavesHasherToOthers checks that sign-ins from one network fill at most half of
+// the queue for password hashes, which take much time. Another network is still served, and so is a
+// device in the same network on which the account has signed in before.
 func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -69,7 +70,7 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	started, release := env.blockVerifications()
 	done := make(chan error, 100) // more than the sign-ins, so that none waits
 
-	const half = 32 // of the 64 places of the queue (maxPerNetwork)
+	const half = 32 // of the 64 places of the queue: the limit for one network
 	for range half {
 		go func() {
 			_, err := env.login("jo@example.org", password)
@@ -81,11 +82,13 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 		<-started
 	}
 
+	// Half of the queue is in use: another sign-in from the network is refused.
 	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.NotZero(t, fault.Of(err).RetryAfter)
 
-	// A known device in the same network, and another network, are served.
+	// A known device in the same network, and another network, are served: their wrong passwords are
+	// verified.
 	device, err := env.DeviceToken("jo@example.org")
 	require.NoError(t, err)
 
@@ -104,17 +107,18 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	}
 
 	_, err = env.login("jo@example.org", password)
-	require.NoError(t, err, "all slots are released")
+	require.NoError(t, err, "all places of the queue are free again")
 }
 
-// TestLogin_NetworksFillTheHasher_KnownDeviceIsServed checks that sign-ins from several
-// networks leave places of the hasher's queue for known devices.
+// TestLogin_NetworksFillTheHasher_KnownDeviceIsServed checks that sign-ins from several networks leave
+// places in the queue for password hashes to known devices: those on which the account has signed in
+// before.
 func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
 	started, release := env.blockVerifications()
-	done := make(chan error, 100)
+	done := make(chan error, 100) // more than the sign-ins, so that none waits
 	login := func(network, device string) {
 		_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password},
 			identity.Client{Address: network + "::1", Device: device})
@@ -123,7 +127,8 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 
 	const noDevice = ""
 
-	const unknown = 48 // the limit of all unknown devices (maxUnknown)
+	// Two networks together use all places for unknown devices.
+	const unknown = 48 // of the 64 places of the queue: the limit for all unknown devices
 	for range unknown / 2 {
 		go login("2001:db8:0", noDevice)
 		go login("2001:db8:1", noDevice)
@@ -145,7 +150,7 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 	<-started
 	close(release)
 
-	for range unknown + 1 { // also the known device
+	for range unknown + 1 { // the sign-ins of the unknown devices and of the known one
 		require.NoError(t, <-done)
 	}
 }

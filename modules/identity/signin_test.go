@@ -35,7 +35,7 @@ func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 	signedIn, err := env.login("JO@Example.org", password)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Seeker", signedIn.Account.Name)
-	env.actor(signedIn)
+	env.actor(signedIn) // requires that the session is valid
 
 	for _, wrong := range []string{"passw0rd-1", password + " ", " " + password, strings.Repeat("x", 5000)} {
 		_, err = env.login("jo@example.org", wrong)
@@ -47,7 +47,8 @@ func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 }
 
 // TestLogin_UnknownAccount_LikeWrongPassword checks that neither the error nor the number of
-// hashes, and thereby the time, reveals whether an address has an account.
+// hashes reveals whether an address has an account. The hashes take nearly all the time of a
+// sign-in. new@example.org is invited to an organization, but has no account.
 func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -59,16 +60,16 @@ func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
 	require.ErrorIs(t, wrongPasswordErr, identity.ErrBadCredentials)
 
 	for _, email := range []string{"jo@example.org", "nobody@example.org", "not an address", "new@example.org"} {
-		before := env.hasher.verified.Load()
+		hashesBefore := env.hasher.verified.Load()
 		_, err := env.login(email, "Wr0ng-pass")
-		require.EqualValues(t, 1, env.hasher.verified.Load()-before, email)
+		require.EqualValues(t, 1, env.hasher.verified.Load()-hashesBefore, "hashes of a sign-in as %s", email)
 		require.EqualError(t, err, wrongPasswordErr.Error(), email)
 	}
 }
 
-// TestLogin_TenFailures_ThrottledForFifteenMinutes checks that ten failures refuse further
-// sign-ins to the account from the same /24, even with the right password, but not from another
-// network: an attacker must not lock out the owner.
+// TestLogin_TenFailures_ThrottledForFifteenMinutes checks that further sign-ins to an account are
+// refused after ten failures from the same network (the /24 of an IPv4 address), even with the right
+// password. Sign-ins from another network are not refused: an attacker must not lock out the owner.
 func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -101,13 +102,16 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestLogin_Success_ResetsFailures checks that only consecutive failures count.
+// TestLogin_Success_ResetsFailures checks that only consecutive failures count. Ten would be too
+// many.
 func TestLogin_Success_ResetsFailures(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
+	const allowedFailures = 9
+
 	for range 3 {
-		for range 9 {
+		for range allowedFailures {
 			_, err := env.login("jo@example.org", "Wr0ng-pass")
 			require.ErrorIs(t, err, identity.ErrBadCredentials)
 		}
@@ -130,14 +134,18 @@ func (e *testEnv) failSignIns(network string) {
 	}
 }
 
-// TestLogin_NetworkOverItsLimit_RefusesFailingAccounts checks the limits of each prefix length
-// in networkRules. In a network over its first limit, only accounts with a recent failure are
-// refused, because an office may share one address; over the limit of its /48, every sign-in is
-// refused except on a device that the account has used before.
+// TestLogin_NetworkOverItsLimit_RefusesFailingAccounts checks the limits of failed sign-ins from one
+// network. Networks are prefixes of addresses of several lengths.
+//
+// In a network over its limit, only accounts with a recent failure are refused, because an office
+// may share one address. A /48 over its limit is treated more strictly: every sign-in is refused,
+// except on a device that the account has used before.
+//
+// The limits are 100 failures in an IPv4 /24 and in an IPv6 /64, 300 in a /56, and 1,000 in a /48.
 func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 	for _, test := range []struct {
 		network    string   // the limited network
-		failures   []string // networks within it that have 100 failures each
+		failures   []string // formats of addresses: from each network, 100 sign-ins fail
 		inside     string   // another address in the limited network
 		outside    string   // an address in another network
 		refusesAll bool     // whether accounts without failures are refused, too
@@ -191,6 +199,7 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 			err := login("asha@example.org", "Wr0ng-pass", inside)
 			require.ErrorIs(t, err, fault.ErrRateLimit, "a failure over the limit")
 
+			// From now on, Asha's account has a failure and Jo's has none.
 			err = login("jo@example.org", password, inside)
 			if test.refusesAll {
 				require.ErrorIs(t, err, fault.ErrRateLimit)
@@ -203,6 +212,7 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 
 			require.NoError(t, login("jo@example.org", password, outside), "another network")
 
+			// A browser on which Asha has signed in before has a token for her account.
 			device, err := env.DeviceToken("asha@example.org")
 			require.NoError(t, err)
 
@@ -218,15 +228,15 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 	}
 }
 
-// TestLogin_OldVerifier_IsRehashed checks that a sign-in replaces a hash with outdated
-// parameters, and that concurrent sign-ins, of which one replaces it, all succeed.
+// TestLogin_OldVerifier_IsRehashed checks that a sign-in replaces a hash with outdated parameters.
+// Several sign-ins at the same time all succeed, although one of them replaces the hash.
 func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
 	user, err := env.store.Identity.Users.GetForUpdate(t.Context(), signedIn.Account.ID)
 	require.NoError(t, err)
 
-	user.PasswordHash = "old:" + user.PasswordHash
+	user.PasswordHash = outdatedPrefix + user.PasswordHash
 	require.NoError(t, env.store.Identity.Users.Update(t.Context(), &user))
 
 	errs := concurrently(5, func(int) error {
@@ -234,11 +244,11 @@ func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 		return err
 	})
 
-	require.Zero(t, countErrors(errs, identity.ErrBadCredentials))
+	require.Zero(t, countErrors(errs, identity.ErrBadCredentials), "refused sign-ins among %v", errs)
 
 	user, err = env.store.Identity.Users.GetForUpdate(t.Context(), signedIn.Account.ID)
 	require.NoError(t, err)
-	require.NotContains(t, user.PasswordHash, "old:")
+	require.NotContains(t, user.PasswordHash, outdatedPrefix)
 }
 
 // TestRefresh_RotatesTokens checks that a refresh token outlives the access token and is
@@ -287,9 +297,9 @@ func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestRefresh_UsedToken_EndsSessionAndNotifies checks that the use of a refresh token more than
-// ten seconds after its first use ends the session: two clients have the token, so that one of
-// them may have stolen it.
+// TestRefresh_UsedToken_EndsSessionAndNotifies checks that a second use of a refresh token more than
+// ten seconds after the first one ends the session, and that the owner is notified once. Two clients
+// then have the token, and one of them may have stolen it.
 func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
@@ -304,7 +314,7 @@ func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 	_, err = env.refresh(signedIn.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	env.requireSignedOut(next)
-	env.actor(other)
+	env.actor(other) // requires that this session is still valid
 
 	mails := env.mailsTo("jo@example.org")
 	require.Equal(t, "We signed out one of your devices", mails[len(mails)-1].Subject)
@@ -319,13 +329,15 @@ func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		signedIn := env.jobseeker("jo@example.org")
-		refreshed := make([]identity.SignedIn, 20)
-		errs := concurrently(20, func(i int) (err error) {
+		const tabs = 20
+
+		refreshed := make([]identity.SignedIn, tabs)
+		errs := concurrently(tabs, func(i int) (err error) {
 			refreshed[i], err = env.refresh(signedIn.RefreshToken)
 			return err
 		})
 
-		require.Equal(t, 20, countErrors(errs, nil), "%v", errs)
+		require.Equal(t, tabs, countErrors(errs, nil), "successes among %v", errs)
 
 		tokens := map[string]bool{}
 		for _, next := range refreshed {
@@ -334,7 +346,7 @@ func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 			tokens[next.RefreshToken] = true
 		}
 
-		require.Len(t, tokens, 20, "each request gets a token of its own")
+		require.Len(t, tokens, tabs, "each request gets a token of its own")
 	})
 }
 
@@ -358,7 +370,8 @@ func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 			)
 			require.NoError(t, logoutErr)
 
-			if refreshErr == nil {
+			wasRefreshed := refreshErr == nil
+			if wasRefreshed {
 				env.requireSignedOut(next)
 			} else {
 				require.ErrorIs(t, refreshErr, identity.ErrBadRefreshToken)
@@ -374,10 +387,18 @@ func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 	idle := env.jobseeker("idle@example.org")
 	busy := env.jobseeker("busy@example.org")
 
-	// The busy session is refreshed just before each seven days have passed.
+	const (
+		day        = 24 * time.Hour
+		maxIdle    = 7 * day
+		maxAge     = 30 * day
+		justInTime = maxIdle - time.Second // after the previous refresh
+		refreshes  = 4
+	)
+
+	// The busy session is always refreshed a second before it would expire.
 	var err error
-	for range 4 {
-		env.clock.Advance(7*24*time.Hour - time.Second)
+	for range refreshes {
+		env.clock.Advance(justInTime)
 
 		busy, err = env.refresh(busy.RefreshToken)
 		require.NoError(t, err)
@@ -386,8 +407,8 @@ func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 	_, err = env.refresh(idle.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 
-	// Together with the 4 × (7 days - 1 s), 30 days have passed.
-	env.clock.Advance(2*24*time.Hour + 4*time.Second)
+	// 30 days after the sign-in, the busy session expires, too.
+	env.clock.Advance(maxAge - refreshes*justInTime)
 
 	_, err = env.refresh(busy.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
@@ -405,32 +426,35 @@ func TestLogout_EndsItsSessionOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, env.Logout(t.Context(), env.actor(signedIn)))
 	env.requireSignedOut(signedIn)
-	env.actor(other) // this session is still valid
+	env.actor(other) // requires that this session is still valid
 }
 
 // TestAuthenticate_UnknownSession_Unauthorized checks that a token whose session is unknown, or
-// belongs to another user, is refused. The tokens of these tests are unsigned, so that the test
-// can edit them.
+// belongs to another user, is refused. Access tokens are not signed in this package's tests: they
+// contain the ids of the user and of the session as plain text, which the test replaces.
 func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo, al := env.jobseeker("jo@example.org"), env.jobseeker("al@example.org")
 	sessionID := env.actor(jo).SessionID
+
+	// Each token differs from the valid token of Jo in one id.
 	otherUser := strings.Replace(jo.AccessToken, jo.Account.ID, al.Account.ID, 1)
 	unknownSession := strings.Replace(jo.AccessToken, sessionID, unknownID, 1)
-
 	malformedSession := strings.Replace(jo.AccessToken, sessionID, "x", 1)
+
 	for _, bad := range []string{"", "x", otherUser, unknownSession, malformedSession, jo.RefreshToken} {
 		_, err := env.Authenticate(t.Context(), bad)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, "%q", bad)
 	}
 }
 
-// TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser checks that requests whose sessions are read
-// together get their own accounts, and that one with an unknown session fails alone.
+// TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser checks that each of many concurrent requests
+// gets its own account, and that a request with an unknown session does not make others fail. The
+// module reads the sessions of concurrent requests with one query.
 func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
 	env := newSQLiteEnv(t)
 	users := []identity.SignedIn{env.jobseeker("jo@example.org"), env.jobseeker("al@example.org"), env.jobseeker("kim@example.org")}
-	unknown := strings.Replace(users[0].AccessToken, env.actor(users[0]).SessionID, unknownID, 1)
+	tokenOfUnknownSession := strings.Replace(users[0].AccessToken, env.actor(users[0]).SessionID, unknownID, 1)
 
 	var requests sync.WaitGroup
 	for i := range 60 {
@@ -442,7 +466,7 @@ func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
 		})
 
 		requests.Go(func() {
-			_, err := env.Authenticate(env.t.Context(), unknown)
+			_, err := env.Authenticate(env.t.Context(), tokenOfUnknownSession)
 			assert.ErrorIs(t, err, fault.ErrUnauthorized)
 		})
 	}

@@ -33,8 +33,9 @@ func (e *testEnv) moderate(by auth.Actor, organizationID string, action identity
 	return o
 }
 
-// TestOrganizationChanges_CountsCommits checks that every committed change of an organization,
-// also a verification by domain, outdates cached pages, and that a refused one does not.
+// TestOrganizationChanges_CountsCommits checks the number with which pages about organizations are
+// cached: a cached page is outdated when the number has changed. Every committed change of an
+// organization is counted, also a verification by domain. A refused change is not counted.
 func TestOrganizationChanges_CountsCommits(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss, moderator := env.actor(env.employer("boss@example.org")), env.moderator()
@@ -56,12 +57,13 @@ func TestOrganizationChanges_CountsCommits(t *testing.T) {
 	require.Equal(t, before+3, env.OrganizationChanges())
 }
 
-// verifiedEmployer registers an employer whose organization is verified by its domain.
+// verifiedEmployer registers an employer whose organization is verified by its domain: its website has
+// the domain of the admin's confirmed address.
 func (e *testEnv) verifiedEmployer() auth.Actor {
 	e.t.Helper()
 
 	boss := e.actor(e.employer("boss@example.org"))
-	require.NoError(e.t, e.VerifyEmail(e.t.Context(), identity.VerifyEmailInput{Token: e.mailToken("boss@example.org")}))
+	require.NoError(e.t, e.verifyEmail(e.mailToken("boss@example.org")))
 
 	o := e.setWebsite(boss, "https://www.example.org")
 	require.Equal(e.t, "example.org", o.VerifiedDomain())
@@ -79,9 +81,9 @@ func (e *testEnv) setWebsite(boss auth.Actor, website string) identity.Organizat
 	return o
 }
 
-// TestUpdateOrganization_Renamed_IsNotVerifiedByDomain checks that a request that changes the
-// name is not verified by domain: the domain does not confirm the new name. Only a later change
-// to a website with another domain verifies the organization again.
+// TestUpdateOrganization_Renamed_IsNotVerifiedByDomain checks that a new name ends the verification by
+// domain, because the domain does not confirm the new name. The organization is verified again when
+// only the website changes: to another domain, and back to that of the admin's address.
 func TestUpdateOrganization_Renamed_IsNotVerifiedByDomain(t *testing.T) {
 	env := newSQLiteEnv(t)
 
@@ -113,7 +115,7 @@ func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
 		{identity.UnverifyOrganization},
 		{identity.SuspendOrganization, identity.RestoreOrganization},
 	} {
-		t.Run(string(actions[0]), func(t *testing.T) {
+		t.Run("by "+string(actions[0]), func(t *testing.T) {
 			env := newSQLiteEnv(t)
 
 			boss, moderator := env.verifiedEmployer(), env.moderator()
@@ -126,6 +128,7 @@ func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
 				require.False(t, organization.IsVerified())
 			}
 
+			// A new name makes no difference.
 			_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Another Clinic")})
 			require.NoError(t, err)
 
@@ -135,6 +138,7 @@ func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
 			organization = env.setWebsite(boss, "https://example.org")
 			require.False(t, organization.IsVerified())
 
+			// The moderator verifies the organization itself, not its domain.
 			organization = env.moderate(moderator, boss.OrganizationID, identity.VerifyOrganization)
 			require.True(t, organization.IsVerified())
 			require.Empty(t, organization.VerifiedDomain())
@@ -142,8 +146,8 @@ func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
 	}
 }
 
-// TestVerifyByDomain_MailboxProvider_DoesNotVerify checks that an address at a domain where
-// every person can get one, or at a subdomain of it, proves nothing.
+// TestVerifyByDomain_MailboxProvider_DoesNotVerify checks that an address at the domain of a mailbox
+// provider, or at a subdomain of it, verifies no organization: every person can get such an address.
 func TestVerifyByDomain_MailboxProvider_DoesNotVerify(t *testing.T) {
 	env := newSQLiteEnv(t)
 	for _, domain := range []string{"mailinator.com", "inbox.mailinator.com", "gmail.com"} {
@@ -156,9 +160,9 @@ func TestVerifyByDomain_MailboxProvider_DoesNotVerify(t *testing.T) {
 	}
 }
 
-// TestModerateAccount_LockedByOperator_IsNotRestored checks that a moderator can restore what
-// moderators have suspended, but cannot undo the lock of an operator, not even by suspending
-// the account before.
+// TestModerateAccount_LockedByOperator_IsNotRestored checks that a moderator can restore an account
+// that moderators have suspended, but not one that an operator has locked. The lock also remains if a
+// moderator suspends and restores the locked account.
 func TestModerateAccount_LockedByOperator_IsNotRestored(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo, moderator := env.actor(env.jobseeker("jo@example.org")), env.moderator()
@@ -185,7 +189,7 @@ func TestModerateAccount_LockedByOperator_IsNotRestored(t *testing.T) {
 }
 
 // TestModerate_Suspended_MailNamesContact checks that the e-mail about a suspension names the
-// address for questions, and that the one about its end does not.
+// address for questions, and that the e-mail about the end of the suspension does not.
 func TestModerate_Suspended_MailNamesContact(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.Contact = "help@locum.example"

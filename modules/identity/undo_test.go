@@ -23,12 +23,14 @@ func (e *testEnv) changeAddress(s identity.SignedIn, email string) time.Time {
 }
 
 // undoToken returns the token of the link that was sent to the account's previous address when
-// the address was changed.
+// the address was changed. Its subject is the id of the account and the time of the change, in
+// microseconds and with the base 36.
 func (e *testEnv) undoToken(s identity.SignedIn, changedAt time.Time) string {
 	e.t.Helper()
 
 	subject := s.Account.ID + "." + strconv.FormatInt(changedAt.UnixMicro(), 36)
-	token, err := plainSealer{}.Seal(auth.ForEmailUndo, subject, time.Time{})
+	neverExpires := time.Time{} // plainSealer has no expiry
+	token, err := plainSealer{}.Seal(auth.ForEmailUndo, subject, neverExpires)
 	require.NoError(e.t, err)
 
 	return token
@@ -39,9 +41,9 @@ func (e *testEnv) undoEmailChange(token string) error {
 	return e.UndoEmailChange(e.t.Context(), identity.UndoEmailChangeInput{Token: token, Password: newPassword})
 }
 
-// TestChangeEmail_BackToPreviousAddress_IsAnUndo checks that a return to a former address
-// undoes the changes since, so that the link that was sent to the thief's address cannot
-// restore that address. The link of the first address still works.
+// TestChangeEmail_BackToPreviousAddress_IsAnUndo checks that a return to a former address undoes the
+// changes since then: their links, one of which was sent to the thief's address, cannot restore an
+// address any more. The link that was sent to the first address still works.
 func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
@@ -68,8 +70,9 @@ func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
 	})
 }
 
-// TestChangeEmail_BackAfterADay_CanBeUndone checks that a return to the former address after
-// the 24 hours of its link is an ordinary change, which the address in between can undo.
+// TestChangeEmail_BackAfterADay_CanBeUndone checks a return to the former address after the 24 hours in
+// which a change can be undone. It is an ordinary change, which the owner of the address in between can
+// undo.
 func TestChangeEmail_BackAfterADay_CanBeUndone(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
