@@ -21,9 +21,9 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// TestSQLite_Timestamps_CompareCorrectly checks that timestamps have a format in which SQLite,
-// which compares them as text, finds the later one: half a second later than a whole second,
-// whose fraction must not be omitted.
+// TestSQLite_Timestamps_CompareCorrectly checks the format of timestamps, which SQLite compares as
+// text. A whole second must have a fraction, too. Otherwise the text of a time half a second later would
+// be less.
 func TestSQLite_Timestamps_CompareCorrectly(t *testing.T) {
 	t.Parallel()
 
@@ -33,7 +33,7 @@ func TestSQLite_Timestamps_CompareCorrectly(t *testing.T) {
 
 	var isLater bool
 	require.NoError(t, db.reader.Raw("SELECT ? > ?", halfASecondLater, wholeSecond).Scan(&isLater).Error)
-	require.True(t, isLater)
+	require.True(t, isLater, "half a second later does not compare as later")
 }
 
 // TestSQLite_TwentyWriters_AllSucceed checks that concurrent transactions neither fail with
@@ -79,8 +79,8 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 }
 
 // TestSQLite_WriterWaits_UntilContextEnds checks that writers wait for the only connection that
-// writes, for as long as their contexts allow. SQLite itself would retry for five seconds, and
-// then some writers would fail, although each transaction is short.
+// writes, for as long as their contexts allow. If each writer had its own connection, SQLite itself
+// would retry for five seconds, and some writers would fail, although each transaction is short.
 func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	t.Parallel()
 
@@ -134,7 +134,7 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	require.Eventually(t, allWait, 10*time.Second, time.Millisecond)
 	require.Equal(t, 1, writer.Stats().InUse)
 
-	// When the first transaction ends, all of them succeed.
+	// When the first transaction ends, all that wait succeed.
 	close(release)
 	transactions.Wait()
 
@@ -185,8 +185,9 @@ func TestConn_OutsideOfTransaction_Fails(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoTransaction)
 }
 
-// TestDo_ErrorOfFunction_IsReturnedUnchanged checks that Do does not translate errors of the
-// function, as wrap would do with this one: the function decides what its errors mean.
+// TestDo_ErrorOfFunction_IsReturnedUnchanged checks that Do does not translate errors of the function,
+// because the function decides what its errors mean. The function wrap, which translates errors of the
+// database, would translate this one.
 func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
 
@@ -258,9 +259,9 @@ func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
 }
 
 // TestSQLite_File_HasMode0600 checks that other users of the host cannot read the database, its
-// write-ahead log (-wal) and its shared memory (-shm), also when the files are created anew or
-// had other modes before. An operator may make the database readable for a group; the log and the
-// shared memory then get the same mode.
+// write-ahead log (-wal) and its shared memory (-shm). Files that had another mode get this one, and
+// files that SQLite creates again have it. If an operator makes the database readable for a group, the
+// log and the shared memory get the same mode.
 func TestSQLite_File_HasMode0600(t *testing.T) {
 	t.Parallel()
 

@@ -59,7 +59,7 @@ func openTestSQLite(t *testing.T) *DB {
 	return migrated(t, sqliteURL(t))
 }
 
-// statements records the statements that a database receives, except for inserts.
+// statements records the statements that a database receives, except for the inserts of GORM's Create.
 type statements struct {
 	sql  []string
 	vars [][]any // the values of each statement
@@ -104,12 +104,11 @@ func (s *statements) requireOneStatement(t *testing.T, call func()) {
 // allowSorting is an argument of requireIndexes for statements that may sort their rows.
 const allowSorting = "sorted"
 
-// requireIndexes checks the plan of every recorded statement on SQLite: no table is scanned, and
-// nothing is sorted that an index could sort. SQLite plans a statement by the indexes alone, so that
-// the tables may be empty.
+// requireIndexes checks the plan of every recorded statement on SQLite. No statement scans a table or
+// sorts rows. SQLite plans a statement by the indexes alone, so that the tables may be empty.
 //
-// allowed are the scans that are allowed, as they are written in the plan, such as the names of
-// subqueries with few rows. It may also contain allowSorting.
+// The argument allowed has the scans that are allowed, as they are written in the plan, such as the
+// names of subqueries with few rows. If it contains allowSorting, statements may also sort rows.
 func (s *statements) requireIndexes(t *testing.T, db *DB, allowed ...string) {
 	t.Helper()
 
@@ -118,12 +117,13 @@ func (s *statements) requireIndexes(t *testing.T, db *DB, allowed ...string) {
 	for i, sql := range s.sql {
 		for _, step := range sqlitePlan(t, db, sql, s.vars[i]) {
 			scanned, isScan := strings.CutPrefix(step, "SCAN ")
-			isListParameter := strings.HasPrefix(scanned, "json_each ")
+			isListParameter := strings.HasPrefix(scanned, "json_each ") // a list of values, not a table
 			isAllowed := isListParameter || slices.Contains(allowed, scanned)
-			require.False(t, isScan && !isAllowed, "%s\n%s", step, sql)
+			require.False(t, isScan && !isAllowed, "a table is scanned: %s\n%s", step, sql)
 
+			// SQLite sorts rows with a temporary tree.
 			if !maySort {
-				require.NotContains(t, step, "TEMP B-TREE", sql) // with which SQLite sorts rows
+				require.NotContains(t, step, "TEMP B-TREE", "rows are sorted: %s", sql)
 			}
 		}
 	}
@@ -155,9 +155,10 @@ func (s *statements) requireRowsInMariaDBPlan(t *testing.T, db *DB, maxRows int)
 		require.NoError(t, db.reader.Raw("EXPLAIN "+sql, s.vars[i]...).Scan(&plan).Error, sql)
 
 		for _, step := range plan {
+			// The estimate is a text: "20", or "20 (1%)" with a filter. A step without a table has none.
 			rows := 0
-			_, _ = fmt.Sscan(step.Rows, &rows) // "20 (1%)" with a filter, nothing without a table
-			require.LessOrEqual(t, rows, maxRows, "%+v\n%s", step, sql)
+			_, _ = fmt.Sscan(step.Rows, &rows)
+			require.LessOrEqual(t, rows, maxRows, "a step reads too many rows: %+v\n%s", step, sql)
 		}
 	}
 }

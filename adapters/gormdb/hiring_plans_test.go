@@ -14,10 +14,12 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// TestHiringQueries_UseIndexesAndFewStatements checks the number of statements of each method,
-// so that no list executes one per row, and that all of them use indexes. An employer may have
-// 100,000 applications. Errors of statements whose rows do not exist are ignored: SQLite plans them
-// all the same.
+// TestHiringQueries_UseIndexesAndFewStatements checks that all statements of the hiring module use
+// indexes, because an employer may have 100,000 applications. It also checks the number of statements
+// of each method, so that no list executes one statement per row.
+//
+// Results and errors of methods whose rows do not exist are ignored. Their statements are counted, and
+// SQLite plans them all the same.
 func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	t.Parallel()
 
@@ -29,7 +31,7 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	checkExportCosts(t, db, meter)
 	checkListingCosts(t, db, meter, applicationIDs)
 
-	// The totals count the rows of a bounded subquery named counted.
+	// The total of a list is the number of rows of a subquery named counted, whose size is limited.
 	meter.others.requireIndexes(t, db, "counted")
 }
 
@@ -151,8 +153,9 @@ func checkApplicationCosts(t *testing.T, db *DB, meter *costMeter) (ids []string
 
 	asApplicant := hiring.Visibility{ApplicantID: planUser}
 
-	// The ids and the total of both parts, those that are withdrawn and the others, and the rows.
-	meter.requireCost(t, cost{others: 5}, func() {
+	// The list has two parts: the withdrawn applications and the others. Each part needs its ids and its
+	// total, and one statement reads the rows of both.
+	meter.requireCost(t, cost{others: 2*2 + 1}, func() {
 		f := hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn}
 		_, _ = storage.List(ctx, asApplicant, f, page.Request{Number: 2, Size: 20})
 	})
@@ -214,7 +217,7 @@ func checkNoteAndRatingCosts(t *testing.T, db *DB, meter *costMeter, application
 	})
 
 	// The ids of the applications, their texts, and one statement for each of four other tables.
-	meter.requireCost(t, cost{others: 6}, func() {
+	meter.requireCost(t, cost{others: 1 + 1 + 4}, func() {
 		require.NoError(t, storage.PersonalData.EraseByApplicant(ctx, planUser))
 	})
 }
@@ -236,7 +239,8 @@ func checkAppointmentAndMessageCosts(t *testing.T, db *DB, meter *costMeter, app
 		ScheduledAt:    now,
 	}
 
-	// An update that finds no row, and the insert. The second time, the update finds the row.
+	// The first Upsert executes an update that finds no row, and an insert. The second Upsert updates the
+	// row.
 	meter.requireCost(t, cost{others: 1, inserts: 1}, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
 	meter.requireCost(t, cost{others: 1}, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
 
@@ -298,13 +302,12 @@ func checkListingCosts(t *testing.T, db *DB, meter *costMeter, listingIDs []stri
 	meter.requireCost(t, cost{others: 1}, func() { _ = storage.Views.Add(ctx, []listings.Visit{visit}) })
 	meter.requireCost(t, cost{others: 1, inserts: 1}, func() { _, _ = storage.Views.GetOrCreateSalt(ctx, planDay, "x") })
 
-	// The salts of the days and the visitors.
+	// One statement deletes the salts of expired days, and another one the visitors.
 	meter.requireCost(t, cost{others: 2}, func() { _, _ = expiries{db}.DeleteBefore(ctx, listings.Visits, now, 100) })
 }
 
-// TestHiringQueries_SortedRows_UseIndexes checks the queries that sort their result. That is
-// allowed, because the rows of an application or an applicant are few, as long as an index finds
-// them.
+// TestHiringQueries_SortedRows_UseIndexes checks the queries that sort their rows. An index must find
+// the rows. Sorting them is allowed, because an application or an applicant has few.
 func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	t.Parallel()
 
@@ -329,9 +332,9 @@ func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	recorded.requireIndexes(t, db, allowSorting)
 }
 
-// TestExports_DeepPages_UseIndex checks that a page after a cursor begins at its position in the
-// index. An export reads all pages of a list; if each one skipped the rows before it, its time
-// would be quadratic.
+// TestExports_DeepPages_UseIndex checks that a page after a cursor begins at the cursor's position in
+// the index. An export reads all pages of a list. If each page skipped the rows before it, the time of
+// an export would be quadratic.
 func TestExports_DeepPages_UseIndex(t *testing.T) {
 	t.Parallel()
 
@@ -352,19 +355,23 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 	require.NoError(t, err)
 
 	// In SQLite's plan, the columns of the cursor are then conditions of the search in the index.
-	beginAtCursor := 0
+	const lists = 3
+	beginAtCursor := 0 // the number of statements whose search in the index begins at the cursor
+
 	for i, sql := range recorded.sql {
 		for _, step := range sqlitePlan(t, db, sql, recorded.vars[i]) {
 			require.NotContains(t, step, "TEMP B-TREE", sql)
 
-			if strings.Contains(step, "organization_id=? AND (created_at,id)<(?,?)") ||
-				strings.Contains(step, "organization_id=? AND id<?") {
+			isOfListings := strings.Contains(step, "organization_id=? AND (created_at,id)<(?,?)")
+			isOfApplications := strings.Contains(step, "organization_id=? AND id<?")
+
+			if isOfListings || isOfApplications {
 				beginAtCursor++
 			}
 		}
 	}
 
-	require.Equal(t, 3, beginAtCursor, "each of the lists")
+	require.Equal(t, lists, beginAtCursor, "lists that begin at their cursors")
 }
 
 // TestVisibleApplications_Filtered_UseIndexes checks that each combination of visibility and

@@ -13,7 +13,8 @@ import (
 )
 
 // TestIdentityQueries_UseIndexes checks that no query of users, sessions and organizations scans
-// a table. Errors of statements whose rows do not exist are ignored: their plans count.
+// a table. The test calls every method, records the statements, and reads their plans at its end.
+// Results and errors are ignored where a row does not exist: only the statements matter.
 func TestIdentityQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 
@@ -135,6 +136,9 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	_, _ = storage.Retention.DeleteBefore(ctx, audit.Entries, now, 10)
 
 	require.GreaterOrEqual(t, len(recorded.sql), 70, "each of the calls executes a statement")
+
+	// A constant row is no table. The total of a list is the number of rows of a subquery named counted,
+	// whose size is limited.
 	recorded.requireIndexes(t, db, "CONSTANT ROW", "counted")
 
 	// The few sessions of a user may be sorted.
@@ -144,9 +148,9 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	recorded.requireIndexes(t, db, "CONSTANT ROW", "counted", allowSorting)
 }
 
-// TestTotals_MoreRowsThanMaxExact_AreEstimates checks that the total of a list with
-// page.MaxExact+1 rows is page.MaxExact, marked as an estimate: counting stops at the additional
-// row, which must not be in the total.
+// TestTotals_MoreRowsThanMaxExact_AreEstimates checks that rows are counted exactly up to
+// page.MaxExact. The total of a list with page.MaxExact+1 rows is page.MaxExact, marked as an estimate.
+// The query counts the additional row, too, but the total must not contain it.
 func TestTotals_MoreRowsThanMaxExact_AreEstimates(t *testing.T) {
 	t.Parallel()
 
@@ -160,6 +164,7 @@ func TestTotals_MoreRowsThanMaxExact_AreEstimates(t *testing.T) {
 	require.NoError(t, storage.Organizations.Upsert(t.Context(), &organization))
 
 	// Each statement inserts a row for each number i from 1 to page.MaxExact+1.
+	// The condition i <= ? has the value page.MaxExact.
 	const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= ?) "
 	insert := func(statement string, values ...any) {
 		t.Helper()

@@ -16,10 +16,10 @@ import (
 var integrationTables = []string{"apps", "api_keys", "app_usage", "oauth_consents", "oauth_grants", "oauth_tokens",
 	"webhook_endpoints", "webhook_subscriptions", "webhook_messages", "webhook_deliveries"}
 
-// TestMigrationOfOwners_UpAndDown_KeepsRows checks the legacy migration 40, which removed the
-// foreign keys from tables of integrations to users, because the modules may be in different
-// databases. SQLite has to copy the tables for it. All rows and all other foreign keys must be
-// kept, and the way down must restore the old ones.
+// TestMigrationOfOwners_UpAndDown_KeepsRows checks migration 40 of an earlier release. It removed the
+// foreign keys from tables of modules/integrations to users, because the modules may be in different
+// databases. On SQLite, it has to copy the tables. It must keep all rows and all other foreign keys.
+// Reverting the migration must restore the removed foreign keys.
 func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 	t.Parallel()
 
@@ -59,12 +59,12 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 			notAUser := uuid.NewString()
 			require.Error(t, insertApp(db, notAUser))
 
-			// After it, the rows are the same, and the owner need not be a user.
+			// After the migration, the rows are the same, and the owner need not be a user.
 			migrateLegacy(up)
 			require.Equal(t, rowsBefore, dumpIntegrations(t, db))
 			require.NoError(t, insertApp(db, notAUser))
 
-			// Other foreign keys remain.
+			// Other foreign keys remain: the grant of a token must exist.
 			require.NoError(t, db.writer.Exec("DELETE FROM oauth_tokens WHERE 1 = 1").Error)
 
 			tokenOfUnknownGrant := oauthTokenRow{
@@ -76,14 +76,14 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 			}
 			require.Error(t, db.writer.Create(&tokenOfUnknownGrant).Error)
 
-			// The way down deletes apps whose owner is not a user.
+			// Reverting the migration deletes apps whose owner is not a user.
 			migrateLegacy(down)
 
 			var owners []string
 			require.NoError(t, db.reader.Raw("SELECT owner_id FROM apps").Scan(&owners).Error)
 			require.Equal(t, []string{user}, owners)
 
-			// Its foreign keys delete the rows of a deleted user.
+			// The restored foreign keys delete the rows of a deleted user.
 			require.NoError(t, db.writer.Exec("DELETE FROM users WHERE id = ?", user).Error)
 
 			for _, table := range []string{
@@ -92,7 +92,7 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 			} {
 				var rows int
 				require.NoError(t, db.reader.Raw("SELECT COUNT(*) FROM "+table).Scan(&rows).Error)
-				require.Zero(t, rows, table)
+				require.Zero(t, rows, "rows of the deleted user in %s", table)
 			}
 		})
 	}

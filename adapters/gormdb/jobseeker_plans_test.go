@@ -13,7 +13,8 @@ import (
 )
 
 // TestJobseekerQueries_UseIndexes checks that no query of clinicians' data and saved searches
-// scans a table. Each method is called with the filters that change its statement.
+// scans a table. Each method is called with the filters that change its statement. The test records the
+// statements and reads their plans at its end. One id stands for the ids of all rows.
 func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 
@@ -23,6 +24,8 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	ctx := t.Context()
 	id := uuid.NewString()
 	now := time.Now().UTC()
+
+	// Both ways to read a list: by page number and after a cursor.
 	pages := []page.Request{
 		{Number: 3, Size: 20},
 		{Number: 1, Size: 20, Cursor: uuid.NewString()},
@@ -96,8 +99,9 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 		return storage.Profiles.Update(ctx, profile)
 	}))
 
-	for _, limit := range []int{10, 0} { // with 0, the dismissal is deleted at once
-		require.NoError(t, storage.Dismissals.Create(ctx, id, id, now, limit))
+	// A dismissal above the limit is deleted, with a limit of 0 at once.
+	for _, maxDismissals := range []int{10, 0} {
+		require.NoError(t, storage.Dismissals.Create(ctx, id, id, now, maxDismissals))
 	}
 
 	_, err = storage.Dismissals.ListByListings(ctx, id, []string{id})
@@ -150,13 +154,14 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, storage.PersonalData.DeleteByUser(ctx, id, now))
 
-	// Two scans are allowed: both indexes contain only the rows that wait to be processed.
+	// The total of a list is the number of rows of a subquery named counted, whose size is limited.
+	// The other two scans are allowed, because both indexes contain only rows that wait to be processed.
 	recorded.requireIndexes(t, db, "counted", "saved_searches USING INDEX saved_searches_unresolved",
 		"alert_listings USING COVERING INDEX sqlite_autoindex_alert_listings_1")
 }
 
-// TestBookmarksOfListings_UseIndex checks that the bookmarks of given listings are found with
-// one statement, although they are then sorted.
+// TestBookmarksOfListings_UseIndex checks that one statement finds the bookmarks of given listings by an
+// index. It may sort them, because a user has at most 1,000 bookmarks.
 func TestBookmarksOfListings_UseIndex(t *testing.T) {
 	t.Parallel()
 
@@ -169,5 +174,5 @@ func TestBookmarksOfListings_UseIndex(t *testing.T) {
 		_, err := bookmarks{db}.List(t.Context(), id, ofListings, page.Request{Number: 1, Size: 1})
 		require.NoError(t, err)
 	})
-	recorded.requireIndexes(t, db, allowSorting) // at most 1,000 bookmarks
+	recorded.requireIndexes(t, db, allowSorting)
 }

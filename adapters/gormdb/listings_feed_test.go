@@ -15,9 +15,10 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestFeed_OpenTransaction_PositionStaysSmall checks that the feed returns each change once,
-// also that of a transaction that commits after 20,000 later ones, and that a position does not
-// list all of these transactions: it is stored and sent with every request.
+// TestFeed_OpenTransaction_PositionStaysSmall checks a feed of changes while a transaction that has
+// recorded a change stays open and 20,000 later ones commit. The feed returns each change once, also
+// the late one. A position in the feed must not list all these transactions, because it is stored and
+// sent with every request.
 func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	t.Parallel()
 
@@ -35,8 +36,8 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, db.recordListings(ctx, []string{lateID}))
 
-		// Outside of ctx: a transaction for each change. The listings of the changes do not exist,
-		// so that the feed returns them as deleted.
+		// The later changes, each in a transaction of its own, on another connection than that of ctx.
+		// Their listings do not exist, so that the feed returns them as deleted.
 		require.NoError(t, db.reader.Exec(fmt.Sprintf(`DO $$ BEGIN FOR i IN 1..%d LOOP
 			INSERT INTO listing_changes (listing_id, changed_at) VALUES (gen_random_uuid(), now());
 			COMMIT;
@@ -47,10 +48,11 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 		require.NotContains(t, read.times, lateID)
 
 		for id, times := range read.times {
-			require.Equal(t, 1, times, id)
+			require.Equal(t, 1, times, "how often the feed returned %s", id)
 		}
 
-		require.Less(t, read.longestPosition, 500, "bytes")
+		const maxPosition = 500 // bytes, which is much less than the numbers of 20,000 transactions
+		require.Less(t, read.longestPosition, maxPosition, "bytes of a position")
 
 		position = read.end
 
@@ -149,10 +151,10 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 				return nil
 			})
 			require.NoError(t, err)
-			require.Equal(t, 2, openListings)
+			require.Equal(t, 2, openListings, "the listings that are not damaged")
 			requireDamageIsLogged()
 
-			// From this list, listings are matched with saved searches.
+			// ListPublic returns the listings that are matched with saved searches.
 			public, err := listingRepository{db}.ListPublic(t.Context(), listingIDs(created), now)
 			require.NoError(t, err)
 			require.Len(t, public, 2)

@@ -14,9 +14,9 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated checks that a load can be repeated
-// after it was interrupted. Listings are loaded in transactions of 20,000: the first one
-// remains, and the second load adds the other 1,000 without duplicates.
+// TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated checks that a load of many listings can be
+// repeated after it was interrupted. Listings are loaded in transactions of 20,000. The listings of the
+// first transaction remain. The second load adds the other 1,000 without duplicates.
 func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 	t.Parallel()
 
@@ -91,6 +91,7 @@ func loadTwice(t *testing.T, storage adapters.Storage) {
 	count, positionAfterFirst := stored()
 	require.Equal(t, listingsInTransaction, count)
 
+	// The feed does not contain loaded listings one by one. Earlier positions become invalid instead.
 	_, err := storage.Listings.Feed.ListSince(t.Context(), positionBefore, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition, "the search index must be built anew")
 

@@ -15,7 +15,7 @@ import (
 )
 
 // TestIntegrationsOAuth_Queries_UseIndexes checks that no query of grants, tokens and consents
-// scans a table, and that a token is found with one statement.
+// scans a table, and that a token is found with one statement. One id stands for the ids of all rows.
 func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 
@@ -34,7 +34,7 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	grant := integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now}
 	require.NoError(t, storage.Integrations.Grants.Create(ctx, token, &grant))
 
-	// This is a part of every request with a token.
+	// Every request with a token executes this statement.
 	recorded.requireOneStatement(t, func() { _, _ = storage.Integrations.Grants.Get(ctx, integrations.Access, "h") })
 
 	// In a transaction, Get locks rows and uses another statement.
@@ -49,8 +49,10 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	// Consents.
 	require.NoError(t, storage.Integrations.Consents.Upsert(ctx, integrations.Consent{UserID: id, AppID: id, GivenAt: now}))
 
-	for _, cursor := range []string{"", id} {
-		for _, appID := range []string{"", id} {
+	const firstPage, allApps = "", ""
+
+	for _, cursor := range []string{firstPage, id} {
+		for _, appID := range []string{allApps, id} {
 			_, err := storage.Integrations.Consents.List(ctx, []string{id}, appID, page.Request{Number: 1, Size: 2, Cursor: cursor})
 			require.NoError(t, err)
 		}
@@ -81,12 +83,13 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 		require.NoError(t, err)
 	}
 
+	// The total of a list is the number of rows of a subquery named counted, whose size is limited.
 	recorded.requireIndexes(t, db, "counted")
 }
 
-// TestTotals_MoreAppsThanMaxExact_AreEstimates checks that the total of a list with
-// page.MaxExact+1 rows is page.MaxExact and an estimate, also if the page itself has page.MaxExact
-// rows.
+// TestTotals_MoreAppsThanMaxExact_AreEstimates checks that rows are counted exactly up to
+// page.MaxExact. The total of a list with page.MaxExact+1 rows is page.MaxExact, marked as an estimate,
+// also if the page itself has page.MaxExact rows.
 func TestTotals_MoreAppsThanMaxExact_AreEstimates(t *testing.T) {
 	t.Parallel()
 

@@ -17,8 +17,11 @@ import (
 )
 
 // TestReplicas_StaleRead_UsesReplicaIfPossible checks when a read that may be stale for a second
-// uses the replica, and that it succeeds on the primary in all other cases. The test starts its
-// own primary and replica, because it stops the replication and the process of the replica.
+// uses the replica, and that it succeeds on the primary in all other cases. A read is stale if it does
+// not contain the newest changes; tx.AllowStale returns a context that allows it.
+//
+// The test starts its own primary and replica, because it stops the replication and the process of the
+// replica.
 func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 	t.Parallel()
 
@@ -67,8 +70,8 @@ func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 		}))
 	})
 
-	// A replica that has not replayed the latest change of listings would return rows that the
-	// search index no longer contains, so that the permitted staleness does not matter.
+	// A replica that has not replayed the latest change of listings is never used, however stale a read
+	// may be: it would return rows that the search index no longer contains.
 	t.Run("replica lacks a change of listings", func(t *testing.T) {
 		kit.Exec(t, replica.URL, "SELECT pg_wal_replay_pause()")
 		require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
@@ -128,7 +131,7 @@ func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 		require.Equal(t, fromPrimary, selectColumn(stale, t, db, failsInRow500, 1000))
 	})
 
-	// Without commits, the replica replays nothing. It is current all the same.
+	// Without commits on the primary, the replica replays nothing. It is current all the same.
 	t.Run("primary is idle for longer than the maximum lag", func(t *testing.T) {
 		idleSince := time.Now()
 		require.Eventually(t, func() bool {
@@ -147,7 +150,7 @@ func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 			startedAt := time.Now()
 
 			require.False(t, staleReadUsesReplica())
-			require.Less(t, time.Since(startedAt), 5*time.Second)
+			require.Less(t, time.Since(startedAt), 5*time.Second, "a read waits for the replica")
 		}
 	})
 
@@ -266,12 +269,14 @@ func TestReplica_LagsForLong_RemembersFewPositions(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	require.LessOrEqual(t, len(primary), maxPositions)
-	require.Equal(t, start, rep.currentAsOf)
+	require.LessOrEqual(t, len(primary), maxPositions, "positions that are remembered")
+	require.Equal(t, start, rep.currentAsOf, "the time of the last position that the replica has reached")
 }
 
 // TestConnections_WithReplicas_AreDivided checks how the connections of a process are divided
-// between the primary and each replica.
+// between the primary and each replica. A process has ten connections by default. Two fifths of them
+// are for the replicas, at least two for each. One measures the position of the primary. The others
+// are for the primary, at least three.
 func TestConnections_WithReplicas_AreDivided(t *testing.T) {
 	t.Parallel()
 
@@ -282,7 +287,7 @@ func TestConnections_WithReplicas_AreDivided(t *testing.T) {
 		{replicas: 3, connectionsToPrimary: 3, connectionsToEachReplica: 2},
 	} {
 		settings := adapters.DatabaseSettings{ReplicaURLs: make([]string, test.replicas)}
-		require.Equal(t, test.connectionsToPrimary, primaryConnections(settings), test.replicas)
-		require.Equal(t, test.connectionsToEachReplica, replicaConnections(settings), test.replicas)
+		require.Equal(t, test.connectionsToPrimary, primaryConnections(settings), "%d replicas", test.replicas)
+		require.Equal(t, test.connectionsToEachReplica, replicaConnections(settings), "%d replicas", test.replicas)
 	}
 }

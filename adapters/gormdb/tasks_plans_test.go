@@ -70,9 +70,10 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	_, err = expiries{db}.DeleteBefore(ctx, task.DoneTasks, now, 10)
 	require.NoError(t, err)
 
-	require.GreaterOrEqual(t, len(recorded.sql), 16, "each of the calls executes a statement")
+	const calls = 16 // those above
+	require.GreaterOrEqual(t, len(recorded.sql), calls, "each of the calls executes a statement")
 	recorded.requireIndexes(t, db,
-		// The backlog is counted up to a bound, so that its few groups may be sorted.
+		// These subqueries count the backlog up to a maximum, and their few groups may be sorted.
 		"unsent", "unfinished", "b", allowSorting,
 		// Unsent events and unfinished tasks have indexes of their own, with few rows.
 		"outbox USING INDEX outbox_unsent", "outbox USING COVERING INDEX outbox_unsent", "tasks USING INDEX tasks_due",

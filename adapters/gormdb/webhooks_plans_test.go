@@ -39,22 +39,26 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 	_ = storage.Integrations.Webhooks.Upsert(ctx, pausedEndpoint)
 	_ = storage.Integrations.Webhooks.Delete(ctx, id, id, id)
 
+	const firstPage = ""
+
 	for _, f := range []integrations.EndpointFilter{
 		{AppID: id},
 		{Event: "job.created"},
 		{Event: "job.created", UserIDs: []string{id, uuid.NewString()}},
 	} {
-		for _, after := range []string{"", id} {
+		for _, after := range []string{firstPage, id} {
 			_, err := storage.Integrations.Webhooks.List(ctx, integrations.AnyOwner, f, after, 500)
 			require.NoError(t, err)
 		}
 	}
 
-	_, err := storage.Integrations.Webhooks.List(ctx, id, integrations.EndpointFilter{AppID: id}, "", 100)
+	_, err := storage.Integrations.Webhooks.List(ctx, id, integrations.EndpointFilter{AppID: id}, firstPage, 100)
 	require.NoError(t, err)
 
 	// Deliveries.
-	for _, status := range []integrations.DeliveryStatus{"", integrations.Failed} {
+	const anyDelivery integrations.DeliveryStatus = ""
+
+	for _, status := range []integrations.DeliveryStatus{anyDelivery, integrations.Failed} {
 		for _, request := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
 			_, err := storage.Integrations.Deliveries.List(ctx, id, id, status, request)
 			require.NoError(t, err)
@@ -86,5 +90,7 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 
 	require.NoError(t, storage.Integrations.Deliveries.DeleteByApplicant(ctx, id))
 
+	// The total of a list is the number of rows of a subquery named counted, whose size is limited. A
+	// constant row is no table.
 	recorded.requireIndexes(t, db, "counted", "CONSTANT ROW")
 }
