@@ -18,12 +18,16 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
+// An installation is the program with its database, queue and mail server. Its victims are the
+// processes and servers that a test kills and starts again.
+
 // serverVictim returns a server of the installation, such as PostgreSQL, as a victim.
 func serverVictim(name string, s *services.Server) victim {
 	return victim{name: name, kill: s.Kill, start: s.Start}
 }
 
-// mailServer returns the mail server as a victim. It keeps the messages that it has accepted.
+// mailServer returns the mail server as a victim. The server keeps the messages that it has accepted
+// when it is killed.
 func (inst *installation) mailServer() victim {
 	start := func() error {
 		inst.mail.Start()
@@ -63,13 +67,13 @@ func TestNotifications_SingleProcessKilled_NothingIsLost(t *testing.T) {
 	inst.changeUnderKills()
 }
 
-// application is one application and the users on both sides.
+// application is one application for a job, with the employer and the jobseeker.
 type application struct {
 	employer, seeker user
 	id               string
 	jobTitle         string
-	// possible holds the statuses that the application may have: several after
-	// a request whose outcome is unknown.
+	// possible holds the statuses that the application may have. There are several after a request
+	// whose outcome is unknown.
 	possible map[string]bool
 }
 
@@ -89,21 +93,23 @@ func (a *application) otherStatus() (status string, isCertain bool) {
 var statuses = []string{"review", "interview", "accepted", "rejected", "withdrawn", "pending"}
 
 // changeUnderKills changes the statuses of applications while the victims are killed, and then
-// checks that each change that happened led to a notification and an e-mail. A request during an
-// outage may have an unknown outcome, so the number of changes is at least that of the accepted
-// requests, and at most that of the accepted and the unknown ones.
+// checks that each change that happened led to a notification and an e-mail.
+//
+// The outcome of a request during an outage may be unknown. The number of changes is therefore at least
+// that of the accepted requests, and at most that of the accepted requests and those of unknown outcome.
 func (inst *installation) changeUnderKills() {
-	changes := 160
-	kills := len(inst.victims) + 1
+	minAccepted := 160
+	kills := len(inst.victims) + 1 // each victim once, and one of them twice
 
-	interval := 20 * time.Millisecond
+	interval := 20 * time.Millisecond // between two requests
 	if isFull() {
-		changes = 2000
+		minAccepted = 2000
 		kills = 8 * len(inst.victims)
 		interval = 10 * time.Millisecond
 	}
 
-	applications := inst.createApplications(20)
+	const applicationCount = 20
+	applications := inst.createApplications(applicationCount)
 
 	killsEnded := make(chan struct{})
 	go func() {
@@ -120,13 +126,16 @@ func (inst *installation) changeUnderKills() {
 	var load sync.WaitGroup
 	for worker := range workers {
 		load.Go(func() {
-			for n := 0; outcomes.accepted.Load() < int64(changes) || !isClosed(killsEnded); n++ {
+			needsMore := func() bool { return outcomes.accepted.Load() < int64(minAccepted) || !isClosed(killsEnded) }
+			for n := 0; needsMore(); n++ {
 				<-next.C
 
 				// Each worker has its own applications, so that it knows their statuses: the number
 				// of applications is a multiple of the number of workers.
 				application := &applications[(n*workers+worker)%len(applications)]
-				if n%10 == 9 {
+
+				isTenth := n%10 == 9
+				if isTenth {
 					inst.requestInvalidChange(application, &outcomes)
 				} else {
 					inst.requestChange(application, &outcomes)
@@ -141,15 +150,16 @@ func (inst *installation) changeUnderKills() {
 	unknown := int(outcomes.unknown.Load())
 	inst.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", accepted, outcomes.refused.Load(), unknown)
 
-	inst.waitIdle()
+	inst.waitIdle() // until all events and tasks are done, so that all notifications exist
 
 	happened := inst.requireNotifications(applications)
 	require.GreaterOrEqual(inst.t, happened, accepted, "every accepted change is stored")
 	require.LessOrEqual(inst.t, happened, accepted+unknown, "refused changes are not stored")
 }
 
-// changeOutcomes counts requests that change an application by their outcome. An accepted request
-// that may have set the status that the application already had counts nowhere.
+// changeOutcomes counts requests that change an application by their outcome. It does not count an
+// accepted request that may have set the status that the application already had: such a request
+// changes nothing and sends no notification.
 type changeOutcomes struct{ accepted, refused, unknown atomic.Int64 }
 
 // requestChange requests another status of the application and records the outcome.
@@ -170,7 +180,7 @@ func (inst *installation) requestChange(application *application, outcomes *chan
 			outcomes.accepted.Add(1)
 		}
 	default:
-		inst.t.Errorf("unexpected status %d", status)
+		inst.t.Errorf("a valid change is refused with status %d", status)
 	}
 }
 
@@ -206,9 +216,11 @@ func (inst *installation) killVictims(kills int) {
 		victim := inst.victims[remaining[0]]
 		remaining = remaining[1:]
 
-		pause(500 * time.Millisecond)
+		const meanUptime, meanOutage = 500 * time.Millisecond, 300 * time.Millisecond
+
+		pause(meanUptime)
 		victim.kill()
-		pause(300 * time.Millisecond)
+		pause(meanOutage)
 
 		if err := victim.start(); err != nil {
 			inst.t.Errorf("%s does not start again: %v", victim.name, err)
@@ -325,7 +337,8 @@ func (inst *installation) listNotifications(account user) (messages []string) {
 	}
 }
 
-// isStatusMail reports whether the mail is about the status of an application.
+// isStatusMail reports whether the mail is about the status of an application. The program puts the
+// kind of a message at the beginning of its Message-ID.
 func isStatusMail(mail kit.Mail) bool {
 	return strings.HasPrefix(mail.Header.Get("Message-ID"), "<status-")
 }

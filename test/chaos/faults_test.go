@@ -52,7 +52,7 @@ func fill(t *testing.T, path string) {
 	file, err := os.Create(path)
 	require.NoError(t, err)
 
-	// Where a large piece no longer fits, smaller ones still do.
+	// Where a piece of 1 MiB no longer fits, smaller ones still do.
 	for _, pieceSize := range []int{1 << 20, 4096, 1} {
 		piece := make([]byte, pieceSize)
 
@@ -67,7 +67,7 @@ func fill(t *testing.T, path string) {
 	_ = file.Close() // tmpfs reports the lack of space again
 }
 
-// Whether the server is ready, for waitForState.
+// Arguments of waitForState: whether /readyz reports that the server is ready.
 const (
 	ready    = true
 	notReady = false
@@ -182,7 +182,8 @@ func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	fill(t, filler)
 
 	// The write-ahead log of SQLite may have space for a few more rows.
-	require.Eventually(t, func() bool { return !listings.post() }, time.Minute, time.Millisecond)
+	isRefused := func() bool { return !listings.post() }
+	require.Eventually(t, isRefused, time.Minute, time.Millisecond, "listings are accepted on a full disk")
 	inst.waitForState("database", "down", notReady)
 
 	// Either "disk is full" or, if SQLite's shared-memory file cannot grow, "disk I/O error".
@@ -190,9 +191,10 @@ func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	inst.requireLogged("readiness check failed", "database")
 	inst.must(employer, http.MethodGet, "/api/auth/me", nil) // reads still succeed
 
+	// When there is space again, the server recovers by itself.
 	require.NoError(t, os.Remove(filler))
 	inst.waitForState("database", "ok", ready)
-	require.Eventually(t, listings.post, 30*time.Second, 100*time.Millisecond)
+	require.Eventually(t, listings.post, 30*time.Second, 100*time.Millisecond, "listings are still refused")
 	listings.requireStored()
 	inst.waitIdle()
 }
@@ -216,9 +218,10 @@ func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 		// The file system is busy while the server writes a file.
 		require.Eventually(t, func() bool {
 			return exec.Command("mount", "-o", "remount,"+mode, disk).Run() == nil
-		}, 30*time.Second, 50*time.Millisecond)
+		}, 30*time.Second, 50*time.Millisecond, "the file system stays busy")
 	}
 
+	// While the folders are read-only, uploads are refused, and mails wait.
 	remount("ro")
 	inst.waitForState("files", "degraded", ready)
 	inst.waitForState("mail", "degraded", ready)
@@ -236,16 +239,17 @@ func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	inst.requireLogged("service unavailable", "files")
 
-	registeredLater := inst.registerSeeker() // gets a mail about the account
+	registeredLater := inst.registerSeeker() // a mail about the new account waits
 	mailFolder := filepath.Join(disk, "mail")
 	require.Zero(t, countMailFiles(mailFolder, registeredLater.email))
 
+	// When the folders can be written again, an upload succeeds, and the mail is sent.
 	remount("rw")
 	inst.waitForState("files", "ok", ready)
 	inst.waitForState("mail", "ok", ready)
 	inst.must(seeker, http.MethodPost, "/api/jobseekers/documents", document)
 	require.Eventually(t, func() bool { return countMailFiles(mailFolder, registeredLater.email) == 1 },
-		3*time.Minute, 200*time.Millisecond)
+		3*time.Minute, 200*time.Millisecond, "the mail about the new account is not sent")
 	inst.waitIdle()
 }
 
@@ -270,7 +274,7 @@ func TestPostgres_ConnectionsOrWritesRefused_RecoversWithoutLoss(t *testing.T) {
 	skipUnlessFull(t)
 
 	postgres := kit.OwnPostgres(t)
-	exec := func(statements ...string) {
+	execute := func(statements ...string) {
 		t.Helper()
 
 		for _, statement := range statements {
@@ -278,7 +282,7 @@ func TestPostgres_ConnectionsOrWritesRefused_RecoversWithoutLoss(t *testing.T) {
 		}
 	}
 
-	exec("CREATE ROLE app LOGIN", "CREATE DATABASE app OWNER app")
+	execute("CREATE ROLE app LOGIN", "CREATE DATABASE app OWNER app")
 
 	databaseURL, err := url.Parse(postgres.URL)
 	require.NoError(t, err)
@@ -307,32 +311,34 @@ func TestPostgres_ConnectionsOrWritesRefused_RecoversWithoutLoss(t *testing.T) {
 	} {
 		// The faults affect only new connections.
 		const disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"
-		exec(fault.begin, disconnect)
+		execute(fault.begin, disconnect)
 		inst.waitForState("database", "down", notReady)
 
 		// A connection that was being opened when the fault began may still accept writes. The first
-		// request that fails may find a connection that is closed already, which is another cause.
-		for attempts, failed := 0, 0; attempts < 10 && failed < 3; attempts++ {
+		// request that fails may find a connection that is closed already, and logs another cause.
+		const maxAttempts, enoughFailures = 10, 3
+		for attempts, failed := 0, 0; attempts < maxAttempts && failed < enoughFailures; attempts++ {
 			if listings.post() {
-				exec(disconnect)
+				execute(disconnect)
 			} else {
 				failed++
 			}
 		}
 
 		inst.requireLogged("service unavailable", fault.logged)
-		exec(fault.end, disconnect)
+		execute(fault.end, disconnect)
 		inst.waitForState("database", "ok", ready)
-		require.Eventually(t, listings.post, 30*time.Second, 100*time.Millisecond, fault.logged)
+		require.Eventually(t, listings.post, 30*time.Second, 100*time.Millisecond,
+			"listings are still refused after %q", fault.logged)
 		listings.requireStored()
 	}
 
 	inst.waitIdle()
 }
 
-// TestClock_SetAheadAndBack_RecoversWithoutLoss checks that a clock that is set ahead by two
-// days and back does not lose or repeat e-mails. Tasks and leases of the wrong time would
-// otherwise wait for two days.
+// TestClock_SetAheadAndBack_RecoversWithoutLoss checks that no e-mail is lost or repeated if a clock is
+// set ahead by two days and back. The program notices that its clock was set. Otherwise tasks with times
+// of the wrong clock would wait for two days.
 func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
 	skipUnlessFull(t)
@@ -370,6 +376,7 @@ func requireMailsAfterClockChange(t *testing.T, databaseURL string) {
 	applications := inst.createApplications(4)
 	inst.waitIdle()
 
+	// The clock is set ahead, and the mail server is stopped. Mails wait.
 	setOffset("48h")
 	inst.waitForState("clock", "degraded", ready)
 	inst.requireLogged("readiness check failed", "the clock was set by 48h")
@@ -381,20 +388,21 @@ func requireMailsAfterClockChange(t *testing.T, databaseURL string) {
 		inst.must(a.employer, http.MethodPut, "/api/employers/applications/"+a.id, object{"status": "review"})
 	}
 
-	require.Eventually(t, func() bool { return len(inst.mail.AttemptedRecipients()) > 0 },
-		time.Minute, 50*time.Millisecond)
+	hasTriedToSend := func() bool { return len(inst.mail.AttemptedRecipients()) > 0 }
+	require.Eventually(t, hasTriedToSend, time.Minute, 50*time.Millisecond, "no mail was tried")
 
+	// The clock is right again, and the mail server is started.
 	setOffset("0s")
 	inst.mail.Start()
 	inst.waitForState("clock", "ok", ready)
 	inst.waitIdle()
 
 	for _, a := range applications {
-		require.Equal(t, 1, inst.countMails(a), a.seeker.email)
+		require.Equal(t, 1, inst.countMails(a), "mails about the status to %s", a.seeker.email)
 	}
 
 	isToRegisteredAhead := func(mail kit.Mail) bool { return mail.To == registeredAhead.email }
-	require.True(t, slices.ContainsFunc(inst.mail.Mails(), isToRegisteredAhead))
+	require.True(t, slices.ContainsFunc(inst.mail.Mails(), isToRegisteredAhead), "the mail about the new account is lost")
 }
 
 // signIn returns a new access token.

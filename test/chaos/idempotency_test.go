@@ -32,7 +32,8 @@ type keyedOperation struct {
 	countEffects func(n int) int
 }
 
-// The failpoints at which the process kills itself, in the order in which a request passes them.
+// The failpoints at which the process kills itself, in the order in which a request passes them. Their
+// values are names in the build of kit.FailingProgram, which kills itself at the failpoint that is set.
 const (
 	afterClaim    = "begun"  // the key is claimed
 	afterEffect   = "effect" // before the commit
@@ -40,9 +41,9 @@ const (
 	beforeSending = "done"   // committed
 )
 
-// TestIdempotencyKey_ProcessKilled_ExecutesOnce checks that a request with an
-// Idempotency-Key has one effect, although the process is killed at each step of it and the
-// client repeats it, and that later repetitions get the same status.
+// TestIdempotencyKey_ProcessKilled_ExecutesOnce checks that a request with an Idempotency-Key has one
+// effect, although the process is killed while it executes the request, and the client repeats the
+// request. Later repetitions get the same status. The process is killed at each step in turn.
 func TestIdempotencyKey_ProcessKilled_ExecutesOnce(t *testing.T) {
 	t.Parallel()
 
@@ -80,11 +81,17 @@ func (inst *installation) requireExecutedOnce() {
 	var interruptions []interruption
 	for _, operation := range operations {
 		for _, failpoint := range failpoints {
+			// A remote operation never passes afterResponse: its response is stored in a transaction of
+			// its own.
 			if operation.isRemote && failpoint == afterResponse {
-				continue // its response is stored in a transaction of its own
+				continue
 			}
 
-			interruptions = append(interruptions, interruption{operation, failpoint, len(interruptions)})
+			interruptions = append(interruptions, interruption{
+				keyedOperation: operation,
+				failpoint:      failpoint,
+				n:              len(interruptions),
+			})
 		}
 	}
 
@@ -115,21 +122,25 @@ func (inst *installation) requireRepeatable(i interruption) {
 	require.Eventually(t, func() bool {
 		var err error
 		status, message, err = inst.sendOnce(i.keyedOperation, i.n)
-		return err == nil && message != "A request with this Idempotency-Key is still running"
-	}, time.Minute, 100*time.Millisecond, name)
+		isRunning := message == "A request with this Idempotency-Key is still running"
 
-	if i.isRemote && i.failpoint == afterEffect {
+		return err == nil && !isRunning
+	}, time.Minute, 100*time.Millisecond, "no final response to a repetition of %s", name)
+
+	// Whether the call of another service took effect is unknown.
+	isUnknown := i.isRemote && i.failpoint == afterEffect
+	if isUnknown {
 		require.Equal(t, http.StatusConflict, status, name)
 	} else {
 		require.Equal(t, i.status, status, "%s: %s", name, message)
 	}
 
-	require.Equal(t, 1, i.countEffects(i.n), name)
+	require.Equal(t, 1, i.countEffects(i.n), "effects of %s", name)
 
 	statusOfSecond, _, err := inst.sendOnce(i.keyedOperation, i.n)
 	require.NoError(t, err)
-	require.Equal(t, status, statusOfSecond, name)
-	require.Equal(t, 1, i.countEffects(i.n), name)
+	require.Equal(t, status, statusOfSecond, "status of the second repetition of %s", name)
+	require.Equal(t, 1, i.countEffects(i.n), "effects of %s after two repetitions", name)
 }
 
 // serveWithFailpoint starts a server that kills itself at the failpoint, which has the form "NAME
@@ -170,8 +181,8 @@ func (inst *installation) sendOnce(o keyedOperation, n int) (status int, message
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 
-	// net/http retries a request with an Idempotency-Key unless it cannot read the body a second
-	// time, because it does not know the type of the body.
+	// The HTTP client would repeat a request with an Idempotency-Key itself. It does not if it cannot
+	// read the body a second time, as with this type, which it does not know.
 	body := struct{ *bytes.Reader }{bytes.NewReader(raw)}
 
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, inst.url+o.path, body)

@@ -24,7 +24,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// privateReceivers allows receivers on this machine.
+// privateReceivers is a setting of the program that allows receivers on this machine.
 const privateReceivers = "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"
 
 // TestWebhooks_ServerAndWorkerKilled_NothingIsLost checks that each authorized receiver gets
@@ -49,7 +49,8 @@ func TestWebhooks_SingleProcessKilled_NothingIsLost(t *testing.T) {
 	inst.deliverUnderKills()
 }
 
-// subject identifies events of one type about one object. Events are counted by subject.
+// subject identifies events of one type about one object, a listing or an application. Events are
+// counted by subject.
 type subject struct{ eventType, objectID string }
 
 // eventCounts holds how many events of each subject certainly happened, and how
@@ -91,15 +92,15 @@ const (
 	modes              // the number of modes
 )
 
-// webhookReceiver is a receiver and the deliveries it got.
+// webhookReceiver is the server of a webhook endpoint, with the deliveries that it got. The header
+// webhook-id of a delivery is the id of its event. Repeated deliveries have the same id.
 type webhookReceiver struct {
 	*httptest.Server
 	name  string
 	appID string
 	path  string // of the webhook endpoint in the API
 	owner user
-	// isAuthorized reports whether the owner may see the applicant's
-	// applications.
+	// isAuthorized reports whether the owner may see the applicant's applications.
 	isAuthorized func(applicantID string) bool
 	verifier     *standardwebhooks.Webhook
 
@@ -115,7 +116,7 @@ type webhookReceiver struct {
 func (rec *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the sender was killed
+		return // the sender was killed and has not sent the whole body
 	}
 
 	var body struct {
@@ -145,7 +146,8 @@ func (rec *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	rec.bodies[id] = string(raw)
 
-	objectID := body.Data.ID // of a listing
+	// An event about an application has its id in another field than an event about a listing.
+	objectID := body.Data.ID
 	if body.Data.ApplicationID != "" {
 		objectID = body.Data.ApplicationID
 	}
@@ -171,14 +173,14 @@ func (rec *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case modeReset:
 		conn, _, err := w.(http.Hijacker).Hijack()
 		if err == nil {
-			_ = conn.(*net.TCPConn).SetLinger(0)
+			_ = conn.(*net.TCPConn).SetLinger(0) // Close then resets the connection
 			_ = conn.Close()
 		}
 	}
 }
 
-// setMode changes how the receiver responds, and releases the requests that it
-// holds.
+// setMode changes how the receiver responds, and releases the requests that it has not responded to
+// yet (modeHang).
 func (rec *webhookReceiver) setMode(mode int) {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -262,8 +264,9 @@ func (inst *installation) deliverUnderKills() {
 	applicants := []applicant{inst.registerApplicant(), inst.registerApplicant()}
 	isFirst := func(applicantID string) bool { return applicantID == applicants[0].id }
 
-	// Each receiver may see other applications: those to the organization, those of the first
-	// applicant, those of the first applicant, who has consented, and none.
+	// The owner of each receiver may see other applications. The organization sees those of both
+	// applicants to its listings. The first applicant sees the own ones. The third owner has an app to
+	// which the first applicant consents. The stranger sees none.
 	receivers := []*webhookReceiver{
 		inst.newReceiver("organization", employer, func(string) bool { return true }),
 		inst.newReceiver("applicant", applicants[0].user, isFirst),
@@ -296,7 +299,8 @@ func (inst *installation) deliverUnderKills() {
 	var load sync.WaitGroup
 	for range workers {
 		load.Go(func() {
-			for n := 0; counts.acceptedSoFar() < minAccepted || !isClosed(killsEnded); n++ {
+			needsMore := func() bool { return counts.acceptedSoFar() < minAccepted || !isClosed(killsEnded) }
+			for n := 0; needsMore(); n++ {
 				inst.runListing(counts, employer, applicants[n%len(applicants)], applicantIDs)
 
 				if counts.acceptedSoFar() >= minAccepted {
@@ -319,8 +323,9 @@ func (inst *installation) deliverUnderKills() {
 	inst.requireDeliveries(receivers, counts, applicantIDs)
 }
 
-// requireDeliveries waits for the deliveries, replays those that have failed, and requires that
-// each receiver got the events that its owner may see, all receivers with the same bodies.
+// requireDeliveries waits for the deliveries and replays those that have failed. Then it requires that
+// each receiver got the events that its owner may see, and that all receivers got the same body of an
+// event.
 func (inst *installation) requireDeliveries(
 	receivers []*webhookReceiver, counts *eventCounts, applicantIDs *sync.Map,
 ) {
@@ -375,7 +380,7 @@ func (c *eventCounts) acceptedSoFar() int {
 }
 
 // runListing publishes a listing, changes it, applies for it, decides on the application and
-// closes the listing, with invalid requests in between.
+// closes the listing. It sends invalid requests in between, which must produce no event.
 func (inst *installation) runListing(
 	counts *eventCounts, employer user, applicant applicant, applicantIDs *sync.Map,
 ) {
@@ -429,7 +434,8 @@ func (inst *installation) runListing(
 	put(jobPath, object{"status": "closed"}, subject{"job.closed", jobID})
 }
 
-// waitFannedOut waits until every event has its deliveries.
+// waitFannedOut waits until every event has its deliveries, which a task in the queue task.Events
+// creates.
 func (inst *installation) waitFannedOut() {
 	inst.t.Helper()
 
@@ -441,11 +447,13 @@ func (inst *installation) waitFannedOut() {
 	}, 3*time.Minute, 100*time.Millisecond, "not every event was relayed")
 }
 
-// waitQuiet waits until no delivery is due within the next minute. Then deliveries to working
-// receivers have arrived, also those whose worker was killed, and the others have failed at least
-// twice and are retried minutes later. After a long run the first deliveries are due again when
-// the last ones have failed for the second time; it may then take until the sixth attempts, which
-// are further apart, that no delivery is due for a minute: hence the long timeout.
+// waitQuiet waits until no delivery is due within the next minute. Deliveries to working receivers have
+// then arrived, also those whose worker was killed. The others have failed at least twice, and are
+// retried minutes later.
+//
+// The timeout is long because of long runs: the first deliveries are due again when the last ones have
+// failed for the second time. Retries are further apart with each attempt. It may take until the sixth
+// attempts that no delivery is due for a minute.
 func (inst *installation) waitQuiet() {
 	inst.t.Helper()
 
@@ -480,9 +488,9 @@ func (inst *installation) countDeliveries(receiver *webhookReceiver, status stri
 	return int(list["pagination"].(object)["total"].(float64))
 }
 
-// replayFailed replays each failed delivery once, as an owner does after an outage
-// of the receiver. Pending deliveries, whose next attempt may be hours away, are
-// failed by pausing the webhook.
+// replayFailed replays each failed delivery once, as an owner does after an outage of the receiver.
+// Before, it pauses the webhook: pending deliveries, whose next attempt may be hours away, then become
+// failed ones.
 func (inst *installation) replayFailed(receiver *webhookReceiver) {
 	inst.t.Helper()
 
@@ -539,12 +547,13 @@ func (rec *webhookReceiver) requireEvents(t *testing.T, counts *eventCounts, app
 			// The object was created by a request with an unknown outcome.
 			ofUnknownCreations += n
 
-			require.False(t, rec.name == "stranger" && event.isAboutApplication(), "%s: %v", rec.name, event)
+			isLeak := rec.name == "stranger" && event.isAboutApplication()
+			require.False(t, isLeak, "the stranger is not authorized to receive %v", event)
 			continue
 		}
 
 		require.True(t, isAuthorized(event), "%s is not authorized to receive %v", rec.name, event)
-		require.LessOrEqual(t, n, possible, "%s: %v", rec.name, event)
+		require.LessOrEqual(t, n, possible, "%s received more events than happened: %v", rec.name, event)
 	}
 
 	require.LessOrEqual(t, ofUnknownCreations, counts.unknownCreations, "%s: events without a change", rec.name)
@@ -554,7 +563,7 @@ func (rec *webhookReceiver) requireEvents(t *testing.T, counts *eventCounts, app
 		if isAuthorized(event) {
 			subjects++
 
-			require.GreaterOrEqual(t, received[event], n, "%s: %v", rec.name, event)
+			require.GreaterOrEqual(t, received[event], n, "%s did not receive all events: %v", rec.name, event)
 		}
 	}
 
