@@ -51,10 +51,11 @@ func Module(t *testing.T, module bootstrap.Module, database Database) {
 			},
 		}
 
+		// The command routes prints a line for each route: its method, its path and further columns.
 		listed := run(t, configIn(t, t.TempDir(), SQLite(t)), module, "routes")
 		for _, route := range routes {
 			t.Run(route.Method+" "+route.Path, func(t *testing.T) {
-				require.Regexp(t, route.Method+` +`+regexp.QuoteMeta(route.Path)+` `, listed, "in the list of the command")
+				require.Regexp(t, route.Method+` +`+regexp.QuoteMeta(route.Path)+` `, listed, "the command routes does not list the route")
 				checkDocumented(t, route, documents)
 				c.checkAccess(t, route)
 				c.checkInput(t, route)
@@ -69,7 +70,8 @@ func Module(t *testing.T, module bootstrap.Module, database Database) {
 	})
 }
 
-// checkPage requires that no path below that of the page, with any method, causes an internal error.
+// checkPage requires that no request below the path of the page causes an internal error, whatever its
+// method and the rest of its path.
 func checkPage(t *testing.T, p *Program, path string) {
 	t.Helper()
 
@@ -98,17 +100,18 @@ func checkMigrations(t *testing.T, module bootstrap.Module, database Database) {
 
 	// The command prints a line for each migration; those of the module begin with its name.
 	output := run(t, config, module, "migrate", "up")
-	own := strings.Count(output, "applied "+module.Name+"/")
-	require.Equal(t, module.Migrations != nil, own > 0, "%s", output)
+	ownMigrations := strings.Count(output, "applied "+module.Name+"/")
+	require.Equal(t, module.Migrations != nil, ownMigrations > 0,
+		"migrations are applied if and only if the module has them: %s", output)
 
 	// Each call reverts one migration, which may be one of the program.
-	for reverted := 0; reverted < own; {
+	for reverted := 0; reverted < ownMigrations; {
 		output = run(t, config, module, "migrate", "down", "--yes")
 		reverted += strings.Count(output, "reverted "+module.Name+"/")
 	}
 
 	output = run(t, config, module, "migrate", "up")
-	require.Equal(t, own, strings.Count(output, "applied "+module.Name+"/"))
+	require.Equal(t, ownMigrations, strings.Count(output, "applied "+module.Name+"/"), "migrations that are applied again")
 	require.NotContains(t, run(t, config, module, "migrate", "status"), "pending")
 }
 
@@ -119,8 +122,8 @@ var parameter = regexp.MustCompile(`:([A-Za-z0-9_-]+)`)
 // token; those of the portal, for signed-in users, have none.
 func isDeveloper(route web.Route) bool { return route.Scope != "" }
 
-// checkDocumented requires that the OpenAPI document of the route's API contains the route. The documents are
-// mapped from the names of the APIs, portal and developer.
+// checkDocumented requires that the OpenAPI document of the route's API contains the route. The keys of
+// documents are the names of the APIs, portal and developer.
 func checkDocumented(t *testing.T, route web.Route, documents map[string]string) {
 	name := "portal"
 	if isDeveloper(route) {
@@ -175,7 +178,8 @@ func refusalStatus(route web.Route, client string) int {
 		return 0
 	}
 
-	if client == appClient { // to the portal, an API key is no session
+	// The portal ignores API keys, so that an app is a guest.
+	if client == appClient {
 		client = guestClient
 	}
 
@@ -183,7 +187,7 @@ func refusalStatus(route web.Route, client string) int {
 	switch {
 	case client == unknownClient && route.Auth != web.None, client == guestClient && route.Auth == web.Required:
 		return http.StatusUnauthorized
-	case route.Audience == web.Moderator,
+	case route.Audience == web.Moderator, // no client of this suite is a moderator
 		client == jobseekerClient && isForEmployers,
 		client == employerClient && route.Audience == web.Seeker:
 		return http.StatusForbidden
@@ -195,10 +199,10 @@ func refusalStatus(route web.Route, client string) int {
 // checkAccess requires that the route refuses all clients that it does not serve, and sends them no data.
 func (c clients) checkAccess(t *testing.T, route web.Route) {
 	for name, user := range c.users {
-		if want := refusalStatus(route, name); want != 0 {
+		if wantStatus := refusalStatus(route, name); wantStatus != 0 {
 			answer := c.Call(t, route.Method, pathWith(route, unknownID), user, map[string]any{})
-			require.Equal(t, want, answer.Status, "%s: %s", name, answer.Body)
-			require.NotContains(t, string(answer.Body), `"data"`)
+			require.Equal(t, wantStatus, answer.Status, "%s: %s", name, answer.Body)
+			require.NotContains(t, string(answer.Body), `"data"`, "%s gets data in spite of the refusal", name)
 		}
 	}
 }

@@ -30,10 +30,9 @@ func SQLite(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(),
 // Program is a program that serves in this process, with its files in a folder of the test.
 type Program struct {
 	// URL is the address of the server.
-	URL string
-	// folder contains the files of the program, and people counts the accounts of the test.
-	folder string
-	people atomic.Int64
+	URL      string
+	folder   string       // contains the files of the program
+	accounts atomic.Int64 // counts the registered accounts, for their addresses
 }
 
 // Start starts a program with the options. It ends with the test.
@@ -42,11 +41,11 @@ func Start(t testing.TB, database Database, options ...bootstrap.Option) *Progra
 
 	p := &Program{folder: t.TempDir()}
 	config := configIn(t, p.folder, database(t))
-	require.NoError(t, bootstrap.Run(t.Context(), []string{"migrate", "up", "--config", config}, io.Discard, io.Discard,
-		options...))
+	migrate := []string{"migrate", "up", "--config", config}
+	require.NoError(t, bootstrap.Run(t.Context(), migrate, io.Discard, io.Discard, options...))
 
 	ctx, cancel := context.WithCancel(context.Background())
-	out, stdout := io.Pipe()
+	output, stdout := io.Pipe()
 	var log bytes.Buffer
 
 	ended := make(chan error, 1)
@@ -68,11 +67,13 @@ func Start(t testing.TB, database Database, options ...bootstrap.Option) *Progra
 		require.NoError(t, err)
 	})
 
+	// Read the whole output, so that the program never waits. The address is empty if the program ends
+	// before it listens.
 	address := make(chan string, 1)
 	go func() {
 		defer close(address)
 
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		for lines := bufio.NewScanner(output); lines.Scan(); {
 			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
 				address <- m[1]
 			}
@@ -80,10 +81,10 @@ func Start(t testing.TB, database Database, options ...bootstrap.Option) *Progra
 	}()
 
 	select {
-	case a := <-address:
-		require.NotEmpty(t, a, "the program ended")
+	case listeningAddress := <-address:
+		require.NotEmpty(t, listeningAddress, "the program ended")
 
-		p.URL = "http://" + a
+		p.URL = "http://" + listeningAddress
 	case <-time.After(time.Minute):
 		require.FailNow(t, "the program did not start")
 	}
@@ -99,7 +100,8 @@ var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 func configIn(t testing.TB, folder, databaseURL string) string {
 	t.Helper()
 
-	settings, err := json.Marshal(map[string]any{ // JSON is also YAML
+	// The configuration is YAML, of which JSON is a subset. The system chooses a free port.
+	settings, err := json.Marshal(map[string]any{
 		"http":        map[string]any{"addr": "127.0.0.1:0", "drain": "10ms"},
 		"database":    map[string]any{"url": databaseURL},
 		"files":       map[string]any{"url": "file:" + filepath.Join(folder, "files")},
@@ -138,7 +140,7 @@ func (p *Program) Employer(t testing.TB) User {
 func (p *Program) register(t testing.TB, path string, body map[string]any) User {
 	t.Helper()
 
-	u := User{Email: fmt.Sprintf("person%d@example.org", p.people.Add(1))}
+	u := User{Email: fmt.Sprintf("person%d@example.org", p.accounts.Add(1))}
 	body["email"], body["password"] = u.Email, "Correct-horse-7"
 	answer := p.Call(t, http.MethodPost, path, User{}, body)
 	require.Equal(t, http.StatusCreated, answer.Status, "%s", answer.Body)

@@ -18,17 +18,17 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// testAPI is an API with an operation for each case.
+// testAPI is an API with a route for each case of the suite. It counts what its operations did.
 type testAPI struct {
 	authenticator countingAuthenticator
-	created       atomic.Int64
-	closed        atomic.Int64 // streams
+	created       atomic.Int64 // things that were created
+	closed        atomic.Int64 // streams that were closed
 	// The slow operation sends to entered and then waits for release.
 	entered chan struct{}
 	release chan struct{}
 }
 
-// thing is the result of most operations.
+// thing is the result of most operations: their input, and the address of the client.
 type thing struct {
 	ID      string `json:"id"`
 	Text    string `json:"text"`
@@ -50,7 +50,7 @@ type refusal struct {
 	Code string `json:"code"`
 }
 
-// streamed exceeds the buffers of servers.
+// streamed is the content of streams. With 250,000 bytes, it exceeds the buffers of servers.
 var streamed = strings.Repeat("a,b\r\n", 50_000)
 
 // stream counts its Close calls.
@@ -117,8 +117,7 @@ func (s *testAPI) table() web.API {
 				Method: http.MethodGet,
 				Path:   "/api/v1/panic",
 				Scope:  integrations.JobsRead,
-				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done,
-					error) {
+				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 					panic("secret inside")
 				}),
 			},
@@ -171,13 +170,14 @@ func (s *testAPI) table() web.API {
 }
 
 // countingAuthenticator accepts the token reader, which may only read, and the token writer. It
-// refuses the token limited because of a rate limit, and all others.
+// refuses the token limited because of a rate limit, and all other tokens because it does not know
+// them. It counts the calls of Done.
 type countingAuthenticator struct {
 	mu     sync.Mutex
-	counts map[int]int
+	counts map[int]int // the calls of Done, by the status of the response
 }
 
-// invalidToken is the challenge for other tokens.
+// invalidToken is the value of WWW-Authenticate for a token that the authenticator does not know.
 const invalidToken = `Bearer realm="locum", error="invalid_token"`
 
 // Authenticate implements web.Authenticator.
@@ -229,12 +229,13 @@ func (a *countingAuthenticator) statuses() map[int]int {
 	return maps.Clone(a.counts)
 }
 
-// countingLimiter counts calls by rule, without expiry.
+// countingLimiter counts requests by rule and key, without expiry. The methods of limit.Limiter other
+// than Take are not implemented: the embedded interface is nil.
 type countingLimiter struct {
 	limit.Limiter
 
 	mu     sync.Mutex
-	counts map[string]int
+	counts map[string]int // by the name of the rule and the key
 }
 
 // Take implements limit.Limiter.
@@ -251,13 +252,13 @@ func (l *countingLimiter) Take(_ context.Context, rule limit.Rule, key string) (
 	return limit.Decision{Allowed: true}, nil
 }
 
-// memoryKeys is an idempotency.Store without rollback.
+// memoryKeys is an idempotency.Store in memory. Its transactions are not rolled back.
 type memoryKeys struct {
 	mu      sync.Mutex
-	answers map[string]storedAnswer
+	answers map[string]storedAnswer // by the owner, the operation and the key of the request
 }
 
-// storedAnswer is the answer to the request with the fingerprint.
+// storedAnswer is the answer to the request with the fingerprint, which is a hash of its body.
 type storedAnswer struct {
 	fingerprint string
 	answer      idempotency.Answer

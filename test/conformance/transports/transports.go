@@ -76,6 +76,7 @@ type TransportOpener func(t testing.TB, s adapters.Services, api web.API) (adapt
 // authentication, validation, limits, headers, streams and errors of the tables, execute a
 // request with an Idempotency-Key once, and wait for requests in flight at a shutdown.
 func Transport(t *testing.T, open TransportOpener) {
+	// The routes are those of testAPI, in api.go. Most return a thing, a struct with the input.
 	t.Run("operation", func(t *testing.T) {
 		t.Parallel()
 
@@ -101,8 +102,9 @@ func Transport(t *testing.T, open TransportOpener) {
 		require.Equal(t, 200, openTransport(t, open).call(t, "GET", "/v1/things/a?q=b", "reader", "").Status)
 	})
 
-	// A token that is missing or unknown is a 401, one without the scope a 403, one whose quota
-	// is used up a 429. Only the allowed request is executed.
+	// The authenticator knows the tokens reader, writer and limited. A missing or unknown token is a
+	// 401. A token without the scope is a 403, and a token whose quota is used up is a 429. Only the
+	// allowed request is executed.
 	t.Run("credentials", func(t *testing.T) {
 		t.Parallel()
 
@@ -112,16 +114,16 @@ func Transport(t *testing.T, open TransportOpener) {
 			require.Equal(t, want, answer.Status, "token %q: %s", token, answer.Body)
 
 			if want != 201 {
-				require.Contains(t, string(answer.Body), `"code"`, "an error is that of the API")
+				require.Contains(t, string(answer.Body), `"code"`, "the error has not the form of the API")
 			}
 		}
 
-		require.EqualValues(t, 1, transport.api.created.Load())
+		require.EqualValues(t, 1, transport.api.created.Load(), "executed requests")
 
 		// The transport calls Done of the authenticator for each caller, but not for requests without a known token.
 		wantStatuses := map[int]int{201: 1, 403: 1, 429: 1} // the number of calls by status
 		require.Eventually(t, func() bool { return maps.Equal(wantStatuses, transport.api.authenticator.statuses()) },
-			30*time.Second, 10*time.Millisecond, "Done is called with the status of each response to a caller")
+			30*time.Second, 10*time.Millisecond, "Done is not called once with the status of each response to a caller")
 	})
 
 	// No response reveals the text of an internal error, and a request that is not valid is not
@@ -148,24 +150,24 @@ func Transport(t *testing.T, open TransportOpener) {
 			require.Equal(t, 400, transport.call(t, "POST", "/api/v1/things", "writer", body).Status, body)
 		}
 
-		require.Zero(t, transport.api.created.Load())
+		require.Zero(t, transport.api.created.Load(), "invalid requests that were executed")
 	})
 
-	// The body of a route may have web.DefaultBody bytes, if the route does not set a lower
-	// limit.
+	// The body of a request may have web.DefaultBody bytes. The route /small sets a lower limit.
 	t.Run("large bodies", func(t *testing.T) {
 		t.Parallel()
 
 		transport := openTransport(t, open)
-		large := `{"text":"` + strings.Repeat("x", web.DefaultBody) + `"}`
-		require.Equal(t, 413, transport.call(t, "POST", "/api/v1/things", "writer", large).Status)
+		tooLarge := `{"text":"` + strings.Repeat("x", web.DefaultBody) + `"}`
+		require.Equal(t, 413, transport.call(t, "POST", "/api/v1/things", "writer", tooLarge).Status)
 
-		fits := `{"text":"` + strings.Repeat("x", web.DefaultBody-20) + `"}`
+		const bytesAroundText = 20 // more than {"text":""}
+		fits := `{"text":"` + strings.Repeat("x", web.DefaultBody-bytesAroundText) + `"}`
 		require.Equal(t, 201, transport.call(t, "POST", "/api/v1/things", "writer", fits).Status)
 		require.Equal(t, 413, transport.call(t, "POST", "/api/v1/small", "writer", fits).Status)
 	})
 
-	// The route allows two requests.
+	// The route /limited allows two requests in an hour.
 	t.Run("limits of a route", func(t *testing.T) {
 		t.Parallel()
 
@@ -186,11 +188,14 @@ func Transport(t *testing.T, open TransportOpener) {
 		var wait sync.WaitGroup
 		for i := range 50 {
 			wait.Go(func() {
-				answer, err := transport.try(t.Context(), "GET", fmt.Sprintf("/api/v1/things/%d?q=%d", i, -i), "reader",
-					"")
-				if err != nil || answer.Status != 200 ||
-					!strings.Contains(string(answer.Body), fmt.Sprintf(`"id":"%d","text":"%d"`, i, -i)) {
-					t.Errorf("request %d: %d %s %v", i, answer.Status, answer.Body, err)
+				path := fmt.Sprintf("/api/v1/things/%d?q=%d", i, -i)
+				want := fmt.Sprintf(`"id":"%d","text":"%d"`, i, -i)
+
+				answer, err := transport.try(t.Context(), "GET", path, "reader", "")
+
+				isOwnResponse := err == nil && answer.Status == 200 && strings.Contains(string(answer.Body), want)
+				if !isOwnResponse {
+					t.Errorf("request %d did not get its own response: %d %s %v", i, answer.Status, answer.Body, err)
 				}
 			})
 		}
@@ -202,34 +207,35 @@ func Transport(t *testing.T, open TransportOpener) {
 }
 
 // transportHeaders checks the headers of operations, of the authenticator and of limits, also
-// in errors.
+// in errors. The authenticator sets X-Gate for every request. The cases are sent in order, because the
+// ids of created things and the limit of /limited depend on the earlier ones.
 func transportHeaders(t *testing.T, open TransportOpener) {
 	t.Parallel()
 
 	transport := openTransport(t, open)
 
 	const read, write = "/api/v1/things/a?q=b", "/api/v1/things"
-	for _, test := range []struct{ method, path, token, name, want string }{ // name and want are those of a header
-		{method: "GET", path: read, token: "reader", name: "Content-Type", want: web.JSONType},
-		{method: "GET", path: read, token: "reader", name: "Cache-Control", want: "max-age=60"},
-		{method: "GET", path: read, token: "reader", name: "ETag", want: `"a"`},
-		{method: "GET", path: read, token: "reader", name: "X-Gate", want: "entered"},
-		{method: "POST", path: write, token: "writer", name: "Location", want: "/api/v1/things/1"},
-		{method: "POST", path: "/v1/things", token: "writer", name: "Location", want: "/v1/things/2"},
-		{method: "POST", path: write, token: "", name: "WWW-Authenticate", want: `Bearer realm="locum"`},
-		{method: "POST", path: write, token: "unknown", name: "WWW-Authenticate", want: invalidToken},
-		{method: "POST", path: write, token: "unknown", name: "X-Gate", want: "entered"},
+	for _, test := range []struct{ method, path, token, header, want string }{ // want is the value of the header
+		{method: "GET", path: read, token: "reader", header: "Content-Type", want: web.JSONType},
+		{method: "GET", path: read, token: "reader", header: "Cache-Control", want: "max-age=60"},
+		{method: "GET", path: read, token: "reader", header: "ETag", want: `"a"`},
+		{method: "GET", path: read, token: "reader", header: "X-Gate", want: "entered"},
+		{method: "POST", path: write, token: "writer", header: "Location", want: "/api/v1/things/1"},
+		{method: "POST", path: "/v1/things", token: "writer", header: "Location", want: "/v1/things/2"},
+		{method: "POST", path: write, token: "", header: "WWW-Authenticate", want: `Bearer realm="locum"`},
+		{method: "POST", path: write, token: "unknown", header: "WWW-Authenticate", want: invalidToken},
+		{method: "POST", path: write, token: "unknown", header: "X-Gate", want: "entered"},
 		{
 			method: "POST",
 			path:   write,
 			token:  "reader",
-			name:   "WWW-Authenticate",
+			header: "WWW-Authenticate",
 			want:   `Bearer realm="locum", error="insufficient_scope", scope="applications:write"`,
 		},
-		{method: "POST", path: write, token: "limited", name: "Retry-After", want: "2"},
-		{method: "GET", path: "/api/v1/limited", token: "reader", name: "Retry-After", want: ""},
-		{method: "GET", path: "/api/v1/limited", token: "reader", name: "Retry-After", want: ""},
-		{method: "GET", path: "/api/v1/limited", token: "reader", name: "Retry-After", want: "3"},
+		{method: "POST", path: write, token: "limited", header: "Retry-After", want: "2"},
+		{method: "GET", path: "/api/v1/limited", token: "reader", header: "Retry-After", want: ""},
+		{method: "GET", path: "/api/v1/limited", token: "reader", header: "Retry-After", want: ""},
+		{method: "GET", path: "/api/v1/limited", token: "reader", header: "Retry-After", want: "3"},
 	} {
 		body := ""
 		if test.method == "POST" {
@@ -237,7 +243,7 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 		}
 
 		answer := transport.call(t, test.method, test.path, test.token, body)
-		require.Equal(t, test.want, answer.Header.Get(test.name), "%s of %s %s by %q: %d %s", test.name, test.method,
+		require.Equal(t, test.want, answer.Header.Get(test.header), "%s of %s %s by %q: %d %s", test.header, test.method,
 			test.path, test.token, answer.Status, answer.Body)
 	}
 }
@@ -269,12 +275,12 @@ func transportStreams(t *testing.T, open TransportOpener) {
 		}
 	}
 
-	require.Eventually(t, func() bool { return transport.api.closed.Load() == 2 }, 30*time.Second,
-		10*time.Millisecond, "the transport closes streams")
+	bothAreClosed := func() bool { return transport.api.closed.Load() == 2 }
+	require.Eventually(t, bothAreClosed, 30*time.Second, 10*time.Millisecond, "the transport does not close both streams")
 }
 
-// transportIdempotency checks that a repeated request gets the stored response, that the key of
-// another body is refused with 422, and that a key has at most 255 characters.
+// transportIdempotency checks requests with an Idempotency-Key. A repeated request gets the stored
+// response. A key that was used with another body is refused with 422. A key has at most 255 characters.
 func transportIdempotency(t *testing.T, open TransportOpener) {
 	t.Parallel()
 
@@ -307,7 +313,7 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 	require.Equal(t, 422, send("one", `{"text":"b"}`).Status)
 	require.Equal(t, 201, send("two", `{"text":"a"}`).Status)
 	require.Equal(t, 400, send(strings.Repeat("k", 256), `{"text":"a"}`).Status)
-	require.EqualValues(t, 2, transport.api.created.Load())
+	require.EqualValues(t, 2, transport.api.created.Load(), "executed requests: the first ones with each valid key")
 }
 
 // transportShutdown checks that Shutdown refuses new requests and waits for those in flight
@@ -336,8 +342,10 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 			_, err := transport.try(ctx, "GET", "/api/v1/things/a?q=b", "reader", "")
 
 			return err != nil
-		}, 30*time.Second, 10*time.Millisecond, "new requests are not accepted")
+		}, 30*time.Second, 10*time.Millisecond, "new requests are still accepted")
 		require.Empty(t, stopped, "Shutdown has returned before the request has")
+
+		// The request in flight ends, and then Shutdown.
 		close(transport.api.release)
 		require.Equal(t, 200, (<-answers).Status)
 		require.NoError(t, <-stopped)
@@ -373,7 +381,7 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 type openedTransport struct {
 	adapters.Transport
 	client TransportClient
-	api    *testAPI // what the transport serves
+	api    *testAPI // the API that the transport serves
 }
 
 // openTransport opens and starts a transport that serves a new testAPI.
