@@ -13,22 +13,22 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// noon is the present of the tests.
+// noon is the present time of the tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // eventTypes returns the types of the events, separated by spaces.
 func eventTypes(events []event.Event) string {
-	var out []string
+	var types []string
 	for _, e := range events {
-		out = append(out, e.Type())
+		types = append(types, e.Type())
 	}
 
-	return strings.Join(out, " ")
+	return strings.Join(types, " ")
 }
 
-// TestListing_PublicChange_RecordsEvent follows one listing through its states. Each step names the events
-// that its change records, or "" for none. Events are about what the public sees: a change of a draft or
-// of meta, and a change without a difference, record none.
+// TestListing_PublicChange_RecordsEvent follows one listing through its states. Each step changes the listing and names
+// the events that finishChange then records, or "" for none. Events are about what the public sees. Therefore a change
+// of a draft, a change of meta, which is private, and a change without a difference record none.
 func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	t.Parallel()
 
@@ -38,7 +38,7 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 		t.Helper()
 
 		before := listing.clone()
-		now = now.Add(time.Minute)
+		now = now.Add(time.Minute) // each step is a minute after the one before
 
 		change()
 		require.Equal(t, wantEvents, eventTypes(listing.finishChange(&before, now)))
@@ -67,19 +67,21 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	step("job.closed", func() { listing.Delete(now) })
 	step("job.updated", func() { require.NoError(t, listing.Renew(now, 1)) })
 
+	// The next step happens at the deadline, from which the listing is not public.
 	now = listing.Deadline.Add(-time.Minute)
 
-	step("job.closed", func() {}) // the deadline has passed
+	step("job.closed", func() {})
 	step("job.updated", func() { require.NoError(t, listing.Renew(now, 30)) })
 	require.Equal(t, posted, *listing.PostedAt, "the time of the first publication does not change")
 }
 
-// TestListing_Event_ContainsSnapshot checks that an event contains the listing as it was, without private
-// fields, unless it is too large for a webhook. The character < takes six bytes in JSON.
+// TestListing_Event_ContainsSnapshot checks that an event contains the listing as it was at the time of the event,
+// without private fields. The event of a listing that is too large for a webhook has no snapshot.
 func TestListing_Event_ContainsSnapshot(t *testing.T) {
 	t.Parallel()
 
-	snapshot := func(description string) (out Listing) {
+	// snapshot returns the listing in the event about its creation, or an empty one if the event has none.
+	snapshot := func(description string) (inEvent Listing) {
 		listing := Listing{
 			ID:      "1",
 			Status:  Active,
@@ -89,19 +91,21 @@ func TestListing_Event_ContainsSnapshot(t *testing.T) {
 
 		raw := listing.finishChange(&Listing{}, noon)[0].(event.JobCreated).Listing
 		if raw == nil {
-			return out
+			return inEvent
 		}
 
 		require.NotContains(t, string(raw), "private")
-		require.NoError(t, json.Unmarshal(raw, &out))
+		require.NoError(t, json.Unmarshal(raw, &inEvent))
 
-		return out
+		return inEvent
 	}
 
 	l := snapshot("On a ward.")
 	require.Equal(t, []any{"1", "Nurse", "On a ward.", Active, noon}, []any{l.ID, l.Title, l.Description, l.Status, *l.PostedAt})
 	require.Equal(t, "1", snapshot(strings.Repeat("x", 20<<10)).ID, "a listing that fits into a webhook is in the event")
-	require.Empty(t, snapshot(strings.Repeat("<", 4<<10)))
+
+	// The character < takes six bytes in JSON, so that this shorter text is larger than the one above.
+	require.Empty(t, snapshot(strings.Repeat("<", 4<<10)), "a listing that does not fit into a webhook is not in the event")
 }
 
 // TestListing_DeadlinePassed_IsNotPublic checks that a listing is public before its deadline and not at it.
@@ -115,15 +119,21 @@ func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 	require.Nil(t, l.PostedAt)
 }
 
-// TestListing_Transitions checks the statuses that employers can set, and that the times of the first
-// archiving and deletion remain until the listing is restored.
-func TestListing_Transitions(t *testing.T) {
+// TestListing_SetStatus_OtherStatus_IsRefused checks that employers cannot set an active listing to a status that has
+// an operation of its own, such as Archive, or that does not exist.
+func TestListing_SetStatus_OtherStatus_IsRefused(t *testing.T) {
 	t.Parallel()
 
-	for _, s := range []Status{Draft, Archived, "gone", ""} {
-		l := Listing{Status: Active}
-		require.Equal(t, fault.Invalid, fault.KindOf(l.SetStatus(s)), s)
+	for _, status := range []Status{Draft, Archived, "gone", ""} {
+		listing := Listing{Status: Active}
+		require.Equal(t, fault.Invalid, fault.KindOf(listing.SetStatus(status)), status)
 	}
+}
+
+// TestListing_ArchiveAndDelete_KeepFirstTimes checks that the times of the first archiving and deletion remain until the
+// listing is restored by another status.
+func TestListing_ArchiveAndDelete_KeepFirstTimes(t *testing.T) {
+	t.Parallel()
 
 	listing := Listing{Status: Active}
 	require.ErrorIs(t, listing.Restore(), ErrNotDeleted)
@@ -135,28 +145,33 @@ func TestListing_Transitions(t *testing.T) {
 	listing.Delete(noon.Add(time.Hour))
 	require.Equal(t, noon, *listing.ArchivedAt)
 	require.Equal(t, noon.Add(time.Hour), *listing.DeletedAt)
+	// Another status restores the listing.
 	require.NoError(t, listing.SetStatus(Inactive))
 	require.Nil(t, listing.ArchivedAt)
 	require.Nil(t, listing.DeletedAt)
 	require.Equal(t, Inactive, listing.Status)
 }
 
-// TestRenew_CountsFromLaterOfNowAndDeadline checks that a renewal before the deadline loses no days, and that
-// it can have 1 to 365 days.
+// TestRenew_CountsFromLaterOfNowAndDeadline checks the deadline after a renewal. The days count from the present, or from
+// the old deadline if it is later, so that an early renewal loses no days. A renewal can have 1 to 365 days.
 func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 	t.Parallel()
 
-	day := 24 * time.Hour
+	const (
+		day         = 24 * time.Hour
+		renewalDays = 30
+	)
+
 	for name, c := range map[string]struct {
 		deadline *time.Time
 		want     time.Time
 	}{
-		"without a deadline": {deadline: nil, want: noon.Add(30 * day)},
-		"expired":            {deadline: new(noon.Add(-9 * day)), want: noon.Add(30 * day)},
-		"still open":         {deadline: new(noon.Add(5 * day)), want: noon.Add(35 * day)},
+		"without a deadline": {deadline: nil, want: noon.Add(renewalDays * day)},
+		"expired":            {deadline: new(noon.Add(-9 * day)), want: noon.Add(renewalDays * day)},
+		"still open":         {deadline: new(noon.Add(5 * day)), want: noon.Add((5 + renewalDays) * day)},
 	} {
 		l := Listing{Status: Closed, Content: Content{Deadline: c.deadline}}
-		require.NoError(t, l.Renew(noon, 30), name)
+		require.NoError(t, l.Renew(noon, renewalDays), name)
 		require.Equal(t, c.want, *l.Deadline, name)
 		require.Equal(t, Active, l.Status, name)
 	}
@@ -168,8 +183,9 @@ func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 	}
 }
 
-// TestCopy_IsANewListing checks that a copy has the content of a listing but none of its states and times, and
-// that its title remains within 200 characters: " (Copy)" takes 7 of them.
+// TestCopy_IsANewListing checks that a copy has the content of a listing but none of its states and times. A deadline
+// that has passed is not copied. The suffix " (Copy)" is added to the title, which is cut off if it would be longer than
+// 200 characters.
 func TestCopy_IsANewListing(t *testing.T) {
 	t.Parallel()
 
@@ -184,19 +200,22 @@ func TestCopy_IsANewListing(t *testing.T) {
 		Meta:           json.RawMessage(`{"a":1}`),
 		Content:        Content{Title: "Nurse", Deadline: new(noon.Add(-time.Second)), Questions: []Question{{ID: "q"}}},
 	}
-	c := listing.Copy("2", noon)
+	duplicate := listing.Copy("2", noon)
 	require.Equal(t, Listing{ID: "2", OrganizationID: "o", Company: "C", Status: Active, Meta: listing.Meta, CreatedAt: noon,
-		Content: Content{Title: "Nurse (Copy)", Questions: []Question{{ID: "q"}}}}, c)
+		Content: Content{Title: "Nurse (Copy)", Questions: []Question{{ID: "q"}}}}, duplicate)
 
-	listing.Title, listing.Deadline = strings.Repeat("ü", 200), new(noon.Add(time.Second))
-	c = listing.Copy("2", noon)
-	require.Equal(t, strings.Repeat("ü", 193)+" (Copy)", c.Title)
-	require.NotNil(t, c.Deadline)
-	require.NoError(t, valid.Check("", CreateInput{Title: c.Title, Description: "x"}))
+	// A title of the maximum length, and a deadline that has not passed.
+	const maxTitle, suffix = 200, " (Copy)"
+
+	listing.Title, listing.Deadline = strings.Repeat("ü", maxTitle), new(noon.Add(time.Second))
+	duplicate = listing.Copy("2", noon)
+	require.Equal(t, strings.Repeat("ü", maxTitle-len(suffix))+suffix, duplicate.Title)
+	require.NotNil(t, duplicate.Deadline)
+	require.NoError(t, valid.Check("", CreateInput{Title: duplicate.Title, Description: "x"}))
 }
 
-// TestDetails_RequireFutureDeadline_RefusesPassedDeadline checks the rule of the pages for employers. The API
-// accepts a deadline that has passed.
+// TestDetails_RequireFutureDeadline_RefusesPassedDeadline checks a rule that the pages for employers set by
+// RequireFutureDeadline. The API does not set it and accepts a deadline that has passed.
 func TestDetails_RequireFutureDeadline_RefusesPassedDeadline(t *testing.T) {
 	t.Parallel()
 
@@ -210,8 +229,8 @@ func TestDetails_RequireFutureDeadline_RefusesPassedDeadline(t *testing.T) {
 	require.NoError(t, Details{}.checkDeadline(past, noon))
 }
 
-// TestCreateInput_TooLong_IsRefused checks the limits of the fields, in characters and not in bytes, with
-// values just within and just beyond them. Questions without an id may have the same text; ids must be
+// TestCreateInput_TooLong_IsRefused checks the limits of the fields with values at and just above each limit. Limits are
+// in characters and not in bytes. Questions without an id may have the same text, but the ids of questions must be
 // unique.
 func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	t.Parallel()
@@ -219,6 +238,7 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	good := func() CreateInput { return CreateInput{Title: "T", Description: "D"} }
 	require.NoError(t, valid.Check("", good()))
 
+	// long returns a text of n characters and 2n bytes.
 	long := func(n int) string { return strings.Repeat("é", n) }
 	require.NoError(t, valid.Check("", CreateInput{Title: long(200), Description: long(20_000), Details: Details{
 		Department:     new(long(200)),
@@ -246,6 +266,7 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 		"questions.0.text": func(in *CreateInput) { in.Questions = &[]QuestionInput{{ID: "a"}} },
 		"questions.1.id":   func(in *CreateInput) { in.Questions = &[]QuestionInput{{ID: "a", Text: "x"}, {ID: "a", Text: "y"}} },
 	} {
+		// field is the only field that is wrong after spoil.
 		in := good()
 		spoil(&in)
 
@@ -256,38 +277,61 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	}
 }
 
-// TestSalary_MinorUnitsAndAnnualValue checks pay in minor units per year, by which listings are compared. A
-// full-time year has 1,950 hours, in dollars 2,080. One amount is both ends of the range.
-func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
+// TestSalary_Yearly_IsInMinorUnits checks the pay for a year in minor units, such as pence, by which listings are
+// compared. If only one amount is given, it is both ends of the range.
+func TestSalary_Yearly_IsInMinorUnits(t *testing.T) {
 	t.Parallel()
+
+	// The numbers of a full-time year.
+	const (
+		hours        = 1950
+		hoursForUSD  = 2080 // for pay in dollars
+		days         = 260
+		weeks        = 52
+		months       = 12
+		minorPerUnit = 100 // pence in a pound, cents in a dollar or euro
+	)
 
 	for _, c := range []struct {
 		in        SalaryInput
 		low, high int64
 	}{
-		{in: SalaryInput{Min: new(30000.0), Max: new(40000.5)}, low: 3000000, high: 4000050},
-		{in: SalaryInput{Min: new(20.0), Period: new("hour")}, low: 2000 * 1950, high: 2000 * 1950},
+		{in: SalaryInput{Min: new(30000.0), Max: new(40000.5)}, low: 30000 * minorPerUnit, high: 40000.5 * minorPerUnit},
+		{
+			in:   SalaryInput{Min: new(20.0), Period: new("hour")},
+			low:  20 * minorPerUnit * hours,
+			high: 20 * minorPerUnit * hours,
+		},
 		{
 			in:   SalaryInput{Max: new(20.0), Period: new("hour"), Currency: new("EUR")},
-			low:  2000 * 1950,
-			high: 2000 * 1950,
+			low:  20 * minorPerUnit * hours,
+			high: 20 * minorPerUnit * hours,
 		},
 		{
 			in:   SalaryInput{Min: new(20.1), Max: new(45.55), Period: new("hour"), Currency: new("usd")},
-			low:  2010 * 2080,
-			high: 4555 * 2080,
+			low:  20.1 * minorPerUnit * hoursForUSD,
+			high: 45.55 * minorPerUnit * hoursForUSD,
 		},
-		{in: SalaryInput{Min: new(100.0), Period: new("day")}, low: 10000 * 260, high: 10000 * 260},
-		{in: SalaryInput{Min: new(500.0), Period: new("week")}, low: 50000 * 52, high: 50000 * 52},
-		{in: SalaryInput{Min: new(3000.0), Period: new("month")}, low: 300000 * 12, high: 300000 * 12},
-		{in: SalaryInput{Min: new(0.0), Max: new(1e9)}, low: 0, high: 1e11},
+		{in: SalaryInput{Min: new(100.0), Period: new("day")}, low: 100 * minorPerUnit * days, high: 100 * minorPerUnit * days},
+		{in: SalaryInput{Min: new(500.0), Period: new("week")}, low: 500 * minorPerUnit * weeks, high: 500 * minorPerUnit * weeks},
+		{
+			in:   SalaryInput{Min: new(3000.0), Period: new("month")},
+			low:  3000 * minorPerUnit * months,
+			high: 3000 * minorPerUnit * months,
+		},
+		{in: SalaryInput{Min: new(0.0), Max: new(1e9)}, low: 0, high: 1e9 * minorPerUnit},
 	} {
-		s, err := newSalary(c.in)
+		salary, err := newSalary(c.in)
 		require.NoError(t, err)
 
-		low, high := s.Yearly()
+		low, high := salary.Yearly()
 		require.Equal(t, []int64{c.low, c.high}, []int64{low, high})
 	}
+}
+
+// TestSalary_InvalidInput_IsRefused checks the rules of each field of pay. An input without an amount is no pay.
+func TestSalary_InvalidInput_IsRefused(t *testing.T) {
+	t.Parallel()
 
 	check := func(in SalaryInput) error {
 		return valid.Check("", CreateInput{Title: "T", Description: "D", Details: Details{Salary: &in}})
@@ -302,27 +346,28 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 	}
 
 	for _, in := range []SalaryInput{
-		{Min: new(1e9 + 1)},
-		{Max: new(10.005)},
+		{Min: new(1e9 + 1)}, // above the maximum
+		{Max: new(10.005)},  // a part of a penny
 		{Min: new(1.0), Currency: new("")},
 		{Min: new(1.0), Currency: new("G P")},
 	} {
 		require.Error(t, check(in))
 	}
 
-	for _, in := range []SalaryInput{{}, {Currency: new("GBP")}} {
-		s, err := newSalary(in)
+	for _, withoutAmount := range []SalaryInput{{}, {Currency: new("GBP")}} {
+		salary, err := newSalary(withoutAmount)
 		require.NoError(t, err)
-		require.Nil(t, s)
+		require.Nil(t, salary)
 	}
 }
 
-// TestMeta_Update_IsMerged checks JSON merge patches (RFC 7396), and that large numbers and the characters of
-// HTML remain as the client wrote them.
+// TestMeta_Update_IsMerged checks that an update of meta is a JSON merge patch (RFC 7396). Large numbers and the
+// characters of HTML remain as the client wrote them.
 func TestMeta_Update_IsMerged(t *testing.T) {
 	t.Parallel()
 
-	for _, c := range []struct{ meta, patch, want string }{ // the examples of RFC 7396 that are objects
+	for _, c := range []struct{ meta, patch, want string }{
+		// the examples of RFC 7396 in which all values are objects
 		{meta: `{"a":"b"}`, patch: `{"a":"c"}`, want: `{"a":"c"}`},
 		{meta: `{"a":"b"}`, patch: `{"b":"c"}`, want: `{"a":"b","b":"c"}`},
 		{meta: `{"a":"b"}`, patch: `{"a":null}`, want: `{}`},
@@ -333,22 +378,25 @@ func TestMeta_Update_IsMerged(t *testing.T) {
 		{meta: `{"a":[{"b":"c"}]}`, patch: `{"a":[1]}`, want: `{"a":[1]}`},
 		{meta: `{"e":null}`, patch: `{"a":1}`, want: `{"e":null,"a":1}`},
 		{meta: `{}`, patch: `{"a":{"bb":{"ccc":null}}}`, want: `{"a":{"bb":{}}}`},
+		// HTML and a number that a double cannot represent
 		{meta: ``, patch: `{"listing":{"title":"<T> & \"t\""}}`, want: `{"listing":{"title":"<T> & \"t\""}}`},
 		{meta: `{"n":1}`, patch: `{"m":12345678901234567890}`, want: `{"n":1,"m":12345678901234567890}`},
 	} {
-		got, err := mergeMeta(json.RawMessage(c.meta), json.RawMessage(c.patch))
+		merged, err := mergeMeta(json.RawMessage(c.meta), json.RawMessage(c.patch))
 		require.NoError(t, err, c.patch)
-		require.JSONEq(t, c.want, string(got))
+		require.JSONEq(t, c.want, string(merged))
 	}
 }
 
-// TestMeta_TooLarge_IsRefused checks the limits of meta: 8 levels, 100 names, 16 KiB and the numbers of a
-// double. Names that begin with an underscore are reserved.
+// TestMeta_TooLarge_IsRefused checks the limits of meta: 8 levels of objects, 100 names, maxMetaBytes (16 KiB), and
+// numbers within the range of a double. Names that begin with an underscore are reserved.
 func TestMeta_TooLarge_IsRefused(t *testing.T) {
 	t.Parallel()
 
-	// deep returns n nested objects, keys an object with n different names.
+	// deep returns n nested objects.
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n-1) + `{}` + strings.Repeat(`}`, n-1) }
+
+	// keys returns an object with the n different names k, kx, kxx, …
 	keys := func(n int) string {
 		var b strings.Builder
 		for i := range n {
@@ -358,10 +406,13 @@ func TestMeta_TooLarge_IsRefused(t *testing.T) {
 		return "{" + b.String()[1:] + "}"
 	}
 
+	// ofSize returns an object of n bytes.
+	ofSize := func(n int) string { return `{"a":"` + strings.Repeat("x", n-len(`{"a":""}`)) + `"}` }
+
 	for _, good := range []string{
 		deep(8),
 		keys(100),
-		`{"a":"` + strings.Repeat("x", maxMetaBytes-8) + `"}`,
+		ofSize(maxMetaBytes),
 		`{"a":{"b_":1}}`,
 		`{"a":1e308,"b":-0.0,"c":0e999}`,
 	} {
@@ -369,45 +420,50 @@ func TestMeta_TooLarge_IsRefused(t *testing.T) {
 		require.NoError(t, err, good[:min(40, len(good))])
 	}
 
-	for _, bad := range []string{deep(9), keys(101), `{"a":"` + strings.Repeat("x", maxMetaBytes-7) + `"}`, `{"_a":1}`, `{"a":{"_b":1}}`, `{"a":[{"_b":1}]}`,
-		`[]`, `"x"`, `null`, `1`, `{"a":1e999}`, `{"a":1e-999}`, `{"a":` + strings.Repeat("9", 65) + `}`} {
+	for _, bad := range []string{
+		deep(9), keys(101), ofSize(maxMetaBytes + 1),
+		`{"_a":1}`, `{"a":{"_b":1}}`, `{"a":[{"_b":1}]}`, // reserved names
+		`[]`, `"x"`, `null`, `1`, // not objects
+		`{"a":1e999}`, `{"a":1e-999}`, `{"a":` + strings.Repeat("9", 65) + `}`, // numbers
+	} {
 		_, err := mergeMeta(nil, json.RawMessage(bad))
 		require.Equal(t, fault.Invalid, fault.KindOf(err), bad[:min(40, len(bad))])
 	}
 
+	// The names are counted after the patch is merged. A null in a patch removes a name.
 	_, err := mergeMeta(json.RawMessage(keys(100)), json.RawMessage(`{"more":1}`))
-	require.Error(t, err, "counted after the merge")
+	require.Error(t, err, "101 names")
 
 	_, err = mergeMeta(json.RawMessage(keys(100)), json.RawMessage(`{"more":1,"k":null}`))
-	require.NoError(t, err)
+	require.NoError(t, err, "100 names")
 }
 
-// TestParseMoment_DatesAndTimestamps checks deadlines: a date includes its last second, a timestamp is converted
-// to UTC and microseconds, as databases store it. The years 1 and 9999 are out of the range of some
-// databases.
+// TestParseMoment_DatesAndTimestamps checks how the text of a deadline is read. A date means its last second. A timestamp
+// is converted to UTC and to microseconds, the precision of databases. The years 1 and 9999 are refused, because they
+// are out of the range of some databases.
 func TestParseMoment_DatesAndTimestamps(t *testing.T) {
 	t.Parallel()
 
 	const endOfDay = true
 
-	for s, want := range map[string]string{
+	for text, want := range map[string]string{
 		"2026-12-31":                   "2026-12-31T23:59:59Z",
 		"2026-12-31T10:00:00Z":         "2026-12-31T10:00:00Z",
 		"2026-12-31T10:00:00+02:00":    "2026-12-31T08:00:00Z",
 		"2026-12-31T10:00:00.1234567Z": "2026-12-31T10:00:00.123456Z",
 		"2024-02-29":                   "2024-02-29T23:59:59Z",
 	} {
-		at, err := ParseMoment(s, endOfDay)
-		require.NoError(t, err, s)
+		at, err := ParseMoment(text, endOfDay)
+		require.NoError(t, err, text)
 		require.Equal(t, want, at.Format(time.RFC3339Nano))
 	}
 
-	for _, s := range []string{
+	for _, text := range []string{
 		"", "soon", "2026-02-30", "2026-13-01", "31/12/2026", "2026-12-31T10:00:00", "0001-01-01",
 		"9999-12-31", "2026-12-31T25:00:00Z",
 	} {
-		_, err := ParseMoment(s, endOfDay)
-		require.Error(t, err, s)
+		_, err := ParseMoment(text, endOfDay)
+		require.Error(t, err, text)
 	}
 
 	day, err := ParseMoment("2026-12-31", !endOfDay)

@@ -10,9 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testVocabulary is a small vocabulary, so that the tests of queries do not depend on the embedded
-// one. The abbreviations rt (two therapists) and urologist (a doctor in urology) stand for the
-// ambiguous and the composed names of the real one. Source describes the format.
+// testVocabulary is a small vocabulary, so that the tests of queries do not depend on the embedded one. A line has a
+// kind, the id of a concept, its links to other concepts, and its names after the colon. "<nurse" is a more general
+// concept, "=doctor +urology" is the meaning of a composed name, "*" begins a property, and "!" ends a name that counts
+// in capitals only. The type Source describes the format in full. Like names of the embedded vocabulary, rt is
+// ambiguous (two therapists), and urologist is composed (a doctor in urology).
 const testVocabulary = `
 role nurse : nurse
 role registered-nurse <nurse : registered nurse; staff nurse; rn!
@@ -48,7 +50,7 @@ read rt respiratory-therapist if spec(intensive-care) | radiation-therapist if s
 // testPlaces is a gazetteer of the places by their names in lower case.
 type testPlaces map[string]Place
 
-// Correct corrects two misspellings.
+// Correct implements Places. It corrects two misspellings.
 func (p testPlaces) Correct(text string) (Place, bool) {
 	corrections := map[string]string{"edinburg": "edinburgh", "leesd": "leeds"}
 	place, ok := p[corrections[strings.ToLower(text)]]
@@ -56,7 +58,7 @@ func (p testPlaces) Correct(text string) (Place, bool) {
 	return place, ok
 }
 
-// Resolve finds a place by its exact name.
+// Resolve implements Places. It finds a place by its exact name.
 func (p testPlaces) Resolve(text string) (Place, bool) {
 	place, ok := p[strings.ToLower(text)]
 	return place, ok
@@ -104,9 +106,10 @@ func testParser(t testing.TB) *Parser {
 	return &Parser{Vocabulary: v, Places: somePlaces, Words: NewSpelling(v, testLexicon{"perfusion": 3, "nurse": 9_000, "nruse": 1})}
 }
 
-// formatTerms formats the terms of a query as "slot:value, slot:value". Alternatives are separated by
-// "|", an excluded term begins with "-", and an asterisk after the slot marks a last word that may be
-// unfinished. Pay is "min-max CURRENCY" a year in major units, where 0 is no limit.
+// formatTerms formats the terms of a query as "slot:value, slot:value". A slot is a part of a search, such as role or
+// place. Alternatives are separated by "|", and an excluded term begins with "-". An asterisk after the slot marks the
+// last word of a query, which may be unfinished. Pay is "min-max CURRENCY" a year in pounds, dollars or euros, where 0
+// is no limit and the currency may be unknown.
 func formatTerms(u Understanding) string {
 	var terms []string
 	for _, t := range u.Terms {
@@ -145,8 +148,8 @@ func formatTerms(u Understanding) string {
 	return strings.Join(terms, ", ")
 }
 
-// TestParse checks which terms a query has. Without a space at the end, the last word may be unfinished:
-// the user is still typing.
+// TestParse checks which terms a query has, in the notation of formatTerms. If a query does not end in a space, the user
+// may still be typing its last word. Such a word may be completed to a name of the vocabulary.
 func TestParse(t *testing.T) {
 	t.Parallel()
 
@@ -170,7 +173,7 @@ func TestParse(t *testing.T) {
 		"rt radiotherapy":        "role:radiation-therapist, specialty:radiotherapy",
 		"RT":                     "role:respiratory-therapist",
 		"optometry receptionist": "specialty:optometry, role:receptionist",
-		// The last role is the job; a role before it is only a word that adverts should contain.
+		// The last role is the job. A role before it is only a word that adverts should contain.
 		"nurse recruitment consultant": "word:nurse, role:recruitment-consultant",
 		"nurse OR health visitor":      "role:nurse|health-visitor",
 		`"night shift" OR "care home"`: "phrase:night shift|care home",
@@ -212,35 +215,35 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParse_NoWords_Empty checks that a query of punctuation alone finds nothing, while one of spaces
-// or words without a meaning finds everything.
+// TestParse_NoWords_Empty checks which queries are Empty and thus find nothing: those of punctuation alone. A query of
+// spaces or of words without a meaning finds everything.
 func TestParse_NoWords_Empty(t *testing.T) {
 	t.Parallel()
 
-	p := testParser(t)
-	require.True(t, p.Parse(" ?!- ").Empty)
-	require.False(t, p.Parse(" ").Empty)
-	require.False(t, p.Parse("the").Empty)
+	parser := testParser(t)
+	require.True(t, parser.Parse(" ?!- ").Empty)
+	require.False(t, parser.Parse(" ").Empty)
+	require.False(t, parser.Parse("the").Empty)
 }
 
-// TestParse_Spans_CoverTheWords checks the byte offsets with which a client marks the terms in the
-// text of the user. Fillers have no term; a place includes the word before it.
+// TestParse_Spans_CoverTheWords checks the byte offsets with which a client marks the terms in the text of the user. A
+// filler such as "looking for" is no term. The term of a place includes the preposition before it.
 func TestParse_Spans_CoverTheWords(t *testing.T) {
 	t.Parallel()
 
-	p := testParser(t)
+	parser := testParser(t)
 	const query = `looking for a band 5 nurse near Leeds "night shift"`
 
 	var spans []string
-	for _, term := range p.Parse(query).Terms {
+	for _, term := range parser.Parse(query).Terms {
 		spans = append(spans, query[term.Start:term.End])
 	}
 
 	require.Equal(t, []string{"band 5", "nurse", "near Leeds", "night shift"}, spans)
 }
 
-// TestSpelling_Correct checks which words are corrected to which; "" is a word that remains as it is,
-// since it is known, too short, or too far from every known word.
+// TestSpelling_Correct checks to which words a misspelt word is corrected. "" stands for a word that remains as it is:
+// it is known, too short, or too different from every known word.
 func TestSpelling_Correct(t *testing.T) {
 	t.Parallel()
 
@@ -267,9 +270,11 @@ func TestSpelling_Correct(t *testing.T) {
 	require.Nil(t, parser.Words.Correct(Tokens("optome")[0], unfinished), "the beginning of optometrist")
 }
 
-// TestResolve checks the texts in which Resolve stores queries: misspelt words are replaced, except in
-// quotes and after a minus, a space at the end means that adverts contain the last word, and each
-// known employer follows after \x1f. The parser must read that text as it reads the original.
+// TestResolve checks the texts that Resolve returns, in which saved searches are stored. A resolved text must have the
+// same terms as the original without the words and employers of adverts, which change from day to day. Therefore:
+//   - Misspelt words are replaced, except in quotes and after a minus.
+//   - A space at the end means that adverts contain the last word, so that it is complete.
+//   - Each known employer is appended after the separator \x1f.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 
@@ -287,7 +292,7 @@ func TestResolve(t *testing.T) {
 		"boston edinburg nurse nores":           "boston Edinburgh nurse nores",
 		"NURES ICU":                             "NURSE ICU",
 		"receptonist opto":                      "receptionist opto",
-		"nuclear":                               "nuclear ", // a word of adverts
+		"nuclear":                               "nuclear ", // a word that adverts contain
 		"nuclear\tmed":                          "nuclear\tmed",
 	} {
 		require.Equal(t, want, parser.Resolve(query), query)
@@ -297,7 +302,7 @@ func TestResolve(t *testing.T) {
 	parser.Employers = employerNames{"st brigid": true, "st brigid hospital": true, "nuclear": true}
 	require.Equal(t, "nurse St Brigid's hospitl\x1fst brigid", parser.Resolve("nures St Brigid's hospitl"))
 
-	// The \x1f of the user becomes \x1e: only Resolve may add employers.
+	// Only Resolve may add employers, so that a \x1f in the text of the user is replaced by \x1e.
 	require.Equal(
 		t,
 		"nurse St Brigid's\x1ehospital\x1fst brigid\x1fst brigid hospital",
@@ -311,8 +316,8 @@ func TestResolve(t *testing.T) {
 	require.Equal(t, "specialty*:nuclear-medicine", formatTerms(ofResolved.Parse("nuclear")))
 }
 
-// requireSameTerms requires the resolved query to have the same terms without the words and employers
-// of adverts, as a saved search is evaluated.
+// requireSameTerms requires that the query has the same terms before and after it is resolved. The resolved query is
+// parsed as a saved search is: without the words and employers of adverts.
 func requireSameTerms(t testing.TB, p *Parser, text string) {
 	t.Helper()
 
@@ -320,9 +325,9 @@ func requireSameTerms(t testing.TB, p *Parser, text string) {
 	resolved := p.Resolve(text)
 	withoutIndex := &Parser{Vocabulary: p.Vocabulary, Places: p.Places, Resolved: true}
 
-	want := formatTerms(p.Parse(text))
-	got := formatTerms(withoutIndex.Parse(resolved))
-	require.Equal(t, want, got, "%q resolved as %q", text, resolved)
+	original := formatTerms(p.Parse(text))
+	saved := formatTerms(withoutIndex.Parse(resolved))
+	require.Equal(t, original, saved, "%q resolved as %q", text, resolved)
 }
 
 // FuzzParse checks for any text that the offsets of terms are within the text, that the resolved query
@@ -337,7 +342,8 @@ func FuzzParse(f *testing.F) {
 
 	parser := testParser(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		if len(text) > 400 {
+		const maxQuery = 400 // bytes; longer texts would be slow and are refused before they are parsed
+		if len(text) > maxQuery {
 			t.Skip("longer than a query may be")
 		}
 
@@ -356,9 +362,9 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestParse_EveryForm_AsksForItsConcept checks that a query for each name in the embedded vocabulary
-// requires the concept of that name. One name in a thousand may fail: in a query without other words
-// it is part of another name.
+// TestParse_EveryForm_AsksForItsConcept checks each form, a name in the embedded vocabulary: a query of this name alone
+// must require the concept of the name. One name in a thousand may fail, since a few names are read as a part of another
+// name if no other words are beside them.
 func TestParse_EveryForm_AsksForItsConcept(t *testing.T) {
 	t.Parallel()
 
@@ -383,7 +389,8 @@ func TestParse_EveryForm_AsksForItsConcept(t *testing.T) {
 		}
 	}
 
-	require.LessOrEqual(t, len(wrong), len(vocabulary.Forms())/1_000, "%s", strings.Join(wrong, "\n"))
+	maxWrong := len(vocabulary.Forms()) / 1_000
+	require.LessOrEqual(t, len(wrong), maxWrong, "%s", strings.Join(wrong, "\n"))
 }
 
 // requiresConcept reports whether the query requires everything that the concept means.

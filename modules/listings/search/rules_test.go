@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rulesVocabulary has for each rule of TestParse_Rules and TestAnnotate_Rules the concepts that it
-// needs, such as two roles outside of care and grades that imply a doctor.
+// rulesVocabulary has the concepts that the rules of TestParse_Rules and TestAnnotate_Rules need, such as roles outside
+// of care (non-clinical) and grades that imply a doctor. The notation is described at testVocabulary in query_test.go.
 const rulesVocabulary = `
 role nurse *broad : nurse
 role registered-nurse <nurse : registered nurse
@@ -47,15 +47,15 @@ setting telehealth : online
 filler : job; work; looking for; search; no matter
 `
 
-// companies finds employers by name.
+// companies is the set of the normalized names of employers, and of the beginnings of their names.
 type companies map[string]bool
 
 // HasEmployer implements Employers.
 func (c companies) HasEmployer(name string) bool { return c[name] }
 
-// rulesParser returns a parser of rulesVocabulary with places, words of adverts and employers. The
-// populations decide between towns of one name; "heath" and "edinburgh" are words of adverts, so that
-// they are not simply misspelt.
+// rulesParser returns a parser of rulesVocabulary with places, words of adverts and employers. The helpers are in
+// query_test.go. The populations decide between towns of one name. "heath" and "edinburgh" are words of adverts, so that
+// a query with one of them is not corrected as if the word were unknown.
 func rulesParser(t *testing.T) *Parser {
 	t.Helper()
 
@@ -107,8 +107,10 @@ func rulesParser(t *testing.T) *Parser {
 	return &Parser{Vocabulary: vocabulary, Places: places, Words: NewSpelling(vocabulary, lexicon), Employers: employers}
 }
 
-// TestParse_Rules checks one rule of the parser with each query. The notation of want is that of
-// formatTerms. Most queries end in a space, so that their last word is not completed.
+// TestParse_Rules checks one rule of the parser with each query. rule names it, and want has the terms of the query in
+// the notation of formatTerms: "slot:value" for each part of the search, "|" between alternatives, "-" before an excluded
+// term, and "*" after the slot of a word that may be unfinished. Most queries end in a space, so that their last word
+// is not completed.
 func TestParse_Rules(t *testing.T) {
 	t.Parallel()
 
@@ -116,7 +118,7 @@ func TestParse_Rules(t *testing.T) {
 	for _, c := range []struct{ rule, query, want string }{
 		{rule: "a grade implies its role", query: "st3 ", want: "grade:st3, role:doctor"},
 		{
-			rule:  "a grade beside a role does not",
+			rule:  "a grade beside a role implies no role",
 			query: "consultant urologist",
 			want:  "grade:consultant, role:doctor, specialty:urology",
 		},
@@ -232,8 +234,8 @@ func TestParse_Rules(t *testing.T) {
 		{rule: "a part of a town", query: "nurse west leeds ", want: "role:nurse, place:Leeds GB"},
 		// The gazetteer takes "nurse" for a suburb of Leeds.
 		{rule: "no suburb is known before the town", query: "nurse, leeds", want: "role:nurse, place:Leeds GB"},
-		// Locum is a word of British adverts, 1099 a tax form in the United States. Without such a word,
-		// the town in the United States must be more than three times as large.
+		// Locum is a word of British adverts, and 1099 is a tax form in the United States. Without such a word, the town in
+		// the United States is meant only if it is more than three times as large.
 		{
 			rule:  "a namesake in the country of the words",
 			query: "locum nurse lincoln ",
@@ -291,8 +293,8 @@ func TestParse_CorrectedPlace_IsReported(t *testing.T) {
 	require.Equal(t, []Correction{{From: "edinburg", To: "Edinburgh"}}, rulesParser(t).Parse("nurse in edinburg ").Corrections)
 }
 
-// TestEmployerKeys checks the keys of companies: the name, and its beginnings from two words on, without
-// "the". A query may leave out the end of a long name.
+// TestEmployerKeys checks the keys by which the adverts of a company are found: its name without "the", and the
+// beginnings of the name that have at least two words. A query may leave out the end of a long name.
 func TestEmployerKeys(t *testing.T) {
 	t.Parallel()
 
@@ -306,9 +308,12 @@ func TestEmployerKeys(t *testing.T) {
 	}
 }
 
-// TestAnnotate_Rules checks the keys by which an advert is found. "role.head:x" is a main role,
-// "role.second:x" a second choice, "role.title:x" a role that the title only mentions, and "stated:x"
-// means that the advert states something about slot x, so that other values contradict it.
+// TestAnnotate_Rules checks the keys by which an advert is found:
+//   - "role.head:x" is a main role, the job itself.
+//   - "role.second:x" is a second choice, such as the role of a trainee.
+//   - "role.title:x" is a role that the title only mentions.
+//   - "setting.field:x" is a setting that a field of the advert or the employer's name names.
+//   - "stated:x" means that the advert has a value of slot x, so that a search for another value does not match.
 func TestAnnotate_Rules(t *testing.T) {
 	t.Parallel()
 
@@ -331,7 +336,7 @@ experience newly-qualified : newly qualified
 			advert: Advert{Title: "Were you a nurse? Become a recruitment consultant"},
 			want:   "role.head:non-clinical, role.head:recruiter, role.title:nurse",
 		},
-		{rule: "a question alone is", advert: Advert{Title: "Are you a nurse?"}, want: "role.head:nurse"},
+		{rule: "a question alone is the head", advert: Advert{Title: "Are you a nurse?"}, want: "role.head:nurse"},
 		{
 			rule:   "a profession that leads a team",
 			advert: Advert{Title: "Health Visitor Team Leader"},
@@ -348,7 +353,7 @@ experience newly-qualified : newly qualified
 			want:   "role.head:radiographer",
 		},
 		{
-			rule:   "welcome applicants are",
+			rule:   "applicants who are welcome",
 			advert: Advert{Title: "Radiographer", Description: "Newly qualified applicants are welcome."},
 			want:   "experience:newly-qualified, role.head:radiographer, stated:experience",
 		},
@@ -361,28 +366,27 @@ experience newly-qualified : newly qualified
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
 
-			a := vocabulary.Annotate(&c.advert)
-			require.Equal(t, c.want, strings.Join(a.Keys(), ", "))
+			annotation := vocabulary.Annotate(&c.advert)
+			require.Equal(t, c.want, strings.Join(annotation.Keys(), ", "))
 		})
 	}
 }
 
-// TestParse_ORBetweenTwoRoles_IsNoOperatingRoom checks with the embedded vocabulary that OR between two
-// names of one kind is the operator. At the beginning of a query it is the operating room, a name of
-// the specialty theatres.
+// TestParse_ORBetweenTwoRoles_IsNoOperatingRoom checks with the embedded vocabulary that OR between two names of one
+// kind is the operator. At the beginning of a query, OR is the operating room, a name of the specialty theatres.
 func TestParse_ORBetweenTwoRoles_IsNoOperatingRoom(t *testing.T) {
 	t.Parallel()
 
-	v, err := Load()
+	vocabulary, err := Load()
 	require.NoError(t, err)
 
-	p := Parser{Vocabulary: v}
-	require.Equal(t, "role:midwife|nurse", formatTerms(p.Parse("midwife OR nurse ")))
-	require.Equal(t, "role:nurse, specialty:theatres", formatTerms(p.Parse("OR nurse ")))
+	parser := Parser{Vocabulary: vocabulary}
+	require.Equal(t, "role:midwife|nurse", formatTerms(parser.Parse("midwife OR nurse ")))
+	require.Equal(t, "role:nurse, specialty:theatres", formatTerms(parser.Parse("OR nurse ")))
 }
 
-// TestParse_Distance_IsRadius checks the radius in miles that a query contains: kilometres are
-// converted, 0 is no radius, and a longer one is reduced to the maximum.
+// TestParse_Distance_IsRadius checks the radius in miles that a query contains. Kilometres are converted to miles, 0
+// means that the query has no radius, and a radius above the maximum is reduced to it.
 func TestParse_Distance_IsRadius(t *testing.T) {
 	t.Parallel()
 
@@ -395,7 +399,9 @@ func TestParse_Distance_IsRadius(t *testing.T) {
 		"nurse within 0 miles of leeds":   0,
 		"nurse within 900 miles of leeds": MaxRadius,
 	} {
-		u := parser.Parse(query)
-		require.InDelta(t, want, u.Radius, .001, query)
+		const tolerance = 0.001 // miles, for the rounding of the kilometres
+
+		understanding := parser.Parse(query)
+		require.InDelta(t, want, understanding.Radius, tolerance, query)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// words returns the folded words of the tokens, separated by spaces.
+// words returns the words of the tokens, in lower case and without accents, separated by spaces.
 func words(tokens []Token) string {
 	list := make([]string, len(tokens))
 	for i, t := range tokens {
@@ -18,12 +18,12 @@ func words(tokens []Token) string {
 	return strings.Join(list, " ")
 }
 
-// TestTokens_Words checks which characters belong to a word (T&O, 37.5, 5/6), which are dropped (R.D., nurse's)
-// and which separate words. The last case is invalid UTF-8.
+// TestTokens_Words checks the words into which a text is divided. Some characters belong to a word (T&O, 37.5, 5/6), some
+// are dropped (R.D., nurse's), and some separate words. The last case is invalid UTF-8.
 func TestTokens_Words(t *testing.T) {
 	t.Parallel()
 
-	for _, c := range []struct{ text, want string }{
+	for _, c := range []struct{ text, want string }{ // want has the words, separated by spaces
 		{"", ""},
 		{" – ", ""},
 		{"Staff Nurse", "staff nurse"},
@@ -72,8 +72,8 @@ func TestTokens_Words(t *testing.T) {
 	}
 }
 
-// TestTokens_Positions checks that the surfaces and gaps of the tokens are the text itself, since they
-// are used to mark words in it.
+// TestTokens_Positions checks the positions of tokens, by which words are marked in a text. The surface of a token is the
+// part of the text at its position, and its gap is the text between it and the token before.
 func TestTokens_Positions(t *testing.T) {
 	t.Parallel()
 	const text = "Senior RN (ICU) – nurse’s home, Zürich A & E"
@@ -94,8 +94,8 @@ func TestTokens_Positions(t *testing.T) {
 	assert.Equal(t, "A & E", emergency.Surface)
 }
 
-// TestTokens_Capitals checks which words are abbreviations: two or more characters, all letters in capitals but for
-// the s of a plural or possessive.
+// TestTokens_Capitals checks which words are marked as written in capitals, as abbreviations are. They have two or more
+// characters, and all letters are capitals except the s of a plural or possessive.
 func TestTokens_Capitals(t *testing.T) {
 	t.Parallel()
 
@@ -107,9 +107,9 @@ func TestTokens_Capitals(t *testing.T) {
 	}
 }
 
-// TestNormalize checks that the plural and the other spelling of a word become the same word, which need
-// not be a word of English ("doe"). Words that only look like one of these forms remain as they are:
-// hours has the -our of colour, citizen the -iz of organization.
+// TestNormalize checks that the plural and the British or American spelling of a word become the same word. The result
+// need not be a word of English ("doe"). Words that only look like such a spelling keep it: hours has the -our of colour,
+// and citizen has the -iz of organization.
 func TestNormalize(t *testing.T) {
 	t.Parallel()
 
@@ -198,8 +198,8 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// TestNormalize_LongWord_Unchanged checks that a long word is not normalized: each "ae" in it would be
-// replaced in a new copy, in quadratic time.
+// TestNormalize_LongWord_Unchanged checks that a long word is not normalized. Normalizing replaces each "ae" in a new copy
+// of the word, which takes quadratic time.
 func TestNormalize_LongWord_Unchanged(t *testing.T) {
 	t.Parallel()
 

@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLoad_EmbeddedVocabulary_HasNoProblems checks that the embedded vocabulary has no contradictions,
-// and that it does not lose concepts by accident: the minimums are round numbers below its size.
+// TestLoad_EmbeddedVocabulary_HasNoProblems checks that the embedded vocabulary has no contradictions, which Lint would
+// report. It also checks that the vocabulary does not lose many concepts by accident: each minimum is a round number
+// below the present number.
 func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
 	t.Parallel()
 
@@ -31,8 +32,8 @@ func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
 	assert.GreaterOrEqual(t, nonClinical, 80)
 }
 
-// TestLoad_EmbeddedVocabulary_FindsEveryForm checks that no name is hidden by another one with the same
-// normalized words.
+// TestLoad_EmbeddedVocabulary_FindsEveryForm checks that each form, a name of a concept, is found by its text. Another
+// form with the same normalized words would hide it.
 func TestLoad_EmbeddedVocabulary_FindsEveryForm(t *testing.T) {
 	t.Parallel()
 
@@ -42,12 +43,16 @@ func TestLoad_EmbeddedVocabulary_FindsEveryForm(t *testing.T) {
 	}
 }
 
-// TestParse_MalformedLine_NamesLineAndCause checks that an operator who adds a vocabulary finds the line
-// of a mistake by the message, "FILE:LINE: cause". The first string of a case is the mistaken part.
+// TestParse_MalformedLine_NamesLineAndCause checks the error of a vocabulary that an operator adds. The error has the
+// form "FILE:LINE: cause", by which the operator finds the mistake.
 func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 	t.Parallel()
 
-	for _, c := range []struct{ name, text, want string }{
+	for _, c := range []struct {
+		name string // the part of the line that is wrong
+		text string // the vocabulary, a file named v
+		want string // a part of the error
+	}{
 		{name: "kind", text: "rol nurse : nurse", want: "v:1: a line must begin with"},
 		{name: "second line", text: "\nrole nurse", want: `v:2: expected " : " before the forms`},
 		{name: "id", text: "role Nurse : nurse", want: "expected an id"},
@@ -78,11 +83,15 @@ func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 	}
 }
 
-// TestLint_Problems checks the contradictions between lines that are each well-formed.
+// TestLint_Problems checks that Lint reports contradictions between lines that are each well-formed.
 func TestLint_Problems(t *testing.T) {
 	t.Parallel()
 
-	for _, c := range []struct{ name, text, want string }{
+	for _, c := range []struct {
+		name string
+		text string // the vocabulary, a file named v
+		want string // a part of the problem
+	}{
 		{name: "unknown id", text: "role a <b : a", want: "v:1: a: link <b leads to no other concept"},
 		{name: "itself", text: "role a <a : a", want: "a: link <a leads to no other concept"},
 		{name: "other kind", text: "role a <b : a\nspec b : b", want: "a: b must be a role"},
@@ -117,9 +126,9 @@ func TestLint_Problems(t *testing.T) {
 	}
 }
 
-// TestLoad_Additions_OverrideAndExtend checks that the file of an operator can replace a concept
-// (ward-clerk loses its other names), extend one, add one and decide an ambiguous name, and that
-// the version changes, so that indexes are built anew.
+// TestLoad_Additions_OverrideAndExtend checks what the file of an operator can do to the embedded vocabulary: replace a
+// concept (ward-clerk, which loses its other names), extend a concept, add a concept, and decide the meaning of an
+// ambiguous name. The version of the vocabulary changes, so that indexes are built anew.
 func TestLoad_Additions_OverrideAndExtend(t *testing.T) {
 	t.Parallel()
 
@@ -140,9 +149,12 @@ read don director-of-nursing if words(nursing)
 	assert.ErrorContains(t, err, "own.txt:1: x: link <nobody leads to no other concept")
 }
 
-// smallVocabulary has one concept for each kind of link: another name with a second parent
-// (hand-surgeon), a path over one second choice (sister) and over two (deputy), and an ambiguous
-// abbreviation (rt).
+// smallVocabulary has a concept for each kind of link. A link "<x" leads to a more general concept, and "<~x:0.5" to a
+// more general concept that is only a second choice, with the strength 0.5. "=x" makes a concept another name of x, and
+// "+y" adds what it implies.
+//   - hand-surgeon is another name, with a parent of its own.
+//   - sister reaches leader over one second choice, and deputy would reach it over two.
+//   - rt is an ambiguous abbreviation. Its "read" line has the conditions of its meanings.
 const smallVocabulary = `
 role doctor *broad : doctor
 role surgeon <doctor +surgery : surgeon
@@ -173,8 +185,9 @@ func parseSmall(t *testing.T) *Vocabulary {
 	return v
 }
 
-// TestConcept_Closure checks the concepts above a concept. Their strength is the product of a path,
-// which has at most one second-choice link: a deputy is not even a second choice for a manager.
+// TestConcept_Closure checks the more general concepts above a concept. The strength of each is the product of the
+// strengths of the links on the path to it. A path has at most one second-choice link, so that a deputy, which is two
+// of them away from manager, is not even a second choice for a manager.
 func TestConcept_Closure(t *testing.T) {
 	t.Parallel()
 
@@ -199,8 +212,8 @@ func TestConcept_Closure(t *testing.T) {
 	assert.Equal(t, []*Concept{vocabulary.Concept("nurse")}, vocabulary.Concept("nurse").Means())
 }
 
-// TestConcept_SiblingsAndKin checks that the children of a concept are related to each other, unless the
-// concept is broad: a nurse and a doctor are not similar because both are clinical.
+// TestConcept_SiblingsAndKin checks that the children of a concept are related to each other, unless the concept is
+// broad. Clinician is broad: a nurse and a doctor are not similar only because both are clinicians.
 func TestConcept_SiblingsAndKin(t *testing.T) {
 	t.Parallel()
 
@@ -224,8 +237,8 @@ role doctor <clinician : doctor
 	assert.True(t, clinician.IsKin(nurse), "a parent is kin, even if it is broad")
 }
 
-// TestVocabulary_Matches checks the names that begin at the first word, the shortest first. They match in
-// the singular and plural, but not across a comma and not unfinished.
+// TestVocabulary_Matches checks which names begin at the first word of a text, the shortest name first. Names match in
+// the singular and plural. A name does not match across a comma or if the text has only its beginning.
 func TestVocabulary_Matches(t *testing.T) {
 	t.Parallel()
 
@@ -238,17 +251,20 @@ func TestVocabulary_Matches(t *testing.T) {
 		"GPs":           {"gp"},
 		"looking":       nil,
 	} {
-		var got []string
-		for _, m := range vocabulary.Matches(nil, vocabulary.Words(Tokens(text)), 0) {
-			got = append(got, m.Form.Text)
+		const firstWord = 0
+
+		var names []string
+		for _, m := range vocabulary.Matches(nil, vocabulary.Words(Tokens(text)), firstWord) {
+			names = append(names, m.Form.Text)
 		}
 
-		assert.Equal(t, want, got, text)
+		assert.Equal(t, want, names, text)
 	}
 }
 
-// TestForm_Resolve checks that an ambiguous name has the first meaning whose conditions hold. Surgery is
-// above hands, and hand-surgeon implies hands, so that spec(surgery) holds for both of them.
+// TestForm_Resolve checks that an ambiguous name, here rt in smallVocabulary, has the first meaning whose conditions
+// hold: clerk in capitals and without a specialty in surgery, and otherwise therapist. Surgery is above hands, and
+// hand-surgeon implies hands, so that both are in surgery.
 func TestForm_Resolve(t *testing.T) {
 	t.Parallel()
 
@@ -257,7 +273,7 @@ func TestForm_Resolve(t *testing.T) {
 	require.True(t, rt.IsAmbiguous())
 	assert.True(t, rt.Capitals)
 
-	// A clerk is meant in capitals and without surgery, and else a therapist.
+	// Without any concept beside it, rt is not in surgery.
 	assert.Equal(t, "clerk", rt.Resolve(&Context{Capitals: true}).ID)
 	assert.Equal(t, "therapist", rt.Resolve(&Context{}).ID)
 
@@ -267,8 +283,8 @@ func TestForm_Resolve(t *testing.T) {
 	}
 }
 
-// TestVocabulary_Label checks that an id that is no longer in the vocabulary, such as one of a saved
-// search, is shown as it is.
+// TestVocabulary_Label checks the label of a concept. An id that is no longer in the vocabulary, such as an id in a
+// saved search, is its own label.
 func TestVocabulary_Label(t *testing.T) {
 	t.Parallel()
 
