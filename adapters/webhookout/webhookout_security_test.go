@@ -2,6 +2,7 @@ package webhookout
 
 import (
 	"crypto/x509"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,14 +16,16 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// TestDial_NotPublic_IsRefused checks that the sender connects to no address of a private or
-// special network and to no port of other protocols (SSRF). It is the second check, after that
-// of the registration: the name of a receiver may later lead to another address. "test/heavy"
-// removes the check and expects these subtests to fail.
+// TestDial_NotPublic_IsRefused checks that the sender of webhooks connects to no address of a private or special network,
+// and to no port of another protocol (server-side request forgery). The URL of a receiver is checked when it is
+// registered. The sender checks the address again before it connects, because a name may later lead to another
+// address. A test in the folder test/heavy removes this check from the code and expects these subtests to fail.
 func TestDial_NotPublic_IsRefused(t *testing.T) {
 	t.Parallel()
 
 	check := publicAddressesOnly()
+
+	// network returns the name by which the check gets the version of an IP address.
 	network := func(address string) string {
 		if strings.Contains(address, ":") {
 			return "tcp6"
@@ -86,38 +89,41 @@ func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 	require.NoError(t, err)
 
 	s := New(Options{})
-
 	s.timeout = 2 * time.Second
+
 	for _, host := range []string{
 		"127.0.0.1", "localhost", "localhost.", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]",
 		"[::ffff:7f00:1]", "0.0.0.0", "[::]", "2130706433", "0x7f000001", "0177.0.0.1", "127.1",
 		"[64:ff9b::7f00:1]",
 	} {
-		a := s.Post(t.Context(), integrations.Post{URL: "http://" + host + ":" + port, Body: "{}"})
-		require.NotEmpty(t, a.Error, host)
-		require.Zero(t, a.Status, host)
-		require.NotContains(t, a.Error, "127", "the error contains no address")
+		answer := s.Post(t.Context(), integrations.Post{URL: "http://" + host + ":" + port, Body: "{}"})
+		require.NotEmpty(t, answer.Error, host)
+		require.Zero(t, answer.Status, host)
+		require.NotContains(t, answer.Error, "127", "the error contains no address")
 	}
 
-	require.Zero(t, reached.Load())
-	require.Equal(t, "refused_address",
-		s.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port}).Error,
-		"a name that leads to loopback")
+	require.Zero(t, reached.Load(), "no request reached the server")
+
+	answer := s.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port})
+	require.Equal(t, "refused_address", answer.Error, "a name that leads to loopback")
 }
 
-// TestSend_ResponseIsBounded checks the request that a receiver gets, that redirects, which
-// could lead to a private address, are not followed, and that at most 1,024 bytes of a response
-// are stored.
+// TestSend_ResponseIsBounded checks the request that a receiver gets and what the sender keeps of the response. Redirects
+// are not followed, since they could lead to a private address. At most 1,024 bytes of a response are stored.
 func TestSend_ResponseIsBounded(t *testing.T) {
 	t.Parallel()
+
 	type request struct{ method, body, id, agent string }
-	got := make(chan request, 10)
+
+	received := make(chan request, 10) // more than the requests of the test
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var text strings.Builder
-		buf := make([]byte, 100)
-		n, _ := r.Body.Read(buf)
-		text.Write(buf[:n])
-		got <- request{r.Method, text.String(), r.Header.Get("Webhook-Id"), r.Header.Get("User-Agent")}
+		body, _ := io.ReadAll(r.Body)
+		received <- request{
+			method: r.Method,
+			body:   string(body),
+			id:     r.Header.Get("Webhook-Id"),
+			agent:  r.Header.Get("User-Agent"),
+		}
 
 		switch r.URL.Path {
 		case "/redirect":
@@ -125,7 +131,7 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 		case "/busy":
 			w.Header().Set("Retry-After", "120")
 			w.WriteHeader(http.StatusServiceUnavailable)
-		case "/much":
+		case "/much": // a response of 1,000 KiB
 			for range 1000 {
 				_, _ = w.Write(make([]byte, 1024))
 			}
@@ -133,7 +139,7 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 
-	s := New(Options{Private: true})
+	s := New(Options{Private: true}) // with Private, the sender may connect to the server on this machine
 	post := func(path string) integrations.Answer {
 		return s.Post(
 			t.Context(),
@@ -145,22 +151,26 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 		)
 	}
 
-	a := post("/")
-	require.Equal(t, 200, a.Status)
-	require.Empty(t, a.Error)
-	require.Equal(t, request{"POST", `{"a":1}`, "e", "locum-webhooks/1"}, <-got)
-	require.Equal(t, 302, post("/redirect").Status)
-	<-got
-	require.Empty(t, got, "redirects are not followed")
+	answer := post("/")
+	require.Equal(t, 200, answer.Status)
+	require.Empty(t, answer.Error)
+	require.Equal(t, request{method: "POST", body: `{"a":1}`, id: "e", agent: "locum-webhooks/1"}, <-received)
+
+	redirect := post("/redirect")
+	require.Equal(t, 302, redirect.Status)
+	<-received // the request for /redirect
+	require.Empty(t, received, "redirects are not followed")
+
 	require.Equal(t, 2*time.Minute, post("/busy").RetryAfter)
 	require.Len(t, post("/much").Body, 1024)
 }
 
-// TestSend_Errors_AreClassified checks the code of each kind of failure. Developers see the
-// codes in the log of their webhook, and never an address of the network.
+// TestSend_Errors_AreClassified checks the code of each kind of failure. Developers see the codes in the log of their
+// webhook. The codes contain no address of the network.
 func TestSend_Errors_AreClassified(t *testing.T) {
 	t.Parallel()
 
+	// A server that does not respond before the end of the test, one with TLS, and one that closes each connection.
 	release := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	t.Cleanup(slow.Close)
@@ -179,22 +189,23 @@ func TestSend_Errors_AreClassified(t *testing.T) {
 
 	s := New(Options{Private: true})
 	s.timeout = 300 * time.Millisecond
-	post := func(s *Sender, url string) string { return s.Post(t.Context(), integrations.Post{URL: url}).Error }
-	require.Equal(t, "timeout", post(s, slow.URL))
+	errorOf := func(s *Sender, url string) string { return s.Post(t.Context(), integrations.Post{URL: url}).Error }
+	require.Equal(t, "timeout", errorOf(s, slow.URL))
 
-	s.timeout = 20 * time.Second // the test does not wait for it
-	require.Equal(t, "connection", post(s, cut.URL))
-	require.Equal(t, "bad_address", post(s, "http://[x"))
-	require.Equal(t, "tls", post(s, secure.URL), "a certificate of an unknown authority")
-	require.Equal(t, "tls", post(s, strings.Replace(slow.URL, "http:", "https:", 1)), "no TLS at all")
+	s.timeout = 20 * time.Second // longer than any of the following failures takes
+	require.Equal(t, "connection", errorOf(s, cut.URL))
+	require.Equal(t, "bad_address", errorOf(s, "http://[x"))
+	require.Equal(t, "tls", errorOf(s, secure.URL), "a certificate of an unknown authority")
+	require.Equal(t, "tls", errorOf(s, strings.Replace(slow.URL, "http:", "https:", 1)), "no TLS at all")
 
+	// A sender that trusts the certificate has no error.
 	roots := x509.NewCertPool()
 	roots.AddCert(secure.Certificate())
-	require.Empty(t, post(New(Options{Private: true, Roots: roots}), secure.URL))
+	require.Empty(t, errorOf(New(Options{Private: true, Roots: roots}), secure.URL))
 }
 
-// TestRetryAfter_SecondsOrDate checks both formats of the header (RFC 9110 §10.2.3). Invalid and
-// past values are 0; huge ones are bounded.
+// TestRetryAfter_SecondsOrDate checks both formats of the header Retry-After (RFC 9110 §10.2.3). The result is 0 for an
+// invalid value and a date in the past. A very large number of seconds is reduced to 1<<30.
 func TestRetryAfter_SecondsOrDate(t *testing.T) {
 	t.Parallel()
 
