@@ -458,9 +458,11 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		require.Contains(t, postSettings("delete", url.Values{}).text, `href="#confirm"`)
 
 		browser.Site = "cross-site"
+
 		require.Equal(t, 403, postSettings("delete", url.Values{"confirm": {"yes"}}).status)
 
 		browser.Site = "same-origin"
+
 		postSettings("delete", url.Values{"confirm": {"yes"}}).requireRedirect(t, "/")
 		browser.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
 	})

@@ -117,6 +117,7 @@ func TestJobseekerSavedSearches(t *testing.T) {
 		t.Run("POST /api/jobseekers/search limit of 50", func(t *testing.T) {
 			collector := server.seeker(t)
 			const maxSearches = 50
+
 			for i := range maxSearches {
 				collector.saveSearch(object{"query": fmt.Sprint("nurse ", i)})
 			}

@@ -84,6 +84,7 @@ func TestJobseekerApplications(t *testing.T) {
 		t.Run("POST /api/jobseekers/applications is limited by address", func(t *testing.T) {
 			client := seeker.fromNewAddress()
 			const maxRequests = 10 // from one address in 15 minutes, valid or not
+
 			for range maxRequests {
 				client.post("/api/jobseekers/applications", object{}).invalid("listingId")
 			}
@@ -258,6 +259,7 @@ func TestEmployerApplications(t *testing.T) {
 			// The limit of an address counts the requests about all applications.
 			const maxRequests = 10 // from one address in 15 minutes
 			client := employer.fromNewAddress()
+
 			for range maxRequests {
 				client.put(path, object{"status": "review"}).ok(200)
 			}

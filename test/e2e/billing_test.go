@@ -200,6 +200,7 @@ func TestBilling(t *testing.T) {
 		t.Run("POST /api/jobseekers/billing is limited by address", func(t *testing.T) {
 			seeker := server.seeker(t)
 			const maxRequests = 10 // from one address in 15 minutes, valid or not
+
 			for range maxRequests {
 				seeker.post(billingPath, object{}).fails(400, "Intent is required")
 			}

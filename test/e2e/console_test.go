@@ -341,6 +341,7 @@ func TestConsole_Applications(t *testing.T) {
 
 			withoutApplications := url.Values{"to": {"review"}}
 			toUnknownStatus := url.Values{"id": {id}, "to": {"eternal"}}
+
 			require.Equal(t, 400, browser.open("POST", "/employer/applications", withoutApplications).status)
 			require.Equal(t, 400, browser.open("POST", "/employer/applications", toUnknownStatus).status)
 		})
@@ -475,6 +476,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 			browser := server.signedIn(t, boss)
 			unknownKind := url.Values{"kind": {"everything"}}
 			invalidDate := url.Values{"kind": {"applications"}, "startDate": {"soon"}}
+
 			require.Equal(t, 400, browser.open("POST", "/employer/exports", unknownKind).status)
 			require.Equal(t, 400, browser.open("POST", "/employer/exports", invalidDate).status)
 

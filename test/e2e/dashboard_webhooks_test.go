@@ -293,6 +293,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 
 			// One webhook exists already. The webhooks with the maximum number can be added, and no other.
 			const maxWebhooks = 20 // of an app
+
 			webhook := url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}
 			for range maxWebhooks - 1 {
 				require.Equal(t, 200, browser.open("POST", app+"/webhooks", webhook).status)

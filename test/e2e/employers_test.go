@@ -264,6 +264,7 @@ func requireLimitOfTen(t *testing.T, server *testServer, method, path string) {
 	t.Helper()
 
 	const maxRequests = 10
+
 	guest := server.guest(t)
 	for range maxRequests {
 		guest.send(method, path, nil).fails(401, "Unauthorized")
