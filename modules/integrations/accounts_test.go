@@ -17,8 +17,10 @@ import (
 
 // credentials are the credentials that a user has created or allowed.
 type credentials struct {
-	key, access, code string
-	hook              integrations.WebhookPath
+	key    string // API key of the user's own application
+	access string // OAuth access token for an application of another user
+	code   string // OAuth authorization code for an application of another user
+	hook   integrations.WebhookPath
 }
 
 // createCredentials creates an application with a key and a webhook, and lets the user
@@ -34,7 +36,7 @@ func (e *testEnv) createCredentials(t *testing.T, me auth.Actor, otherApp string
 	require.NoError(t, err)
 
 	endpoint, _, err := e.CreateWebhook(ctx, me, app.ID, integrations.WebhookInput{
-		URL:    "https://receiver.example/",
+		URL:    receiverURL,
 		Events: []string{"job.closed"},
 	})
 	require.NoError(t, err)
@@ -59,9 +61,11 @@ var (
 )
 
 // tryCredentials tries all credentials, and fails if one is refused for an unexpected reason.
+// It does not use up the code.
 func (e *testEnv) tryCredentials(t *testing.T, me auth.Actor, c credentials) usability {
 	t.Helper()
 
+	// succeeded reports whether err is nil. If not, err has to be the expected refusal.
 	succeeded := func(err, refusal error) bool {
 		if err != nil {
 			require.ErrorIs(t, err, refusal)
@@ -115,9 +119,9 @@ func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 	})
 }
 
-// TestAuthenticate_LooksUpTheAccountOnce checks that a request costs one look-up of the
-// account, and an unknown or expired token none, because each call of the developer API pays
-// for it.
+// TestAuthenticate_LooksUpTheAccountOnce checks how often the account is looked up when a
+// credential is checked: once for a valid one, and never for an unknown or expired token. Each
+// request to the developer API takes the time of these look-ups.
 func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		credentials := env.createCredentials(t, env.developer(t), env.createOtherApp(t))
@@ -139,40 +143,44 @@ func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 
 		_, err = env.AuthenticateToken(t.Context(), credentials.access)
 		require.Error(t, err, "the token has expired")
-		require.Zero(t, env.accountLookups)
+		require.Zero(t, env.accountLookups, "for the unknown and the expired token")
 	})
 }
 
-// TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials checks that, if accounts are
-// stored in another database, the event of a new password revokes what was created before it,
-// and nothing that was created or resumed afterwards.
+// TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials checks the event of a new
+// password if accounts are stored in another database (SeparateIdentity). The event revokes the
+// credentials that were created before the password was changed. It does not revoke what was
+// created or resumed afterwards, even if it is delivered twice.
 func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
 		me, other := env.developer(t), env.createOtherApp(t)
 		earlier := env.createCredentials(t, me, other)
 		foreign := env.developer(t)
-		kept := env.createCredentials(t, foreign, other)
+		foreignCredentials := env.createCredentials(t, foreign, other)
 		env.clock.Advance(time.Second)
 
-		changed := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
-		env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now()})
-		require.Equal(t, allUsable, env.tryCredentials(t, me, earlier), "a change that does not sign out programs")
-		env.recordEvent(t, changed)
+		withoutSignOut := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now()}
+		env.recordEvent(t, withoutSignOut)
+		require.Equal(t, allUsable, env.tryCredentials(t, me, earlier), "the user did not choose to sign out programs")
+
+		withSignOut := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
+		env.recordEvent(t, withSignOut)
 		require.Equal(t, noneUsable, env.tryCredentials(t, me, earlier))
-		require.Equal(t, allUsable, env.tryCredentials(t, foreign, kept))
+		require.Equal(t, allUsable, env.tryCredentials(t, foreign, foreignCredentials))
 
 		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Len(t, apps.Items, 1, "applications remain")
 
+		// A minute later the user creates other credentials, and activates the earlier webhook.
 		env.clock.Advance(time.Minute)
 
 		later := env.createCredentials(t, me, other)
 		active := string(integrations.EndpointActive)
 		_, err = env.ChangeWebhook(t.Context(), me, earlier.hook, integrations.WebhookChange{Status: &active})
 		require.NoError(t, err)
-		env.recordEvent(t, changed) // delivered twice
+		env.recordEvent(t, withSignOut) // delivered twice
 		require.Equal(t, allUsable, env.tryCredentials(t, me, later))
 
 		endpoint, err := env.MyWebhook(t.Context(), me, earlier.hook)
@@ -195,9 +203,9 @@ func TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials(t *testi
 	})
 }
 
-// TestOnPasswordChanged_SameDatabase_NoEffect checks that the events revoke nothing if accounts
-// are stored in the same database, where the transaction of the new password has revoked
-// everything.
+// TestOnPasswordChanged_SameDatabase_NoEffect checks that the events of a new password and of a
+// sign-out revoke nothing if accounts are stored in the same database. There the transaction
+// that stores the new password revokes the credentials itself.
 func TestOnPasswordChanged_SameDatabase_NoEffect(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -209,22 +217,23 @@ func TestOnPasswordChanged_SameDatabase_NoEffect(t *testing.T) {
 	})
 }
 
-// accountsWithReset is the accounts of another database, in which the password is reset
-// after the session was checked and before the credential is committed.
+// accountsWithReset are accounts in another database whose password is reset while a credential
+// is created: after the module has checked the session and before it commits the credential.
 type accountsWithReset struct {
 	integrations.Accounts
-	reset func()
+	reset func() // resets the password
 }
 
-// HoldSession implements integrations.Accounts.
+// HoldSession implements integrations.Accounts. The module calls it to check the session.
 func (r accountsWithReset) HoldSession(ctx context.Context, by auth.Actor) error {
 	err := r.Accounts.HoldSession(ctx, by)
 	r.reset()
 	return err
 }
 
-// TestCreateKey_DuringResetInAnotherDatabase_IsRevoked checks that a key that is committed just
-// after a reset in another database, with a session from before, is revoked by the event.
+// TestCreateKey_DuringResetInAnotherDatabase_IsRevoked checks a key that is created with a
+// session from before a password reset in another database, and committed just after the reset.
+// The key is valid at first, and the event of the reset revokes it.
 func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
@@ -244,7 +253,7 @@ func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 
 		env.Accounts = accounts
 		_, err = env.AuthenticateKey(t.Context(), key)
-		require.NoError(t, err, "the reset did not see it")
+		require.NoError(t, err, "the event of the reset is not handled yet")
 		env.recordEvent(t, reset)
 
 		_, err = env.AuthenticateKey(t.Context(), key)
@@ -252,20 +261,20 @@ func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 	})
 }
 
-// TestCreateKey_BeforeResetCommits_IsRevoked checks that a key that is created between the time
-// of a reset and its commit is revoked: the revocation includes the ten seconds that a reset
-// may take.
+// TestCreateKey_BeforeResetCommits_IsRevoked checks that a key is revoked that is created
+// between the time of a password reset and the commit of its transaction. The event of the
+// reset also revokes what was created in the ten seconds that a reset may take to commit.
 func TestCreateKey_BeforeResetCommits_IsRevoked(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
 		me := env.developer(t)
-		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 
 		reset := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
 		env.clock.Advance(time.Second) // the session still exists until the reset commits
 
-		_, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
 		env.recordEvent(t, reset)
 
@@ -293,8 +302,8 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 
 		env.Accounts = accounts
 		_, err = env.AuthenticateKey(t.Context(), key)
-		require.NoError(t, err, "the revocation did not see it")
-		env.clock.Advance(2 * time.Minute)
+		require.NoError(t, err, "the first revocation was before the key was committed")
+		env.clock.Advance(2 * time.Minute) // the second revocation is due
 		env.work.All(t)
 
 		_, err = env.AuthenticateKey(t.Context(), key)
@@ -303,8 +312,8 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 }
 
 // TestOnAccountDeleted_DeletesEverythingOfTheAccount checks that the applications, consents and
-// tokens of a deleted account are deleted, and the messages about it in other users' webhooks,
-// while everything else of other users stays.
+// tokens of a deleted account are deleted, and the messages about the account in other users'
+// webhooks. Everything else of other users stays.
 func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		storage := env.store.Integrations
@@ -350,8 +359,8 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 
 		for _, c := range []struct {
 			userID     string
-			deliveryID string // of the message about the user
-			want       int    // the number of consents and of messages
+			deliveryID string // the delivery of the message about the user
+			want       int    // the number of the user's consents, and of messages about the user
 		}{
 			{userID: me.UserID, deliveryID: aboutMe, want: 0},
 			{userID: foreign.UserID, deliveryID: aboutForeign, want: 1},
@@ -413,9 +422,10 @@ func (e *webhookEnv) enqueueApplication(
 	return delivery.ID
 }
 
-// TestApplicationEvents_MemberOfTheOrganization_Receives checks that an event about a job
-// application is sent to webhooks of members, and of applications to which a member has
-// consented, until they leave the organization.
+// TestApplicationEvents_MemberOfTheOrganization_Receives checks who receives an event about a
+// job application to an organization: the webhooks of its members, and those of other users to
+// whose applications a member has consented. They receive nothing after the members have left
+// the organization.
 func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		colleague := env.developer(t)
@@ -449,12 +459,12 @@ func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
 			return len(env.sent)
 		}
 
-		require.Equal(t, 1, submit())
+		require.Equal(t, 1, submit(), "the webhook of the member")
 		require.NoError(t, env.Consent(t.Context(), consenting, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
-		require.Equal(t, 2, submit())
+		require.Equal(t, 2, submit(), "also the webhook to whose application a member has consented")
 
 		env.members[organization] = nil
 
-		require.Zero(t, submit())
+		require.Zero(t, submit(), "all members have left")
 	})
 }

@@ -17,9 +17,10 @@ type plainVault struct{}
 func (plainVault) Encrypt(secret, _ string) (string, error)     { return secret, nil }
 func (plainVault) Decrypt(ciphertext, _ string) (string, error) { return ciphertext, nil }
 
-// TestSign_EqualsStandardWebhooks checks the signatures with the reference library of Standard
-// Webhooks: those of both secrets during a rotation, but not changed bodies, old timestamps and
-// expired secrets. An error does not contain the secret.
+// TestSign_EqualsStandardWebhooks checks that the reference library of Standard Webhooks
+// accepts our signatures. During a rotation it accepts them with the current and with the
+// previous secret. It refuses a changed body, an old timestamp, and a previous secret that has
+// expired. An error of ours does not contain the secret.
 func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	t.Parallel()
 
@@ -30,7 +31,7 @@ func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	unknown := newWebhookSecret()
 
 	require.NotEqual(t, current, previous)
-	require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, current)
+	require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, current, "32 bytes in base64")
 
 	service := &Service{Deps: Deps{Vault: plainVault{}}}
 	previousUntil := now.Add(time.Second)
@@ -63,17 +64,19 @@ func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	require.Error(t, verify(unknown, body, duringRotation))
 	require.Error(t, verify(current, body+" ", headers(onlyCurrent, now)), "the body was changed")
 
-	// Standard Webhooks tolerates five minutes.
-	require.Error(t, verify(current, body, headers(onlyCurrent, now.Add(-400*time.Second))), "the timestamp is old")
+	// Standard Webhooks tolerates timestamps of up to five minutes ago.
+	tooOld := now.Add(-6 * time.Minute)
+	require.Error(t, verify(current, body, headers(onlyCurrent, tooOld)), "the timestamp is old")
 	require.Error(t, verify(previous, body, headers(rotating, previousUntil)), "the previous secret has expired")
 
 	_, err := service.signature(Endpoint{Secret: "whsec_?"}, outgoing, now)
-	require.Error(t, err)
+	require.Error(t, err, "the secret is not base64")
 	require.NotContains(t, err.Error(), "?")
 }
 
-// TestRetryDelay_FollowsScheduleAndRetryAfter checks the delays of Standard Webhooks with a
-// jitter of a fifth. Retry-After can extend a delay up to a day, but not shorten it.
+// TestRetryDelay_FollowsScheduleAndRetryAfter checks the delays between attempts: those that
+// Standard Webhooks recommends, with a random jitter of up to a fifth. The header Retry-After
+// of a response can extend a delay up to a day, but not shorten it.
 func TestRetryDelay_FollowsScheduleAndRetryAfter(t *testing.T) {
 	t.Parallel()
 
@@ -102,29 +105,34 @@ func TestRetryDelay_FollowsScheduleAndRetryAfter(t *testing.T) {
 	require.False(t, more, "the tenth attempt is the last")
 
 	delay, _ := retryDelay(1, time.Hour)
-	require.Equal(t, time.Hour, delay)
+	require.Equal(t, time.Hour, delay, "Retry-After is longer than the scheduled 5 seconds")
 
 	delay, _ = retryDelay(1, 48*time.Hour)
-	require.Equal(t, 24*time.Hour, delay)
+	require.Equal(t, 24*time.Hour, delay, "Retry-After is longer than a day")
 
 	delay, _ = retryDelay(4, time.Second)
-	require.Greater(t, delay, time.Hour, "the retry is not earlier than scheduled")
+	require.Greater(t, delay, time.Hour, "Retry-After is shorter than the scheduled 2 hours")
 }
 
-// TestAttempts_NewestKept_ResponsesTruncated checks that a delivery keeps 20 attempts with at
-// most 1,024 bytes of each response, of which characters that databases cannot store are
-// removed.
+// TestAttempts_NewestKept_ResponsesTruncated checks that a delivery keeps its 20 newest
+// attempts, with at most 1,024 bytes of each response. Characters that databases cannot store,
+// as the zero byte and invalid UTF-8, are removed from the response.
 func TestAttempts_NewestKept_ResponsesTruncated(t *testing.T) {
 	t.Parallel()
 
-	var d Delivery
-	for i := range 30 {
-		d.addAttempt(Attempt{ResponseStatus: i, Answer: strings.Repeat("ä", 600) + "\x00"})
+	const attempts, kept, maxAnswer = 30, 20, 1_024
+	const letter = "ä" // two bytes
+	var delivery Delivery
+
+	for i := range attempts {
+		numbered := i // the status serves as the number of the attempt
+		delivery.addAttempt(Attempt{ResponseStatus: numbered, Answer: strings.Repeat(letter, 600) + "\x00"})
 	}
 
-	require.Len(t, d.Attempts, 20)
-	require.Equal(t, 29, d.Attempts[19].ResponseStatus)
-	require.Equal(t, strings.Repeat("ä", 512), d.Attempts[0].Answer)
-	d.addAttempt(Attempt{Answer: "x\x00\xff"})
-	require.Equal(t, "x", d.Attempts[19].Answer)
+	require.Len(t, delivery.Attempts, kept)
+	require.Equal(t, attempts-1, delivery.Attempts[kept-1].ResponseStatus, "the newest attempt is the last")
+	require.Equal(t, strings.Repeat(letter, maxAnswer/len(letter)), delivery.Attempts[0].Answer)
+
+	delivery.addAttempt(Attempt{Answer: "x\x00\xff"})
+	require.Equal(t, "x", delivery.Attempts[kept-1].Answer)
 }

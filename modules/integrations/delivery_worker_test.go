@@ -18,13 +18,19 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// publishClosed records that a job was closed, and delivers the event to its subscribers.
+// publishClosed records that a job was closed. When it returns, the event is delivered to its
+// subscribers, and the resulting webhooks are sent. The event contains no listing.
 func (e *webhookEnv) publishClosed(t *testing.T) {
 	t.Helper()
 	e.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 }
 
-// startStalledTask starts a task of the endpoint, with a worker that does not respond any more.
+// workerLease is the time for which a worker that starts a task is the only one to run it. A
+// worker that runs extends its lease; a killed worker does not.
+const workerLease = 30 * time.Second
+
+// startStalledTask starts a delivery task of the endpoint, as a worker does, and leaves it
+// alone, as if the worker had been killed.
 func (e *webhookEnv) startStalledTask(t *testing.T, hook integrations.WebhookPath) {
 	t.Helper()
 
@@ -33,31 +39,36 @@ func (e *webhookEnv) startStalledTask(t *testing.T, hook integrations.WebhookPat
 	refs, err := e.store.Integrations.Tasks.AddAndReserve(t.Context(), stalled)
 	require.NoError(t, err)
 
-	started, err := e.store.Integrations.Tasks.Start(t.Context(), []string{refs[0].ID}, 30*time.Second)
+	started, err := e.store.Integrations.Tasks.Start(t.Context(), []string{refs[0].ID}, workerLease)
 	require.NoError(t, err)
 	require.Len(t, started, 1)
 }
 
 // TestDeliveryWorker_Killed_NextSendsAfterLease checks that one worker at a time sends to an
-// endpoint: another one follows when the lease of a killed worker, 30 seconds, has expired.
+// endpoint. After a worker was killed, the next one sends when the lease of the first has
+// expired.
 func TestDeliveryWorker_Killed_NextSendsAfterLease(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		hook := env.createWebhook(t, env.developer(t), "job.closed")
 		env.startStalledTask(t, hook)
 		env.publishClosed(t)
-		env.clock.Advance(29 * time.Second)
+
+		env.clock.Advance(workerLease - time.Second)
 		env.work.All(t)
-		require.Empty(t, env.sent, "another worker sends to the endpoint")
-		env.clock.Advance(2 * time.Second)
+		require.Empty(t, env.sent, "the lease of the killed worker is still valid")
+
+		env.clock.Advance(2 * time.Second) // a second after the end of the lease
 		env.work.All(t)
 		require.Len(t, env.sent, 1)
+
 		env.publishClosed(t)
-		require.Len(t, env.sent, 2)
+		require.Len(t, env.sent, 2, "later events are sent at once")
 	})
 }
 
-// TestDeliveries_TaskDropped_AreSent checks that the sweep adds a task for deliveries whose
-// task was lost, here because an operator has dropped it.
+// TestDeliveries_TaskDropped_AreSent checks that a delivery is sent although its task was lost,
+// here because an operator has dropped the task. The sweep, a periodic task of the module, adds
+// a new task for such deliveries.
 func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
@@ -81,7 +92,7 @@ func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 		env.work.All(t)
 		require.Len(t, env.sent, 1)
 
-		// The sweep adds a task for it.
+		// The sweep adds a new task for the delivery.
 		for _, periodic := range env.Periodic() {
 			if periodic.Kind == "integrations.sweep-deliveries" {
 				require.NoError(t, periodic.Do(t.Context()))
@@ -109,8 +120,9 @@ func (e *webhookEnv) respondDuring(n int, status int, do func()) {
 	}
 }
 
-// TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains checks that a worker that stores
-// the result of an attempt does not overwrite what the owner has changed during the attempt.
+// TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains changes a webhook while the
+// receiver handles a request. It checks that the worker, which stores the result of the attempt
+// afterwards, does not overwrite the change. Each delivery has one attempt.
 func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	paused, active := "paused", "active"
 	changedURL := "https://elsewhere.example/"
@@ -128,9 +140,9 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 		_, err := env.ChangeWebhook(t.Context(), owner, hook, integrations.WebhookChange{Status: &active})
 		require.NoError(t, err)
 
-		n, err := env.ReplayFailed(t.Context(), owner, hook, time.Time{})
+		replayed, err := env.ReplayFailed(t.Context(), owner, hook, time.Time{}) // since ever
 		require.NoError(t, err)
-		require.Equal(t, 1, n)
+		require.Equal(t, 1, replayed)
 	}
 
 	changeURLAndSendTest := func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath) {
@@ -145,41 +157,40 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 		require.NoError(t, env.DeleteWebhook(t.Context(), owner, hook))
 	}
 
-	const receiver = "https://receiver.example/"
 	for name, c := range map[string]struct {
 		response int // the status of the first response
 		change   change
-		want     []integrations.DeliveryStatus // the newest first; nil if the webhook is deleted
+		want     []integrations.DeliveryStatus // of all deliveries, the newest first; nil if they are deleted with the webhook
 		sentTo   []string                      // the URLs of the requests
 	}{
 		"pauses, and the attempt succeeds": {
 			response: 200,
 			change:   pause,
 			want:     []integrations.DeliveryStatus{integrations.Succeeded},
-			sentTo:   []string{receiver},
+			sentTo:   []string{receiverURL},
 		},
 		"pauses, and the attempt fails": {
 			response: 500,
 			change:   pause,
 			want:     []integrations.DeliveryStatus{integrations.Failed},
-			sentTo:   []string{receiver},
+			sentTo:   []string{receiverURL},
 		},
 		"pauses, activates and replays": {
 			response: 200,
 			change:   pauseAndReplay,
 			want:     []integrations.DeliveryStatus{integrations.Succeeded},
-			sentTo:   []string{receiver},
+			sentTo:   []string{receiverURL},
 		},
 		"changes the URL, and another event follows": {
 			response: 200,
 			change:   changeURLAndSendTest,
 			want:     []integrations.DeliveryStatus{integrations.Succeeded, integrations.Succeeded},
-			sentTo:   []string{receiver, changedURL},
+			sentTo:   []string{receiverURL, changedURL},
 		},
 		"deletes the webhook": {
 			response: 200,
 			change:   deleteHook,
-			sentTo:   []string{receiver},
+			sentTo:   []string{receiverURL},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,9 +224,10 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	}
 }
 
-// TestDeliveryWorker_LeaseLost_OneResultIsStored checks that only one result is stored if a
-// second worker runs during an attempt of the first, as after a lost lease. Both send the same
-// request, which receivers recognize by its id.
+// TestDeliveryWorker_LeaseLost_OneResultIsStored starts a second worker during an attempt of
+// the first, as it happens after the first has lost its lease. Both send the same request,
+// which receivers recognize by its id. The test checks that only one result is stored: the
+// success of the second worker, which ends first.
 func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -228,18 +240,22 @@ func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 		require.Equal(t, env.sent[0].Headers["webhook-id"], env.sent[1].Headers["webhook-id"])
 		require.Equal(t, env.sent[0].Body, env.sent[1].Body)
 
-		d := env.deliveries(t, me, hook)[0]
-		require.Equal(t, integrations.Succeeded, d.Status)
-		require.Len(t, d.Attempts, 1)
+		delivery := env.deliveries(t, me, hook)[0]
+		require.Equal(t, integrations.Succeeded, delivery.Status)
+		require.Len(t, delivery.Attempts, 1)
 	})
 }
 
-// TestDeliveryWorker_ManyDue_EachSentOnce checks that a worker sends 250 deliveries once each,
-// with at most five requests at a time (maxAttempts).
+// maxRequests is the limit of the module for concurrent requests of the worker of an endpoint.
+const maxRequests = 5
+
+// TestDeliveryWorker_ManyDue_EachSentOnce checks that a worker sends each of many deliveries
+// once, with at most maxRequests requests at a time.
 func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		const manyDue = 250
 		endpoint := env.createEndpoint(t, env.developer(t))
-		env.enqueueDue(t, endpoint, 250)
+		env.enqueueDue(t, endpoint, manyDue)
 
 		inProgress, maxInProgress := 0, 0
 		env.respond = func(integrations.Post) integrations.Answer {
@@ -256,15 +272,15 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 		}
 		require.NoError(t, env.runWorker(t.Context(), endpoint))
 		env.work.All(t)
-		require.Len(t, env.sent, 250)
-		require.LessOrEqual(t, maxInProgress, 5)
+		require.Len(t, env.sent, manyDue)
+		require.LessOrEqual(t, maxInProgress, maxRequests)
 
 		sentIDs := map[string]bool{}
 		for _, sent := range env.sent {
 			sentIDs[sent.Headers["webhook-id"]] = true
 		}
 
-		require.Len(t, sentIDs, 250)
+		require.Len(t, sentIDs, manyDue, "no delivery was sent twice")
 
 		pending, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID,
 			integrations.MessageFilter{}, 1)
@@ -273,8 +289,9 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 	})
 }
 
-// TestDeliveryWorker_ReceiverGone_FewAttempts checks that the response 410 Gone disables the
-// endpoint after the requests that were in progress, instead of 50 useless ones.
+// TestDeliveryWorker_ReceiverGone_FewAttempts checks that a worker stops when a receiver
+// responds with 410 Gone, which disables the endpoint. Of 50 due deliveries, only those are
+// sent that were in progress at that time.
 func TestDeliveryWorker_ReceiverGone_FewAttempts(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		endpoint := env.createEndpoint(t, env.developer(t))
@@ -283,11 +300,11 @@ func TestDeliveryWorker_ReceiverGone_FewAttempts(t *testing.T) {
 		env.respond = respondWith(410)
 		require.NoError(t, env.runWorker(t.Context(), endpoint))
 		env.work.All(t)
-		require.LessOrEqual(t, len(env.sent), 5, "a worker sends five requests at a time")
+		require.LessOrEqual(t, len(env.sent), maxRequests, "no request starts after the first response")
 	})
 }
 
-// runWorker starts a worker for the due deliveries of an endpoint.
+// runWorker runs a worker for the due deliveries of an endpoint, and returns when it has ended.
 func (e *webhookEnv) runWorker(ctx context.Context, endpoint integrations.Endpoint) error {
 	for _, h := range e.Handlers() {
 		if h.Kind == "integrations.deliver" {
@@ -334,7 +351,8 @@ func (e *webhookEnv) createEndpoint(t *testing.T, me auth.Actor) integrations.En
 	return endpoint
 }
 
-// blockReceiver delays the responses of receivers until answer is called.
+// blockReceiver delays the responses of all receivers until answer is called. They then respond
+// with 200.
 func (e *webhookEnv) blockReceiver(t *testing.T) (answer func()) {
 	t.Helper()
 
@@ -367,13 +385,18 @@ func (e *webhookEnv) waitForSent(t *testing.T, n int, why string) {
 	require.Eventually(t, allSent, 30*time.Second, time.Millisecond, why)
 }
 
-// maxWorkersPerOwner is the limit of the module, for each owner of endpoints.
+// maxWorkersPerOwner is the limit of the module for workers that run at the same time for the
+// endpoints of one owner.
 const maxWorkersPerOwner = 32
 
-// workers are concurrent delivery workers.
+// retryWithoutWorker is longer than the delay after which a task is repeated for which no worker
+// was available.
+const retryWithoutWorker = 10 * time.Second
+
+// workers are concurrent delivery workers. Wait waits until all of them have returned.
 type workers struct {
 	sync.WaitGroup
-	returned atomic.Int32
+	returned atomic.Int32 // the number of workers that have returned
 }
 
 // start runs a worker of the endpoint in a goroutine.
@@ -392,7 +415,7 @@ func (w *workers) waitReturned(t *testing.T, n int32) {
 
 // TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers checks that many slow endpoints of one
 // owner use at most maxWorkersPerOwner workers, so that the endpoint of another owner is served.
-// The tasks of the endpoints without a worker are repeated later.
+// Workers above the limit return without sending, and their tasks are repeated later.
 func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 	const withoutWorker = 8
 	const manyEndpoints = maxWorkersPerOwner + withoutWorker
@@ -408,13 +431,13 @@ func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 			running.start(t, env, endpoint)
 		}
 
-		running.waitReturned(t, withoutWorker)
+		running.waitReturned(t, withoutWorker) // those above the limit; the others wait for a response
 		env.enqueueDue(t, other, 1)
 		running.start(t, env, other)
 		env.waitForSent(t, maxWorkersPerOwner+1, "the endpoint of the other owner is served")
 		answer()
 		running.Wait()
-		env.clock.Advance(10 * time.Second)
+		env.clock.Advance(retryWithoutWorker)
 		env.work.All(t)
 		require.Len(t, env.sent, manyEndpoints+1, "the deferred deliveries are sent on the next run")
 	})
@@ -428,6 +451,7 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 		const withoutWorker = 2
 		var failing []integrations.Endpoint
 
+		// The first attempt fails at each of these endpoints: one of each owner.
 		env.respond = respondWith(500)
 		for range half + withoutWorker {
 			endpoint := env.createEndpoint(t, env.developer(t))
@@ -437,7 +461,7 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 			failing = append(failing, endpoint)
 		}
 
-		works := env.createEndpoint(t, env.developer(t))
+		working := env.createEndpoint(t, env.developer(t))
 		env.clock.Advance(time.Minute) // the second attempts of the failing endpoints are due
 
 		env.sent = nil
@@ -449,30 +473,32 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 		}
 
 		running.waitReturned(t, withoutWorker)
-		env.enqueueDue(t, works, 1)
-		running.start(t, env, works)
-		env.waitForSent(t, half+1, "half of the workers, and the one that works")
+		env.enqueueDue(t, working, 1)
+		running.start(t, env, working)
+		env.waitForSent(t, half+1, "half of the workers send to failing endpoints, and one to the working endpoint")
 		answer()
 		running.Wait()
-		env.clock.Advance(10 * time.Second)
+		env.clock.Advance(retryWithoutWorker)
 		env.work.All(t)
 		require.Len(t, env.sent, half+withoutWorker+1, "the deferred deliveries are sent on the next run")
 	})
 }
 
-// TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered checks that a worker that is stopped
-// during five attempts stores their results, so that they are not sent again.
+// TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered stops a worker while maxRequests
+// requests are in progress. It checks that their results are stored, so that these deliveries
+// are not sent again, and that the others are sent by the next worker.
 func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
 		hook := env.createWebhook(t, me, "job.closed")
 		endpoint, err := env.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
-		env.enqueueDue(t, endpoint, 7)
+		const others = 2
+		env.enqueueDue(t, endpoint, maxRequests+others)
 
 		ctx, stop := context.WithCancel(t.Context())
 		env.respond = func(integrations.Post) integrations.Answer {
-			if len(env.sent) == 5 {
+			if len(env.sent) == maxRequests {
 				stop()
 			}
 
@@ -484,19 +510,20 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 			return integrations.Answer{Status: 200}
 		}
 		require.NoError(t, env.runWorker(ctx, endpoint))
-		require.Len(t, env.sent, 5)
+		require.Len(t, env.sent, maxRequests)
 
 		due, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID,
 			integrations.MessageFilter{DueBy: env.clock.Now()}, 10)
 		require.NoError(t, err)
-		require.Len(t, due, 2, "the results of the five attempts are stored")
+		require.Len(t, due, others, "the deliveries that were sent are not due any more")
 		env.work.All(t)
-		require.Len(t, env.sent, 7)
+		require.Len(t, env.sent, maxRequests+others)
 	})
 }
 
-// TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged checks that tasks of an endpoint that get
-// no worker, because the owner's other endpoints have all of them, become one task for later.
+// TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged runs an endpoint several times while the
+// owner's other endpoints use all workers of the owner. It checks that one task for later
+// results, instead of one for each run.
 func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -518,11 +545,11 @@ func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
 			require.NoError(t, env.runWorker(t.Context(), deferred))
 		}
 
-		env.clock.Advance(10 * time.Second)
+		env.clock.Advance(retryWithoutWorker)
 
 		refs, err := env.store.Integrations.Tasks.Due(t.Context(), 100)
 		require.NoError(t, err)
-		require.Len(t, refs, 1)
+		require.Len(t, refs, 1, "the three runs leave one task")
 		answer()
 		running.Wait()
 	})

@@ -17,13 +17,14 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// testEnv is the module on a real database. It implements the ports integrations.Payments and
-// Accounts.
+// testEnv is the module on a real database. Tests call the methods of the module on it, which
+// the embedded Service provides. The other modules are replaced by testEnv itself, which
+// implements the ports integrations.Payments and integrations.Accounts.
 type testEnv struct {
 	*integrations.Service
 	store adapters.Storage
-	clock *kit.Clock
-	work  kit.Work // handles the events and tasks of the module
+	clock *kit.Clock // stands still unless a test advances it
+	work  kit.Work   // work.All handles the recorded events and the due tasks before it returns
 
 	// Payments
 	paid        string   // the plan that is paid for
@@ -117,7 +118,8 @@ func (e *testEnv) deps() integrations.Deps {
 	}
 }
 
-// onEachStore runs the test on SQLite and on Postgres, without webhooks.
+// onEachStore runs the test on SQLite and on Postgres. The environment has no receiver of
+// webhooks; withWebhooks provides one.
 func onEachStore(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
@@ -142,7 +144,8 @@ func (e *testEnv) developer(t *testing.T) auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Seeker: true, ConfirmedAt: e.clock.Now()}
 }
 
-// recordEvent records the event, and handles it and the resulting tasks.
+// recordEvent records the event. When it returns, the subscribers have handled the event, and
+// the resulting tasks are done.
 func (e *testEnv) recordEvent(t *testing.T, recorded event.Event) {
 	t.Helper()
 
@@ -152,7 +155,8 @@ func (e *testEnv) recordEvent(t *testing.T, recorded event.Event) {
 	e.work.All(t)
 }
 
-// recordAppSubscription records an event about the subscription of an application.
+// recordAppSubscription records an event about the subscription of an application and handles
+// it, as recordEvent does.
 func (e *testEnv) recordAppSubscription(t *testing.T, appID, change, plan string) {
 	t.Helper()
 	e.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: appID, Change: change, Plan: plan})

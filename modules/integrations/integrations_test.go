@@ -16,8 +16,8 @@ import (
 )
 
 // TestAuthenticateKey_DeletedOrMistyped_Unauthorized checks that a key acts for the owner of
-// its application, only reads, and is not valid with a wrong checksum, another length or after
-// its deletion.
+// its application and can only read. It is refused with a wrong checksum, with another length
+// and after its deletion.
 func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
@@ -37,13 +37,16 @@ func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 		require.True(t, caller.May(integrations.ApplicationsRead))
 		require.False(t, caller.May(integrations.ApplicationsWrite), "keys cannot write")
 
-		// One character differs, so that the checksum is wrong.
-		typo := key[:20] + "a" + key[21:]
+		// One character of the typo differs from the key, so that the checksum at the end of the
+		// key is wrong.
+		const changed = 20
+
+		typo := key[:changed] + "a" + key[changed+1:]
 		if typo == key {
-			typo = key[:20] + "b" + key[21:]
+			typo = key[:changed] + "b" + key[changed+1:]
 		}
 
-		for _, wrong := range []string{"", "nonsense", typo, key + "x", key[:46], strings.ToUpper(key)} {
+		for _, wrong := range []string{"", "nonsense", typo, key + "x", key[:len(key)-1], strings.ToUpper(key)} {
 			_, err := env.AuthenticateKey(t.Context(), wrong)
 			require.ErrorIs(t, err, fault.ErrUnauthorized, wrong)
 		}
@@ -83,11 +86,11 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 
 		used, err := env.UsageOf(t.Context(), me, app.ID, integrations.UsageInput{})
 		require.NoError(t, err)
-		require.Len(t, used.Days, 30)
+		require.Len(t, used.Days, 30, "by default, the last 30 days")
 		require.Equal(t, []integrations.DayUsage{
 			{AppID: app.ID, Day: firstDay.Format(time.DateOnly), Requests: 2, Errors: 1},
 			{AppID: app.ID, Day: env.clock.Now().Format(time.DateOnly), Requests: 1},
-		}, used.Days[28:])
+		}, used.Days[28:], "the last two days")
 
 		keys, err := env.MyKeys(t.Context(), me, app.ID)
 		require.NoError(t, err)
@@ -95,9 +98,9 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 	})
 }
 
-// TestPlan_NotPaid_IsRevokedUnlessOperators checks that an application has the plan that is
-// paid for, even if the result of the payment is late, that a renewal does not replace the plan
-// of an operator, and that the end of a subscription does.
+// TestPlan_NotPaid_IsRevokedUnlessOperators checks which plan an application has: the one that
+// is paid for, even if the result of the payment is late. A renewal does not replace a plan that
+// an operator has set. The end of a subscription does: the application then has the free plan.
 func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
@@ -107,10 +110,10 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		plan := func() string {
 			t.Helper()
 
-			a, err := env.MyApp(t.Context(), me, app.ID)
+			current, err := env.MyApp(t.Context(), me, app.ID)
 			require.NoError(t, err)
 
-			return a.Plan
+			return current.Plan
 		}
 
 		_, err = env.ChoosePlan(t.Context(), me, app.ID, integrations.Professional, "pm_card_visa")
@@ -124,11 +127,11 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		_, err = env.SetPlan(t.Context(), app.ID, integrations.Professional)
 		require.NoError(t, err)
 		env.recordAppSubscription(t, app.ID, event.SubscriptionRenewed, integrations.Enterprise)
-		require.Equal(t, integrations.Professional, plan(), "an operator has changed the plan since")
+		require.Equal(t, integrations.Professional, plan(), "a renewal keeps the plan that the operator has set")
 
 		env.paid = integrations.Free
 		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: app.ID, Change: event.SubscriptionLapsed})
-		require.Equal(t, integrations.Professional, plan(), "another user's payment")
+		require.Equal(t, integrations.Professional, plan(), "the subscription of a user with the same id is not its own")
 
 		for _, over := range []string{event.SubscriptionCancelled, event.SubscriptionLapsed, event.SubscriptionEnded} {
 			_, err = env.SetPlan(t.Context(), app.ID, integrations.Professional)
@@ -147,23 +150,24 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		_, err = env.SetPlan(t.Context(), "nonsense", integrations.Free)
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
 
+		// An event about an application that does not exist is ignored.
 		unknownApp := stores.NewID()
 		env.recordAppSubscription(t, unknownApp, event.SubscriptionLapsed, integrations.Free)
 	})
 }
 
-// TestOnAccountDeleted_DeletesAppsAndConsents checks that each application of a deleted account
-// is deleted with an event, and that those of other accounts stay.
-func TestOnAccountDeleted_DeletesAppsAndConsents(t *testing.T) {
+// TestOnAccountDeleted_DeletesAppsWithEvents checks that each application of a deleted account
+// is deleted, and that an event is recorded for each. Applications of other accounts stay.
+func TestOnAccountDeleted_DeletesAppsWithEvents(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me, other := env.developer(t), env.developer(t)
 
 		var mine []string
 		for range 3 {
-			a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+			app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 			require.NoError(t, err)
 
-			mine = append(mine, a.ID)
+			mine = append(mine, app.ID)
 		}
 
 		_, _, err := env.CreateApp(t.Context(), other, integrations.AppInput{Name: "Bed Finder"})

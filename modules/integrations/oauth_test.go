@@ -24,7 +24,9 @@ const callback = "https://wardfinder.example/callback"
 // wardFinder is the input of an application with one redirect address.
 var wardFinder = integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}}
 
-// The code verifier and code challenge of RFC 7636, appendix B.
+// The code verifier and its code challenge are the example of RFC 7636, appendix B: a client
+// sends the challenge with the authorization request, and proves with the verifier that the
+// code is its own.
 const (
 	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -81,6 +83,8 @@ func (e *testEnv) tryCode(t *testing.T, code string) (exchangeErr error) {
 
 	storage := e.store.Integrations
 
+	// The exchange needs the application that the code is for. An unknown or deleted code has
+	// none; its exchange fails below.
 	grant, err := storage.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, code))
 	if err != nil {
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
@@ -96,22 +100,25 @@ func (e *testEnv) tryCode(t *testing.T, code string) (exchangeErr error) {
 	return exchangeErr
 }
 
-// TestTokens_Expire_NotAfterTheirGrant checks the lifetimes of codes, access tokens and refresh
-// tokens, none of which outlives the authorization of 30 days.
+// TestTokens_Expire_NotAfterTheirGrant checks how long codes, access tokens and refresh tokens
+// are valid (CodeLife, AccessLife and RefreshLife). Each is refused at the end of its life, and
+// at the latest when the authorization ends, 30 days after the consent (GrantLife).
 func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, me := t.Context(), env.developer(t)
 		app, _, err := env.CreateApp(ctx, me, wardFinder)
 		require.NoError(t, err)
 
+		// A code is valid until the second before CodeLife.
 		code := env.issueCode(t, me, app.ID)
 		env.clock.Advance(integrations.CodeLife - time.Second)
 		require.NoError(t, env.tryCode(t, code))
 		env.clock.Advance(time.Second)
 		require.ErrorIs(t, env.tryCode(t, code), integrations.ErrInvalidGrant)
 
+		// So is an access token until the second before AccessLife.
 		issued := env.issueTokens(t, me, app.ID)
-		first := issued.Refresh
+		firstRefresh := issued.Refresh
 		require.Equal(t, integrations.AccessLife, issued.ExpiresIn)
 		env.clock.Advance(integrations.AccessLife - time.Second)
 
@@ -124,27 +131,32 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
+		// A refresh token is valid for a week, and each refresh returns a new one. Four refreshes
+		// take the authorization through four weeks, two days before its end.
+		const refreshes, beforeExpiry = 4, integrations.RefreshLife - time.Minute
+
 		issued = env.issueTokens(t, me, app.ID)
-		for range 4 { // four weeks: a refresh token is valid for one, the authorization for 30 days
-			env.clock.Advance(integrations.RefreshLife - time.Minute)
+		for range refreshes {
+			env.clock.Advance(beforeExpiry)
 
 			issued, err = env.Refresh(ctx, app, issued.Refresh, "")
 			require.NoError(t, err)
 		}
 
-		_, err = env.Refresh(ctx, app, first, "")
-		require.ErrorIs(t, err, integrations.ErrInvalidGrant, "not refreshed for a week")
+		_, err = env.Refresh(ctx, app, firstRefresh, "")
+		require.ErrorIs(t, err, integrations.ErrInvalidGrant, "it was not used for more than a week")
 
-		// The authorization is valid for two more minutes.
-		env.clock.Advance(integrations.GrantLife - 4*(integrations.RefreshLife-time.Minute) - 2*time.Minute)
+		// Tokens that are issued two minutes before the end of the authorization end with it.
+		const remaining = 2 * time.Minute
+		env.clock.Advance(integrations.GrantLife - refreshes*beforeExpiry - remaining)
 
 		issued, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.NoError(t, err)
-		require.Equal(t, 2*time.Minute, issued.ExpiresIn)
+		require.Equal(t, remaining, issued.ExpiresIn)
 
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.NoError(t, err)
-		env.clock.Advance(2 * time.Minute)
+		env.clock.Advance(remaining)
 
 		_, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
@@ -154,9 +166,10 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 	})
 }
 
-// TestExchangeCode_WrongParameters_CodeRemainsValid checks that a code is exchanged only by its
-// client, with its redirect address and verifier, and that an attempt with wrong ones, which
-// may be an attacker's, does not use it up.
+// TestExchangeCode_WrongParameters_CodeRemainsValid checks that a code is exchanged only for
+// the client that it was issued to, with the redirect address and the verifier of the
+// authorization request. An attempt with wrong parameters, which may be an attacker's, does not
+// use up the code.
 func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, me := t.Context(), env.developer(t)
@@ -204,8 +217,10 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 	})
 }
 
-// TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized checks that a token ends with the
-// consent, the account and the application, and that the consent has to be given again.
+// TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized checks that a token is refused after
+// the consent was withdrawn, or the account or the application deleted. ApproveAgain, which
+// approves a request without a consent page because the user has consented before, is refused
+// then, too. Tokens that were never issued are refused as well.
 func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, owner := t.Context(), env.developer(t)
@@ -245,7 +260,7 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 			integrations.NewToken(integrations.Code),
 		} {
 			_, err := env.AuthenticateToken(ctx, wrong)
-			require.ErrorIs(t, err, fault.ErrUnauthorized)
+			require.ErrorIs(t, err, fault.ErrUnauthorized, "%q was never issued", wrong)
 		}
 	})
 }
@@ -281,7 +296,8 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 }
 
 // TestRevoke_UsedOrExpiredToken_EndsAuthorization checks that a client can end an authorization
-// with any of its tokens (RFC 7009), but not with those of another client.
+// with any of its tokens (RFC 7009): a refresh token that is already used, or an access token
+// that has expired. A token of another client ends nothing.
 func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx := t.Context()
@@ -296,7 +312,7 @@ func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 		require.NoError(
 			t,
 			env.Revoke(ctx, integrations.App{ID: stores.NewID()}, first.Refresh),
-			"another client's token is ignored",
+			"a token of another client is ignored without an error",
 		)
 
 		_, err = env.AuthenticateToken(ctx, second.Access)
@@ -315,8 +331,9 @@ func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 	})
 }
 
-// TestRefresh_UsedTokenOfAnotherClient_EndsNothing checks that a client that has got hold of a
-// used refresh token of another client cannot end its authorization.
+// TestRefresh_UsedTokenOfAnotherClient_EndsNothing checks that a client cannot end the
+// authorization of another client with a used refresh token of that client. If a client sends
+// its own used refresh token, the authorization ends, because the token may be stolen.
 func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx := t.Context()
@@ -386,9 +403,10 @@ func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 	}
 }
 
-// TestAppName_ControlCharacters_Refused checks that the name on the consent page cannot contain
-// characters that change the direction of text (U+202E) or control a terminal, but letters and
-// emoji of all languages.
+// TestAppName_ControlCharacters_Refused checks the name of an application, which users see on
+// the consent page. It cannot contain characters that change the direction of text (U+202E),
+// break lines or control a terminal. Letters of all languages and emoji are valid. The
+// description may contain line breaks, but no U+202E either.
 func TestAppName_ControlCharacters_Refused(t *testing.T) {
 	t.Parallel()
 

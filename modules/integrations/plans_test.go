@@ -34,9 +34,10 @@ func (e *testEnv) planChanges(t *testing.T, owner auth.Actor, appID string) (pla
 	return plans
 }
 
-// TestPlanChange_AnyDelivery_IsAuditedOnce checks that a choice of the owner is audited once,
-// whether its payment is complete at once or later, and whether its event is handled before or
-// after the request ends. The end of a subscription is not a choice.
+// TestPlanChange_AnyDelivery_IsAuditedOnce checks that a plan that the owner has chosen is
+// audited once. The payment may be complete at once or later, and the event about the payment
+// may be handled before or after the owner's request ends, or several times. The end of a
+// subscription is not audited as a choice.
 func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
@@ -44,18 +45,20 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 
-		changed := func(change string) {
+		// handleChange handles an event about the subscription to the plan that is paid for.
+		handleChange := func(change string) {
 			t.Helper()
 			env.recordAppSubscription(t, app.ID, change, env.paid)
 		}
 
+		// The payment completes after the request, as with 3-D Secure: only the event says so.
 		env.paid = integrations.Professional
 
 		for range 3 { // events may be delivered several times
-			changed(event.SubscriptionStarted)
+			handleChange(event.SubscriptionStarted)
 		}
 
-		require.Equal(t, []string{integrations.Professional}, env.planChanges(t, me, app.ID), "paid after 3-D Secure")
+		require.Equal(t, []string{integrations.Professional}, env.planChanges(t, me, app.ID), "paid later")
 
 		choose := func(plan string) {
 			t.Helper()
@@ -65,7 +68,7 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 		}
 
 		choose(integrations.Enterprise)
-		changed(event.SubscriptionUpgraded)
+		handleChange(event.SubscriptionUpgraded)
 		require.Equal(
 			t,
 			[]string{integrations.Enterprise, integrations.Professional},
@@ -73,16 +76,16 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 			"paid at once",
 		)
 
-		env.afterChoose = func() { changed(event.SubscriptionDowngraded) }
+		env.afterChoose = func() { handleChange(event.SubscriptionDowngraded) }
 
 		choose(integrations.Professional)
 
 		want := []string{integrations.Professional, integrations.Enterprise, integrations.Professional}
-		require.Equal(t, want, env.planChanges(t, me, app.ID), "paid at once, with the event delivered before the request ends")
+		require.Equal(t, want, env.planChanges(t, me, app.ID), "paid at once, and the event is handled before the request ends")
 
 		env.paid = integrations.Free
 
-		changed(event.SubscriptionLapsed)
+		handleChange(event.SubscriptionLapsed)
 		require.Equal(t, want, env.planChanges(t, me, app.ID), "the owner has not chosen the plan")
 	})
 }

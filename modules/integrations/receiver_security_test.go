@@ -14,8 +14,9 @@ const (
 )
 
 // TestCheckURL_NotPublic_IsRefused checks that webhooks, whose URLs users choose, cannot be
-// sent to the network of the service (server-side request forgery), in any notation of an
-// address that some program understands.
+// sent to the network of the service (server-side request forgery). It tries the notations of
+// private addresses that some program understands, and then URLs that are malformed or no
+// https:// URLs of a server. receiverProblem returns what is wrong with a URL, or "".
 func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 	t.Parallel()
 
@@ -53,9 +54,10 @@ func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 			for _, host := range hosts {
 				require.NotEmpty(t, receiverProblem("https://"+host+"/hook", publicOnly), host)
 
-				// IPv6 addresses and hosts with a port contain a colon; an empty host is no host
-				// with a port, either.
-				if !strings.Contains(host, ":") && !strings.HasSuffix(host, "]") && host != "" {
+				// With a port, the host is refused as well. A host with a colon is an IPv6 address
+				// or has a port already, and an empty host cannot have one.
+				canHavePort := !strings.Contains(host, ":") && !strings.HasSuffix(host, "]") && host != ""
+				if canHavePort {
 					require.NotEmpty(t, receiverProblem("https://"+host+":8443/hook", publicOnly), "%s with a port", host)
 				}
 			}
@@ -119,8 +121,9 @@ func TestCheckURL_Public_IsAccepted(t *testing.T) {
 	}
 }
 
-// TestCheckURL_Loopback_MessageNamesTheCommand checks that the message for a local receiver
-// tells developers how to receive webhooks locally, only where that helps.
+// TestCheckURL_Loopback_MessageNamesTheCommand checks that the message for a URL of a local
+// receiver names the command and the setting with which developers receive webhooks locally.
+// Messages for URLs that are refused with the setting, too, do not name them.
 func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 	t.Parallel()
 
@@ -139,7 +142,7 @@ func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 	}
 
 	for _, address := range []string{"ftp://localhost/", "https://user@example.com/", "https://example.com:22/"} {
-		require.NotContains(t, receiverProblem(address, publicOnly), "webhooks", "%s would not be allowed, either", address)
+		require.NotContains(t, receiverProblem(address, publicOnly), "webhooks", "the command does not help with %s", address)
 	}
 
 	require.Equal(t, "must be an http:// or https:// address", receiverProblem("ftp://localhost/", allowPrivate))

@@ -22,15 +22,16 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// webhookEnv is testEnv with a receiver of webhooks. It also implements integrations.Sender and
-// Postings, auth.Vault and mail.Mailer.
+// webhookEnv is testEnv with a receiver of webhooks: respond is called instead of an HTTP
+// request. For this purpose webhookEnv also implements the ports integrations.Sender,
+// integrations.Postings, auth.Vault and mail.Mailer.
 type webhookEnv struct {
 	*testEnv
 	mu         sync.Mutex                                    // guards sent, and is locked while respond runs
 	respond    func(p integrations.Post) integrations.Answer // the receiver
-	sent       []integrations.Post                           // the requests to the receiver
-	mails      []string                                      // the subjects of sent messages
-	visibility map[string]integrations.Visibility            // the job applications that accounts may see, by user
+	sent       []integrations.Post                           // the requests to the receiver, the oldest first
+	mails      []string                                      // the subjects of the mails to owners of webhooks
+	visibility map[string]integrations.Visibility            // the job applications that accounts may see, by user id
 }
 
 // Post implements integrations.Sender. It holds the lock while the receiver responds.
@@ -101,37 +102,41 @@ func respondWith(status int) func(integrations.Post) integrations.Answer {
 	return func(integrations.Post) integrations.Answer { return integrations.Answer{Status: status} }
 }
 
+// receiverURL is the URL of the webhooks that createWebhook creates.
+const receiverURL = "https://receiver.example/"
+
 // createWebhook creates an application of the user with a webhook for the events.
 func (e *webhookEnv) createWebhook(t *testing.T, by auth.Actor, events ...string) integrations.WebhookPath {
 	t.Helper()
 
-	a, _, err := e.CreateApp(t.Context(), by, integrations.AppInput{Name: "Ward Finder"})
+	app, _, err := e.CreateApp(t.Context(), by, integrations.AppInput{Name: "Ward Finder"})
 	require.NoError(t, err)
 
 	endpoint, _, err := e.CreateWebhook(
 		t.Context(),
 		by,
-		a.ID,
-		integrations.WebhookInput{URL: "https://receiver.example/", Events: events},
+		app.ID,
+		integrations.WebhookInput{URL: receiverURL, Events: events},
 	)
 	require.NoError(t, err)
 
-	return integrations.WebhookPath{AppID: a.ID, ID: endpoint.ID}
+	return integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID}
 }
 
 // deliveries returns the deliveries to the webhook, the newest first.
 func (e *webhookEnv) deliveries(t *testing.T, by auth.Actor, hook integrations.WebhookPath) []integrations.Delivery {
 	t.Helper()
 
-	r, err := e.MyDeliveries(t.Context(), by, hook, "", page.Request{Number: 1, Size: 50})
+	const anyStatus = ""
+	listed, err := e.MyDeliveries(t.Context(), by, hook, anyStatus, page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
 
-	return r.Items
+	return listed.Items
 }
 
-// TestDeliver_Fails_RetriedForThreeDaysWithSameBody checks that a failing delivery is attempted
-// ten times with the same id and body, of which the owner is warned after a day, and that it
-// can be replayed afterwards.
+// TestDeliver_Fails_RetriedForThreeDaysWithSameBody checks a delivery whose attempts all fail.
+// It is attempted ten times, each time with the same id and body. The owner is warned once, by
+// mail, after a day of failures. After the last attempt the owner can replay the delivery.
 func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -139,59 +144,67 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 		env.respond = respondWith(500)
 		env.publishClosed(t)
 
+		const maxAttempts = 10
 		begun := env.clock.Now()
-		for attempt := 1; attempt < 10; attempt++ {
-			d := env.deliveries(t, me, hook)[0]
-			require.Equal(t, integrations.Pending, d.Status)
-			require.Len(t, d.Attempts, attempt)
-			env.clock.Advance(d.NextAt.Sub(env.clock.Now()))
+
+		for attempt := 1; attempt < maxAttempts; attempt++ {
+			pending := env.deliveries(t, me, hook)[0]
+			require.Equal(t, integrations.Pending, pending.Status)
+			require.Len(t, pending.Attempts, attempt)
+
+			untilNext := pending.NextAt.Sub(env.clock.Now())
+			env.clock.Advance(untilNext)
 			env.work.All(t)
 		}
 
-		d := env.deliveries(t, me, hook)[0]
-		require.Equal(t, integrations.Failed, d.Status)
-		require.Nil(t, d.NextAt)
-		require.Len(t, d.Attempts, 10)
+		failed := env.deliveries(t, me, hook)[0]
+		require.Equal(t, integrations.Failed, failed.Status)
+		require.Nil(t, failed.NextAt)
+		require.Len(t, failed.Attempts, maxAttempts)
 
-		// The nine delays between the ten attempts add up to 75.6 hours, with a jitter of a fifth.
-		require.InDelta(t, 75.6, env.clock.Now().Sub(begun).Hours(), 15.2)
+		// The nine delays between the ten attempts are 5 s, 5 min, 30 min and 2, 5, 10, 14, 20
+		// and 24 h. Each has a jitter of up to a fifth.
+		const scheduledHours = 5./3600 + 5./60 + 30./60 + 2 + 5 + 10 + 14 + 20 + 24
+		require.InDelta(t, scheduledHours, env.clock.Now().Sub(begun).Hours(), scheduledHours/5)
 
 		for i, sent := range env.sent {
 			require.Equal(t, env.sent[0].Body, sent.Body)
-			require.Equal(t, d.EventID, sent.Headers["webhook-id"])
+			require.Equal(t, failed.EventID, sent.Headers["webhook-id"])
 
 			if i > 0 { // each attempt is signed anew
 				require.NotEqual(t, env.sent[0].Headers["webhook-timestamp"], sent.Headers["webhook-timestamp"])
 			}
 		}
 
-		require.Equal(t, []string{"A webhook of Ward Finder is not being delivered"}, env.mails, "once, after a day")
+		require.Equal(t, []string{"A webhook of Ward Finder is not being delivered"}, env.mails, "the owner gets one warning")
 
+		// The receiver works again, and the owner replays what failed since the beginning.
 		env.respond = respondWith(204)
-		n, err := env.ReplayFailed(t.Context(), me, hook, begun.Add(-time.Hour))
+		replayed, err := env.ReplayFailed(t.Context(), me, hook, begun.Add(-time.Hour))
 		require.NoError(t, err)
-		require.Equal(t, 1, n)
+		require.Equal(t, 1, replayed)
 		env.work.All(t)
 		require.Equal(t, integrations.Succeeded, env.deliveries(t, me, hook)[0].Status)
 		require.Equal(t, env.sent[0].Body, env.sent[len(env.sent)-1].Body)
 	})
 }
 
-// TestDeliver_FailsForFiveDays_DisablesEndpoint checks that an endpoint without a success for
-// five days is disabled: its pending deliveries fail, and new events are not sent to it.
+// TestDeliver_FailsForFiveDays_DisablesEndpoint checks that an endpoint without a successful
+// attempt for five days is disabled. Its pending deliveries become failed ones, and new events
+// are not sent to it. The owner gets a mail after a day, and another when it is disabled.
 func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
 		hook := env.createWebhook(t, me, "job.closed")
 		env.respond = respondWith(503)
-		until := env.clock.Now().Add(5*24*time.Hour - time.Minute)
+		almostFiveDaysLater := env.clock.Now().Add(5*24*time.Hour - time.Minute)
 		status := func() integrations.EndpointStatus {
 			e, err := env.MyWebhook(t.Context(), me, hook)
 			require.NoError(t, err)
 			return e.Status
 		}
 
-		for env.clock.Now().Before(until) {
+		for env.clock.Now().Before(almostFiveDaysLater) {
 			env.publishClosed(t)
 			require.Equal(t, integrations.EndpointActive, status())
 			env.clock.Advance(23 * time.Hour)
@@ -212,15 +225,16 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 			require.NotEqual(t, integrations.Pending, delivery.Status)
 		}
 
-		sent := len(env.sent)
+		sentBefore := len(env.sent)
 		env.publishClosed(t)
-		require.Len(t, env.sent, sent)
+		require.Len(t, env.sent, sentBefore, "a disabled endpoint gets no new events")
 	})
 }
 
-// TestFanOut_Application_OnlyAuthorizedReceive checks that an event about a job application is
-// sent only with the consent of a user who may see it, with the scope applications:read, and
-// that the permission is checked again before each attempt.
+// TestFanOut_Application_OnlyAuthorizedReceive checks who receives an event about a job
+// application. The webhook of another user receives the event only if a user who may see the
+// job application has consented to the webhook's application, with the scope
+// applications:read. The consent is checked again before each attempt.
 func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		owner := env.developer(t)
@@ -246,17 +260,20 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 		require.Empty(t, env.sent, "the owner of the webhook may not see the application")
 		require.NoError(t, env.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.JobsRead}))
 		submit()
-		require.Empty(t, env.sent, "another scope")
+		require.Empty(t, env.sent, "the applicant has consented to another scope only")
 		require.NoError(t, env.Consent(t.Context(), stranger, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
 		submit()
-		require.Empty(t, env.sent, "another user's consent")
+		require.Empty(t, env.sent, "the other user, who has consented, may not see the application")
 		require.NoError(t, env.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
 
+		// With the applicant's consent the event is sent. The attempt fails, so that another one
+		// is pending.
 		env.respond = respondWith(500)
 
 		submit()
 		require.Len(t, env.sent, 1)
 
+		// shownBody returns the body of the newest delivery, as it is shown to the owner.
 		shownBody := func() string {
 			newest := env.deliveries(t, owner, hook)[0]
 			delivery, err := env.MyDelivery(t.Context(), owner, hook, newest.ID)
@@ -275,8 +292,9 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 	})
 }
 
-// TestFanOut_Listing_IsThatOfEvent checks that a webhook contains the listing as it was at the
-// time of the event, or null if it was too large for the event.
+// TestFanOut_Listing_IsThatOfEvent checks that the body of a webhook contains the listing that
+// the event contains. Events omit a listing that is too large for them; the body then contains
+// null instead of the listing.
 func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
@@ -285,16 +303,19 @@ func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
 			event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: json.RawMessage(`{"title":"Nurse"}`)},
 		)
 		require.Contains(t, env.sent[0].Body, `"title":"Nurse"`)
-		env.publishClosed(t)
-		require.Contains(t, env.sent[1].Body, `"job":null`, "it was too large for the event")
+
+		env.publishClosed(t) // an event without a listing
+		require.Contains(t, env.sent[1].Body, `"job":null`)
 	})
 }
 
-// TestFanOut_BodyTooLong_OmitsListing checks that a body has at most 20,480 bytes. A listing
-// that does not fit is sent with its id only.
+// TestFanOut_BodyTooLong_OmitsListing checks that a body has at most 20,480 bytes. If the
+// listing does not fit, the body contains the id of the job and null instead of the listing.
 func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
+
+		const maxBody = 20_480
 
 		// body returns the body that is sent for a listing with the description.
 		body := func(description string) string {
@@ -305,26 +326,28 @@ func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 			return env.sent[len(env.sent)-1].Body
 		}
 
-		require.Contains(t, body(strings.Repeat("x", 19_000)), `"title":"Nurse"`)
+		require.Contains(t, body(strings.Repeat("x", 19_000)), `"title":"Nurse"`, "it fits with the other fields")
 
-		// Characters count in their escaped form: < is \u003c in JSON.
-		for _, long := range []string{strings.Repeat("x", 20_480), strings.Repeat("<", 4_000)} {
+		// Characters count in their escaped form: < is \u003c in JSON, so that 4,000 of them
+		// are 24,000 bytes.
+		for _, long := range []string{strings.Repeat("x", maxBody), strings.Repeat("<", 4_000)} {
 			shortened := body(long)
 			require.Contains(t, shortened, `"job":null`)
-			require.Less(t, len(shortened), 20_480)
+			require.LessOrEqual(t, len(shortened), maxBody)
 		}
 	})
 }
 
-// TestDeliver_URLChangedDuringAttempt_ResultIgnored checks that the response 410 Gone of the
-// old URL does not disable an endpoint whose URL was changed meanwhile.
+// TestDeliver_URLChangedDuringAttempt_ResultIgnored changes the URL of an endpoint during an
+// attempt. The old URL responds with 410 Gone, which otherwise disables an endpoint. The test
+// checks that the endpoint with the new URL remains active.
 func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
 		hook := env.createWebhook(t, me, "job.closed")
-		next := "https://other.example/"
+		newURL := "https://other.example/"
 		env.respond = func(integrations.Post) integrations.Answer {
-			_, err := env.ChangeWebhook(context.Background(), me, hook, integrations.WebhookChange{URL: &next})
+			_, err := env.ChangeWebhook(context.Background(), me, hook, integrations.WebhookChange{URL: &newURL})
 			if err != nil {
 				return integrations.Answer{Error: err.Error()}
 			}
@@ -336,7 +359,7 @@ func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 
 		endpoint, err := env.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
-		require.Equal(t, next, endpoint.URL)
+		require.Equal(t, newURL, endpoint.URL)
 		require.Equal(t, integrations.EndpointActive, endpoint.Status)
 		require.Nil(t, endpoint.FailingSince)
 		require.Equal(t, integrations.Pending, env.deliveries(t, me, hook)[0].Status, "the delivery goes to the new URL")
@@ -368,13 +391,14 @@ func TestReplay_TooMany_RateLimited(t *testing.T) {
 			return err
 		}
 
-		// The test event above is the first request, replayFailed the last that is allowed.
+		// The test event above is the first request of this minute. The loop makes all others
+		// but one, with replays of a webhook that does not exist: they count, too.
 		for range integrations.SendsAMinute - 2 {
 			_, err := env.ReplayDelivery(t.Context(), me, integrations.WebhookPath{}, delivery.ID)
-			require.Equal(t, fault.NotFound, fault.KindOf(err), "refused requests count, too")
+			require.Equal(t, fault.NotFound, fault.KindOf(err))
 		}
 
-		require.NoError(t, replayFailed())
+		require.NoError(t, replayFailed(), "the last request that is allowed")
 
 		for _, send := range []func() error{sendTest, replayOne, replayFailed} {
 			err := send()
@@ -382,7 +406,7 @@ func TestReplay_TooMany_RateLimited(t *testing.T) {
 			require.Equal(t, time.Minute, fault.Of(err).RetryAfter)
 		}
 
-		require.Len(t, env.deliveries(t, me, hook), 1)
+		require.Len(t, env.deliveries(t, me, hook), 1, "refused requests add no delivery")
 
 		_, err = env.TestWebhook(t.Context(), other, hookOfOther, integrations.TestInput{})
 		require.NoError(t, err, "each account has its own limit")
