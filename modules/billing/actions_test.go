@@ -18,14 +18,18 @@ import (
 )
 
 // confirmingProvider is a payment provider whose payments wait until the payer confirms or
-// refuses them at the bank. Module billing chooses the key of a payment: it repeats the key to
+// refuses them at the bank. Module billing chooses the key of a payment, and repeats the key to
 // continue the same payment. The provider's webhooks, which billing calls notices, report that a
-// payment has a new state. They have the body "USER KEY".
+// payment has a new state. Their body is the id of the user, a space and the key.
+//
+// The test plays the payer and the bank: setState changes the state of the newest payment. The
+// module learns of it from a webhook (receiveWebhook), from a repeated request of the payer, or
+// from Renew.
 type confirmingProvider struct {
 	billing.Payments
 	mu    sync.Mutex
-	state map[string]string // by key: waits, processing, paid, declined
-	bills []billing.Bill    // the calls of Charge
+	state map[string]string // waits, processing, paid or declined, by the key of the payment
+	bills []billing.Bill    // the arguments of all calls of Charge, the oldest first
 }
 
 // Charge creates the payment with the bill's key, or continues it, and returns the result that
@@ -129,11 +133,11 @@ func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 		require.Equal(t, action, env.beginPayment(me, "premium", ""), "without a method as well")
 
 		// The payment is pending, and the plan has not begun.
-		o := env.overview(me)
-		require.Equal(t, "basic", o.Subscription.Plan)
-		require.Len(t, o.History, 1)
-		require.Equal(t, billing.Pending, o.History[0].Status)
-		require.Equal(t, env.clock.Now(), o.History[0].ActionAt)
+		overview := env.overview(me)
+		require.Equal(t, "basic", overview.Subscription.Plan)
+		require.Len(t, overview.History, 1)
+		require.Equal(t, billing.Pending, overview.History[0].Status)
+		require.Equal(t, env.clock.Now(), overview.History[0].ActionAt)
 		require.Empty(t, env.takeChanges())
 
 		// Webhooks about an incomplete payment change nothing.
@@ -149,25 +153,25 @@ func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 		// Concurrent and late webhooks about the complete payment begin the plan once.
 		provider.setState("paid")
 
-		var requests sync.WaitGroup
+		var webhooks sync.WaitGroup
 		for range 10 {
-			requests.Go(func() {
+			webhooks.Go(func() {
 				if err := env.receiveWebhook(me, key); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 
-		requests.Wait()
-		require.NoError(t, env.receiveWebhook(me, key))
+		webhooks.Wait()
+		require.NoError(t, env.receiveWebhook(me, key), "a late webhook")
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 		require.Equal(t, []string{"started"}, env.takeChanges())
 		require.Len(t, env.overview(me).History, 1)
 	})
 }
 
-// TestConfirm_RepeatedRequest_ReturnsTheResult checks that the payer who repeats the request
-// after confirming gets the result, without waiting for a webhook.
+// TestConfirm_RepeatedRequest_ReturnsTheResult checks that a payer who has confirmed or refused
+// the payment gets the result by repeating the request, before a webhook has reported it.
 func TestConfirm_RepeatedRequest_ReturnsTheResult(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
@@ -188,7 +192,7 @@ func TestConfirm_RepeatedRequest_ReturnsTheResult(t *testing.T) {
 }
 
 // TestConfirm_ConcurrentRequests_AllReturnTheAction checks that ten concurrent requests create
-// one payment.
+// one payment, and that each returns the action of the payer.
 func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
@@ -198,7 +202,7 @@ func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
 			requests.Go(func() {
 				_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 				if !errors.Is(err, billing.ErrActionRequired) {
-					t.Error(err)
+					t.Errorf("got error %v, want %v", err, billing.ErrActionRequired)
 				}
 			})
 		}
@@ -243,16 +247,17 @@ func TestConfirm_Unconfirmed_IsDeclinedAfterADay(t *testing.T) {
 		require.Equal(t, billing.Declined, env.overview(me).History[0].Status)
 		require.Equal(t, []string{"payment-refused"}, env.takeChanges())
 
+		const fewCalls = 40 // less than two an hour
 		calls := len(provider.bills)
-		require.Less(t, calls, 40, "few calls in 25 hours")
+		require.Less(t, calls, fewCalls, "calls in 25 hours")
 		env.advance(day)
 		require.Len(t, provider.bills, calls, "no calls after the payment was abandoned")
 	})
 }
 
-// TestConfirm_AnotherChoice_AbandonsThePayment checks that another method, another plan and a
-// cancellation each abandon a payment that awaits the payer, so that it cannot be confirmed
-// later.
+// TestConfirm_AnotherChoice_AbandonsThePayment checks a payment that waits for the payer's
+// confirmation. Another method, another plan and a cancellation each abandon such a payment, so
+// that it cannot be confirmed later. A payment that the payer has already confirmed counts.
 func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
@@ -287,7 +292,8 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 		require.Equal(t, "declined", provider.state[fourth])
 		require.Equal(t, []string{"payment-method-changed"}, env.takeChanges())
 
-		// A payment that the payer has confirmed before the next purchase counts.
+		// The payer confirms a payment and then begins another purchase, before a webhook has
+		// reported the confirmation.
 		env.beginPayment(me, "premium", "")
 		provider.setState("paid")
 		env.clock.Advance(time.Minute)
@@ -298,7 +304,8 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 }
 
 // TestConfirm_Renewal_IsPastDueUntilConfirmed checks a renewal that the bank wants to be
-// confirmed: the plan stays, and an e-mail requests the confirmation within 24 hours.
+// confirmed. The plan stays, and an e-mail requests the confirmation within 24 hours. Without a
+// confirmation, the renewal counts as declined and is tried again.
 func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		// Pay for the first month.
@@ -313,9 +320,9 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 		env.advanceTo(sub.ExpiresAt)
 		require.True(t, provider.bills[len(provider.bills)-1].Unattended, "the payer is absent")
 
-		o := env.overview(me)
-		require.Equal(t, billing.PastDue, o.Subscription.Status)
-		require.Equal(t, "premium", o.Subscription.Plan)
+		overview := env.overview(me)
+		require.Equal(t, billing.PastDue, overview.Subscription.Status)
+		require.Equal(t, "premium", overview.Subscription.Plan)
 		env.advance(time.Hour)
 		require.Equal(t, []string{"payment-unconfirmed"}, env.takeChanges())
 		require.Contains(t, env.sent[len(env.sent)-1].Text, "confirm the payment for the Premium plan")
@@ -325,14 +332,14 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 		require.False(t, provider.bills[len(provider.bills)-1].Unattended, "the payer is present")
 		require.NoError(t, env.receiveWebhook(me, provider.setState("paid")))
 
-		o = env.overview(me)
-		require.Equal(t, billing.Active, o.Subscription.Status)
-		require.True(t, o.Subscription.ExpiresAt.After(sub.ExpiresAt))
+		overview = env.overview(me)
+		require.Equal(t, billing.Active, overview.Subscription.Status)
+		require.True(t, overview.Subscription.ExpiresAt.After(sub.ExpiresAt))
 		require.Equal(t, []string{"renewed"}, env.takeChanges())
 
-		// Without a confirmation, the next renewal counts as declined after a day. The day after, it
-		// is tried again with a new payment, which the payer confirms.
-		env.advanceTo(o.Subscription.ExpiresAt)
+		// The payer does not confirm the next renewal, which counts as declined after a day. The
+		// day after, it is tried again with a new payment, which the payer confirms.
+		env.advanceTo(overview.Subscription.ExpiresAt)
 
 		for range 25 {
 			env.advance(time.Hour)
@@ -364,9 +371,9 @@ func TestConfirm_PastDueWithAnotherMethod_ReplacesTheRenewal(t *testing.T) {
 		require.Equal(t, billing.PastDue, env.overview(me).Subscription.Status)
 		require.NoError(t, env.receiveWebhook(me, provider.setState("paid")))
 
-		o := env.overview(me)
-		require.Equal(t, billing.Active, o.Subscription.Status)
-		require.Equal(t, "pm_two", o.Subscription.Method.ID)
+		overview := env.overview(me)
+		require.Equal(t, billing.Active, overview.Subscription.Status)
+		require.Equal(t, "pm_two", overview.Subscription.Method.ID)
 		require.Equal(t, []string{"renewed"}, env.takeChanges())
 	})
 }
@@ -388,9 +395,12 @@ func TestConfirm_PaymentsThatAreNeverConfirmed_DoNotExtendThePlan(t *testing.T) 
 				me := newSeeker()
 				env.beginPayment(me, "premium", "pm_one")
 				provider.setState("paid")
-				env.advanceTo(env.subscribe(me, "premium", "").ExpiresAt.Add(-time.Hour))
 
-				for range 30 { // a month, longer than the retries of a renewal
+				paidUntil := env.subscribe(me, "premium", "").ExpiresAt
+				env.advanceTo(paidUntil.Add(-time.Hour))
+
+				const days = 30 // longer than the retries of a renewal
+				for range days {
 					begin(env, me, "pm_two")
 					env.advance(12 * time.Hour)
 					begin(env, me, "pm_three")
@@ -403,8 +413,9 @@ func TestConfirm_PaymentsThatAreNeverConfirmed_DoNotExtendThePlan(t *testing.T) 
 	}
 }
 
-// TestConfirm_DeletedAccount_AbandonsThePayment checks that a payment that awaits a deleted
-// user is abandoned by Renew, and not asked for again.
+// TestConfirm_DeletedAccount_AbandonsThePayment deletes an account while one of its payments
+// waits for a confirmation. It checks that Renew abandons the payment, and does not call the
+// provider about it again.
 func TestConfirm_DeletedAccount_AbandonsThePayment(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
@@ -413,20 +424,20 @@ func TestConfirm_DeletedAccount_AbandonsThePayment(t *testing.T) {
 		key := provider.newestKey()
 
 		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
-		require.NoError(t, env.receiveWebhook(me, key), "a payment of a deleted owner")
+		require.NoError(t, env.receiveWebhook(me, key), "a webhook about a deleted owner is ignored")
 		env.advance(time.Hour)
 		require.Equal(t, "declined", provider.state[key])
 
 		calls := len(provider.bills)
 
 		env.advance(2 * day)
-		require.Len(t, provider.bills, calls, "no more calls")
+		require.Len(t, provider.bills, calls, "no calls after the payment was abandoned")
 	})
 }
 
-// TestReceiveNotice_Refused checks that webhooks without a valid signature are refused, that
-// valid ones about unknown owners and payments are ignored, and that a provider that
-// sends no webhooks and does not collect payment methods is reported.
+// TestReceiveNotice_Refused checks webhooks that have no effect. Without a valid signature they
+// are refused. Those about unknown owners and payments are ignored. With a provider that sends
+// no webhooks or does not collect payment methods, the methods for these return an error.
 func TestReceiveNotice_Refused(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
@@ -439,7 +450,7 @@ func TestReceiveNotice_Refused(t *testing.T) {
 
 		calls := len(provider.bills)
 
-		require.NoError(t, env.receiveWebhook(newSeeker(), key), "of another owner")
+		require.NoError(t, env.receiveWebhook(newSeeker(), key), "a payment of another owner")
 		require.NoError(t, env.receiveWebhook(me, "unknown-key"))
 		require.NoError(t, env.receiveBody("malformed-owner "+key))
 		require.Len(t, provider.bills, calls, "none of these webhooks causes a call to the provider")

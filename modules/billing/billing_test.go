@@ -23,13 +23,13 @@ import (
 // ends.
 func TestSubscription_NewAccount_IsBasic(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		o := env.overview(newSeeker())
-		require.Equal(t, "basic", o.Subscription.Plan)
-		require.Equal(t, billing.Active, o.Subscription.Status)
-		require.False(t, o.Subscription.AutoRenew)
-		require.True(t, o.Subscription.ExpiresAt.IsZero())
-		require.Empty(t, o.History)
-		require.Equal(t, plans, o.Plans)
+		overview := env.overview(newSeeker())
+		require.Equal(t, "basic", overview.Subscription.Plan)
+		require.Equal(t, billing.Active, overview.Subscription.Status)
+		require.False(t, overview.Subscription.AutoRenew)
+		require.True(t, overview.Subscription.ExpiresAt.IsZero())
+		require.Empty(t, overview.History)
+		require.Equal(t, plans, overview.Plans)
 	})
 }
 
@@ -64,10 +64,12 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 			require.Equal(t, []string{"renewed"}, env.takeChanges())
 		}
 
-		sum, n := env.provider.total()
-		require.Equal(t, 4, n)
-		require.EqualValues(t, 4*999, sum)
+		const months = 4 // the first month and three renewals
+		sum, charges := env.provider.total()
+		require.Equal(t, months, charges)
+		require.EqualValues(t, months*premiumPrice, sum)
 
+		// The plan is cancelled. A second cancellation changes nothing.
 		sub, err := env.Cancel(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, "premium", sub.Plan)
@@ -78,6 +80,8 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, sub.ExpiresAt, again.ExpiresAt)
 		require.Equal(t, []string{"cancelled"}, env.takeChanges())
+
+		// The plan stays until the end of the paid period, and no later period is charged.
 		env.clock.Advance(sub.ExpiresAt.Sub(env.clock.Now()) - time.Microsecond)
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 		env.clock.Advance(time.Microsecond)
@@ -88,29 +92,33 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 		require.Empty(t, env.takeChanges())
 
-		_, n = env.provider.total()
-		require.Equal(t, 4, n)
+		_, charges = env.provider.total()
+		require.Equal(t, months, charges)
 
+		// The history has the newest period first.
 		history := env.overview(me).History
-		require.Len(t, history, 4)
-		require.Equal(t, bought, history[3].PeriodStart)
-		require.True(t, slices.IsSortedFunc(history, func(a, b billing.Charge) int { return b.PeriodStart.Compare(a.PeriodStart) }))
+		require.Len(t, history, months)
+		require.Equal(t, bought, history[months-1].PeriodStart)
 
-		for i := range 3 {
+		newestFirst := func(a, b billing.Charge) int { return b.PeriodStart.Compare(a.PeriodStart) }
+		require.True(t, slices.IsSortedFunc(history, newestFirst))
+
+		for i := range months - 1 {
 			require.Equal(t, history[i+1].PeriodEnd, history[i].PeriodStart, "the periods follow each other exactly")
 		}
 
 		require.Contains(t, env.sent[0].Text, "28 February 2027")
 
-		mails := map[string]int{}
+		// Two subscriptions have sent each mail, with the same message id.
+		copies := map[string]int{} // by message id
 		for _, m := range env.sent {
-			mails[m.ID]++
+			copies[m.ID]++
 		}
 
-		require.Len(t, mails, 6) // started, 3 × renewed, cancelled and ended
+		require.Len(t, copies, 6, "started, 3 × renewed, cancelled and ended")
 
-		for _, n := range mails {
-			require.Equal(t, 2, n, "repeated handlers send the same message id")
+		for id, n := range copies {
+			require.Equal(t, 2, n, "mail %s", id)
 		}
 	})
 }
@@ -121,7 +129,8 @@ func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
 		first := env.subscribe(me, "premium", "pm_one")
-		require.Equal(t, first.ExpiresAt, env.subscribe(me, "premium", "pm_two").ExpiresAt)
+		second := env.subscribe(me, "premium", "pm_two")
+		require.Equal(t, first.ExpiresAt, second.ExpiresAt)
 		require.Equal(t, "pm_two", env.overview(me).Subscription.Method.ID)
 		require.Equal(t, []string{"started", "payment-method-changed"}, env.takeChanges())
 
@@ -138,15 +147,16 @@ func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 		require.Equal(t, first.ExpiresAt, resumed.ExpiresAt)
 		require.Equal(t, []string{"cancelled", "payment-method-changed", "resumed"}, env.takeChanges())
 
-		_, n := env.provider.total()
-		require.Equal(t, 1, n)
+		_, charges := env.provider.total()
+		require.Equal(t, 1, charges)
 		env.advanceTo(first.ExpiresAt)
 		require.Equal(t, []string{"renewed"}, env.takeChanges())
 	})
 }
 
-// TestSubscribe_FreePlan_EndsPaidPlan checks that choosing the free plan cancels the paid plan
-// at the end of its period.
+// TestSubscribe_FreePlan_EndsPaidPlan checks that choosing the free plan cancels the paid plan,
+// which stays until the end of its period. Choosing the free plan instead of itself only stores
+// the payment method, if there is one.
 func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
@@ -161,8 +171,8 @@ func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 	})
 }
 
-// TestUpgrade_MethodOnFileFromFreePlan_Charged checks that a payment method can be stored on
-// the free plan and is used by a later upgrade.
+// TestUpgrade_MethodOnFileFromFreePlan_Charged checks that a user of the free plan can store a
+// payment method, which pays a later upgrade. A card that is declined is not stored.
 func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
@@ -179,9 +189,9 @@ func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 	})
 }
 
-// TestSubscribe_CheaperPlan_UsesCredit checks that the rest of a period of an expensive plan
-// pays for a longer period of a cheaper one: half a month for 29.99 is about one and a half
-// months for 9.99.
+// TestSubscribe_CheaperPlan_UsesCredit checks a change from an expensive plan to a cheaper one.
+// The rest of the paid period is worth a longer period of the cheaper plan: half a month for
+// 29.99 is about one and a half months for 9.99.
 func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
@@ -191,16 +201,21 @@ func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 
 		down := env.subscribe(me, "premium", "")
 		require.Equal(t, "premium", down.Plan)
-		require.WithinDuration(t, env.clock.Now().Add(left*2999/999), down.ExpiresAt, time.Hour)
+
+		// The credit is rounded to pence; a penny is about 45 minutes of the cheaper plan.
+		longer := left * goldPrice / premiumPrice
+		require.WithinDuration(t, env.clock.Now().Add(longer), down.ExpiresAt, time.Hour)
 		require.Len(t, env.overview(me).History, 1, "nothing is charged")
+
 		env.advanceTo(down.ExpiresAt)
-		require.EqualValues(t, 999, env.overview(me).History[0].Amount.Minor, "the plan renews at the end of the period")
+		require.EqualValues(t, premiumPrice, env.overview(me).History[0].Amount.Minor, "the plan renews at the end of the period")
 		require.Equal(t, []string{"started", "downgraded", "renewed"}, env.takeChanges())
 	})
 }
 
-// TestSubscribe_PlanChangedRepeatedly_GainsNothing checks that switching between two plans does
-// not extend the paid time by the rounding of amounts and the different lengths of months.
+// TestSubscribe_PlanChangedRepeatedly_GainsNothing checks that a user who switches between two
+// plans again and again gains no paid time. Amounts are rounded to pence, and months have
+// different lengths; neither may add up to the user's advantage.
 func TestSubscribe_PlanChangedRepeatedly_GainsNothing(t *testing.T) {
 	for _, begun := range []time.Time{
 		time.Date(2027, 1, 28, 9, 0, 0, 0, time.UTC),
@@ -222,7 +237,7 @@ func TestSubscribe_PlanChangedRepeatedly_GainsNothing(t *testing.T) {
 
 					back := env.subscribe(me, "gold", "")
 					require.False(t, back.ExpiresAt.After(bought.ExpiresAt))
-					require.WithinDuration(t, bought.ExpiresAt, back.ExpiresAt, 12*time.Hour, "at most pennies are lost")
+					require.WithinDuration(t, bought.ExpiresAt, back.ExpiresAt, 12*time.Hour, "rounding costs at most pennies")
 				}
 
 				require.Len(t, env.overview(me).History, 1, "amounts of pennies are not charged")
@@ -244,15 +259,17 @@ func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 		require.Equal(t, "gold", up.Plan)
 		require.Equal(t, env.clock.Now().AddDate(0, 1, 0), up.ExpiresAt)
 
-		// Half of the paid month is left. It is worth 516 of 999 pence, because creditFor compares
-		// it with the month that begins now.
-		require.EqualValues(t, 2999-516, env.overview(me).History[0].Amount.Minor)
+		// Half of the paid month is left: 15.5 days of the 31 that began on 17 March. The month
+		// that begins now, on 1 or 2 April, has 30 days, and a half of 31 days is worth more than
+		// half the price of 30 days: 999 × 15.5 / 30 = 516 pence.
+		const credit = 516
+		require.EqualValues(t, goldPrice-credit, env.overview(me).History[0].Amount.Minor)
 		require.Equal(t, []string{"started", "upgraded"}, env.takeChanges())
 
 		_, err = env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.Equal(t, "planId", fault.Of(err).Fields[0].Name)
 		env.advanceTo(up.ExpiresAt)
-		require.EqualValues(t, 2999, env.overview(me).History[0].Amount.Minor)
+		require.EqualValues(t, goldPrice, env.overview(me).History[0].Amount.Minor)
 	})
 }
 
@@ -275,11 +292,13 @@ func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 		require.ErrorIs(t, err, billing.ErrDeclined)
 
 		env.provider.errBefore = nil
-		o := env.overview(me)
-		require.Equal(t, "basic", o.Subscription.Plan)
-		require.Empty(t, o.Subscription.Method.ID)
-		require.Equal(t, billing.Declined, o.History[0].Status)
+		overview := env.overview(me)
+		require.Equal(t, "basic", overview.Subscription.Plan)
+		require.Empty(t, overview.Subscription.Method.ID)
+		require.Equal(t, billing.Declined, overview.History[0].Status)
 		require.Empty(t, env.takeChanges())
+
+		// Another card is not affected.
 		env.subscribe(me, "premium", "pm_full")
 	})
 }
@@ -295,46 +314,51 @@ func TestSubscribe_Concurrent_OneCharge(t *testing.T) {
 			requests.Go(func() {
 				sub, err := env.Create(context.Background(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 				if err != nil || sub.Plan != "premium" {
-					t.Error(i, sub, err)
+					t.Errorf("request %d: got plan %q and error %v, want premium", i, sub.Plan, err)
 				}
 			})
 		}
 
 		requests.Wait()
 
-		_, n := env.provider.total()
-		require.Equal(t, 1, n)
+		_, charges := env.provider.total()
+		require.Equal(t, 1, charges)
 		require.Equal(t, 1, env.provider.calls, "concurrent requests share the result of one charge")
 		require.Len(t, env.overview(me).History, 1)
 		require.Equal(t, []string{"started"}, env.takeChanges())
 	})
 }
 
-// TestCharge_Concurrent_FirstWins checks that of two workers that have read the same pending
-// charge only the one that stores its attempt calls the provider.
+// TestCharge_Concurrent_FirstWins checks two workers that have read the same pending charge.
+// A worker claims the charge: it stores that it begins an attempt. Only the worker that claims
+// the charge first calls the provider.
 func TestCharge_Concurrent_FirstWins(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
 		env.provider.errBefore = fault.ErrUnavailable
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
-		env.clock.Advance(time.Hour)
+		env.clock.Advance(time.Hour) // the second attempt is due
 
-		env.beforeTransaction(1, func() { // another worker claims the charge first
+		// Renew reads the pending charge and claims it in a transaction. Just before, another
+		// worker claims it.
+		env.beforeTransaction(1, func() {
 			pending, err := env.Charges.List(t.Context(),
 				billing.ChargeFilter{Owner: billing.Owner{Kind: billing.User, ID: me.UserID}, Status: billing.Pending},
 				1)
 			require.NoError(t, err)
 
-			c := pending[0]
-			c.Attempts, c.NextAt = c.Attempts+1, env.clock.Now().Add(time.Minute)
-			isClaimed, err := env.Charges.Update(t.Context(), c)
+			claimed := pending[0]
+			claimed.Attempts++
+			claimed.NextAt = env.clock.Now().Add(time.Minute)
+			isClaimed, err := env.Charges.Update(t.Context(), claimed)
 			require.NoError(t, err)
 			require.True(t, isClaimed)
 		})
 		require.NoError(t, env.Renew(t.Context()))
-		require.Equal(t, 1, env.provider.calls)
+		require.Equal(t, 1, env.provider.calls, "the call of the purchase; the renewal has made none")
 
+		// The other worker does not continue, and Renew makes the next attempt.
 		env.provider.errBefore = nil
 		env.advance(time.Hour)
 		require.Equal(t, 2, env.provider.calls)
@@ -342,13 +366,13 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 	})
 }
 
-// TestSubscribe_DeclinedLater_NotifiesUser checks that a payer who did not see the result,
-// because the provider did not answer in time, is notified by e-mail if the payment is declined
-// later.
+// TestSubscribe_DeclinedLater_NotifiesUser checks a payment whose result the payer did not see,
+// because the provider did not answer. It is repeated later. If it is then declined, the payer
+// is notified by e-mail.
 func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
-		env.provider.errBefore = errors.New("the line went dead")
+		env.provider.errBefore = errors.New("no answer")
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
 
@@ -358,7 +382,7 @@ func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 		require.Contains(t, env.sent[0].Text, "The payment for the Premium plan was declined, so nothing has changed")
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 
-		// Also at an upgrade, which leaves the plan before it as it was.
+		// The same for an upgrade. The plan before the upgrade stays as it was.
 		env.provider.errBefore = nil
 		env.subscribe(me, "premium", "pm_one")
 
@@ -366,7 +390,7 @@ func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 		require.Equal(t, []string{"started"}, env.takeChanges())
 		env.clock.Advance(day)
 
-		env.provider.errBefore = errors.New("the line went dead")
+		env.provider.errBefore = errors.New("no answer")
 		_, err = env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
 		require.Error(t, err)
 
@@ -379,12 +403,13 @@ func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 }
 
 // TestCharge_ResponseLost_ChargedOnce checks that a charge whose result was lost is repeated
-// with the same key, so that the payer is charged once. Until the result is known, other
-// purchases are refused.
+// with the same idempotency key, so that the payer is charged once. Until the result is known,
+// other purchases are refused. The test loses the result of a purchase, and then that of a
+// renewal during which the payer cancels.
 func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
-		env.provider.errAfter = errors.New("the line went dead")
+		env.provider.errAfter = errors.New("no answer")
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Equal(t, fault.Unavailable, fault.KindOf(err))
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
@@ -396,8 +421,9 @@ func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 		_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "gold", PaymentMethodID: "pm_one"})
 		require.ErrorIs(t, err, billing.ErrUnderWay)
 
+		// The same purchase continues the pending charge. The provider is still unavailable.
 		_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
-		require.Equal(t, fault.Unavailable, fault.KindOf(err), "pending charges are retried while the provider is unavailable")
+		require.Equal(t, fault.Unavailable, fault.KindOf(err))
 
 		require.NoError(t, env.Renew(t.Context()), "the retry is not due yet")
 		env.clock.Advance(2 * time.Minute)
@@ -408,11 +434,12 @@ func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 		require.Equal(t, []string{"started"}, env.takeChanges())
 
-		_, n := env.provider.total()
-		require.Equal(t, 1, n)
+		_, charges := env.provider.total()
+		require.Equal(t, 1, charges)
 
-		// And at a renewal, during which its owner cancels.
-		env.provider.errAfter = errors.New("the line went dead")
+		// The result of the renewal is lost, and the payer cancels. As the period has ended, the
+		// plan ends at once.
+		env.provider.errAfter = errors.New("no answer")
 		env.clock.Advance(env.overview(me).Subscription.ExpiresAt.Sub(env.clock.Now()))
 		require.Error(t, env.Renew(t.Context()))
 
@@ -420,18 +447,20 @@ func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "basic", sub.Plan)
 
+		// The retry finds that the period was paid: the plan becomes active again, until the end
+		// of the period.
 		env.provider.errAfter = nil
 		env.advance(2 * time.Hour)
 
 		sub = env.overview(me).Subscription
-		require.Equal(t, "premium", sub.Plan, "a paid plan becomes active")
+		require.Equal(t, "premium", sub.Plan)
 		require.False(t, sub.AutoRenew)
 		env.advance(40 * day)
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 		require.Equal(t, []string{"ended", "renewed", "ended"}, env.takeChanges())
 
-		_, n = env.provider.total()
-		require.Equal(t, 2, n)
+		_, charges = env.provider.total()
+		require.Equal(t, 2, charges, "the purchase and the renewal")
 	})
 }
 
@@ -440,8 +469,11 @@ func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 func TestCancel_ChargePending_IsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
-		silenceProvider := func() { env.provider.errBefore = errors.New("the line went dead") }
 
+		// A charge stays pending while the provider does not answer.
+		silenceProvider := func() { env.provider.errBefore = errors.New("no answer") }
+
+		// requireChangesRefused checks each method that changes a subscription.
 		requireChangesRefused := func() {
 			t.Helper()
 
@@ -519,13 +551,17 @@ func TestBilling_Employer_Forbidden(t *testing.T) {
 	})
 }
 
-// TestSubscribe_InvalidInput_EachFieldIsNamed checks that the number of a card is refused as
-// the id of a payment method, and that no invalid input charges anything.
+// TestSubscribe_InvalidInput_EachFieldIsNamed checks that the error for an invalid plan or
+// payment method names its field, and that nothing is charged. The number of a card is not
+// accepted as the id of a payment method.
 func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
 
 	env := newTestEnv(t, stores.SQLite)
-	for _, c := range []struct{ plan, method, field string }{
+	for _, c := range []struct {
+		plan, method string
+		field        string // the field that the error names
+	}{
 		{plan: "", method: "pm_one", field: "planId"},
 		{plan: "platinum", method: "pm_one", field: "planId"},
 		{plan: "premium", method: "", field: "paymentMethodId"},
@@ -546,6 +582,6 @@ func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	_, err = env.UseMethod(t.Context(), newSeeker(), "")
 	require.Equal(t, "paymentMethodId", fault.Of(err).Fields[0].Name)
 
-	_, n := env.provider.total()
-	require.Zero(t, n)
+	_, charges := env.provider.total()
+	require.Zero(t, charges)
 }

@@ -19,16 +19,17 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// testEnv is the module on a real database, with the sandbox as its payment provider
-// unless the test makes it fail.
+// testEnv is the module on a real database. Tests call the methods of the module on it, which
+// the embedded Service provides. The payment provider is adapters/sandboxpay, which pays at once
+// with every id "pm_…" but the ones that its constants name; countingProvider can make it fail.
 type testEnv struct {
 	*billing.Service
 	t            testing.TB
-	clock        *kit.Clock
+	clock        *kit.Clock // stands still unless a test advances it
 	store        adapters.Storage
-	work         kit.Work // handles the events of the module
+	work         kit.Work // work.All handles the recorded events before it returns
 	provider     *countingProvider
-	sent         []mail.Message
+	sent         []mail.Message  // each mail twice: two subscriptions send it
 	deletedUsers map[string]bool // users that are deleted
 	changes      []string        // the changes of subscriptions since the last call of takeChanges
 }
@@ -72,8 +73,8 @@ func (p *countingProvider) Forget(ctx context.Context, o billing.Owner) error {
 	return p.Payments.Forget(ctx, o)
 }
 
-// total returns the sum of all charges in pence, and their number.
-func (p *countingProvider) total() (sum int64, n int) {
+// total returns the sum of all paid charges in pence, and their number.
+func (p *countingProvider) total() (sum int64, paid int) {
 	for _, pence := range p.charged {
 		sum += pence
 	}
@@ -102,14 +103,21 @@ func (e *testEnv) Send(_ context.Context, m mail.Message) error {
 // openStorage opens a database for a test.
 type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
-// plans contains an additional plan, so that there is an upgrade.
-var plans = append(
-	billing.Plans(),
-	billing.Plan{For: billing.User, ID: "gold", Name: "Gold", Price: billing.Money{Minor: 2999, Currency: "GBP"}},
+// The prices of the paid plans a month, in pence. Premium is a plan of the module.
+const (
+	premiumPrice = 999
+	goldPrice    = 2999
 )
 
-// newTestEnv returns the module on the storage. Its e-mails are sent by two subscriptions,
-// because events are delivered at least once.
+// plans are those of the module, the free plan "basic" and "premium", and an additional plan
+// "gold", so that premium has an upgrade.
+var plans = append(
+	billing.Plans(),
+	billing.Plan{For: billing.User, ID: "gold", Name: "Gold", Price: billing.Money{Minor: goldPrice, Currency: "GBP"}},
+)
+
+// newTestEnv returns the module on the storage. Two subscriptions send the e-mail about an
+// event, because events may be delivered twice.
 func newTestEnv(t testing.TB, open openStorage) *testEnv {
 	t.Helper()
 
@@ -155,7 +163,7 @@ func newSeeker() auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.Jobseeker, Seeker: true}
 }
 
-// subscribe chooses a plan. It requires success.
+// subscribe chooses a plan and requires success. An empty method leaves the one that is stored.
 func (e *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscription {
 	e.t.Helper()
 
@@ -186,14 +194,15 @@ func (e *testEnv) takeChanges() (changes []string) {
 	return changes
 }
 
-// advance advances the clock and runs the periodic renewals.
+// advance advances the clock and runs Renew, the periodic task that renews and ends plans and
+// repeats charges without a result. Events are handled later, by takeChanges.
 func (e *testEnv) advance(span time.Duration) {
 	e.t.Helper()
 	e.clock.Advance(span)
 	require.NoError(e.t, e.Renew(e.t.Context()))
 }
 
-// advanceTo advances the clock to the time and runs the periodic renewals.
+// advanceTo advances the clock to the time and runs Renew.
 func (e *testEnv) advanceTo(at time.Time) {
 	e.t.Helper()
 	e.advance(at.Sub(e.clock.Now()))

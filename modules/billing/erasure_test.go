@@ -14,10 +14,10 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// beforeNth calls a function before the nth transaction.
+// beforeNth runs transactions, and calls a function before the nth one.
 type beforeNth struct {
 	tx.Runner
-	nth int
+	nth int // transactions until the function is called
 	do  func()
 }
 
@@ -31,9 +31,11 @@ func (r *beforeNth) Do(ctx context.Context, fn func(ctx context.Context) error) 
 	return r.Runner.Do(ctx, fn)
 }
 
-// beforeTransaction calls the function before the nth transaction from now.
+// beforeTransaction calls the function before the nth transaction from now. Create makes three:
+// the first stores the charge, the second claims it for an attempt, after which the provider is
+// called, and the third stores the result.
 func (e *testEnv) beforeTransaction(nth int, do func()) {
-	e.Tx = &beforeNth{e.store.Billing.Tx, nth, do}
+	e.Tx = &beforeNth{Runner: e.store.Billing.Tx, nth: nth, do: do}
 }
 
 // TestSubscribe_AccountDeletedMeanwhile_NotCharged checks that an account that is deleted
@@ -55,14 +57,14 @@ func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 			require.NoError(t, env.Renew(t.Context()))
 		}
 
-		sum, n := env.provider.total()
+		sum, charges := env.provider.total()
 		require.Zero(t, sum)
-		require.Zero(t, n)
+		require.Zero(t, charges)
 	})
 }
 
 // TestOnAccountDeleted_ChargePending_LeavesNothing checks that an account that is deleted
-// during the call of the provider gets no subscription from its result.
+// after the call of the provider, and before its result is stored, gets no subscription.
 func TestOnAccountDeleted_ChargePending_LeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
@@ -77,10 +79,7 @@ func TestOnAccountDeleted_ChargePending_LeavesNothing(t *testing.T) {
 		require.NoError(t, env.Renew(t.Context()), "the charge is stored without an owner")
 
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
-		require.Error(
-			t,
-			env.store.Billing.Subscriptions.Update(t.Context(), billing.NewSubscription(owner)),
-			"there is no row to save",
-		)
+		err = env.store.Billing.Subscriptions.Update(t.Context(), billing.NewSubscription(owner))
+		require.Error(t, err, "there is no stored subscription to update")
 	})
 }

@@ -10,15 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/adapters/sandboxpay"
-	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// TestRenewal_Declined_RetriedForAWeek checks that a declined renewal is repeated after 1, 3
-// and 7 days, during which the plan stays, and that the plan ends after the last one. A card of
-// the sandbox that has expired works for a purchase only.
+// afterAMonth is a time after which a monthly subscription is due for renewal.
+const afterAMonth = 40 * day
+
+// TestRenewal_Declined_RetriedForAWeek checks that a declined renewal is repeated 1, 3 and 7
+// days after the end of the period. The plan stays during this week, and ends when the last
+// retry is declined. The test pays with sandboxpay.CardExpired, which works for a purchase and
+// is declined for renewals.
 func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
@@ -26,32 +29,34 @@ func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 		env.takeChanges()
 		env.advanceTo(sub.ExpiresAt)
 
-		delays := []time.Duration{day, 2 * day, 4 * day} // 1, 3 and 7 days after the end of the period
-		for i, delay := range delays {
-			charges := 2 + i // the purchase, the renewal and its retries
-			o := env.overview(me)
-			require.Equal(t, billing.PastDue, o.Subscription.Status)
-			require.Equal(t, "premium", o.Subscription.Plan)
-			require.Len(t, o.History, charges)
+		delays := []time.Duration{day, 2 * day, 4 * day} // between the attempts
+		for retries, delay := range delays {
+			charges := 2 + retries // the purchase, the renewal and its retries
+			overview := env.overview(me)
+			require.Equal(t, billing.PastDue, overview.Subscription.Status)
+			require.Equal(t, "premium", overview.Subscription.Plan)
+			require.Len(t, overview.History, charges)
 			require.Equal(t, []string{"payment-failed"}, env.takeChanges())
+
 			env.advance(delay - time.Microsecond)
 			require.Empty(t, env.takeChanges(), "no retry before the delay has passed")
 			env.advance(time.Microsecond)
 		}
 
-		o := env.overview(me)
-		require.Equal(t, "basic", o.Subscription.Plan)
-		require.Equal(t, billing.Active, o.Subscription.Status)
+		overview := env.overview(me)
+		require.Equal(t, "basic", overview.Subscription.Plan)
+		require.Equal(t, billing.Active, overview.Subscription.Status)
 		require.Equal(t, []string{"lapsed"}, env.takeChanges())
-		require.Len(t, o.History, 5) // the purchase and four declined renewals
+		require.Len(t, overview.History, 5, "the purchase and four declined renewals")
 
 		_, paid := env.provider.total()
 		require.Equal(t, 1, paid, "only the purchase was paid")
 	})
 }
 
-// TestRenewal_PastDue_NewMethodIsCharged checks that another payment method is charged at once
-// while a renewal is past due, and is not stored if it is declined.
+// TestRenewal_PastDue_NewMethodIsCharged checks a change of the payment method while a renewal
+// is past due, here because sandboxpay.CardExpired is declined for renewals. The new method is
+// charged at once. It is not stored if it is declined.
 func TestRenewal_PastDue_NewMethodIsCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
@@ -90,10 +95,10 @@ func TestCancel_PastDue_BasicAtOnce(t *testing.T) {
 	})
 }
 
-// TestRenewal_ProviderFails_RetriedWithoutBlocking checks a subscription that cannot be charged
-// because it has no payment method: it is reported at each run, and postponed, so that it does
-// not take a place in each batch.
-func TestRenewal_ProviderFails_RetriedWithoutBlocking(t *testing.T) {
+// TestRenewal_WithoutMethod_RetriedWithoutBlocking checks a subscription that cannot be renewed
+// because it has no payment method. Each attempt reports an error and postpones the next one,
+// so that this subscription does not take the place of others in each run.
+func TestRenewal_WithoutMethod_RetriedWithoutBlocking(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
 		env.subscribe(me, "premium", "pm_one")
@@ -112,53 +117,52 @@ func TestRenewal_ProviderFails_RetriedWithoutBlocking(t *testing.T) {
 		}))
 
 		// The renewal cannot be charged, and is postponed.
-		env.clock.Advance(40 * day)
+		env.clock.Advance(afterAMonth)
 		require.ErrorContains(t, env.Renew(t.Context()), "no way to charge")
 
 		due, err := env.store.Billing.Subscriptions.ListDue(t.Context(), env.clock.Now(), 10)
 		require.NoError(t, err)
-		require.Empty(t, due, "other renewals are due before the retry")
+		require.Empty(t, due, "the retry is not due yet")
 		env.clock.Advance(time.Hour)
-		require.ErrorContains(t, env.Renew(t.Context()), "no way to charge", "the error is reported until it is resolved")
+		require.ErrorContains(t, env.Renew(t.Context()), "no way to charge", "the retry reports the error again")
 	})
 }
 
-// TestRenewal_ManyWorkers_OneCharge checks that eight workers renew each of three subscriptions
-// once.
+// TestRenewal_ManyWorkers_OneCharge checks that eight workers at the same time renew each of
+// three subscriptions once.
 func TestRenewal_ManyWorkers_OneCharge(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		var people []auth.Actor
 		for range 3 {
-			people = append(people, newSeeker())
-			env.subscribe(people[len(people)-1], "premium", "pm_one")
+			env.subscribe(newSeeker(), "premium", "pm_one")
 		}
 
 		env.takeChanges()
-		env.clock.Advance(40 * day)
+		env.clock.Advance(afterAMonth)
 
-		var requests sync.WaitGroup
+		var workers sync.WaitGroup
 		for range 8 {
-			requests.Go(func() {
+			workers.Go(func() {
 				if err := env.Renew(context.Background()); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 
-		requests.Wait()
+		workers.Wait()
 		env.advance(time.Hour)
 
 		_, paid := env.provider.total()
-		require.Equal(t, 6, paid, "a purchase and a renewal of each subscription")
+		require.Equal(t, 3*2, paid, "a purchase and a renewal of each subscription")
 		require.Equal(t, []string{"renewed", "renewed", "renewed"}, env.takeChanges())
 	})
 }
 
-// TestRenewal_OneFails_OthersContinue checks that an outage of the provider ends no plan and
-// that all renewals follow when it is over.
-func TestRenewal_OneFails_OthersContinue(t *testing.T) {
+// TestRenewal_ProviderUnavailable_RenewsAllLater checks that an outage of the provider ends no
+// plan, and that all subscriptions are renewed when the provider is available again.
+func TestRenewal_ProviderUnavailable_RenewsAllLater(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		for range 5 {
+		const others = 5
+		for range others {
 			env.subscribe(newSeeker(), "premium", "pm_one")
 		}
 
@@ -167,14 +171,14 @@ func TestRenewal_OneFails_OthersContinue(t *testing.T) {
 		env.takeChanges()
 
 		env.provider.errBefore = fault.ErrUnavailable
-		env.clock.Advance(40 * day)
+		env.clock.Advance(afterAMonth)
 		require.Error(t, env.Renew(t.Context()))
-		require.Equal(t, "premium", env.overview(me).Subscription.Plan, "an outage of the provider does not end the plan")
+		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 		require.Equal(t, billing.Active, env.overview(me).Subscription.Status)
 
 		env.provider.errBefore = nil
 		env.advance(2 * time.Hour)
-		require.Len(t, env.takeChanges(), 6)
+		require.Len(t, env.takeChanges(), others+1, "each subscription was renewed")
 	})
 }
 
@@ -187,7 +191,7 @@ func TestRenewal_AccountDeleted_NotCharged(t *testing.T) {
 		env.takeChanges()
 
 		env.deletedUsers[me.UserID] = true
-		env.advance(40 * day)
+		env.advance(afterAMonth)
 
 		_, paid := env.provider.total()
 		require.Equal(t, 1, paid, "only the purchase")
@@ -196,9 +200,9 @@ func TestRenewal_AccountDeleted_NotCharged(t *testing.T) {
 	})
 }
 
-// TestOnAccountDeleted_Payments_KeptAnonymously checks that the owner is deleted at the
-// provider and the charges stay without an owner. A payment that has no result yet is
-// completed, and starts no plan.
+// TestOnAccountDeleted_Payments_KeptAnonymously checks the payments of a deleted account. The
+// owner is deleted at the payment provider (Forget), and the charges stay without an owner. A
+// payment that has no result yet is completed, but begins no plan.
 func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me, other := newSeeker(), newSeeker()
@@ -213,14 +217,14 @@ func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 
 		require.Equal(t, []billing.Owner{owner, owner}, env.provider.forgotten)
 
-		o := env.overview(me)
-		require.Equal(t, "basic", o.Subscription.Plan)
-		require.Empty(t, o.History)
+		overview := env.overview(me)
+		require.Equal(t, "basic", overview.Subscription.Plan)
+		require.Empty(t, overview.History)
 		require.Len(t, env.overview(other).History, 1)
 
 		// The account is deleted while the result of a payment is unknown.
 		late := newSeeker()
-		env.provider.errAfter = errors.New("the line went dead")
+		env.provider.errAfter = errors.New("no answer")
 		_, err := env.Create(t.Context(), late, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
 		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: late.UserID}))
@@ -230,11 +234,8 @@ func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 		env.advance(time.Hour)
 		require.Equal(t, "basic", env.overview(late).Subscription.Plan)
 
-		waiting, err := env.store.Billing.Charges.List(
-			t.Context(),
-			billing.ChargeFilter{DueBy: env.clock.Now().Add(1000 * day)},
-			10,
-		)
+		atAnyTime := env.clock.Now().Add(1000 * day)
+		waiting, err := env.store.Billing.Charges.List(t.Context(), billing.ChargeFilter{DueBy: atAnyTime}, 10)
 		require.NoError(t, err)
 		require.Empty(t, waiting, "a charge with a result is not due again")
 		env.advance(20 * day)
