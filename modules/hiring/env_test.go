@@ -24,15 +24,18 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// testEnv is the module on a real database. It implements the ports through which the module
-// calls other modules: hiring.Organizations, People, Listings, Preferences and
-// ApplicantDocuments, and also mail.Mailer and auth.Sealer.
+// testEnv is the module on a real database. Tests call the methods of the module on it, which
+// the embedded Service provides. It implements the ports through which the module calls other
+// modules: hiring.Organizations, hiring.People, hiring.Listings, hiring.Preferences and
+// hiring.ApplicantDocuments. It also implements mail.Mailer and auth.Sealer.
+//
+// The name of each user is "Name of " and the id, and the address is the id and "@example.org".
 type testEnv struct {
 	*hiring.Service
 	t               testing.TB
-	clock           *kit.Clock
+	clock           *kit.Clock // begins in March 2026 and stands still unless a test advances it
 	store           adapters.Storage
-	work            kit.Work                            // handles the events and tasks of the module
+	work            kit.Work                            // work.All handles the recorded events and the due tasks
 	postings        map[string]hiring.Posting           // public listings by id
 	views           int                                 // the views of every listing
 	lookups         atomic.Int64                        // calls of Briefs and ByIDs
@@ -87,8 +90,8 @@ func (e *testEnv) Send(_ context.Context, m mail.Message) error {
 	return nil
 }
 
-// sentMails handles all due events and tasks and returns the messages that were sent since its
-// last call.
+// sentMails handles all recorded events and due tasks, among them those that send e-mails. It
+// returns the messages that were sent since its last call.
 func (e *testEnv) sentMails() []mail.Message {
 	e.t.Helper()
 	e.work.All(e.t)
@@ -262,9 +265,9 @@ func (e *testEnv) apply(by auth.Actor, listingID string) hiring.Application {
 	return application
 }
 
-// recordedEvents takes the events that were recorded since its last call from the outbox and
-// formats each as "submitted", "OLD-STATUS>NEW-STATUS", "interview CHANGE SEQUENCE-NUMBER", or
-// the type of another event.
+// recordedEvents takes the events that were recorded since its last call from the outbox, so
+// that they are not handled. It formats each as "submitted", "OLD-STATUS>NEW-STATUS", "interview
+// CHANGE SEQUENCE-NUMBER", or the type of another event.
 func (e *testEnv) recordedEvents() (formatted []string) {
 	e.t.Helper()
 
@@ -315,10 +318,10 @@ func (e *testEnv) visibleStatus(applicant auth.Actor, id string) hiring.Status {
 func (e *testEnv) received(employer auth.Actor, id string) hiring.Detail {
 	e.t.Helper()
 
-	d, err := e.ReceivedApplication(e.t.Context(), employer, id)
+	detail, err := e.ReceivedApplication(e.t.Context(), employer, id)
 	require.NoError(e.t, err)
 
-	return d
+	return detail
 }
 
 // formatTimeline formats a timeline as ACTOR:OLD-STATUS>NEW-STATUS, separated by spaces. The

@@ -34,7 +34,8 @@ func newFileStore(t testing.TB, folder string) files.Store {
 	return store
 }
 
-// Seal implements auth.Sealer. The token is PURPOSE|SUBJECT|EXPIRY, neither encrypted nor signed.
+// Seal implements auth.Sealer, which the module uses for the tokens of download links. The token
+// is PURPOSE|SUBJECT|EXPIRY, neither encrypted nor signed.
 func (e *testEnv) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
 	return fmt.Sprint(p, "|", subject, "|", until.Unix()), nil
 }
@@ -58,13 +59,16 @@ func (e *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 }
 
 const (
-	rowsPerPage = 4000              // that the module reads at a time
-	tableRows   = rowsPerPage + 800 // of rowsTable, so that exports read it in two pages
+	rowsPerPage = 4000              // the rows that the module reads at a time
+	tableRows   = rowsPerPage + 800 // the rows of rowsTable, so that exports read it in two pages
 )
 
-// rowsTable implements hiring.Table with tableRows rows, each of which contains its number. The cursor
-// is the number of the next row. Reading the second page fails as often as failures says.
-type rowsTable struct{ failures atomic.Int64 }
+// rowsTable is what exports of the kind "jobs" read in these tests. It implements hiring.Table
+// with tableRows rows, each of which contains its number. The cursor is the number of the next
+// row.
+type rowsTable struct {
+	failures atomic.Int64 // how often reading the second page still fails
+}
 
 func (*rowsTable) Columns() []string             { return []string{"n"} }
 func (*rowsTable) Check(map[string]string) error { return nil }
@@ -125,8 +129,10 @@ func tokenOf(export hiring.ExportView) string {
 	return token
 }
 
-// TestExport_Filters_SelectRows follows exports from the request to the download: each filter
-// selects the applications of the organization, and the link is in the e-mail and the response.
+// TestExport_Filters_SelectRows follows exports from the request to the download. Each filter
+// selects among the applications to the organization. The download link is in the e-mail and in
+// the response, but only after the background task has written the file. sentMails runs this
+// task and the handlers that send e-mails.
 func TestExport_Filters_SelectRows(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer()
@@ -208,9 +214,9 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 	})
 }
 
-// TestExport_Interrupted_RestartsAndCompletes checks that an export whose attempts fail in the
-// second page shows its progress, offers no partial file, and contains every row once in the
-// end.
+// TestExport_Interrupted_RestartsAndCompletes checks an export whose first attempts fail at the
+// second page. Meanwhile it shows its progress and offers no partial file. In the end the file
+// contains every row once.
 func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	t.Parallel()
 
@@ -221,7 +227,7 @@ func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
-	require.Empty(t, env.sentMails())
+	require.Empty(t, env.sentMails()) // runs the first attempt
 
 	// After the first attempt, the export shows the progress of one page.
 	view, err := env.MyExport(t.Context(), employer, export.ID)
@@ -243,11 +249,12 @@ func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 
 	_, rows := env.downloadExport(view)
 	require.Len(t, rows, 1+tableRows)
-	require.Equal(t, fmt.Sprint(tableRows-1), rows[tableRows][0])
+	require.Equal(t, fmt.Sprint(tableRows-1), rows[tableRows][0], "the number of the last row")
 }
 
-// TestExportNow_PageFails_ReturnsFault checks that a table that is sent while it is read ends
-// with an error if a page fails, so that no client takes it for complete.
+// TestExportNow_PageFails_ReturnsFault checks ExportNow, which sends a table while it reads it,
+// without a background task. If a page cannot be read, reading the download fails, so that no
+// client takes the table for complete.
 func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	t.Parallel()
 
@@ -275,8 +282,11 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	require.Equal(t, 1+tableRows, strings.Count(string(whole), "\r\n"), "the header and all rows")
 }
 
-// TestExportNow_FiveOpen_SixthRefused checks that an organization can read five tables at the
-// same time.
+// maxExports is the limit of the module for exports of an organization at the same time.
+const maxExports = 5
+
+// TestExportNow_FiveOpen_SixthRefused checks that an organization can have maxExports downloads
+// open at the same time.
 func TestExportNow_FiveOpen_SixthRefused(t *testing.T) {
 	t.Parallel()
 
@@ -284,7 +294,7 @@ func TestExportNow_FiveOpen_SixthRefused(t *testing.T) {
 	employer := newEmployer()
 
 	var open []hiring.Download
-	for range 5 {
+	for range maxExports {
 		download, err := env.ExportNow(t.Context(), employer, "jobs", hiring.ExportFilters{})
 		require.NoError(t, err)
 
@@ -294,10 +304,11 @@ func TestExportNow_FiveOpen_SixthRefused(t *testing.T) {
 	_, err := env.ExportNow(t.Context(), employer, "jobs", hiring.ExportFilters{})
 	require.ErrorIs(t, err, hiring.ErrTooManyExports)
 
-	// After the five files were closed, another one can be opened.
+	// After the downloads were closed, another one can be opened. A second Close of the same
+	// download must not free another place.
 	for _, download := range open {
 		require.NoError(t, download.Body.Close())
-		require.NoError(t, download.Body.Close(), "a second Close does nothing")
+		require.NoError(t, download.Body.Close())
 	}
 
 	download, err := env.ExportNow(t.Context(), employer, "jobs", hiring.ExportFilters{})
@@ -311,8 +322,8 @@ func TestExportNow_FiveOpen_SixthRefused(t *testing.T) {
 	require.NoError(t, download.Body.Close())
 }
 
-// TestExportNow_InvalidOrForbidden_Refused checks that an unknown status is refused, and which
-// users cannot export a table.
+// TestExportNow_InvalidOrForbidden_Refused checks that a filter with an unknown status is
+// refused, and that neither members without permissions nor jobseekers can export a table.
 func TestExportNow_InvalidOrForbidden_Refused(t *testing.T) {
 	t.Parallel()
 
@@ -337,14 +348,15 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
 
-	env.jobsTable.failures.Store(1000) // more than there are attempts
+	const maxAttempts = 20 // more than the task of an export has
+	env.jobsTable.failures.Store(maxAttempts)
 
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 
-	for range 20 { // more than the task has attempts
+	for range maxAttempts {
 		env.work.All(t)
-		env.clock.Advance(5 * time.Hour)
+		env.clock.Advance(5 * time.Hour) // longer than the delay before the next attempt
 	}
 
 	view, err := env.MyExport(t.Context(), employer, export.ID)
@@ -367,8 +379,9 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	require.Equal(t, hiring.ExportDone, view.State)
 }
 
-// TestExport_WorkerLost_NotCountedAfterADay checks that exports that no worker finishes do not
-// count towards the limit of five after a day.
+// TestExport_WorkerLost_NotCountedAfterADay checks exports that no worker finishes. After a day
+// the periodic ForgetExports marks them as failed, and they do not count towards the limit of
+// maxExports any more.
 func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	t.Parallel()
 
@@ -376,20 +389,20 @@ func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	employer := newEmployer()
 
 	var export hiring.Export
-	for range 5 {
+	for range maxExports {
 		var err error
 		export, err = env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 		require.NoError(t, err)
 	}
 
-	// Just before a day has passed, the five exports count.
+	// Just before a day has passed, the unfinished exports count.
 	env.clock.Advance(24*time.Hour - time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
 
 	_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, hiring.ErrTooManyExports)
 
-	// After a day, they are failed and do not count.
+	// After a day, they have failed and do not count.
 	env.clock.Advance(2 * time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
 
@@ -400,16 +413,16 @@ func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	_, err = env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 
-	// A task that runs late completes its export.
-	env.sentMails()
+	// The tasks of the exports run late, after all. They complete the exports that had failed.
+	env.work.All(t)
 
 	view, err = env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportDone, view.State)
 }
 
-// TestExport_RequesterLeft_GetsNoLink checks that a member who has lost the permission to read
-// the table, while it was written, gets no link to it.
+// TestExport_RequesterLeft_GetsNoLink checks that a member who has requested an export gets no
+// e-mail with the link if the member has lost the permission to read the table meanwhile.
 func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 	t.Parallel()
 
@@ -420,7 +433,8 @@ func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 	} {
 		employer := newEmployer()
 
-		// The member has lost the permission.
+		// The actor of the request still has the permission, but the organization says that the
+		// member has lost it.
 		env.lostPermissions[employer.UserID] = neededPermission
 		_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: kind})
 		require.NoError(t, err)
@@ -442,7 +456,7 @@ func TestExport_OtherOrganization_NotFound(t *testing.T) {
 
 	env := newTestEnv(t, stores.SQLite)
 	employer, other := newEmployer(), newEmployer()
-	withoutView := newEmployer(auth.JobsCreate) // may not see applications
+	withoutView := newEmployer(auth.JobsCreate) // a colleague who may not see applications
 	withoutView.OrganizationID = employer.OrganizationID
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
@@ -492,7 +506,7 @@ func TestOpenExport_InvalidToken_Unauthorized(t *testing.T) {
 		require.ErrorIs(t, err, fault.ErrUnauthorized, name)
 	}
 
-	env.clock.Advance(time.Hour + time.Second)
+	env.clock.Advance(time.Hour + time.Second) // a link is valid for an hour
 
 	_, err = env.OpenExport(t.Context(), export.ID, token)
 	require.ErrorIs(t, err, fault.ErrUnauthorized, "an expired token")
@@ -527,22 +541,22 @@ func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
 }
 
-// TestExport_TooManyRunning_Refused checks the limit of five unfinished exports of an
-// organization.
+// TestExport_TooManyRunning_Refused checks that an organization cannot start another export
+// while maxExports exports are unfinished.
 func TestExport_TooManyRunning_Refused(t *testing.T) {
 	t.Parallel()
 
 	env := newTestEnv(t, stores.SQLite)
 
 	employer := newEmployer()
-	for range 5 {
+	for range maxExports {
 		_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 		require.NoError(t, err)
 	}
 
 	_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, hiring.ErrTooManyExports)
-	env.work.All(t) // the five exports finish
+	env.work.All(t) // finishes the exports
 
 	_, err = env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)

@@ -24,9 +24,11 @@ func interviewInput(at string) hiring.AppointmentInput {
 	return hiring.AppointmentInput{ScheduledAt: &at, Location: ptr("Ward 3"), Interviewer: ptr("Dr. Byrne")}
 }
 
-// TestInterview_Changed_NotifiesApplicantWithSequence checks which changes notify the
-// applicant: those of time, place and status do, with the next sequence number, by which
-// calendars recognize the newest invitation (RFC 5545 §3.8.7.4); notes and outcomes do not.
+// TestInterview_Changed_NotifiesApplicantWithSequence checks which changes of an interview
+// record an event, which notifies the applicant. Changes of the time, the place and the status
+// do; changes of notes and outcomes do not. Each event has the next sequence number, by which
+// calendars recognize the newest invitation (RFC 5545 §3.8.7.4). recordedEvents formats an event
+// as "interview CHANGE SEQUENCE-NUMBER".
 func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, employer := newSeeker(), newEmployer()
@@ -55,24 +57,25 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 			return changed
 		}
 
-		// Change the location, the time and the status. The numbers are the sequence numbers.
+		// Change the notes and the location.
 		same := change(nil, hiring.AppointmentInput{Location: ptr("Ward 3")})
 		require.Equal(t, appointment, same, "unchanged input records no change")
 		change(nil, hiring.AppointmentInput{Notes: ptr("kind")})
 		change([]string{"interview moved 1"}, hiring.AppointmentInput{Location: ptr("Ward 4")})
 
-		// 10:00 +02:00 is the next day in UTC, so that the time has changed.
+		// Change the time, from 27 to 28 March, and the status.
 		change([]string{"interview moved 2"}, interviewInput("2027-03-28T10:00:00+02:00"))
 		change([]string{"interview cancelled 3"}, hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
 
-		// A change of a cancelled interview records no event, but its restoration does.
+		// Another place of a cancelled interview records no event. Scheduling it again does.
 		change(nil, hiring.AppointmentInput{Location: ptr("nowhere")})
 		change([]string{"interview scheduled 4"}, hiring.AppointmentInput{Status: ptr(hiring.Scheduled)})
 
-		done := change(nil, hiring.AppointmentInput{Status: ptr(hiring.Completed), Outcome: ptr(hiring.Pass)})
-		require.Equal(t, hiring.Pass, done.Outcome)
+		// The interview has taken place, and the applicant has passed.
+		completed := change(nil, hiring.AppointmentInput{Status: ptr(hiring.Completed), Outcome: ptr(hiring.Pass)})
+		require.Equal(t, hiring.Pass, completed.Outcome)
 
-		// Schedule it again after it was completed.
+		// Schedule the interview again after it was completed. The notes stay, the outcome does not.
 		rescheduled, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-04-01T09:00:00Z"))
 		require.NoError(t, err)
 		require.Equal(t, appointment.ID, rescheduled.ID, "an application has one interview")
@@ -84,8 +87,9 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 	})
 }
 
-// TestInterview_ApplicationWithdrawn_IsCancelled checks that a withdrawal cancels the interview
-// and removes it from the applicant's calendar. The employer can still add notes.
+// TestInterview_ApplicationWithdrawn_IsCancelled checks that the withdrawal of an application
+// cancels the interview, with a mail that removes it from the applicant's calendar. Afterwards
+// the employer cannot schedule an interview, but can still add notes to this one.
 func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, employer := newSeeker(), newEmployer()
@@ -104,7 +108,7 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 		require.True(t, toApplicant[0].Invite.Cancelled)
 		require.Equal(t, 1, toApplicant[0].Invite.Sequence)
 		require.Contains(t, toApplicant[0].Text, "since you withdrew")
-		require.Zero(t, toApplicant[0].ReplyTo, "the applicant withdrew, so no employer is to be answered")
+		require.Zero(t, toApplicant[0].ReplyTo, "the applicant's own action has no employer to reply to")
 		require.Equal(t, hiring.Cancelled, env.received(employer, application.ID).Interview.Status)
 
 		// The employer can add notes, but not invite the applicant again.
@@ -128,7 +132,9 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	employer := newEmployer()
 	application := env.apply(newSeeker(), env.newListing(employer))
 
+	const maxLocation, maxNotes = 500, 5000 // in characters
 	validTime := ptr("2027-03-27T11:00:00Z")
+
 	for _, test := range []struct {
 		name      string
 		wantField string // the field that the refusal names
@@ -151,7 +157,7 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 			wantField: "location",
 			input: hiring.AppointmentInput{
 				ScheduledAt: validTime,
-				Location:    ptr(strings.Repeat("é", 501)),
+				Location:    ptr(strings.Repeat("é", maxLocation+1)),
 				Interviewer: ptr("y"),
 			},
 		},
@@ -165,10 +171,11 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		require.Equal(t, test.wantField, fault.Of(err).Fields[0].Name, test.name)
 	}
 
+	// The values of a change are checked as well.
 	for _, change := range []hiring.AppointmentInput{
 		{Status: ptr(hiring.InterviewStatus("later"))},
 		{Outcome: ptr(hiring.Outcome("maybe"))},
-		{Notes: ptr(strings.Repeat("x", 5001))},
+		{Notes: ptr(strings.Repeat("x", maxNotes+1))},
 	} {
 		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
@@ -178,9 +185,9 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	}
 }
 
-// TestInterview_OtherOrganizationOrNoPermission_Refused checks that other organizations do not
-// learn whether an application has an interview, and that members without the permission only
-// read.
+// TestInterview_OtherOrganizationOrNoPermission_Refused checks that a member of another
+// organization neither sees nor changes an interview. A member with the permission to view
+// applications, but not to update them, can only see it.
 func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer, other := newEmployer(), newEmployer()
@@ -240,8 +247,10 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 		application := env.apply(newSeeker(), env.newListing(employer))
 		env.recordedEvents()
 
+		const numRequests = 8
+
 		var requests sync.WaitGroup
-		for hour := range 8 {
+		for hour := range numRequests {
 			requests.Go(func() {
 				interview := interviewInput(fmt.Sprintf("2027-03-27T%02d:00:00Z", hour))
 				_, err := env.Schedule(t.Context(), employer, application.ID, interview)
@@ -252,8 +261,9 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 		requests.Wait()
 
 		events := env.recordedEvents()
-		require.Len(t, events, 8)
+		require.Len(t, events, numRequests)
 
+		// The events have the sequence numbers 0 to 7, in this order.
 		for sequence, recorded := range events {
 			require.Contains(t, recorded, fmt.Sprint(" ", sequence))
 		}
@@ -261,7 +271,8 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 }
 
 // TestMails_Hiring checks the recipients and contents of the e-mails about an application, a
-// decision, a message and an interview. The subtests use the application one after the other.
+// decision, a message and an interview. The subtests use one application after each other, and
+// each takes the mails of its own actions with sentMails.
 func TestMails_Hiring(t *testing.T) {
 	t.Parallel()
 
@@ -308,6 +319,7 @@ func TestMails_Hiring(t *testing.T) {
 		require.NotContains(t, sent[0].HTML, "<b>")
 	})
 
+	// The message of the previous subtest is listed.
 	t.Run("list of messages", func(t *testing.T) {
 		messages, err := env.SentMessages(t.Context(), employer, application.ID)
 		require.NoError(t, err)
@@ -340,6 +352,7 @@ func TestMails_Hiring(t *testing.T) {
 		require.False(t, invitation.Cancelled)
 		require.Equal(t, time.Hour, invitation.End.Sub(invitation.Start))
 
+		// The second mail cancels the event of the first, which has the same UID.
 		require.Contains(t, sent[1].Text, "takes this out of your calendar")
 
 		cancellation := sent[1].Invite
@@ -377,18 +390,22 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 		return err
 	}
 
-	// After the notice of the scheduled interview, 19 moves reach the limit of 20 notices.
-	for ward := 10; ward <= 28; ward++ {
+	// The first notice is that of the scheduled interview. The moves that follow reach the limit.
+	// The input of the interview says Ward 3; each move goes to a ward with a higher number.
+	const maxNotices, firstWard = 20, 10
+	const lastWard = firstWard + maxNotices - 2
+
+	for ward := firstWard; ward <= lastWard; ward++ {
 		require.NoError(t, moveToWard(ward))
 	}
 
-	require.NoError(t, moveToWard(28), "a change without a notice does not count")
+	require.NoError(t, moveToWard(lastWard), "a change without a notice does not count")
 	env.recordedEvents()
 
-	err = moveToWard(29)
+	err = moveToWard(lastWard + 1)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
-	require.Equal(t, "Ward 28", env.received(employer, application.ID).Interview.Location)
+	require.Equal(t, fmt.Sprint("Ward ", lastWard), env.received(employer, application.ID).Interview.Location)
 
 	// The interview can be cancelled, but not scheduled again on this day.
 	cancellation := hiring.AppointmentInput{Notes: ptr("kind"), Status: ptr(hiring.Cancelled)}
@@ -400,16 +417,17 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	require.Equal(t, []string{"interview cancelled 20"}, env.recordedEvents())
 
 	_, err = env.Schedule(t.Context(), employer, other.ID, interviewInput("2027-03-27T11:00:00Z"))
-	require.NoError(t, err, "another application")
+	require.NoError(t, err, "notices about another application are counted separately")
 
-	env.clock.Advance(24*time.Hour + time.Second)
+	env.clock.Advance(24*time.Hour + time.Second) // the limit is for a day
 
 	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
 }
 
-// TestMails_AlertsOff_SendsNoNews checks that members who have turned off alerts get neither
-// news of applications nor of exports.
+// TestMails_AlertsOff_SendsNoNews checks that members who have turned off alerts get no mail
+// about a new application, and none about an export that is ready. testEnv gives each
+// organization the admins "boss-of-" and "deputy-of-" its id; the deputy has alerts.
 func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 	t.Parallel()
 
@@ -428,14 +446,17 @@ func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 	require.Contains(t, mails[0].Subject, "New application")
 }
 
-// TestInterview_OrganizationClosed_IsCancelled checks that applicants are notified that a
-// closed organization will not meet them.
+// TestInterview_OrganizationClosed_IsCancelled checks that the future interviews of an
+// organization are cancelled when the organization closes, and that each applicant is notified
+// once.
 func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer, elsewhere := newEmployer(), newEmployer()
 
+		const futureInterviews = 25 // more than one transaction of the module cancels
 		var future []hiring.Application
-		for range 25 { // one transaction cancels fewer
+
+		for range futureInterviews {
 			application := env.apply(newSeeker(), env.newListing(employer))
 			_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 			require.NoError(t, err)
@@ -458,18 +479,19 @@ func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 		require.NoError(t, env.OnOrganizationClosed(t.Context(), closed), "events may be delivered twice")
 
 		mails := env.sentMails()
-		require.Len(t, mails, 25, "each future interview is cancelled once")
+		require.Len(t, mails, futureInterviews, "each future interview is cancelled once")
 		require.Contains(t, mails[0].Subject, "Cancelled interview")
 		require.True(t, mails[0].Invite.Cancelled)
 		require.Empty(t, mails[0].ReplyTo.Email, "a cancellation without an employer has no reply address")
-		require.Equal(t, hiring.Cancelled, env.received(employer, future[24].ID).Interview.Status)
+		require.Equal(t, hiring.Cancelled, env.received(employer, future[futureInterviews-1].ID).Interview.Status)
 		require.Equal(t, hiring.Scheduled, env.received(employer, past.ID).Interview.Status, "past interviews are unchanged")
 		require.Equal(t, hiring.Scheduled, env.received(elsewhere, other.ID).Interview.Status)
 	})
 }
 
-// TestNextInterviews_SeveralScheduled_EarliestFirst checks the list on the employer's start
-// page: future interviews that are scheduled.
+// TestNextInterviews_SeveralScheduled_EarliestFirst checks the list of next interviews on the
+// employer's start page. It has the future interviews that are not cancelled, the earliest
+// first.
 func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
@@ -492,7 +514,8 @@ func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 		_, err := env.Reschedule(t.Context(), employer, cancelled, hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
 		require.NoError(t, err)
 
-		next, err := env.NextInterviews(t.Context(), employer, 5)
+		const manyMore = 5
+		next, err := env.NextInterviews(t.Context(), employer, manyMore)
 		require.NoError(t, err)
 		require.Len(t, next, 2, "cancelled and past interviews are left out")
 		require.Equal(t, sooner, next[0].ID)
@@ -502,17 +525,18 @@ func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, one, 1)
 
-		none, err := env.NextInterviews(t.Context(), newEmployer(auth.ApplicationsView), 5)
+		none, err := env.NextInterviews(t.Context(), newEmployer(auth.ApplicationsView), manyMore)
 		require.NoError(t, err)
 		require.Empty(t, none)
 
-		_, err = env.NextInterviews(t.Context(), newEmployer(auth.JobsUpdate), 5)
+		_, err = env.NextInterviews(t.Context(), newEmployer(auth.JobsUpdate), manyMore)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }
 
-// TestInterviewsByDate_SeveralStates_NextFirst checks the order of the calendar, its pages and
-// its filter.
+// TestInterviewsByDate_SeveralStates_NextFirst checks the list of all interviews by date. The
+// upcoming ones are first, in the order of their dates. The cancelled and past ones follow, the
+// latest first. The list has pages and a filter by status.
 func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
@@ -547,12 +571,13 @@ func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 			return applicationIDs
 		}
 
-		// First the upcoming ones of 2098 and 2099, then the others: 2097 (cancelled), 2020 and 2019.
-		require.Equal(t, []string{ids[3], ids[1], ids[2], ids[4], ids[0]}, pageOf("", 1, 10))
-		require.Equal(t, []string{ids[2], ids[4]}, pageOf("", 2, 2))
-		require.Equal(t, []string{ids[0]}, pageOf("", 3, 2))
-		require.Empty(t, pageOf("", 4, 2))
-		require.Equal(t, []string{ids[3], ids[1], ids[4], ids[0]}, pageOf(hiring.Scheduled, 1, 10))
+		const anyStatus = ""
+		in2019, in2099, in2097Cancelled, in2098, in2020 := ids[0], ids[1], ids[2], ids[3], ids[4]
+		require.Equal(t, []string{in2098, in2099, in2097Cancelled, in2020, in2019}, pageOf(anyStatus, 1, 10))
+		require.Equal(t, []string{in2097Cancelled, in2020}, pageOf(anyStatus, 2, 2))
+		require.Equal(t, []string{in2019}, pageOf(anyStatus, 3, 2))
+		require.Empty(t, pageOf(anyStatus, 4, 2))
+		require.Equal(t, []string{in2098, in2099, in2020, in2019}, pageOf(hiring.Scheduled, 1, 10))
 
 		_, err = env.InterviewsByDate(t.Context(), employer, "lost", firstPage)
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
@@ -562,7 +587,8 @@ func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 	})
 }
 
-// TestFindReceived_Filters_SelectApplications checks the filters by status and by listing.
+// TestFindReceived_Filters_SelectApplications checks the filters by status and by listing in the
+// list of applications that an employer has received.
 func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
@@ -592,9 +618,10 @@ func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 	})
 }
 
-// TestScheduleAndMove_InvalidTime_ChangesNothing checks that the form of the site refuses a
-// time in the past together with the change of the status, but accepts the unchanged time of an
-// interview that has taken place.
+// TestScheduleAndMove_InvalidTime_ChangesNothing checks ScheduleAndMove, with which a form of
+// the site schedules an interview and sets the status of the application to "interviewing". A
+// time in the past is refused (RequireFuture), and the status does not change either. The
+// unchanged time of an interview that has taken place is accepted.
 func TestScheduleAndMove_InvalidTime_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer()
