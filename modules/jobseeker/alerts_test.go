@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,17 +20,30 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// saveSearch saves a search and returns its id.
+// The values of emailAlerts, the last argument of saveSearch. A search without e-mail alerts
+// creates notifications on the site only.
+const (
+	withEmails    = true
+	withoutEmails = false
+)
+
+// saveSearch saves a search and returns its id. In these tests, a listing matches if its title
+// contains the query.
 func (env *testEnv) saveSearch(user auth.Actor, query string, emailAlerts bool) string {
 	env.t.Helper()
 
-	all, err := env.SaveSearch(env.t.Context(), user, jobseeker.SaveSearchInput{Query: query, EmailAlerts: emailAlerts})
+	newestFirst, err := env.SaveSearch(env.t.Context(), user, jobseeker.SaveSearchInput{Query: query, EmailAlerts: emailAlerts})
 	require.NoError(env.t, err)
 
-	return all[0].ID
+	return newestFirst[0].ID
 }
 
-// publish publishes listings and advances the clock until they are matched.
+// matchingDelay is longer than the delay after which the module matches new listings with the
+// saved searches, in one run for all of them.
+const matchingDelay = 10 * time.Second
+
+// publish publishes listings and advances the clock until they are matched. When it returns,
+// the resulting notifications are stored, and the e-mails that are due are sent.
 func (env *testEnv) publish(titles ...string) (ids []string) {
 	env.t.Helper()
 
@@ -40,7 +54,7 @@ func (env *testEnv) publish(titles ...string) (ids []string) {
 	}
 
 	env.recordAndHandle(events...)
-	env.advance(10 * time.Second)
+	env.advance(matchingDelay)
 
 	return ids
 }
@@ -68,15 +82,14 @@ func (env *testEnv) takeSentTexts() (texts []string) {
 	return texts
 }
 
-// TestAlerts_NewListing_MatchesSearches checks that each matching search creates one
-// notification for all new listings of a run, and that a search that does not match creates
-// none.
+// TestAlerts_NewListing_MatchesSearches checks that each search creates one notification for
+// all new listings that it matches. The user of a search that matches none gets no notification.
 func TestAlerts_NewListing_MatchesSearches(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		nurse, midwife := newSeeker(), newSeeker()
-		env.saveSearch(nurse, "Nurse", false)
-		env.saveSearch(nurse, "Staff", false)
-		env.saveSearch(midwife, "Midwife", false)
+		env.saveSearch(nurse, "Nurse", withoutEmails)
+		env.saveSearch(nurse, "Staff", withoutEmails)
+		env.saveSearch(midwife, "Midwife", withoutEmails)
 		env.publish("Staff Nurse", "ICU Nurse", "Cook")
 		require.ElementsMatch(t, []string{
 			"job-alert: 2 new jobs for your search Nurse, among them ICU Nurse",
@@ -87,32 +100,37 @@ func TestAlerts_NewListing_MatchesSearches(t *testing.T) {
 	})
 }
 
-// TestAlerts_ResolvedSearch_IsEvaluated checks that a misspelt search matches by its corrected
-// words and keeps its name.
+// TestAlerts_ResolvedSearch_IsEvaluated checks that the module corrects the words of a misspelt
+// search before it matches listings. The notification shows the words as the user wrote them.
+// testEnv corrects "Nusre" to "Nurse".
 func TestAlerts_ResolvedSearch_IsEvaluated(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
-		env.saveSearch(user, "Nusre", false)
+		env.saveSearch(user, "Nusre", withoutEmails)
 		env.publish("Staff Nurse")
 		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, env.notificationTexts(user))
 	})
 }
 
-// TestAlerts_SearchSavedWithoutIndex_IsResolvedLater checks that a search that was saved before
-// the search index was ready is corrected later, once.
+// TestAlerts_SearchSavedWithoutIndex_IsResolvedLater saves a misspelt search before the search
+// index is ready, without which its words cannot be corrected. It checks that ResolveSearches, a
+// periodic task, corrects the search once the index is ready, and only once. testEnv corrects
+// "Nusre" to "Nurse".
 func TestAlerts_SearchSavedWithoutIndex_IsResolvedLater(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
 		env.hasNoIndex = true
-		env.saveSearch(user, "Nusre", false)
+		env.saveSearch(user, "Nusre", withoutEmails)
 		require.NoError(t, env.ResolveSearches(t.Context()))
 
 		env.hasNoIndex = false
 		require.NoError(t, env.ResolveSearches(t.Context()))
+
 		env.publish("Staff Nurse")
 		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, env.notificationTexts(user))
+
 		require.NoError(t, env.ResolveSearches(t.Context()))
-		require.EqualValues(t, 1, env.resolvedCount.Load())
+		require.EqualValues(t, 1, env.resolvedCount.Load(), "a corrected search is not corrected again")
 	})
 }
 
@@ -122,7 +140,7 @@ func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
 		for range jobseeker.MaxSearches {
-			env.saveSearch(user, "Nurse", false)
+			env.saveSearch(user, "Nurse", withoutEmails)
 		}
 
 		env.resolvedCount.Store(0)
@@ -133,8 +151,9 @@ func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 	})
 }
 
-// TestSaveSearchOnce_SameSearch_IsStoredOnce checks that equal searches are stored once, also if
-// they are saved at the same time, and that another name makes another search.
+// TestSaveSearchOnce_SameSearch_IsStoredOnce checks that equal searches of a user are stored
+// once, also if they are saved at the same time. A search with another name or place is another
+// search. If the user saves a search again with e-mail alerts, they are turned on.
 func TestSaveSearchOnce_SameSearch_IsStoredOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
@@ -159,24 +178,25 @@ func TestSaveSearchOnce_SameSearch_IsStoredOnce(t *testing.T) {
 		requests.Wait()
 		require.EqualValues(t, 1, created.Load())
 
-		for _, tc := range []struct {
-			again jobseeker.SaveSearchInput
+		// The user saves one search after the other. The last two are new ones.
+		for _, test := range []struct {
+			saved jobseeker.SaveSearchInput
 			want  jobseeker.SaveOutcome
 		}{
-			{jobseeker.SaveSearchInput{Query: " Nurse "}, jobseeker.SearchUnchanged},
-			{jobseeker.SaveSearchInput{Query: "Nurse", EmailAlerts: true}, jobseeker.AlertsEnabled},
-			{jobseeker.SaveSearchInput{Query: "Nurse"}, jobseeker.SearchUnchanged},
-			{jobseeker.SaveSearchInput{Query: "Nurse", Name: "Near home"}, jobseeker.SearchCreated},
-			{jobseeker.SaveSearchInput{Query: "Nurse", Location: "Leeds"}, jobseeker.SearchCreated},
+			{saved: jobseeker.SaveSearchInput{Query: " Nurse "}, want: jobseeker.SearchUnchanged},
+			{saved: jobseeker.SaveSearchInput{Query: "Nurse", EmailAlerts: true}, want: jobseeker.AlertsEnabled},
+			{saved: jobseeker.SaveSearchInput{Query: "Nurse"}, want: jobseeker.SearchUnchanged},
+			{saved: jobseeker.SaveSearchInput{Query: "Nurse", Name: "Near home"}, want: jobseeker.SearchCreated},
+			{saved: jobseeker.SaveSearchInput{Query: "Nurse", Location: "Leeds"}, want: jobseeker.SearchCreated},
 		} {
-			outcome, err := env.SaveSearchOnce(t.Context(), user, tc.again)
+			outcome, err := env.SaveSearchOnce(t.Context(), user, test.saved)
 			require.NoError(t, err)
-			require.Equal(t, tc.want, outcome, "%+v", tc.again)
+			require.Equal(t, test.want, outcome, "%+v", test.saved)
 		}
 
-		all, err := env.MySearches(t.Context(), user)
+		stored, err := env.MySearches(t.Context(), user)
 		require.NoError(t, err)
-		require.Len(t, all, 3)
+		require.Len(t, stored, 3, "the first search and the two new ones")
 	})
 }
 
@@ -185,7 +205,7 @@ func TestSaveSearchOnce_SameSearch_IsStoredOnce(t *testing.T) {
 func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
-		env.saveSearch(user, "Nurse", true)
+		env.saveSearch(user, "Nurse", withEmails)
 
 		id := env.publish("Nurse")[0]
 		for range 3 {
@@ -193,19 +213,20 @@ func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
 			env.advance(time.Minute)
 		}
 
-		env.advance(25 * time.Hour)
+		env.advance(25 * time.Hour) // the next digest would be due
 		require.Len(t, env.notificationTexts(user), 1)
 		require.Len(t, env.takeSentTexts(), 1)
 	})
 }
 
-// TestAlerts_OlderListing_NotMatched checks that a listing from before the search, and one that
-// is not public any more, create no alert.
+// TestAlerts_OlderListing_NotMatched checks two listings that create no alert although they
+// match: one that was published before the search was saved, and one that is not public any
+// more when it is matched.
 func TestAlerts_OlderListing_NotMatched(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user, id := newSeeker(), env.newListing("Nurse")
 		env.clock.Advance(time.Second)
-		env.saveSearch(user, "Nurse", true)
+		env.saveSearch(user, "Nurse", withEmails)
 		env.recordAndHandle(event.JobCreated{JobID: id})
 		env.advance(time.Minute)
 		require.Empty(t, env.notificationTexts(user))
@@ -218,13 +239,13 @@ func TestAlerts_OlderListing_NotMatched(t *testing.T) {
 	})
 }
 
-// TestAlerts_InterruptedRun_RepeatsNothing checks that a run that is interrupted after storing
-// its matches, and before removing the listings from the queue, is repeated without a second
-// alert.
+// TestAlerts_InterruptedRun_RepeatsNothing interrupts a run that matches new listings: after it
+// has stored the matches, and before it removes the listings from the queue. The next run finds
+// the same listings in the queue. The test checks that it creates no second alert.
 func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
-		env.saveSearch(user, "Nurse", true)
+		env.saveSearch(user, "Nurse", withEmails)
 
 		queue := env.AlertQueue
 		env.AlertQueue = failingQueue{queue}
@@ -243,7 +264,7 @@ func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
 	})
 }
 
-// failingQueue fails after the matches are stored.
+// failingQueue fails to remove listings, which a run does after it has stored the matches.
 type failingQueue struct{ jobseeker.AlertQueue }
 
 // Delete implements jobseeker.AlertQueue.
@@ -254,19 +275,19 @@ func (failingQueue) Delete(context.Context, []string) error { return errors.New(
 func (env *testEnv) publishWithoutPeriodic(title string) {
 	env.t.Helper()
 	env.recordAndHandle(event.JobCreated{JobID: env.newListing(title)})
-	env.clock.Advance(10 * time.Second)
+	env.clock.Advance(matchingDelay)
 	env.tasks.All(env.t)
 }
 
-// TestDigest_OnePerDay_EachMatchOnce checks that the first digest is sent at once and further
-// ones at most once a day, each with the new matches only, of searches with e-mail alerts. A
-// listing that matches two searches is listed once.
+// TestDigest_OnePerDay_EachMatchOnce checks when digests are sent, the e-mails about matches of
+// searches with e-mail alerts. The first is sent at once, and further ones at most once a day.
+// Each has the new matches only. A listing that matches two searches is listed once.
 func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
-		env.saveSearch(user, "Nurse", true)
-		env.saveSearch(user, "ICU", true)
-		env.saveSearch(user, "Cook", false)
+		env.saveSearch(user, "Nurse", withEmails)
+		env.saveSearch(user, "ICU", withEmails)
+		env.saveSearch(user, "Cook", withoutEmails)
 		env.publish("ICU Nurse", "Cook")
 
 		first := env.takeSentTexts()
@@ -299,12 +320,12 @@ func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 }
 
 // TestDigest_SendFails_SameMailLater checks that a digest that could not be sent is sent later
-// with the same matches, without listings that are not public any more. Later matches wait for
-// the next digest.
+// with the same matches. Listings that are not public any more are left out, and later matches
+// wait for the next digest.
 func TestDigest_SendFails_SameMailLater(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
-		env.saveSearch(user, "Nurse", true)
+		env.saveSearch(user, "Nurse", withEmails)
 
 		env.mailErr = errors.New("421 try again")
 		ids := env.publish("Nurse A", "Nurse B")
@@ -329,17 +350,19 @@ func TestDigest_SendFails_SameMailLater(t *testing.T) {
 	})
 }
 
-// TestDigest_StorageFails_IsAtomic checks that the matches are assigned to a digest only
-// together with the task that sends it, so that no digest is lost.
+// TestDigest_StorageFails_IsAtomic checks that a digest is not lost if the task that sends it
+// cannot be stored. The matches are then not assigned to the digest either, so that the next run
+// repeats both.
 func TestDigest_StorageFails_IsAtomic(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
-		env.saveSearch(user, "Nurse", true)
+		env.saveSearch(user, "Nurse", withEmails)
 
 		tasks := env.Tasks
 		env.recordAndHandle(event.JobCreated{JobID: env.newListing("Nurse")})
-		env.clock.Advance(10 * time.Second)
+		env.clock.Advance(matchingDelay)
 
+		// The run cannot add the task that sends the digest.
 		env.Tasks = failingTasks{}
 		env.tasks.All(t)
 
@@ -357,11 +380,12 @@ type failingTasks struct{}
 func (failingTasks) Add(context.Context, ...task.Task) error { return errors.New("killed") }
 
 // TestDigest_ManyMatches_ShowsFiftyAndCount checks that a digest lists the newest 50 of 63
-// matches, which are the numbers 13 to 62, and counts the others.
+// matches, and counts the others. The listings have the numbers 0 to 62, so that those from 13
+// are listed.
 func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
-		env.saveSearch(user, "Nurse", true)
+		env.saveSearch(user, "Nurse", withEmails)
 
 		var titles []string
 		for i := range 63 {
@@ -379,25 +403,30 @@ func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 	})
 }
 
-// TestDigest_Unsubscribed_SendsNoMail checks that the link in a digest ends e-mails, also one
-// that could not be sent before, but not notifications. A token for another purpose is refused.
+// TestDigest_Unsubscribed_SendsNoMail checks that a user who follows the unsubscribe link of a
+// digest gets no more e-mails, not even a digest that could not be sent before. Notifications
+// are still created. A token for another purpose is refused. The tokens of testEnv are
+// PURPOSE.USER-ID.EXPIRY.
 func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user, other := newSeeker(), newSeeker()
-		env.saveSearch(user, "Nurse", true)
-		env.saveSearch(other, "Nurse", true)
+		env.saveSearch(user, "Nurse", withEmails)
+		env.saveSearch(other, "Nurse", withEmails)
 
 		env.mailErr = errors.New("421 try again")
 		env.publish("Nurse A")
 		require.ErrorIs(t, env.Unsubscribe(t.Context(), "download."+user.UserID+".1"), fault.ErrUnauthorized)
-		require.NoError(t, env.Unsubscribe(t.Context(), "unsubscribe."+user.UserID+".1"))
-		require.NoError(t, env.Unsubscribe(t.Context(), "unsubscribe."+user.UserID+".1"))
+
+		// A user may follow the link twice.
+		for range 2 {
+			require.NoError(t, env.Unsubscribe(t.Context(), "unsubscribe."+user.UserID+".1"))
+		}
 
 		env.mailErr = nil
 		env.advance(time.Hour)
 		env.publish("Nurse B")
 		env.advance(25 * time.Hour)
-		require.Len(t, env.sent, 2)
+		require.Len(t, env.sent, 2, "one digest with each listing, both for the other user")
 
 		for _, m := range env.sent {
 			require.Equal(t, other.UserID+"@example.org", m.To.Email)
@@ -412,9 +441,9 @@ func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
 func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		deleted, changed := newSeeker(), newSeeker()
-		env.saveSearch(deleted, "Nurse", true)
+		env.saveSearch(deleted, "Nurse", withEmails)
 
-		id := env.saveSearch(changed, "Nurse", true)
+		id := env.saveSearch(changed, "Nurse", withEmails)
 		env.withoutEmailAddress[deleted.UserID] = true
 		env.mailErr = errors.New("421 try again")
 		env.publish("Nurse")
@@ -428,8 +457,9 @@ func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
 	})
 }
 
-// TestSavedSearch_OtherUserOrOverLimit_Refused checks that 60 concurrent requests save 50
-// searches (MaxSearches), and that a user cannot delete the search of another user.
+// TestSavedSearch_OtherUserOrOverLimit_Refused checks that concurrent requests save at most
+// MaxSearches searches of a user, and that a user cannot delete the search of another user.
+// Callers without an account are refused.
 func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx := t.Context()
@@ -438,8 +468,9 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 		var requests sync.WaitGroup
 		var mu sync.Mutex
 
+		const overLimit = 10
 		refused := 0
-		for i := range 60 {
+		for i := range jobseeker.MaxSearches + overLimit {
 			requests.Go(func() {
 				_, err := env.SaveSearch(ctx, user, jobseeker.SaveSearchInput{Query: fmt.Sprint("q", i)})
 				if errors.Is(err, jobseeker.ErrTooManySearches) {
@@ -453,22 +484,23 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 		}
 
 		requests.Wait()
-		require.Equal(t, 10, refused)
+		require.Equal(t, overLimit, refused)
 
-		all, err := env.Prefer(ctx, user, jobseeker.ProfileInput{})
+		// Prefer with empty input changes nothing, and returns the searches of the user.
+		saved, err := env.Prefer(ctx, user, jobseeker.ProfileInput{})
 		require.NoError(t, err)
-		require.Len(t, all, jobseeker.MaxSearches)
+		require.Len(t, saved, jobseeker.MaxSearches)
 
-		_, err = env.DeleteSearch(ctx, stranger, all[0].ID)
+		_, err = env.DeleteSearch(ctx, stranger, saved[0].ID)
 		require.ErrorIs(t, err, jobseeker.ErrSearchNotFound)
 
-		rest, err := env.DeleteSearch(ctx, user, strings.ToUpper(all[0].ID))
+		rest, err := env.DeleteSearch(ctx, user, strings.ToUpper(saved[0].ID))
 		require.NoError(t, err)
 		require.Len(t, rest, jobseeker.MaxSearches-1)
 
 		for _, err := range []error{
 			searchErr(env.SaveSearch(ctx, auth.Actor{}, jobseeker.SaveSearchInput{Query: "x"})),
-			searchErr(env.DeleteSearch(ctx, auth.Actor{}, all[1].ID)),
+			searchErr(env.DeleteSearch(ctx, auth.Actor{}, saved[1].ID)),
 			searchErr(env.Prefer(ctx, auth.Actor{}, jobseeker.ProfileInput{})),
 		} {
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
@@ -479,8 +511,9 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 // searchErr returns the error of a use case that also returns searches.
 func searchErr(_ []jobseeker.Search, err error) error { return err }
 
-// TestPreferences_OmittedFields_AreKept checks that the preferences are fields of the profile,
-// of which a request changes only those that it contains.
+// TestPreferences_OmittedFields_AreKept checks that a request to change the preferences, which
+// are fields of the profile, changes only the fields that it contains. The list of employment
+// types cannot have an unlimited number of entries.
 func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
@@ -491,26 +524,25 @@ func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 		_, err = env.Prefer(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &types})
 		require.NoError(t, err)
 
-		got, err := env.MyProfile(ctx, user)
+		profile, err := env.MyProfile(ctx, user)
 		require.NoError(t, err)
-		require.Equal(t, "Leeds", got.PreferredLocation)
-		require.Equal(t, types, got.EmploymentTypes)
+		require.Equal(t, "Leeds", profile.PreferredLocation)
+		require.Equal(t, types, profile.EmploymentTypes)
 
-		for range 9 {
-			types = append(types, "bank")
-		}
-
-		_, err = env.Prefer(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &types})
+		tooMany := slices.Repeat([]string{"bank"}, 11)
+		_, err = env.Prefer(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &tooMany})
 		require.Equal(t, "employmentTypes", fault.Of(err).Fields[0].Name)
 	})
 }
 
-// TestAlerts_MatchesDeleted_NotMatchedAgain checks that an event that is delivered again after
-// its match was deleted, 90 days later, creates no alert: the listing is too old.
+// TestAlerts_MatchesDeleted_NotMatchedAgain checks the event of a new listing that is delivered
+// again after 90 days. The match of the listing has been deleted by then, so that the module
+// cannot know that it has alerted the user. It creates no second alert, because the listing is
+// too old.
 func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
-		env.saveSearch(user, "Nurse", true)
+		env.saveSearch(user, "Nurse", withEmails)
 
 		id := env.publish("Nurse")[0]
 		env.advance(91 * 24 * time.Hour)
@@ -521,12 +553,12 @@ func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
 	})
 }
 
-// TestDigest_LineBreaks_AreRemoved checks that the title of a listing cannot look like a
-// paragraph of the e-mail.
+// TestDigest_LineBreaks_AreRemoved checks that line breaks in the title of a listing are removed,
+// so that no part of a title looks like a paragraph of the e-mail.
 func TestDigest_LineBreaks_AreRemoved(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
-		env.saveSearch(user, "Nurse", true)
+		env.saveSearch(user, "Nurse", withEmails)
 		env.publish("Nurse\r\n\r\nYour account is locked: https://evil.example")
 		require.Equal(t,
 			[]string{"job-alert: A new job for your search Nurse: Nurse Your account is locked: https://evil.example"},

@@ -29,8 +29,8 @@ func uploadInput(content string) jobseeker.UploadInput {
 }
 
 // TestDocument_Content_MustBeAFile checks how the content of a document is interpreted: as
-// text, as a file in Base64 or as a data URI, whose media type is ignored. The type is detected
-// from the bytes, so that no HTML can be uploaded under another name.
+// text, as a file in Base64 or as a data URI. The media type is detected from the bytes, and the
+// one in a data URI is ignored, so that no HTML can be uploaded as another type.
 func TestDocument_Content_MustBeAFile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
@@ -48,23 +48,23 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 				file:  "I am a nurse.\r\n",
 			},
 			"a word": {sent: "nurse", media: jobseeker.PlainText, file: "nurse"},
-			"base64 of text": {
+			"base64 of text, which is kept as it is": {
 				sent:  "SSBhbSBhIG51cnNl",
 				media: jobseeker.PlainText,
 				file:  "SSBhbSBhIG51cnNl",
 			},
 			"base64 of a PDF": {sent: encodedPDF, media: "application/pdf", file: pdf},
-			"in lines": {
+			"base64 in lines": {
 				sent:  encodedPDF[:20] + "\r\n" + encodedPDF[20:] + "\n",
 				media: "application/pdf",
 				file:  pdf,
 			},
-			"without padding": {
+			"base64 without padding": {
 				sent:  strings.TrimRight(encodedPDF, "="),
 				media: "application/pdf",
 				file:  pdf,
 			},
-			"in the alphabet of links": {
+			"base64 in the alphabet for URLs": {
 				sent:  base64.URLEncoding.EncodeToString([]byte(pdf)),
 				media: "application/pdf",
 				file:  pdf,
@@ -74,12 +74,12 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 				media: "application/pdf",
 				file:  pdf,
 			},
-			"a data URI that lies": {
+			"a data URI with another media type": {
 				sent:  "DATA:text/html;base64," + encodedPDF,
 				media: "application/pdf",
 				file:  pdf,
 			},
-			"a data URI in percents": {sent: "data:,%25PDF-1.7%0A", media: "application/pdf", file: "%PDF-1.7\n"},
+			"a data URI that is percent-encoded": {sent: "data:,%25PDF-1.7%0A", media: "application/pdf", file: "%PDF-1.7\n"},
 			"a sentence": {
 				sent:  "data: analysis, nursing",
 				media: jobseeker.PlainText,
@@ -95,7 +95,7 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 			got, content, err := env.MyDocument(ctx, user, doc.ID)
 			require.NoError(t, err, name)
 			require.Equal(t, doc, got, name)
-			require.Equal(t, c.sent, content, name)
+			require.Equal(t, c.sent, content, "%s: the API returns the content as it was sent", name)
 			require.Equal(t, c.media, doc.MediaType, name)
 
 			file, err := env.DownloadDocument(ctx, user, doc.ID)
@@ -105,14 +105,16 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 		}
 
 		for name, sent := range map[string]string{
-			"nothing":                "",
-			"spaces":                 " \n",
-			"a data URI of text":     "data:text/plain,hello",
-			"a data URI of HTML":     "data:application/pdf;base64," + base64.StdEncoding.EncodeToString([]byte("<html><script>alert(1)</script>")),
-			"a data URI of nothing":  "data:application/pdf;base64,",
-			"a data URI of nonsense": "data:application/pdf;base64,@@@",
-			"bad percents":           "data:,%zz",
-			"a broken archive":       base64.StdEncoding.EncodeToString([]byte("PK\x03\x04" + strings.Repeat("\x00", 26) + "word/")),
+			"nothing":                  "",
+			"spaces":                   " \n",
+			"a data URI of text":       "data:text/plain,hello",
+			"a data URI of HTML":       "data:application/pdf;base64," + base64.StdEncoding.EncodeToString([]byte("<html><script>alert(1)</script>")),
+			"a data URI of nothing":    "data:application/pdf;base64,",
+			"a data URI of nonsense":   "data:application/pdf;base64,@@@",
+			"invalid percent-encoding": "data:,%zz",
+
+			// The file begins like a ZIP archive with a folder word, which a Word document is.
+			"a broken Word document": base64.StdEncoding.EncodeToString([]byte("PK\x03\x04" + strings.Repeat("\x00", 26) + "word/")),
 		} {
 			_, err := env.Upload(ctx, user, uploadInput(sent))
 			require.Equal(t, fault.Invalid, fault.KindOf(err), name)
@@ -123,14 +125,17 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 	})
 }
 
-// TestDocument_NoName_GetsOne checks the title and the name of the download, which have the
-// extension of the detected type and no characters that file systems or headers interpret.
+// TestDocument_NoName_GetsOne checks the title of a document and the name of its download. A
+// title that is not in the request is derived from the name of the file, or from the type. The
+// name of the download has the extension of the detected type, here text, and no characters that
+// file systems or headers interpret.
 func TestDocument_NoName_GetsOne(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
 		for _, c := range []struct {
-			in              jobseeker.UploadInput
-			title, download string
+			in       jobseeker.UploadInput
+			title    string // the expected title
+			download string // the expected name of the download
 		}{
 			{
 				in:       jobseeker.UploadInput{Type: "cv", Title: " Mine ", FileName: "x.txt"},
@@ -151,7 +156,6 @@ func TestDocument_NoName_GetsOne(t *testing.T) {
 			{in: jobseeker.UploadInput{Type: "cv", FileName: "cv.html"}, title: "cv", download: "cv.html.txt"},
 			{in: jobseeker.UploadInput{Type: "cv", FileName: "photo.JPEG"}, title: "photo", download: "photo.txt"},
 			{in: jobseeker.UploadInput{Type: "cv", FileName: ".pdf"}, title: "CV", download: "CV.txt"},
-			{in: jobseeker.UploadInput{Type: "cv", FileName: ".."}, title: ".", download: "CV"},
 			{in: jobseeker.UploadInput{Type: "cover-letter"}, title: "Cover letter", download: "Cover letter.txt"},
 			{
 				in:       jobseeker.UploadInput{Type: "certification", Title: "BLS/ALS: 2026"},
@@ -163,16 +167,17 @@ func TestDocument_NoName_GetsOne(t *testing.T) {
 			c.in.Content = "text"
 			doc, err := env.Upload(ctx, user, c.in)
 			require.NoError(t, err)
+			require.Equal(t, c.title, doc.Title)
 
-			if c.in.FileName != ".." {
-				require.Equal(t, c.title, doc.Title)
-
-				file, err := env.DownloadDocument(ctx, user, doc.ID)
-				require.NoError(t, err)
-				require.Equal(t, c.download, file.Name)
-			}
+			file, err := env.DownloadDocument(ctx, user, doc.ID)
+			require.NoError(t, err)
+			require.Equal(t, c.download, file.Name)
 		}
 
+		_, err := env.Upload(ctx, user, jobseeker.UploadInput{Type: "cv", FileName: "..", Content: "text"})
+		require.NoError(t, err, "the name of a parent folder is accepted, too")
+
+		// The refusal of invalid input names the field, or all of them.
 		for field, in := range map[string]jobseeker.UploadInput{
 			"type":     {Type: "photo", Content: "x"},
 			"title":    {Type: "cv", Title: strings.Repeat("é", 201), Content: "x"},
@@ -182,13 +187,14 @@ func TestDocument_NoName_GetsOne(t *testing.T) {
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
 
-		_, err := env.Upload(ctx, user, jobseeker.UploadInput{FileName: strings.Repeat("x", 256)})
-		require.Len(t, fault.Of(err).Fields, 3)
+		_, err = env.Upload(ctx, user, jobseeker.UploadInput{FileName: strings.Repeat("x", 256)})
+		require.Len(t, fault.Of(err).Fields, 3, "type, content and fileName")
 	})
 }
 
-// TestDocument_Update checks that new content replaces the file and keeps the time of the
-// upload, and that invalid changes are refused.
+// TestDocument_Update checks changes of a document. New content replaces the file and keeps the
+// time of the upload. An empty title is replaced by the name of the file. Invalid changes are
+// refused.
 func TestDocument_Update(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
@@ -206,8 +212,10 @@ func TestDocument_Update(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, changed, got)
 		require.Equal(t, "second", content)
+
+		// A task deletes the file of the first content.
 		env.tasks.All(t)
-		require.Equal(t, 1, env.fileStore.count(), "the file of the first content is deleted")
+		require.Equal(t, 1, env.fileStore.count(), "only the file of the second content remains")
 
 		changed, err = env.ChangeDocument(ctx, user, doc.ID, jobseeker.ChangeDocumentInput{Title: new(" ")})
 		require.NoError(t, err)
@@ -238,6 +246,7 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 			ids = append(ids, doc.ID)
 		}
 
+		// areDefault reports for each document, in the order of ids, whether it is a default.
 		areDefault := func() (flags []bool) {
 			for _, id := range ids {
 				doc, _, err := env.MyDocument(ctx, user, id)
@@ -252,6 +261,7 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 		// The second CV has replaced the first as the default.
 		require.Equal(t, []bool{false, true, true}, areDefault())
 
+		// Concurrent requests make each of the two CVs the default.
 		var requests sync.WaitGroup
 		for i := range 20 {
 			requests.Go(func() {
@@ -267,6 +277,7 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 		require.NotEqual(t, after[0], after[1], "exactly one of the two CVs")
 		require.True(t, after[2], "the cover letter is not affected")
 
+		// All documents can be made non-default.
 		for _, id := range ids {
 			_, err := env.ChangeDocument(ctx, user, id, jobseeker.ChangeDocumentInput{IsDefault: new(false)})
 			require.NoError(t, err)
@@ -276,7 +287,8 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 	})
 }
 
-// TestDocument_OtherUser_NotFound checks that documents are private to their user.
+// TestDocument_OtherUser_NotFound checks that a document can be read, changed and deleted only by
+// its user. Employers have no documents: their requests are forbidden.
 func TestDocument_OtherUser_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
@@ -344,7 +356,8 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 		var refused atomic.Int32
 
 		var uploads sync.WaitGroup
-		for range jobseeker.MaxDocuments + 10 {
+		const overLimit = 10
+		for range jobseeker.MaxDocuments + overLimit {
 			uploads.Go(func() {
 				_, err := env.Upload(ctx, user, uploadInput("x"))
 				if errors.Is(err, jobseeker.ErrTooManyDocuments) {
@@ -356,14 +369,15 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 		}
 
 		uploads.Wait()
-		require.EqualValues(t, 10, refused.Load())
+		require.EqualValues(t, overLimit, refused.Load())
 		env.tasks.All(t)
 		require.Equal(t, jobseeker.MaxDocuments, env.fileStore.count(), "an upload beyond the limit leaves no file")
 	})
 }
 
-// TestDocument_StorageLimit_Refused checks the maximum size of all documents of a user. One of
-// the stored documents is so large that five bytes are left.
+// TestDocument_StorageLimit_Refused checks the maximum size of all documents of a user together
+// (MaxDocumentBytes). The user has a document of four bytes, and one that is so large that one
+// more byte can be stored.
 func TestDocument_StorageLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
@@ -377,7 +391,7 @@ func TestDocument_StorageLimit_Refused(t *testing.T) {
 			Content: jobseeker.Content{
 				File: jobseeker.DocumentFile{ID: stores.NewID()},
 				Form: jobseeker.AsText,
-				Size: jobseeker.MaxDocumentBytes - 5,
+				Size: jobseeker.MaxDocumentBytes - int64(len("four")) - 1,
 			},
 		}
 		env.storeDocument(big)
@@ -414,9 +428,13 @@ func (env *testEnv) storeDocument(doc jobseeker.Document) {
 	}))
 }
 
-// TestDocument_UploadFails_LeavesNothing checks that an upload whose file cannot be written
-// stores no document, and that the file of a process that ended before storing the document is
-// deleted when its reservation expires.
+// filesLeft is the periodic task that deletes files that belong to no document.
+const filesLeft = "jobseeker.files-left"
+
+// TestDocument_UploadFails_LeavesNothing checks uploads that fail. If the file cannot be written,
+// no document is stored. If the process ends after writing the file and before storing the
+// document, a periodic task deletes the file. It knows of the file from the reservation that each
+// upload makes first, and deletes it when the reservation has expired.
 func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
@@ -431,7 +449,7 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 
 		env.fileStore.putErr = nil
 
-		// A process that dies between the file and its row leaves a reservation.
+		// A process has reserved and written a file, and ended before it stored the document.
 		orphan := stores.NewID()
 		require.NoError(
 			t,
@@ -440,16 +458,16 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 		)
 
 		env.fileStore.keys["documents/"+orphan+".pdf"] = true
-		env.runPeriodic("jobseeker.files-left")
+		env.runPeriodic(filesLeft)
 		require.Equal(t, 1, env.fileStore.count(), "the upload may still be running")
 		env.clock.Advance(time.Hour)
-		env.runPeriodic("jobseeker.files-left")
+		env.runPeriodic(filesLeft)
 		require.Zero(t, env.fileStore.count())
 	})
 }
 
-// TestDocument_FileNotRemoved_IsRetried checks that a file that could not be deleted is tried
-// again after ten minutes.
+// TestDocument_FileNotRemoved_IsRetried checks that the deletion of a file that has failed is
+// tried again after ten minutes, and not earlier.
 func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
@@ -461,16 +479,16 @@ func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 
 		env.fileStore.deleteErr = errors.New("out of order")
 		for _, p := range env.Periodic() {
-			if p.Kind == "jobseeker.files-left" {
+			if p.Kind == filesLeft {
 				require.ErrorIs(t, p.Do(ctx), env.fileStore.deleteErr)
 			}
 		}
 
 		env.fileStore.deleteErr = nil
-		env.runPeriodic("jobseeker.files-left")
+		env.runPeriodic(filesLeft)
 		require.Equal(t, 1, env.fileStore.count(), "a failed deletion is not retried at once")
 		env.clock.Advance(10 * time.Minute)
-		env.runPeriodic("jobseeker.files-left")
+		env.runPeriodic(filesLeft)
 		require.Zero(t, env.fileStore.count())
 	})
 }
@@ -480,20 +498,22 @@ func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 func TestContent_FileWithoutExtension_Found(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
+		const text = "I am a nurse."
 		file := jobseeker.DocumentFile{ID: stores.NewID()} // stored by an earlier version
-		require.NoError(
-			t,
-			env.fileStore.Put(ctx, "documents/"+file.ID,
-				func(w io.Writer) error { _, err := io.WriteString(w, "I am a nurse."); return err }),
-		)
+
+		err := env.fileStore.Put(ctx, "documents/"+file.ID, func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		})
+		require.NoError(t, err)
 
 		doc := jobseeker.Document{ID: stores.NewID(), UserID: user.UserID, Type: jobseeker.CV, Title: "CV",
-			Content: jobseeker.Content{File: file, Size: 13, Form: jobseeker.AsText, MediaType: jobseeker.PlainText}}
+			Content: jobseeker.Content{File: file, Size: int64(len(text)), Form: jobseeker.AsText, MediaType: jobseeker.PlainText}}
 		env.storeDocument(doc)
 
 		got, err := env.DownloadDocument(ctx, user, doc.ID)
 		require.NoError(t, err)
-		require.Equal(t, jobseeker.Download{Name: "CV.txt", MediaType: jobseeker.PlainText, Body: []byte("I am a nurse.")}, got)
+		require.Equal(t, jobseeker.Download{Name: "CV.txt", MediaType: jobseeker.PlainText, Body: []byte(text)}, got)
 
 		_, err = env.DeleteDocument(ctx, user, doc.ID)
 		require.NoError(t, err)

@@ -31,14 +31,15 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// testEnv runs the module on a real database. It implements the ports that other modules
-// provide, with the data in its fields.
+// testEnv runs the module on a real database. Tests call the methods of the module on it, which
+// the embedded Service provides. It implements the ports that other modules provide, with the
+// data in its fields.
 type testEnv struct {
 	*jobseeker.Service
 	t     testing.TB
-	clock *kit.Clock
+	clock *kit.Clock // stands still unless a test advances it
 	store adapters.Storage
-	tasks kit.Work
+	tasks kit.Work // tasks.All handles the recorded events and the due tasks before it returns
 
 	// Listings, by id.
 	titles       map[string]string
