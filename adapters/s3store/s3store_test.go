@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,17 +24,16 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
-// openTest opens a store below a prefix of its own.
+// openTest opens a store with the URL s3://BUCKET?OPTIONS. It adds a random prefix to the bucket,
+// so that the stores of different tests have different files.
 func openTest(t testing.TB, url string) *Store {
 	t.Helper()
 
-	s, err := open(
-		strings.Replace(url, "?", "/"+rand.Text()+"?", 1),
-		credentials.NewStaticV4(services.S3AccessKey, services.S3SecretKey, ""),
-	)
+	urlWithPrefix := strings.Replace(url, "?", "/"+rand.Text()+"?", 1)
+	store, err := open(urlWithPrefix, credentials.NewStaticV4(services.S3AccessKey, services.S3SecretKey, ""))
 	require.NoError(t, err)
 
-	return s
+	return store
 }
 
 // write returns a function that writes the text of a file.
@@ -41,22 +41,24 @@ func write(text string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
 }
 
+// TestS3_Conformance runs the suite for file stores. kit.OwnS3 starts an S3 server for a test.
 func TestS3_Conformance(t *testing.T) {
 	t.Parallel()
 
 	shared := kit.OwnS3(t)
-	conformance.Files(
-		t,
-		func(t testing.TB) files.Store { return openTest(t, shared.URL) },
-		func(t testing.TB) (files.Store, func(), func()) {
-			server := kit.OwnS3(t)
-			return openTest(t, server.URL), server.Kill, func() { require.NoError(t, server.Start()) }
-		},
-	)
+	openShared := func(t testing.TB) files.Store { return openTest(t, shared.URL) }
+
+	// openOwn returns a store with a server of its own, which the suite can stop and start.
+	openOwn := func(t testing.TB) (store files.Store, stop, start func()) {
+		server := kit.OwnS3(t)
+		return openTest(t, server.URL), server.Kill, func() { require.NoError(t, server.Start()) }
+	}
+
+	conformance.Files(t, openShared, openOwn)
 }
 
-// TestS3_ServerHangs_FailsWithContext checks that each call ends with its context while the
-// server accepts connections and does not reply.
+// TestS3_ServerHangs_FailsWithContext checks calls to a server that accepts connections and does
+// not reply. Each call ends when its context ends.
 func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 	t.Parallel()
 
@@ -75,18 +77,21 @@ func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 		"Put":    func(ctx context.Context) error { return store.Put(ctx, "one", write("y")) },
 		"Delete": func(ctx context.Context) error { return store.Delete(ctx, "one") },
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		const deadline = 300 * time.Millisecond
+		const maxDuration = 10 * time.Second // for busy machines; without the deadline, calls take longer
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		startedAt := time.Now()
 
 		require.ErrorIs(t, call(ctx), context.DeadlineExceeded, name)
-		require.Less(t, time.Since(startedAt), 10*time.Second, name)
+		require.Less(t, time.Since(startedAt), maxDuration, "%s does not end with its context", name)
 		cancel()
 	}
 }
 
-// TestS3_FailedUpload_LeavesNothing checks that an upload of several parts is aborted after an
-// error, a cancelled context or a panic. The parts of an unfinished upload are invisible and
-// cost money.
+// TestS3_FailedUpload_LeavesNothing checks that an upload of several parts is aborted if the
+// function that writes the file returns an error, cancels the context or panics. The parts of an
+// upload that is neither completed nor aborted stay on the server: no list of files shows them,
+// but they cost money.
 func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	t.Parallel()
 
@@ -103,6 +108,7 @@ func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	errOfWriter := errors.New("boom")
 	threeParts := write(strings.Repeat("x", 2*partSize+1))
 
+	// The writer returns an error.
 	err := store.Put(t.Context(), "one", func(w io.Writer) error {
 		err := threeParts(w)
 
@@ -114,6 +120,7 @@ func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	require.ErrorIs(t, err, errOfWriter)
 	require.Zero(t, countUnfinishedUploads())
 
+	// The context is cancelled.
 	ctx, cancel := context.WithCancel(t.Context())
 	err = store.Put(ctx, "one", func(w io.Writer) error {
 		defer cancel()
@@ -123,6 +130,7 @@ func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, countUnfinishedUploads())
 
+	// The writer panics.
 	require.Panics(t, func() {
 		_ = store.Put(t.Context(), "one", func(w io.Writer) error {
 			_ = threeParts(w)
@@ -133,12 +141,13 @@ func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 
 	require.Zero(t, countUnfinishedUploads())
 
+	// None of the three uploads has stored a file.
 	_, _, err = store.Open(t.Context(), "one")
 	require.ErrorIs(t, err, files.ErrNotFound)
 }
 
-// TestS3_WrongSetup_SaysWhatToDo checks that errors of the configuration name the setting to
-// correct, and never the secret.
+// TestS3_WrongSetup_SaysWhatToDo checks that the error for a wrong configuration names the
+// setting to correct, and does not contain the secret key.
 func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
 	t.Parallel()
 
@@ -175,17 +184,18 @@ func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
 }
 
 // openWithResponses opens a store on a server that handles each request with the function.
-func openWithResponses(t testing.TB, answer http.HandlerFunc) *Store {
+func openWithResponses(t testing.TB, handle http.HandlerFunc) *Store {
 	t.Helper()
 
-	server := httptest.NewServer(answer)
+	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
 
 	return openTest(t, "s3://bucket?endpoint="+server.URL)
 }
 
-// TestErrors_CodesOfS3_BecomeFaults checks the reason in the metrics, and the advice in the log,
-// for each error code of S3. "XOwn" is an unknown code.
+// TestErrors_CodesOfS3_BecomeFaults checks the error for each error code of an S3 server. Its
+// reason appears in the metrics, and its text, with advice for the operator, in the log. "XOwn"
+// is a code that the store does not know.
 func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 	t.Parallel()
 
@@ -223,6 +233,8 @@ func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 	}
 }
 
+// TestErrors_MissingFile_IsNotFound checks that the S3 error NoSuchKey becomes files.ErrNotFound,
+// and that deleting a file that does not exist is no error.
 func TestErrors_MissingFile_IsNotFound(t *testing.T) {
 	t.Parallel()
 
@@ -237,48 +249,53 @@ func TestErrors_MissingFile_IsNotFound(t *testing.T) {
 	require.NoError(t, store.Delete(t.Context(), "one"))
 }
 
-// TestPut_ServerRecovers_IsRetried checks that a 503 of the server is retried within the call.
+// TestPut_ServerRecovers_IsRetried checks that a call repeats its request if the server responds
+// with 503. The server of the test does so twice.
 func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 	t.Parallel()
 
-	calls := 0
+	const successfulRequest = 3
+	requests := 0
 	store := openWithResponses(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 
-		calls++
-		if calls < 3 {
+		requests++
+		if requests < successfulRequest {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
 	require.NoError(t, store.Put(t.Context(), "one", write("x")))
-	require.Equal(t, 3, calls)
+	require.Equal(t, successfulRequest, requests)
 }
 
-// TestRead_ConnectionBreaks_IsAnError checks that a file whose transfer breaks off is not
-// mistaken for a shorter file.
+// TestRead_ConnectionBreaks_IsAnError checks that reading a file fails if the connection breaks
+// before its end. Otherwise callers would take the beginning for the whole file.
 func TestRead_ConnectionBreaks_IsAnError(t *testing.T) {
 	t.Parallel()
 
+	const size = 1000
 	store := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", "1000")
+		w.Header().Set("Content-Length", strconv.Itoa(size))
 		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
 		w.Header().Set("ETag", `"x"`)
 
 		_, _ = io.WriteString(w, "half")
 		_ = http.NewResponseController(w).Flush()
 
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) // closes the connection
 	})
 
-	f, info, err := store.Open(t.Context(), "one")
+	file, info, err := store.Open(t.Context(), "one")
 	require.NoError(t, err)
-	require.EqualValues(t, 1000, info.Size)
+	require.EqualValues(t, size, info.Size)
 
-	_, err = io.ReadAll(f)
+	_, err = io.ReadAll(file)
 	require.Error(t, err)
-	require.NoError(t, f.Close())
+	require.NoError(t, file.Close())
 }
 
+// TestServerUnreachable_FailsInTime checks that calls fail within callTimeout if no server listens
+// at the address.
 func TestServerUnreachable_FailsInTime(t *testing.T) {
 	t.Parallel()
 
@@ -290,9 +307,9 @@ func TestServerUnreachable_FailsInTime(t *testing.T) {
 	require.ErrorIs(t, store.Ping(t.Context()), fault.ErrUnavailable)
 }
 
-// TestParse_URLs checks the URLs that are accepted, and that others are refused with what is
-// expected. Credentials belong into the environment, and http is for servers on this machine
-// only.
+// TestParse_URLs checks which URLs of stores are accepted, and the errors for others, which say
+// what is expected. A URL cannot contain credentials: they belong into the environment. Without
+// the option insecure, http is accepted for servers on this machine only.
 func TestParse_URLs(t *testing.T) {
 	t.Parallel()
 
