@@ -22,7 +22,8 @@ func Billing(t *testing.T, open BillingOpener) {
 	t.Run("charges", func(t *testing.T) { Charges(t, open) })
 }
 
-// openBilling returns an empty storage and a time with microseconds, which all databases store.
+// openBilling returns an empty storage and the time of its clock, to which it adds microseconds:
+// the smallest unit that all databases store.
 func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
@@ -34,7 +35,7 @@ func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, tim
 	return storage, clk.Now().Add(1234567 * time.Microsecond)
 }
 
-// A new owner that replaces a deleted one.
+// deletedOwner returns a new owner with which an erasure replaces a deleted user.
 func deletedOwner() billing.Owner { return billing.Owner{Kind: billing.DeletedOwner, ID: newID()} }
 
 // payer returns a new user who pays.
@@ -51,7 +52,8 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		return openBilling(t, open)
 	}
 
-	// change locks and changes a subscription and returns it as stored.
+	// change locks the subscription of the owner, changes it with fn and returns it as stored. The
+	// subscription of a new owner is the default one, billing.NewSubscription.
 	change := func(t *testing.T, storage adapters.BillingStorage, owner billing.Owner,
 		fn func(sub *billing.Subscription)) billing.Subscription {
 		t.Helper()
@@ -112,20 +114,24 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		want.Version = got.Version
 		require.Equal(t, want, got)
 
+		// The default subscription has zero times.
 		got = change(t, storage, owner, func(sub *billing.Subscription) {
-			v := sub.Version
+			version := sub.Version
 			*sub = billing.NewSubscription(owner)
-			sub.Version = v
+			sub.Version = version
 		})
 
-		require.True(t, got.ExpiresAt.IsZero() && got.NextAt.IsZero() && got.AnchorAt.IsZero())
+		require.Zero(t, got.ExpiresAt)
+		require.Zero(t, got.NextAt)
+		require.Zero(t, got.AnchorAt)
 	})
 
-	// Lock makes transactions wait for each other, so that each of twenty changes is counted.
+	// Lock makes transactions wait for each other, so that no concurrent change is lost.
 	t.Run("concurrent changes", func(t *testing.T) {
 		storage, _ := start(t)
 		owner := payer()
-		runConcurrently(t, 20, func(int) error {
+		const changes = 20
+		runConcurrently(t, changes, func(int) error {
 			return storage.Tx.Do(ctx, func(ctx context.Context) error {
 				sub, err := storage.Subscriptions.Lock(ctx, owner)
 				if err != nil {
@@ -140,24 +146,26 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 
 		got, err := storage.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
-		require.Equal(t, 20, got.Failures)
+		require.Equal(t, changes, got.Failures)
 	})
 
-	// Subscription i is due i hours before now; the one that was due first is listed first. A
-	// deleted owner has no due subscription.
+	// ListDue returns the owners whose subscriptions are due, the earliest first. It omits
+	// subscriptions without a due time, and those of erased owners.
 	t.Run("due", func(t *testing.T) {
 		storage, now := start(t)
 
-		var owners []billing.Owner
-		for i := range 4 {
+		// The subscriptions are due 0, 1, 2 and 3 hours before now.
+		var owners []billing.Owner // the one whose subscription was due first is first
+		for hours := range 4 {
 			owner := payer()
-			change(t, storage, owner,
-				func(sub *billing.Subscription) { sub.NextAt = now.Add(-time.Duration(i) * time.Hour) })
+			dueAt := now.Add(-time.Duration(hours) * time.Hour)
+			change(t, storage, owner, func(sub *billing.Subscription) { sub.NextAt = dueAt })
 
 			owners = append([]billing.Owner{owner}, owners...)
 		}
 
-		change(t, storage, payer(), func(*billing.Subscription) {})
+		withoutDueTime := payer()
+		change(t, storage, withoutDueTime, func(*billing.Subscription) {})
 
 		due, err := storage.Subscriptions.ListDue(ctx, now.Add(-time.Hour), 10)
 		require.NoError(t, err)
@@ -174,7 +182,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 	})
 }
 
-// newCharge returns a pending charge for the hour from at on.
+// newCharge returns a pending charge for the hour that begins at the time.
 func newCharge(owner billing.Owner, at time.Time) billing.Charge {
 	return billing.Charge{
 		ID:          newID(),
@@ -232,18 +240,24 @@ func (suite chargeSuite) pending(t *testing.T, charges billing.Charges, owner bi
 	return suite.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, Status: billing.Pending})
 }
 
-// settle stores the result of a charge.
-func (suite chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge, status billing.ChargeStatus) {
+// recordResult stores the result of a charge, Paid or Declined.
+func (suite chargeSuite) recordResult(
+	t *testing.T,
+	charges billing.Charges,
+	charge billing.Charge,
+	result billing.ChargeStatus,
+) {
 	t.Helper()
 
-	c.Status = status
-	ok, err := cs.Update(context.Background(), c)
+	charge.Status = result
+	isStored, err := charges.Update(context.Background(), charge)
 	require.NoError(t, err)
-	require.True(t, ok)
+	require.True(t, isStored)
 }
 
-// createAndUpdate checks that an attempt and a result are stored, and that a result is final: a
-// late attempt or another result does not change it, because the card may have been charged.
+// createAndUpdate checks that attempts and the result of a charge are stored, and that a result
+// is final. A late attempt or another result does not change it, because the card may have been
+// charged. Update reports whether the charge was stored.
 func (suite chargeSuite) createAndUpdate(t *testing.T) {
 	charges, now := suite.start(t)
 	charge := newCharge(payer(), now)
@@ -252,34 +266,42 @@ func (suite chargeSuite) createAndUpdate(t *testing.T) {
 	require.NoError(t, charges.Create(context.Background(), charge))
 	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner))
 
+	// The first attempt begins.
 	charge.Attempts, charge.NextAt = 1, now.Add(time.Minute)
-	claimed, err := charges.Update(context.Background(), charge)
+	isStored, err := charges.Update(context.Background(), charge)
 	require.NoError(t, err)
-	require.True(t, claimed)
+	require.True(t, isStored)
 	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner))
 
+	// The second attempt requires an action of the payer.
 	charge.Attempts, charge.ActionAt = 2, now.Add(time.Second)
-	waits, err := charges.Update(context.Background(), charge)
+	isStored, err = charges.Update(context.Background(), charge)
 	require.NoError(t, err)
-	require.True(t, waits)
+	require.True(t, isStored)
 	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner), "with the time of the action")
 
+	// The first attempt was successful after all. Its result is stored, although a second attempt
+	// has begun meanwhile. A paid charge needs no payment method.
 	paid := charge
 	paid.Status = billing.Paid
 	paid.Receipt = "ch_1"
 	paid.Method = billing.Method{}
 	outdated := paid
 	outdated.Attempts = 0
-	updated, err := charges.Update(context.Background(), outdated)
+	isStored, err = charges.Update(context.Background(), outdated)
 	require.NoError(t, err)
-	require.True(t, updated, "a result is stored whatever the number of attempts")
+	require.True(t, isStored, "a result is stored whatever the number of attempts")
 	require.Equal(t, []billing.Charge{paid}, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: charge.Owner}))
 
-	paid.Status = billing.Declined
-	for _, repeated := range []billing.Charge{paid, {ID: charge.ID, Owner: charge.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
-		updated, err = charges.Update(context.Background(), repeated)
+	// Neither another result nor another attempt changes the result.
+	declined := paid
+	declined.Status = billing.Declined
+	thirdAttempt := billing.Charge{ID: charge.ID, Owner: charge.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}
+
+	for _, late := range []billing.Charge{declined, thirdAttempt} {
+		isStored, err = charges.Update(context.Background(), late)
 		require.NoError(t, err)
-		require.False(t, updated, "a result does not change")
+		require.False(t, isStored, "status %s", late.Status)
 	}
 
 	require.Empty(t, suite.pending(t, charges, charge.Owner))
@@ -291,15 +313,17 @@ func (suite chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
 	charges, now := suite.start(t)
 	first := newCharge(payer(), now)
 	require.NoError(t, charges.Create(context.Background(), first))
-	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
-	require.NoError(t, charges.Create(context.Background(), newCharge(payer(), now)))
-	suite.settle(t, charges, first, billing.Declined)
+
+	nextPeriod := now.Add(time.Hour)
+	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, nextPeriod)), "the first charge is pending")
+	require.NoError(t, charges.Create(context.Background(), newCharge(payer(), now)), "another owner")
+	suite.recordResult(t, charges, first, billing.Declined)
 
 	second := newCharge(first.Owner, now)
 	require.NoError(t, charges.Create(context.Background(), second))
-	suite.settle(t, charges, second, billing.Paid)
-	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, now)))
-	require.NoError(t, charges.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
+	suite.recordResult(t, charges, second, billing.Paid)
+	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, now)), "the period is paid")
+	require.NoError(t, charges.Create(context.Background(), newCharge(first.Owner, nextPeriod)))
 }
 
 // concurrentCreation checks that an owner cannot have two pending charges: one of twenty
@@ -307,15 +331,14 @@ func (suite chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
 func (suite chargeSuite) concurrentCreation(t *testing.T) {
 	charges, now := suite.start(t)
 	owner := payer()
-	require.Equal(t, 1,
-		countConcurrent(t, 20,
-			func(int) (bool, error) {
-				return charges.Create(context.Background(), newCharge(owner, now)) == nil, nil
-			}))
+	created := countConcurrent(t, 20, func(int) (isCreated bool, err error) {
+		return charges.Create(context.Background(), newCharge(owner, now)) == nil, nil
+	})
+	require.Equal(t, 1, created)
 }
 
-// concurrentAttempts checks that one of ten callers stores each attempt, so that one calls the
-// payment provider.
+// concurrentAttempts checks that of ten workers that store the same attempt at the same time, one
+// succeeds. Only this worker then calls the payment provider.
 func (suite chargeSuite) concurrentAttempts(t *testing.T) {
 	charges, now := suite.start(t)
 	charge := newCharge(payer(), now)
@@ -324,8 +347,10 @@ func (suite chargeSuite) concurrentAttempts(t *testing.T) {
 	charge.NextAt = now.Add(time.Minute)
 	for attempt := range 3 {
 		charge.Attempts = attempt + 1
-		require.Equal(t, 1,
-			countConcurrent(t, 10, func(int) (bool, error) { return charges.Update(context.Background(), charge) }))
+		stored := countConcurrent(t, 10, func(int) (isStored bool, err error) {
+			return charges.Update(context.Background(), charge)
+		})
+		require.Equal(t, 1, stored, "attempt %d", charge.Attempts)
 	}
 
 	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner))
@@ -338,56 +363,59 @@ func (suite chargeSuite) otherOwner(t *testing.T) {
 	require.NoError(t, charges.Create(context.Background(), charge))
 
 	foreign := charge
-
 	foreign.Owner = payer()
+
 	for _, status := range []billing.ChargeStatus{billing.Paid, billing.Pending} {
 		foreign.Status, foreign.Attempts = status, 1
-		ok, err := charges.Update(context.Background(), foreign)
+		isStored, err := charges.Update(context.Background(), foreign)
 		require.NoError(t, err)
-		require.False(t, ok)
+		require.False(t, isStored)
 	}
 
 	require.Empty(t, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: foreign.Owner}))
 	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner))
 }
 
-// list checks the filters, and that a filter needs an owner or a due time, so that no caller
-// reads all charges by mistake.
+// list checks the filters and the order of List. With an owner, the newest charge is first; with a
+// due time only, the one that is due first. A filter without an owner and a due time matches
+// nothing, so that no caller reads all charges by mistake.
 func (suite chargeSuite) list(t *testing.T) {
 	charges, now := suite.start(t)
 	owner := payer()
 
-	var want []billing.Charge
-	for i := range 3 {
-		charge := newCharge(owner, now.Add(time.Duration(i)*time.Hour))
+	var declined []billing.Charge // the newest first
+	for hours := range 3 {
+		charge := newCharge(owner, now.Add(time.Duration(hours)*time.Hour))
 		require.NoError(t, charges.Create(context.Background(), charge))
-		suite.settle(t, charges, charge, billing.Declined)
+		suite.recordResult(t, charges, charge, billing.Declined)
 
 		charge.Status = billing.Declined
-		want = append([]billing.Charge{charge}, want...)
+		declined = append([]billing.Charge{charge}, declined...)
 	}
 
 	got, err := charges.List(context.Background(), billing.ChargeFilter{Owner: owner}, 2)
 	require.NoError(t, err)
-	require.Equal(t, want[:2], got)
+	require.Equal(t, declined[:2], got)
 
 	late, early := newCharge(owner, now), newCharge(payer(), now.Add(-time.Hour))
 	require.NoError(t, charges.Create(context.Background(), late))
 	require.NoError(t, charges.Create(context.Background(), early))
 	require.Equal(t, []billing.Charge{late}, suite.pending(t, charges, owner))
-	require.Equal(t, want, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, Status: billing.Declined}))
+	require.Equal(t, declined, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, Status: billing.Declined}))
 	require.Equal(t, []billing.Charge{early, late}, suite.chargesOf(t, charges, billing.ChargeFilter{DueBy: now}))
 	require.Equal(t, []billing.Charge{late}, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, DueBy: now}))
 	require.Equal(t, []billing.Charge{early},
 		suite.chargesOf(t, charges, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
 
 	for _, filter := range []billing.ChargeFilter{{}, {Status: billing.Pending}} {
-		require.Empty(t, suite.chargesOf(t, charges, filter), "neither an owner nor a due time")
+		require.Empty(t, suite.chargesOf(t, charges, filter), "a filter without an owner and a due time")
 	}
 }
 
-// erasedOwner checks that an erasure moves the charges to an anonymous owner, whose accounting
-// remains, without the payment method. Only a pending charge keeps the id of the method.
+// erasedOwner checks that an erasure moves the charges of a user to an anonymous owner. The
+// amounts remain for the accounting. The payment methods are removed, but for the id of the method
+// of a pending charge, with which the call of the payment provider is repeated. A repeated erasure
+// changes nothing.
 func (suite chargeSuite) erasedOwner(t *testing.T) {
 	storage, now := openBilling(t, suite.open)
 	charges := storage.Charges
@@ -398,7 +426,7 @@ func (suite chargeSuite) erasedOwner(t *testing.T) {
 	other := newCharge(payer(), now)
 
 	require.NoError(t, charges.Create(context.Background(), paid))
-	suite.settle(t, charges, paid, billing.Paid)
+	suite.recordResult(t, charges, paid, billing.Paid)
 	require.NoError(t, charges.Create(context.Background(), pending))
 	require.NoError(t, charges.Create(context.Background(), other))
 
@@ -410,8 +438,10 @@ func (suite chargeSuite) erasedOwner(t *testing.T) {
 
 	kept := suite.chargesOf(t, charges, billing.ChargeFilter{Owner: anonymous})
 	require.Len(t, kept, 2)
-	require.Equal(t, billing.Method{ID: someMethod.ID}, kept[0].Method, "needed to repeat the call")
-	require.Equal(t, billing.Method{}, kept[1].Method)
-	require.Equal(t, paid.Amount, kept[1].Amount)
+
+	keptPending, keptPaid := kept[0], kept[1] // the newest first
+	require.Equal(t, billing.Method{ID: someMethod.ID}, keptPending.Method)
+	require.Equal(t, billing.Method{}, keptPaid.Method)
+	require.Equal(t, paid.Amount, keptPaid.Amount)
 	require.Equal(t, []billing.Charge{other}, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: other.Owner}))
 }

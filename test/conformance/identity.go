@@ -34,11 +34,12 @@ func Identity(t *testing.T, open IdentityOpener) {
 	t.Run("retention", func(t *testing.T) { IdentityRetention(t, open) })
 }
 
-// identityFixture is the fixture of the suites of identity.
+// identityFixture is the fixture of the suites of identity. The embedded storage, which is empty
+// at first, provides the ports under test, such as Users and Sessions.
 type identityFixture struct {
 	adapters.IdentityStorage
 	t   *testing.T
-	now time.Time
+	now time.Time // the time of the storage's clock
 }
 
 // runIdentity runs the tests, each with an empty storage.
@@ -48,14 +49,15 @@ func runIdentity(t *testing.T, open IdentityOpener, tests map[string]func(*testi
 			t.Parallel()
 
 			clk := newFakeClock()
-			s := open(t, clk)
-			requirePorts(t, s)
-			test(t, &identityFixture{IdentityStorage: s, t: t, now: clk.Now()})
+			storage := open(t, clk)
+			requirePorts(t, storage)
+			test(t, &identityFixture{IdentityStorage: storage, t: t, now: clk.Now()})
 		})
 	}
 }
 
-// user creates an active jobseeker with the password hash "verifier".
+// user creates an active jobseeker with the password hash "verifier". The storage does not
+// interpret the hash.
 func (p *identityFixture) user(email string) identity.User {
 	p.t.Helper()
 
@@ -86,7 +88,8 @@ func (p *identityFixture) organization(founder string) identity.Organization {
 	return org
 }
 
-// invited returns the id of the user with the address, who is created if necessary.
+// invited returns the id of the user with the address. If there is none, it creates an invited
+// user: a user without a password, who has no account yet.
 func (p *identityFixture) invited(email string) string {
 	p.t.Helper()
 
@@ -152,8 +155,8 @@ func (p *identityFixture) principal(k identity.SessionKey) identity.Principal {
 	return got
 }
 
-// isNotInTeam requires that the user is neither a member nor invited.
-func (p *identityFixture) isNotInTeam(organizationID, userID string) {
+// requireNotInTeam requires that the user is neither a member of the organization nor invited.
+func (p *identityFixture) requireNotInTeam(organizationID, userID string) {
 	p.t.Helper()
 
 	_, err := p.Members.Get(p.t.Context(), organizationID, userID)
@@ -202,7 +205,7 @@ func userReads(t *testing.T, fixture *identityFixture) {
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
 
 	_, err = fixture.Users.GetByEmail(t.Context(), "Jo@example.org")
-	require.ErrorIs(t, err, identity.ErrUserNotFound, "the key is in lower case")
+	require.ErrorIs(t, err, identity.ErrUserNotFound, "GetByEmail does not convert its argument")
 }
 
 // userUpdates checks that an update of the current version is stored.
@@ -214,13 +217,14 @@ func userUpdates(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, user, fixture.getUser(user.ID))
 }
 
-// usersByIDs checks that GetByIDs leaves out unknown ids.
+// usersByIDs checks that GetByIDs returns the users with the ids and leaves out unknown ids.
 func usersByIDs(t *testing.T, fixture *identityFixture) {
 	user, otherUser := fixture.user("jo@example.org"), fixture.user("al@example.org")
 	for _, want := range [][]identity.User{{}, {user}, {user, otherUser}} {
-		ids := []string{newID()}
-		for _, w := range want {
-			ids = append(ids, w.ID)
+		unknownID := newID()
+		ids := []string{unknownID}
+		for _, user := range want {
+			ids = append(ids, user.ID)
 		}
 
 		got, err := fixture.Users.GetByIDs(t.Context(), ids)
@@ -253,16 +257,17 @@ func addressIsUnique(t *testing.T, fixture *identityFixture) {
 // concurrentCreations checks that one of twenty concurrent registrations of an address
 // succeeds.
 func concurrentCreations(t *testing.T, fixture *identityFixture) {
-	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
+	created := countConcurrent(t, 20, func(int) (isCreated bool, err error) {
 		user := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindJobseeker, "v", fixture.now)
 
-		err := fixture.do(func(ctx context.Context) error { return fixture.Users.Create(ctx, &user) })
+		err = fixture.do(func(ctx context.Context) error { return fixture.Users.Create(ctx, &user) })
 		if errors.Is(err, identity.ErrEmailTaken) {
 			return false, nil
 		}
 
 		return err == nil, err
-	}))
+	})
+	require.Equal(t, 1, created)
 }
 
 // invitedBecomesAccount checks that the registration of an invited address keeps the id of the
@@ -304,11 +309,13 @@ func invitedAndAccount(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, user, fixture.getUser(user.ID), "an invitation does not change an account")
 }
 
-// concurrentUpdates checks that transactions that read a user without locking it lose no
-// change: an outdated version repeats the transaction.
+// concurrentUpdates checks that no change is lost if concurrent transactions read a user without
+// locking it. Update fails for a version that is not current any more, and the transaction is then
+// repeated. Each transaction appends a character to the name.
 func concurrentUpdates(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	runConcurrently(t, 20, func(int) error {
+	const updates = 20
+	runConcurrently(t, updates, func(int) error {
 		return fixture.do(func(ctx context.Context) error {
 			found, err := fixture.Users.GetByIDs(ctx, []string{user.ID})
 			if err != nil {
@@ -321,7 +328,7 @@ func concurrentUpdates(t *testing.T, fixture *identityFixture) {
 		})
 	})
 
-	require.Equal(t, 20, strings.Count(fixture.getUser(user.ID).Name, "+"))
+	require.Equal(t, updates, strings.Count(fixture.getUser(user.ID).Name, "+"))
 }
 
 // userIsLocked checks that GetForUpdate waits for a transaction that has locked the user and
@@ -329,6 +336,7 @@ func concurrentUpdates(t *testing.T, fixture *identityFixture) {
 func userIsLocked(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 
+	// The second transaction begins when the first has locked the user.
 	locked, updated := make(chan struct{}), make(chan error, 1)
 	go func() {
 		<-locked
@@ -367,29 +375,31 @@ func userIsLocked(t *testing.T, fixture *identityFixture) {
 	require.Contains(t, name, " (second)")
 }
 
-// signInNeedsVerifier checks that a sign-in is recorded only if the password has not changed
-// since it was verified, never for an invited user, and without a new version.
+// signInNeedsVerifier checks RecordSignIn, which gets the password hash that was verified and a
+// new hash that replaces it. The sign-in is recorded only if the stored hash is still the verified
+// one, and never for an invited user. The user's version does not change.
 func signInNeedsVerifier(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	ok, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "renewed", fixture.now)
+	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "renewed", fixture.now)
 	require.NoError(t, err)
-	require.True(t, ok)
+	require.True(t, isRecorded)
 
-	ok, err = fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "again", fixture.now)
+	isRecorded, err = fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "again", fixture.now)
 	require.NoError(t, err)
-	require.False(t, ok)
+	require.False(t, isRecorded, "the stored hash has changed")
 
-	got := fixture.getUser(user.ID)
-	require.Equal(t, "renewed", got.PasswordHash)
-	require.Equal(t, user.Version, got.Version)
+	stored := fixture.getUser(user.ID)
+	require.Equal(t, "renewed", stored.PasswordHash)
+	require.Equal(t, user.Version, stored.Version)
 
-	invited := fixture.invited("new@example.org")
-	ok, err = fixture.Users.RecordSignIn(t.Context(), invited, "", "", fixture.now)
+	invitedID := fixture.invited("new@example.org")
+	isRecorded, err = fixture.Users.RecordSignIn(t.Context(), invitedID, "", "", fixture.now)
 	require.NoError(t, err)
-	require.False(t, ok)
+	require.False(t, isRecorded, "an invited user, who has no password")
 }
 
-// lockedAccount checks that a locked account keeps its data but has no valid sessions.
+// lockedAccount checks that a locked account keeps its data, but has no valid sessions, and that
+// no sign-in is recorded.
 func lockedAccount(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	session, _ := fixture.session(user)
@@ -403,9 +413,11 @@ func lockedAccount(t *testing.T, fixture *identityFixture) {
 	_, err = fixture.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: session.ID})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
 
-	ok, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
+	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
 	require.NoError(t, err)
-	require.False(t, ok)
+	require.False(t, isRecorded)
+
+	// The sessions are valid again when the account is unlocked.
 	user.Unlock(fixture.now)
 	require.NoError(t, fixture.Users.Update(t.Context(), &user))
 	fixture.principal(identity.SessionKey{ID: session.ID})
@@ -427,19 +439,19 @@ func deletedAccount(t *testing.T, fixture *identityFixture) {
 
 	_, err = fixture.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: session.ID})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
-	fixture.isNotInTeam(org.ID, user.ID)
+	fixture.requireNotInTeam(org.ID, user.ID)
 
 	found, err := fixture.Users.GetByIDs(t.Context(), []string{user.ID})
 	require.NoError(t, err)
 	require.Empty(t, found)
 
-	ok, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
+	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
 	require.NoError(t, err)
-	require.False(t, ok)
+	require.False(t, isRecorded)
 }
 
-// usersExist checks that a deleted user counts, because it shows that the database is in use:
-// commands that could destroy data check whether there are users.
+// usersExist checks that Exists counts deleted users, too. Commands that could destroy data call
+// it, and a deleted user shows that the database is in use.
 func usersExist(t *testing.T, fixture *identityFixture) {
 	exist, err := fixture.Users.Exists(t.Context())
 	require.NoError(t, err)
@@ -454,7 +466,8 @@ func usersExist(t *testing.T, fixture *identityFixture) {
 	require.True(t, exist, "a deleted user counts")
 }
 
-// errorUndoes checks that a failed transaction, which sees its own changes, stores none.
+// errorUndoes checks that a transaction sees its own changes, and that none of them is stored if
+// it fails.
 func errorUndoes(t *testing.T, fixture *identityFixture) {
 	boom := errors.New("boom")
 	user := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindEmployer, "v", fixture.now)

@@ -335,7 +335,7 @@ func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 		require.NoError(t, fixture.PersonalData.DeleteByUser(ctx, deleted.ID))
 	}
 
-	fixture.isNotInTeam(organizations[kept.ID].ID, deleted.ID)
+	fixture.requireNotInTeam(organizations[kept.ID].ID, deleted.ID)
 
 	for id, want := range map[string]bool{deleted.ID: false, kept.ID: true} {
 		user := fixture.getUser(id)
@@ -497,7 +497,7 @@ func invitationsExpire(t *testing.T, fixture *identityFixture) {
 
 	_, err = fixture.Members.Get(ctx, org.ID, boss.ID)
 	require.NoError(t, err, "an active member")
-	fixture.isNotInTeam(org.ID, account.ID)
+	fixture.requireNotInTeam(org.ID, account.ID)
 
 	late := identity.NewInvitation(newID(), org.ID, once.UserID, "In Vited", "once@example.org", identity.Viewer,
 		fixture.now)

@@ -234,7 +234,7 @@ func membersAreOwned(t *testing.T, fixture *identityFixture) {
 	fixture.organization(two.ID)
 
 	for _, foreign := range []string{two.ID, fixture.user("free@example.org").ID, newID()} {
-		fixture.isNotInTeam(org.ID, foreign)
+		fixture.requireNotInTeam(org.ID, foreign)
 		require.NoError(t, fixture.Members.Delete(t.Context(), org.ID, []string{foreign}))
 	}
 
@@ -375,7 +375,7 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, fixture.Members.Delete(ctx, org.ID, deletedIDs))
 
 	for _, id := range deletedIDs {
-		fixture.isNotInTeam(org.ID, id)
+		fixture.requireNotInTeam(org.ID, id)
 	}
 
 	// The others are still in the team, and so is the invitation of the other organization.
