@@ -70,7 +70,7 @@ func uploadInBackground(t *testing.T, page *browser) {
 	large := file("cv.pdf", "%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n"+strings.Repeat(" ", 2<<20))
 
 	page.open("/register?as=jobseeker")
-	signUp(page, "ciara@example.org")
+	fillInSignUp(page, "ciara@example.org")
 	page.press("Create account")
 
 	// A file of a type that is not allowed: the page shows the problem and keeps the title.
@@ -130,7 +130,7 @@ func visitAccount(t *testing.T, page *browser, email string) {
 
 	// Registration and the first steps.
 	page.open("/register?as=jobseeker")
-	signUp(page, email)
+	fillInSignUp(page, email)
 	page.press("Create account")
 	page.waitForAddress("/account")
 	page.checkPage("account")

@@ -20,7 +20,7 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 
 	// A developer registers an application.
 	browser.open("/developers/sign-up")
-	signUp(browser, fmt.Sprintf("docs-%d@example.org", time.Now().UnixNano()))
+	fillInSignUp(browser, fmt.Sprintf("docs-%d@example.org", time.Now().UnixNano()))
 	browser.press("Create account")
 	browser.waitForAddress("/developers")
 	browser.field("name", "Ward Finder")

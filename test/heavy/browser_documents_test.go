@@ -62,7 +62,7 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 
 	// A clinician uploads both documents and applies with them.
 	clinician.open("/register?as=jobseeker")
-	signUp(clinician, "orla@example.org")
+	fillInSignUp(clinician, "orla@example.org")
 	clinician.press("Create account")
 
 	for name, content := range map[string][]byte{

@@ -22,8 +22,13 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestBrowser_Developer does what a developer does, from sign-up to consent, in a
-// real browser: with a check of every page, and again without script.
+// TestBrowser_Developer uses the pages for developers in a real browser, from the sign-up to the
+// consent of a user: once with a check of every page, and once without JavaScript. Other subtests
+// use only the keyboard, and visit the pages that mails link to and those that report errors.
+//
+// The methods of browser fill in a field (field), press a button (press), follow a link (follow)
+// and wait for the next page. checkPage checks the page in several viewports and colour schemes,
+// also for accessibility if the browser was created with the script of axe.
 func TestBrowser_Developer(t *testing.T) {
 	server := site(t)
 	axe := axeCore(t)
@@ -42,55 +47,61 @@ func TestBrowser_Developer(t *testing.T) {
 	t.Run("error pages", func(t *testing.T) { checkErrorPages(t, newBrowser(t, server.url, axe)) })
 }
 
-// signUp fills in the fields of the form for a new account.
-func signUp(page *browser, email string) {
+// password is the password of the accounts that the tests create.
+const password = "Night-shift-1"
+
+// fillInSignUp fills in the fields of the form for a new account.
+func fillInSignUp(page *browser, email string) {
 	page.t.Helper()
 	page.field("name", "Sam Lee")
 	page.field("email", email)
-	page.field("password", "Night-shift-1")
+	page.field("password", password)
 }
 
-// checkDashboard walks from the sign-up to the first call with a key, the first verified
-// webhook, and a complete OAuth flow.
+// checkDashboard does the steps of a developer one after the other: the sign-up, the first call
+// with a key, the first verified webhook, and a complete OAuth flow.
 func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	t.Helper()
 
 	begun := time.Now()
-	var secret atomic.Value
-	secret.Store("")
-	var answers atomic.Int64
-	answers.Store(http.StatusOK)
 
-	// The receiver accepts only deliveries with a valid signature. answers is its status for
-	// them.
-	receiver := newCallbackServer(t, func(c callback) int {
-		if v, err := standardwebhooks.NewWebhook(secret.Load().(string)); err != nil || v.Verify(c.body,
-			c.Header) != nil {
+	// The receiver of webhooks refuses requests without a valid signature, and responds to others
+	// with receiverStatus. The secret is known when the webhook is registered.
+	var webhookSecret atomic.Value
+	webhookSecret.Store("")
+	var receiverStatus atomic.Int64
+	receiverStatus.Store(http.StatusOK)
+	receiver := newCallbackServer(t, func(received callback) int {
+		verifier, err := standardwebhooks.NewWebhook(webhookSecret.Load().(string))
+		if err != nil || verifier.Verify(received.body, received.Header) != nil {
 			return http.StatusUnauthorized
 		}
 
-		return int(answers.Load())
+		return int(receiverStatus.Load())
 	})
 
+	// The client is the developer's site, to which an authorization returns.
 	client := newCallbackServer(t, func(callback) int { return http.StatusOK })
 
+	// Sign up.
 	page.open("/developers")
 	page.waitForAddress("/developers/sign-in?next=%2Fdevelopers")
 	page.checkPage("sign-in")
 	page.follow("Register")
-	require.NotContains(t, page.text(), "Organization", "jobseekers have none")
+	require.NotContains(t, page.text(), "Organization", "jobseekers have no organization")
 	page.checkPage("sign-up")
 	page.check("userType", "employer")
 	require.Contains(t, page.text(), "Organization")
 	page.check("userType", "jobseeker")
 
 	email := fmt.Sprintf("walk-%d@example.org", time.Now().UnixNano())
-	signUp(page, email)
+	fillInSignUp(page, email)
 	page.press("Create account")
 	page.waitForAddress("/developers")
 	require.Contains(t, page.text(), "Your applications")
 	page.checkPage("applications-none")
 
+	// Create an application and a key.
 	page.field("name", "Ward Finder")
 	page.field("description", "Finds the ward that suits you, and keeps you posted of new ones.")
 	page.field("redirectUris", client.URL+"/callback")
@@ -106,23 +117,28 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.checkPage("application-key")
 
 	// The page shows a command that developers paste into a terminal. It must work unchanged.
-	paste := evaluate[string](page, `document.querySelector("pre").innerText`)
-	out, err := exec.CommandContext(t.Context(), "bash", "-c",
-		strings.Replace(paste, "curl ", "curl -sf ", 1)).CombinedOutput()
-	require.NoError(t, err, "%s\n%s", paste, out)
-	require.Contains(t, string(out), `"pagination"`)
+	// The test only adds flags with which curl shows no progress and fails on an error status.
+	shownCommand := evaluate[string](page, `document.querySelector("pre").innerText`)
+	command := strings.Replace(shownCommand, "curl ", "curl -sf ", 1)
+	output, err := exec.CommandContext(t.Context(), "bash", "-c", command).CombinedOutput()
+	require.NoError(t, err, "%s\n%s", shownCommand, output)
+	require.Contains(t, string(output), `"pagination"`)
 	t.Logf("the first call after %s", time.Since(begun).Round(time.Millisecond))
 
 	page.open("/developers/apps/" + app)
 
-	for i := range 30 { // a row for each day of the chart
-		kit.Exec(
-			t,
-			server.postgres.URL,
-			fmt.Sprintf("INSERT INTO app_usage (app_id, day, requests, errors) VALUES ('%s', '%s', %d, %d) ON CONFLICT DO NOTHING",
-				app, time.Now().UTC().AddDate(0, 0, -i-1).Format(time.DateOnly), 1000+i*300, 10+i*7),
-		)
+	// The chart of the application shows the requests and errors of the last 30 days. Store some
+	// for each day, so that the chart is checked later.
+	for i := range 30 {
+		day := time.Now().UTC().AddDate(0, 0, -i-1).Format(time.DateOnly)
+		requests, errors := 1000+i*300, 10+i*7
+		insert := fmt.Sprintf(
+			"INSERT INTO app_usage (app_id, day, requests, errors) VALUES ('%s', '%s', %d, %d) ON CONFLICT DO NOTHING",
+			app, day, requests, errors)
+		kit.Exec(t, server.postgres.URL, insert)
 	}
+
+	// Register a webhook, and send a test event to it.
 
 	page.field("url",
 		receiver.URL+"/hooks/a-rather-long-path-that-has-to-be-broken-somewhere/because-it-is-wider-than-a-telephone")
@@ -130,20 +146,23 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.check("events", "application.status_changed")
 	page.press("Add the webhook")
 
-	shown := evaluate[string](page, `document.querySelector("code.secret").innerText`)
-	require.True(t, strings.HasPrefix(shown, "whsec_"), shown)
-	secret.Store(shown)
+	shownSecret := evaluate[string](page, `document.querySelector("code.secret").innerText`)
+	require.True(t, strings.HasPrefix(shownSecret, "whsec_"), shownSecret)
+	webhookSecret.Store(shownSecret)
 	page.checkPage("webhook-new")
 	page.press("Send")
 	page.waitForText("Accepted with status 200")
 	t.Logf("the first verified webhook after %s", time.Since(begun).Round(time.Millisecond))
 	page.checkPage("webhook-delivered")
 
-	hook := strings.Split(page.path(), "?")[0]
+	// Look at the delivery, and replay it from two pages.
+	webhookPage := strings.Split(page.path(), "?")[0]
 	page.leads(chromedp.Click(`//main//a[contains(., "What was sent")]`))
 	require.Contains(t, page.text(), "webhook-signature: v1,")
 	page.checkPage("delivery")
-	page.open(hook + "?open=" + strings.Split(page.path(), "/deliveries/")[1])
+
+	deliveryID := strings.Split(page.path(), "/deliveries/")[1]
+	page.open(webhookPage + "?open=" + deliveryID)
 	page.press("Replay")
 	page.leads(chromedp.Click(`//main//a[contains(., "What was sent")]`))
 	page.press("Replay")
@@ -151,11 +170,13 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.checkPage("delivery-replayed")
 
 	// A replay has the id of the first delivery, so that receivers can ignore it.
-	hits := receiver.waitFor(3)
-	require.Equal(t, hits[0].Header.Get("Webhook-Id"), hits[1].Header.Get("Webhook-Id"))
-	require.Equal(t, hits[0].Header.Get("Webhook-Id"), hits[2].Header.Get("Webhook-Id"))
-	page.open(hook)
-	answers.Store(http.StatusServiceUnavailable)
+	received := receiver.waitFor(3)
+	require.Equal(t, received[0].Header.Get("Webhook-Id"), received[1].Header.Get("Webhook-Id"))
+	require.Equal(t, received[0].Header.Get("Webhook-Id"), received[2].Header.Get("Webhook-Id"))
+
+	// The receiver fails from now on, which the pages show.
+	page.open(webhookPage)
+	receiverStatus.Store(http.StatusServiceUnavailable)
 	page.press("Send")
 	page.waitForText("Answered with status 503")
 	require.Contains(t, page.text(), "Active, failing")
@@ -164,11 +185,12 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.do(chromedp.Click(chromedp.CSS("td summary")),
 		chromedp.WaitVisible(`//button[normalize-space()="Delete Production"]`))
 	page.checkPage("application-used")
-	page.open(hook)
+	page.open(webhookPage)
 	page.press("Pause")
 	page.checkPage("webhook-paused")
 
-	// Consent, from sign-in to revocation.
+	// Begin an authorization as a user who is not signed in. The user first refuses the consent,
+	// and then gives it.
 	config := oauth2.Config{
 		ClientID:     app,
 		ClientSecret: clientSecret,
@@ -181,68 +203,73 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 		},
 	}
 	verifier := oauth2.GenerateVerifier()
-	ask := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier))
+	authorizationURL := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier))
 
 	page.leads(chromedp.Click(`//header//button[normalize-space()="Sign out"]`))
-	page.open(ask)
+	page.open(authorizationURL)
 	page.field("email", email)
-	page.field("password", "Night-shift-1")
+	page.field("password", password)
 	page.press("Sign in")
 	page.waitForAddress("/oauth/authorize")
 	page.checkPage("consent")
 	page.press("Do not allow")
 	page.waitForAddress(client.URL + "/callback?")
 	require.Contains(t, page.path(), "error=access_denied")
-	page.open(ask)
+	page.open(authorizationURL)
 	page.press("Allow")
 	page.waitForAddress(client.URL + "/callback?")
 
-	back, err := url.Parse(page.path())
+	callbackURL, err := url.Parse(page.path())
 	require.NoError(t, err)
-	require.Equal(t, "the state", back.Query().Get("state"))
+	require.Equal(t, "the state", callbackURL.Query().Get("state"))
 
+	// Exchange the code for a token, and call the API with the token.
 	ctx := context.WithValue(t.Context(), oauth2.HTTPClient, http.DefaultClient)
-	token, err := config.Exchange(ctx, back.Query().Get("code"), oauth2.VerifierOption(verifier))
+	token, err := config.Exchange(ctx, callbackURL.Query().Get("code"), oauth2.VerifierOption(verifier))
 	require.NoError(t, err)
 
-	call := func() int {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/v1/applications", nil)
+	callWithToken := func() (status int) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/v1/applications", nil)
 		require.NoError(t, err)
-		token.SetAuthHeader(r)
+		token.SetAuthHeader(request)
 
-		answer, err := http.DefaultClient.Do(r)
+		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
 
-		_, _ = io.Copy(io.Discard, answer.Body)
-		_ = answer.Body.Close()
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
 
-		return answer.StatusCode
+		return response.StatusCode
 	}
 
-	require.Equal(t, 200, call())
+	require.Equal(t, http.StatusOK, callWithToken())
 
 	// A granted consent is not requested again, not even after a sign-in.
 	page.open("/developers/consents")
 	page.checkPage("consents")
 	page.leads(chromedp.Click(`//header//button[normalize-space()="Sign out"]`))
-	page.open(ask)
+	page.open(authorizationURL)
 	page.field("email", email)
-	page.field("password", "Night-shift-1")
+	page.field("password", password)
 	page.press("Sign in")
 	page.waitForAddress(client.URL + "/callback?")
 	require.Contains(t, page.path(), "code=")
+
+	// The user withdraws the consent, which ends the token.
 	page.open("/developers/consents")
 	page.press("Take this back")
 	require.Contains(t, page.text(), "No application may do anything in your name")
 	page.checkPage("consents-none")
-	require.Equal(t, 401, call())
+	require.Equal(t, http.StatusUnauthorized, callWithToken())
 	page.requireNoErrors()
 
+	// Look at the list of applications and at the guides.
 	page.open("/developers")
 	page.checkPage("applications")
 	page.open("/docs/guides")
 
-	if page.axe != "" { // without script there is nothing to press
+	// The buttons that copy an example need JavaScript. Without it, page.axe is empty.
+	if page.axe != "" {
 		page.do(
 			chromedp.Click(`(//main//button[normalize-space()="Copy"])[1]`),
 			chromedp.WaitVisible(`//button[normalize-space()="Copied"]`),
@@ -284,9 +311,12 @@ func checkMailPages(t *testing.T, page *browser) {
 	page.checkPage("reset-password-refused")
 }
 
-// signUpByKeyboard signs up and creates an app with a key without a mouse.
+// signUpByKeyboard signs up and creates an application with a key, without a mouse. tabTo presses
+// Tab until the element has the focus.
 func signUpByKeyboard(t *testing.T, page *browser) {
 	t.Helper()
+
+	// Sign up as an employer.
 	page.open("/developers/sign-up")
 	page.key(kb.Tab)
 	require.Equal(t, "Skip to main content", evaluate[string](page, "document.activeElement.innerText"))
@@ -295,7 +325,7 @@ func signUpByKeyboard(t *testing.T, page *browser) {
 	page.tabTo(`[name="email"]`)
 	page.key(fmt.Sprintf("keys-%d@example.org", time.Now().UnixNano()))
 	page.tabTo(`[name="password"]`)
-	page.key("Night-shift-1")
+	page.key(password)
 	page.tabTo(`[name="userType"]`)
 	page.key(kb.ArrowDown)
 	require.True(t, evaluate[bool](page, `document.querySelector('[value="employer"]').checked`))
@@ -304,6 +334,8 @@ func signUpByKeyboard(t *testing.T, page *browser) {
 	page.tabTo(`main button`)
 	page.leads(chromedp.KeyEvent(kb.Enter))
 	page.waitForAddress("/developers")
+
+	// Create the application and the key.
 	page.tabTo(`main [name="name"]`)
 	page.key("Ward Finder")
 	page.leads(chromedp.KeyEvent(kb.Enter))
@@ -312,7 +344,10 @@ func signUpByKeyboard(t *testing.T, page *browser) {
 	page.tabTo(`main form[action$="/keys"] button`)
 	page.leads(chromedp.KeyEvent(kb.Enter))
 	require.Contains(t, page.text(), "This is the key")
-	require.Equal(t, 1, evaluate[int](page, `(() => {
+
+	// Submit the form for another key twice. The script counts the submissions that the page does
+	// not suppress, and sends none.
+	submissions := evaluate[int](page, `(() => {
 		const form = document.querySelector('form[action$="/keys"]');
 		let sent = 0;
 		form.addEventListener("submit", (event) => { sent += event.defaultPrevented ? 0 : 1; event.preventDefault(); });
@@ -320,40 +355,53 @@ func signUpByKeyboard(t *testing.T, page *browser) {
 		form.requestSubmit();
 		form.requestSubmit();
 		return sent;
-	})()`), "a second submission is suppressed: its response would not show the key")
+	})()`)
+	require.Equal(t, 1, submissions, "a second submission is suppressed: its response would not show the key")
 	page.requireNoErrors()
 }
 
 // checkErrorPages checks the pages that report errors.
 func checkErrorPages(t *testing.T, page *browser) {
 	t.Helper()
+
+	// A sign-up without an organization.
 	page.open("/developers/sign-up")
-	signUp(page, "nobody@example")
+	fillInSignUp(page, "nobody@example")
 	page.check("userType", "employer")
 	page.press("Create account")
 	require.Contains(t, page.text(), "Organization is required")
 	page.checkPage("sign-up-refused")
+
+	// A sign-in to an account that does not exist.
 	page.open("/developers/sign-in")
 	page.field("email", "nobody@example.org")
 	page.field("password", "Night-shift-2")
 	page.press("Sign in")
 	page.checkPage("sign-in-refused")
+
+	// An application with an invalid redirect address.
 	page.open("/developers/sign-up")
-	signUp(page, fmt.Sprintf("refused-%d@example.org", time.Now().UnixNano()))
+	fillInSignUp(page, fmt.Sprintf("refused-%d@example.org", time.Now().UnixNano()))
 	page.press("Create account")
 	page.waitForAddress("/developers")
 	page.field("name", "Ward Finder")
 	page.field("redirectUris", "ftp://nowhere.example/")
 	page.press("Create application")
 	page.checkPage("applications-refused")
+
+	// A webhook with an address that is not public.
 	page.field("redirectUris", "https://wardfinder.example.com/callback")
 	page.press("Create application")
 	page.field("url", "https://10.0.0.1/")
 	page.press("Add the webhook")
 	page.checkPage("application-webhook-refused")
+
+	// An application that does not exist, and an authorization for one.
 	page.open("/developers/apps/nothing")
 	page.checkPage("absent")
 	page.open("/oauth/authorize?client_id=nonsense&response_type=code")
 	page.checkPage("authorize-refused")
+
+	// Browsers report responses with error statuses; these two are expected.
 	page.requireNoErrors("400", "404")
 }

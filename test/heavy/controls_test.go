@@ -14,11 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test of an attack is meaningful only if it fails without the security control that
-// it covers. So these tests remove each control from the source, with the -overlay flag of
-// go build, and require that the tests of the control fail.
+// The test of an attack is meaningful only if it fails without the security control that it
+// covers. So the tests in this file remove each control from the source, and require that the
+// tests of the control fail. They do not change the files of the repository: the -overlay flag
+// of go build names other files to read instead.
+//
+// Other files of this package list controls too: signInControls and credentials.
 
-// cut removes a control: it replaces the old text by the new one in the file.
+// cut is a change of a source file that removes a control: it replaces the old text, which the
+// file contains once, by the new one.
 type cut struct{ file, old, new string }
 
 // removal removes a security control. If several controls prevent the same attack, it removes
@@ -39,37 +43,38 @@ const (
 	hooks     = "modules/integrations/webhook.go"
 )
 
-// registrationTest returns the test in which the registration of a webhook refuses a kind of
-// address that is not public.
+// registrationTest returns the subtest of the kind of address in a test that checks that such
+// addresses, which are not public, are refused when a webhook is registered.
 func registrationTest(kind string) testName {
 	return testName{"./modules/integrations", "TestCheckURL_NotPublic_IsRefused/" + kind}
 }
 
-// dialTest returns the test in which the dialer of the sender refuses the kind of address. It
-// sends no packet, because it calls the control of the dialer without a socket.
+// dialTest returns the subtest of the kind of address in a test that checks that the dialer of
+// the sender of webhooks refuses such addresses. The test sends no packet, because it calls the
+// control function of the dialer without a connection.
 func dialTest(kind string) testName {
 	return testName{"./adapters/webhookout", "TestDial_NotPublic_IsRefused/" + kind}
 }
 
-// addressFamily removes the control of a family of addresses at registration. For the dialer
-// it also removes the second list, the one of the library.
+// addressFamily removes the control of a family of addresses, which is the same at registration
+// and in the dialer. The dialer also asks a library for public addresses. This second control is
+// removed as well, because each of the two prevents the attack alone. names are the subtests of
+// registrationTest and dialTest that fail then.
 func addressFamily(original, replacement string, names ...string) removal {
-	r := removal{name: "SSRF, " + strings.Join(names,
-		" and ") + ", at registration and, with the dialer's second list, at the dialer",
-		cuts: []cut{{
-			file: receivers,
-			old:  original,
-			new:  replacement,
-		}, {
-			file: sender,
-			old:  "return public.Safe(network, address, c)",
-			new:  "_ = public\n\t\treturn nil",
-		}}}
-	for _, name := range names {
-		r.tests = append(r.tests, registrationTest(name), dialTest(name))
+	families := strings.Join(names, " and ")
+	family := removal{
+		name: "SSRF, " + families + ", at registration and, with the dialer's second list, at the dialer",
+		cuts: []cut{
+			{file: receivers, old: original, new: replacement},
+			{file: sender, old: "return public.Safe(network, address, c)", new: "_ = public\n\t\treturn nil"},
+		},
 	}
 
-	return r
+	for _, name := range names {
+		family.tests = append(family.tests, registrationTest(name), dialTest(name))
+	}
+
+	return family
 }
 
 // networkFamily removes a prefix from the list of networks that are not public.
@@ -77,7 +82,8 @@ func networkFamily(prefix string, names ...string) removal {
 	return addressFamily(`"`+prefix+`", `, "", names...)
 }
 
-// ipv6Family removes the control of a family outside of the allocated IPv6 space.
+// ipv6Family removes the control of IPv6 addresses outside of the allocated space for those for
+// which the Go condition exempt is true.
 func ipv6Family(exempt string, names ...string) removal {
 	return addressFamily("!globalIPv6.Contains(ip)", "!globalIPv6.Contains(ip) && !"+exempt, names...)
 }
@@ -85,12 +91,8 @@ func ipv6Family(exempt string, names ...string) removal {
 // notation removes the control of a notation of addresses, which exists only at registration.
 func notation(name, original, replacement string) removal {
 	return removal{
-		name: "SSRF, " + name + ", at registration",
-		cuts: []cut{{
-			file: receivers,
-			old:  original,
-			new:  replacement,
-		}},
+		name:  "SSRF, " + name + ", at registration",
+		cuts:  []cut{{file: receivers, old: original, new: replacement}},
 		tests: []testName{registrationTest(name)},
 	}
 }
@@ -173,7 +175,7 @@ func webhookControls() []removal {
 			}},
 			tests: []testName{dialTest("ports")},
 		},
-		// It stops at the first address that is reached, which is 127.0.0.1.
+		// Without the control, the test fails at its first address, 127.0.0.1.
 		{
 			name:  "SSRF, the dialer checks addresses",
 			cuts:  []cut{{file: sender, old: "dialer.Control = publicAddressesOnly()", new: "_ = publicAddressesOnly"}},
@@ -197,11 +199,11 @@ func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 	t.Parallel()
 
 	names := map[string]bool{}
-	for _, r := range controls() {
-		require.False(t, names[r.name], "duplicate name: %s", r.name)
+	for _, control := range controls() {
+		require.False(t, names[control.name], "duplicate name: %s", control.name)
 
-		names[r.name] = true
-		applyCuts(t, r.cuts)
+		names[control.name] = true
+		applyCuts(t, control.cuts) // fails if an old text is missing or not unique
 	}
 }
 
@@ -214,60 +216,64 @@ func TestControls_Removed_AttackTestsFail(t *testing.T) {
 	removals := controls()
 	runner := &testRunner{dir: t.TempDir()}
 	t.Run("with all controls", func(t *testing.T) {
-		byPackage := map[string][]string{}
-		for _, r := range removals {
-			for _, a := range r.tests {
-				byPackage[a.pkg] = append(byPackage[a.pkg], a.test)
-			}
+		var allTests []testName
+		for _, control := range removals {
+			allTests = append(allTests, control.tests...)
 		}
 
-		for pkg, tests := range byPackage {
-			out := runner.test(t, "", pkg, tests)
+		const noFlags = ""
+		for pkg, tests := range testsByPackage(allTests) {
+			output := runner.test(t, noFlags, pkg, tests)
 			for _, test := range tests {
-				require.Contains(t, out, "--- PASS: "+underscored(test)+" ", "%s: %s", pkg, out)
+				require.Contains(t, output, "--- PASS: "+underscored(test)+" ", "%s: %s", pkg, output)
 			}
 		}
 	})
 
-	slots := make(chan struct{}, 2)
-	for _, r := range removals {
-		t.Run(r.name, func(t *testing.T) {
+	const maxParallel = 2 // each removal builds and runs programs
+	slots := make(chan struct{}, maxParallel)
+
+	for _, control := range removals {
+		t.Run(control.name, func(t *testing.T) {
 			t.Parallel()
 
 			slots <- struct{}{}
 			defer func() { <-slots }()
 
-			flags := buildFlags(t, r.cuts)
-
-			byPackage := map[string][]string{}
-			for _, a := range r.tests {
-				byPackage[a.pkg] = append(byPackage[a.pkg], a.test)
-			}
-
-			for pkg, tests := range byPackage {
-				out := runner.test(t, flags, pkg, tests)
-				require.NotRegexp(t, `build failed|setup failed|building: |did not start|panic: `, out)
+			flags := buildFlags(t, control.cuts)
+			for pkg, tests := range testsByPackage(control.tests) {
+				output := runner.test(t, flags, pkg, tests)
+				require.NotRegexp(t, `build failed|setup failed|building: |did not start|panic: `, output)
 
 				for _, test := range tests {
-					require.Contains(t, out, "--- FAIL: "+underscored(test)+" ", "%s", out)
+					require.Contains(t, output, "--- FAIL: "+underscored(test)+" ", "%s", output)
 				}
 			}
 		})
 	}
 }
 
+// testsByPackage returns the names of the tests by their package.
+func testsByPackage(tests []testName) map[string][]string {
+	byPackage := map[string][]string{}
+	for _, t := range tests {
+		byPackage[t.pkg] = append(byPackage[t.pkg], t.test)
+	}
+
+	return byPackage
+}
+
 // underscored returns the name of a test as go test prints it.
 func underscored(test string) string { return strings.ReplaceAll(test, " ", "_") }
 
-// testRunner runs tests with changed sources. e2e is the compiled package of tests on a running
-// server, in dir.
+// testRunner runs tests with changed sources.
 type testRunner struct {
-	dir  string
-	once sync.Once
-	e2e  string
+	dir  string    // the folder of e2e
+	once sync.Once // compiles e2e
+	e2e  string    // the compiled tests of package server, which run on a running server
 }
 
-// test runs tests of a package and returns their output.
+// test runs tests of a package with the additional flags of go build, and returns their output.
 func (b *testRunner) test(t *testing.T, flags, pkg string, tests []string) string {
 	t.Helper()
 
@@ -275,8 +281,8 @@ func (b *testRunner) test(t *testing.T, flags, pkg string, tests []string) strin
 
 	cmd.Dir = filepath.Join("..", "..")
 	if pkg == server {
-		// These tests do not depend on the control: the change is in the
-		// program, which they build themselves.
+		// These tests build the program with the changed sources themselves. They do not
+		// contain the changed sources, so that they are compiled once for all controls.
 		b.once.Do(func() {
 			b.e2e = filepath.Join(b.dir, "e2e.test")
 			build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-o", b.e2e, pkg)
@@ -290,14 +296,14 @@ func (b *testRunner) test(t *testing.T, flags, pkg string, tests []string) strin
 	}
 
 	cmd.Env = append(os.Environ(), "LOCUM_TEST_HEAVY=", "GOFLAGS="+flags)
-	out, _ := cmd.CombinedOutput() // the tests are expected to fail
+	output, _ := cmd.CombinedOutput() // the tests are expected to fail
 
-	return string(out)
+	return string(output)
 }
 
-// pattern returns the -run pattern that selects the tests with all their
-// subtests. Levels are not merged: a test of four levels would then also
-// restrict the subtests of a test of two.
+// pattern returns the -run pattern that selects the tests with all their subtests. It has an
+// alternative A/B for each test, and is not merged level by level, as (A|C)/(B|D): the deepest
+// test would then restrict the subtests of the others.
 func pattern(tests []string) string {
 	alternatives := make([]string, len(tests))
 	for i, test := range tests {
