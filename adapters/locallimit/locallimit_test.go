@@ -40,6 +40,7 @@ func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 
 	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
 	const hours, maxRemainingHours, keysPerHour = 5, 3, 100_000
+
 	for hour := range hours {
 		for i := range keysPerHour {
 			_, _ = limiter.Take(context.Background(), rule, strconv.Itoa(hour)+"/"+strconv.Itoa(i))

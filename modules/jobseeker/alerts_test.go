@@ -470,6 +470,7 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 
 		const overLimit = 10
 		refused := 0
+
 		for i := range jobseeker.MaxSearches + overLimit {
 			requests.Go(func() {
 				_, err := env.SaveSearch(ctx, user, jobseeker.SaveSearchInput{Query: fmt.Sprint("q", i)})

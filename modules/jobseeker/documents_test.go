@@ -357,6 +357,7 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 
 		var uploads sync.WaitGroup
 		const overLimit = 10
+
 		for range jobseeker.MaxDocuments + overLimit {
 			uploads.Go(func() {
 				_, err := env.Upload(ctx, user, uploadInput("x"))
