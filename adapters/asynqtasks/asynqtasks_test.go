@@ -15,7 +15,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// open opens a queue, which is closed after the test.
+// open opens a queue in the Redis with the URL and closes it after the test.
 func open(t testing.TB, url string) *Queue {
 	t.Helper()
 
@@ -29,17 +29,20 @@ func open(t testing.TB, url string) *Queue {
 // TestQueue_Conformance runs the suite for queues, with outages of Redis.
 func TestQueue_Conformance(t *testing.T) {
 	t.Parallel()
-	conformance.Queue(
-		t,
-		func(t testing.TB) task.Queue { return open(t, kit.RedisURL(t)) },
-		func(t testing.TB) (task.Queue, func(), func()) {
-			redis := kit.OwnRedis(t)
-			return open(t, redis.URL), redis.Kill, func() { require.NoError(t, redis.Start()) }
-		},
-	)
+
+	openQueue := func(t testing.TB) task.Queue { return open(t, kit.RedisURL(t)) }
+
+	// The queue with outages has a Redis of its own, since other tests use the shared one.
+	openWithOutages := func(t testing.TB) (queue task.Queue, beginOutage, endOutage func()) {
+		redis := kit.OwnRedis(t)
+		return open(t, redis.URL), redis.Kill, func() { require.NoError(t, redis.Start()) }
+	}
+
+	conformance.Queue(t, openQueue, openWithOutages)
 }
 
-// TestQueue_Work_Conformance runs the suite for queues together with a store of tasks.
+// TestQueue_Work_Conformance runs the suite for a queue together with a store of tasks. The queue has only references
+// to tasks, and the store, here PostgreSQL, has the tasks themselves.
 func TestQueue_Work_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
@@ -47,8 +50,8 @@ func TestQueue_Work_Conformance(t *testing.T) {
 	})
 }
 
-// TestEnqueue_SameReferenceTwice_IsStoredOnce checks that a reference that is enqueued again,
-// after an error whose outcome was unknown, does not fill Redis.
+// TestEnqueue_SameReferenceTwice_IsStoredOnce checks that Redis stores a reference to a task once, even if it is
+// enqueued several times. A caller enqueues a reference again after an error that leaves open whether it was stored.
 func TestEnqueue_SameReferenceTwice_IsStoredOnce(t *testing.T) {
 	t.Parallel()
 
@@ -63,8 +66,8 @@ func TestEnqueue_SameReferenceTwice_IsStoredOnce(t *testing.T) {
 	require.Equal(t, "greet", pending[0].Type)
 }
 
-// TestQueue_SharedRedis_PrefixSeparates checks that two installations can use one Redis. A
-// prefix must not contain braces and colons, which have a meaning in keys.
+// TestQueue_SharedRedis_PrefixSeparates checks that two installations can use one Redis with different prefixes. A
+// prefix is a part of the keys in Redis. It must not contain braces and colons, which have a meaning in keys.
 func TestQueue_SharedRedis_PrefixSeparates(t *testing.T) {
 	t.Parallel()
 
@@ -72,12 +75,14 @@ func TestQueue_SharedRedis_PrefixSeparates(t *testing.T) {
 	one, two := open(t, url+"?prefix=north"), open(t, url+"?prefix=south")
 	require.NoError(t, one.Enqueue(t.Context(), task.Reference{Queue: task.Mail, Kind: "greet", ID: "a"}))
 
-	n, err := two.redis.LLen(t.Context(), "asynq:{north-mail}:pending").Result()
+	// The key of the list of tasks has the prefix of the first installation. The client of the second one can read
+	// any key.
+	waiting, err := two.redis.LLen(t.Context(), "asynq:{north-mail}:pending").Result()
 	require.NoError(t, err)
-	require.EqualValues(t, 1, n)
+	require.EqualValues(t, 1, waiting)
 
-	for _, bad := range []string{"?prefix=", "?prefix=a{b}", "?prefix=a:b"} {
-		_, err := Open(url+bad, slog.New(slog.DiscardHandler))
+	for _, invalid := range []string{"?prefix=", "?prefix=a{b}", "?prefix=a:b"} {
+		_, err := Open(url+invalid, slog.New(slog.DiscardHandler))
 		require.ErrorContains(t, err, "prefix")
 	}
 }

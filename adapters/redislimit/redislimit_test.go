@@ -19,9 +19,17 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// rule allows ten calls in a quarter of an hour.
 var rule = limit.Rule{Name: "ten", Max: 10, Per: 15 * time.Minute}
 
-// open opens a limiter with a local limiter to fall back to.
+// Nothing listens at unavailableURL.
+const unavailableURL = "redis://127.0.0.1:1/0"
+
+// noFallback is an option for tests that count exactly. A limiter waits for Redis up to its bound, 200 ms without this
+// option, and then counts in the process. On a busy machine Redis may be slower.
+var noFallback = WithBound(time.Minute)
+
+// open opens a limiter in Redis. It falls back to a limiter in the process while Redis is unavailable.
 func open(t testing.TB, url string, log *slog.Logger, options ...Option) *Limiter {
 	t.Helper()
 
@@ -32,19 +40,38 @@ func open(t testing.TB, url string, log *slog.Logger, options ...Option) *Limite
 	return l
 }
 
-func TestLimiter(t *testing.T) {
-	t.Parallel()
-	conformance.Limiter(t, func(t testing.TB, clk clock.Clock) limit.Limiter {
-		// The suite counts exactly, so calls must not fall back on a busy machine.
-		return open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler), WithClock(clk), WithBound(time.Minute))
-	}, func(t testing.TB) (limit.Limiter, func(), func()) {
-		server := kit.OwnRedis(t)
-		return open(t, server.URL, slog.New(slog.DiscardHandler)), server.Kill, func() { require.NoError(t, server.Start()) }
-	})
+// redisClient returns a client with which a test looks at the keys in Redis.
+func redisClient(t *testing.T, url string) *goredis.Client {
+	t.Helper()
+
+	options, err := goredis.ParseURL(url)
+	require.NoError(t, err)
+
+	client := goredis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+
+	return client
 }
 
-// TestQuota_Processes_ShareAndExpire checks that four processes share a quota of 3, and that its
-// two keys contain no personal data and expire.
+// TestLimiter runs the suite for limiters, with outages of Redis.
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+
+	openWithClock := func(t testing.TB, clk clock.Clock) limit.Limiter {
+		return open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler), WithClock(clk), noFallback)
+	}
+
+	openWithOutages := func(t testing.TB) (limiter limit.Limiter, beginOutage, endOutage func()) {
+		server := kit.OwnRedis(t)
+		return open(t, server.URL, slog.New(slog.DiscardHandler)), server.Kill, func() { require.NoError(t, server.Start()) }
+	}
+
+	conformance.Limiter(t, openWithClock, openWithOutages)
+}
+
+// TestQuota_Processes_ShareAndExpire checks that four processes share a quota of 3 calls per minute. The quota has two
+// keys in Redis, for the minute and for the day. They contain no personal data, although the caller is identified by
+// an email address, and they expire.
 func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 	t.Parallel()
 
@@ -61,86 +88,81 @@ func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 		{isAllowed: true, remaining: 0},
 		{isAllowed: false, remaining: 0},
 	} {
-		limiterOfProcess := open(t, url, slog.New(slog.DiscardHandler), WithBound(time.Minute))
+		limiterOfProcess := open(t, url, slog.New(slog.DiscardHandler), noFallback)
 		status, err := limiterOfProcess.Spend(ctx, quota, "Ann@example.org")
 		require.NoError(t, err)
 		require.Equal(t, want.isAllowed, status.Allowed)
 		require.Equal(t, want.remaining, status.Minute.Remaining)
 	}
 
-	opt, err := goredis.ParseURL(url)
-	require.NoError(t, err)
-
-	client := goredis.NewClient(opt)
-	defer func() { _ = client.Close() }()
-
+	client := redisClient(t, url)
 	keys, err := client.Keys(ctx, "*").Result()
 	require.NoError(t, err)
 	require.Len(t, keys, 2)
 
-	for _, k := range keys {
-		require.Regexp(t, `^locum:limit:\{quota:[0-9a-f]{32}\}(:day)?$`, k)
+	for _, key := range keys {
+		require.Regexp(t, `^locum:limit:\{quota:[0-9a-f]{32}\}(:day)?$`, key, "a hash in place of the address")
 
-		ttl, err := client.PTTL(ctx, k).Result()
+		timeToLive, err := client.PTTL(ctx, key).Result()
 		require.NoError(t, err)
-		require.Greater(t, ttl, time.Duration(0))
-		require.LessOrEqual(t, ttl, 25*time.Hour)
+		require.Greater(t, timeToLive, time.Duration(0))
+		require.LessOrEqual(t, timeToLive, 25*time.Hour, "about a day")
 	}
 }
 
-// TestQuota_RedisUnavailable_EachProcessHasItsShare checks that a quota is counted in the
-// process while Redis is unavailable: 60 of 200 concurrent calls are allowed.
-func TestQuota_RedisUnavailable_EachProcessHasItsShare(t *testing.T) {
+// TestQuota_RedisUnavailable_IsCountedInProcess checks that a process counts a quota itself while Redis is unavailable.
+func TestQuota_RedisUnavailable_IsCountedInProcess(t *testing.T) {
 	t.Parallel()
 
-	l := open(t, "redis://127.0.0.1:1/0", slog.New(slog.DiscardHandler))
-	conformance.SpendAtOnce(t, l, limit.Quota{PerMinute: 60, PerDay: 10_000}, "k", 200, 60)
+	const perMinute, calls = 60, 200
 
-	s, err := l.Status(context.Background(), limit.Quota{PerMinute: 60}, "other")
+	l := open(t, unavailableURL, slog.New(slog.DiscardHandler))
+	conformance.SpendAtOnce(t, l, limit.Quota{PerMinute: perMinute, PerDay: 10_000}, "k", calls, perMinute)
+
+	status, err := l.Status(context.Background(), limit.Quota{PerMinute: perMinute}, "other")
 	require.NoError(t, err)
-	require.True(t, s.Allowed)
-	require.Zero(t, s.Day, "a limit of zero means no limit")
+	require.True(t, status.Allowed)
+	require.Zero(t, status.Day, "a limit of zero means no limit")
 }
 
-// TestLimiter_UsesRedisTime_LogExpires checks that without WithClock the time is that of Redis,
-// which all processes share, and that the list of calls expires with the period of the rule.
+// TestLimiter_UsesRedisTime_LogExpires checks a limiter without the option WithClock. Its time is that of Redis, which all
+// processes share. The times of the calls are a list in Redis, which expires with the period of the rule.
 func TestLimiter_UsesRedisTime_LogExpires(t *testing.T) {
 	t.Parallel()
 
 	ctx := context.Background()
 	url := kit.RedisURL(t)
 
-	l := open(t, url, slog.New(slog.DiscardHandler), WithBound(time.Minute))
-	for range 10 {
-		d, err := l.Take(ctx, rule, "Ann@example.org")
+	// Use up the rule.
+	l := open(t, url, slog.New(slog.DiscardHandler), noFallback)
+	for range rule.Max {
+		decision, err := l.Take(ctx, rule, "Ann@example.org")
 		require.NoError(t, err)
-		require.True(t, d.Allowed)
+		require.True(t, decision.Allowed)
 	}
 
-	d, err := l.Take(ctx, rule, "Ann@example.org")
+	const testTime = float64(time.Minute) // the test takes at most this time
+
+	decision, err := l.Take(ctx, rule, "Ann@example.org")
 	require.NoError(t, err)
-	require.False(t, d.Allowed)
-	require.InDelta(t, float64(rule.Per), float64(d.RetryAfter), float64(time.Minute))
+	require.False(t, decision.Allowed)
+	require.InDelta(t, float64(rule.Per), float64(decision.RetryAfter), testTime)
 
-	opt, err := goredis.ParseURL(url)
-	require.NoError(t, err)
-
-	client := goredis.NewClient(opt)
-	defer func() { _ = client.Close() }()
-
+	// The key in Redis has the name of the rule and a hash of the address.
+	client := redisClient(t, url)
 	keys, err := client.Keys(ctx, "*").Result()
 	require.NoError(t, err)
 	require.Len(t, keys, 1)
-	require.NotContains(t, strings.ToLower(keys[0]), "ann", "keys hold personal data")
+	require.NotContains(t, strings.ToLower(keys[0]), "ann", "the key contains personal data")
 	require.Regexp(t, `^locum:limit:\{ten:[0-9a-f]{32}\}$`, keys[0])
 
-	ttl, err := client.PTTL(ctx, keys[0]).Result()
+	timeToLive, err := client.PTTL(ctx, keys[0]).Result()
 	require.NoError(t, err)
-	require.InDelta(t, float64(rule.Per), float64(ttl), float64(time.Minute))
+	require.InDelta(t, float64(rule.Per), float64(timeToLive), testTime)
 
-	n, err := client.LLen(ctx, keys[0]).Result()
+	storedCalls, err := client.LLen(ctx, keys[0]).Result()
 	require.NoError(t, err)
-	require.EqualValues(t, 10, n)
+	require.EqualValues(t, rule.Max, storedCalls, "the refused call is not stored")
 }
 
 // lockedBuffer is a buffer for a log that may be written to concurrently.
@@ -162,20 +184,20 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-// TestLimiter_RedisUnavailable_CountsInProcess checks that limits apply, and requests are not
-// delayed, while Redis is stopped or hangs, that Redis is used again afterwards, and that the
-// log has one line for both outages.
+// TestLimiter_RedisUnavailable_CountsInProcess checks two outages: Redis is stopped, and then Redis hangs. During an
+// outage, limits apply and calls are not delayed. After it, Redis is used again. The log has one line for both outages.
 func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 	t.Parallel()
 
 	ctx := context.Background()
 	server := kit.OwnRedis(t)
 	var log lockedBuffer
-	patient := open(t, server.URL, slog.New(slog.DiscardHandler), WithBound(time.Minute))
-	d, err := patient.Take(ctx, rule, "k")
+	// Without an outage, calls are counted in Redis.
+	withoutFallback := open(t, server.URL, slog.New(slog.DiscardHandler), noFallback)
+	d, err := withoutFallback.Take(ctx, rule, "k")
 	require.NoError(t, err)
-	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, d)
-	require.False(t, patient.Degraded())
+	require.Equal(t, limit.Decision{Allowed: true, Remaining: rule.Max - 1}, d)
+	require.False(t, withoutFallback.Degraded())
 
 	l := open(t, server.URL, slog.New(slog.NewTextHandler(&log, nil)))
 
@@ -195,18 +217,20 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 			}
 		}
 
-		require.Equal(t, 10, admitted, "the process counts in memory")
+		require.Equal(t, rule.Max, admitted, "the process counts in memory")
 		require.True(t, l.Degraded())
 
+		// After a few failures the limiter no longer waits for Redis at each call: waiting 1,000 times would take minutes.
 		begun := time.Now()
 
 		for range 1000 {
 			_, _ = l.Peek(ctx, rule, "k")
 		}
 
-		require.Less(t, time.Since(begun), time.Second, "an open circuit costs nothing")
+		require.Less(t, time.Since(begun), time.Second, "calls wait for Redis")
 	}
 
+	// waitUntilRecovered waits until the limiter uses Redis again, and then deletes the calls of the outage.
 	waitUntilRecovered := func() {
 		t.Helper()
 		require.Eventually(t, func() bool {
@@ -216,7 +240,7 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 		require.NoError(t, l.Clear(ctx, rule, "k"))
 	}
 
-	waitUntilRecovered() // there was no outage yet, but a busy machine may have been too slow
+	waitUntilRecovered() // before the first outage too, since a busy machine may have been too slow for Redis
 	requireLimitsInOutage(server.Kill)
 	require.NoError(t, server.Start())
 	waitUntilRecovered()
@@ -230,15 +254,15 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 func TestOpen_RedisUnavailable_Succeeds(t *testing.T) {
 	t.Parallel()
 
-	l := open(t, "redis://127.0.0.1:1/0", slog.New(slog.DiscardHandler))
+	l := open(t, unavailableURL, slog.New(slog.DiscardHandler))
 	d, err := l.Take(context.Background(), rule, "k")
 	require.NoError(t, err)
 	require.True(t, d.Allowed)
 	require.True(t, l.Degraded())
 }
 
-// TestDegraded_NoCallsAfterOutage_Ends checks that the limiter notices the end of an outage
-// without calls, so that readiness does not depend on traffic.
+// TestDegraded_NoCallsAfterOutage_Ends checks that the limiter notices the end of an outage by itself. The readiness of
+// the process, which depends on Degraded, thus recovers without calls of clients.
 func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
 	t.Parallel()
 
@@ -254,8 +278,8 @@ func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
 	require.Eventually(t, func() bool { return l.Ping(t.Context()) == nil }, 20*time.Second, 20*time.Millisecond)
 }
 
-// TestLimiter_ContextCancelled_IsNotAnOutage checks that clients that disconnect do not make the
-// limiter fall back to counting in the process.
+// TestLimiter_ContextCancelled_IsNotAnOutage checks that calls whose clients disconnect do not count as failures of Redis.
+// After maxFailures failures, the limiter would count in the process.
 func TestLimiter_ContextCancelled_IsNotAnOutage(t *testing.T) {
 	t.Parallel()
 
@@ -280,14 +304,16 @@ func TestOpen_Prefix_SeparatesServices(t *testing.T) {
 
 	oneCall := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
 	for _, prefix := range []string{"?prefix=north", "?prefix=south", ""} {
-		l := open(t, url+prefix, slog.New(slog.DiscardHandler), WithBound(time.Minute))
+		l := open(t, url+prefix, slog.New(slog.DiscardHandler), noFallback)
 		d, err := l.Take(t.Context(), oneCall, "k")
 		require.NoError(t, err)
 		require.True(t, d.Allowed, prefix)
 	}
 
+	// A second call with the same prefix, or with the name of the default prefix, is refused.
 	for _, prefix := range []string{"?prefix=north", "?prefix=locum"} {
-		d, err := open(t, url+prefix, slog.New(slog.DiscardHandler), WithBound(time.Minute)).Take(t.Context(), oneCall, "k")
+		l := open(t, url+prefix, slog.New(slog.DiscardHandler), noFallback)
+		d, err := l.Take(t.Context(), oneCall, "k")
 		require.NoError(t, err)
 		require.False(t, d.Allowed, prefix)
 	}
