@@ -38,6 +38,9 @@ func (c *client) requestWithin(bound time.Duration, method, path string, body an
 	return nil
 }
 
+// recoveryTimeout is the time within which a server must work again after an outage, without a restart.
+const recoveryTimeout = 20 * time.Second
+
 // outage is a way in which a service is unavailable.
 type outage struct {
 	name       string
@@ -64,8 +67,8 @@ func outages(t *testing.T, service *services.Server) []outage {
 	}
 }
 
-// readiness returns the body of /readyz of a server without replicas, in which all adapters are
-// ok except those of states.
+// readiness returns the expected body of /readyz, for a server without replicas. All adapters are "ok" except those in
+// states.
 func readiness(t *testing.T, ready bool, states map[string]string) string {
 	t.Helper()
 
@@ -103,7 +106,8 @@ func TestDatabaseUnavailable_RequestsAreAnsweredInTime(t *testing.T) {
 }
 
 // requireOutagesSurvived checks that requests fail within the bound of the outage while the database is
-// unavailable, and that the server works again afterwards and has lost no event.
+// unavailable, and that the server works again afterwards and has lost no event. The event is an application right before
+// the outage, about which the employer gets an e-mail.
 func requireOutagesSurvived(t *testing.T, database *services.Server, url string) {
 	t.Helper()
 
@@ -146,7 +150,7 @@ func requireOutagesSurvived(t *testing.T, database *services.Server, url string)
 		require.Equal(t, 200, seeker.try("GET", "/healthz", nil).status, "the process is healthy")
 		outage.end()
 		require.Eventually(t, func() bool { return seeker.try("GET", "/api/auth/me", nil).status == 200 },
-			20*time.Second, 50*time.Millisecond, outage.name)
+			recoveryTimeout, 50*time.Millisecond, "no recovery after: %s", outage.name)
 		seeker.fromNewAddress().post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
 		require.Eventually(t, func() bool {
 			return slices.ContainsFunc(
@@ -199,13 +203,13 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 
 		outage.end()
 		require.Eventually(t, func() bool { return withKey.try("GET", "/api/v1/jobs", nil).status == 200 },
-			20*time.Second, 100*time.Millisecond, outage.name)
+			recoveryTimeout, 100*time.Millisecond, "no recovery after: %s", outage.name)
 		require.Equal(t, 200, withToken.try("GET", "/v1/applications", nil).status)
 	}
 }
 
-// TestRedisUnavailable_Limits_AreKeptInProcess checks that the server counts requests in memory
-// while Redis is unavailable, so that there is never no limit, and in Redis again afterwards.
+// TestRedisUnavailable_Limits_AreKeptInProcess checks that the server counts requests in memory while Redis is
+// unavailable, so that limits always apply, and in Redis again afterwards.
 func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 	t.Parallel()
 
@@ -221,7 +225,9 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 		outage.begin()
 
 		guest := server.guest(t)
-		for range 5 { // the limit of an address
+
+		const maxRegistrations = 5 // of one address in 15 minutes
+		for range maxRegistrations {
 			require.Equal(t, 201, register(guest), outage.name)
 		}
 
@@ -234,7 +240,7 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 			// A limited request, with which the limiter finds out that Redis is back.
 			server.guest(t).try("POST", "/api/auth/register-employer", object{})
 			return string(guest.try("GET", "/readyz", nil).raw) == readiness(t, true, nil)
-		}, 20*time.Second, 100*time.Millisecond, outage.name)
+		}, recoveryTimeout, 100*time.Millisecond, "no recovery after: %s", outage.name)
 	}
 }
 
@@ -257,7 +263,7 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 	require.JSONEq(t, degraded, string(resp.raw), "before the first request")
 	require.NoError(t, redis.Start())
 	require.Eventually(t, func() bool { return string(guest.try("GET", "/readyz", nil).raw) == readiness(t, true, nil) },
-		20*time.Second, 100*time.Millisecond)
+		recoveryTimeout, 100*time.Millisecond, "the server does not use Redis after its start")
 }
 
 // TestStart_SchemaOfAnotherVersion_Refused checks that a server does not serve with a database
@@ -268,6 +274,8 @@ func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {
 	databaseURL := kit.PostgresURL(t)
 	dir := t.TempDir()
 	server := &testServer{dir: dir, env: []string{"LOCUM_DATABASE_URL=" + databaseURL, "HOME=" + dir}}
+
+	// requireRefused requires that the server does not start, and that its error has the message and names the setting.
 	requireRefused := func(message string) {
 		t.Helper()
 
@@ -280,13 +288,16 @@ func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {
 		require.Contains(t, string(out), "database.url (from LOCUM_DATABASE_URL)")
 	}
 
+	// The schema is missing.
 	requireRefused("locum migrate up")
+
+	// The schema is older: `migrate down` reverts the last migration.
 	server.run(t, "migrate", "up")
 	server.run(t, "migrate", "down")
 	requireRefused("locum migrate up")
 	server.run(t, "migrate", "up")
 
-	// Version 9999 is a migration of a future release.
+	// The schema is newer: version 9999 is a migration of a future release.
 	kit.Exec(t, databaseURL, "INSERT INTO schema_identity (version_id, is_applied) VALUES (9999, true)")
 	requireRefused("run a newer locum")
 }

@@ -16,8 +16,8 @@ import (
 // largestPage is the maximum page size of the lists where it is not 100.
 var largestPage = map[string]float64{"GET /api/jobseekers/search": 20}
 
-// TestLists_EachHasPages checks that every list has the same pagination, by the route table: a
-// new list is tested without a change here.
+// TestLists_EachHasPages checks that every list has the same pagination. It finds the lists in the table of routes by their
+// parameter limit, so that a new list is tested without a change here.
 func TestLists_EachHasPages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)
@@ -59,12 +59,16 @@ func TestLists_EachHasPages(t *testing.T) {
 					}
 				}
 
-				client.get(path + "?page=10001").invalid("page") // numbered pages end at 10,000 items
+				// Numbered pages end at this item; only a cursor reaches later ones. The first request is for pages with one
+				// item or more, the second for pages of the maximum size.
+				const maxNumberedItems = 10_000
+				client.get(fmt.Sprintf("%s?page=%d", path, maxNumberedItems+1)).invalid("page")
 
 				maxLimit := cmp.Or(largestPage["GET "+route.Path], 100)
-				client.get(fmt.Sprintf("%s?page=%.0f&limit=100", path, 10_000/maxLimit+1)).invalid("page")
+				client.get(fmt.Sprintf("%s?page=%.0f&limit=100", path, maxNumberedItems/maxLimit+1)).invalid("page")
 				client.get(path + "?cursor=nonsense").invalid("cursor")
 
+				// A larger size than the maximum is reduced to it.
 				res := client.get(path + "?limit=100000").ok(200)
 
 				pages, hasPages := findMember(res.body, "pagination").(object)

@@ -23,9 +23,11 @@ func (s *testServer) isListed(t testing.TB, title string) bool {
 	return res.status == http.StatusOK && strings.Contains(string(res.raw), title)
 }
 
-// TestPgBouncer_DirectURL_NothingIsLost checks two servers behind PgBouncer in transaction
-// mode, with a direct connection for notifications: they see each other's listings, and lose no
-// application while the pooler restarts.
+// PgBouncer is a pooler: it shares a few connections to Postgres among its clients. In transaction mode, a client has a
+// connection only during a transaction, so that LISTEN and NOTIFY do not work through the pooler.
+
+// TestPgBouncer_DirectURL_NothingIsLost checks two servers behind PgBouncer that also have a direct URL of Postgres, over
+// which they notify each other. They see each other's listings, and lose no application while the pooler restarts.
 func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	t.Parallel()
 
@@ -49,9 +51,9 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 
 	require.Eventually(t, func() bool { return two.isListed(t, "Theatre Nurse") }, waitTimeout, 10*time.Millisecond)
 
-	const n = 20
+	const applicants = 20 // half of them at each server
 
-	seekers := make([]*account, n)
+	seekers := make([]*account, applicants)
 	for i := range seekers {
 		if i%2 == 0 {
 			seekers[i] = one.seeker(t)
@@ -69,27 +71,32 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 		_ = pooler.Start()
 	}()
 
+	// Each applicant repeats the request while the server responds 503, for at most retryTime.
+	const retryTime = 20 * time.Second
+
 	begun := time.Now()
-	counts := concurrently(t, n, func(i int) *response {
+	counts := concurrently(t, applicants, func(i int) *response {
 		for {
 			res := seekers[i].fromNewAddress().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
-			if res.status != http.StatusServiceUnavailable || time.Since(begun) > 20*time.Second {
+			if res.status != http.StatusServiceUnavailable || time.Since(begun) > retryTime {
 				return res
 			}
 		}
 	})
 
 	<-restarted
-	require.Equal(t, n, counts[201]+counts[400], "%v", counts) // 400: the answer to the first attempt was lost
+
+	// A request gets 400 if it repeats one that has stored the application, but whose response was lost.
+	require.Equal(t, applicants, counts[201]+counts[400], "an application failed: %v", counts)
 
 	list := employer.get("/api/employers/applications?limit=50").ok(200)
-	for _, s := range seekers {
-		require.Contains(t, string(list.raw), s.email)
-		one.waitForMail(t, s.email, "Subject:")
+	for _, seeker := range seekers {
+		require.Contains(t, string(list.raw), seeker.email)
+		one.waitForMail(t, seeker.email, "Subject:")
 	}
 
-	require.Eventually(t, func() bool { return len(one.messagesTo(t, employer.email, "application")) == n },
-		waitTimeout, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(one.messagesTo(t, employer.email, "application")) == applicants },
+		waitTimeout, 50*time.Millisecond, "the employer does not get one e-mail about each application")
 }
 
 // TestPgBouncer_NoDirectURL_Polls checks that without a direct connection, which LISTEN and

@@ -57,18 +57,21 @@ func retryWhenBusy(request func() *response) *response {
 	return resp
 }
 
-// TestRaces checks that concurrent requests have the result of some order: limits hold, unique
-// things exist once, no change is lost and no deadlock makes a request fail.
+// TestRaces checks that concurrent requests have the same result as if they came one after the other, in any order. Limits
+// hold, a resource that must be unique exists once, no change is lost, and no deadlock makes a request fail. The function
+// concurrently returns the number of responses by status, so that map[int]int{201: 1, 400: 19} means that one of
+// twenty requests succeeded.
 func TestRaces(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		const n = 20
+		const n = 20 // requests at the same time
 		employer, seeker := server.employer(t), server.seeker(t)
 		subtest := subtests(t, employer.client, seeker.client)
 		subtest("concurrent creation of apps at the limit", func(t *testing.T) {
 			developer := server.seeker(t)
 
-			// A user can have 50 apps: 10 of 60 requests are too many.
-			require.Equal(t, map[int]int{201: 50, 409: 10}, concurrently(t, 60, func(int) *response {
+			const maxApps, excess = 50, 10 // a user can have maxApps
+
+			require.Equal(t, map[int]int{201: maxApps, 409: excess}, concurrently(t, maxApps+excess, func(int) *response {
 				return developer.fromNewAddress().try("POST", "/api/developers/apps", object{"name": "One of many"})
 			}))
 		})
@@ -236,7 +239,7 @@ func TestRaces(t *testing.T) {
 				}
 			})
 
-			require.Equal(t, n, counts[200]+counts[404], "%v", counts)
+			require.Equal(t, n, counts[200]+counts[404], "a request failed: %v", counts)
 			require.LessOrEqual(t, counts[404], n/5, "only restore, a fifth of the requests, may find no archived listing")
 		})
 
@@ -253,7 +256,7 @@ func TestRaces(t *testing.T) {
 					try("PUT", "/api/employers/applications/"+id, object{"status": decisions[i%len(decisions)]})
 			})
 
-			require.Equal(t, n, counts[200]+counts[400], "%v", counts)
+			require.Equal(t, n, counts[200]+counts[400], "each request succeeds, or is refused after the withdrawal: %v", counts)
 
 			resp := employer.get("/api/employers/applications/" + id).ok(200)
 			require.Equal(t, "withdrawn", resp.text("data.application.status"))
@@ -280,8 +283,9 @@ func TestRaces(t *testing.T) {
 
 			counts := concurrently(t, n, func(int) *response { return guest.try("POST", "/api/employers/jobs", nil) })
 			if !server.countsLocally() {
-				// An address may send 10 requests a minute to this path.
-				require.Equal(t, map[int]int{401: 10, 429: n - 10}, counts)
+				const maxRequests = 10 // of an address to this path in 15 minutes
+
+				require.Equal(t, map[int]int{401: maxRequests, 429: n - maxRequests}, counts)
 			}
 		})
 	})
@@ -291,9 +295,10 @@ func TestRaces(t *testing.T) {
 // invitations, links in e-mails and addresses are used once.
 func TestRaces_Users(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		const n = 10
+		const n = 10 // requests at the same time
 		t.Run("concurrent demotions of admins", func(t *testing.T) {
-			const rounds = 4 // two admins who demote each other are often one after the other by chance
+			// In one round, the demotions may happen one after the other by chance.
+			const rounds = 4
 			for range rounds {
 				one := server.employer(t)
 				two := server.addMember(t, one, nil)
@@ -316,7 +321,7 @@ func TestRaces_Users(t *testing.T) {
 				require.Equal(t, n, counts[200]+counts[403]+counts[409], "%v", counts)
 
 				team := string(one.get("/api/employers/team").ok(200).raw)
-				require.Contains(t, team, `"role":"admin"`)
+				require.Contains(t, team, `"role":"admin"`, "the organization has no admin")
 			}
 		})
 
@@ -336,8 +341,8 @@ func TestRaces_Users(t *testing.T) {
 				})
 			})
 
-			require.Equal(t, 1, counts[200]+counts[201], "%v", counts)
-			require.Equal(t, n, counts[200]+counts[201]+counts[400]+counts[409], "%v", counts)
+			require.Equal(t, 1, counts[200]+counts[201], "one acceptance succeeds: %v", counts)
+			require.Equal(t, n, counts[200]+counts[201]+counts[400]+counts[409], "the others are refused: %v", counts)
 			require.Equal(t, 2., employer.get("/api/employers/team").ok(200).number("data.pagination.total"))
 		})
 
@@ -383,8 +388,8 @@ func TestRaces_Users(t *testing.T) {
 			counts := concurrently(t, n, func(i int) *response {
 				return server.guest(t).try("POST", "/api/auth/verify-email", object{"token": tokens[i%len(tokens)]})
 			})
-			require.Equal(t, 1, counts[200], "%v", counts)
-			require.Equal(t, n-1, counts[400]+counts[409], "%v", counts)
+			require.Equal(t, 1, counts[200], "one confirmation succeeds: %v", counts)
+			require.Equal(t, n-1, counts[400]+counts[409], "the others are refused: %v", counts)
 			server.guest(t).post("/api/auth/login", object{"email": newAddress, "password": password}).ok(200)
 		})
 
@@ -396,9 +401,9 @@ func TestRaces_Users(t *testing.T) {
 				return client.try("POST", "/api/employers/jobs", object{"title": "T", "description": "D"})
 			})
 
-			// 409 while the first request is being processed, then the stored response of the first.
-			require.Positive(t, counts[201], "%v", counts)
-			require.Equal(t, n, counts[201]+counts[409], "%v", counts)
+			// A request gets 409 while the first one is being processed, and afterwards the stored response of the first, 201.
+			require.Positive(t, counts[201], "no request succeeded: %v", counts)
+			require.Equal(t, n, counts[201]+counts[409], "a request has another status: %v", counts)
 			require.Equal(t, 1., employer.get("/api/employers/jobs").ok(200).number("data.pagination.total"))
 		})
 	})

@@ -23,6 +23,7 @@ var demoAccount = regexp.MustCompile(`(?m)^([a-z]+@locum\.example) +(\S+) `)
 // removed without other data.
 func TestSeed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
+		// seed runs `locum seed` with additional settings and arguments.
 		seed := func(additionalEnv []string, args ...string) (output string, err error) {
 			cmd := exec.Command(kit.Program(t), append([]string{"seed"}, args...)...)
 			cmd.Dir = server.dir
@@ -32,15 +33,18 @@ func TestSeed(t *testing.T) {
 			return string(out), err
 		}
 
+		// login signs in with the address and the password of a match of demoAccount.
 		login := func(demoAccountMatch []string) *response {
 			email, demoPassword := demoAccountMatch[1], demoAccountMatch[2]
 			return server.guest(t).post("/api/auth/login", object{"email": email, "password": demoPassword})
 		}
 
+		// A server with a public URL gets no demo data.
 		out, err := seed([]string{"LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org"})
 		require.Error(t, err)
 		require.Contains(t, out, "http.public_url")
 
+		// The first call adds the data, and writes the demo accounts to a file and to its output.
 		out, err = seed(nil)
 		require.NoError(t, err, "%s", out)
 
@@ -52,8 +56,7 @@ func TestSeed(t *testing.T) {
 		info, err := os.Stat(file)
 		require.NoError(t, err)
 
-		// The file contains passwords.
-		require.Equal(t, os.FileMode(0o600), info.Mode())
+		require.Equal(t, os.FileMode(0o600), info.Mode(), "the file contains passwords")
 
 		accounts := demoAccount.FindAllStringSubmatch(string(accountsFile), -1)
 		require.Len(t, accounts, 4)
@@ -62,6 +65,7 @@ func TestSeed(t *testing.T) {
 			login(account).ok(200)
 		}
 
+		// A second call adds nothing. With --optional it is no error.
 		out, err = seed(nil)
 		require.Error(t, err)
 		require.Contains(t, out, "the store has users")
@@ -72,7 +76,7 @@ func TestSeed(t *testing.T) {
 
 		server.stop(t)
 
-		// An installation for tests may become a public one with the demo accounts in it.
+		// An installation for tests may become a public one with the demo accounts in it. Then nobody can sign in to them.
 		privateEnv := server.env
 		server.env = append(slices.Clip(privateEnv), "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
 		server.serve(t)
@@ -85,6 +89,7 @@ func TestSeed(t *testing.T) {
 		server.stop(t)
 		server.serve(t)
 
+		// The removal deletes the demo data, and keeps the listing of another employer.
 		server.employer(t).listing(object{"title": "Registered Midwife"})
 
 		out, err = seed(nil, "--remove")
@@ -100,6 +105,7 @@ func TestSeed(t *testing.T) {
 			return server.guest(t).get("/api/listings").ok(200).number("data.pagination.total") == 1
 		}, waitTimeout, 200*time.Millisecond, "the server applies the change of another process")
 
+		// A second removal finds nothing.
 		out, err = seed(nil, "--remove")
 		require.NoError(t, err)
 		require.Contains(t, out, "removed 0 demo accounts and 0 listings")

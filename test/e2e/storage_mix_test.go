@@ -13,7 +13,8 @@ import (
 )
 
 // TestDatabases_MainJob checks the main use case, from posting a job to reviewing an
-// application, on every supported database and with modules in separate databases.
+// application, on every supported database and with modules in separate databases. A module is a part of the product with
+// its own tables, such as identity or hiring.
 func TestDatabases_MainJob(t *testing.T) {
 	t.Parallel()
 
@@ -66,7 +67,7 @@ func requireMainJob(t *testing.T, server *testServer) {
 	applicant.key = "apply-once"
 	first := applicant.post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
 	second := applicant.post("/api/jobseekers/applications", object{"listingId": listing})
-	require.Equal(t, string(first.raw), string(second.raw), "the response is stored once")
+	require.Equal(t, string(first.raw), string(second.raw), "the second request gets the stored response of the first")
 
 	application := first.text("data.id")
 
@@ -85,13 +86,15 @@ func requireMainJob(t *testing.T, server *testServer) {
 		log := employer.auditEntries("")
 		return slices.ContainsFunc(log, func(e auditEntry) bool { return e.action == "app.created" && e.object == app }) &&
 			slices.ContainsFunc(log, func(e auditEntry) bool { return e.action == "export.created" })
-	}, waitTimeout, 20*time.Millisecond, "entries of other databases are in the log")
+	}, waitTimeout, 20*time.Millisecond, "the audit log misses an entry of a module in another database")
 
 	seeker.delete("/api/jobseekers/profile").ok(200)
 	require.Eventually(t, func() bool {
 		resp := employer.fromNewAddress().get("/api/employers/applications/" + application).ok(200)
 		return resp.text("data.application.status") == "withdrawn"
-	}, waitTimeout, 50*time.Millisecond, "an event of one database changes another")
+	}, waitTimeout, 50*time.Millisecond, "the deletion in the database of identity does not change that of hiring")
+
+	// The data is still there after a restart.
 	server.stop(t)
 	server.serve(t)
 	employer.fromNewAddress().get("/api/employers/jobs/" + listing).ok(200)

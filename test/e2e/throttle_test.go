@@ -11,13 +11,18 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// useUpNetwork makes 100 failed sign-ins from the client's network, which is its limit in 15
-// minutes, each to another account.
+// The server limits failed sign-ins of a network (an IPv4 /24) and of an account. These tests exhaust the limit of a
+// network.
+
+// useUpNetwork sends as many failed sign-ins from the client's network as the limit allows in 15 minutes, each to another
+// account.
 func (c *client) useUpNetwork() {
+	const maxFailures, senders = 100, 10
 	var calls sync.WaitGroup
-	for range 10 {
+
+	for range senders {
 		calls.Go(func() {
-			for range 10 {
+			for range maxFailures / senders {
 				c.post("/api/auth/login", object{"email": newEmail(), "password": wrongPassword}).fails(401, "Invalid email or password")
 			}
 		})
@@ -60,11 +65,11 @@ func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 	})
 }
 
-// TestSignIn_Succeeds_MarksTheDevice checks the cookie by which the server recognizes a device
-// on which a user has signed in, set by the API and by pages, for 180 days and only after a
-// success.
+// TestSignIn_Succeeds_MarksTheDevice checks the cookie by which the server recognizes a device on which a user has signed
+// in. The API and the pages set the cookie for 180 days. A failed sign-in does not set it.
 func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
+		// deviceCookie returns the device cookie that a response sets, or nil.
 		deviceCookie := func(header http.Header) *http.Cookie {
 			for _, cookie := range (&http.Response{Header: header}).Cookies() {
 				if cookie.Name == web.DeviceCookieName {
@@ -76,14 +81,14 @@ func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 		}
 
 		person := server.seeker(t)
-		in := server.guest(t).post("/api/auth/login", object{"email": person.email, "password": password}).ok(200)
+		signedIn := server.guest(t).post("/api/auth/login", object{"email": person.email, "password": password}).ok(200)
 		page := server.browser(t).open(http.MethodPost, "/developers/sign-in", url.Values{"email": {person.email}, "password": {password}})
 		require.Equal(t, 303, page.status)
 
-		for _, header := range []http.Header{in.header, page.header} {
+		for _, header := range []http.Header{signedIn.header, page.header} {
 			set := deviceCookie(header)
-			require.NotNil(t, set)
-			require.Equal(t, 180*24*3600, set.MaxAge)
+			require.NotNil(t, set, "no device cookie")
+			require.Equal(t, 180*24*3600, set.MaxAge, "180 days in seconds")
 			require.True(t, set.HttpOnly)
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
 			require.NotContains(t, set.Value, person.email)

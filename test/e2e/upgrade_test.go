@@ -101,9 +101,13 @@ var (
 	timePattern = regexp.MustCompile(`\bTIME\(([^)]+)\)`)
 )
 
-// insertStatement returns an INSERT of releasedRows in the dialect's SQL: ID(k, n) becomes the
-// id of the nth row of the kind k, UUID(k, n) its text, and TIME(t) a timestamp. The table n
-// counts from 1 to 10,000.
+// insertStatement returns an INSERT of releasedRows in the dialect's SQL. It replaces three notations:
+//
+//   - ID(k, n) becomes the id of the nth row of the kind k. A kind is a number for a table.
+//   - UUID(k, n) becomes the text of this id.
+//   - TIME(t) becomes a timestamp.
+//
+// The INSERT can select from a table n, whose column i counts from 1 to 10,000.
 func insertStatement(dialect gormdb.Dialect, rows string) string {
 	uuidFormat := "CAST(%s AS UUID)"
 
@@ -185,7 +189,7 @@ func createReleasedDatabase(t *testing.T, dir, databaseURL, receiverURL string) 
 
 	literal := func(at time.Time) string { return at.UTC().Format("'2006-01-02T15:04:05.000000Z'") }
 
-	// The words in capitals stand in releasedRows for values that only this run knows.
+	// In releasedRows, the words in capitals stand for values that only this run knows.
 	values := strings.NewReplacer(
 		"NOW", literal(time.Now().Add(-time.Hour)),
 		"SOON", literal(time.Now().Add(24*time.Hour)),
@@ -267,7 +271,9 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 			receiver := newReceiver(t)
 			old := createReleasedDatabase(t, dir, databaseURL(dir), receiver.URL)
 			before := fingerprints(t, old.url)
-			require.Len(t, before, 53, "every table of the release has rows")
+
+			const releasedTables = 53
+			require.Len(t, before, releasedTables, "every table of the release has rows")
 
 			server := &testServer{
 				dir:    dir,
@@ -278,7 +284,8 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 
 			server.run(t, "migrate", "up")
 
-			before["tasks"] = before["jobs"] // the table was renamed
+			// A migration renamed the table jobs, of background tasks.
+			before["tasks"] = before["jobs"]
 			delete(before, "jobs")
 			require.Equal(t, before, fingerprints(t, old.url))
 
