@@ -222,6 +222,7 @@ func usersByIDs(t *testing.T, fixture *identityFixture) {
 	user, otherUser := fixture.user("jo@example.org"), fixture.user("al@example.org")
 	for _, want := range [][]identity.User{{}, {user}, {user, otherUser}} {
 		unknownID := newID()
+
 		ids := []string{unknownID}
 		for _, user := range want {
 			ids = append(ids, user.ID)

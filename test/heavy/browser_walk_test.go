@@ -71,6 +71,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	webhookSecret.Store("")
 	var receiverStatus atomic.Int64
 	receiverStatus.Store(http.StatusOK)
+
 	receiver := newCallbackServer(t, func(received callback) int {
 		verifier, err := standardwebhooks.NewWebhook(webhookSecret.Load().(string))
 		if err != nil || verifier.Verify(received.body, received.Header) != nil {
