@@ -58,114 +58,114 @@ func runIdentity(t *testing.T, open IdentityOpener, tests map[string]func(*testi
 
 // user creates an active jobseeker with the password hash "verifier". The storage does not
 // interpret the hash.
-func (p *identityFixture) user(email string) identity.User {
-	p.t.Helper()
+func (fixture *identityFixture) user(email string) identity.User {
+	fixture.t.Helper()
 
-	user := identity.NewUser(newID(), email, "Jo Doe", identity.KindJobseeker, "verifier", p.now)
-	require.NoError(p.t, p.Users.Create(p.t.Context(), &user))
+	user := identity.NewUser(newID(), email, "Jo Doe", identity.KindJobseeker, "verifier", fixture.now)
+	require.NoError(fixture.t, fixture.Users.Create(fixture.t.Context(), &user))
 
 	return user
 }
 
 // getUser returns the user as stored.
-func (p *identityFixture) getUser(id string) identity.User {
-	p.t.Helper()
+func (fixture *identityFixture) getUser(id string) identity.User {
+	fixture.t.Helper()
 
-	user, err := p.Users.GetForUpdate(p.t.Context(), id)
-	require.NoError(p.t, err)
+	user, err := fixture.Users.GetForUpdate(fixture.t.Context(), id)
+	require.NoError(fixture.t, err)
 
 	return user
 }
 
 // organization creates an organization with its founder.
-func (p *identityFixture) organization(founder string) identity.Organization {
-	p.t.Helper()
+func (fixture *identityFixture) organization(founder string) identity.Organization {
+	fixture.t.Helper()
 
-	org, member := identity.NewOrganization(newID(), newID(), founder, "St Mary's", "hospital", "51-200", p.now)
-	require.NoError(p.t, p.Organizations.Upsert(p.t.Context(), &org))
-	require.NoError(p.t, p.Members.Upsert(p.t.Context(), &member))
+	org, member := identity.NewOrganization(newID(), newID(), founder, "St Mary's", "hospital", "51-200", fixture.now)
+	require.NoError(fixture.t, fixture.Organizations.Upsert(fixture.t.Context(), &org))
+	require.NoError(fixture.t, fixture.Members.Upsert(fixture.t.Context(), &member))
 
 	return org
 }
 
 // invited returns the id of the user with the address. If there is none, it creates an invited
 // user: a user without a password, who has no account yet.
-func (p *identityFixture) invited(email string) string {
-	p.t.Helper()
+func (fixture *identityFixture) invited(email string) string {
+	fixture.t.Helper()
 
-	user, err := p.Users.GetByEmail(p.t.Context(), identity.LowerCaseKey(email))
+	user, err := fixture.Users.GetByEmail(fixture.t.Context(), identity.LowerCaseKey(email))
 	if errors.Is(err, identity.ErrUserNotFound) {
-		user = identity.NewInvited(newID(), email, "In Vited", p.now)
-		err = p.Users.Create(p.t.Context(), &user)
+		user = identity.NewInvited(newID(), email, "In Vited", fixture.now)
+		err = fixture.Users.Create(fixture.t.Context(), &user)
 	}
 
-	require.NoError(p.t, err)
+	require.NoError(fixture.t, err)
 
 	return user.ID
 }
 
 // invite invites the address to the organization.
-func (p *identityFixture) invite(org identity.Organization, email string, role identity.OrgRole) identity.Membership {
-	p.t.Helper()
+func (fixture *identityFixture) invite(org identity.Organization, email string, role identity.OrgRole) identity.Membership {
+	fixture.t.Helper()
 
-	member := identity.NewInvitation(newID(), org.ID, p.invited(email), "In Vited", email, role, p.now)
-	require.NoError(p.t, p.Members.Upsert(p.t.Context(), &member))
+	member := identity.NewInvitation(newID(), org.ID, fixture.invited(email), "In Vited", email, role, fixture.now)
+	require.NoError(fixture.t, fixture.Members.Upsert(fixture.t.Context(), &member))
 
 	return member
 }
 
 // accept makes an invited user an active member.
-func (p *identityFixture) accept(member *identity.Membership) {
-	p.t.Helper()
-	member.Accept(p.now)
-	require.NoError(p.t, p.Members.Upsert(p.t.Context(), member))
+func (fixture *identityFixture) accept(member *identity.Membership) {
+	fixture.t.Helper()
+	member.Accept(fixture.now)
+	require.NoError(fixture.t, fixture.Members.Upsert(fixture.t.Context(), member))
 }
 
 // session creates a session with a refresh token.
-func (p *identityFixture) session(user identity.User) (identity.Session, identity.RefreshToken) {
-	p.t.Helper()
+func (fixture *identityFixture) session(user identity.User) (identity.Session, identity.RefreshToken) {
+	fixture.t.Helper()
 
-	session := identity.NewSession(newID(), user.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, p.now)
-	token, _ := session.NewRefreshToken(p.now)
-	require.NoError(p.t, p.Sessions.Create(p.t.Context(), session, token))
+	session := identity.NewSession(newID(), user.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, fixture.now)
+	token, _ := session.NewRefreshToken(fixture.now)
+	require.NoError(fixture.t, fixture.Sessions.Create(fixture.t.Context(), session, token))
 
 	return session, token
 }
 
 // mailToken creates a mailed token of the user.
-func (p *identityFixture) mailToken(
+func (fixture *identityFixture) mailToken(
 	user identity.User, purpose identity.Purpose, organizationID string,
 ) identity.MailToken {
-	p.t.Helper()
+	fixture.t.Helper()
 
-	token, _ := identity.NewMailToken(user.ID, user.Email, purpose, p.now)
+	token, _ := identity.NewMailToken(user.ID, user.Email, purpose, fixture.now)
 	token.OrganizationID = organizationID
-	require.NoError(p.t, p.MailTokens.Create(p.t.Context(), token))
+	require.NoError(fixture.t, fixture.MailTokens.Create(fixture.t.Context(), token))
 
 	return token
 }
 
 // principal returns the session with its user and membership.
-func (p *identityFixture) principal(k identity.SessionKey) identity.Principal {
-	p.t.Helper()
+func (fixture *identityFixture) principal(k identity.SessionKey) identity.Principal {
+	fixture.t.Helper()
 
-	got, err := p.Sessions.GetPrincipal(p.t.Context(), k)
-	require.NoError(p.t, err)
+	got, err := fixture.Sessions.GetPrincipal(fixture.t.Context(), k)
+	require.NoError(fixture.t, err)
 
 	return got
 }
 
 // requireNotInTeam requires that the user is neither a member of the organization nor invited.
-func (p *identityFixture) requireNotInTeam(organizationID, userID string) {
-	p.t.Helper()
+func (fixture *identityFixture) requireNotInTeam(organizationID, userID string) {
+	fixture.t.Helper()
 
-	_, err := p.Members.Get(p.t.Context(), organizationID, userID)
-	require.ErrorIs(p.t, err, identity.ErrNotInTeam)
+	_, err := fixture.Members.Get(fixture.t.Context(), organizationID, userID)
+	require.ErrorIs(fixture.t, err, identity.ErrNotInTeam)
 }
 
 // do runs fn in a transaction.
-func (p *identityFixture) do(fn func(ctx context.Context) error) error {
-	return p.Tx.Do(p.t.Context(), fn)
+func (fixture *identityFixture) do(fn func(ctx context.Context) error) error {
+	return fixture.Tx.Do(fixture.t.Context(), fn)
 }
 
 // Users checks the port identity.Users.

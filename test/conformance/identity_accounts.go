@@ -21,19 +21,19 @@ func EmailChanges(t *testing.T, open IdentityOpener) {
 }
 
 // history returns the stored history of the account.
-func (p *identityFixture) history(userID string) identity.EmailHistory {
-	p.t.Helper()
+func (fixture *identityFixture) history(userID string) identity.EmailHistory {
+	fixture.t.Helper()
 
-	history, err := p.EmailChanges.Get(p.t.Context(), userID)
-	require.NoError(p.t, err)
+	history, err := fixture.EmailChanges.Get(fixture.t.Context(), userID)
+	require.NoError(fixture.t, err)
 
 	return history
 }
 
 // undo returns a former address that was replaced at the time now + at and can be restored for
 // an hour.
-func (p *identityFixture) undo(email string, at time.Duration) identity.EmailUndo {
-	changed := p.now.Add(at)
+func (fixture *identityFixture) undo(email string, at time.Duration) identity.EmailUndo {
+	changed := fixture.now.Add(at)
 	return identity.EmailUndo{Email: email, Key: identity.LowerCaseKey(email), ChangedAt: changed, ExpiresAt: changed.Add(time.Hour)}
 }
 
@@ -126,11 +126,11 @@ func SecondFactors(t *testing.T, open IdentityOpener) {
 }
 
 // secondFactor returns the stored second factor of the user.
-func (p *identityFixture) secondFactor(userID string) identity.SecondFactor {
-	p.t.Helper()
+func (fixture *identityFixture) secondFactor(userID string) identity.SecondFactor {
+	fixture.t.Helper()
 
-	f, err := p.SecondFactors.Get(p.t.Context(), userID)
-	require.NoError(p.t, err)
+	f, err := fixture.SecondFactors.Get(fixture.t.Context(), userID)
+	require.NoError(fixture.t, err)
 
 	return f
 }
@@ -377,16 +377,16 @@ func IdentityRetention(t *testing.T, open IdentityOpener) {
 }
 
 // deleteBefore expects n rows of the kind to be deleted.
-func (p *identityFixture) deleteBefore(kind retention.Kind, before time.Time, n int) {
-	p.t.Helper()
+func (fixture *identityFixture) deleteBefore(kind retention.Kind, before time.Time, n int) {
+	fixture.t.Helper()
 
-	if p.Retention == nil {
-		p.t.Skip("no retention port")
+	if fixture.Retention == nil {
+		fixture.t.Skip("no retention port")
 	}
 
-	got, err := retentionOf(p.t, p.Retention).DeleteBefore(p.t.Context(), kind, before, 10)
-	require.NoError(p.t, err)
-	require.Equal(p.t, n, got)
+	got, err := retentionOf(fixture.t, fixture.Retention).DeleteBefore(fixture.t.Context(), kind, before, 10)
+	require.NoError(fixture.t, err)
+	require.Equal(fixture.t, n, got)
 }
 
 // sessionsExpire checks that sessions and refresh tokens are deleted after they have expired,

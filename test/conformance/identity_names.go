@@ -20,11 +20,11 @@ func VerifiedNames(t *testing.T, open IdentityOpener) {
 }
 
 // findNames returns at most n organizations that have one of the keys.
-func (p *identityFixture) findNames(n int, keys ...string) []string {
-	p.t.Helper()
+func (fixture *identityFixture) findNames(n int, keys ...string) []string {
+	fixture.t.Helper()
 
-	found, err := p.VerifiedNames.Find(p.t.Context(), keys, n)
-	require.NoError(p.t, err)
+	found, err := fixture.VerifiedNames.Find(fixture.t.Context(), keys, n)
+	require.NoError(fixture.t, err)
 
 	return found
 }
