@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/modules/hiring"
 )
 
-// newNote returns a note about the application.
+// newNote returns a note about the application, with characters that need escaping in SQL and JSON.
 func newNote(application hiring.Application, author string, now time.Time) hiring.Note {
 	return hiring.Note{
 		ID:             newID(),
@@ -36,40 +36,43 @@ func newRating(application hiring.Application, author string, stars int, now tim
 }
 
 // ApplicationNotes checks the port hiring.Notes: the notes that members of an organization write about an
-// application. Each has one author.
+// application. Each note has one author.
 func ApplicationNotes(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
+	// The notes of one application are listed newest first. The id of the last note of a page is the cursor of the
+	// next page.
 	t.Run("pages, newest first", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
 		otherApplication := apply(t, storage, newID(), newID(), now)
 
-		var want []hiring.Note
-		for range 5 {
+		addNote := func(application hiring.Application) hiring.Note {
 			note := newNote(application, newID(), now)
 			require.NoError(t, storage.Notes.Create(ctx, note))
 
-			want = append([]hiring.Note{note}, want...)
+			return note
 		}
+		oldest, older := addNote(application), addNote(application)
+		middle := addNote(application)
+		newer, newest := addNote(application), addNote(application)
+		addNote(otherApplication)
 
-		require.NoError(t, storage.Notes.Create(ctx, newNote(otherApplication, newID(), now)))
-
-		// Two pages, of two and three notes.
-		first, err := storage.Notes.List(ctx, application.OrganizationID, application.ID,
+		firstPage, err := storage.Notes.List(ctx, application.OrganizationID, application.ID,
 			page.Request{Number: 1, Size: 2})
 		require.NoError(t, err)
-		require.Equal(t, page.Result[hiring.Note]{Items: want[:2], Total: 5, NextCursor: want[1].ID}, first)
+		require.Equal(t,
+			page.Result[hiring.Note]{Items: []hiring.Note{newest, newer}, Total: 5, NextCursor: newer.ID}, firstPage)
 
-		second, err := storage.Notes.List(ctx, application.OrganizationID, application.ID,
-			page.After(first.NextCursor, 3))
+		lastPage, err := storage.Notes.List(ctx, application.OrganizationID, application.ID,
+			page.After(firstPage.NextCursor, 3))
 		require.NoError(t, err)
-		require.Equal(t, want[2:], second.Items)
-		require.Empty(t, second.NextCursor)
+		require.Equal(t, []hiring.Note{middle, older, oldest}, lastPage.Items)
+		require.Empty(t, lastPage.NextCursor)
 	})
 
-	// The longest allowed note is stored completely. All of its characters have four bytes, because
-	// a database may count the bytes of a text instead of its characters.
+	// A note of the maximum length, which is in characters, is stored completely. Each character of the note has
+	// four bytes. So the test also finds a database that limits the bytes of a text.
 	t.Run("long text", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
@@ -82,13 +85,15 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 		require.Equal(t, []hiring.Note{note}, got.Items)
 	})
 
-	// A note belongs to one application of one organization, and only its author can delete it.
+	// A note belongs to one application of one organization: with another id, it is neither listed nor deleted.
+	// Only its author can delete it.
 	t.Run("other owner", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
 		note := newNote(application, newID(), now)
 		require.NoError(t, storage.Notes.Create(ctx, note))
 
+		// The id of the organization or of the application is another one.
 		for _, foreign := range []struct{ organizationID, applicationID string }{
 			{organizationID: newID(), applicationID: application.ID},
 			{organizationID: application.OrganizationID, applicationID: newID()},
@@ -101,10 +106,11 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 			require.ErrorIs(t, err, hiring.ErrNoteNotFound)
 		}
 
+		// The note is deleted by its author only, and once.
 		deleteNote := func(authorID, noteID string) error {
 			return storage.Notes.Delete(ctx, application.OrganizationID, application.ID, authorID, noteID)
 		}
-		require.ErrorIs(t, deleteNote(newID(), note.ID), hiring.ErrNoteNotFound, "of another author")
+		require.ErrorIs(t, deleteNote(newID(), note.ID), hiring.ErrNoteNotFound, "not by the author")
 		require.ErrorIs(t, deleteNote(note.AuthorID, newID()), hiring.ErrNoteNotFound, "another note")
 		require.NoError(t, deleteNote(note.AuthorID, note.ID))
 		require.ErrorIs(t, deleteNote(note.AuthorID, note.ID), hiring.ErrNoteNotFound, "deleted already")
@@ -116,11 +122,12 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 }
 
 // ApplicationRatings checks the port hiring.Ratings: the stars that members of an organization give to an
-// application. Each member has at most one rating of it.
+// application. An application has at most one rating by each member.
 func ApplicationRatings(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
-	// A second rating by Ann replaces her first one and its time.
+	// A second rating by Ann replaces her first one and its time. The list begins with the latest rating, and has
+	// at most as many ratings as the caller states.
 	t.Run("one per author", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
@@ -142,6 +149,7 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		require.Equal(t, []hiring.Rating{ann}, got)
 	})
 
+	// Eight concurrent ratings by one author do not fail, and one of them remains.
 	t.Run("one per author, concurrently", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application, author := apply(t, storage, newID(), newID(), now), newID()
@@ -155,42 +163,47 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		require.Len(t, got, 1)
 	})
 
-	// A summary is the number of ratings of an application and the sum of their stars. Applications
-	// without ratings and those of other organizations have none.
+	// A summary is the number of ratings of an application and the sum of their stars. Summarize omits
+	// applications without ratings, and those of other organizations.
 	t.Run("summaries", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		organization := newID()
-		application := apply(t, storage, organization, newID(), now)
-		otherApplication := apply(t, storage, organization, newID(), now)
+		ratedTwice := apply(t, storage, organization, newID(), now)
+		ratedOnce := apply(t, storage, organization, newID(), now)
 		unrated := apply(t, storage, organization, newID(), now)
 		foreign := apply(t, storage, newID(), newID(), now)
 
 		for _, rating := range []hiring.Rating{
-			newRating(application, newID(), 4, now), newRating(application, newID(), 5, now),
-			newRating(otherApplication, newID(), 1, now), newRating(foreign, newID(), 3, now),
+			newRating(ratedTwice, newID(), 4, now),
+			newRating(ratedTwice, newID(), 5, now),
+			newRating(ratedOnce, newID(), 1, now),
+			newRating(foreign, newID(), 3, now),
 		} {
 			require.NoError(t, storage.Ratings.Upsert(ctx, rating))
 		}
 
-		ids := []string{application.ID, otherApplication.ID, unrated.ID, foreign.ID}
-		got, err := storage.Ratings.Summarize(ctx, organization, ids)
+		all := []string{ratedTwice.ID, ratedOnce.ID, unrated.ID, foreign.ID}
+		got, err := storage.Ratings.Summarize(ctx, organization, all)
 		require.NoError(t, err)
-		require.Equal(t,
-			map[string]hiring.RatingSummary{application.ID: {Count: 2, Sum: 9}, otherApplication.ID: {Count: 1, Sum: 1}},
-			got)
+		require.Equal(t, map[string]hiring.RatingSummary{
+			ratedTwice.ID: {Count: 2, Sum: 4 + 5},
+			ratedOnce.ID:  {Count: 1, Sum: 1},
+		}, got)
 
-		got, err = storage.Ratings.Summarize(ctx, organization, ids[:1])
+		got, err = storage.Ratings.Summarize(ctx, organization, []string{ratedTwice.ID})
 		require.NoError(t, err)
-		require.Len(t, got, 1)
+		require.Len(t, got, 1, "only the given applications")
 	})
 
-	// A rating is deleted only with the right organization, application and author. The deletion of a
-	// rating that does not exist is no error.
+	// A rating is listed for its organization only. It is deleted only with the right organization, application and
+	// author. The deletion of a rating that does not exist is no error.
 	t.Run("other owner", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
 		rating := newRating(application, newID(), 4, now)
 		require.NoError(t, storage.Ratings.Upsert(ctx, rating))
+
+		// Each deletion has one wrong id.
 		require.NoError(t, storage.Ratings.Delete(ctx, newID(), application.ID, rating.AuthorID))
 		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, newID(), rating.AuthorID))
 		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, newID()))
@@ -202,6 +215,8 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Rating{rating}, got)
+
+		// The last deletion has the right ids.
 		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, rating.AuthorID))
 
 		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)

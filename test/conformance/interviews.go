@@ -50,7 +50,7 @@ func Appointments(t *testing.T, open HiringOpener) {
 		})
 	}
 
-	// Each field can be changed, and the same update can be repeated.
+	// An update changes each field but the ids and the time of the creation.
 	t.Run("create and update", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		appointment := schedule(t, storage, newID(), hiring.Scheduled, now)
@@ -60,11 +60,13 @@ func Appointments(t *testing.T, open HiringOpener) {
 		appointment.Status = hiring.Completed
 		appointment.Outcome = hiring.Fail
 		appointment.Sequence = 3
-		appointment.ScheduledAt = now
+		appointment.ScheduledAt = now.Add(24 * time.Hour)
 		appointment.Location = "x"
+		appointment.Interviewer = "y"
 		appointment.Notes = ""
-
 		appointment.ChangedAt = now.Add(time.Minute)
+
+		// The second update, which changes nothing, succeeds, too.
 		for range 2 {
 			require.NoError(t, storage.Appointments.Upsert(ctx, appointment))
 			require.Equal(t, []hiring.Appointment{appointment},
@@ -72,54 +74,62 @@ func Appointments(t *testing.T, open HiringOpener) {
 		}
 	})
 
-	// An upsert cannot move an interview to another organization, nor add a second one to an
+	// An upsert cannot move an interview to another organization, and it cannot add a second interview to an
 	// application.
 	t.Run("one per application, other owner", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		appointment := schedule(t, storage, newID(), hiring.Scheduled, now)
-		foreign, second := appointment, appointment
+
+		foreign := appointment
 		foreign.OrganizationID, foreign.Location = newID(), "theirs"
+		require.Error(t, storage.Appointments.Upsert(ctx, foreign), "an interview of another organization")
 
+		second := appointment
 		second.ID = newID()
-		for _, wrong := range []hiring.Appointment{foreign, second} {
-			require.Error(t, storage.Appointments.Upsert(ctx, wrong))
-		}
+		require.Error(t, storage.Appointments.Upsert(ctx, second), "the application has an interview")
 
+		// The first interview is unchanged.
 		require.Empty(t, list(t, storage, foreign.OrganizationID,
 			hiring.AppointmentFilter{ApplicationIDs: []string{appointment.ApplicationID}}))
 		require.Equal(t, []hiring.Appointment{appointment},
 			list(t, storage, appointment.OrganizationID, hiring.AppointmentFilter{}))
 	})
 
-	// The interviews n = 0, 2 and 4 are cancelled. The latest one is the first of the list.
+	// The filters find interviews of one organization. Lists begin with the interview that was created last.
 	t.Run("filters", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		org := newID()
+		nine := schedule(t, storage, org, hiring.Cancelled, now)
+		ten := schedule(t, storage, org, hiring.Scheduled, now.Add(time.Hour))
+		eleven := schedule(t, storage, org, hiring.Cancelled, now.Add(2*time.Hour))
+		noon := schedule(t, storage, org, hiring.Scheduled, now.Add(3*time.Hour))
+		one := schedule(t, storage, org, hiring.Cancelled, now.Add(4*time.Hour))
+		schedule(t, storage, newID(), hiring.Scheduled, now.Add(time.Hour)) // of another organization
 
-		var all []hiring.Appointment
-		for n := range 5 {
-			status := hiring.Scheduled
-			if n%2 == 0 {
-				status = hiring.Cancelled
-			}
-
-			all = append([]hiring.Appointment{schedule(t, storage, org, status, now.Add(time.Duration(n)*time.Hour))},
-				all...)
+		for condition, test := range map[string]struct {
+			filter hiring.AppointmentFilter
+			want   []hiring.Appointment
+		}{
+			"none": {want: []hiring.Appointment{one, noon, eleven, ten, nine}},
+			"status": {
+				filter: hiring.AppointmentFilter{Status: hiring.Cancelled},
+				want:   []hiring.Appointment{one, eleven, nine},
+			},
+			"time, which is excluded": {
+				filter: hiring.AppointmentFilter{ScheduledAfter: noon.ScheduledAt},
+				want:   []hiring.Appointment{one},
+			},
+			"status and time": {
+				filter: hiring.AppointmentFilter{Status: hiring.Scheduled, ScheduledAfter: eleven.ScheduledAt},
+				want:   []hiring.Appointment{noon},
+			},
+			"applications, one of which does not exist": {
+				filter: hiring.AppointmentFilter{ApplicationIDs: []string{ten.ApplicationID, noon.ApplicationID, newID()}},
+				want:   []hiring.Appointment{noon, ten},
+			},
+		} {
+			require.Equal(t, test.want, list(t, storage, org, test.filter), condition)
 		}
-
-		schedule(t, storage, newID(), hiring.Scheduled, now.Add(time.Hour))
-		require.Equal(t, all, list(t, storage, org, hiring.AppointmentFilter{}))
-		require.Equal(t, []hiring.Appointment{all[0], all[2], all[4]},
-			list(t, storage, org, hiring.AppointmentFilter{Status: hiring.Cancelled}))
-		require.Equal(t, all[:1], list(t, storage, org, hiring.AppointmentFilter{ScheduledAfter: all[1].ScheduledAt}),
-			"later ones only")
-		require.Equal(t, all[1:2], list(t, storage, org, hiring.AppointmentFilter{
-			Status:         hiring.Scheduled,
-			ScheduledAfter: all[2].ScheduledAt,
-		}))
-		require.Equal(t, []hiring.Appointment{all[1], all[3]},
-			list(t, storage, org,
-				hiring.AppointmentFilter{ApplicationIDs: []string{all[3].ApplicationID, all[1].ApplicationID, newID()}}))
 	})
 }
 
@@ -127,8 +137,8 @@ func Appointments(t *testing.T, open HiringOpener) {
 func Messages(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
-	// Messages of an application are listed newest first, up to the limit. They belong to one
-	// organization.
+	// A message belongs to one application of one organization: it is neither read nor listed with another id.
+	// The messages of an application are listed newest first, up to a limit.
 	t.Run("create and get", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
@@ -147,6 +157,7 @@ func Messages(t *testing.T, open HiringOpener) {
 		require.NoError(t, err)
 		require.Equal(t, message, got)
 
+		// Get needs the right organization and the right id.
 		for _, other := range []struct{ organization, id string }{
 			{organization: newID(), id: message.ID},
 			{organization: application.OrganizationID, id: newID()},
@@ -155,16 +166,18 @@ func Messages(t *testing.T, open HiringOpener) {
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 		}
 
-		later := message
-		later.ID = newID()
-		require.NoError(t, storage.Messages.Create(ctx, later))
+		// The second message is the first of the list.
+		second := message
+		second.ID = newID()
+		require.NoError(t, storage.Messages.Create(ctx, second))
 
-		for limit, want := range map[int][]hiring.Message{1: {later}, 5: {later, message}} {
+		for limit, want := range map[int][]hiring.Message{1: {second}, 5: {second, message}} {
 			sent, err := storage.Messages.List(ctx, application.OrganizationID, application.ID, limit)
 			require.NoError(t, err)
 			require.Equal(t, want, sent)
 		}
 
+		// List needs the right organization and the right application.
 		for _, other := range []struct{ organization, application string }{
 			{organization: newID(), application: application.ID},
 			{organization: application.OrganizationID, application: newID()},
@@ -176,7 +189,7 @@ func Messages(t *testing.T, open HiringOpener) {
 	})
 }
 
-// newExport returns an export in the state, which is finished if it is completed or failed.
+// newExport returns an export in the state. An export that is done or has failed is finished at the time at.
 func newExport(organization, kind string, state hiring.ExportState, at time.Time) hiring.Export {
 	export := hiring.Export{
 		ID:             newID(),
@@ -198,17 +211,17 @@ func newExport(organization, kind string, state hiring.ExportState, at time.Time
 func Exports(t *testing.T, open HiringOpener) {
 	open = withPort(open, "Exports", func(s adapters.HiringStorage) any { return s.Exports })
 	ctx := context.Background()
-	const limit = 5
-	create := func(t *testing.T, s adapters.HiringStorage, e hiring.Export) hiring.Export {
+	const limit = 5 // of unfinished exports of an organization
+	create := func(t *testing.T, storage adapters.HiringStorage, export hiring.Export) hiring.Export {
 		t.Helper()
-		require.NoError(t, s.Exports.Create(ctx, e, limit))
-		return e
+		require.NoError(t, storage.Exports.Create(ctx, export, limit))
+		return export
 	}
 
-	list := func(t *testing.T, s adapters.HiringStorage, f hiring.ExportFilter) []hiring.Export {
+	list := func(t *testing.T, storage adapters.HiringStorage, filter hiring.ExportFilter) []hiring.Export {
 		t.Helper()
 
-		found, err := s.Exports.List(ctx, f, 10)
+		found, err := storage.Exports.List(ctx, filter, 10)
 		require.NoError(t, err)
 
 		return found
@@ -219,6 +232,7 @@ func Exports(t *testing.T, open HiringOpener) {
 	t.Run("create, update, delete", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 
+		// An export is queued, then running, and completed at the end. The worker reports twice that it is running.
 		export := create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
 		for _, state := range []hiring.ExportState{hiring.ExportRunning, hiring.ExportRunning, hiring.ExportDone} {
 			export.State = state
@@ -235,17 +249,22 @@ func Exports(t *testing.T, open HiringOpener) {
 			require.Equal(t, export, got)
 		}
 
-		_, err := storage.Exports.Get(ctx, newID(), export.ID)
+		otherOrganization := newID()
+		_, err := storage.Exports.Get(ctx, otherOrganization, export.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
 
+		// A late report, by a worker that has lost its task, changes nothing.
 		late := export
 		late.State, late.FinishedAt = hiring.ExportRunning, nil
-		require.Error(t, storage.Exports.Update(ctx, late), "completed")
+		require.Error(t, storage.Exports.Update(ctx, late), "the export is completed")
 
-		foreign := create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
+		// An export of another organization cannot be moved.
+		foreign := create(t, storage, newExport(otherOrganization, "jobs", hiring.ExportQueued, now))
 		stolen := foreign
 		stolen.OrganizationID = export.OrganizationID
-		require.Error(t, storage.Exports.Update(ctx, stolen))
+		require.Error(t, storage.Exports.Update(ctx, stolen), "the organization of an export cannot change")
+
+		// Delete deletes the given exports only. It ignores unknown ids.
 		require.NoError(t, storage.Exports.Delete(ctx, nil))
 		require.NoError(t, storage.Exports.Delete(ctx, []string{export.ID, newID()}))
 
@@ -254,11 +273,12 @@ func Exports(t *testing.T, open HiringOpener) {
 		require.Equal(t, []hiring.Export{foreign}, list(t, storage, hiring.ExportFilter{}))
 	})
 
-	// Only the unfinished exports of the organization count towards the limit.
+	// Only the unfinished exports of the organization count towards the limit. Finished exports, and an export
+	// of another organization, do not prevent that as many as the limit are created.
 	t.Run("limit", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		org := newID()
-		create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
+		create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now)) // of another organization
 
 		for range limit {
 			create(t, storage, newExport(org, "jobs", hiring.ExportDone, now))
@@ -269,25 +289,27 @@ func Exports(t *testing.T, open HiringOpener) {
 			hiring.ErrTooManyExports)
 	})
 
-	// Five of twelve concurrent exports are created.
+	// Of twelve concurrent exports of an organization, as many as the limit are created. There are ten rounds,
+	// because the first one opens the connections of the database: its calls are less concurrent.
 	t.Run("limit, concurrently", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		for range 10 { // the connections are opened in the first round, which is slow
+		storage, now := openHiring(t, open)
+		for range 10 {
 			org := newID()
-			require.Equal(t, limit, countConcurrent(t, 12, func(int) (bool, error) {
-				err := s.Tx.Do(ctx, func(ctx context.Context) error {
-					return s.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit)
+			created := countConcurrent(t, 12, func(int) (isCreated bool, err error) {
+				err = storage.Tx.Do(ctx, func(ctx context.Context) error {
+					return storage.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit)
 				})
 				if errors.Is(err, hiring.ErrTooManyExports) {
 					return false, nil
 				}
 
 				return err == nil, err
-			}))
+			})
+			require.Equal(t, limit, created)
 		}
 	})
 
-	// The conditions of a filter must all match; CreatedBefore is excluded.
+	// An export is found if it matches all conditions of the filter. The time CreatedBefore itself does not match.
 	t.Run("filters", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		org := newID()
@@ -330,21 +352,24 @@ func Exports(t *testing.T, open HiringOpener) {
 			require.ElementsMatch(t, test.want, list(t, storage, test.filter))
 		}
 
-		few, err := storage.Exports.List(ctx, hiring.ExportFilter{}, 2)
+		limited, err := storage.Exports.List(ctx, hiring.ExportFilter{}, 2)
 		require.NoError(t, err)
-		require.Len(t, few, 2)
+		require.Len(t, limited, 2)
 	})
 }
 
-// ApplicantPersonalData checks the port hiring.PersonalData.
+// ApplicantPersonalData checks the port hiring.PersonalData. Before the service erases the data of a deleted
+// account, it withdraws the applications of the account.
 func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
-	// Ann's texts and all texts about her are erased from her withdrawn application. The active
-	// one does not change: it is withdrawn first.
+	// EraseByApplicant erases Ann's texts in her withdrawn application, and all texts about it. Her active
+	// application does not change, because she has not withdrawn it, nor does that of another applicant.
 	t.Run("erase by applicant", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		ann := newID()
+		// add stores an application with an interview, a message, a note and a rating. The message has the id
+		// of the application, by which it is found below.
 		add := func(organization, applicant string) hiring.Application {
 			application := newApplication(organization, applicant, now)
 			application.CoverLetter = "I am Ann"
@@ -353,40 +378,31 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 				{QuestionID: "why", Answer: "because"},
 			}
 			require.NoError(t, storage.Applications.Create(ctx, application))
-			require.NoError(
-				t,
-				storage.Appointments.Upsert(
-					ctx,
-					hiring.Appointment{
-						ID:             newID(),
-						ApplicationID:  application.ID,
-						OrganizationID: organization,
-						ScheduledAt:    now,
-						Location:       "Ward 3",
-						Interviewer:    "Dr. Byrne",
-						Notes:          "Ann was late",
-						Status:         hiring.Scheduled,
-						Outcome:        hiring.Undecided,
-						CreatedAt:      now,
-						ChangedAt:      now,
-					},
-				),
-			)
-			require.NoError(
-				t,
-				storage.Messages.Create(
-					ctx,
-					hiring.Message{
-						ID:             application.ID,
-						ApplicationID:  application.ID,
-						OrganizationID: organization,
-						SenderID:       newID(),
-						Subject:        "Dear Ann",
-						Text:           "Come",
-						SentAt:         now,
-					},
-				),
-			)
+			interview := hiring.Appointment{
+				ID:             newID(),
+				ApplicationID:  application.ID,
+				OrganizationID: organization,
+				ScheduledAt:    now,
+				Location:       "Ward 3",
+				Interviewer:    "Dr. Byrne",
+				Notes:          "Ann was late",
+				Status:         hiring.Scheduled,
+				Outcome:        hiring.Undecided,
+				CreatedAt:      now,
+				ChangedAt:      now,
+			}
+			require.NoError(t, storage.Appointments.Upsert(ctx, interview))
+
+			message := hiring.Message{
+				ID:             application.ID,
+				ApplicationID:  application.ID,
+				OrganizationID: organization,
+				SenderID:       newID(),
+				Subject:        "Dear Ann",
+				Text:           "Come",
+				SentAt:         now,
+			}
+			require.NoError(t, storage.Messages.Create(ctx, message))
 			require.NoError(t, storage.Notes.Create(ctx, newNote(application, newID(), now)))
 			require.NoError(t, storage.Ratings.Upsert(ctx, newRating(application, newID(), 4, now)))
 
@@ -394,7 +410,8 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 		}
 
 		withdrawn, active := add(newID(), ann), add(newID(), ann)
-		otherApplication := add(withdrawn.OrganizationID, newID())
+		ofOtherApplicant := add(withdrawn.OrganizationID, newID())
+
 		withdrawn.WithdrawnAt = &now
 		withdrawn.Tracker = "completed"
 		withdrawn.TrackerColor = "ann-red"
@@ -412,7 +429,7 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 		erased.Tracker = ""
 		erased.TrackerColor = ""
 
-		for _, want := range []hiring.Application{erased, active, otherApplication} {
+		for _, want := range []hiring.Application{erased, active, ofOtherApplicant} {
 			isErased := want.ID == erased.ID
 
 			got, err := storage.Applications.Get(ctx, toOrganization(want.OrganizationID), want.ID)
@@ -422,24 +439,26 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			interviews, err := storage.Appointments.List(ctx, want.OrganizationID,
 				hiring.AppointmentFilter{ApplicationIDs: []string{want.ID}}, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
-			require.Equal(t, isErased, interviews.Items[0].Notes == "")
+			require.Equal(t, isErased, interviews.Items[0].Notes == "", "notes of an interview")
 			require.Equal(t, "Ward 3", interviews.Items[0].Location)
 
 			_, err = storage.Messages.Get(ctx, want.OrganizationID, want.ID)
-			require.Equal(t, isErased, err != nil)
+			isDeleted := err != nil
+			require.Equal(t, isErased, isDeleted, "a message")
 
 			notes, err := storage.Notes.List(ctx, want.OrganizationID, want.ID, page.After("", 10))
 			require.NoError(t, err)
-			require.Equal(t, isErased, len(notes.Items) == 0)
+			require.Equal(t, isErased, len(notes.Items) == 0, "notes")
 
 			ratings, err := storage.Ratings.List(ctx, want.OrganizationID, want.ID, 10)
 			require.NoError(t, err)
-			require.Equal(t, isErased, len(ratings) == 0)
+			require.Equal(t, isErased, len(ratings) == 0, "ratings")
 		}
 	})
 
-	// The deletion of an account withdraws its applications in batches. An interrupted deletion
-	// must find the rest, so that withdrawn applications leave the list.
+	// The deletion of an account withdraws its applications in batches. A deletion that was interrupted is
+	// repeated, and then has to find the remaining applications. So the applicant's list must not contain
+	// withdrawn applications any more.
 	t.Run("interrupted withdrawal", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		ann := newID()
