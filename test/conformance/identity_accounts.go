@@ -20,7 +20,8 @@ func EmailChanges(t *testing.T, open IdentityOpener) {
 	})
 }
 
-// history returns the stored history of the account.
+// history returns the stored e-mail history of the account: the address to which a change is requested, and the
+// former addresses that can be restored.
 func (fixture *identityFixture) history(userID string) identity.EmailHistory {
 	fixture.t.Helper()
 
@@ -30,21 +31,28 @@ func (fixture *identityFixture) history(userID string) identity.EmailHistory {
 	return history
 }
 
-// undo returns a former address that was replaced at the time now + at and can be restored for
-// an hour.
-func (fixture *identityFixture) undo(email string, at time.Duration) identity.EmailUndo {
-	changed := fixture.now.Add(at)
-	return identity.EmailUndo{Email: email, Key: identity.LowerCaseKey(email), ChangedAt: changed, ExpiresAt: changed.Add(time.Hour)}
+// formerAddress returns an address that was replaced some time after the start of the test, and that the user can
+// restore for an hour.
+func (fixture *identityFixture) formerAddress(email string, sinceStart time.Duration) identity.EmailUndo {
+	changedAt := fixture.now.Add(sinceStart)
+
+	return identity.EmailUndo{
+		Email:     email,
+		Key:       identity.LowerCaseKey(email),
+		ChangedAt: changedAt,
+		ExpiresAt: changedAt.Add(time.Hour),
+	}
 }
 
-// emailHistoryReads checks that an upsert replaces the history of one account completely.
+// emailHistoryReads checks that an upsert replaces the history of one account completely. A new account has an
+// empty history.
 func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
 	require.Equal(t, identity.EmailHistory{UserID: user.ID}, fixture.history(user.ID))
 
-	first := fixture.undo("First@example.org", 0)
-	second := fixture.undo("zoë@example.org", 1234567*time.Microsecond)
-	again := fixture.undo("first@example.org", time.Minute)
+	first := fixture.formerAddress("First@example.org", 0)
+	second := fixture.formerAddress("zoë@example.org", 1234567*time.Microsecond)
+	firstAgain := fixture.formerAddress("first@example.org", time.Minute)
 	theirs := identity.EmailHistory{
 		UserID:    otherUser.ID,
 		Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: fixture.now},
@@ -52,6 +60,7 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 	}
 	require.NoError(t, fixture.EmailChanges.Upsert(ctx, theirs))
 
+	// Each history has other parts than the previous one: a requested address, former ones, both, or none.
 	for _, history := range []identity.EmailHistory{
 		{UserID: user.ID, Requested: &identity.EmailChange{Email: "zoë@example.org", RequestedAt: fixture.now}},
 		{
@@ -59,7 +68,7 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 			Requested: &identity.EmailChange{Email: "zoe@example.org", RequestedAt: fixture.now.Add(1234567 * time.Microsecond)},
 			Undos:     []identity.EmailUndo{first},
 		},
-		{UserID: user.ID, Undos: []identity.EmailUndo{first, second, again}},
+		{UserID: user.ID, Undos: []identity.EmailUndo{first, second, firstAgain}},
 		{UserID: user.ID, Undos: []identity.EmailUndo{first}},
 		{UserID: user.ID},
 	} {
@@ -67,37 +76,42 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 		require.Equal(t, history, fixture.history(user.ID))
 	}
 
+	// Former addresses are returned in the order of their changes, whatever the order in which they were stored.
 	require.NoError(t, fixture.EmailChanges.Upsert(ctx,
-		identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{again, first}}))
-	require.Equal(t, []identity.EmailUndo{first, again}, fixture.history(user.ID).Undos, "in the order of the changes")
-	require.Equal(t, theirs, fixture.history(otherUser.ID))
+		identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{firstAgain, first}}))
+	require.Equal(t, []identity.EmailUndo{first, firstAgain}, fixture.history(user.ID).Undos)
+
+	require.Equal(t, theirs, fixture.history(otherUser.ID), "the other account has its own history")
 }
 
-// addressIsReserved checks that a former address is reserved for its account until it expires.
+// addressIsReserved checks that no other account can use a former address until it expires. The account whose
+// address it was can use it at any time.
 func addressIsReserved(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
-	first := fixture.undo("First@example.org", 0)
-	second := fixture.undo("second@example.org", time.Minute)
+	first := fixture.formerAddress("First@example.org", 0)
+	second := fixture.formerAddress("second@example.org", time.Minute)
 	require.NoError(t, fixture.EmailChanges.Upsert(ctx,
 		identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{first, second}}))
 
-	reserved := func(key, userID string, now time.Time) bool {
-		found, err := fixture.EmailChanges.IsReserved(ctx, key, userID, now)
+	isReservedFor := func(userID, emailKey string, now time.Time) bool {
+		isReserved, err := fixture.EmailChanges.IsReserved(ctx, emailKey, userID, now)
 		require.NoError(t, err)
-		return found
+		return isReserved
 	}
 
-	require.True(t, reserved("first@example.org", otherUser.ID, fixture.now))
-	require.True(t, reserved("second@example.org", otherUser.ID, fixture.now))
-	require.False(t, reserved("third@example.org", otherUser.ID, fixture.now))
-	require.False(t, reserved("first@example.org", user.ID, fixture.now), "by the account itself")
-	require.False(t, reserved("first@example.org", otherUser.ID, first.ExpiresAt), "expired")
+	require.True(t, isReservedFor(otherUser.ID, "first@example.org", fixture.now))
+	require.True(t, isReservedFor(otherUser.ID, "second@example.org", fixture.now))
+	require.False(t, isReservedFor(otherUser.ID, "third@example.org", fixture.now), "no former address")
+	require.False(t, isReservedFor(user.ID, "first@example.org", fixture.now), "the account's own address")
+	require.False(t, isReservedFor(otherUser.ID, "first@example.org", first.ExpiresAt), "the address has expired")
 }
 
-// concurrentRequests checks that transactions that lock the user lose no former address.
+// concurrentRequests checks that concurrent transactions lose no former address. Each locks the user, reads the
+// history and adds an address to it.
 func concurrentRequests(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	runConcurrently(t, 20, func(i int) error {
+	const changes = 20
+	runConcurrently(t, changes, func(i int) error {
 		return fixture.do(func(ctx context.Context) error {
 			if _, err := fixture.Users.GetForUpdate(ctx, user.ID); err != nil {
 				return err
@@ -108,13 +122,14 @@ func concurrentRequests(t *testing.T, fixture *identityFixture) {
 				return err
 			}
 
-			history.Undos = append(history.Undos, fixture.undo("x@example.org", time.Duration(i)*time.Second))
+			changedAfter := time.Duration(i) * time.Second
+			history.Undos = append(history.Undos, fixture.formerAddress("x@example.org", changedAfter))
 
 			return fixture.EmailChanges.Upsert(ctx, history)
 		})
 	})
 
-	require.Len(t, fixture.history(user.ID).Undos, 20)
+	require.Len(t, fixture.history(user.ID).Undos, changes)
 }
 
 // SecondFactors checks the port identity.SecondFactors.
@@ -129,10 +144,10 @@ func SecondFactors(t *testing.T, open IdentityOpener) {
 func (fixture *identityFixture) secondFactor(userID string) identity.SecondFactor {
 	fixture.t.Helper()
 
-	f, err := fixture.SecondFactors.Get(fixture.t.Context(), userID)
+	factor, err := fixture.SecondFactors.Get(fixture.t.Context(), userID)
 	require.NoError(fixture.t, err)
 
-	return f
+	return factor
 }
 
 // secondFactorReads checks that an upsert replaces the factor and its recovery codes, and that
@@ -145,32 +160,37 @@ func secondFactorReads(t *testing.T, fixture *identityFixture) {
 	theirs := identity.SecondFactor{UserID: otherUser.ID, Secret: "theirs", CreatedAt: fixture.now, RecoveryCodes: []string{"c"}}
 	require.NoError(t, fixture.SecondFactors.Upsert(ctx, theirs))
 
-	f := identity.SecondFactor{UserID: user.ID, Secret: "first", CreatedAt: fixture.now}
-	require.NoError(t, fixture.SecondFactors.Upsert(ctx, f))
+	// requireStored requires that the user has this factor. The order of its recovery codes does not matter.
+	requireStored := func(want identity.SecondFactor) {
+		t.Helper()
 
-	got := fixture.secondFactor(user.ID)
-	require.Empty(t, got.RecoveryCodes)
+		got := fixture.secondFactor(user.ID)
+		require.ElementsMatch(t, want.RecoveryCodes, got.RecoveryCodes)
 
-	got.RecoveryCodes = nil
-	require.Equal(t, f, got)
-
-	f.Secret = "second"
-	f.CreatedAt = fixture.now.Add(time.Microsecond)
-	f.ConfirmedAt = fixture.now.Add(time.Second)
-
-	f.LastStep = 7
-	for _, codes := range [][]string{{"a", "b"}, {"c", "d", "e"}, {"d"}, {"d"}} {
-		f.RecoveryCodes = codes
-		f.LastStep++
-		require.NoError(t, fixture.SecondFactors.Upsert(ctx, f))
-
-		got = fixture.secondFactor(user.ID)
-		require.ElementsMatch(t, codes, got.RecoveryCodes)
-
-		got.RecoveryCodes = codes
-		require.Equal(t, f, got)
+		got.RecoveryCodes = want.RecoveryCodes
+		require.Equal(t, want, got)
 	}
 
+	// The first factor has no recovery codes.
+	factor := identity.SecondFactor{UserID: user.ID, Secret: "first", CreatedAt: fixture.now}
+	require.NoError(t, fixture.SecondFactors.Upsert(ctx, factor))
+	requireStored(factor)
+
+	// The second factor replaces the first one. Then its codes and its last time step are replaced. At the end,
+	// the same codes are stored again.
+	factor.Secret = "second"
+	factor.CreatedAt = fixture.now.Add(time.Microsecond)
+	factor.ConfirmedAt = fixture.now.Add(time.Second)
+
+	factor.LastStep = 7
+	for _, codes := range [][]string{{"a", "b"}, {"c", "d", "e"}, {"d"}, {"d"}} {
+		factor.RecoveryCodes = codes
+		factor.LastStep++
+		require.NoError(t, fixture.SecondFactors.Upsert(ctx, factor))
+		requireStored(factor)
+	}
+
+	// A factor that is created after a deletion has no codes of the deleted one.
 	require.NoError(t, fixture.SecondFactors.Delete(ctx, user.ID))
 
 	_, err = fixture.SecondFactors.Get(ctx, user.ID)
@@ -178,47 +198,49 @@ func secondFactorReads(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, fixture.SecondFactors.Upsert(ctx,
 		identity.SecondFactor{UserID: user.ID, Secret: "third", CreatedAt: fixture.now}))
 	require.Empty(t, fixture.secondFactor(user.ID).RecoveryCodes, "the codes are deleted with the factor")
-	require.Equal(t, theirs, fixture.secondFactor(otherUser.ID))
+
+	require.Equal(t, theirs, fixture.secondFactor(otherUser.ID), "the factor of another user does not change")
 }
 
-// secondFactorUsedOnce uses a time step and a recovery code as the service does, in
-// twenty transactions at once.
+// secondFactorUsedOnce checks that one of twenty concurrent transactions uses the code of a time step and a
+// recovery code. Each reads the factor, which locks it, and uses the codes if no other transaction has.
 func secondFactorUsedOnce(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	require.NoError(
-		t,
-		fixture.SecondFactors.Upsert(
-			t.Context(),
-			identity.SecondFactor{
-				UserID:        user.ID,
-				Secret:        "s",
-				CreatedAt:     fixture.now,
-				ConfirmedAt:   fixture.now,
-				LastStep:      7,
-				RecoveryCodes: []string{"a", "b"},
-			},
-		),
-	)
-	require.Equal(t, 1, countConcurrent(t, 20, func(int) (wasUsed bool, err error) {
-		return wasUsed, fixture.do(func(ctx context.Context) error {
-			wasUsed = false
+	const lastStep = 7 // the time step of the latest code that was used
+	const usedStep, usedCode = lastStep + 1, "a"
+	const unusedCode = "b"
+	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), identity.SecondFactor{
+		UserID:        user.ID,
+		Secret:        "s",
+		CreatedAt:     fixture.now,
+		ConfirmedAt:   fixture.now,
+		LastStep:      lastStep,
+		RecoveryCodes: []string{usedCode, unusedCode},
+	}))
 
-			f, err := fixture.SecondFactors.Get(ctx, user.ID)
-			if err != nil || f.LastStep >= 8 {
+	uses := countConcurrent(t, 20, func(int) (wasUsedHere bool, err error) {
+		err = fixture.do(func(ctx context.Context) error {
+			wasUsedHere = false // the transaction may be repeated
+
+			factor, err := fixture.SecondFactors.Get(ctx, user.ID)
+			if err != nil || factor.LastStep >= usedStep {
 				return err
 			}
 
-			wasUsed = true
-			f.LastStep = 8
-			f.RecoveryCodes = []string{"b"}
+			factor.LastStep = usedStep
+			factor.RecoveryCodes = []string{unusedCode}
+			wasUsedHere = true
 
-			return fixture.SecondFactors.Upsert(ctx, f)
+			return fixture.SecondFactors.Upsert(ctx, factor)
 		})
-	}))
 
-	got := fixture.secondFactor(user.ID)
-	require.EqualValues(t, 8, got.LastStep)
-	require.Equal(t, []string{"b"}, got.RecoveryCodes)
+		return wasUsedHere, err
+	})
+	require.Equal(t, 1, uses)
+
+	stored := fixture.secondFactor(user.ID)
+	require.EqualValues(t, usedStep, stored.LastStep)
+	require.Equal(t, []string{unusedCode}, stored.RecoveryCodes)
 }
 
 // EmployerSettings checks the port identity.EmployerSettingsStore.
@@ -229,66 +251,74 @@ func EmployerSettings(t *testing.T, open IdentityOpener) {
 	})
 }
 
-// employerSettingsRead checks the default settings and that all fields are stored, also when
-// they are cleared.
+// employerSettingsRead checks that a user without stored settings has the default ones, and that all fields are
+// stored. A contact can be cleared.
 func employerSettingsRead(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
-	s, err := fixture.EmployerSettings.Get(ctx, user.ID)
+	settings, err := fixture.EmployerSettings.Get(ctx, user.ID)
 	require.NoError(t, err)
-	require.Equal(t, identity.DefaultSettings(user.ID), s)
+	require.Equal(t, identity.DefaultSettings(user.ID), settings)
 
-	for _, contact := range []identity.Contact{{Name: "Zoë", Email: "zoë@example.org", Phone: "+44 (0)20 7946 0000"}, {}} {
-		s.JobTitle, s.Contact, s.EmailAlerts, s.UpdatedAt = "Matron", contact, !s.EmailAlerts, fixture.now.Add(time.Microsecond)
-		require.NoError(t, fixture.EmployerSettings.Upsert(ctx, &s))
+	contact := identity.Contact{Name: "Zoë", Email: "zoë@example.org", Phone: "+44 (0)20 7946 0000"}
+	noContact := identity.Contact{}
+
+	for _, contact := range []identity.Contact{contact, noContact} {
+		settings.JobTitle = "Matron"
+		settings.Contact = contact
+		settings.EmailAlerts = !settings.EmailAlerts
+		settings.UpdatedAt = fixture.now.Add(time.Microsecond)
+		require.NoError(t, fixture.EmployerSettings.Upsert(ctx, &settings))
 
 		got, err := fixture.EmployerSettings.Get(ctx, user.ID)
 		require.NoError(t, err)
-		require.Equal(t, s, got)
+		require.Equal(t, settings, got)
 	}
 }
 
-// concurrentSettings checks that concurrent changes of settings that do not exist at first are
-// all stored.
+// concurrentSettings checks that no concurrent change is lost, with settings that do not exist at first. Each
+// transaction adds a letter to the job title. A transaction that reads an outdated version is repeated, and fails
+// if that happens too often. So the title has as many letters as transactions have succeeded.
 func concurrentSettings(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
 
-	// A transaction that finds an outdated version too often may fail; no update is lost.
-	stored := countConcurrent(t, 20, func(int) (bool, error) {
+	succeeded := countConcurrent(t, 20, func(int) (hasSucceeded bool, _ error) {
 		err := fixture.do(func(ctx context.Context) error {
-			s, err := fixture.EmployerSettings.Get(ctx, user.ID)
+			settings, err := fixture.EmployerSettings.Get(ctx, user.ID)
 			if err != nil {
 				return err
 			}
 
-			s.JobTitle, s.UpdatedAt = s.JobTitle+"x", fixture.now
+			settings.JobTitle += "x"
+			settings.UpdatedAt = fixture.now
 
-			return fixture.EmployerSettings.Upsert(ctx, &s)
+			return fixture.EmployerSettings.Upsert(ctx, &settings)
 		})
 
 		return err == nil, nil
 	})
 
-	require.NotZero(t, stored)
+	require.NotZero(t, succeeded)
 
-	got, err := fixture.EmployerSettings.Get(ctx, user.ID)
+	stored, err := fixture.EmployerSettings.Get(ctx, user.ID)
 	require.NoError(t, err)
-	require.Len(t, got.JobTitle, stored)
+	require.Len(t, stored.JobTitle, succeeded)
 }
 
-// OptOuts checks the port identity.OptOuts.
+// OptOuts checks the port identity.OptOuts: a mailbox exists after its first creation. A second creation changes
+// nothing.
 func OptOuts(t *testing.T, open IdentityOpener) {
 	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"create twice": func(t *testing.T, fixture *identityFixture) {
-			for _, want := range []bool{false, true, true} {
+			for _, existsBefore := range []bool{false, true, true} {
 				exists, err := fixture.OptOuts.Exists(t.Context(), "mailbox")
 				require.NoError(t, err)
-				require.Equal(t, want, exists)
+				require.Equal(t, existsBefore, exists)
 				require.NoError(t, fixture.OptOuts.Create(t.Context(), "mailbox", fixture.now))
 			}
 
 			exists, err := fixture.OptOuts.Exists(t.Context(), "other")
 			require.NoError(t, err)
-			require.False(t, exists)
+			require.False(t, exists, "another mailbox")
 		},
 	})
 }
@@ -298,37 +328,40 @@ func IdentityPersonalData(t *testing.T, open IdentityOpener) {
 	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){"one of two users": personalDataIsDeleted})
 }
 
-// personalDataIsDeleted checks that the data of one user is deleted, may be deleted again, and
-// that nothing of another user is.
+// personalDataIsDeleted checks that DeleteByUser deletes all data of one user, and nothing of another user. A
+// second call changes nothing.
 func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	deleted, kept := fixture.user("jo@example.org"), fixture.user("al@example.org")
-	organizations := map[string]identity.Organization{}
-	sessions := map[string]identity.RefreshToken{}
 
-	tokens := map[string]identity.MailToken{}
+	// Both users have an organization, a session, and so on. The maps are by the id of the user.
+	organizations := map[string]identity.Organization{}
+	refreshTokens := map[string]identity.RefreshToken{}
+	mailTokens := map[string]identity.MailToken{}
+	const noOrganization = ""
+
 	for _, user := range []identity.User{deleted, kept} {
 		organizations[user.ID] = fixture.organization(user.ID)
-		_, sessions[user.ID] = fixture.session(user)
-		tokens[user.ID] = fixture.mailToken(user, identity.ForReset, "")
+		_, refreshTokens[user.ID] = fixture.session(user)
+		mailTokens[user.ID] = fixture.mailToken(user, identity.ForReset, noOrganization)
 		require.NoError(t, fixture.EmailChanges.Upsert(ctx, identity.EmailHistory{
 			UserID:    user.ID,
 			Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: fixture.now},
-			Undos:     []identity.EmailUndo{fixture.undo("y@example.org", 0)},
+			Undos:     []identity.EmailUndo{fixture.formerAddress("y@example.org", 0)},
 		}))
-		require.NoError(
-			t,
-			fixture.SecondFactors.Upsert(
-				ctx,
-				identity.SecondFactor{UserID: user.ID, Secret: "s", CreatedAt: fixture.now, RecoveryCodes: []string{"a"}},
-			),
-		)
+		require.NoError(t, fixture.SecondFactors.Upsert(ctx, identity.SecondFactor{
+			UserID:        user.ID,
+			Secret:        "s",
+			CreatedAt:     fixture.now,
+			RecoveryCodes: []string{"a"},
+		}))
 
-		s := identity.DefaultSettings(user.ID)
-		s.JobTitle, s.UpdatedAt = "Matron", fixture.now
-		require.NoError(t, fixture.EmployerSettings.Upsert(ctx, &s))
+		settings := identity.DefaultSettings(user.ID)
+		settings.JobTitle, settings.UpdatedAt = "Matron", fixture.now
+		require.NoError(t, fixture.EmployerSettings.Upsert(ctx, &settings))
 	}
 
+	// The user whose data is deleted is also invited to the organization of the other one.
 	fixture.invite(organizations[kept.ID], "jo@example.org", identity.Viewer)
 
 	for range 2 {
@@ -337,36 +370,39 @@ func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 
 	fixture.requireNotInTeam(organizations[kept.ID].ID, deleted.ID)
 
-	for id, want := range map[string]bool{deleted.ID: false, kept.ID: true} {
-		user := fixture.getUser(id)
-		_, err := fixture.Members.Get(ctx, organizations[user.ID].ID, user.ID)
-		require.Equal(t, want, err == nil)
+	// The user is kept, because only its data is deleted.
+	for userID, isKept := range map[string]bool{deleted.ID: false, kept.ID: true} {
+		fixture.getUser(userID)
 
-		_, err = fixture.Sessions.GetRefreshToken(ctx, sessions[user.ID].Hash)
-		require.Equal(t, want, err == nil)
+		_, err := fixture.Members.Get(ctx, organizations[userID].ID, userID)
+		require.Equal(t, isKept, err == nil, "membership")
 
-		_, err = fixture.MailTokens.Get(ctx, tokens[user.ID].Hash, identity.ForReset)
-		require.Equal(t, want, err == nil)
+		_, err = fixture.Sessions.GetRefreshToken(ctx, refreshTokens[userID].Hash)
+		require.Equal(t, isKept, err == nil, "refresh token")
 
-		history := fixture.history(user.ID)
-		require.Equal(t, want, history.Requested != nil)
-		require.Equal(t, want, len(history.Undos) == 1)
+		_, err = fixture.MailTokens.Get(ctx, mailTokens[userID].Hash, identity.ForReset)
+		require.Equal(t, isKept, err == nil, "mail token")
 
-		_, err = fixture.SecondFactors.Get(ctx, user.ID)
-		require.Equal(t, want, err == nil)
+		history := fixture.history(userID)
+		require.Equal(t, isKept, history.Requested != nil, "requested address")
+		require.Equal(t, isKept, len(history.Undos) == 1, "former address")
 
-		s, err := fixture.EmployerSettings.Get(ctx, user.ID)
+		_, err = fixture.SecondFactors.Get(ctx, userID)
+		require.Equal(t, isKept, err == nil, "second factor")
+
+		settings, err := fixture.EmployerSettings.Get(ctx, userID)
 		require.NoError(t, err)
-		require.Equal(t, want, s != identity.DefaultSettings(user.ID))
+		require.Equal(t, isKept, settings != identity.DefaultSettings(userID), "settings")
 	}
 
+	// The recovery codes are deleted, too: a new second factor has none.
 	require.NoError(t, fixture.SecondFactors.Upsert(ctx,
 		identity.SecondFactor{UserID: deleted.ID, Secret: "s", CreatedAt: fixture.now}))
 	require.Empty(t, fixture.secondFactor(deleted.ID).RecoveryCodes)
 }
 
-// IdentityRetention checks the expiry of the rows of identity. It is skipped without
-// Retention.
+// IdentityRetention checks that expired rows of identity are deleted. It is skipped for a storage without the
+// optional port Retention.
 func IdentityRetention(t *testing.T, open IdentityOpener) {
 	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"sessions":      sessionsExpire,
@@ -376,25 +412,29 @@ func IdentityRetention(t *testing.T, open IdentityOpener) {
 	})
 }
 
-// deleteBefore expects n rows of the kind to be deleted.
-func (fixture *identityFixture) deleteBefore(kind retention.Kind, before time.Time, n int) {
+// deleteBefore deletes the rows of the kind whose time is before the given one, and requires their number.
+func (fixture *identityFixture) deleteBefore(kind retention.Kind, before time.Time, wantDeleted int) {
 	fixture.t.Helper()
 
 	if fixture.Retention == nil {
 		fixture.t.Skip("no retention port")
 	}
 
-	got, err := retentionOf(fixture.t, fixture.Retention).DeleteBefore(fixture.t.Context(), kind, before, 10)
+	const limit = 10 // more than the rows of a test
+	deleted, err := retentionOf(fixture.t, fixture.Retention).DeleteBefore(fixture.t.Context(), kind, before, limit)
 	require.NoError(fixture.t, err)
-	require.Equal(fixture.t, n, got)
+	require.Equal(fixture.t, wantDeleted, deleted)
 }
 
-// sessionsExpire checks that sessions and refresh tokens are deleted after they have expired,
-// not at that time, and that unused tokens of other sessions stay.
+// sessionsExpire checks that sessions and refresh tokens are deleted after they have expired, and not at the time
+// of their expiry. A token that has expired is deleted, although its session has not. The other tokens of this
+// session stay.
 func sessionsExpire(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
 	old, oldToken := fixture.session(user)
-	browser := fixture.browserSession(user)
+	browser := fixture.browserSession(user) // expires at the same time as the old session
+
+	// The young session expires an hour later than the old ones. It has a valid token and an expired one.
 	young := identity.Session{
 		ID:         newID(),
 		UserID:     user.ID,
@@ -403,15 +443,18 @@ func sessionsExpire(t *testing.T, fixture *identityFixture) {
 		ExpiresAt:  old.ExpiresAt.Add(time.Hour),
 	}
 	youngToken := identity.RefreshToken{Hash: newID(), SessionID: young.ID, IssuedAt: fixture.now, ExpiresAt: young.ExpiresAt}
-	used := identity.RefreshToken{Hash: newID(), SessionID: young.ID, IssuedAt: fixture.now, ExpiresAt: fixture.now}
-	require.NoError(t, fixture.Sessions.Create(ctx, young, youngToken, used))
+	expiredToken := identity.RefreshToken{Hash: newID(), SessionID: young.ID, IssuedAt: fixture.now, ExpiresAt: fixture.now}
+	require.NoError(t, fixture.Sessions.Create(ctx, young, youngToken, expiredToken))
 
+	// Nothing is deleted at the time of an expiry.
 	fixture.deleteBefore(identity.SessionKind, old.ExpiresAt, 0)
 	fixture.deleteBefore(identity.RefreshTokenKind, fixture.now, 0)
+
+	// The two old sessions are deleted with their tokens. One expired token remains, that of the young session.
 	fixture.deleteBefore(identity.SessionKind, old.ExpiresAt.Add(time.Minute), 2)
 	fixture.deleteBefore(identity.RefreshTokenKind, old.ExpiresAt.Add(time.Minute), 1)
 
-	for _, hash := range []string{oldToken.Hash, used.Hash} {
+	for _, hash := range []string{oldToken.Hash, expiredToken.Hash} {
 		_, err := fixture.Sessions.GetRefreshToken(ctx, hash)
 		require.ErrorIs(t, err, identity.ErrSessionNotFound)
 	}
@@ -424,9 +467,10 @@ func sessionsExpire(t *testing.T, fixture *identityFixture) {
 	fixture.principal(identity.SessionKey{ID: young.ID})
 }
 
-// mailTokensExpire checks that a token is deleted after its expiry, and not at that instant.
+// mailTokensExpire checks that a token is deleted after it has expired, and not at the time of its expiry.
 func mailTokensExpire(t *testing.T, fixture *identityFixture) {
-	token := fixture.mailToken(fixture.user("jo@example.org"), identity.ForReset, "")
+	const noOrganization = ""
+	token := fixture.mailToken(fixture.user("jo@example.org"), identity.ForReset, noOrganization)
 	fixture.deleteBefore(identity.MailTokenKind, token.ExpiresAt, 0)
 	fixture.deleteBefore(identity.MailTokenKind, token.ExpiresAt.Add(time.Microsecond), 1)
 
@@ -434,17 +478,20 @@ func mailTokensExpire(t *testing.T, fixture *identityFixture) {
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
 }
 
-// emailChangesExpire checks that requested and former addresses expire separately.
+// emailChangesExpire checks that requested and former addresses are deleted separately: a requested address after
+// the time of the request, and a former one after its expiry. A former address that has not expired is kept.
 func emailChangesExpire(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	first := fixture.undo("first@example.org", 0)
-	second := fixture.undo("second@example.org", time.Minute)
+	first := fixture.formerAddress("first@example.org", 0)
+	second := fixture.formerAddress("second@example.org", time.Minute)
 	history := identity.EmailHistory{
 		UserID:    user.ID,
 		Requested: &identity.EmailChange{Email: "next@example.org", RequestedAt: fixture.now},
 		Undos:     []identity.EmailUndo{first, second},
 	}
 	require.NoError(t, fixture.EmailChanges.Upsert(t.Context(), history))
+
+	// Nothing is deleted at these times, but a microsecond later.
 	fixture.deleteBefore(identity.EmailChangeKind, fixture.now, 0)
 	fixture.deleteBefore(identity.EmailUndoKind, first.ExpiresAt, 0)
 	fixture.deleteBefore(identity.EmailChangeKind, fixture.now.Add(time.Microsecond), 1)
@@ -453,38 +500,42 @@ func emailChangesExpire(t *testing.T, fixture *identityFixture) {
 		fixture.history(user.ID))
 }
 
-// invitationsExpire checks that an invited user is deleted with the last invitation, and that
-// accounts and active members are not deleted.
+// invitationsExpire checks that expired invitations are deleted. A user without an account, who was invited only,
+// is deleted with the last invitation. Accounts and active members are not deleted.
 func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	boss := fixture.user("boss@example.org")
 	org := fixture.organization(boss.ID)
 	otherOrg := fixture.organization(fixture.user("al@example.org").ID)
+	// One organization invites three users: one whom nobody else invites, one who is also invited by another
+	// organization, and an account.
 	once := fixture.invite(org, "once@example.org", identity.Viewer)
 	twice := fixture.invite(org, "twice@example.org", identity.Viewer)
 	account := fixture.user("jo@example.org")
 	fixture.invite(org, "jo@example.org", identity.Viewer)
 
+	// The invitation of the other organization is valid for a microsecond longer.
 	second := identity.NewInvitation(newID(), otherOrg.ID, twice.UserID, "In Vited", "twice@example.org",
 		identity.Viewer, fixture.now.Add(time.Microsecond))
 	require.NoError(t, fixture.Members.Upsert(ctx, &second))
 
 	fixture.deleteBefore(identity.InvitationKind, once.InvitedUntil, 0)
 
+	// Three calls delete the three expired invitations. A call may delete fewer than its limit of two.
+	store := retentionOf(fixture.t, fixture.Retention)
 	total := 0
-	for range 3 {
-		n, err := retentionOf(
-			fixture.t,
-			fixture.Retention,
-		).DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), 2)
-		require.NoError(t, err)
-		require.LessOrEqual(t, n, 2)
 
-		total += n
+	for range 3 {
+		deleted, err := store.DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), 2)
+		require.NoError(t, err)
+		require.LessOrEqual(t, deleted, 2)
+
+		total += deleted
 	}
 
 	require.Equal(t, 3, total)
 
+	// The user with one invitation is deleted. The others stay.
 	_, err := fixture.Users.GetForUpdate(ctx, once.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
 
@@ -493,12 +544,13 @@ func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	}
 
 	_, err = fixture.Members.Get(ctx, otherOrg.ID, twice.UserID)
-	require.NoError(t, err, "it has not expired")
+	require.NoError(t, err, "the invitation has not expired")
 
 	_, err = fixture.Members.Get(ctx, org.ID, boss.ID)
 	require.NoError(t, err, "an active member")
 	fixture.requireNotInTeam(org.ID, account.ID)
 
+	// A deleted user cannot be invited any more with the previous id.
 	late := identity.NewInvitation(newID(), org.ID, once.UserID, "In Vited", "once@example.org", identity.Viewer,
 		fixture.now)
 	require.Error(t, fixture.Members.Upsert(ctx, &late), "the invited user was deleted")
