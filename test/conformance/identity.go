@@ -42,7 +42,7 @@ type identityFixture struct {
 	now time.Time // the time of the storage's clock
 }
 
-// runIdentity runs the tests, each with an empty storage.
+// runIdentity runs the tests by name, in parallel, each with an empty storage.
 func runIdentity(t *testing.T, open IdentityOpener, tests map[string]func(*testing.T, *identityFixture)) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func (fixture *identityFixture) requireNotInTeam(organizationID, userID string) 
 	require.ErrorIs(fixture.t, err, identity.ErrNotInTeam)
 }
 
-// do runs fn in a transaction.
+// do runs fn in a transaction. After a conflict with another transaction, it runs fn again.
 func (fixture *identityFixture) do(fn func(ctx context.Context) error) error {
 	return fixture.Tx.Do(fixture.t.Context(), fn)
 }
@@ -201,6 +201,7 @@ func userReads(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, err)
 	require.Equal(t, user, got)
 
+	// Neither an unknown id nor an address with a capital letter finds the user.
 	_, err = fixture.Users.GetForUpdate(t.Context(), newID())
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
 
@@ -217,9 +218,11 @@ func userUpdates(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, user, fixture.getUser(user.ID))
 }
 
-// usersByIDs checks that GetByIDs returns the users with the ids and leaves out unknown ids.
+// usersByIDs checks that GetByIDs returns the users with the ids, in any order, and leaves out unknown ids.
 func usersByIDs(t *testing.T, fixture *identityFixture) {
 	user, otherUser := fixture.user("jo@example.org"), fixture.user("al@example.org")
+
+	// An unknown id, alone and with those of one and of two users.
 	for _, want := range [][]identity.User{{}, {user}, {user, otherUser}} {
 		unknownID := newID()
 
@@ -242,17 +245,17 @@ func usersByIDs(t *testing.T, fixture *identityFixture) {
 	require.Empty(t, got)
 }
 
-// addressIsUnique checks that no second account gets an address in another spelling, neither by
-// its creation nor by an update.
+// addressIsUnique checks that no second account gets the address of another one: neither by its creation, with
+// another spelling of the address, nor by an update.
 func addressIsUnique(t *testing.T, fixture *identityFixture) {
 	fixture.user("jo@example.org")
 
-	user := identity.NewUser(newID(), "JO@example.org", "Jo", identity.KindEmployer, "v", fixture.now)
-	require.ErrorIs(t, fixture.Users.Create(t.Context(), &user), identity.ErrEmailTaken)
+	created := identity.NewUser(newID(), "JO@example.org", "Jo", identity.KindEmployer, "v", fixture.now)
+	require.ErrorIs(t, fixture.Users.Create(t.Context(), &created), identity.ErrEmailTaken)
 
-	otherUser := fixture.user("al@example.org")
-	otherUser.Email = "jo@example.org"
-	require.ErrorIs(t, fixture.Users.Update(t.Context(), &otherUser), identity.ErrEmailTaken)
+	updated := fixture.user("al@example.org")
+	updated.Email = "jo@example.org"
+	require.ErrorIs(t, fixture.Users.Update(t.Context(), &updated), identity.ErrEmailTaken)
 }
 
 // concurrentCreations checks that one of twenty concurrent registrations of an address
@@ -272,19 +275,20 @@ func concurrentCreations(t *testing.T, fixture *identityFixture) {
 }
 
 // invitedBecomesAccount checks that the registration of an invited address keeps the id of the
-// invited user, to which memberships refer.
+// invited user, to which memberships refer. Create stores the kept id and the version in its argument.
 func invitedBecomesAccount(t *testing.T, fixture *identityFixture) {
-	id := fixture.invited("Jo@example.org")
+	invitedID := fixture.invited("Jo@example.org")
 	user := identity.NewUser(newID(), "jo@example.org", "Own Name", identity.KindJobseeker, "v",
 		fixture.now.Add(time.Hour))
 	require.NoError(t, fixture.Users.Create(t.Context(), &user))
-	require.Equal(t, id, user.ID)
-	require.Equal(t, user, fixture.getUser(id))
+	require.Equal(t, invitedID, user.ID)
+	require.Equal(t, user, fixture.getUser(invitedID))
+
 	user.SetPassword("w", fixture.now)
-	require.NoError(t, fixture.Users.Update(t.Context(), &user), "Create returns the stored version")
+	require.NoError(t, fixture.Users.Update(t.Context(), &user), "the version of the account is current")
 }
 
-// concurrentInvited checks that concurrent invitations of an address create one user.
+// concurrentInvited checks that twenty concurrent invitations of an address get the same user.
 func concurrentInvited(t *testing.T, fixture *identityFixture) {
 	var ids [20]string
 	runConcurrently(t, len(ids), func(i int) error {
@@ -381,26 +385,30 @@ func userIsLocked(t *testing.T, fixture *identityFixture) {
 // one, and never for an invited user. The user's version does not change.
 func signInNeedsVerifier(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "renewed", fixture.now)
-	require.NoError(t, err)
-	require.True(t, isRecorded)
+	const storedHash, newHash = "verifier", "renewed"
 
-	isRecorded, err = fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "again", fixture.now)
+	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, storedHash, newHash, fixture.now)
+	require.NoError(t, err)
+	require.True(t, isRecorded, "the stored hash was verified")
+
+	// A second sign-in that has verified the previous hash.
+	isRecorded, err = fixture.Users.RecordSignIn(t.Context(), user.ID, storedHash, "again", fixture.now)
 	require.NoError(t, err)
 	require.False(t, isRecorded, "the stored hash has changed")
 
 	stored := fixture.getUser(user.ID)
-	require.Equal(t, "renewed", stored.PasswordHash)
+	require.Equal(t, newHash, stored.PasswordHash)
 	require.Equal(t, user.Version, stored.Version)
 
+	const noHash = ""
 	invitedID := fixture.invited("new@example.org")
-	isRecorded, err = fixture.Users.RecordSignIn(t.Context(), invitedID, "", "", fixture.now)
+	isRecorded, err = fixture.Users.RecordSignIn(t.Context(), invitedID, noHash, noHash, fixture.now)
 	require.NoError(t, err)
-	require.False(t, isRecorded, "an invited user, who has no password")
+	require.False(t, isRecorded, "an invited user has no password")
 }
 
-// lockedAccount checks that a locked account keeps its data, but has no valid sessions, and that
-// no sign-in is recorded.
+// lockedAccount checks that a locked account keeps its data, but that its sessions are not found and that no
+// sign-in is recorded. An unlocked account has its sessions again.
 func lockedAccount(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	session, _ := fixture.session(user)
@@ -416,19 +424,20 @@ func lockedAccount(t *testing.T, fixture *identityFixture) {
 
 	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
 	require.NoError(t, err)
-	require.False(t, isRecorded)
+	require.False(t, isRecorded, "the account is locked")
 
-	// The sessions are valid again when the account is unlocked.
 	user.Unlock(fixture.now)
 	require.NoError(t, fixture.Users.Update(t.Context(), &user))
 	fixture.principal(identity.SessionKey{ID: session.ID})
 }
 
-// deletedAccount checks that no method returns a deleted account.
+// deletedAccount checks that no method finds a deleted account, its session or its membership, and that no sign-in
+// is recorded.
 func deletedAccount(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	session, _ := fixture.session(user)
 	org := fixture.organization(user.ID)
+
 	user.Status = identity.UserDeleted
 	require.NoError(t, fixture.Users.Update(t.Context(), &user))
 
@@ -440,6 +449,7 @@ func deletedAccount(t *testing.T, fixture *identityFixture) {
 
 	_, err = fixture.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: session.ID})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
+
 	fixture.requireNotInTeam(org.ID, user.ID)
 
 	found, err := fixture.Users.GetByIDs(t.Context(), []string{user.ID})
@@ -448,7 +458,7 @@ func deletedAccount(t *testing.T, fixture *identityFixture) {
 
 	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
 	require.NoError(t, err)
-	require.False(t, isRecorded)
+	require.False(t, isRecorded, "the account is deleted")
 }
 
 // usersExist checks that Exists counts deleted users, too. Commands that could destroy data call
@@ -456,7 +466,7 @@ func deletedAccount(t *testing.T, fixture *identityFixture) {
 func usersExist(t *testing.T, fixture *identityFixture) {
 	exist, err := fixture.Users.Exists(t.Context())
 	require.NoError(t, err)
-	require.False(t, exist)
+	require.False(t, exist, "the storage is empty")
 
 	user := fixture.user("jo@example.org")
 	user.Erase(fixture.now)
@@ -467,12 +477,13 @@ func usersExist(t *testing.T, fixture *identityFixture) {
 	require.True(t, exist, "a deleted user counts")
 }
 
-// errorUndoes checks that a transaction sees its own changes, and that none of them is stored if
-// it fails.
+// errorUndoes checks that a transaction sees its own changes, and that an error of its function rolls all of them
+// back.
 func errorUndoes(t *testing.T, fixture *identityFixture) {
-	boom := errors.New("boom")
+	errRollback := errors.New("roll back")
 	user := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindEmployer, "v", fixture.now)
-	require.ErrorIs(t, fixture.do(func(ctx context.Context) error {
+
+	err := fixture.do(func(ctx context.Context) error {
 		require.NoError(t, fixture.Users.Create(ctx, &user))
 
 		org, member := identity.NewOrganization(newID(), newID(), user.ID, "X", "", "", fixture.now)
@@ -486,10 +497,12 @@ func errorUndoes(t *testing.T, fixture *identityFixture) {
 		_, err := fixture.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: session.ID})
 		require.NoError(t, err, "a transaction sees its own changes")
 
-		return boom
-	}), boom)
+		return errRollback
+	})
+	require.ErrorIs(t, err, errRollback)
 
-	_, err := fixture.Users.GetByEmail(t.Context(), "jo@example.org")
+	// Neither the user nor the membership is stored.
+	_, err = fixture.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
 
 	member, err := fixture.Members.GetByUser(t.Context(), user.ID)

@@ -21,7 +21,7 @@ func Organizations(t *testing.T, open IdentityOpener) {
 	})
 }
 
-// organizationReads checks that organizations are read as they were created, and that GetByIDs
+// organizationReads checks that organizations are read as they were created, the first version being 1. GetByIDs
 // leaves out unknown ids.
 func organizationReads(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("jo@example.org").ID)
@@ -41,11 +41,13 @@ func organizationReads(t *testing.T, fixture *identityFixture) {
 	require.ElementsMatch(t, []identity.Organization{org, otherOrg}, found)
 }
 
-// organizationUpdates checks that an update with an outdated version repeats its transaction.
+// organizationUpdates checks that an update stores all fields. A transaction that updates an outdated version is
+// repeated, so that it does not undo the previous update.
 func organizationUpdates(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	org := fixture.organization(fixture.user("jo@example.org").ID)
-	stale := org
+	outdated := org
+
 	org.Name = "Zoë's 100% \"Care\""
 	org.Description = "Line one\nline two"
 	org.Website = "https://care.example"
@@ -68,22 +70,25 @@ func organizationUpdates(t *testing.T, fixture *identityFixture) {
 	attempts := 0
 	require.NoError(t, fixture.do(func(ctx context.Context) error {
 		attempts++
+
+		changed := outdated
 		if attempts > 1 {
-			stale = get(ctx)
+			changed = get(ctx)
 		}
 
-		stale.Industry = "hospital"
+		changed.Industry = "hospital"
 
-		return fixture.Organizations.Upsert(ctx, &stale)
+		return fixture.Organizations.Upsert(ctx, &changed)
 	}))
-	require.Equal(t, 2, attempts, "the version was outdated")
+	require.Equal(t, 2, attempts, "the first version was outdated")
 
 	got := get(ctx)
 	require.Equal(t, org.Name, got.Name)
 	require.Equal(t, "hospital", got.Industry)
 }
 
-// organizationIsLocked checks that at most one transaction has the organization locked.
+// organizationIsLocked checks that GetForUpdate locks the organization until the end of the transaction: of twenty
+// concurrent transactions, at most one has the lock at a time.
 func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	var holders, maxHolders int // transactions that have the lock, now and at most
@@ -99,7 +104,7 @@ func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 			maxHolders = max(maxHolders, holders)
 			mu.Unlock()
 
-			// A query, so that the lock is held for a while.
+			// The query takes a while, in which another transaction could get the lock.
 			_, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
 
 			mu.Lock()
@@ -131,7 +136,8 @@ func Members(t *testing.T, open IdentityOpener) {
 	})
 }
 
-// activeMembership checks that the membership of a founder is found by user and can be changed.
+// activeMembership checks that the membership of a founder is found by the id of the user, and that its role can be
+// changed. A user without an organization has no membership, which is no error.
 func activeMembership(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	fixture.organization(user.ID)
@@ -142,6 +148,7 @@ func activeMembership(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, identity.Admin, member.Role)
 	require.Equal(t, identity.Admin.Defaults(), member.Permissions)
 	require.EqualValues(t, 1, member.Version)
+
 	member.Change(identity.Viewer, identity.Viewer.Defaults(), fixture.now.Add(time.Microsecond))
 	require.NoError(t, fixture.Members.Upsert(t.Context(), member))
 
@@ -154,14 +161,16 @@ func activeMembership(t *testing.T, fixture *identityFixture) {
 	require.Nil(t, none)
 }
 
-// oneActiveMembership checks that a user cannot be an active member of two organizations.
+// oneActiveMembership checks that the founder of an organization cannot accept the invitation of another one until
+// the first membership is deleted.
 func oneActiveMembership(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	first := fixture.organization(user.ID)
 	second := fixture.organization(fixture.user("al@example.org").ID)
 	member := fixture.invite(second, "jo@example.org", identity.Viewer)
 	member.Accept(fixture.now)
-	require.Error(t, fixture.Members.Upsert(t.Context(), &member))
+	require.Error(t, fixture.Members.Upsert(t.Context(), &member), "the user is an active member of the first one")
+
 	require.NoError(t, fixture.Members.Delete(t.Context(), first.ID, []string{user.ID}))
 	require.NoError(t, fixture.Members.Upsert(t.Context(), &member))
 
@@ -170,89 +179,105 @@ func oneActiveMembership(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, member, *got)
 }
 
-// invitationIsRenewed checks that an expired invitation is replaced by one with a new id, and
-// that neither a valid invitation nor a member is.
+// invitationIsRenewed checks that a renewed invitation is stored with its new id. Renew replaces an expired
+// invitation, but neither a valid one nor a membership.
 func invitationIsRenewed(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	member := fixture.invite(org, "new@example.org", identity.Viewer)
-	second := identity.NewInvitation(newID(), org.ID, member.UserID, "Renamed", "new@example.org", identity.Admin,
-		member.InvitedUntil)
-	require.False(t, member.Renew(second, member.InvitedUntil.Add(-time.Microsecond)))
-	require.True(t, member.Renew(second, member.InvitedUntil))
+	expiry := member.InvitedUntil
+	second := identity.NewInvitation(newID(), org.ID, member.UserID, "Renamed", "new@example.org", identity.Admin, expiry)
 
-	stale := member
+	// The invitation can be renewed from its expiry on.
+	require.False(t, member.Renew(second, expiry.Add(-time.Microsecond)), "the first invitation is still valid")
+	require.True(t, member.Renew(second, expiry))
+
+	outdated := member
 	require.NoError(t, fixture.Members.Upsert(t.Context(), &member))
 
 	got, err := fixture.Members.Get(t.Context(), org.ID, member.UserID)
 	require.NoError(t, err)
 	require.Equal(t, member, got.Membership)
 	require.Equal(t, second.ID, got.ID)
-	require.Error(t, fixture.Members.Upsert(t.Context(), &stale), "the version is outdated")
+	require.Error(t, fixture.Members.Upsert(t.Context(), &outdated), "the version is outdated")
+
+	// An accepted invitation cannot be renewed, not even a year later.
 	fixture.accept(&got.Membership)
-	require.False(t, got.Renew(second, fixture.now.Add(365*24*time.Hour)), "a member is not invited again")
+
+	yearLater := fixture.now.Add(365 * 24 * time.Hour)
+	require.False(t, got.Renew(second, yearLater), "a member is not invited again")
 }
 
-// concurrentInvitations checks that one of twenty transactions that find no invitation stores
-// one.
+// concurrentInvitations checks that one of twenty concurrent transactions stores an invitation. Each stores one if
+// it finds none.
 func concurrentInvitations(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
-	id := fixture.invited("new@example.org")
-	require.Equal(t, 1, countConcurrent(t, 20, func(int) (stored bool, err error) {
-		return stored, fixture.do(func(ctx context.Context) error {
-			stored = false
+	userID := fixture.invited("new@example.org")
+	ofUser := identity.MemberFilter{UserIDs: []string{userID}}
 
-			found, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{UserIDs: []string{id}},
-				page.Request{Number: 1, Size: 1})
+	stored := countConcurrent(t, 20, func(int) (isStoredHere bool, err error) {
+		err = fixture.do(func(ctx context.Context) error {
+			isStoredHere = false // the transaction may be repeated
+
+			found, err := fixture.Members.List(ctx, org.ID, ofUser, page.Request{Number: 1, Size: 1})
 			if err != nil || len(found.Items) > 0 {
 				return err
 			}
 
-			member := identity.NewInvitation(newID(), org.ID, id, "New", "new@example.org", identity.Viewer,
+			member := identity.NewInvitation(newID(), org.ID, userID, "New", "new@example.org", identity.Viewer,
 				fixture.now)
-			stored = true
+			isStoredHere = true
 
 			return fixture.Members.Upsert(ctx, &member)
 		})
-	}))
+
+		return isStoredHere, err
+	})
+	require.Equal(t, 1, stored)
 }
 
-// deletedIsNotInvited checks that no membership is stored for an invited user who was deleted
-// concurrently.
+// deletedIsNotInvited checks that no membership is stored for an invited user who was deleted after the caller had
+// read the user. The deletion of the last invitation deletes the user.
 func deletedIsNotInvited(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	member := fixture.invite(org, "new@example.org", identity.Viewer)
 	require.NoError(t, fixture.Members.Delete(t.Context(), org.ID, []string{member.UserID}))
 
-	member.Version = 0
+	member.Version = 0 // a new membership
 	require.Error(t, fixture.Members.Upsert(t.Context(), &member))
 }
 
-// membersAreOwned checks that users of other organizations are neither returned nor deleted.
+// membersAreOwned checks that an organization can neither read nor delete the members of another one, users
+// without an organization, and unknown users.
 func membersAreOwned(t *testing.T, fixture *identityFixture) {
-	one, two := fixture.user("one@example.org"), fixture.user("two@example.org")
-	org := fixture.organization(one.ID)
-	fixture.organization(two.ID)
+	founder, otherFounder := fixture.user("one@example.org"), fixture.user("two@example.org")
+	withoutOrganization := fixture.user("free@example.org")
+	org := fixture.organization(founder.ID)
+	fixture.organization(otherFounder.ID)
 
-	for _, foreign := range []string{two.ID, fixture.user("free@example.org").ID, newID()} {
-		fixture.requireNotInTeam(org.ID, foreign)
-		require.NoError(t, fixture.Members.Delete(t.Context(), org.ID, []string{foreign}))
+	unknownID := newID()
+	for _, userID := range []string{otherFounder.ID, withoutOrganization.ID, unknownID} {
+		fixture.requireNotInTeam(org.ID, userID)
+		require.NoError(t, fixture.Members.Delete(t.Context(), org.ID, []string{userID}))
 	}
 
-	member, err := fixture.Members.GetByUser(t.Context(), two.ID)
+	member, err := fixture.Members.GetByUser(t.Context(), otherFounder.ID)
 	require.NoError(t, err)
-	require.NotNil(t, member)
+	require.NotNil(t, member, "the founder of the other organization is still its member")
 }
 
-// invitedName checks that an organization sees the name that it has entered until the user
-// accepts, and then the name of the account.
+// invitedName checks that an organization sees the name and the address that it has entered until the user accepts
+// the invitation, and then those of the account. fixture.invite enters the name "In Vited". The account has the name
+// "Jo Doe".
 func invitedName(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	user := fixture.user("jo@example.org")
 	member := fixture.invite(org, "JO@example.org", identity.Recruiter)
+
 	got, err := fixture.Members.Get(t.Context(), org.ID, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, "In Vited", got.Name)
 	require.Equal(t, "JO@example.org", got.Email)
+
 	fixture.accept(&member)
 
 	got, err = fixture.Members.Get(t.Context(), org.ID, user.ID)
@@ -261,9 +286,8 @@ func invitedName(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, "jo@example.org", got.Email)
 }
 
-// membersAreFiltered checks that a list contains members of one organization only, in the order
-// in which they were added, and that all conditions of a filter must match. An invited admin is
-// not active yet.
+// membersAreFiltered checks that a list contains members and invitations of one organization only, in the order in
+// which they were added. All conditions of a filter must match.
 func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 	boss := fixture.user("boss@example.org")
 	org := fixture.organization(boss.ID)
@@ -272,17 +296,18 @@ func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 	otherUser := fixture.user("al@example.org")
 	fixture.organization(otherUser.ID)
 
-	list := func(f identity.MemberFilter, size int) (ids []string) {
-		got, err := fixture.Members.List(t.Context(), org.ID, f, page.Request{Number: 1, Size: size})
+	list := func(filter identity.MemberFilter, size int) (userIDs []string) {
+		got, err := fixture.Members.List(t.Context(), org.ID, filter, page.Request{Number: 1, Size: size})
 		require.NoError(t, err)
 
-		for _, m := range got.Items {
-			ids = append(ids, m.UserID)
+		for _, member := range got.Items {
+			userIDs = append(userIDs, member.UserID)
 		}
 
-		return ids
+		return userIDs
 	}
 
+	// By users, of whom one is in the organization.
 	got, err := fixture.Members.List(t.Context(), org.ID,
 		identity.MemberFilter{UserIDs: []string{jo.UserID, otherUser.ID, newID()}},
 		page.Request{Number: 1, Size: 3})
@@ -291,21 +316,26 @@ func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, jo, got.Items[0].Membership)
 	require.Equal(t, "jo@example.org", got.Items[0].Email)
 	require.Equal(t, 1, got.Total)
+
+	// Without a filter.
 	require.Equal(t, []string{boss.ID, jo.UserID, admin.UserID}, list(identity.MemberFilter{}, 10))
 
-	admins := identity.MemberFilter{Role: identity.Admin, Status: identity.MemberActive}
-	require.Equal(t, []string{boss.ID}, list(admins, 10))
-	require.Equal(t, []string{jo.UserID, admin.UserID}, list(identity.MemberFilter{Status: identity.MemberInvited}, 10))
+	// By role and status. An admin who is invited is not active until the invitation is accepted.
+	invited := identity.MemberFilter{Status: identity.MemberInvited}
+	activeAdmins := identity.MemberFilter{Role: identity.Admin, Status: identity.MemberActive}
+	require.Equal(t, []string{boss.ID}, list(activeAdmins, 10))
+	require.Equal(t, []string{jo.UserID, admin.UserID}, list(invited, 10))
+
 	fixture.accept(&admin)
-	require.Equal(t, []string{boss.ID, admin.UserID}, list(admins, 10))
-	require.Equal(t, []string{boss.ID}, list(admins, 1))
+	require.Equal(t, []string{boss.ID, admin.UserID}, list(activeAdmins, 10))
+	require.Equal(t, []string{boss.ID}, list(activeAdmins, 1), "a page of one")
 }
 
-// teamPages checks that the next page can be requested by number or by cursor, and that a page
-// after the last one is empty, not missing.
+// teamPages checks that the next page can be requested by number or by cursor. A page after the last one is an
+// empty list, not nil. The team has three members, and a page two.
 func teamPages(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
-	fixture.organization(fixture.user("other@example.org").ID)
+	fixture.organization(fixture.user("other@example.org").ID) // another team
 
 	for _, email := range []string{"a@example.org", "b@example.org"} {
 		fixture.invite(org, email, identity.Viewer)
@@ -318,8 +348,11 @@ func teamPages(t *testing.T, fixture *identityFixture) {
 	require.False(t, first.TotalIsEstimate)
 	require.Equal(t, "boss@example.org", first.Items[0].Email)
 
-	for _, r := range []page.Request{{Number: 2, Size: 2}, {Number: 1, Size: 2, Cursor: first.NextCursor}} {
-		second, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, r)
+	byNumber := page.Request{Number: 2, Size: 2}
+
+	byCursor := page.Request{Number: 1, Size: 2, Cursor: first.NextCursor}
+	for _, request := range []page.Request{byNumber, byCursor} {
+		second, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, request)
 		require.NoError(t, err)
 		require.Len(t, second.Items, 1)
 		require.Equal(t, "b@example.org", second.Items[0].Email)
@@ -333,9 +366,9 @@ func teamPages(t *testing.T, fixture *identityFixture) {
 	require.Empty(t, beyond.Items)
 }
 
-// membersAreDeleted checks that members and invitations are deleted with their mailed tokens,
-// and invited users with their last invitation. Accounts, sessions and other organizations
-// stay.
+// membersAreDeleted checks that Delete deletes members and invitations of one organization, with the tokens of the
+// invitations. A user without an account is deleted with the last invitation. Accounts, their sessions, and the
+// invitations of other organizations stay.
 func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	boss, account := fixture.user("jo@example.org"), fixture.user("al@example.org")
@@ -349,7 +382,8 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 		fixture.accept(&membership)
 	}
 
-	// Invitations: of a user whom no other organization has invited, of one whom another one has, and of an account.
+	// Three invitations: of a user whom only this organization invites, of a user whom another organization invites,
+	// too, and of an account.
 	once := fixture.invite(org, "once@example.org", identity.Viewer)
 	twice := fixture.invite(org, "twice@example.org", identity.Viewer)
 	fixture.invite(otherOrg, "twice@example.org", identity.Viewer)
@@ -357,20 +391,24 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 
 	session, _ := fixture.session(member)
 
-	var deleted []identity.MailToken
+	// The tokens of the invitations are deleted. Those of another organization and of another purpose remain.
+	var deletedTokens []identity.MailToken
 	for _, id := range []string{once.UserID, twice.UserID, account.ID} {
-		deleted = append(deleted, fixture.mailToken(fixture.getUser(id), identity.ForInvitation, org.ID))
+		deletedTokens = append(deletedTokens, fixture.mailToken(fixture.getUser(id), identity.ForInvitation, org.ID))
 	}
 
-	remaining := []identity.MailToken{
+	const noOrganization = ""
+	remainingTokens := []identity.MailToken{
 		fixture.mailToken(fixture.getUser(twice.UserID), identity.ForInvitation, otherOrg.ID),
-		fixture.mailToken(account, identity.ForVerification, ""),
+		fixture.mailToken(account, identity.ForVerification, noOrganization),
 	}
 
+	// Two calls delete nothing: one for another organization, and one without users.
 	require.NoError(t, fixture.Members.Delete(ctx, otherOrg.ID, []string{member.ID, kept.ID}),
 		"members of another organization")
 	require.NoError(t, fixture.Members.Delete(ctx, org.ID, nil))
 
+	// The third call deletes all but the founder and one member. It ignores the unknown user.
 	deletedIDs := []string{member.ID, once.UserID, twice.UserID, account.ID, newID()}
 	require.NoError(t, fixture.Members.Delete(ctx, org.ID, deletedIDs))
 
@@ -387,6 +425,7 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	_, err := fixture.Members.Get(ctx, otherOrg.ID, twice.UserID)
 	require.NoError(t, err)
 
+	// Of the users, only the one without an account and without an invitation is deleted.
 	_, err = fixture.Users.GetForUpdate(ctx, once.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound, "invited by no other organization")
 
@@ -394,41 +433,47 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 		fixture.getUser(id)
 	}
 
-	require.True(t, fixture.principal(identity.SessionKey{ID: session.ID}).Session.Alive(fixture.now))
+	principal := fixture.principal(identity.SessionKey{ID: session.ID})
+	require.True(t, principal.Session.Alive(fixture.now), "a former member stays signed in")
 
-	for _, token := range deleted {
+	for _, token := range deletedTokens {
 		_, err := fixture.MailTokens.Get(ctx, token.Hash, token.Purpose)
 		require.ErrorIs(t, err, identity.ErrTokenNotFound)
 	}
 
-	for _, token := range remaining {
+	for _, token := range remainingTokens {
 		_, err := fixture.MailTokens.Get(ctx, token.Hash, token.Purpose)
 		require.NoError(t, err)
 	}
 }
 
-// invitedIsMerged checks that the invitations of an invited user, with their tokens, move to an
-// account, except to an organization that the account belongs to. An account is not merged.
+// invitedIsMerged checks MergeInvited, which is called when a user with an account is found to be an invited user
+// with another address. The invitations, with their tokens, move to the account, and the invited user is deleted. If
+// the account is already a member of the inviting organization, its membership stays as it is. A user with an
+// account is not merged into another one.
 func invitedIsMerged(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
-	first := fixture.organization(fixture.user("a@example.org").ID)
-	second := fixture.organization(user.ID)
-	member := fixture.invite(first, "jo@elsewhere.example", identity.Viewer)
-	fixture.invite(second, "jo@elsewhere.example", identity.Viewer)
+	inviting := fixture.organization(fixture.user("a@example.org").ID)
+	own := fixture.organization(user.ID)
 
-	token := fixture.mailToken(fixture.getUser(member.UserID), identity.ForInvitation, first.ID)
+	// Both organizations invite the other address.
+	invited := fixture.invite(inviting, "jo@elsewhere.example", identity.Viewer)
+	fixture.invite(own, "jo@elsewhere.example", identity.Viewer)
 
-	require.NoError(t, fixture.Members.MergeInvited(ctx, member.UserID, user.ID))
+	token := fixture.mailToken(fixture.getUser(invited.UserID), identity.ForInvitation, inviting.ID)
 
-	_, err := fixture.Users.GetForUpdate(ctx, member.UserID)
+	require.NoError(t, fixture.Members.MergeInvited(ctx, invited.UserID, user.ID))
+
+	_, err := fixture.Users.GetForUpdate(ctx, invited.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
 
-	got, err := fixture.Members.Get(ctx, first.ID, user.ID)
+	// The account is invited to the first organization, and still an admin of its own one.
+	got, err := fixture.Members.Get(ctx, inviting.ID, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.MemberInvited, got.Status)
 	require.Equal(t, identity.Viewer, got.Role)
 
-	got, err = fixture.Members.Get(ctx, second.ID, user.ID)
+	got, err = fixture.Members.Get(ctx, own.ID, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.Admin, got.Role, "the existing membership")
 
@@ -436,6 +481,7 @@ func invitedIsMerged(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, err)
 	require.Equal(t, user.ID, moved.UserID)
 
+	// A user with an account is not merged, and an unknown user is ignored.
 	otherUser := fixture.user("al@example.org")
 	org := fixture.organization(otherUser.ID)
 	require.NoError(t, fixture.Members.MergeInvited(ctx, otherUser.ID, user.ID))
@@ -446,13 +492,14 @@ func invitedIsMerged(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, fixture.Members.MergeInvited(ctx, newID(), user.ID))
 }
 
-// secondFactorIsRequired checks that a membership reports a required second factor as missing
-// until it is confirmed.
+// secondFactorIsRequired checks that SecondFactorMissing of a membership is true from the time on at which the
+// organization requires a second factor, until the user has a confirmed one.
 func secondFactorIsRequired(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	org := fixture.organization(user.ID)
 	session, _ := fixture.session(user)
-	missing := func() bool {
+	// isMissing reads the membership in two ways, by session and by user, which must agree.
+	isMissing := func() bool {
 		principal := fixture.principal(identity.SessionKey{ID: session.ID})
 		member, err := fixture.Members.GetByUser(t.Context(), user.ID)
 		require.NoError(t, err)
@@ -461,17 +508,17 @@ func secondFactorIsRequired(t *testing.T, fixture *identityFixture) {
 		return member.SecondFactorMissing
 	}
 
-	require.False(t, missing())
+	require.False(t, isMissing(), "the organization requires none")
 
 	org.RequireSecondFactor = true
 	require.NoError(t, fixture.Organizations.Upsert(t.Context(), &org))
-	require.True(t, missing())
+	require.True(t, isMissing(), "the user has none")
 
-	f := identity.SecondFactor{UserID: user.ID, Secret: "secret", CreatedAt: fixture.now}
-	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), f))
-	require.True(t, missing(), "it is not confirmed")
+	factor := identity.SecondFactor{UserID: user.ID, Secret: "secret", CreatedAt: fixture.now}
+	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), factor))
+	require.True(t, isMissing(), "the second factor is not confirmed")
 
-	f.ConfirmedAt = fixture.now
-	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), f))
-	require.False(t, missing())
+	factor.ConfirmedAt = fixture.now
+	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), factor))
+	require.False(t, isMissing(), "the second factor is confirmed")
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// VerifiedNames checks the port identity.VerifiedNames, and that the standing of organizations and users is stored: the
-// verification, hold and suspension of an organization, and the right of a user to moderate. The port stores keys for
-// the name of each verified organization. Similar names have a key in common.
+// VerifiedNames checks the port identity.VerifiedNames, which stores keys for the name of each verified organization.
+// Similar names have a key in common. It also checks that the standing of organizations and users is stored: the
+// verification, hold and suspension of an organization, and the right of a user to moderate.
 func VerifiedNames(t *testing.T, open IdentityOpener) {
 	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"replace and find":         verifiedNamesReplace,
@@ -44,14 +44,17 @@ func verifiedNamesReplace(t *testing.T, fixture *identityFixture) {
 	// Two organizations share a key.
 	replace(first.ID, "saintthoma", "saintthom", "aintthoma")
 	replace(second.ID, "saintthoma")
-	require.Equal(t, []string{first.ID}, fixture.findNames(10, "saintthom", "aintthoma", "x"), "each once")
+	require.Equal(t, []string{first.ID}, fixture.findNames(10, "saintthom", "aintthoma", "x"),
+		"once, although two keys match")
 	require.ElementsMatch(t, []string{first.ID, second.ID}, fixture.findNames(10, "saintthoma"))
-	require.Len(t, fixture.findNames(1, "saintthoma"), 1, "the limit")
+	require.Len(t, fixture.findNames(1, "saintthoma"), 1, "at most as many as the limit")
 
-	// Another name, and none.
+	// The first organization gets another name.
 	replace(first.ID, "guy")
 	require.Empty(t, fixture.findNames(10, "saintthom"))
 	require.Equal(t, []string{first.ID}, fixture.findNames(10, "guy"))
+
+	// Then it has no keys any more.
 	replace(first.ID)
 	require.Empty(t, fixture.findNames(10, "guy"))
 }
