@@ -13,9 +13,12 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// A jobseeker saves searches to be alerted to new listings. A match is a listing that a saved search has found. A
-// digest is an e-mail with the matches of a user since the previous one. The text of a search is resolved once, with
-// corrections of typos, so that all listings are matched with the same terms.
+// A jobseeker saves searches, to be alerted to new listings. A match is a listing that a saved search has found. A
+// digest is an e-mail with the matches of a user since the previous digest. A search is resolved once, which means
+// that typos in its text are corrected. Then all listings are matched with the same terms.
+
+// The values of Search.EmailAlerts: only matches of a search with alerts get into a digest.
+const withAlerts, withoutAlerts = true, false
 
 // newSearch returns a saved search with a name that needs escaping in SQL and JSON.
 func newSearch(user string, emailAlerts bool, at time.Time) jobseeker.Search {
@@ -86,7 +89,7 @@ func newIDs(n int) []string {
 
 // SavedSearches checks the port jobseeker.Searches.
 func SavedSearches(t *testing.T, open JobseekerOpener) {
-	suite := savedSearchSuite{open}
+	suite := savedSearchSuite{open: open}
 	t.Run("replace and list", suite.replaceAndList)
 	t.Run("other owner", suite.otherOwner)
 	t.Run("list after id", suite.listAfterId)
@@ -117,43 +120,49 @@ func (suite savedSearchSuite) byUser(
 func (suite savedSearchSuite) replaceAndList(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user := newID()
-	older := newSearch(user, true, now)
-	newer := newSearch(user, false, now.Add(time.Second))
-	foreign := newSearch(newID(), true, now)
+	older := newSearch(user, withAlerts, now)
+	newer := newSearch(user, withoutAlerts, now.Add(time.Second))
+	foreign := newSearch(newID(), withAlerts, now)
 
+	// The user has one search, and then two.
 	storeSearches(t, storage, older)
 	storeSearches(t, storage, newer, older)
 	storeSearches(t, storage, foreign)
 	require.Equal(t, []jobseeker.Search{newer, older}, suite.byUser(t, storage, user, 50))
 	require.Equal(t, []jobseeker.Search{newer}, suite.byUser(t, storage, user, 1))
+
+	// The newer search is deleted, and then the older one, too.
 	storeSearches(t, storage, older)
 	require.Equal(t, []jobseeker.Search{older}, suite.byUser(t, storage, user, 50))
 	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Searches.Replace(ctx, user, nil) })
 	require.Empty(t, suite.byUser(t, storage, user, 50))
-	require.Equal(t, []jobseeker.Search{foreign}, suite.byUser(t, storage, foreign.UserID, 50))
+
+	require.Equal(t, []jobseeker.Search{foreign}, suite.byUser(t, storage, foreign.UserID, 50), "of another user")
 }
 
-// otherOwner checks that a user cannot take over a search by using its id.
+// otherOwner checks that a user cannot store a search with the id of another user's search.
 func (suite savedSearchSuite) otherOwner(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	search := newSearch(newID(), true, now)
+	search := newSearch(newID(), withAlerts, now)
 	storeSearches(t, storage, search)
 
 	stolen := search
-	stolen.UserID, stolen.EmailAlerts = newID(), false
+	stolen.UserID, stolen.EmailAlerts = newID(), withoutAlerts
 	require.Error(t, tryWithProfile(storage, stolen.UserID, func(ctx context.Context) error {
 		return storage.Searches.Replace(ctx, stolen.UserID, []jobseeker.Search{stolen})
 	}))
 	require.Equal(t, []jobseeker.Search{search}, suite.byUser(t, storage, search.UserID, 50))
 }
 
-// listAfterId checks that pages of three contain all searches once, in the order of id.
+// listAfterId checks that List returns the searches of all users in the order of their ids. Each call gets the id
+// of the last search of the previous call. Together the calls return each search once.
 func (suite savedSearchSuite) listAfterId(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
+	const limit = 3
 
 	var want, got []string
 	for range 7 {
-		search := newSearch(newID(), false, now)
+		search := newSearch(newID(), withoutAlerts, now)
 		storeSearches(t, storage, search)
 
 		want = append(want, search.ID)
@@ -162,14 +171,14 @@ func (suite savedSearchSuite) listAfterId(t *testing.T) {
 	slices.Sort(want)
 
 	for last := ""; ; last = got[len(got)-1] {
-		found, err := storage.Searches.List(context.Background(), jobseeker.SearchFilter{AfterID: last}, 3)
+		found, err := storage.Searches.List(context.Background(), jobseeker.SearchFilter{AfterID: last}, limit)
 		require.NoError(t, err)
 
-		for _, f := range found {
-			got = append(got, f.ID)
+		for _, search := range found {
+			got = append(got, search.ID)
 		}
 
-		if len(found) < 3 {
+		if len(found) < limit {
 			break
 		}
 	}
@@ -177,14 +186,14 @@ func (suite savedSearchSuite) listAfterId(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// unresolved checks that searches with a text are listed until their resolved terms are stored,
-// which a concurrent change with an outdated copy does not undo.
+// unresolved checks that the filter Unresolved finds the searches with a text whose resolved text is not stored. A
+// later change by a caller that has read the search before does not remove the resolved text.
 func (suite savedSearchSuite) unresolved(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	resolved := newSearch(newID(), false, now)
-	first := newSearch(newID(), false, now)
-	second := newSearch(newID(), false, now)
-	textless := newSearch(newID(), false, now) // has no text to resolve
+	resolved := newSearch(newID(), withoutAlerts, now)
+	first := newSearch(newID(), withoutAlerts, now)
+	second := newSearch(newID(), withoutAlerts, now)
+	textless := newSearch(newID(), withoutAlerts, now) // has no text to resolve
 	textless.Query = ""
 	first.Resolved = ""
 	second.Resolved = ""
@@ -203,32 +212,34 @@ func (suite savedSearchSuite) unresolved(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 
-	// The resolved terms of two searches are stored. An unknown search is ignored.
+	// The resolved texts of two searches are stored. An unknown search is ignored.
 	require.NoError(t, storage.Searches.UpdateResolved(context.Background(), nil))
 
-	terms := map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", newID(): "porter"}
-	require.NoError(t, storage.Searches.UpdateResolved(context.Background(), terms))
+	unknownID := newID()
+	resolvedTexts := map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", unknownID: "porter"}
+	require.NoError(t, storage.Searches.UpdateResolved(context.Background(), resolvedTexts))
 
 	got, err = storage.Searches.List(context.Background(), unresolved, 10)
 	require.NoError(t, err)
 	require.Equal(t, []jobseeker.Search{second}, got)
 
 	// A copy of the first search, which was read before the update, is stored with another change.
-	stale := first
-	stale.EmailAlerts = true
-	storeSearches(t, storage, stale)
+	outdated := first
+	outdated.EmailAlerts = withAlerts
+	storeSearches(t, storage, outdated)
 
-	first.EmailAlerts = true
-	first.Resolved = terms[first.ID]
-	resolved.Resolved = terms[resolved.ID]
+	// The first search has both changes.
+	first.EmailAlerts = withAlerts
+	first.Resolved = resolvedTexts[first.ID]
+	resolved.Resolved = resolvedTexts[resolved.ID]
 
 	for _, search := range []jobseeker.Search{first, resolved} {
 		require.Equal(t, []jobseeker.Search{search}, suite.byUser(t, storage, search.UserID, 10))
 	}
 }
 
-// lockedChanges checks that twelve transactions that lock the profile cannot exceed a limit of
-// three searches, because each sees the changes of the previous ones.
+// lockedChanges checks that concurrent transactions that lock the profile see the changes of the previous ones.
+// Each of twelve transactions adds a search, unless it finds three. So the user has three searches at the end.
 func (suite savedSearchSuite) lockedChanges(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	const maxSearches = 3
@@ -240,48 +251,51 @@ func (suite savedSearchSuite) lockedChanges(t *testing.T) {
 				return err
 			}
 
-			return storage.Searches.Replace(ctx, user, append(stored, newSearch(user, true, now)))
+			return storage.Searches.Replace(ctx, user, append(stored, newSearch(user, withAlerts, now)))
 		})
 	})
 
 	require.Len(t, suite.byUser(t, storage, user, 50), maxSearches)
 }
 
-// alertsTurnedOff checks that matches of a search without alerts do not get into a digest, also
-// those that were found before.
+// alertsTurnedOff checks that the matches of a search do not get into a digest if its alerts are turned off after
+// the matches were found.
 func (suite savedSearchSuite) alertsTurnedOff(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user := newID()
-	first := newSearch(user, true, now)
-	second := newSearch(user, true, now)
-	other := newSearch(newID(), true, now)
+	first := newSearch(user, withAlerts, now)
+	second := newSearch(user, withAlerts, now)
+	other := newSearch(newID(), withAlerts, now)
 
 	storeSearches(t, storage, first, second)
 	storeSearches(t, storage, other)
 
-	match := newMatch(second, newID(), now)
-	storeMatches(t, storage, newMatch(first, newID(), now), match, newMatch(other, newID(), now))
+	matchOfSecond := newMatch(second, newID(), now)
+	storeMatches(t, storage, newMatch(first, newID(), now), matchOfSecond, newMatch(other, newID(), now))
 
-	first.EmailAlerts = false
+	// The alerts of one of the user's two searches are turned off.
+	first.EmailAlerts = withoutAlerts
 	storeSearches(t, storage, first, second)
 	require.ElementsMatch(t, []jobseeker.Search{first, second}, suite.byUser(t, storage, user, 50))
 
+	// The user and the other user get digests. The user's digest has the match of the second search only.
 	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
-	require.Equal(t, 2, users) // user and the user of other
+	require.Equal(t, 2, users)
 
-	for _, d := range digests {
-		got, err := storage.Matches.ListByDigest(context.Background(), d.UserID, d.ID, 10)
+	for _, digest := range digests {
+		matches, err := storage.Matches.ListByDigest(context.Background(), digest.UserID, digest.ID, 10)
 		require.NoError(t, err)
-		require.Len(t, got, 1)
+		require.Len(t, matches, 1)
 
-		if d.UserID == user {
-			match.SearchName = second.Name
-			require.Equal(t, match, got[0])
+		if digest.UserID == user {
+			matchOfSecond.SearchName = second.Name // set by ListByDigest only
+			require.Equal(t, matchOfSecond, matches[0])
 		}
 	}
 }
 
-// AlertQueue checks the port jobseeker.AlertQueue.
+// AlertQueue checks the port jobseeker.AlertQueue: the ids of the listings that have to be matched with the saved
+// searches. An id is listed until it is deleted. A second addition of the same id changes nothing.
 func AlertQueue(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	storage, _ := openJobseeker(t, open)
@@ -295,7 +309,7 @@ func AlertQueue(t *testing.T, open JobseekerOpener) {
 	}
 
 	want := newIDs(5)
-	for range 2 { // a second delivery of the event
+	for range 2 { // the event of a new listing may be delivered twice
 		for _, id := range want {
 			require.NoError(t, storage.AlertQueue.Add(ctx, id))
 		}
@@ -303,7 +317,9 @@ func AlertQueue(t *testing.T, open JobseekerOpener) {
 
 	first := list(3)
 	require.Len(t, first, 3)
-	require.Equal(t, first, list(3), "reading does not remove them")
+	require.Equal(t, first, list(3), "reading removes no id")
+
+	// Three of the five ids are deleted, and then all.
 	require.NoError(t, storage.AlertQueue.Delete(ctx, nil))
 	require.NoError(t, storage.AlertQueue.Delete(ctx, first))
 
@@ -315,7 +331,7 @@ func AlertQueue(t *testing.T, open JobseekerOpener) {
 
 // Matches checks the port jobseeker.Matches.
 func Matches(t *testing.T, open JobseekerOpener) {
-	suite := matchSuite{open}
+	suite := matchSuite{open: open}
 	t.Run("create", suite.create)
 	t.Run("create, concurrently", suite.createConcurrently)
 	t.Run("job alerts turned off", suite.jobAlertsTurnedOff)
@@ -330,11 +346,11 @@ type matchSuite struct {
 	open JobseekerOpener
 }
 
-// create checks that Create stores a pair of search and listing once and returns only the new
-// ones, also in a call with 2,500 matches.
+// create checks that Create stores a match of a search with a listing once, and returns only the new matches. A
+// call with 2,500 matches, which an adapter has to divide into several statements, succeeds, too.
 func (suite matchSuite) create(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	search := newSearch(newID(), true, now)
+	search := newSearch(newID(), withAlerts, now)
 	storeSearches(t, storage, search)
 
 	first := newMatch(search, newID(), now)
@@ -342,30 +358,32 @@ func (suite matchSuite) create(t *testing.T) {
 	third := newMatch(search, newID(), now)
 
 	require.ElementsMatch(t, []jobseeker.Match{first, second}, storeMatches(t, storage, second, first))
-	require.Equal(t, []jobseeker.Match{third}, storeMatches(t, storage, third, first))
-	require.Empty(t, storeMatches(t, storage))
+	require.Equal(t, []jobseeker.Match{third}, storeMatches(t, storage, third, first), "the first one is stored already")
+	require.Empty(t, storeMatches(t, storage), "a call without matches")
 
+	const count = 2_500
 	var many []jobseeker.Match
-	for range 2_500 {
+
+	for range count {
 		many = append(many, newMatch(search, newID(), now))
 	}
 
-	require.Len(t, storeMatches(t, storage, many...), 2_500)
+	require.Len(t, storeMatches(t, storage, many...), count)
 }
 
-// createConcurrently checks that each match is new for one of eight transactions. They store
-// the matches in different orders, which must not cause deadlocks.
+// createConcurrently checks that each of twenty matches is new for one of eight concurrent transactions. Every
+// second transaction stores the matches in reverse order, which must not cause a deadlock.
 func (suite matchSuite) createConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	search := newSearch(newID(), true, now)
+	search := newSearch(newID(), withAlerts, now)
 
 	var matches []jobseeker.Match
 	for range 20 {
 		matches = append(matches, newMatch(search, newID(), now))
 	}
 
-	created := make([]int, 8)
-	runConcurrently(t, 8, func(i int) error {
+	created := make([]int, 8) // the number of new matches by transaction
+	runConcurrently(t, len(created), func(i int) error {
 		ordered := slices.Clone(matches)
 		if i%2 == 0 {
 			slices.Reverse(ordered)
@@ -386,42 +404,49 @@ func (suite matchSuite) createConcurrently(t *testing.T) {
 	require.Equal(t, len(matches), total)
 }
 
-// jobAlertsTurnedOff checks that no match is stored for a user who has turned off alerts. A
-// user without a stored profile has not.
+// jobAlertsTurnedOff checks that no match is stored for a user who has turned off all alerts in the profile
+// (JobAlerts). The alerts of a user without a stored profile are on.
 func (suite matchSuite) jobAlertsTurnedOff(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	off := newSearch(newID(), true, now)
-	on := newSearch(newID(), true, now)
-	unknown := newSearch(newID(), false, now) // a user without a stored profile
+	// Three searches of three users: alerts off, alerts on, and no profile.
+	off := newSearch(newID(), withAlerts, now)
+	on := newSearch(newID(), withAlerts, now)
+	withoutProfile := newSearch(newID(), withoutAlerts, now)
 
 	for _, profile := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
 		withProfile(t, storage, profile.UserID,
 			func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
 	}
 
-	stored := []jobseeker.Match{newMatch(on, newID(), now), newMatch(unknown, newID(), now)}
-	require.ElementsMatch(t, stored, storeMatches(t, storage, append(stored, newMatch(off, newID(), now))...))
+	stored := []jobseeker.Match{newMatch(on, newID(), now), newMatch(withoutProfile, newID(), now)}
+	refused := newMatch(off, newID(), now)
+	require.ElementsMatch(t, stored, storeMatches(t, storage, append(stored, refused)...))
 
+	// The search of the user without a profile has no alerts. So there is one digest.
 	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
 	require.Equal(t, 1, users)
 	require.Len(t, digests, 1)
 	require.Equal(t, on.UserID, digests[0].UserID)
 }
 
-// digests checks which matches a digest contains, and that the next one is assigned at the time
-// next or later.
+// digests checks which matches a digest contains, and when the next digest of the user is assigned: at the time next
+// or later, if there are new matches.
 func (suite matchSuite) digests(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user, next := newID(), now.Add(24*time.Hour)
-	first := newSearch(user, true, now)
-	second := newSearch(user, true, now)
-	silent := newSearch(user, false, now)
+
+	// The user has three searches, one of them without alerts.
+	first := newSearch(user, withAlerts, now)
+	second := newSearch(user, withAlerts, now)
+	silent := newSearch(user, withoutAlerts, now)
 	second.Name = "Other"
 	storeSearches(t, storage, first, second, silent)
 
+	// An old listing matches one search. A recent listing matches all searches.
 	old, recent := newID(), newID()
-	storeMatches(t, storage, newMatch(first, old, now), newMatch(first, recent, now),
-		newMatch(second, recent, now), newMatch(silent, recent, now))
+	storeMatches(t, storage,
+		newMatch(first, old, now),
+		newMatch(first, recent, now), newMatch(second, recent, now), newMatch(silent, recent, now))
 
 	digests, users := assignDigests(t, storage, 10, now, next)
 	require.Equal(t, 1, users)
@@ -435,19 +460,19 @@ func (suite matchSuite) digests(t *testing.T) {
 		return matches
 	}
 
-	// The digest has the matches of both searches with alerts, those of the latest listing first.
+	// The digest has the three matches of the searches with alerts, those of the recent listing first.
 	matches := list(user, digest, 10)
 	require.Len(t, matches, 3)
 	require.Equal(t, []string{recent, recent, old},
 		[]string{matches[0].ListingID, matches[1].ListingID, matches[2].ListingID})
 	require.ElementsMatch(t, []string{first.Name, "Other"}, []string{matches[0].SearchName, matches[1].SearchName})
-	require.Len(t, list(user, digest, 1), 1)
-	require.Empty(t, list(newID(), digest, 10))
-	require.Empty(t, list(user, newID(), 10))
+	require.Len(t, list(user, digest, 1), 1, "at most as many as the limit")
+	require.Empty(t, list(newID(), digest, 10), "a digest of another user")
+	require.Empty(t, list(user, newID(), 10), "an unknown digest")
 
-	// The next digest.
+	// The next digest needs a new match, and is assigned at the time next.
 	_, users = assignDigests(t, storage, 10, next, next)
-	require.Zero(t, users, "nothing is pending")
+	require.Zero(t, users, "all matches are in the first digest")
 	storeMatches(t, storage, newMatch(first, newID(), now))
 
 	_, users = assignDigests(t, storage, 10, next.Add(-time.Microsecond), next)
@@ -456,42 +481,51 @@ func (suite matchSuite) digests(t *testing.T) {
 	digests, _ = assignDigests(t, storage, 10, next, next.Add(time.Hour))
 	require.Len(t, digests, 1)
 
-	// Changes of the searches after the first digest was assigned.
+	// The searches change after the first digest was assigned: one is deleted, and the alerts of another one are
+	// turned off. Their matches leave the digest.
 	storeSearches(t, storage, first, silent)
-	require.Len(t, list(user, digest, 10), 2, "without the matches of a deleted search")
+	require.Len(t, list(user, digest, 10), 2, "without the match of the deleted search")
 
-	first.EmailAlerts = false
+	first.EmailAlerts = withoutAlerts
 	storeSearches(t, storage, first, silent)
-	require.Empty(t, list(user, digest, 10))
+	require.Empty(t, list(user, digest, 10), "no search has alerts")
 }
 
-// digestWithoutMatches checks that a user whose alerts are off counts as handled, but that the
-// next digest may follow at once.
+// digestWithoutMatches checks that a user whose alerts were turned off after a match is selected by AssignDigests,
+// but gets no digest. The next digest of the user is then due at once, not at the time next.
 func (suite matchSuite) digestWithoutMatches(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	search := newSearch(newID(), true, now)
+	search := newSearch(newID(), withAlerts, now)
 	storeSearches(t, storage, search)
 	storeMatches(t, storage, newMatch(search, newID(), now))
 
 	off := search
-	off.EmailAlerts = false
+	off.EmailAlerts = withoutAlerts
 	storeSearches(t, storage, off)
 
-	digests, users := assignDigests(t, storage, 10, now, now.Add(24*time.Hour))
+	next := now.Add(24 * time.Hour)
+	digests, users := assignDigests(t, storage, 10, now, next)
 	require.Empty(t, digests)
 	require.Equal(t, 1, users)
-	storeSearches(t, storage, off, newSearch(search.UserID, true, now))
+
+	// The user saves another search with alerts, and another match is found.
+	storeSearches(t, storage, off, newSearch(search.UserID, withAlerts, now))
 	storeMatches(t, storage, newMatch(search, newID(), now))
 
-	digests, _ = assignDigests(t, storage, 10, now, now.Add(24*time.Hour))
+	digests, _ = assignDigests(t, storage, 10, now, next)
 	require.Len(t, digests, 1, "the next digest is not delayed")
 }
 
-// digestsConcurrently checks that twelve users get one digest each from six concurrent callers.
+// digestsConcurrently checks that twelve users get one digest each, which six concurrent callers assign. A call may
+// assign fewer digests than it could, because other calls have locked the users. So a last call assigns the
+// digests that remain.
 func (suite matchSuite) digestsConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	for i := range 12 {
-		search := newSearch(newID(), true, now)
+	const users = 12
+	next := now.Add(time.Hour)
+
+	for i := range users {
+		search := newSearch(newID(), withAlerts, now)
 		search.Name = fmt.Sprint(i)
 		storeSearches(t, storage, search)
 		storeMatches(t, storage, newMatch(search, newID(), now))
@@ -499,11 +533,11 @@ func (suite matchSuite) digestsConcurrently(t *testing.T) {
 
 	assignedBy := make([]int, 6) // the number of digests by caller
 	runConcurrently(t, len(assignedBy), func(caller int) error {
-		for range 4 {
+		for range 4 { // calls
 			assigned := 0
 
 			err := storage.Tx.Do(context.Background(), func(ctx context.Context) error {
-				digests, _, err := storage.Matches.AssignDigests(ctx, newIDs(3), now, now.Add(time.Hour))
+				digests, _, err := storage.Matches.AssignDigests(ctx, newIDs(3), now, next)
 				assigned = len(digests)
 				return err
 			})
@@ -517,21 +551,22 @@ func (suite matchSuite) digestsConcurrently(t *testing.T) {
 		return nil
 	})
 
-	remaining, _ := assignDigests(t, storage, 100, now, now.Add(time.Hour))
+	remaining, _ := assignDigests(t, storage, 100, now, next)
 
 	total := len(remaining)
 	for _, assigned := range assignedBy {
 		total += assigned
 	}
 
-	require.Equal(t, 12, total)
+	require.Equal(t, users, total)
 }
 
-// retention checks that old matches are deleted, with five matches that are one hour apart.
+// retention checks that the three matches that are older than a given time are deleted. There are five matches, one
+// hour apart.
 func (suite matchSuite) retention(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 
-	search := newSearch(newID(), false, now)
+	search := newSearch(newID(), withoutAlerts, now)
 	for i := range 5 {
 		storeMatches(t, storage, newMatch(search, newID(), now.Add(time.Duration(i)*time.Hour)))
 	}

@@ -447,8 +447,8 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	}
 }
 
-// invitedIsMerged checks MergeInvited, which is called when a user with an account is found to be an invited user
-// with another address. The invitations, with their tokens, move to the account, and the invited user is deleted. If
+// invitedIsMerged checks MergeInvited, which is called when an account changes its address to that of an invited
+// user. The invitations, with their tokens, move to the account, and the invited user is deleted. If
 // the account is already a member of the inviting organization, its membership stays as it is. A user with an
 // account is not merged into another one.
 func invitedIsMerged(t *testing.T, fixture *identityFixture) {
