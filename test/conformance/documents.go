@@ -14,8 +14,12 @@ import (
 )
 
 // A file is reserved before it is uploaded, so that it can be found and deleted if no document is stored for it.
-// A reservation ends at the time that the caller states. From then on the file can be claimed: the caller of
-// Claim deletes it, and no other caller gets it until the claim ends as well.
+// A reservation ends at the time that the caller states. From then on the file is released, which means that it can
+// be claimed. The file of a document is released when the document is deleted or gets another file. The caller of
+// Claim deletes the file. No other caller gets the file until the claim ends.
+
+// The values of Document.IsDefault: whether the document is the default one of its type.
+const asDefault, notDefault = true, false
 
 // newDocument returns a document whose file is not reserved.
 func newDocument(user string, kind jobseeker.DocumentType, isDefault bool, now time.Time) jobseeker.Document {
@@ -60,7 +64,7 @@ func upsertDocument(storage adapters.JobseekerStorage, document jobseeker.Docume
 
 // Documents checks the port jobseeker.Documents.
 func Documents(t *testing.T, open JobseekerOpener) {
-	suite := documentSuite{open}
+	suite := documentSuite{open: open}
 	t.Run("create and update", suite.createAndUpdate)
 	t.Run("file not reserved", suite.fileNotReserved)
 	t.Run("other owner", suite.otherOwner)
@@ -102,7 +106,7 @@ func (suite documentSuite) get(t *testing.T, storage adapters.JobseekerStorage, 
 	return found.Items
 }
 
-// released returns the files that can be deleted at the given time. It claims them for the shortest possible time.
+// released returns the files that are released at the given time. It claims them for the shortest possible time.
 func (suite documentSuite) released(
 	t *testing.T, storage adapters.JobseekerStorage, at time.Time,
 ) []jobseeker.DocumentFile {
@@ -114,18 +118,18 @@ func (suite documentSuite) released(
 	return files
 }
 
-// createAndUpdate checks that a document replaces its file by another reserved one, whereupon
-// the old file is released, and that an update with the same file needs no reservation.
+// createAndUpdate checks that an update stores all fields. If the file is another one, the old file is released at
+// the time of the update. An update with the same file needs no reservation.
 func (suite documentSuite) createAndUpdate(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	document := suite.add(t, storage, newID(), jobseeker.CV, true, now)
+	document := suite.add(t, storage, newID(), jobseeker.CV, asDefault, now)
 	require.Equal(t, []jobseeker.Document{document}, suite.get(t, storage, document.UserID, document.ID))
 
 	// An update with other values in all fields.
 	oldFile := document.File
 	document.Title = "T"
 	document.FileName = ""
-	document.IsDefault = false
+	document.IsDefault = notDefault
 	document.UpdatedAt = now.Add(time.Hour)
 	document.Content = jobseeker.Content{
 		File:      jobseeker.DocumentFile{ID: newID(), Extension: ".txt"},
@@ -140,35 +144,41 @@ func (suite documentSuite) createAndUpdate(t *testing.T) {
 	require.Empty(t, suite.released(t, storage, document.UpdatedAt.Add(-time.Microsecond)))
 	require.Equal(t, []jobseeker.DocumentFile{oldFile}, suite.released(t, storage, document.UpdatedAt))
 
+	// The file is the same.
 	document.Title = "Same file"
 	require.NoError(t, upsertDocument(storage, document))
 	require.Equal(t, []jobseeker.Document{document}, suite.get(t, storage, document.UserID, document.ID))
 }
 
-// fileNotReserved checks that a document is stored only with a file that its owner has reserved,
-// whose reservation has not ended, and that no other document has. Otherwise a user could read
-// the file of another one.
+// fileNotReserved checks that a document is stored only with a file that its owner has reserved, whose reservation
+// has not ended, and that no other document has. Otherwise a user could read the file of another user.
 func (suite documentSuite) fileNotReserved(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	stored := suite.add(t, storage, newID(), jobseeker.CV, false, now)
+	stored := suite.add(t, storage, newID(), jobseeker.CV, notDefault, now)
 
-	unreserved := newDocument(stored.UserID, jobseeker.CV, false, now)
-	expired := newDocument(stored.UserID, jobseeker.CV, false, now)
+	unreserved := newDocument(stored.UserID, jobseeker.CV, notDefault, now)
+	expired := newDocument(stored.UserID, jobseeker.CV, notDefault, now)
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stored.UserID, expired.File,
 		expired.UpdatedAt))
 
-	reservedByOther := newDocument(stored.UserID, jobseeker.CV, false, now)
+	reservedByOther := newDocument(stored.UserID, jobseeker.CV, notDefault, now)
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), newID(), reservedByOther.File,
 		now.Add(time.Hour)))
 
-	used := newDocument(stored.UserID, jobseeker.CV, false, now)
-	used.File = stored.File
+	usedByOther := newDocument(stored.UserID, jobseeker.CV, notDefault, now)
+	usedByOther.File = stored.File
 
-	updated := stored
-	updated.File = jobseeker.DocumentFile{ID: newID()}
+	updatedToUnreserved := stored
+	updatedToUnreserved.File = jobseeker.DocumentFile{ID: newID()}
 
-	for _, document := range []jobseeker.Document{unreserved, expired, reservedByOther, used, updated} {
-		require.Error(t, upsertDocument(storage, document))
+	for reason, document := range map[string]jobseeker.Document{
+		"not reserved":                  unreserved,
+		"reservation expired":           expired,
+		"reserved by another user":      reservedByOther,
+		"used by another document":      usedByOther,
+		"not reserved before an update": updatedToUnreserved,
+	} {
+		require.Error(t, upsertDocument(storage, document), reason)
 	}
 
 	require.Equal(t, []jobseeker.Document{stored}, suite.get(t, storage, stored.UserID, ""))
@@ -178,13 +188,15 @@ func (suite documentSuite) fileNotReserved(t *testing.T) {
 // another user.
 func (suite documentSuite) otherOwner(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	document := suite.add(t, storage, newID(), jobseeker.CV, false, now)
-	stolen := newDocument(newID(), jobseeker.CV, false, now)
+	document := suite.add(t, storage, newID(), jobseeker.CV, notDefault, now)
+	// Another user reserves a file, and then stores a document with the same id.
+	stolen := newDocument(newID(), jobseeker.CV, notDefault, now)
 	stolen.ID = document.ID
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stolen.UserID, stolen.File,
 		now.Add(time.Hour)))
 	require.Error(t, upsertDocument(storage, stolen))
 
+	// The id of the user or of the document is another one.
 	for _, other := range []struct{ user, id string }{
 		{user: newID(), id: document.ID},
 		{user: document.UserID, id: newID()},
@@ -197,11 +209,13 @@ func (suite documentSuite) otherOwner(t *testing.T) {
 	require.Equal(t, []jobseeker.Document{document}, suite.get(t, storage, document.UserID, document.ID))
 }
 
-// delete checks that the file of a deleted document is released at the given time.
+// delete checks that the file of a deleted document is released at the time that the caller of Delete states. A
+// second deletion does not find the document.
 func (suite documentSuite) delete(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	document := suite.add(t, storage, newID(), jobseeker.CV, false, now)
+	document := suite.add(t, storage, newID(), jobseeker.CV, notDefault, now)
 	releasedAt := now.Add(time.Minute)
+
 	require.NoError(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, releasedAt))
 	require.ErrorIs(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, now),
 		jobseeker.ErrDocumentNotFound)
@@ -209,35 +223,34 @@ func (suite documentSuite) delete(t *testing.T) {
 	require.Equal(t, []jobseeker.DocumentFile{document.File}, suite.released(t, storage, releasedAt))
 }
 
-// pages checks that pages of two contain the user's documents of all types, newest first.
+// pages checks that the pages contain the user's documents of all types, newest first.
 func (suite documentSuite) pages(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user := newID()
+	oldest := suite.add(t, storage, user, jobseeker.CV, notDefault, now)
+	middle := suite.add(t, storage, user, jobseeker.Certification, notDefault, now)
+	newest := suite.add(t, storage, user, jobseeker.CV, notDefault, now)
 
-	var want []jobseeker.Document
-	for _, kind := range []jobseeker.DocumentType{jobseeker.CV, jobseeker.Certification, jobseeker.CV} {
-		want = append([]jobseeker.Document{suite.add(t, storage, user, kind, false, now)}, want...)
-	}
+	suite.add(t, storage, newID(), jobseeker.CV, notDefault, now) // of another user
 
-	suite.add(t, storage, newID(), jobseeker.CV, false, now) // of another user
-
-	listed := listAllPages(t, 2, func(request page.Request) (page.Result[jobseeker.Document], error) {
+	const pageSize = 2
+	listed := listAllPages(t, pageSize, func(request page.Request) (page.Result[jobseeker.Document], error) {
 		return storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{}, request)
 	})
-	require.Equal(t, want, listed)
+	require.Equal(t, []jobseeker.Document{newest, middle, oldest}, listed)
 }
 
-// oneDefaultOfAType checks that a new default replaces the user's previous default of the same
-// type only.
+// oneDefaultOfAType checks that a user has at most one default of a type. A new default replaces the previous one of
+// the same type. Defaults of other types and of other users stay.
 func (suite documentSuite) oneDefaultOfAType(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user := newID()
-	first := suite.add(t, storage, user, jobseeker.CV, true, now)
-	letter := suite.add(t, storage, user, jobseeker.CoverLetter, true, now)
-	foreign := suite.add(t, storage, newID(), jobseeker.CV, true, now)
-	second := suite.add(t, storage, user, jobseeker.CV, true, now)
+	firstCV := suite.add(t, storage, user, jobseeker.CV, asDefault, now)
+	letter := suite.add(t, storage, user, jobseeker.CoverLetter, asDefault, now)
+	ofOtherUser := suite.add(t, storage, newID(), jobseeker.CV, asDefault, now)
+	secondCV := suite.add(t, storage, user, jobseeker.CV, asDefault, now)
 
-	// requireDefaults requires that these documents are defaults, and the others are not.
+	// requireDefaults requires that the given documents are defaults, and that the others are not.
 	requireDefaults := func(defaults ...jobseeker.Document) {
 		t.Helper()
 
@@ -246,26 +259,28 @@ func (suite documentSuite) oneDefaultOfAType(t *testing.T) {
 			isDefault[document.ID] = true
 		}
 
-		for _, document := range []jobseeker.Document{first, second, letter, foreign} {
+		for _, document := range []jobseeker.Document{firstCV, secondCV, letter, ofOtherUser} {
 			stored := suite.get(t, storage, document.UserID, document.ID)[0]
 			require.Equal(t, isDefault[document.ID], stored.IsDefault)
 		}
 	}
 
-	requireDefaults(second, letter, foreign)
-	require.NoError(t, upsertDocument(storage, first))
-	requireDefaults(first, letter, foreign)
+	// The CV that is stored last is the default one.
+	requireDefaults(secondCV, letter, ofOtherUser)
+	require.NoError(t, upsertDocument(storage, firstCV))
+	requireDefaults(firstCV, letter, ofOtherUser)
 
-	first.IsDefault = false
-	require.NoError(t, upsertDocument(storage, first))
-	requireDefaults(letter, foreign)
+	// If it is no default any more, the user has no default CV.
+	firstCV.IsDefault = notDefault
+	require.NoError(t, upsertDocument(storage, firstCV))
+	requireDefaults(letter, ofOtherUser)
 }
 
 // DocumentFiles checks the port jobseeker.DocumentFiles.
 func DocumentFiles(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 
-	// claim claims at most n files that can be deleted at the time now, until the second time.
+	// claim claims at most n files that are released at the time now. The claim ends at the time until.
 	claim := func(
 		t *testing.T, storage adapters.JobseekerStorage, n int, now, until time.Time,
 	) []jobseeker.DocumentFile {
@@ -277,78 +292,93 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		return files
 	}
 
-	// A file that no document has used can be claimed when its reservation ends, so that it can
-	// be deleted. A claim hides it from other callers, but only for a minute: the caller may
-	// have failed.
+	// A file that no document uses can be claimed from the end of its reservation on. Until the claim ends, no other
+	// caller can claim the file. Afterwards another caller can, because the first one may have failed.
 	t.Run("reservation expires", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		user := newID()
 		file := jobseeker.DocumentFile{ID: newID(), Extension: ".pdf"}
 		end := now.Add(time.Hour)
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, user, file, end))
-		require.Empty(t, claim(t, storage, 10, end.Add(-time.Microsecond), end), "still reserved")
+		require.Empty(t, claim(t, storage, 10, end.Add(-time.Microsecond), end), "the file is still reserved")
 
-		// The first claim, of a minute, ends without a deletion.
-		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, storage, 10, end, end.Add(time.Minute)))
-		require.Empty(t, claim(t, storage, 10, end, end.Add(time.Minute)), "claimed by another caller")
-		require.Equal(t, []jobseeker.DocumentFile{file},
-			claim(t, storage, 10, end.Add(time.Minute), end.Add(time.Hour)))
+		// The first caller claims the file for a minute, but does not delete it. When the minute is over, another
+		// caller claims the file.
+		firstClaimEnd, secondClaimEnd := end.Add(time.Minute), end.Add(time.Hour)
+		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, storage, 10, end, firstClaimEnd))
+		require.Empty(t, claim(t, storage, 10, end, firstClaimEnd), "claimed by the first caller")
+		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, storage, 10, firstClaimEnd, secondClaimEnd))
 
-		// A deleted file is not claimed again.
+		// A deleted file is not claimed again, not even after the second claim.
 		require.NoError(t, storage.DocumentFiles.Delete(ctx, []string{file.ID}))
 		require.NoError(t, storage.DocumentFiles.Delete(ctx, nil), "nothing to delete")
-		require.Empty(t, claim(t, storage, 10, end.Add(2*time.Hour), end.Add(3*time.Hour)))
+
+		afterClaims := secondClaimEnd.Add(time.Hour)
+		require.Empty(t, claim(t, storage, 10, afterClaims, afterClaims.Add(time.Hour)))
 	})
 
-	// A later call can shorten a reservation. The file of a stored document can be neither claimed
-	// nor deleted, even if it is reserved again.
+	// A second reservation of a file replaces the end of the first one. The file of a stored document can be neither
+	// claimed nor deleted, even if it is reserved again.
 	t.Run("reserved again", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
-		document := newDocument(newID(), jobseeker.CV, false, now)
+		document := newDocument(newID(), jobseeker.CV, notDefault, now)
+
+		// The second reservation of the file ends at once.
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, document.UserID, document.File, now.Add(time.Hour)))
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, document.UserID, document.File, now))
 		require.Equal(t, []jobseeker.DocumentFile{document.File}, claim(t, storage, 10, now, now.Add(time.Minute)))
 
-		used := newDocument(document.UserID, jobseeker.CV, false, now)
+		// The file of a document is reserved again, and then deleted by a caller of DocumentFiles.
+		used := newDocument(document.UserID, jobseeker.CV, notDefault, now)
 		storeDocument(t, storage, used)
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, used.UserID, used.File, now))
 		require.NoError(t, storage.DocumentFiles.Delete(ctx, []string{used.File.ID}))
-		require.NotContains(t, claim(t, storage, 10, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)), used.File,
-			"the file of a document")
+
+		longAfter := now.Add(1_000 * time.Hour)
+		require.NotContains(t, claim(t, storage, 10, longAfter, longAfter.Add(time.Hour)), used.File,
+			"a document uses the file")
 	})
 
-	// The files whose reservations ended first are claimed first.
+	// The files whose reservations ended first are claimed first. Of four files, each call claims two.
 	t.Run("claimed in order of release", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
+		reserve := func(endedAt time.Time) jobseeker.DocumentFile {
+			file := jobseeker.DocumentFile{ID: newID()}
+			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), file, endedAt))
 
-		var files []jobseeker.DocumentFile
-		for i := range 4 {
-			files = append(files, jobseeker.DocumentFile{ID: newID()})
-			endedAt := now.Add(-time.Duration(i) * time.Minute) // the last file's reservation ended first
-			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), files[i], endedAt))
+			return file
 		}
+		fourth := reserve(now)
+		third := reserve(now.Add(-time.Minute))
+		second := reserve(now.Add(-2 * time.Minute))
+		first := reserve(now.Add(-3 * time.Minute))
 
-		require.ElementsMatch(t, files[2:], claim(t, storage, 2, now, now.Add(time.Hour)))
-		require.ElementsMatch(t, files[:2], claim(t, storage, 2, now, now.Add(time.Hour)))
+		claimEnd := now.Add(time.Hour)
+		require.ElementsMatch(t, []jobseeker.DocumentFile{first, second}, claim(t, storage, 2, now, claimEnd))
+		require.ElementsMatch(t, []jobseeker.DocumentFile{third, fourth}, claim(t, storage, 2, now, claimEnd))
 	})
 
-	// Twelve concurrent callers ask for two of twelve files each. They may get fewer, so a last claim
-	// returns the rest. Each file is returned once.
+	// No two of twelve concurrent callers claim the same file. There are twelve files, and each caller asks for two
+	// of them. A caller may get fewer than two. So a last call claims the files that remain.
 	t.Run("claimed once, concurrently", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		const callers, files = 12, 12
 
 		for range files {
-			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), jobseeker.DocumentFile{ID: newID()}, now))
+			reservedUntil := now // ends at once
+			require.NoError(t,
+				storage.DocumentFiles.Reserve(ctx, newID(), jobseeker.DocumentFile{ID: newID()}, reservedUntil))
 		}
+
+		claimEnd := now.Add(time.Hour)
 
 		claims := make([][]jobseeker.DocumentFile, callers)
 		runConcurrently(t, callers, func(i int) (err error) {
-			claims[i], err = storage.DocumentFiles.Claim(ctx, 2, now, now.Add(time.Hour))
+			claims[i], err = storage.DocumentFiles.Claim(ctx, 2, now, claimEnd)
 			return err
 		})
 
-		rest := claim(t, storage, 100, now, now.Add(time.Hour))
+		rest := claim(t, storage, files, now, claimEnd)
 		requireEachOnce(t, files, append(slices.Concat(claims...), rest...))
 	})
 }
