@@ -14,10 +14,11 @@ import (
 	"github.com/locumhq/locum/core/event"
 )
 
-// Events checks the ports tx.Runner, event.Recorder and event.Outbox of a database: an
-// event exists if and only if its change does.
+// Events checks the ports tx.Runner, event.Recorder and event.Outbox of a database. A transaction records the events of
+// its changes in the outbox. A relay claims recorded events, publishes them and marks them as sent. A claim is a lease:
+// when it expires, the events can be claimed again. The subject of an event is the object that has changed.
 func Events(t *testing.T, open DatabaseOpener) {
-	suite := eventSuite{open}
+	suite := eventSuite{open: open}
 	t.Run("committed event", suite.committedEvent)
 	t.Run("rollback", suite.rollback)
 	t.Run("panic", suite.panic)
@@ -38,7 +39,7 @@ type eventSuite struct {
 	open DatabaseOpener
 }
 
-// fresh returns an empty database and its clock.
+// fresh returns an empty database and its clock. It lets the subtest run in parallel.
 func (suite eventSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	t.Helper()
 	t.Parallel()
@@ -57,7 +58,7 @@ func (suite eventSuite) record(t *testing.T, database adapters.Database, events 
 		func(ctx context.Context) error { return database.Events.Record(ctx, events...) }))
 }
 
-// claim claims at most n events for a minute.
+// claim claims at most n events, with a lease of a minute.
 func (suite eventSuite) claim(t *testing.T, database adapters.Database, n int) []event.Envelope {
 	t.Helper()
 
@@ -96,11 +97,12 @@ func (suite eventSuite) committedEvent(t *testing.T) {
 // rollback checks that a transaction that fails records no event.
 func (suite eventSuite) rollback(t *testing.T) {
 	database, _ := suite.fresh(t)
-	errFailed := errors.New("boom")
-	require.ErrorIs(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
+	errRollback := errors.New("roll back")
+	err := database.Tx.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, database.Events.Record(ctx, event.JobCreated{JobID: "j"}))
-		return errFailed
-	}), errFailed)
+		return errRollback
+	})
+	require.ErrorIs(t, err, errRollback)
 	require.Empty(t, suite.claim(t, database, 10))
 }
 
@@ -115,11 +117,13 @@ func (suite eventSuite) panic(t *testing.T) {
 	})
 
 	require.Empty(t, suite.claim(t, database, 10))
-	suite.record(t, database, event.JobCreated{JobID: "k"}) // no lock is left behind
+
+	// The next transaction does not wait for a lock of the first one.
+	suite.record(t, database, event.JobCreated{JobID: "k"})
 }
 
-// eventOutsideATransaction checks that an event without a transaction is an error, because it
-// could not be tied to its change.
+// eventOutsideATransaction checks that Record fails without a transaction, in which the event would be stored
+// together with its change.
 func (suite eventSuite) eventOutsideATransaction(t *testing.T) {
 	database, _ := suite.fresh(t)
 	require.Error(t, database.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
@@ -130,16 +134,18 @@ func (suite eventSuite) eventOutsideATransaction(t *testing.T) {
 // one fails, the event of the inner one is not recorded.
 func (suite eventSuite) nestedTransaction(t *testing.T) {
 	database, _ := suite.fresh(t)
-	require.Error(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
+	errRollback := errors.New("roll back")
+	err := database.Tx.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, database.Tx.Do(ctx,
 			func(ctx context.Context) error { return database.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
-		return errors.New("boom")
-	}))
+		return errRollback
+	})
+	require.Error(t, err)
 	require.Empty(t, suite.claim(t, database, 10))
 }
 
-// orderAndLimitOfClaims checks that events are claimed in the order of their recording, and
-// each by one claim.
+// orderAndLimitOfClaims checks that a claim returns the events that were recorded first, at most as many as its
+// limit. The next claim returns the others. The subject of a created job is its id.
 func (suite eventSuite) orderAndLimitOfClaims(t *testing.T) {
 	database, _ := suite.fresh(t)
 	for i := range 5 {
@@ -149,20 +155,21 @@ func (suite eventSuite) orderAndLimitOfClaims(t *testing.T) {
 	first := suite.claim(t, database, 3)
 	require.Len(t, first, 3)
 
-	for i, e := range first {
-		require.Equal(t, fmt.Sprint(i), e.Subject)
+	for i, envelope := range first {
+		require.Equal(t, fmt.Sprint(i), envelope.Subject)
 	}
 
 	require.Len(t, suite.claim(t, database, 3), 2)
 }
 
-// expiredLease checks that an event of a relay that has crashed is claimed again, with the
-// number of the attempt.
+// expiredLease checks that an event that was claimed by a relay that has crashed can be claimed again after the
+// lease, with the number of the attempt.
 func (suite eventSuite) expiredLease(t *testing.T) {
 	database, clk := suite.fresh(t)
 	suite.record(t, database, event.JobCreated{JobID: "j"})
 	require.Len(t, suite.claim(t, database, 10), 1)
-	require.Empty(t, suite.claim(t, database, 10))
+	require.Empty(t, suite.claim(t, database, 10), "the event is leased")
+
 	clk.Advance(time.Minute)
 
 	second := suite.claim(t, database, 10)
@@ -170,19 +177,23 @@ func (suite eventSuite) expiredLease(t *testing.T) {
 	require.Equal(t, 2, second[0].Attempt)
 }
 
-// sentEvents checks that a sent event is never claimed again. An unknown id is ignored.
+// sentEvents checks that a sent event is not claimed again, while an event that was claimed, but not sent, is. MarkSent
+// ignores an unknown id.
 func (suite eventSuite) sentEvents(t *testing.T) {
 	database, clk := suite.fresh(t)
 	suite.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
 
-	got := suite.claim(t, database, 10)
-	require.Len(t, got, 2)
-	require.NoError(t, database.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
+	claimed := suite.claim(t, database, 10)
+	require.Len(t, claimed, 2)
+
+	sent, unsent := claimed[0], claimed[1]
+	const unknownID = "00000000-0000-7000-8000-000000000000"
+	require.NoError(t, database.Outbox.MarkSent(t.Context(), sent.ID, unknownID))
 	clk.Advance(time.Hour)
 
 	remaining := suite.claim(t, database, 10)
 	require.Len(t, remaining, 1)
-	require.Equal(t, got[1].ID, remaining[0].ID)
+	require.Equal(t, unsent.ID, remaining[0].ID)
 }
 
 // concurrentClaims checks that concurrent relays claim each event once.
@@ -197,7 +208,7 @@ func (suite eventSuite) concurrentClaims(t *testing.T) {
 
 	suite.record(t, database, events...)
 	var mu sync.Mutex
-	seenIDs := map[string]int{}
+	claimsByID := map[string]int{}
 
 	var claiming sync.WaitGroup
 	for range claimers {
@@ -214,8 +225,8 @@ func (suite eventSuite) concurrentClaims(t *testing.T) {
 				}
 
 				mu.Lock()
-				for _, e := range got {
-					seenIDs[e.ID]++
+				for _, envelope := range got {
+					claimsByID[envelope.ID]++
 				}
 
 				mu.Unlock()
@@ -225,36 +236,40 @@ func (suite eventSuite) concurrentClaims(t *testing.T) {
 
 	claiming.Wait()
 
-	// A claimer may end early if others have locked all remaining events: claim those that are left.
-	for _, e := range suite.claim(t, database, total) {
-		seenIDs[e.ID]++
+	// A claimer ends early if the others have locked all remaining events. So a last call claims those.
+	for _, envelope := range suite.claim(t, database, total) {
+		claimsByID[envelope.ID]++
 	}
 
-	require.Len(t, seenIDs, total)
+	require.Len(t, claimsByID, total)
 
-	for id, n := range seenIDs {
-		require.Equal(t, 1, n, id)
+	for id, claims := range claimsByID {
+		require.Equal(t, 1, claims, "claims of event %s", id)
 	}
 }
 
 // orderWithinASubject checks that an event is not claimed while an earlier event of the same
-// subject is leased, so that its consumers see the events in order.
+// subject is leased, so that consumers see the events of a subject in order. Events of other subjects do not wait.
 func (suite eventSuite) orderWithinASubject(t *testing.T) {
 	database, clk := suite.fresh(t)
-	suite.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"},
-		event.JobClosed{JobID: "j"})
+	suite.record(t, database,
+		event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"}, event.JobClosed{JobID: "j"})
 
-	first := suite.claim(t, database, 1)
-	require.Equal(t, "job.created", first[0].Type)
+	// The first event of job j is leased. Only that of job k can be claimed.
+	firstOfJ := suite.claim(t, database, 1)
+	require.Equal(t, "job.created", firstOfJ[0].Type)
 
-	other := suite.claim(t, database, 10)
-	require.Len(t, other, 1, "later events of the same subject wait for it, and events of other subjects do not")
-	require.Equal(t, "k", other[0].Subject)
-	require.NoError(t, database.Outbox.MarkSent(t.Context(), first[0].ID))
+	ofK := suite.claim(t, database, 10)
+	require.Len(t, ofK, 1, "later events of job j wait")
+	require.Equal(t, "k", ofK[0].Subject)
 
-	remaining := suite.claim(t, database, 10)
-	require.Len(t, remaining, 2)
-	require.Equal(t, []string{"job.updated", "job.closed"}, []string{remaining[0].Type, remaining[1].Type})
+	// After the first event of job j is sent, its other events are claimed together.
+	require.NoError(t, database.Outbox.MarkSent(t.Context(), firstOfJ[0].ID))
+
+	nextOfJ := suite.claim(t, database, 10)
+	require.Len(t, nextOfJ, 2)
+	require.Equal(t, []string{"job.updated", "job.closed"}, []string{nextOfJ[0].Type, nextOfJ[1].Type})
+
 	clk.Advance(time.Minute)
 	require.Len(t, suite.claim(t, database, 10), 3, "expired leases block no event")
 }
@@ -277,7 +292,8 @@ func (suite eventSuite) notificationOfACommit(t *testing.T) {
 	stop()
 }
 
-// lag checks the number of the events that are not sent, and the time of the oldest one.
+// lag checks that Lag returns the number of the events that are not sent, and the time of the oldest one, or zero if
+// there is none.
 func (suite eventSuite) lag(t *testing.T) {
 	database, clk := suite.fresh(t)
 	lag := func() (int, time.Time) {
@@ -286,43 +302,52 @@ func (suite eventSuite) lag(t *testing.T) {
 		return n, oldest
 	}
 
-	n, oldest := lag()
-	require.Zero(t, n)
-	require.True(t, oldest.IsZero())
+	unsent, oldest := lag()
+	require.Zero(t, unsent)
+	require.True(t, oldest.IsZero(), "no event is recorded")
 
-	first := clk.Now()
+	// Two events are recorded, a minute apart.
+	firstAt := clk.Now()
 
 	suite.record(t, database, event.JobCreated{JobID: "j"})
 	clk.Advance(time.Minute)
 	suite.record(t, database, event.JobCreated{JobID: "k"})
 
-	n, oldest = lag()
-	require.Equal(t, 2, n)
-	require.True(t, first.Equal(oldest))
-	require.NoError(t, database.Outbox.MarkSent(t.Context(), suite.claim(t, database, 1)[0].ID))
+	unsent, oldest = lag()
+	require.Equal(t, 2, unsent)
+	require.True(t, firstAt.Equal(oldest), "the first event is the oldest")
 
-	n, oldest = lag()
-	require.Equal(t, 1, n)
-	require.True(t, clk.Now().Equal(oldest))
+	// The first event is claimed and sent.
+	claimed := suite.claim(t, database, 1)
+	require.NoError(t, database.Outbox.MarkSent(t.Context(), claimed[0].ID))
+
+	unsent, oldest = lag()
+	require.Equal(t, 1, unsent)
+	require.True(t, clk.Now().Equal(oldest), "the second event is the oldest")
 }
 
-// retention checks that sent events are deleted in batches, and that unsent ones are kept.
+// retention checks that events are deleted that were sent before a given time, at most as many per call as the limit
+// says. Unsent events are kept.
 func (suite eventSuite) retention(t *testing.T) {
 	database, clk := suite.fresh(t)
 	suite.record(t, database, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"},
 		event.JobCreated{JobID: "c"}, event.JobCreated{JobID: "unsent"})
 
-	for _, e := range suite.claim(t, database, 3) {
-		require.NoError(t, database.Outbox.MarkSent(t.Context(), e.ID))
+	// The first three events are sent.
+	for _, envelope := range suite.claim(t, database, 3) {
+		require.NoError(t, database.Outbox.MarkSent(t.Context(), envelope.ID))
 	}
 
+	const limit = 2
 	deleteBefore := func(before time.Time) int {
-		n, err := retentionOf(t, database.Retention).DeleteBefore(t.Context(), event.Sent, before, 2)
+		deleted, err := retentionOf(t, database.Retention).DeleteBefore(t.Context(), event.Sent, before, limit)
 		require.NoError(t, err)
-		return n
+		return deleted
 	}
 
-	require.Zero(t, deleteBefore(clk.Now()))
+	require.Zero(t, deleteBefore(clk.Now()), "the events were sent at this time, not before")
+
+	// An hour later, three calls delete two, one and none of the three sent events.
 	clk.Advance(time.Hour)
 	require.Equal(t, 2, deleteBefore(clk.Now()))
 	require.Equal(t, 1, deleteBefore(clk.Now()))
@@ -331,33 +356,35 @@ func (suite eventSuite) retention(t *testing.T) {
 }
 
 // Schema checks the port adapters.Schema: every migration can be reverted and applied
-// again.
+// again. Check reports whether the schema is current. A second Up applies nothing.
 func Schema(t *testing.T, open DatabaseOpener) {
 	t.Run("revert and apply all migrations", func(t *testing.T) {
 		t.Parallel()
 
-		s := open(t, newFakeClock()).Schema
-		if s == nil {
+		schema := open(t, newFakeClock()).Schema
+		if schema == nil {
 			t.Skip("the storage has no schema")
 		}
 
-		require.NoError(t, s.Check(t.Context()))
+		require.NoError(t, schema.Check(t.Context()))
 
-		steps, err := s.Status(t.Context())
+		// Each Down reverts one migration.
+		migrations, err := schema.Status(t.Context())
 		require.NoError(t, err)
 
-		for range steps {
-			_, err := s.Down(t.Context())
+		for range migrations {
+			_, err := schema.Down(t.Context())
 			require.NoError(t, err)
-			require.Error(t, s.Check(t.Context()), "an old schema is noticed")
+			require.Error(t, schema.Check(t.Context()), "the schema is not current")
 		}
 
-		applied, err := s.Up(t.Context())
+		// One Up applies all of them.
+		applied, err := schema.Up(t.Context())
 		require.NoError(t, err)
-		require.Len(t, applied, len(steps))
-		require.NoError(t, s.Check(t.Context()))
+		require.Len(t, applied, len(migrations))
+		require.NoError(t, schema.Check(t.Context()))
 
-		applied, err = s.Up(t.Context())
+		applied, err = schema.Up(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, applied)
 	})

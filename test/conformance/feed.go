@@ -15,8 +15,10 @@ import (
 )
 
 // Feed checks the port listings.Feed, from which each process keeps its search index current. ReadOpen reads all open
-// listings and returns a position in the feed. ListSince returns the changes after a position, in batches, each with
-// the position at its end.
+// listings and returns a position in the feed. ListSince returns the changes after a position, in batches. Each batch
+// contains the position at its end, and More if there are further changes.
+//
+// A board (see listings.go) is an organization with a service and an empty storage. post creates a listing.
 func Feed(t *testing.T, open ListingsOpener) {
 	for name, test := range map[string]func(*testing.T, *board){
 		"open listings, the newest first":               feedOpen,
@@ -36,27 +38,27 @@ func Feed(t *testing.T, open ListingsOpener) {
 // feedOpen checks that ReadOpen calls its function with open listings only, the newest first,
 // and returns its error.
 func feedOpen(t *testing.T, b *board) {
-	var want []string
-	for range 3 {
-		want = append([]string{b.post(t, listings.CreateInput{Title: "Nurse"}).ID}, want...)
+	postNurse := func() (id string) {
 		b.clk.Advance(time.Second)
+		return b.post(t, listings.CreateInput{Title: "Nurse"}).ID
 	}
+	oldest, middle, newest := postNurse(), postNurse(), postNurse()
+	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")}) // is not open
 
-	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
 	var read []string
 	_, err := b.Feed.ReadOpen(t.Context(), func(listing *listings.Listing) error {
 		read = append(read, listing.ID)
 		return nil
 	})
 	require.NoError(t, err)
-	require.Equal(t, want, read)
+	require.Equal(t, []string{newest, middle, oldest}, read)
 
 	errStop := errors.New("stop")
 	_, err = b.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return errStop })
 	require.ErrorIs(t, err, errStop)
 }
 
-// position returns the position at the end of the feed.
+// position returns the position at the end of the feed, after all changes so far.
 func (b *board) position(t testing.TB) listings.FeedPosition {
 	t.Helper()
 
@@ -91,11 +93,12 @@ func feedChanges(t *testing.T, b *board) {
 
 	require.Equal(t, map[string]bool{archived.ID: false, created.ID: true}, isOpen)
 
-	// Nothing changes, and then both are deleted.
+	// Nothing has changed since the first batch.
 	second, err := b.Feed.ListSince(t.Context(), batch.Position, 10)
 	require.NoError(t, err)
 	require.Empty(t, second.Listings)
 
+	// Both listings are deleted.
 	_, err = b.Loader.DeleteByOrganizations(t.Context(), []string{b.org})
 	require.NoError(t, err)
 
@@ -105,15 +108,16 @@ func feedChanges(t *testing.T, b *board) {
 	require.ElementsMatch(t, []string{archived.ID, created.ID}, removed.Deleted)
 }
 
-// feedRollback checks that a rolled back change is not in the feed.
+// feedRollback checks that a change is not in the feed if its transaction is rolled back.
 func feedRollback(t *testing.T, b *board) {
 	position := b.position(t)
-	undone := errors.New("undone")
-	require.ErrorIs(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
+	errRollback := errors.New("roll back")
+	err := b.Tx.Do(t.Context(), func(ctx context.Context) error {
 		_, err := b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Nurse", Description: "A good post."})
 		require.NoError(t, err)
-		return undone
-	}), undone)
+		return errRollback
+	})
+	require.ErrorIs(t, err, errRollback)
 
 	batch, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.NoError(t, err)
@@ -121,94 +125,106 @@ func feedRollback(t *testing.T, b *board) {
 	require.Empty(t, batch.Deleted)
 }
 
-// feedLargeTransaction checks that batches of ten deliver all 25 changes of one transaction.
+// feedLargeTransaction checks that several batches deliver all changes of one transaction, if it has more changes
+// than a batch, and the change of the next transaction, too.
 func feedLargeTransaction(t *testing.T, b *board) {
 	position := b.position(t)
+	const batchSize, changes = 10, 25
 	var want []string
 	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
-		for range 25 {
-			l, err := b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Nurse", Description: "A good post."})
+		for range changes {
+			created, err := b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Nurse", Description: "A good post."})
 			if err != nil {
 				return err
 			}
 
-			want = append(want, l.ID)
+			want = append(want, created.ID)
 		}
 
 		return nil
 	}))
 
 	want = append(want, b.post(t, listings.CreateInput{Title: "Midwife"}).ID)
-	got, _ := b.drain(t, position, 10)
+	got, _ := b.drain(t, position, batchSize)
 	require.ElementsMatch(t, want, got)
 }
 
-// drain reads the feed to its end and returns the ids in the order of their batches.
-func (b *board) drain(t testing.TB, position listings.FeedPosition, n int) (ids []string, end listings.FeedPosition) {
+// drain reads the feed from the position to its end, in batches of the given size. It returns the ids of the changed
+// listings in the order of their batches, and the position at the end.
+func (b *board) drain(
+	t testing.TB, position listings.FeedPosition, batchSize int,
+) (ids []string, end listings.FeedPosition) {
 	t.Helper()
 
-	for more := true; more; {
-		batch, err := b.Feed.ListSince(t.Context(), position, n)
+	for hasMore := true; hasMore; {
+		batch, err := b.Feed.ListSince(t.Context(), position, batchSize)
 		require.NoError(t, err)
 
-		for _, l := range batch.Listings {
-			ids = append(ids, l.ID)
+		for _, listing := range batch.Listings {
+			ids = append(ids, listing.ID)
 		}
 
-		position, more = batch.Position, batch.More
+		position, hasMore = batch.Position, batch.More
 	}
 
 	return ids, position
 }
 
+// createSlowly creates a listing in a transaction that takes a random time, so that transactions commit in another
+// order than they begin. The transaction then fails with the error, unless it is nil.
+func (b *board) createSlowly(errRollback error) (listing listings.Listing, err error) {
+	err = b.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
+		input := listings.CreateInput{Title: "Nurse", Description: "A good post."}
+		if listing, err = b.svc.Create(ctx, admin(b.org), input); err != nil {
+			return err
+		}
+
+		for range rand.IntN(5) {
+			if _, err := b.svc.Get(ctx, admin(b.org), listing.ID); err != nil {
+				return err
+			}
+		}
+
+		return errRollback
+	})
+
+	return listing, err
+}
+
 // feedConcurrent checks that the feed delivers each committed change once, also the change of a
-// transaction that began before others and commits after them. The transactions overlap, take
-// different times, and a fifth of them is rolled back, while the feed is read.
+// transaction that began before others and commits after them. While the feed is read, six writers run overlapping
+// transactions. Every fifth transaction of a writer is rolled back.
 func feedConcurrent(t *testing.T, b *board) {
 	position := b.position(t)
-	errUndone := errors.New("undone")
+	errRollback := errors.New("roll back")
 	var mu sync.Mutex
 	var want, got []string
 
 	var writers sync.WaitGroup
 	for range 6 {
 		writers.Go(func() {
-			for i := range 20 {
-				var listing listings.Listing
-
-				err := b.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
-					if listing, err = b.svc.Create(ctx, admin(b.org), listings.CreateInput{
-						Title:       "Nurse",
-						Description: "A good post.",
-					}); err != nil {
-						return err
+			for range 4 {
+				for range 4 {
+					listing, err := b.createSlowly(nil) // commits
+					if err != nil {
+						t.Error(err)
+						continue
 					}
 
-					for range rand.IntN(5) { // so that commits come in another order
-						if _, err := b.svc.Get(ctx, admin(b.org), listing.ID); err != nil {
-							return err
-						}
-					}
-
-					if i%5 == 4 {
-						return errUndone
-					}
-
-					return nil
-				})
-				if err == nil {
 					mu.Lock()
 					want = append(want, listing.ID)
 					mu.Unlock()
-				} else if !errors.Is(err, errUndone) {
+				}
+
+				if _, err := b.createSlowly(errRollback); !errors.Is(err, errRollback) {
 					t.Error(err)
 				}
 			}
 		})
 	}
 
-	written := make(chan struct{})
-	go func() { writers.Wait(); close(written) }()
+	allCommitted := make(chan struct{}) // closed after the last commit
+	go func() { writers.Wait(); close(allCommitted) }()
 
 	// Read batches until one that began after the last commit is the end of the feed.
 	for isComplete := false; ; {
@@ -225,7 +241,7 @@ func feedConcurrent(t *testing.T, b *board) {
 		}
 
 		select {
-		case <-written:
+		case <-allCommitted:
 			isComplete = true
 		default:
 		}
@@ -236,56 +252,63 @@ func feedConcurrent(t *testing.T, b *board) {
 	require.Equal(t, want, got, "each change once")
 }
 
-// feedPositions checks that a reader whose position is unknown, or whose next changes were
-// deleted, gets ErrFeedPosition, after which it reads all open listings again.
+// feedPositions checks that ListSince fails with ErrFeedPosition for an unknown position, and for a position whose
+// next changes were deleted. A reader can then get a valid position from ReadOpen.
 func feedPositions(t *testing.T, b *board) {
 	position := b.position(t)
+
+	// Positions of no store or of another one.
 	for _, foreign := range []listings.FeedPosition{"", "x", "{}", `{"store":"another","fence":1}`} {
 		_, err := b.Feed.ListSince(t.Context(), foreign, 10)
 		require.ErrorIs(t, err, listings.ErrFeedPosition, foreign)
 	}
 
-	for range 5 {
+	// After the position there are five old changes, and a recent one.
+	const oldChanges = 5
+	for range oldChanges {
 		b.post(t, listings.CreateInput{Title: "Nurse"})
 	}
 
 	b.clk.Advance(time.Hour)
 
-	kept := b.post(t, listings.CreateInput{Title: "Midwife"})
+	recent := b.post(t, listings.CreateInput{Title: "Midwife"})
 
-	// The five old changes are deleted, at most three per call. They stay while an older transaction, of any
-	// other test on the database, is running: hence the repetition.
+	// The old changes are deleted, at most three per call. The database keeps changes while an older transaction is
+	// running, which may be one of another test. So the calls are repeated until all old changes are deleted.
 	store, deleted := retentionOf(t, b.Retention), 0
 	require.Eventually(t, func() bool {
 		n, err := store.DeleteBefore(t.Context(), listings.FeedChanges, b.clk.Now().Add(-time.Minute), 3)
 		deleted += n
-		return err == nil && deleted == 5
+		return err == nil && deleted == oldChanges
 	}, 30*time.Second, 5*time.Millisecond)
 
 	_, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 
+	// From a new position, the reader gets the next change.
 	position = b.position(t)
-	err = b.svc.Archive(t.Context(), admin(b.org), kept.ID)
+	err = b.svc.Archive(t.Context(), admin(b.org), recent.ID)
 	require.NoError(t, err)
 
 	got, _ := b.drain(t, position, 10)
-	require.Equal(t, []string{kept.ID}, got)
+	require.Equal(t, []string{recent.ID}, got)
 }
 
 // feedLoader checks that positions from before a bulk load are invalid, because the loader
 // records no single changes.
 func feedLoader(t *testing.T, b *board) {
-	l := b.post(t, listings.CreateInput{Title: "Nurse"})
+	loaded := b.post(t, listings.CreateInput{Title: "Nurse"})
 	position := b.position(t)
-	l.ID = newID()
-	require.NoError(t, b.Loader.Load(t.Context(), slices.Values([]listings.Listing{l}), func(int) {}))
+
+	loaded.ID = newID()
+	ignoreProgress := func(int) {}
+	require.NoError(t, b.Loader.Load(t.Context(), slices.Values([]listings.Listing{loaded}), ignoreProgress))
 
 	_, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 }
 
-// feedRestart checks that Reset invalidates all positions.
+// feedRestart checks that Reset invalidates all earlier positions, but not those that are read afterwards.
 func feedRestart(t *testing.T, b *board) {
 	position := b.position(t)
 	require.NoError(t, b.Feed.Reset(t.Context()))
@@ -297,7 +320,7 @@ func feedRestart(t *testing.T, b *board) {
 	require.NoError(t, err)
 }
 
-// feedSignal checks that listeners are notified of a commit.
+// feedSignal checks that a listener of the outbox is notified when a listing is created, so that it reads the feed.
 func feedSignal(t *testing.T, b *board) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -308,6 +331,6 @@ func feedSignal(t *testing.T, b *board) {
 	select {
 	case <-changes:
 	case <-time.After(10 * time.Second):
-		t.Error("no signal")
+		t.Error("no notification of the commit")
 	}
 }
