@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,11 +15,13 @@ import (
 
 // Apps checks the port integrations.Apps.
 func Apps(t *testing.T, open IntegrationsOpener) {
-	// Another user can neither read nor delete an application, and gets the error of an unknown
-	// id.
+	// The owner of an application can read it, and so can operators, with AnyOwner. Another user can neither read,
+	// list, change nor delete it, and gets the error of an unknown id.
 	t.Run("other owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		app, otherID := fixture.app, newID()
+		firstPage := page.Request{Number: 1, Size: 9}
+
 		got, err := fixture.Apps.Get(fixture.ctx(), app.OwnerID, app.ID)
 		require.NoError(t, err)
 		require.Equal(t, app, got)
@@ -31,16 +34,15 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 			_, err = fixture.Apps.Get(fixture.ctx(), ownerID, app.ID)
 			require.ErrorIs(t, err, integrations.ErrAppNotFound)
 			require.ErrorIs(t, fixture.Apps.Delete(fixture.ctx(), ownerID, app.ID), integrations.ErrAppNotFound)
-			require.Empty(t, fixture.listApps(integrations.AppFilter{OwnerID: ownerID},
-				page.Request{Number: 1, Size: 9}).Items)
-			require.Empty(
-				t,
-				fixture.listApps(integrations.AppFilter{OwnerID: ownerID, IDs: []string{app.ID}},
-					page.Request{Number: 1, Size: 9}).Items,
-			)
+			for _, filter := range []integrations.AppFilter{
+				{OwnerID: ownerID},
+				{OwnerID: ownerID, IDs: []string{app.ID}},
+			} {
+				require.Empty(t, fixture.listApps(filter, firstPage).Items)
+			}
 		}
 
-		require.Empty(t, fixture.listApps(integrations.AppFilter{}, page.Request{Number: 1, Size: 9}).Items, "no owner")
+		require.Empty(t, fixture.listApps(integrations.AppFilter{}, firstPage).Items, "a filter without an owner")
 
 		// An update with the id of an owner who does not own the application.
 		foreign := app
@@ -48,55 +50,62 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		require.Error(t, fixture.Apps.Update(fixture.ctx(), foreign))
 	})
 
-	// The pages of an owner's applications, newest first.
+	// The applications of an owner are listed newest first. Each page has the total, also a page beyond the end.
 	t.Run("list", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		ownerID := newID()
-
-		var want []integrations.App
-		for range 5 {
-			want = append([]integrations.App{fixture.createApp(ownerID)}, want...)
-		}
-
+		oldest, older := fixture.createApp(ownerID), fixture.createApp(ownerID)
+		middle := fixture.createApp(ownerID)
+		newer, newest := fixture.createApp(ownerID), fixture.createApp(ownerID)
 		ofOwner := integrations.AppFilter{OwnerID: ownerID}
+
+		// Pages of three.
 		first := fixture.listApps(ofOwner, page.Request{Number: 1, Size: 3})
-		require.Equal(t, want[:3], first.Items)
+		require.Equal(t, []integrations.App{newest, newer, middle}, first.Items)
 		require.Equal(t, 5, first.Total)
 
 		second := fixture.listApps(ofOwner, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
-		require.Equal(t, want[3:], second.Items)
+		require.Equal(t, []integrations.App{older, oldest}, second.Items)
 		require.Empty(t, second.NextCursor)
 		require.Equal(t, 5, second.Total)
 
+		beyond := fixture.listApps(ofOwner, page.Request{Number: 9, Size: 3})
+		require.Equal(t, 5, beyond.Total)
+
+		// One page of five.
 		whole := fixture.listApps(ofOwner, page.Request{Number: 1, Size: 5})
-		require.Equal(t, want, whole.Items)
+		require.Equal(t, []integrations.App{newest, newer, middle, older, oldest}, whole.Items)
 		require.Equal(t, 5, whole.Total)
 		require.Empty(t, whole.NextCursor)
-		require.Equal(t, 5, fixture.listApps(ofOwner, page.Request{Number: 9, Size: 3}).Total, "beyond the end")
 	})
 
-	// Operators list the applications of all owners.
+	// Operators list the applications of all owners, newest first, or those with the given ids. The fixture has one
+	// application already.
 	t.Run("list of any owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		second, third := fixture.createApp(newID()), fixture.createApp(fixture.app.OwnerID)
-		all := fixture.listApps(integrations.AppFilter{OwnerID: integrations.AnyOwner},
-			page.Request{Number: 1, Size: 2})
-		require.Equal(t, []integrations.App{third, second}, all.Items)
-		require.Equal(t, 3, all.Total)
+		first := fixture.app
+		second, third := fixture.createApp(newID()), fixture.createApp(first.OwnerID)
 
-		some := fixture.listApps(
-			integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{fixture.app.ID, newID(), second.ID}},
+		newestTwo := fixture.listApps(integrations.AppFilter{OwnerID: integrations.AnyOwner},
+			page.Request{Number: 1, Size: 2})
+		require.Equal(t, []integrations.App{third, second}, newestTwo.Items)
+		require.Equal(t, 3, newestTwo.Total)
+
+		unknownID := newID()
+		selected := fixture.listApps(
+			integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{first.ID, unknownID, second.ID}},
 			page.Request{Number: 1, Size: 3},
 		)
-		require.Equal(t, []integrations.App{second, fixture.app}, some.Items)
+		require.Equal(t, []integrations.App{second, first}, selected.Items)
 	})
 
-	// Three of ten concurrent creations succeed if an owner may have three applications.
+	// If an owner may have three applications, three of ten concurrent creations succeed. The others fail with
+	// ErrTooManyApps.
 	t.Run("limit", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		ownerID := newID()
 		const maxApps = 3
-		created := countConcurrent(t, 10, func(int) (bool, error) {
+		created := countConcurrent(t, 10, func(int) (isCreated bool, _ error) {
 			app := integrations.App{
 				ID:           newID(),
 				OwnerID:      ownerID,
@@ -117,10 +126,12 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		require.Equal(t, maxApps, created)
 	})
 
-	// Get in a transaction locks the application, so that each of ten updates appends its x.
+	// No concurrent update is lost: Get locks the application until the end of its transaction. Each of ten
+	// transactions appends a letter to the description.
 	t.Run("concurrent updates", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		runConcurrently(t, 10, func(int) error {
+		const updates = 10
+		runConcurrently(t, updates, func(int) error {
 			return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
 				app, err := fixture.Apps.Get(ctx, fixture.app.OwnerID, fixture.app.ID)
 				if err != nil {
@@ -136,17 +147,17 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 
 		got, err := fixture.Apps.Get(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID)
 		require.NoError(t, err)
-		require.Equal(t, fixture.app.Description+"xxxxxxxxxx", got.Description)
+		require.Equal(t, fixture.app.Description+strings.Repeat("x", updates), got.Description)
 		require.Equal(t, []string{}, got.RedirectURIs)
 	})
 }
 
 // Keys checks the port integrations.Keys.
 func Keys(t *testing.T, open IntegrationsOpener) {
-	// An API request has only the key, so its hash must find the key and the application.
+	// The hash of a key finds the key and its application, because an API request contains nothing else.
 	t.Run("get by hash", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		fixture.createKey(fixture.app)
+		fixture.createKey(fixture.app) // another key of the application
 
 		want := fixture.createKey(fixture.app)
 		key, app, err := fixture.Keys.GetByHash(fixture.ctx(), want.Hash)
@@ -154,7 +165,7 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 		require.Equal(t, fixture.app, app)
 		require.Equal(t, want, key)
 
-		_, _, err = fixture.Keys.GetByHash(fixture.ctx(), "nothing")
+		_, _, err = fixture.Keys.GetByHash(fixture.ctx(), "unknown")
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 	})
 
@@ -163,87 +174,89 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 	t.Run("other owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		key, otherID := fixture.createKey(fixture.app), newID()
-		require.ErrorIs(
-			t,
-			fixture.Keys.Create(fixture.ctx(), otherID,
-				integrations.Key{ID: newID(), AppID: fixture.app.ID, Hash: newID(), CreatedAt: fixture.now()}),
-			integrations.ErrAppNotFound,
-		)
-		require.ErrorIs(
-			t,
-			fixture.Keys.Create(fixture.ctx(), fixture.app.OwnerID,
-				integrations.Key{ID: newID(), AppID: newID(), Hash: newID(), CreatedAt: fixture.now()}),
-			integrations.ErrAppNotFound,
-		)
+
+		// A new key needs the owner of the application, and an application of the owner.
+		foreign := integrations.Key{ID: newID(), AppID: fixture.app.ID, Hash: newID(), CreatedAt: fixture.now()}
+		err := fixture.Keys.Create(fixture.ctx(), otherID, foreign)
+		require.ErrorIs(t, err, integrations.ErrAppNotFound)
+
+		ofUnknownApp := integrations.Key{ID: newID(), AppID: newID(), Hash: newID(), CreatedAt: fixture.now()}
+		err = fixture.Keys.Create(fixture.ctx(), fixture.app.OwnerID, ofUnknownApp)
+		require.ErrorIs(t, err, integrations.ErrAppNotFound)
 
 		keys, err := fixture.Keys.List(fixture.ctx(), otherID, fixture.app.ID)
 		require.NoError(t, err)
 		require.Empty(t, keys)
 
+		// Each deletion is for another owner or for another application than that of the key.
 		otherApp := fixture.createApp(fixture.app.OwnerID)
 		for ownerID, filter := range map[string]integrations.KeyFilter{
 			otherID:             {AppID: fixture.app.ID, ID: key.ID},
 			newID():             {},
 			fixture.app.OwnerID: {AppID: otherApp.ID, ID: key.ID},
 		} {
-			n, err := fixture.Keys.Delete(fixture.ctx(), ownerID, filter)
+			deleted, err := fixture.Keys.Delete(fixture.ctx(), ownerID, filter)
 			require.NoError(t, err)
-			require.Zero(t, n)
+			require.Zero(t, deleted)
 		}
 	})
 
+	// One of two keys is deleted. A second deletion deletes nothing, and is no error.
 	t.Run("delete", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
+		kept, deletedKey := fixture.createKey(fixture.app), fixture.createKey(fixture.app)
 
-		first, second := fixture.createKey(fixture.app), fixture.createKey(fixture.app)
 		for _, want := range []int{1, 0} {
-			n, err := fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID,
-				integrations.KeyFilter{AppID: fixture.app.ID, ID: second.ID})
+			deleted, err := fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID,
+				integrations.KeyFilter{AppID: fixture.app.ID, ID: deletedKey.ID})
 			require.NoError(t, err)
-			require.Equal(t, want, n)
+			require.Equal(t, want, deleted)
 		}
 
-		_, _, err := fixture.Keys.GetByHash(fixture.ctx(), second.Hash)
+		_, _, err := fixture.Keys.GetByHash(fixture.ctx(), deletedKey.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 
 		keys, err := fixture.Keys.List(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID)
 		require.NoError(t, err)
-		require.Equal(t, []integrations.Key{first}, keys)
+		require.Equal(t, []integrations.Key{kept}, keys)
 	})
 
-	// A deletion by time spares the keys that were created at that time, and one without a
-	// filter deletes all keys of the owner.
+	// A deletion by time deletes the owner's keys of all applications that were created before that time, and not at
+	// that time. A deletion without a filter deletes all keys of the owner. The keys of other owners stay.
 	t.Run("delete by owner and time", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		otherApp, theirs := fixture.createApp(fixture.app.OwnerID), fixture.createApp(newID())
+		otherApp, foreignApp := fixture.createApp(fixture.app.OwnerID), fixture.createApp(newID())
+
 		old := []integrations.Key{fixture.createKey(fixture.app), fixture.createKey(otherApp)}
 		fixture.clk.Advance(time.Minute)
 
 		boundary := fixture.now()
-		kept := fixture.createKey(fixture.app)
-		foreign := fixture.createKey(theirs)
-		n, err := fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID,
+		atBoundary := fixture.createKey(fixture.app)
+		foreign := fixture.createKey(foreignApp)
+
+		deleted, err := fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID,
 			integrations.KeyFilter{CreatedBefore: boundary})
 		require.NoError(t, err)
-		require.Equal(t, 2, n)
+		require.Equal(t, len(old), deleted)
 
 		for _, key := range old {
 			_, _, err := fixture.Keys.GetByHash(fixture.ctx(), key.Hash)
 			require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 		}
 
-		_, _, err = fixture.Keys.GetByHash(fixture.ctx(), kept.Hash)
+		_, _, err = fixture.Keys.GetByHash(fixture.ctx(), atBoundary.Hash)
 		require.NoError(t, err, "created at that time")
 
-		n, err = fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID, integrations.KeyFilter{})
+		// Without a filter.
+		deleted, err = fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID, integrations.KeyFilter{})
 		require.NoError(t, err)
-		require.Equal(t, 1, n)
+		require.Equal(t, 1, deleted)
 
 		_, _, err = fixture.Keys.GetByHash(fixture.ctx(), foreign.Hash)
-		require.NoError(t, err)
+		require.NoError(t, err, "the key of another owner")
 	})
 
-	// The keys of a deleted application are invalid.
+	// A key of a deleted application is not found.
 	t.Run("deleted application", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		key := fixture.createKey(fixture.app)
@@ -254,59 +267,65 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 	})
 }
 
-// Usage checks the port integrations.Usage.
+// Usage checks the port integrations.Usage, which counts the API requests of applications by day, and stores when each
+// key was last used. Add gets both, of which either may be nil. The port is optional.
 func Usage(t *testing.T, open IntegrationsOpener) {
 	open = withPort(open, "Usage", func(s adapters.IntegrationsStorage) any { return s.Usage })
 
-	// Concurrent additions to the same days are added up. Usage is deleted by day, or with its
-	// application.
+	// Ten concurrent additions to the same days are added up, by application and day. Usage is deleted when its day is
+	// over, and with its application.
 	t.Run("concurrent additions", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		app, otherApp := fixture.app, fixture.createApp(fixture.app.OwnerID)
-		require.NoError(t, fixture.Usage.Add(fixture.ctx(), nil, nil))
+		require.NoError(t, fixture.Usage.Add(fixture.ctx(), nil, nil), "nothing to add")
 
-		runConcurrently(t, 10, func(int) error {
-			return fixture.Usage.Add(
-				fixture.ctx(),
-				[]integrations.DayUsage{
-					{AppID: otherApp.ID, Day: "2026-11-20", Requests: 1},
-					{AppID: app.ID, Day: "2026-11-20", Requests: 3, Errors: 1},
-					{AppID: app.ID, Day: "2026-11-21", Requests: 1},
-				},
-				nil,
-			)
+		const additions = 10
+		runConcurrently(t, additions, func(int) error {
+			usage := []integrations.DayUsage{
+				{AppID: otherApp.ID, Day: "2026-11-20", Requests: 1},
+				{AppID: app.ID, Day: "2026-11-20", Requests: 3, Errors: 1},
+				{AppID: app.ID, Day: "2026-11-21", Requests: 1},
+			}
+
+			return fixture.Usage.Add(fixture.ctx(), usage, nil)
 		})
 
-		got, err := fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-01", "2026-11-30")
+		// The usage of one application, in a month and on its second day.
+		inMonth, err := fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-01", "2026-11-30")
 		require.NoError(t, err)
-		require.Equal(
-			t,
-			[]integrations.DayUsage{
-				{AppID: app.ID, Day: "2026-11-20", Requests: 30, Errors: 10},
-				{AppID: app.ID, Day: "2026-11-21", Requests: 10},
-			},
-			got,
-		)
+		require.Equal(t, []integrations.DayUsage{
+			{AppID: app.ID, Day: "2026-11-20", Requests: 3 * additions, Errors: additions},
+			{AppID: app.ID, Day: "2026-11-21", Requests: additions},
+		}, inMonth)
 
-		got, err = fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-21", "2026-11-21")
+		onSecondDay, err := fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-21", "2026-11-21")
 		require.NoError(t, err)
-		require.Len(t, got, 1)
-		fixture.deleteBefore(integrations.UsageKind, time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC), 10, 2)
+		require.Len(t, onSecondDay, 1)
+
+		// Shortly before the end of the second day, the usage of the first day is deleted, for both applications.
+		const limit, bothApps = 10, 2
+		fixture.deleteBefore(integrations.UsageKind, time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC), limit, bothApps)
+
+		// The remaining usage is deleted with its application.
 		require.NoError(t, fixture.Apps.Delete(fixture.ctx(), app.OwnerID, app.ID))
 
-		got, err = fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-01", "2026-11-30")
+		inMonth, err = fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-01", "2026-11-30")
 		require.NoError(t, err)
-		require.Empty(t, got)
+		require.Empty(t, inMonth)
 	})
 
-	// Servers report uses in any order. An earlier use does not replace a later one, and
-	// unknown keys are ignored.
+	// The latest use of each key is stored. Servers report uses in any order, so an earlier use that is reported later
+	// does not replace it. Unknown keys are ignored.
 	t.Run("last use of keys", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		first, second := fixture.createKey(fixture.app), fixture.createKey(fixture.app)
 		now, later := fixture.now(), fixture.now().Add(time.Hour)
+		unknownID := newID()
+
 		require.NoError(t, fixture.Usage.Add(fixture.ctx(), nil,
-			map[string]time.Time{second.ID: later, first.ID: now, newID(): later}))
+			map[string]time.Time{second.ID: later, first.ID: now, unknownID: later}))
+
+		// Five servers report an earlier use of the second key.
 		runConcurrently(t, 5, func(int) error {
 			return fixture.Usage.Add(fixture.ctx(), nil, map[string]time.Time{second.ID: now, first.ID: now})
 		})
@@ -315,6 +334,6 @@ func Usage(t *testing.T, open IntegrationsOpener) {
 		require.NoError(t, err)
 
 		first.LastUsedAt, second.LastUsedAt = &now, &later
-		require.Equal(t, []integrations.Key{second, first}, keys, "the latest use is stored")
+		require.Equal(t, []integrations.Key{second, first}, keys, "with the latest uses")
 	})
 }
