@@ -74,7 +74,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		return sub
 	}
 
-	// An owner without a subscription has the default one, also after it has been locked.
+	// Get and Lock return the default subscription for an owner who has none. Lock does not change it.
 	t.Run("no subscription", func(t *testing.T) {
 		storage, _ := start(t)
 		owner := payer()
@@ -92,10 +92,12 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		require.Equal(t, billing.NewSubscription(owner), found)
 	})
 
-	// Every field is stored, and zero times can be stored again.
+	// Update stores every field and increases the version. Times can be set and cleared.
 	t.Run("update", func(t *testing.T) {
 		storage, now := start(t)
 		owner := payer()
+
+		// All fields are set.
 		var want billing.Subscription
 		got := change(t, storage, owner, func(sub *billing.Subscription) {
 			sub.Plan = "premium"
@@ -114,7 +116,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		want.Version = got.Version
 		require.Equal(t, want, got)
 
-		// The default subscription has zero times.
+		// The fields are those of the default subscription again, which has zero times.
 		got = change(t, storage, owner, func(sub *billing.Subscription) {
 			version := sub.Version
 			*sub = billing.NewSubscription(owner)
@@ -126,7 +128,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		require.Zero(t, got.AnchorAt)
 	})
 
-	// Lock makes transactions wait for each other, so that no concurrent change is lost.
+	// No concurrent change is lost: Lock makes transactions wait for each other. Each of them counts a failure.
 	t.Run("concurrent changes", func(t *testing.T) {
 		storage, _ := start(t)
 		owner := payer()
@@ -154,35 +156,44 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 	t.Run("due", func(t *testing.T) {
 		storage, now := start(t)
 
-		// The subscriptions are due 0, 1, 2 and 3 hours before now.
-		var owners []billing.Owner // the one whose subscription was due first is first
-		for hours := range 4 {
+		withDueTime := func(dueAt time.Time) billing.Owner {
 			owner := payer()
-			dueAt := now.Add(-time.Duration(hours) * time.Hour)
 			change(t, storage, owner, func(sub *billing.Subscription) { sub.NextAt = dueAt })
 
-			owners = append([]billing.Owner{owner}, owners...)
+			return owner
 		}
+		dueNow := withDueTime(now)
+		dueAnHourAgo := withDueTime(now.Add(-time.Hour))
+		dueTwoHoursAgo := withDueTime(now.Add(-2 * time.Hour))
+		dueThreeHoursAgo := withDueTime(now.Add(-3 * time.Hour))
 
 		withoutDueTime := payer()
 		change(t, storage, withoutDueTime, func(*billing.Subscription) {})
 
+		// A subscription whose due time is the given time is due. The earliest ones are returned up to the limit.
 		due, err := storage.Subscriptions.ListDue(ctx, now.Add(-time.Hour), 10)
 		require.NoError(t, err)
-		require.Equal(t, owners[:3], due)
+		require.Equal(t, []billing.Owner{dueThreeHoursAgo, dueTwoHoursAgo, dueAnHourAgo}, due)
 
 		due, err = storage.Subscriptions.ListDue(ctx, now, 2)
 		require.NoError(t, err)
-		require.Equal(t, owners[:2], due)
-		require.NoError(t, storage.Subscriptions.Erase(ctx, owners[0], deletedOwner()))
+		require.Equal(t, []billing.Owner{dueThreeHoursAgo, dueTwoHoursAgo}, due)
+
+		due, err = storage.Subscriptions.ListDue(ctx, now, 10)
+		require.NoError(t, err)
+		require.Contains(t, due, dueNow)
+
+		// After the erasure of the earliest owner, the next one is the earliest.
+		require.NoError(t, storage.Subscriptions.Erase(ctx, dueThreeHoursAgo, deletedOwner()))
 
 		due, err = storage.Subscriptions.ListDue(ctx, now, 1)
 		require.NoError(t, err)
-		require.Equal(t, owners[1:2], due)
+		require.Equal(t, []billing.Owner{dueTwoHoursAgo}, due)
 	})
 }
 
-// newCharge returns a pending charge for the hour that begins at the time.
+// newCharge returns a pending charge for a period of an hour, which begins at the given time. It is due at the same
+// time.
 func newCharge(owner billing.Owner, at time.Time) billing.Charge {
 	return billing.Charge{
 		ID:          newID(),
@@ -200,7 +211,7 @@ func newCharge(owner billing.Owner, at time.Time) billing.Charge {
 
 // Charges checks the port billing.Charges.
 func Charges(t *testing.T, open BillingOpener) {
-	suite := chargeSuite{open}
+	suite := chargeSuite{open: open}
 	t.Run("create and update", suite.createAndUpdate)
 	t.Run("one pending charge and one of a period", suite.onePendingChargeAndOneOfAPeriod)
 	t.Run("concurrent creation", suite.concurrentCreation)
@@ -215,7 +226,7 @@ type chargeSuite struct {
 	open BillingOpener
 }
 
-// start returns an empty storage of charges.
+// start returns an empty storage of charges, and the time of its clock.
 func (suite chargeSuite) start(t *testing.T) (billing.Charges, time.Time) {
 	t.Helper()
 
@@ -224,7 +235,7 @@ func (suite chargeSuite) start(t *testing.T) (billing.Charges, time.Time) {
 	return storage.Charges, now
 }
 
-// chargesOf returns the charges that match the filter.
+// chargesOf returns the charges that match the filter, at most five.
 func (suite chargeSuite) chargesOf(t *testing.T, charges billing.Charges, filter billing.ChargeFilter) []billing.Charge {
 	t.Helper()
 
@@ -255,9 +266,9 @@ func (suite chargeSuite) recordResult(
 	require.True(t, isStored)
 }
 
-// createAndUpdate checks that attempts and the result of a charge are stored, and that a result
-// is final. A late attempt or another result does not change it, because the card may have been
-// charged. Update reports whether the charge was stored.
+// createAndUpdate checks that the attempts and the result of a charge are stored, and that the result is final. A later
+// attempt or another result does not change it, because the card may have been charged. Update reports whether it has
+// stored the charge.
 func (suite chargeSuite) createAndUpdate(t *testing.T) {
 	charges, now := suite.start(t)
 	charge := newCharge(payer(), now)
@@ -280,8 +291,8 @@ func (suite chargeSuite) createAndUpdate(t *testing.T) {
 	require.True(t, isStored)
 	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner), "with the time of the action")
 
-	// The first attempt was successful after all. Its result is stored, although a second attempt
-	// has begun meanwhile. A paid charge needs no payment method.
+	// The first attempt was successful after all. Its result is stored, although the number of its attempts is
+	// outdated: a second attempt has begun meanwhile. A paid charge needs no payment method.
 	paid := charge
 	paid.Status = billing.Paid
 	paid.Receipt = "ch_1"
@@ -308,7 +319,7 @@ func (suite chargeSuite) createAndUpdate(t *testing.T) {
 }
 
 // onePendingChargeAndOneOfAPeriod checks that an owner has at most one pending charge, and at
-// most one paid charge for the same period. A declined charge does not count.
+// most one paid charge for the same period. A declined charge prevents no other one.
 func (suite chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
 	charges, now := suite.start(t)
 	first := newCharge(payer(), now)
@@ -317,10 +328,14 @@ func (suite chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
 	nextPeriod := now.Add(time.Hour)
 	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, nextPeriod)), "the first charge is pending")
 	require.NoError(t, charges.Create(context.Background(), newCharge(payer(), now)), "another owner")
+
+	// The first charge is declined. A second charge for the same period is possible.
 	suite.recordResult(t, charges, first, billing.Declined)
 
 	second := newCharge(first.Owner, now)
 	require.NoError(t, charges.Create(context.Background(), second))
+
+	// The second charge is paid. A third one is possible for the next period only.
 	suite.recordResult(t, charges, second, billing.Paid)
 	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, now)), "the period is paid")
 	require.NoError(t, charges.Create(context.Background(), newCharge(first.Owner, nextPeriod)))
@@ -332,7 +347,8 @@ func (suite chargeSuite) concurrentCreation(t *testing.T) {
 	charges, now := suite.start(t)
 	owner := payer()
 	created := countConcurrent(t, 20, func(int) (isCreated bool, err error) {
-		return charges.Create(context.Background(), newCharge(owner, now)) == nil, nil
+		err = charges.Create(context.Background(), newCharge(owner, now))
+		return err == nil, nil
 	})
 	require.Equal(t, 1, created)
 }
@@ -356,7 +372,7 @@ func (suite chargeSuite) concurrentAttempts(t *testing.T) {
 	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner))
 }
 
-// otherOwner checks that an update with another owner changes nothing.
+// otherOwner checks that an update with another owner stores neither a result nor an attempt.
 func (suite chargeSuite) otherOwner(t *testing.T) {
 	charges, now := suite.start(t)
 	charge := newCharge(payer(), now)
@@ -376,46 +392,71 @@ func (suite chargeSuite) otherOwner(t *testing.T) {
 	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner))
 }
 
-// list checks the filters and the order of List. With an owner, the newest charge is first; with a
-// due time only, the one that is due first. A filter without an owner and a due time matches
+// list checks the filters and the order of List. If the filter has an owner, the newest charge is the first one. If it
+// has a due time only, the charge that is due first is the first one. A filter without an owner and a due time matches
 // nothing, so that no caller reads all charges by mistake.
 func (suite chargeSuite) list(t *testing.T) {
 	charges, now := suite.start(t)
 	owner := payer()
 
-	var declined []billing.Charge // the newest first
-	for hours := range 3 {
-		charge := newCharge(owner, now.Add(time.Duration(hours)*time.Hour))
+	// The owner has three declined charges, an hour apart.
+	addDeclined := func(at time.Time) billing.Charge {
+		charge := newCharge(owner, at)
 		require.NoError(t, charges.Create(context.Background(), charge))
 		suite.recordResult(t, charges, charge, billing.Declined)
 
 		charge.Status = billing.Declined
-		declined = append([]billing.Charge{charge}, declined...)
+
+		return charge
 	}
+	oldest, middle := addDeclined(now), addDeclined(now.Add(time.Hour))
+	newest := addDeclined(now.Add(2 * time.Hour))
 
-	got, err := charges.List(context.Background(), billing.ChargeFilter{Owner: owner}, 2)
+	newestTwo, err := charges.List(context.Background(), billing.ChargeFilter{Owner: owner}, 2)
 	require.NoError(t, err)
-	require.Equal(t, declined[:2], got)
+	require.Equal(t, []billing.Charge{newest, middle}, newestTwo)
 
+	// Two charges are pending: one of the owner that is due now, and one of another owner that was due earlier.
 	late, early := newCharge(owner, now), newCharge(payer(), now.Add(-time.Hour))
 	require.NoError(t, charges.Create(context.Background(), late))
 	require.NoError(t, charges.Create(context.Background(), early))
-	require.Equal(t, []billing.Charge{late}, suite.pending(t, charges, owner))
-	require.Equal(t, declined, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, Status: billing.Declined}))
-	require.Equal(t, []billing.Charge{early, late}, suite.chargesOf(t, charges, billing.ChargeFilter{DueBy: now}))
-	require.Equal(t, []billing.Charge{late}, suite.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, DueBy: now}))
-	require.Equal(t, []billing.Charge{early},
-		suite.chargesOf(t, charges, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
+
+	for condition, test := range map[string]struct {
+		filter billing.ChargeFilter
+		want   []billing.Charge
+	}{
+		"owner and pending": {
+			filter: billing.ChargeFilter{Owner: owner, Status: billing.Pending},
+			want:   []billing.Charge{late},
+		},
+		"owner and declined": {
+			filter: billing.ChargeFilter{Owner: owner, Status: billing.Declined},
+			want:   []billing.Charge{newest, middle, oldest},
+		},
+		"due now": {
+			filter: billing.ChargeFilter{DueBy: now},
+			want:   []billing.Charge{early, late},
+		},
+		"owner and due now": {
+			filter: billing.ChargeFilter{Owner: owner, DueBy: now},
+			want:   []billing.Charge{late},
+		},
+		"due before now": {
+			filter: billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)},
+			want:   []billing.Charge{early},
+		},
+	} {
+		require.Equal(t, test.want, suite.chargesOf(t, charges, test.filter), condition)
+	}
 
 	for _, filter := range []billing.ChargeFilter{{}, {Status: billing.Pending}} {
 		require.Empty(t, suite.chargesOf(t, charges, filter), "a filter without an owner and a due time")
 	}
 }
 
-// erasedOwner checks that an erasure moves the charges of a user to an anonymous owner. The
-// amounts remain for the accounting. The payment methods are removed, but for the id of the method
-// of a pending charge, with which the call of the payment provider is repeated. A repeated erasure
-// changes nothing.
+// erasedOwner checks that an erasure moves the charges of a user to an anonymous owner. The amounts remain, for the
+// accounting. The payment methods are removed. A pending charge keeps the id of its method, with which the call of the
+// payment provider is repeated. A repeated erasure changes nothing, and the charges of other owners stay.
 func (suite chargeSuite) erasedOwner(t *testing.T) {
 	storage, now := openBilling(t, suite.open)
 	charges := storage.Charges
