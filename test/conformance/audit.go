@@ -12,12 +12,12 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Audit checks the ports audit.Recorder and audit.Log.
+// Audit checks the ports audit.Recorder, which stores entries of the audit log, and audit.Log, which lists them.
 func Audit(t *testing.T, open IdentityOpener) {
 	t.Run("entries of this database", func(t *testing.T) { ownEntries(t, open) })
 
-	// An entry of another database arrives in an event, with its id, time and network, which
-	// Record keeps. A second delivery is ignored.
+	// An entry of another database arrives in an event. It has an id, a time and a network already, which Record keeps,
+	// although the request has another address. A second delivery of the event is ignored.
 	t.Run("entry of another database", func(t *testing.T) {
 		storage := open(t, newFakeClock())
 		requirePorts(t, storage)
@@ -40,8 +40,8 @@ func Audit(t *testing.T, open IdentityOpener) {
 	})
 }
 
-// ownEntries checks that an entry gets an id, the time and the network of the client, that
-// filters select it, and that it is stored only if its transaction commits.
+// ownEntries checks that a new entry gets an id, the time and the network of the client's address. Filters and pages
+// select entries. An entry is stored only if its transaction commits.
 func ownEntries(t *testing.T, open IdentityOpener) {
 	clk := newFakeClock()
 	storage := open(t, clk)
@@ -126,23 +126,24 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	require.Equal(t, []string{"one"}, objects)
 	require.Empty(t, next)
 
-	// An entry of a transaction that is rolled back.
-	undone := storage.Tx.Do(ctx, func(ctx context.Context) error {
-		require.NoError(t,
-			storage.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: own, Object: "undone"}))
-		return errUndo
+	// An entry of a transaction that is rolled back is not stored.
+	errRollback := errors.New("roll back")
+	err = storage.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, storage.Audit.Record(ctx,
+			audit.Entry{Action: audit.APIKeyCreated, OrganizationID: own, Object: "rolled back"}))
+		return errRollback
 	})
-
-	require.ErrorIs(t, undone, errUndo)
+	require.ErrorIs(t, err, errRollback)
 
 	objects, _, _ = list(audit.Filter{OrganizationID: own}, all)
-	require.NotContains(t, objects, "undone")
+	require.NotContains(t, objects, "rolled back")
 
 	if storage.Retention == nil {
 		return
 	}
 
-	// Retention deletes the entries before a time, at most as many as the limit says.
+	// Retention, which is optional, deletes the entries before a time, at most as many as the limit says. One entry is
+	// older than the second one, and a call with a limit of one deletes the second one, too.
 	deleted, err := storage.Retention.DeleteBefore(ctx, audit.Entries, second, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, deleted)
@@ -154,6 +155,3 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	objects, _, _ = list(audit.Filter{}, all)
 	require.Equal(t, []string{jo, "three"}, objects)
 }
-
-// errUndo is the error with which a test rolls back a transaction.
-var errUndo = errors.New("undo")

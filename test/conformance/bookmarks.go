@@ -16,7 +16,7 @@ import (
 
 // Bookmarks checks the port jobseeker.Bookmarks.
 func Bookmarks(t *testing.T, open JobseekerOpener) {
-	suite := bookmarkSuite{open}
+	suite := bookmarkSuite{open: open}
 	t.Run("one per listing", suite.onePerListing)
 	t.Run("one per listing, concurrently", suite.onePerListingConcurrently)
 	t.Run("pages", suite.pages)
@@ -64,8 +64,8 @@ func (suite bookmarkSuite) upsert(storage adapters.JobseekerStorage, bookmark jo
 		func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, bookmark) })
 }
 
-// onePerListing checks that a user cannot have two bookmarks of a listing, while other users
-// can have theirs.
+// onePerListing checks that a user cannot have two bookmarks of a listing. A bookmark of another user does not prevent
+// one.
 func (suite bookmarkSuite) onePerListing(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user, listing := newID(), newID()
@@ -84,40 +84,45 @@ func (suite bookmarkSuite) onePerListingConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user, listing := newID(), newID()
 	ofListing := jobseeker.BookmarkFilter{ListingIDs: []string{listing}}
-	createdCount := countConcurrent(t, 20, func(int) (created bool, err error) {
+	created := countConcurrent(t, 20, func(int) (isCreatedHere bool, err error) {
 		err = tryWithProfile(storage, user, func(ctx context.Context) error {
+			isCreatedHere = false // the transaction may be repeated
+
 			found, err := storage.Bookmarks.List(ctx, user, ofListing, firstHundred)
 			if err != nil || found.Total > 0 {
 				return err
 			}
 
-			created = true
+			isCreatedHere = true
 
 			return storage.Bookmarks.Upsert(ctx,
 				jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 		})
 
-		return created, err
+		return isCreatedHere, err
 	})
-	require.Equal(t, 1, createdCount)
+	require.Equal(t, 1, created)
 }
 
-// pages checks that pages of two contain all bookmarks of the user, newest first.
+// pages checks that the pages contain all bookmarks of the user, newest first.
 func (suite bookmarkSuite) pages(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user := newID()
 
-	var want []jobseeker.Bookmark
+	var oldestFirst []jobseeker.Bookmark
 	for range 5 {
-		want = append([]jobseeker.Bookmark{suite.create(t, storage, user, newID(), now)}, want...)
+		oldestFirst = append(oldestFirst, suite.create(t, storage, user, newID(), now))
 	}
 
 	suite.create(t, storage, newID(), newID(), now) // of another user
 
-	listed := listAllPages(t, 2, func(request page.Request) (page.Result[jobseeker.Bookmark], error) {
+	const pageSize = 2
+	listed := listAllPages(t, pageSize, func(request page.Request) (page.Result[jobseeker.Bookmark], error) {
 		return storage.Bookmarks.List(context.Background(), user, jobseeker.BookmarkFilter{}, request)
 	})
-	require.Equal(t, want, listed)
+
+	slices.Reverse(listed)
+	require.Equal(t, oldestFirst, listed)
 }
 
 // otherOwner checks that a bookmark can be neither read, replaced nor deleted with the id of
@@ -125,10 +130,12 @@ func (suite bookmarkSuite) pages(t *testing.T) {
 func (suite bookmarkSuite) otherOwner(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	bookmark := suite.create(t, storage, newID(), newID(), now)
+
 	stolen := bookmark
 	stolen.UserID, stolen.Notes = newID(), "x"
 	require.Error(t, suite.upsert(storage, stolen))
 
+	// The id of the user or of the bookmark is another one.
 	for _, other := range []struct{ user, id string }{
 		{user: newID(), id: bookmark.ID},
 		{user: bookmark.UserID, id: newID()},
@@ -142,8 +149,8 @@ func (suite bookmarkSuite) otherOwner(t *testing.T) {
 		suite.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{ID: bookmark.ID}))
 }
 
-// updateAndDelete checks that an update replaces the notes, even with the same text or with none.
-// It also checks that a second deletion does not find the bookmark.
+// updateAndDelete checks that an update replaces the notes, even with the same text or with none. After its deletion,
+// the bookmark is not found.
 func (suite bookmarkSuite) updateAndDelete(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	bookmark := suite.create(t, storage, newID(), newID(), now)
@@ -160,24 +167,24 @@ func (suite bookmarkSuite) updateAndDelete(t *testing.T) {
 		jobseeker.ErrBookmarkNotFound)
 }
 
-// filterByListings checks that a filter selects the caller's bookmarks of the listings only,
-// and that all its conditions must match.
+// filterByListings checks that a filter by listings finds the user's bookmarks of these listings, and neither those of
+// other listings nor those of other users. All conditions of a filter must match.
 func (suite bookmarkSuite) filterByListings(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user := newID()
 	own := suite.create(t, storage, user, newID(), now)
 	foreign := suite.create(t, storage, newID(), newID(), now)
-	suite.create(t, storage, user, newID(), now)
+	suite.create(t, storage, user, newID(), now) // of another listing
 
-	listings := jobseeker.BookmarkFilter{ListingIDs: []string{own.ListingID, foreign.ListingID, newID()}}
-	require.Equal(t, []jobseeker.Bookmark{own}, suite.list(t, storage, user, listings))
+	ofListings := jobseeker.BookmarkFilter{ListingIDs: []string{own.ListingID, foreign.ListingID, newID()}}
+	require.Equal(t, []jobseeker.Bookmark{own}, suite.list(t, storage, user, ofListings))
 
-	otherListing := jobseeker.BookmarkFilter{ID: own.ID, ListingIDs: []string{newID()}}
-	require.Empty(t, suite.list(t, storage, user, otherListing))
+	ofOtherListing := jobseeker.BookmarkFilter{ID: own.ID, ListingIDs: []string{newID()}}
+	require.Empty(t, suite.list(t, storage, user, ofOtherListing))
 }
 
-// reminders checks that ClaimReminders returns each bookmark of the listings once, at most as
-// many per call as the limit says. Users are reminded of a bookmark when its listing is about to close.
+// reminders checks ClaimReminders, with which users are reminded of bookmarks when the listings are about to close. It
+// returns each bookmark of the given listings once, at most as many per call as the limit says.
 func (suite bookmarkSuite) reminders(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	listing, otherListing := newID(), newID()
@@ -192,10 +199,11 @@ func (suite bookmarkSuite) reminders(t *testing.T) {
 	want = append(want, suite.create(t, storage, newID(), otherListing, now).ID)
 
 	// Of four bookmarks, calls with a limit of three return three, one and none.
+	const limit = 3
 	var reminded []string
 	for _, wantCount := range []int{3, 1, 0} {
 		require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
-			claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing, otherListing}, 3)
+			claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing, otherListing}, limit)
 			require.NoError(t, err)
 			require.Len(t, claimed, wantCount)
 
@@ -211,8 +219,8 @@ func (suite bookmarkSuite) reminders(t *testing.T) {
 	require.Equal(t, want, reminded)
 }
 
-// remindersConcurrentlyAndRolledBack checks that a rolled back claim has no effect, and that
-// twelve concurrent callers, which ask for two bookmarks each, do not claim the same one.
+// remindersConcurrentlyAndRolledBack checks that a claim of a transaction that is rolled back has no effect, and that
+// no two of twelve concurrent callers claim the same bookmark. There are twelve bookmarks, and each caller asks for two.
 func (suite bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	const callers, bookmarks = 12, 12
@@ -222,7 +230,7 @@ func (suite bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 		suite.create(t, storage, newID(), listing, now)
 	}
 
-	// A claim that is rolled back.
+	// The claim of all bookmarks is rolled back.
 	require.Error(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 		claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing}, 100)
 		require.NoError(t, err)
@@ -231,6 +239,7 @@ func (suite bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 		return context.Canceled
 	}))
 
+	// So the concurrent callers can claim them.
 	claims := make([][]jobseeker.Bookmark, callers)
 	runConcurrently(t, callers, func(i int) error {
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
@@ -239,7 +248,7 @@ func (suite bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 		})
 	})
 
-	// A caller may get fewer than it asks for. The last call claims the rest.
+	// A caller may get fewer than it asks for. So a last call claims the bookmarks that remain.
 	rest, err := storage.Bookmarks.ClaimReminders(context.Background(), []string{listing}, 100)
 	require.NoError(t, err)
 

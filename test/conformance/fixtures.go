@@ -71,5 +71,5 @@ func newID() string {
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
-// firstHundred is the first page of a list that is shorter than a page.
+// firstHundred requests the first page, of at most a hundred items. The lists of the tests that use it are shorter.
 var firstHundred = page.Request{Number: 1, Size: 100}

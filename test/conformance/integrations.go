@@ -30,15 +30,16 @@ func Integrations(t *testing.T, open IntegrationsOpener) {
 	t.Run("delivery log", func(t *testing.T) { DeliveryLog(t, open) })
 }
 
-// integrationsFixture is a storage with an application.
+// integrationsFixture is the fixture of the suites of integrations. The embedded storage provides the ports under
+// test, such as Apps and Keys.
 type integrationsFixture struct {
 	adapters.IntegrationsStorage
 	t   *testing.T
 	clk *fakeClock
-	app integrations.App
+	app integrations.App // the only one that is stored at first
 }
 
-// newIntegrationsFixture returns an empty storage with one application of a new owner.
+// newIntegrationsFixture returns a storage with one application of a new owner. It lets the subtest run in parallel.
 func newIntegrationsFixture(t *testing.T, open IntegrationsOpener) *integrationsFixture {
 	t.Helper()
 	t.Parallel()
@@ -52,12 +53,13 @@ func newIntegrationsFixture(t *testing.T, open IntegrationsOpener) *integrations
 	return fixture
 }
 
+// ctx returns the context of the test.
 func (f *integrationsFixture) ctx() context.Context { return f.t.Context() }
 
-// now returns a time with microseconds.
+// now returns a time near that of the clock, with microseconds: the smallest unit that all databases store.
 func (f *integrationsFixture) now() time.Time { return f.clk.Now().Add(1234567 * time.Microsecond) }
 
-// createApp stores an application of the owner.
+// createApp stores an application of the owner. Its name and its addresses need escaping.
 func (f *integrationsFixture) createApp(ownerID string) integrations.App {
 	f.t.Helper()
 
@@ -73,7 +75,8 @@ func (f *integrationsFixture) createApp(ownerID string) integrations.App {
 		UpdatedAt:    f.now(),
 		Version:      1,
 	}
-	require.NoError(f.t, f.Apps.Create(f.ctx(), app, 100))
+	const maxApps = 100 // of an owner
+	require.NoError(f.t, f.Apps.Create(f.ctx(), app, maxApps))
 
 	return app
 }
@@ -100,7 +103,7 @@ func (f *integrationsFixture) createKey(app integrations.App) integrations.Key {
 	return key
 }
 
-// createGrant stores an authorization with its code.
+// createGrant stores an authorization of the application by the user, with its code.
 func (f *integrationsFixture) createGrant(
 	app integrations.App, userID string, at time.Time,
 ) (integrations.Grant, integrations.Token) {
@@ -129,7 +132,7 @@ func (f *integrationsFixture) createGrant(
 	return grant, code
 }
 
-// createToken stores another token of an authorization.
+// createToken stores another token of an authorization, with the first of its scopes.
 func (f *integrationsFixture) createToken(
 	grant integrations.Grant, kind integrations.TokenKind, at time.Time,
 ) integrations.Token {
@@ -158,7 +161,7 @@ func (f *integrationsFixture) createConsent(userID, appID string, scopes ...inte
 	return consent
 }
 
-// deleteBefore deletes expired rows and checks how many there were.
+// deleteBefore deletes at most limit rows of the kind whose time is before the given one, and requires their number.
 func (f *integrationsFixture) deleteBefore(kind retention.Kind, before time.Time, limit, want int) {
 	f.t.Helper()
 
