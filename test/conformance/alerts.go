@@ -408,6 +408,7 @@ func (suite matchSuite) createConcurrently(t *testing.T) {
 // (JobAlerts). The alerts of a user without a stored profile are on.
 func (suite matchSuite) jobAlertsTurnedOff(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
+
 	// Three searches of three users: alerts off, alerts on, and no profile.
 	off := newSearch(newID(), withAlerts, now)
 	on := newSearch(newID(), withAlerts, now)

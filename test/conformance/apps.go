@@ -34,6 +34,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 			_, err = fixture.Apps.Get(fixture.ctx(), ownerID, app.ID)
 			require.ErrorIs(t, err, integrations.ErrAppNotFound)
 			require.ErrorIs(t, fixture.Apps.Delete(fixture.ctx(), ownerID, app.ID), integrations.ErrAppNotFound)
+
 			for _, filter := range []integrations.AppFilter{
 				{OwnerID: ownerID},
 				{OwnerID: ownerID, IDs: []string{app.ID}},

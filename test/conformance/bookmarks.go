@@ -70,6 +70,7 @@ func (suite bookmarkSuite) onePerListing(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user, listing := newID(), newID()
 	bookmark := suite.create(t, storage, user, listing, now)
+
 	second := jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now}
 	require.Error(t, suite.upsert(storage, second))
 	require.Equal(t, []jobseeker.Bookmark{bookmark}, suite.list(t, storage, user, jobseeker.BookmarkFilter{}))

@@ -189,6 +189,7 @@ func (suite documentSuite) fileNotReserved(t *testing.T) {
 func (suite documentSuite) otherOwner(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	document := suite.add(t, storage, newID(), jobseeker.CV, notDefault, now)
+
 	// Another user reserves a file, and then stores a document with the same id.
 	stolen := newDocument(newID(), jobseeker.CV, notDefault, now)
 	stolen.ID = document.ID

@@ -507,6 +507,7 @@ func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	boss := fixture.user("boss@example.org")
 	org := fixture.organization(boss.ID)
 	otherOrg := fixture.organization(fixture.user("al@example.org").ID)
+
 	// One organization invites three users: one whom nobody else invites, one who is also invited by another
 	// organization, and an account.
 	once := fixture.invite(org, "once@example.org", identity.Viewer)

@@ -498,6 +498,7 @@ func secondFactorIsRequired(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	org := fixture.organization(user.ID)
 	session, _ := fixture.session(user)
+
 	// isMissing reads the membership in two ways, by session and by user, which must agree.
 	isMissing := func() bool {
 		principal := fixture.principal(identity.SessionKey{ID: session.ID})

@@ -75,6 +75,7 @@ func (f *integrationsFixture) createApp(ownerID string) integrations.App {
 		UpdatedAt:    f.now(),
 		Version:      1,
 	}
+
 	const maxApps = 100 // of an owner
 	require.NoError(f.t, f.Apps.Create(f.ctx(), app, maxApps))
 

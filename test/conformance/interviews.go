@@ -368,6 +368,7 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 	t.Run("erase by applicant", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		ann := newID()
+
 		// add stores an application with an interview, a message, a note and a rating. The message has the id
 		// of the application, by which it is found below.
 		add := func(organization, applicant string) hiring.Application {
@@ -378,6 +379,7 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 				{QuestionID: "why", Answer: "because"},
 			}
 			require.NoError(t, storage.Applications.Create(ctx, application))
+
 			interview := hiring.Appointment{
 				ID:             newID(),
 				ApplicationID:  application.ID,
