@@ -176,7 +176,7 @@ func secondFactorReads(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, fixture.SecondFactors.Upsert(ctx, factor))
 	requireStored(factor)
 
-	// The second factor replaces the first one. Then its codes and its last time step are replaced. At the end,
+	// Another factor replaces the first one. Then its codes and its last time step are replaced. At the end,
 	// the same codes are stored again.
 	factor.Secret = "second"
 	factor.CreatedAt = fixture.now.Add(time.Microsecond)
@@ -259,10 +259,10 @@ func employerSettingsRead(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, err)
 	require.Equal(t, identity.DefaultSettings(user.ID), settings)
 
-	contact := identity.Contact{Name: "Zoë", Email: "zoë@example.org", Phone: "+44 (0)20 7946 0000"}
+	fullContact := identity.Contact{Name: "Zoë", Email: "zoë@example.org", Phone: "+44 (0)20 7946 0000"}
 	noContact := identity.Contact{}
 
-	for _, contact := range []identity.Contact{contact, noContact} {
+	for _, contact := range []identity.Contact{fullContact, noContact} {
 		settings.JobTitle = "Matron"
 		settings.Contact = contact
 		settings.EmailAlerts = !settings.EmailAlerts
@@ -508,8 +508,8 @@ func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(boss.ID)
 	otherOrg := fixture.organization(fixture.user("al@example.org").ID)
 
-	// One organization invites three users: one whom nobody else invites, one who is also invited by another
-	// organization, and an account.
+	// An organization invites three users: one whom no other organization invites, one who is also invited by another
+	// organization, and one with an account.
 	once := fixture.invite(org, "once@example.org", identity.Viewer)
 	twice := fixture.invite(org, "twice@example.org", identity.Viewer)
 	account := fixture.user("jo@example.org")

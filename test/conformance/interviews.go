@@ -99,33 +99,35 @@ func Appointments(t *testing.T, open HiringOpener) {
 	t.Run("filters", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		org := newID()
-		nine := schedule(t, storage, org, hiring.Cancelled, now)
-		ten := schedule(t, storage, org, hiring.Scheduled, now.Add(time.Hour))
-		eleven := schedule(t, storage, org, hiring.Cancelled, now.Add(2*time.Hour))
-		noon := schedule(t, storage, org, hiring.Scheduled, now.Add(3*time.Hour))
-		one := schedule(t, storage, org, hiring.Cancelled, now.Add(4*time.Hour))
+
+		// Five interviews are an hour apart. The first, third and fifth one are cancelled.
+		first := schedule(t, storage, org, hiring.Cancelled, now)
+		second := schedule(t, storage, org, hiring.Scheduled, now.Add(time.Hour))
+		third := schedule(t, storage, org, hiring.Cancelled, now.Add(2*time.Hour))
+		fourth := schedule(t, storage, org, hiring.Scheduled, now.Add(3*time.Hour))
+		fifth := schedule(t, storage, org, hiring.Cancelled, now.Add(4*time.Hour))
 		schedule(t, storage, newID(), hiring.Scheduled, now.Add(time.Hour)) // of another organization
 
 		for condition, test := range map[string]struct {
 			filter hiring.AppointmentFilter
 			want   []hiring.Appointment
 		}{
-			"none": {want: []hiring.Appointment{one, noon, eleven, ten, nine}},
+			"none": {want: []hiring.Appointment{fifth, fourth, third, second, first}},
 			"status": {
 				filter: hiring.AppointmentFilter{Status: hiring.Cancelled},
-				want:   []hiring.Appointment{one, eleven, nine},
+				want:   []hiring.Appointment{fifth, third, first},
 			},
 			"time, which is excluded": {
-				filter: hiring.AppointmentFilter{ScheduledAfter: noon.ScheduledAt},
-				want:   []hiring.Appointment{one},
+				filter: hiring.AppointmentFilter{ScheduledAfter: fourth.ScheduledAt},
+				want:   []hiring.Appointment{fifth},
 			},
 			"status and time": {
-				filter: hiring.AppointmentFilter{Status: hiring.Scheduled, ScheduledAfter: eleven.ScheduledAt},
-				want:   []hiring.Appointment{noon},
+				filter: hiring.AppointmentFilter{Status: hiring.Scheduled, ScheduledAfter: third.ScheduledAt},
+				want:   []hiring.Appointment{fourth},
 			},
 			"applications, one of which does not exist": {
-				filter: hiring.AppointmentFilter{ApplicationIDs: []string{ten.ApplicationID, noon.ApplicationID, newID()}},
-				want:   []hiring.Appointment{noon, ten},
+				filter: hiring.AppointmentFilter{ApplicationIDs: []string{second.ApplicationID, fourth.ApplicationID, newID()}},
+				want:   []hiring.Appointment{fourth, second},
 			},
 		} {
 			require.Equal(t, test.want, list(t, storage, org, test.filter), condition)
