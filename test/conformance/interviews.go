@@ -351,7 +351,7 @@ func Exports(t *testing.T, open HiringOpener) {
 				want:   []hiring.Export{queued, running},
 			},
 		} {
-			require.ElementsMatch(t, test.want, list(t, storage, test.filter))
+			require.ElementsMatch(t, test.want, list(t, storage, test.filter), "%+v", test.filter)
 		}
 
 		limited, err := storage.Exports.List(ctx, hiring.ExportFilter{}, 2)
