@@ -3,130 +3,144 @@ package conformance
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// SeekerPersonalData checks the port jobseeker.PersonalData.
+// SeekerPersonalData checks the port jobseeker.PersonalData. DeleteByUser deletes the rows of a user in all ports of the
+// module, and releases the user's files, which are then deleted from the file store by another task.
 func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
-	ctx, all := context.Background(), page.Request{Number: 1, Size: 10}
-
-	// Ann's data of every kind are deleted, also a notification that she has deleted herself,
-	// and Bob's stay.
+	// Ann's data of every kind are deleted, and the same data of Bob stay.
 	t.Run("delete by user", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
-		ann := newID()
-		bob := newID()
-		listing := newID()
+		ann, bob := newID(), newID()
+		dismissed := newID() // a listing that both have dismissed
 
-		documents := map[string]jobseeker.Document{}
-		for _, user := range []string{ann, bob} {
-			profile := jobseeker.NewProfile(user)
-			profile.Bio = "I am " + user
-			withProfile(t, storage, user,
-				func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
-
-			search := newSearch(user, true, now)
-			storeSearches(t, storage, search)
-			storeMatches(t, storage, newMatch(search, newID(), now))
-			require.NoError(
-				t,
-				storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{
-					ID:        newID(),
-					UserID:    user,
-					ListingID: newID(),
-					Notes:     "for Ann",
-					SavedAt:   now,
-				}),
-			)
-			require.NoError(t, storage.Dismissals.Create(ctx, user, listing, now, 10))
-			require.NoError(
-				t,
-				storage.Onboardings.Upsert(ctx, jobseeker.Onboarding{
-					Visitor:   jobseeker.Visitor{UserID: user},
-					Source:    "save",
-					TouchedAt: now,
-				}),
-			)
-
-			documents[user] = newDocument(user, jobseeker.CV, true, now)
-			storeDocument(t, storage, documents[user])
-
-			deleted := newNotification(user, newID(), now)
-			require.NoError(t, storage.Notifications.Create(ctx, newNotification(user, newID(), now), deleted))
-			require.NoError(t, storage.Notifications.Update(ctx, user, deleted.ID,
-				jobseeker.NotificationUpdate{DeletedAt: &now}))
-
-			if storage.Activities != nil {
-				require.NoError(
-					t,
-					storage.Activities.Create(
-						ctx,
-						jobseeker.Activity{
-							UserID:      user,
-							EventID:     newID(),
-							Type:        "search",
-							Action:      "saved",
-							Description: "Saved Ann's",
-							At:          now,
-						},
-					),
-				)
-			}
-		}
+		annsDocument := storePersonalData(t, storage, ann, dismissed, now)
+		storePersonalData(t, storage, bob, dismissed, now)
 
 		// The event that an account was deleted may be delivered twice.
 		for range 2 {
-			require.NoError(t, storage.PersonalData.DeleteByUser(ctx, ann, now))
+			require.NoError(t, storage.PersonalData.DeleteByUser(context.Background(), ann, now))
 		}
 
-		for user, kept := range map[string]int{ann: 0, bob: 1} {
-			searches, err := storage.Searches.ListByUser(ctx, user, 10)
-			require.NoError(t, err)
-			require.Len(t, searches, kept)
+		requirePersonalData(t, storage, ann, dismissed, false)
+		requirePersonalData(t, storage, bob, dismissed, true)
 
-			bookmarks, err := storage.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{}, all)
-			require.NoError(t, err)
-			require.Len(t, bookmarks.Items, kept)
-
-			dismissals, err := storage.Dismissals.ListByListings(ctx, user, []string{listing})
-			require.NoError(t, err)
-			require.Len(t, dismissals, kept)
-
-			onboarding, err := storage.Onboardings.Get(ctx, jobseeker.Visitor{UserID: user})
-			require.NoError(t, err)
-			require.Equal(t, kept == 1, onboarding.Version > 0)
-
-			notifications, err := storage.Notifications.List(ctx, user, all)
-			require.NoError(t, err)
-			require.Len(t, notifications.Items, kept)
-
-			stored, err := storage.Documents.List(ctx, user, jobseeker.DocumentFilter{}, all)
-			require.NoError(t, err)
-			require.Len(t, stored.Items, kept)
-
-			if storage.Activities != nil {
-				activities, err := storage.Activities.List(ctx, user, all)
-				require.NoError(t, err)
-				require.Len(t, activities.Items, kept)
-			}
-
-			profile, err := storage.Profiles.Get(ctx, user)
-			require.NoError(t, err)
-			require.Equal(t, kept == 1, profile.Bio != "")
-		}
-
-		// Ann's file is now to be deleted from the file store, and only Bob's search can still
-		// get a digest.
-		released, err := storage.DocumentFiles.Claim(ctx, 10, now, now)
+		// Ann's file, and no file of Bob, is released: a claim returns it for deletion from the file store.
+		claimEnd := now // no other call claims files, so that the claim need not last
+		released, err := storage.DocumentFiles.Claim(context.Background(), 10, now, claimEnd)
 		require.NoError(t, err)
-		require.Equal(t, []jobseeker.DocumentFile{documents[ann].File}, released)
+		require.Equal(t, []jobseeker.DocumentFile{annsDocument.File}, released)
 
-		digests, _ := assignDigests(t, storage, 10, now, now)
+		// Only Bob's match is still sent in a digest.
+		nextDigest := now // no later digest is assigned, so that no interval is needed
+		digests, _ := assignDigests(t, storage, 10, now, nextDigest)
 		require.Len(t, digests, 1)
 		require.Equal(t, bob, digests[0].UserID)
 	})
+}
+
+// storePersonalData stores data of each kind for the user, and returns the document. Of two notifications, the user has
+// deleted one, so that a list contains only the other.
+func storePersonalData(
+	t *testing.T, storage adapters.JobseekerStorage, user, dismissed string, now time.Time,
+) jobseeker.Document {
+	t.Helper()
+
+	ctx := context.Background()
+	profile := jobseeker.NewProfile(user)
+	profile.Bio = "I am " + user
+	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
+
+	// A saved search with e-mail alerts and a match for the next digest.
+	search := newSearch(user, true, now)
+	storeSearches(t, storage, search)
+	storeMatches(t, storage, newMatch(search, newID(), now))
+
+	require.NoError(t, storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{
+		ID:        newID(),
+		UserID:    user,
+		ListingID: newID(),
+		Notes:     "Close to home",
+		SavedAt:   now,
+	}))
+
+	const maxDismissals = 10
+
+	require.NoError(t, storage.Dismissals.Create(ctx, user, dismissed, now, maxDismissals))
+	require.NoError(t, storage.Onboardings.Upsert(ctx, jobseeker.Onboarding{
+		Visitor:   jobseeker.Visitor{UserID: user},
+		Source:    "save",
+		TouchedAt: now,
+	}))
+
+	document := newDocument(user, jobseeker.CV, true, now)
+	storeDocument(t, storage, document)
+
+	deletedByUser := newNotification(user, newID(), now)
+	require.NoError(t, storage.Notifications.Create(ctx, newNotification(user, newID(), now), deletedByUser))
+	require.NoError(t, storage.Notifications.Update(ctx, user, deletedByUser.ID,
+		jobseeker.NotificationUpdate{DeletedAt: &now}))
+
+	if storage.Activities != nil { // the port is optional
+		require.NoError(t, storage.Activities.Create(ctx, jobseeker.Activity{
+			UserID:      user,
+			EventID:     newID(),
+			Type:        "search",
+			Action:      "saved",
+			Description: "Saved a search",
+			At:          now,
+		}))
+	}
+
+	return document
+}
+
+// requirePersonalData requires that the data of storePersonalData are all listed for the user, or none of them.
+func requirePersonalData(t *testing.T, storage adapters.JobseekerStorage, user, dismissed string, isStored bool) {
+	t.Helper()
+
+	ctx, wantRows := context.Background(), 0 // of each kind
+	if isStored {
+		wantRows = 1
+	}
+
+	profile, err := storage.Profiles.Get(ctx, user)
+	require.NoError(t, err)
+	require.Equal(t, isStored, profile.Bio != "", "the profile has its text")
+
+	searches, err := storage.Searches.ListByUser(ctx, user, 10)
+	require.NoError(t, err)
+	require.Len(t, searches, wantRows)
+
+	bookmarks, err := storage.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{}, firstHundred)
+	require.NoError(t, err)
+	require.Len(t, bookmarks.Items, wantRows)
+
+	dismissals, err := storage.Dismissals.ListByListings(ctx, user, []string{dismissed})
+	require.NoError(t, err)
+	require.Len(t, dismissals, wantRows)
+
+	onboarding, err := storage.Onboardings.Get(ctx, jobseeker.Visitor{UserID: user})
+	require.NoError(t, err)
+	require.Equal(t, isStored, onboarding.Version > 0, "the onboarding is stored")
+
+	notifications, err := storage.Notifications.List(ctx, user, firstHundred)
+	require.NoError(t, err)
+	require.Len(t, notifications.Items, wantRows)
+
+	documents, err := storage.Documents.List(ctx, user, jobseeker.DocumentFilter{}, firstHundred)
+	require.NoError(t, err)
+	require.Len(t, documents.Items, wantRows)
+
+	if storage.Activities != nil { // the port is optional
+		activities, err := storage.Activities.List(ctx, user, firstHundred)
+		require.NoError(t, err)
+		require.Len(t, activities.Items, wantRows)
+	}
 }
