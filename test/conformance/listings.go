@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,8 +70,9 @@ func ListingsRepository(t *testing.T, open ListingsOpener) {
 	}
 }
 
-// board is a storage of listings with a service and a search engine. It also takes the place of the other modules
-// of which the service asks the names of organizations and the homes of jobseekers.
+// board is a storage of listings with a service and a search engine. It also takes the place of the other modules:
+// the service gets from it the names and settings of organizations, the homes of jobseekers and the numbers of
+// applications.
 type board struct {
 	adapters.ListingsStorage
 	clk *fakeClock
@@ -83,7 +85,7 @@ type board struct {
 	// names once, for a test of an organization that is renamed meanwhile.
 	company      string
 	earlierNames []string
-	// holds is set if the new jobs of organizations are held until a moderator has approved them.
+	// holds is true if the new jobs of organizations are held until a moderator has approved them.
 	holds bool
 }
 
@@ -256,8 +258,8 @@ func fullInput() listings.CreateInput {
 	}
 }
 
-// requireSameListing requires that the stored listing is the wanted one, apart from its version, which each update
-// increments.
+// requireSameListing requires that the stored listing is the wanted one, apart from its version, which depends on the
+// number of updates.
 func requireSameListing(t testing.TB, want, got listings.Listing) {
 	t.Helper()
 
@@ -281,11 +283,11 @@ func requireSameListing(t testing.TB, want, got listings.Listing) {
 	require.Equal(t, want, got)
 }
 
-// createAndGetListing checks that a listing with all fields, and one with only a title, are stored
-// unchanged.
+// createAndGetListing checks that a listing with all fields, and one with only a title and a description, are
+// stored unchanged. A new listing is active and open to applications unless it is a draft.
 func createAndGetListing(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
-	require.True(t, listing.Open)
+	require.True(t, listing.Open, "a new listing")
 
 	got, err := b.get(t.Context(), b.org, listing.ID)
 	require.NoError(t, err)
@@ -299,13 +301,13 @@ func createAndGetListing(t *testing.T, b *board) {
 	got, err = b.get(t.Context(), b.org, bare.ID)
 	require.NoError(t, err)
 	requireSameListing(t, bare, got)
-	require.Nil(t, got.PostedAt)
-	require.False(t, got.Open)
+	require.Nil(t, got.PostedAt, "a draft is not posted")
+	require.False(t, got.Open, "a draft")
 }
 
-// updateListing checks that an update stores new values and clears fields, that the metadata of a
-// client is stored without a change of its numbers, and that the search finds the new texts
-// only.
+// updateListing checks an update of a listing whose fields are all set. New values are stored, and empty ones clear
+// their fields. A search finds the new texts only. Metadata is a JSON object of the client, and is stored without a
+// change of its numbers.
 func updateListing(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	b.clk.Advance(time.Minute)
@@ -326,18 +328,21 @@ func updateListing(t *testing.T, b *board) {
 	})
 	require.NoError(t, err)
 
-	_, err = b.svc.PatchMeta(t.Context(), admin(b.org), listing.ID,
-		[]byte(`{"listing":{"title":"kept","n":12345678901234567890.5}}`))
+	const meta = `{"listing":{"title":"kept","n":12345678901234567890.5}}` // the number has more digits than a float64
+
+	_, err = b.svc.PatchMeta(t.Context(), admin(b.org), listing.ID, []byte(meta))
 	require.NoError(t, err)
 
 	got, err := b.svc.Get(t.Context(), admin(b.org), listing.ID)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"listing":{"title":"kept","n":12345678901234567890.5}}`, string(got.Meta))
+	require.JSONEq(t, meta, string(got.Meta))
 	require.Equal(t, "Dietitian", got.Title)
-	require.Nil(t, got.Salary)
-	require.Nil(t, got.Questions)
-	require.Nil(t, got.Deadline)
-	require.Equal(t, "County Cork", got.Place.Region)
+	require.Nil(t, got.Salary, "cleared")
+	require.Nil(t, got.Questions, "cleared")
+	require.Nil(t, got.Deadline, "cleared")
+	require.Equal(t, "County Cork", got.Place.Region, "the place of the new location")
+
+	// Searches.
 	require.Empty(t, b.find(t, listings.FindInput{Text: "zoe"}), "old words are not found any more")
 	require.Equal(t, []string{"Dietitian"},
 		b.find(t, listings.FindInput{Text: "dietitian", Filters: listings.FilterInput{Location: "Cork"}}))
@@ -363,7 +368,8 @@ func listingOfOtherOwner(t *testing.T, b *board) {
 	_, err = b.svc.Update(t.Context(), admin(otherOrg), listing.ID, listings.UpdateInput{Title: ptr("Mine now")})
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 
-	// An update by the repository itself. The transaction may be repeated until its context ends.
+	// An update by the repository itself fails as well. The runner may repeat the transaction until its context
+	// ends, as it does after a version conflict.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 
@@ -380,11 +386,13 @@ func listingOfOtherOwner(t *testing.T, b *board) {
 	requireSameListing(t, listing, got)
 }
 
-// updateOfStaleListing checks that twenty concurrent changes of different members of the
-// metadata are all stored.
+// updateOfStaleListing checks that no concurrent change is lost. Each of twenty changes adds another member to the
+// metadata. A change that has read an outdated version is repeated.
 func updateOfStaleListing(t *testing.T, b *board) {
+	const changes = 20
+
 	listing := b.post(t, listings.CreateInput{Title: "Counter"})
-	runConcurrently(t, 20, func(i int) error {
+	runConcurrently(t, changes, func(i int) error {
 		_, err := b.svc.PatchMeta(context.Background(), admin(b.org), listing.ID, fmt.Appendf(nil, `{"n%d":%d}`, i, i))
 		return err
 	})
@@ -392,13 +400,13 @@ func updateOfStaleListing(t *testing.T, b *board) {
 	got, err := b.svc.Get(t.Context(), admin(b.org), listing.ID)
 	require.NoError(t, err)
 
-	for i := range 20 {
+	for i := range changes {
 		require.Contains(t, string(got.Meta), fmt.Sprintf(`"n%d":`, i))
 	}
 }
 
-// batchWithStaleListing checks that a transaction that updates two listings, one of them in an
-// outdated version, is rolled back and repeated as a whole. The other listing is updated once.
+// batchWithStaleListing checks that a transaction that updates two listings is rolled back and repeated as a whole
+// if one of them has an outdated version. The other listing is then updated once, by the second attempt.
 func batchWithStaleListing(t *testing.T, b *board) {
 	first := b.post(t, listings.CreateInput{Title: "One"})
 	second := b.post(t, listings.CreateInput{Title: "Two"})
@@ -413,43 +421,46 @@ func batchWithStaleListing(t *testing.T, b *board) {
 
 		firstUpdate.Title, secondUpdate.Title = "One b", "Two b"
 		if attempts == 1 {
-			secondUpdate.Version--
+			secondUpdate.Version-- // is outdated
 		}
 
 		return b.Listings.Update(ctx, b.org, []listings.Listing{firstUpdate, secondUpdate})
 	}))
-	require.Equal(t, 2, attempts)
+	require.Equal(t, 2, attempts, "attempts of the transaction")
 
 	got, err := b.svc.Get(t.Context(), admin(b.org), first.ID)
 	require.NoError(t, err)
-	require.Equal(t, int64(2), got.Version, "one after the creation")
+	require.Equal(t, int64(2), got.Version, "1 after the creation, and 2 after one update")
 }
 
-// hiddenListing checks that a listing that a moderator has hidden is not public, even after
-// its organization renews it. Events notify other modules of what becomes invisible and visible.
+// hiddenListing checks that a listing that a moderator has hidden is not public, even after its organization renews
+// it, until the moderator shows it again. Other modules learn from events that a listing is no longer public, or is
+// public again.
 func hiddenListing(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	b.takeEvents(t)
 
+	// A brief is a summary of a listing for other modules. Unknown ids have none.
 	briefs, err := b.Public.ListBriefs(t.Context(), []string{listing.ID, newID()}, b.clk.Now())
 	require.NoError(t, err)
 	require.Len(t, briefs, 1)
 	require.Equal(t, b.org, briefs[0].OrganizationID)
 
+	// isPublic reports whether guests can both read and find the listing, which is the only one.
 	isPublic := func() bool {
 		_, err := b.public(t.Context(), listing.ID)
 		return err == nil && len(b.find(t, listings.FindInput{})) == 1
 	}
 
-	require.True(t, isPublic())
+	require.True(t, isPublic(), "before it is hidden")
 
-	// A moderator hides the listing.
+	// A moderator hides the listing, whose status stays active for its organization.
 	_, err = b.svc.Hide(t.Context(), newID())
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 
 	hidden, err := b.svc.Hide(t.Context(), listing.ID)
 	require.NoError(t, err)
-	require.False(t, isPublic())
+	require.False(t, isPublic(), "hidden")
 
 	got, err := b.get(t.Context(), b.org, listing.ID)
 	require.NoError(t, err)
@@ -459,13 +470,13 @@ func hiddenListing(t *testing.T, b *board) {
 	// The organization renews the hidden listing for 30 days, which causes no event.
 	_, err = b.svc.Renew(t.Context(), admin(b.org), listing.ID, 30)
 	require.NoError(t, err)
-	require.False(t, isPublic())
-	require.Equal(t, map[string]int{"job.closed": 1, "job.moderated": 1}, b.takeEvents(t))
+	require.False(t, isPublic(), "hidden and renewed")
+	require.Equal(t, map[string]int{"job.closed": 1, "job.moderated": 1}, b.takeEvents(t), "the events of hiding")
 
 	// The moderator shows it again.
 	_, err = b.svc.Show(t.Context(), listing.ID)
 	require.NoError(t, err)
-	require.True(t, isPublic())
+	require.True(t, isPublic(), "shown again")
 	require.Equal(t, map[string]int{"job.moderated": 1, "job.updated": 1}, b.takeEvents(t))
 }
 
@@ -492,20 +503,25 @@ func (b *board) takeEvents(t testing.TB) map[string]int {
 	}
 }
 
-// renamedOrganization checks that the new name of an organization is written into all of its
-// listings, also deleted ones, and into the search index. Events are recorded for public
-// listings only. The organization may be renamed again while the listings are written.
+// renamedOrganization checks that the new name of an organization is written into all of its listings, also deleted
+// ones, and into the search index. Events are recorded for public listings only. If the organization is renamed again
+// while its listings are written, they all get the newest name.
 func renamedOrganization(t *testing.T, b *board) {
 	ctx := t.Context()
 
 	var posted []listings.Listing
 	for i := range 5 {
-		b.clk.Advance(time.Duration(i%2) * time.Second) // some at the same time
+		if i%2 == 1 { // the others are posted at the same time as the one before
+			b.clk.Advance(time.Second)
+		}
 
 		posted = append(posted, b.post(t, listings.CreateInput{Title: fmt.Sprintf("Nurse %d", i), Description: "Days"}))
 	}
 
-	require.NoError(t, b.svc.Delete(ctx, admin(b.org), posted[0].ID))
+	deleted := posted[0]
+	require.NoError(t, b.svc.Delete(ctx, admin(b.org), deleted.ID))
+
+	const publicListings = 4 // all but the deleted one
 
 	foreign, err := b.svc.Create(ctx, admin(newID()), listings.CreateInput{Title: "Porter", Description: "Nights"})
 	require.NoError(t, err)
@@ -530,24 +546,29 @@ func renamedOrganization(t *testing.T, b *board) {
 		last = &page[len(page)-1]
 	}
 
-	require.Equal(t, []string{posted[4].ID, posted[3].ID, posted[2].ID, posted[1].ID, posted[0].ID}, listedIDs)
+	var wantIDs []string
+	for _, listing := range slices.Backward(posted) {
+		wantIDs = append(wantIDs, listing.ID)
+	}
+
+	require.Equal(t, wantIDs, listedIDs)
 
 	// The organization is renamed.
 	b.company = newName
 	b.clk.Advance(time.Second)
 	b.takeEvents(t)
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
-	require.Equal(t, map[string]int{"job.updated": 4}, b.takeEvents(t), "only public listings cause events")
+	require.Equal(t, map[string]int{"job.updated": publicListings}, b.takeEvents(t), "only public listings cause events")
 
-	for i, listing := range posted {
+	for _, listing := range posted {
 		got, err := b.get(ctx, b.org, listing.ID)
 		require.NoError(t, err)
 		require.Equal(t, newName, got.Company)
 		require.Equal(t, listing.Title, got.Title)
-		require.Equal(t, i == 0, got.DeletedAt != nil, "only the first is deleted")
+		require.Equal(t, listing.ID == deleted.ID, got.DeletedAt != nil, "%s: only the first is deleted", got.Title)
 	}
 
-	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), 4, "searches find the new name")
+	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), publicListings, "searches find the new name")
 
 	// The listing of another organization keeps its name.
 	other, err := b.get(ctx, foreign.OrganizationID, foreign.ID)
@@ -556,20 +577,21 @@ func renamedOrganization(t *testing.T, b *board) {
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Empty(t, b.takeEvents(t), "a second time changes nothing")
 
-	// The organization is renamed again while its listings are written.
+	// The organization is renamed again while its listings are written: the service first gets the name Eastgate
+	// Trust, and Westgate Trust whenever it asks again.
 	b.earlierNames, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
-	require.Equal(t, map[string]int{"job.updated": 4}, b.takeEvents(t), "only the newest name causes events")
+	require.Equal(t, map[string]int{"job.updated": publicListings}, b.takeEvents(t), "only the newest name causes events")
 
 	got, err := b.get(ctx, b.org, posted[1].ID)
 	require.NoError(t, err)
 	require.Equal(t, "Westgate Trust", got.Company)
 }
 
-// rolledBackListing checks that a rolled back listing is neither stored, found nor published
-// as an event.
+// rolledBackListing checks that a listing whose transaction fails after its creation is neither stored nor found, and
+// causes no event.
 func rolledBackListing(t *testing.T, b *board) {
-	errFailed := errors.New("boom")
+	errRollback := errors.New("roll back")
 	var id string
 	require.ErrorIs(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
 		listing, err := b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Phantom nurse", Description: "x"})
@@ -577,8 +599,8 @@ func rolledBackListing(t *testing.T, b *board) {
 
 		id = listing.ID
 
-		return errFailed
-	}), errFailed)
+		return errRollback
+	}), errRollback)
 
 	_, err := b.svc.Get(t.Context(), admin(b.org), id)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
@@ -586,24 +608,28 @@ func rolledBackListing(t *testing.T, b *board) {
 	require.Empty(t, b.takeEvents(t))
 }
 
-// unusualText checks that texts with the operators of query languages and of SQL, in all
-// scripts, can be stored and searched for without an error.
+// unusualText checks that texts with operators of SQL and of query languages, and texts in several scripts, can be
+// stored, and can be searched for without an error.
 func unusualText(t *testing.T, b *board) {
-	long := strings.Repeat("x", 2000)
-	for _, title := range []string{
+	const decomposedEclair = "e\u0301clair" // the accent is a character of its own (Unicode NFD)
+	unusualTitles := []string{
 		`'; DROP TABLE listings; --`, `a " OR * NEAR(b) ^ :* !`, `\' & | <-> 'x':1A`, "看護師 募集",
-		"ＦＵＬＬ ｗｉｄｔｈ", "🏥", "NOT AND OR", "e\u0301clair",
-	} {
-		b.post(t, listings.CreateInput{Title: title, Description: title + " " + long})
+		"ＦＵＬＬ ｗｉｄｔｈ", "🏥", "NOT AND OR", decomposedEclair,
 	}
 
-	require.Len(t, b.find(t, listings.FindInput{}), 8)
+	longWord := strings.Repeat("x", 2000)
+	for _, title := range unusualTitles {
+		b.post(t, listings.CreateInput{Title: title, Description: title + " " + longWord})
+	}
 
+	require.Len(t, b.find(t, listings.FindInput{}), len(unusualTitles))
+
+	// No text is longer than the maximum of 200 characters.
 	for _, text := range []string{
 		`"`, `""`, `'`, `\`, `*`, `:`, `^`, `-`, `--`, `- -`, `"" ""`, `(`, `)`, `%`, `_`, `,`, `,,,`, `|`, `a|b`, "\x01", `\x00`,
 		`OR`, `OR OR`, `a OR`, `-OR`, `NEAR(a b)`, `title:x`, `{title}`, `a*`, `a AND`, `NOT`, `x:*`, `<->`, `!a`, `a & b`,
 		`"unclosed`, `-"unclosed`, `"a"b"c"`, `看護師`, `"🏥"`, `-🏥`, `"of the"`, `the`, `in`, `in in in`, `at`,
-		long[:200],
+		longWord[:200],
 		strings.Repeat("x ", 100),
 		strings.Repeat("q OR ", 40),
 		strings.Repeat("-x ", 5),
@@ -617,6 +643,6 @@ func unusualText(t *testing.T, b *board) {
 	}
 
 	require.Equal(t, []string{"看護師 募集"}, b.find(t, listings.FindInput{Text: "看護師"}))
-	require.Equal(t, []string{"e\u0301clair"}, b.find(t, listings.FindInput{Text: "Éclair"}))
+	require.Equal(t, []string{decomposedEclair}, b.find(t, listings.FindInput{Text: "Éclair"}))
 	require.Empty(t, b.find(t, listings.FindInput{Text: "???"}), "a text without a word finds nothing")
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Cases checks the port listings.Cases.
+// Cases checks the port listings.Cases. Jobseekers and guests report listings that seem wrong to them. A listing has at
+// most one case, in which a moderator decides about the reports.
 func Cases(t *testing.T, open ListingsOpener) {
 	for name, test := range map[string]func(*testing.T, *board){
 		"create and list reports":    casesCreateAndListReports,
@@ -30,7 +31,7 @@ func Cases(t *testing.T, open ListingsOpener) {
 func (b *board) report(t testing.TB, listingID, reporterID string) listings.JobReport {
 	t.Helper()
 
-	r := listings.JobReport{
+	report := listings.JobReport{
 		ID:         newID(),
 		ListingID:  listingID,
 		ReporterID: reporterID,
@@ -39,79 +40,84 @@ func (b *board) report(t testing.TB, listingID, reporterID string) listings.JobR
 		Email:      "jo@example.org",
 		CreatedAt:  b.clk.Now(),
 	}
-	require.NoError(t, b.Cases.CreateReport(t.Context(), r))
+	require.NoError(t, b.Cases.CreateReport(t.Context(), report))
 
-	return r
+	return report
 }
 
-// reports returns the newest n reports about the listing.
-func (b *board) reports(t testing.TB, listingID string, n int) []listings.JobReport {
+// guestReporter is the empty id of a reporter who is not signed in.
+const guestReporter = ""
+
+// reports returns the newest reports about the listing, at most limit.
+func (b *board) reports(t testing.TB, listingID string, limit int) []listings.JobReport {
 	t.Helper()
 
-	found, err := b.Cases.ListReports(t.Context(), listingID, n)
+	found, err := b.Cases.ListReports(t.Context(), listingID, limit)
 	require.NoError(t, err)
 
 	return found
 }
 
-// casesCreateAndListReports checks that the reports of a listing are listed newest first, up to
-// the limit.
+// casesCreateAndListReports checks that the reports of a listing are listed newest first, up to the limit, and those
+// of other listings are not.
 func casesCreateAndListReports(t *testing.T, b *board) {
-	listing, otherID := newID(), newID()
+	listing, otherListing := newID(), newID()
 	require.Empty(t, b.reports(t, listing, 10))
 
-	first, second := b.report(t, listing, ""), b.report(t, listing, newID())
-	b.report(t, otherID, newID())
-	require.Equal(t, []listings.JobReport{second, first}, b.reports(t, listing, 10))
-	require.Equal(t, []listings.JobReport{second}, b.reports(t, listing, 1))
+	ofGuest := b.report(t, listing, guestReporter)
+	ofUser := b.report(t, listing, newID())
+	b.report(t, otherListing, newID())
+	require.Equal(t, []listings.JobReport{ofUser, ofGuest}, b.reports(t, listing, 10))
+	require.Equal(t, []listings.JobReport{ofUser}, b.reports(t, listing, 1), "the newest")
 }
 
-// casesErasedReporter checks that the reports of a deleted user stay without the id and address,
-// and that other reports do not change.
+// casesErasedReporter checks that a report stays when its reporter is deleted, without the id and the address of the
+// reporter. Reports of guests and of other users do not change.
 func casesErasedReporter(t *testing.T, b *board) {
-	listing, user := newID(), newID()
-	own := b.report(t, listing, user)
-	guests := b.report(t, listing, "")
-	theirs := b.report(t, listing, newID())
-	require.NoError(t, b.Cases.EraseReporter(t.Context(), user))
+	listing, deletedUser := newID(), newID()
+	erased := b.report(t, listing, deletedUser)
+	ofGuest := b.report(t, listing, guestReporter)
+	ofOtherUser := b.report(t, listing, newID())
+	require.NoError(t, b.Cases.EraseReporter(t.Context(), deletedUser))
 
-	own.ReporterID, own.Email = "", ""
-	require.Equal(t, []listings.JobReport{theirs, guests, own}, b.reports(t, listing, 10))
+	erased.ReporterID, erased.Email = "", ""
+	require.Equal(t, []listings.JobReport{ofOtherUser, ofGuest, erased}, b.reports(t, listing, 10))
 }
 
-// casesExpiredReports checks that only reports from before the given time are deleted.
+// casesExpiredReports checks that a report from before the given time is deleted, and one from exactly that time is
+// kept.
 func casesExpiredReports(t *testing.T, b *board) {
-	s, listing := retentionOf(t, b.Retention), newID()
-	b.report(t, listing, "")
+	store, listing := retentionOf(t, b.Retention), newID()
+	b.report(t, listing, guestReporter)
 	b.clk.Advance(time.Hour)
 
-	kept := b.report(t, listing, "")
-	n, err := s.DeleteBefore(t.Context(), listings.ReportKind, b.clk.Now(), 10)
+	kept := b.report(t, listing, guestReporter)
+	deleted, err := store.DeleteBefore(t.Context(), listings.ReportKind, kept.CreatedAt, 10)
 	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	require.Equal(t, 1, deleted)
 	require.Equal(t, []listings.JobReport{kept}, b.reports(t, listing, 10))
 }
 
-// caseOf returns the case of the listing, or the zero value.
+// caseOf returns the case of the listing, or the zero value if it has none.
 func (b *board) caseOf(t testing.TB, listingID string) listings.Case {
 	t.Helper()
 
-	c, err := b.Cases.Get(t.Context(), listingID)
+	moderationCase, err := b.Cases.Get(t.Context(), listingID)
 	require.NoError(t, err)
 
-	return c
+	return moderationCase
 }
 
 // upsertCase stores the case in a transaction.
-func (b *board) upsertCase(t testing.TB, c listings.Case) {
+func (b *board) upsertCase(t testing.TB, moderationCase listings.Case) {
 	t.Helper()
-	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error { return b.Cases.Upsert(ctx, c) }))
+	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error { return b.Cases.Upsert(ctx, moderationCase) }))
 }
 
 // casesCreateAndChangeCase checks that a case is stored with all fields, and that a new case of
 // the same listing replaces it.
 func casesCreateAndChangeCase(t *testing.T, b *board) {
-	require.Zero(t, b.caseOf(t, newID()))
+	require.Zero(t, b.caseOf(t, newID()), "a listing without a case")
 
 	now := b.clk.Now()
 	moderationCase := listings.Case{
@@ -127,6 +133,7 @@ func casesCreateAndChangeCase(t *testing.T, b *board) {
 	b.upsertCase(t, moderationCase)
 	require.Equal(t, moderationCase, b.caseOf(t, moderationCase.ListingID))
 
+	// The new case has other values in all fields but the listing and its organization.
 	later := now.Add(1234567 * time.Microsecond)
 	moderationCase.ID = newID()
 	moderationCase.State = listings.CaseTakenDown
@@ -141,79 +148,90 @@ func casesCreateAndChangeCase(t *testing.T, b *board) {
 	require.Equal(t, moderationCase, b.caseOf(t, moderationCase.ListingID))
 }
 
-// casesPagesAndFilters checks the filters of cases, which are listed in the order of their
-// creation.
+// casesPagesAndFilters checks lists of cases with each filter, and pages of them. Cases are listed in the order of
+// their creation.
 func casesPagesAndFilters(t *testing.T, b *board) {
-	var all []listings.Case
-	for i := range 5 {
+	// create stores a case of another listing at each call.
+	create := func(organizationID string, state listings.CaseState, held bool) listings.Case {
 		moderationCase := listings.Case{
 			ID:             newID(),
 			ListingID:      newID(),
-			OrganizationID: b.org,
-			State:          listings.CaseOpen,
+			OrganizationID: organizationID,
+			State:          state,
+			Held:           held,
 			OpenedAt:       b.clk.Now(),
 		}
-		switch i {
-		case 1:
-			moderationCase.State = listings.CaseKept
-		case 3:
-			moderationCase.OrganizationID, moderationCase.Held = newID(), true
-		}
-
 		b.upsertCase(t, moderationCase)
 
-		all = append(all, moderationCase)
+		return moderationCase
 	}
 
-	listed := func(f listings.CaseFilter, r page.Request) page.Result[listings.Case] {
-		found, err := b.Cases.List(t.Context(), f, r)
+	const held = true
+
+	first := create(b.org, listings.CaseOpen, !held)
+	kept := create(b.org, listings.CaseKept, !held)
+	second := create(b.org, listings.CaseOpen, !held)
+	heldOfOtherOrg := create(newID(), listings.CaseOpen, held)
+	last := create(b.org, listings.CaseOpen, !held)
+
+	list := func(filter listings.CaseFilter, request page.Request) page.Result[listings.Case] {
+		found, err := b.Cases.List(t.Context(), filter, request)
 		require.NoError(t, err)
 		return found
 	}
 
-	require.Equal(t, all, listed(listings.CaseFilter{}, page.After("", 10)).Items)
-	require.Equal(t, all[3:4], listed(listings.CaseFilter{Held: true}, page.After("", 10)).Items)
-	require.Equal(t, all[3:4],
-		listed(listings.CaseFilter{OrganizationID: all[3].OrganizationID}, page.After("", 10)).Items)
+	// Each filter.
+	firstTen := page.After("", 10)
+	require.Equal(t, []listings.Case{first, kept, second, heldOfOtherOrg, last},
+		list(listings.CaseFilter{}, firstTen).Items)
+	require.Equal(t, []listings.Case{heldOfOtherOrg}, list(listings.CaseFilter{Held: true}, firstTen).Items)
+	require.Equal(t, []listings.Case{heldOfOtherOrg},
+		list(listings.CaseFilter{OrganizationID: heldOfOtherOrg.OrganizationID}, firstTen).Items)
 
-	ofListings := listings.CaseFilter{
-		ListingIDs:     []string{all[0].ListingID, all[2].ListingID, all[3].ListingID, newID()},
+	// Two filters together. One listing is of another organization, and one has no case.
+	someOfOrg := listings.CaseFilter{
+		ListingIDs:     []string{first.ListingID, second.ListingID, heldOfOtherOrg.ListingID, newID()},
 		OrganizationID: b.org,
 	}
-	require.Equal(t, []listings.Case{all[0], all[2]}, listed(ofListings, page.After("", 10)).Items)
+	require.Equal(t, []listings.Case{first, second}, list(someOfOrg, firstTen).Items)
 
-	open := listings.CaseFilter{State: listings.CaseOpen}
-	first := listed(open, page.Request{Number: 1, Size: 3})
-	require.Equal(t, []listings.Case{all[0], all[2], all[3]}, first.Items)
-	require.Equal(t, 4, first.Total)
+	// Pages of three contain the four open cases.
+	openCases := listings.CaseFilter{State: listings.CaseOpen}
+	firstPage := list(openCases, page.Request{Number: 1, Size: 3})
+	require.Equal(t, []listings.Case{first, second, heldOfOtherOrg}, firstPage.Items)
+	require.Equal(t, 4, firstPage.Total)
 
-	second := listed(open, page.After(first.NextCursor, 3))
-	require.Equal(t, all[4:], second.Items)
-	require.Empty(t, second.NextCursor)
+	secondPage := list(openCases, page.After(firstPage.NextCursor, 3))
+	require.Equal(t, []listings.Case{last}, secondPage.Items)
+	require.Empty(t, secondPage.NextCursor, "the last page")
 }
 
-// casesConcurrentReports checks that ten concurrent reports about a listing are all counted in one
-// case.
+// casesConcurrentReports checks that concurrent reports about a listing are all stored, and counted in one case.
 func casesConcurrentReports(t *testing.T, b *board) {
+	const reports = 10
+
 	listing := b.post(t, listings.CreateInput{Title: "Nurse"})
-	runConcurrently(t, 10, func(int) error {
-		return b.svc.ReportJob(t.Context(), admin(""), listing.ID, listings.ReportInput{Reason: "fraud"})
+	noOrganization := ""
+	runConcurrently(t, reports, func(int) error {
+		return b.svc.ReportJob(t.Context(), admin(noOrganization), listing.ID, listings.ReportInput{Reason: "fraud"})
 	})
-	require.Equal(t, 10, b.caseOf(t, listing.ID).Reports)
-	require.Len(t, b.reports(t, listing.ID, 100), 10)
+	require.Equal(t, reports, b.caseOf(t, listing.ID).Reports)
+	require.Len(t, b.reports(t, listing.ID, 100), reports)
 }
 
 // casesSuspiciousListing checks that a listing whose text resembles a fraud opens a case with a
 // score, but stays public until a moderator decides.
 func casesSuspiciousListing(t *testing.T, b *board) {
 	usual := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Join our team on the ward."})
-	require.Zero(t, b.caseOf(t, usual.ID))
+	require.Zero(t, b.caseOf(t, usual.ID), "a usual text opens no case")
 
 	listing := b.post(t,
 		listings.CreateInput{Title: "Nurse", Description: "Pay the registration fee and write to us on WhatsApp."})
-	c := b.caseOf(t, listing.ID)
-	require.Equal(t, listings.CaseOpen, c.State)
-	require.Equal(t, 90, c.Score)
+	const feeAndWhatsAppScore = 90 // of a text that mentions both
+
+	opened := b.caseOf(t, listing.ID)
+	require.Equal(t, listings.CaseOpen, opened.State)
+	require.Equal(t, feeAndWhatsAppScore, opened.Score)
 
 	public, err := b.public(t.Context(), listing.ID)
 	require.NoError(t, err, "a listing with a score stays public")

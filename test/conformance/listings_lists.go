@@ -44,10 +44,11 @@ func listingVisibility(t *testing.T, b *board) {
 		return readable
 	}
 
-	require.Equal(t, []string{"Short"}, publicTitles())
+	require.Equal(t, []string{"Short"}, publicTitles(), "before its deadline")
 	b.clk.Advance(time.Hour)
-	require.Empty(t, publicTitles(), "a deadline hides a listing before any sweep")
+	require.Empty(t, publicTitles(), "a deadline hides a listing before any sweep has closed it")
 
+	// An unknown id.
 	_, err = b.public(t.Context(), newID())
 	require.ErrorIs(t, err, listings.ErrNotFound)
 }
@@ -55,30 +56,37 @@ func listingVisibility(t *testing.T, b *board) {
 // listingPagesAndCounts checks that pages by cursor contain all listings of an organization, the newest
 // first, and that filters and counts agree with them.
 func listingPagesAndCounts(t *testing.T, b *board) {
-	// Every second listing is a draft. The first three are posted at the same time; the larger id, which is
-	// that of the later one, is first then.
-	var want []string
-	for i := range 7 {
+	// Every second listing is a draft: L1, L3 and L5. L0 to L3 are posted at the same time. Of them, the one that
+	// was created last, which has the largest id, is listed first.
+	const (
+		posted    = 7
+		drafts    = 3
+		lastEqual = 3 // the number of the last listing with the same time as the ones before
+		pageSize  = 3
+		anyStatus = listings.Status("")
+	)
+
+	for i := range posted {
 		input := listings.CreateInput{Title: fmt.Sprintf("L%d", i)}
 		if i%2 == 1 {
 			input.Status = ptr("draft")
 		}
 
-		listing := b.post(t, input)
-		want = append([]string{listing.Title}, want...)
+		b.post(t, input)
 
-		if i > 2 {
+		if i >= lastEqual {
 			b.clk.Advance(time.Second)
 		}
 	}
 
+	// All pages by cursor.
 	var listed []string
 
-	request := page.Request{Number: 1, Size: 3}
+	request := page.Request{Number: 1, Size: pageSize}
 	for {
-		found, err := b.Listings.List(t.Context(), b.org, "", request)
+		found, err := b.Listings.List(t.Context(), b.org, anyStatus, request)
 		require.NoError(t, err)
-		require.Equal(t, 7, found.Total)
+		require.Equal(t, posted, found.Total)
 
 		for _, listing := range found.Items {
 			listed = append(listed, listing.Title)
@@ -90,32 +98,37 @@ func listingPagesAndCounts(t *testing.T, b *board) {
 		}
 	}
 
-	require.Equal(t, want, listed)
+	require.Equal(t, []string{"L6", "L5", "L4", "L3", "L2", "L1", "L0"}, listed)
 
-	second, err := b.Listings.List(t.Context(), b.org, "", page.Request{Number: 2, Size: 3})
+	// The second page, by its number.
+	second, err := b.Listings.List(t.Context(), b.org, anyStatus, page.Request{Number: 2, Size: pageSize})
 	require.NoError(t, err)
-	require.Equal(t, want[3], second.Items[0].Title)
+	require.Equal(t, "L3", second.Items[0].Title)
 
-	drafts, err := b.Listings.List(t.Context(), b.org, listings.Draft, page.Request{Number: 1, Size: 10})
+	// A list of one status, and counts by status.
+	listedDrafts, err := b.Listings.List(t.Context(), b.org, listings.Draft, page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
-	require.Equal(t, 3, drafts.Total)
+	require.Equal(t, drafts, listedDrafts.Total)
 
-	for status, want := range map[listings.Status]int{"": 7, listings.Draft: 3, listings.Archived: 0} {
-		n, err := b.svc.Table().Count(t.Context(), b.org, map[string]string{"status": string(status)})
+	for status, want := range map[listings.Status]int{anyStatus: posted, listings.Draft: drafts, listings.Archived: 0} {
+		count, err := b.svc.Table().Count(t.Context(), b.org, map[string]string{"status": string(status)})
 		require.NoError(t, err)
-		require.Equal(t, want, n, status)
+		require.Equal(t, want, count, status)
 	}
 
-	n, err := b.svc.Table().Count(t.Context(), newID(), nil)
+	noFilters := map[string]string(nil)
+	ofOther, err := b.svc.Table().Count(t.Context(), newID(), noFilters)
 	require.NoError(t, err)
-	require.Zero(t, n)
+	require.Zero(t, ofOther, "listings of another organization")
 
-	_, err = b.Listings.List(t.Context(), b.org, "", page.Request{Number: 1, Size: 3, Cursor: "nonsense"})
+	// A cursor that no list has returned.
+	_, err = b.Listings.List(t.Context(), b.org, anyStatus, page.Request{Number: 1, Size: pageSize, Cursor: "nonsense"})
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 
-// listingStates checks that lists and counts by state agree. The state of a listing is what its
-// organization sees. It depends on the deadline and on moderators in addition to the stored status.
+// listingStates checks that lists and counts by state agree. The state of a listing is what its organization sees: it
+// is derived from the stored status, from the deadline, which may have passed, and from a moderator's decision to hide
+// the listing.
 func listingStates(t *testing.T, b *board) {
 	b.post(t, listings.CreateInput{Title: "Open"})
 	b.postUntil(t, "Expired", b.clk.Now().Add(time.Hour))
@@ -142,7 +155,9 @@ func listingStates(t *testing.T, b *board) {
 
 			for _, listing := range found.Items {
 				titles = append(titles, listing.Title)
-				require.True(t, state == "" || listing.State(b.clk.Now()) == state)
+
+				isInState := state == "" || listing.State(b.clk.Now()) == state
+				require.True(t, isInState, "%s is listed as %s", listing.Title, state)
 			}
 
 			request.Cursor = found.NextCursor
@@ -160,11 +175,11 @@ func listingStates(t *testing.T, b *board) {
 
 	counts, err = b.svc.CountByState(t.Context(), admin(newID()))
 	require.NoError(t, err)
-	require.Empty(t, counts)
+	require.Empty(t, counts, "listings of another organization")
 }
 
 // listingExport checks the rows of exported listings, newest first. Listings with all optional fields alternate with
-// listings without them, so that a value of a row that appears in the next row would be noticed.
+// listings without them: a storage that scans all rows into one variable would leave values of a row in the next one.
 func listingExport(t *testing.T, b *board) {
 	first := b.post(t, fullInput())
 	b.clk.Advance(time.Second)
@@ -211,8 +226,10 @@ func listingExport(t *testing.T, b *board) {
 			timestamp(*listing.PostedAt), timestamp(*listing.Deadline), timestamp(listing.UpdatedAt))
 	}
 
+	// The rows are the same whatever the size of a page. The largest one has room for more than the four rows.
+	const anyStatus = ""
 	for pageSize := 1; pageSize <= 5; pageSize++ {
-		rows := export(b.org, "", pageSize)
+		rows := export(b.org, anyStatus, pageSize)
 		require.Len(t, rows, 4, "%d at a time", pageSize)
 		require.Contains(t, rows[0], ",draft,,,,0,0,,,", "no pay, currency, time of posting or deadline")
 		require.Equal(t, fullRow(last, 0), rows[1])
@@ -221,9 +238,11 @@ func listingExport(t *testing.T, b *board) {
 	}
 
 	require.Len(t, export(b.org, "draft", 10), 1)
-	require.Empty(t, export(newID(), "", 10))
+	require.Empty(t, export(newID(), anyStatus, 10), "another organization has no listings")
 
-	_, _, err := b.Listings.Export(t.Context(), b.org, "", "nonsense", 10)
+	const unknownCursor = "nonsense"
+
+	_, _, err := b.Listings.Export(t.Context(), b.org, anyStatus, unknownCursor, 10)
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 
@@ -237,14 +256,15 @@ func (b *board) postUntil(t testing.TB, title string, deadline time.Time) listin
 	})
 }
 
-// expiredListings checks that each listing with a past deadline is closed once, and that
-// closing an organization closes its remaining listing.
+// expiredListings checks that a sweep closes each listing with a past deadline once, and that
+// closing an organization closes its remaining listing. Each closed listing causes an event.
 func expiredListings(t *testing.T, b *board) {
-	for i := range 3 {
+	const expiring = 3
+	for i := range expiring {
 		b.postUntil(t, fmt.Sprint(i), b.clk.Now().Add(time.Hour))
 	}
 
-	b.post(t, listings.CreateInput{Title: "stays"})
+	b.post(t, listings.CreateInput{Title: "without a deadline"})
 
 	closed, err := b.svc.CloseExpired(t.Context())
 	require.NoError(t, err)
@@ -253,20 +273,21 @@ func expiredListings(t *testing.T, b *board) {
 
 	closed, err = b.svc.CloseExpired(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 3, closed)
+	require.Equal(t, expiring, closed)
 
 	closed, err = b.svc.CloseExpired(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, closed, "all are closed")
-	require.Equal(t, 3, b.takeEvents(t)["job.closed"])
+	require.Equal(t, expiring, b.takeEvents(t)["job.closed"])
 
+	// The organization is closed.
 	require.NoError(t, b.svc.CloseOrganization(t.Context(), b.org))
 	require.Empty(t, b.find(t, listings.FindInput{}))
 	require.Equal(t, 1, b.takeEvents(t)["job.closed"])
 }
 
-// titlesInEveryStatus checks that titles of deleted listings are returned, because applications
-// show them.
+// titlesInEveryStatus checks that briefs, the summaries of listings for other modules, contain the titles of deleted
+// listings, because the applications to them still show the titles. An unknown id has no brief.
 func titlesInEveryStatus(t *testing.T, b *board) {
 	listing := b.post(t, listings.CreateInput{Title: "A"})
 	deleted := b.post(t, listings.CreateInput{Title: "D"})
@@ -303,30 +324,33 @@ func postedListings(t *testing.T, b *board) {
 
 // openListings checks that the list of open listings can be continued after every position in it,
 // also between listings with the same time. The argument skip of ListOpen omits that many listings
-// after the position.
+// after the position. Deleted listings are not in the list.
 func openListings(t *testing.T, b *board) {
+	const deleted = 3 // the number of a listing that is deleted
+
 	var want []string
 	for i := range 7 {
 		listing := b.post(t, listings.CreateInput{Title: fmt.Sprint(i)})
-		if i == 3 {
+		if i == deleted {
 			require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), listing.ID))
 			continue
 		}
 
 		want = append(want, listing.ID)
 
-		if i%2 == 0 { // some are posted at the same time
+		if i%2 == 0 { // 1 and 2 are posted at the same time, and so are 5 and 6
 			b.clk.Advance(time.Second)
 		}
 	}
 
+	// list returns the open listings after the position, and their ids.
 	list := func(after listings.OpenPosition, skip, limit int) (found []listings.OpenListing, ids []string) {
 		found, err := b.Public.ListOpen(t.Context(), after, skip, limit)
 		require.NoError(t, err)
 
 		ids = []string{}
 		for _, listing := range found {
-			require.False(t, listing.UpdatedAt.IsZero())
+			require.False(t, listing.UpdatedAt.IsZero(), "%s has no time of its update", listing.ID)
 
 			ids = append(ids, listing.ID)
 		}
@@ -334,27 +358,30 @@ func openListings(t *testing.T, b *board) {
 		return found, ids
 	}
 
-	whole, ids := list(listings.OpenPosition{}, 0, 10)
+	const skipNone, maxListed = 0, 10 // more than there are
+	whole, ids := list(listings.OpenPosition{}, skipNone, maxListed)
 	require.ElementsMatch(t, want, ids)
 
 	for i, listing := range whole {
 		wantRest := ids[i+1:]
-		_, rest := list(listing.OpenPosition, 0, 10)
+		_, rest := list(listing.OpenPosition, skipNone, maxListed)
 		require.Equal(t, wantRest, rest)
 
-		// The third listing after the position, if there is one.
+		// Only the third listing after the position, if there is one.
+		const skipTwo, one = 2, 1
+
 		wantThird := []string{}
-		if len(wantRest) > 2 {
-			wantThird = wantRest[2:3]
+		if len(wantRest) > skipTwo {
+			wantThird = wantRest[skipTwo : skipTwo+one]
 		}
 
-		_, third := list(listing.OpenPosition, 2, 1)
+		_, third := list(listing.OpenPosition, skipTwo, one)
 		require.Equal(t, wantThird, third)
 	}
 }
 
-// briefsInEveryStatus checks that summaries of listings in every state are returned, and report
-// whether the listing is public now.
+// briefsInEveryStatus checks that briefs, the summaries of listings for other modules, are returned for listings in
+// every status, and report whether the listing is public now. An unknown id has no brief.
 func briefsInEveryStatus(t *testing.T, b *board) {
 	listing := b.post(t, listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}})
 	deleted := b.post(t, listings.CreateInput{Title: "D"})
@@ -385,40 +412,44 @@ func briefsInEveryStatus(t *testing.T, b *board) {
 			ID: expiring.ID, OrganizationID: b.org, Title: "E", Company: expiring.Company, Public: true, Deadline: deadline,
 		},
 	}
-	require.Equal(t, want, briefsByID())
+	require.Equal(t, want, briefsByID(), "before the deadline")
 	b.clk.Advance(time.Hour)
 
 	expired := want[expiring.ID]
 	expired.Public = false
 	want[expiring.ID] = expired
-	require.Equal(t, want, briefsByID())
+	require.Equal(t, want, briefsByID(), "after the deadline")
 
 	none, err := b.svc.Briefs(t.Context(), nil)
 	require.NoError(t, err)
-	require.Empty(t, none)
+	require.Empty(t, none, "briefs of no listings")
 }
 
-// listingsClosingInPeriod checks that pages of two contain the public listings that close in a period, the
-// earliest first.
+// listingsClosingInPeriod checks that pages of two contain the public listings whose deadline is in a period, the
+// earliest first. Listings that close after the period, that are deleted or that have no deadline are not listed.
 func listingsClosingInPeriod(t *testing.T, b *board) {
 	now := b.clk.Now()
-	end := now.Add(50*time.Hour - time.Second)
 	postFor := func(open time.Duration) string { return b.postUntil(t, "T", now.Add(open)).ID }
 
-	late := postFor(50 * time.Hour)
+	const openLong = 50 * time.Hour
+	end := now.Add(openLong - time.Second) // of the period
+
+	late := postFor(openLong)
 	third := postFor(2 * time.Hour)
 	first := postFor(time.Hour)
-	second := postFor(time.Hour)
+	second := postFor(time.Hour) // the same deadline as the first, but a larger id
 	deleted := postFor(time.Hour)
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted))
-	b.post(t, listings.CreateInput{Title: "endless"})
+	b.post(t, listings.CreateInput{Title: "without a deadline"})
 
 	// Each page begins after the last listing of the previous one, that is after its deadline and id.
 	var closing []string
 
+	const pageSize = 2
+
 	lastDeadline, lastID := now, ""
 	for {
-		found, err := b.svc.ClosingBetween(t.Context(), lastDeadline, lastID, end, 2)
+		found, err := b.svc.ClosingBetween(t.Context(), lastDeadline, lastID, end, pageSize)
 		require.NoError(t, err)
 
 		for _, brief := range found {
@@ -426,7 +457,7 @@ func listingsClosingInPeriod(t *testing.T, b *board) {
 			lastDeadline, lastID = brief.Deadline, brief.ID
 		}
 
-		if len(found) < 2 {
+		if len(found) < pageSize {
 			break
 		}
 	}
@@ -435,8 +466,8 @@ func listingsClosingInPeriod(t *testing.T, b *board) {
 	require.NotContains(t, closing, late)
 }
 
-// batchOf100Listings checks the creation and the update of a batch of the maximum size. Three of the
-// updates are special: one id occurs twice, one is unknown and one input is invalid.
+// batchOf100Listings checks the creation and the update of a batch of the maximum size. Each item has its own result.
+// Three of the updates are special: one has the id of another update, one has an unknown id, and one is invalid.
 func batchOf100Listings(t *testing.T, b *board) {
 	items := make([]listings.BatchItem[listings.CreateInput], listings.MaxBatch)
 	for i := range items {
@@ -480,12 +511,14 @@ func batchOf100Listings(t *testing.T, b *board) {
 	require.Equal(t, []string{"Midwife number8"}, b.find(t, listings.FindInput{Text: `"number8"`}), "the later update")
 	require.Equal(t, []string{"Nurse number10"}, b.find(t, listings.FindInput{Text: `"number10"`}), "an invalid update")
 
+	// The two updates of one listing cause one event, and the two that failed cause none.
+	const sameListing, failures = 1, 2
 	events := b.takeEvents(t)
-	require.Equal(t, 100, events["job.created"])
-	require.Equal(t, 100-1-2, events["job.updated"], "one event for two updates of a listing, and none for two failures")
+	require.Equal(t, listings.MaxBatch, events["job.created"])
+	require.Equal(t, listings.MaxBatch-sameListing-failures, events["job.updated"])
 }
 
-// concurrentSweeps checks that four concurrent sweeps close each of 100 listings once.
+// concurrentSweeps checks that four concurrent sweeps close each of 100 listings once: each causes one event.
 func concurrentSweeps(t *testing.T, b *board) {
 	items := make([]listings.BatchItem[listings.CreateInput], listings.MaxBatch)
 	for i := range items {
