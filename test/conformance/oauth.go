@@ -27,14 +27,15 @@ type grantSuite struct {
 	open IntegrationsOpener
 }
 
-// within calls fn once without and once inside a transaction.
+// within calls fn twice, first without a transaction and then inside one, because Get locks rows in a transaction and so
+// may use another query.
 func (suite grantSuite) within(fixture *integrationsFixture, fn func(ctx context.Context)) {
 	fn(fixture.ctx())
 	require.NoError(fixture.t, fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error { fn(ctx); return nil }))
 }
 
-// getByHashAndKind checks that a token is found as its own kind only: a refresh token is not an
-// access token.
+// getByHashAndKind checks that a token is found by its hash together with its own kind only: an access token is not
+// found as a refresh token. It is returned with its authorization and application.
 func (suite grantSuite) getByHashAndKind(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
@@ -46,18 +47,19 @@ func (suite grantSuite) getByHashAndKind(t *testing.T) {
 			require.Equal(t, integrations.IssuedToken{Token: want, Grant: grant, App: fixture.app}, got)
 		}
 
-		for hash, kind := range map[string]integrations.TokenKind{
-			access.Hash: integrations.Refresh,
-			code.Hash:   integrations.Access,
-			"nothing":   integrations.Code,
+		for hash, wrongKind := range map[string]integrations.TokenKind{
+			access.Hash:    integrations.Refresh,
+			code.Hash:      integrations.Access,
+			"unknown hash": integrations.Code,
 		} {
-			_, err := fixture.Grants.Get(ctx, kind, hash)
+			_, err := fixture.Grants.Get(ctx, wrongKind, hash)
 			require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 		}
 	})
 }
 
-// concurrentUse checks that a code or refresh token can be used by only one of twenty transactions.
+// concurrentUse checks that only one of twenty transactions can use a code or a refresh token. Each transaction first
+// reads the token, as the service does. The time of the use is stored.
 func (suite grantSuite) concurrentUse(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
@@ -77,7 +79,7 @@ func (suite grantSuite) concurrentUse(t *testing.T) {
 
 			return wasUsed, err
 		})
-		require.Equal(t, 1, uses)
+		require.Equal(t, 1, uses, "uses of the %s", token.Kind)
 
 		found, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
 		require.NoError(t, err)
@@ -85,9 +87,9 @@ func (suite grantSuite) concurrentUse(t *testing.T) {
 	}
 }
 
-// useAndEnd checks that the use of a token ends the access tokens of its authorization, that
-// End ends all of its tokens once, and that another authorization of the same user is not
-// affected.
+// useAndEnd checks which tokens are active after Use and End. The use of a token ends it and the access tokens of its
+// authorization, because the application gets new ones. End ends all tokens of an authorization. Tokens of another
+// authorization of the same user stay active.
 func (suite grantSuite) useAndEnd(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	userID, now := newID(), fixture.now()
@@ -105,29 +107,29 @@ func (suite grantSuite) useAndEnd(t *testing.T) {
 	wasUsed, err := fixture.Grants.Use(fixture.ctx(), otherGrant.ID, code.Hash, now)
 	require.NoError(t, err)
 	require.False(t, wasUsed, "a token of another authorization")
-	require.True(t, isActive(access))
+	require.True(t, isActive(access), "no token was used")
 
 	// The code is used.
 	wasUsed, err = fixture.Grants.Use(fixture.ctx(), grant.ID, code.Hash, now)
 	require.NoError(t, err)
-	require.True(t, wasUsed)
-	require.False(t, isActive(code))
-	require.False(t, isActive(access))
-	require.True(t, isActive(refresh))
+	require.True(t, wasUsed, "the first use of the code")
+	require.False(t, isActive(code), "the code after its use")
+	require.False(t, isActive(access), "an earlier access token")
+	require.True(t, isActive(refresh), "a refresh token that was not used")
 
 	// The authorization ends. A second call does not change the time of its end.
 	require.NoError(t, fixture.Grants.End(fixture.ctx(), grant.ID, now))
 	require.NoError(t, fixture.Grants.End(fixture.ctx(), grant.ID, now.Add(time.Hour)))
-	require.False(t, isActive(refresh))
-	require.True(t, isActive(accessOfOther))
+	require.False(t, isActive(refresh), "a token of the ended authorization")
+	require.True(t, isActive(accessOfOther), "a token of another authorization")
 
 	ended, err := fixture.Grants.Get(fixture.ctx(), integrations.Refresh, refresh.Hash)
 	require.NoError(t, err)
 	require.Equal(t, now, *ended.Grant.EndedAt)
 }
 
-// deletedApplication checks that a deleted application has no tokens, and that none can be
-// stored for it concurrently.
+// deletedApplication checks that the tokens of a deleted application are not found, and that no token, authorization or
+// consent can be stored for it afterwards. A request that has read the application before its deletion may try that.
 func (suite grantSuite) deletedApplication(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
@@ -139,57 +141,65 @@ func (suite grantSuite) deletedApplication(t *testing.T) {
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
 
-	// A token for the deleted authorization, one with a new authorization, and a consent.
+	// Another token of the deleted authorization.
+	var noNewGrant *integrations.Grant
+
 	token := code
 	token.Hash = newID()
-	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, nil), integrations.ErrAppNotFound,
-		"no authorization")
+	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, noNewGrant), integrations.ErrAppNotFound)
 
+	// A token with a new authorization.
 	grant.ID = newID()
 	token.GrantID = grant.ID
 	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, &grant), integrations.ErrAppNotFound)
+
+	// A consent.
 	require.ErrorIs(t,
 		fixture.Consents.Upsert(fixture.ctx(),
 			integrations.Consent{UserID: newID(), AppID: fixture.app.ID, GivenAt: fixture.now()}),
 		integrations.ErrAppNotFound)
 }
 
-// retention checks that expired authorizations are deleted, and that expired tokens of another
-// authorization are deleted before it.
+// retention checks that expired authorizations are deleted with their tokens. Of an authorization that is valid, only
+// the expired tokens are deleted. Those of the fixture expire an hour after their time, and tokens after a minute.
 func (suite grantSuite) retention(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 
 	userID, now := newID(), fixture.now()
+	bound := now.Add(90 * time.Minute)
 
-	// Three authorizations whose tokens have all expired, and one whose refresh token is still valid.
+	// Three authorizations have expired at the bound.
 	for range 3 {
 		grant, _ := fixture.createGrant(fixture.app, userID, now)
 		fixture.createToken(grant, integrations.Refresh, now)
 	}
 
-	last, _ := fixture.createGrant(fixture.app, userID, now.Add(time.Hour))
-	fixture.createToken(last, integrations.Access, now)
+	// One is valid. Its code and access token have expired, and its refresh token has not.
+	kept, _ := fixture.createGrant(fixture.app, userID, now.Add(time.Hour))
+	fixture.createToken(kept, integrations.Access, now)
 
-	refresh := fixture.createToken(last, integrations.Refresh, now.Add(2*time.Hour))
+	refresh := fixture.createToken(kept, integrations.Refresh, now.Add(2*time.Hour))
 
-	// Calls with a limit of two delete the three authorizations, and then the code and the access token of the last.
-	before := now.Add(90 * time.Minute)
-	for _, want := range []int{2, 1, 0} {
-		fixture.deleteBefore(integrations.GrantsKind, before, 2, want)
+	// Calls with a limit of two delete two, one and none of the three authorizations.
+	const limit = 2
+	for _, wantDeleted := range []int{2, 1, 0} {
+		fixture.deleteBefore(integrations.GrantsKind, bound, limit, wantDeleted)
 	}
 
-	for _, want := range []int{2, 0} {
-		fixture.deleteBefore(integrations.TokensKind, before, 2, want)
+	// The next calls delete the two expired tokens of the valid one.
+	for _, wantDeleted := range []int{2, 0} {
+		fixture.deleteBefore(integrations.TokensKind, bound, limit, wantDeleted)
 	}
 
 	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Refresh, refresh.Hash)
-	require.NoError(t, err)
+	require.NoError(t, err, "the valid token")
 }
 
-// Consents checks the port integrations.Consents.
+// Consents checks the port integrations.Consents. With a consent, a user permits an application to read or write the
+// user's data. Each user has at most one consent to an application.
 func Consents(t *testing.T, open IntegrationsOpener) {
 	suite := consentSuite{open}
-	t.Run("list", suite.list)
+	t.Run("list", suite.listNewestFirst)
 	t.Run("list of many users", suite.listOfManyUsers)
 	t.Run("concurrent changes", suite.concurrentChanges)
 	t.Run("delete", suite.delete)
@@ -201,7 +211,10 @@ type consentSuite struct {
 	open IntegrationsOpener
 }
 
-// consents returns a page of the users' consents to the application, or to all applications if the id is empty.
+// anyApp is the empty id of an application. It selects consents to all applications.
+const anyApp = ""
+
+// consents returns a page of the users' consents to the application.
 func (suite consentSuite) consents(
 	fixture *integrationsFixture,
 	userIDs []string,
@@ -216,68 +229,70 @@ func (suite consentSuite) consents(
 	return result
 }
 
-// list checks that a later consent to the same application replaces the earlier one, and that
-// consents are listed with the name of the application, the newest first.
-func (suite consentSuite) list(t *testing.T) {
+// listNewestFirst checks that consents are listed with the name and description of the application, the newest first. A
+// later consent to the same application replaces the earlier one.
+func (suite consentSuite) listNewestFirst(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	app, otherApp, userID, otherID := fixture.app, fixture.createApp(newID()), newID(), newID()
 	fixture.createConsent(userID, app.ID, integrations.ApplicationsWrite) // is replaced
 
-	mine := fixture.createConsent(userID, app.ID, integrations.JobsRead, integrations.ApplicationsRead)
+	older := fixture.createConsent(userID, app.ID, integrations.JobsRead, integrations.ApplicationsRead)
 	newer := fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
 	fixture.createConsent(otherID, app.ID, integrations.JobsRead)
-	require.Equal(t, mine, suite.consents(fixture, []string{userID}, app.ID, firstHundred).Items[0].Consent,
-		"the later one")
+	require.Equal(t, older, suite.consents(fixture, []string{userID}, app.ID, firstHundred).Items[0].Consent,
+		"the consent that has replaced another one")
 
-	first := suite.consents(fixture, []string{userID}, "", page.Request{Number: 1, Size: 1})
+	// Pages of one contain both consents of the user.
+	first := suite.consents(fixture, []string{userID}, anyApp, page.Request{Number: 1, Size: 1})
 	require.Equal(t,
 		[]integrations.AppConsent{{Consent: newer, Name: otherApp.Name, Description: otherApp.Description}}, first.Items)
 	require.Equal(t, 2, first.Total)
 
-	second := suite.consents(fixture, []string{userID}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
+	second := suite.consents(fixture, []string{userID}, anyApp, page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
 	require.Len(t, second.Items, 1)
-	require.Equal(t, mine, second.Items[0].Consent)
-	require.Empty(t, second.NextCursor)
+	require.Equal(t, older, second.Items[0].Consent)
+	require.Empty(t, second.NextCursor, "the last page")
 
-	_, err := fixture.Consents.List(fixture.ctx(), []string{userID}, "", page.Request{Number: 1, Size: 1, Cursor: "x"})
+	// An unknown cursor, a user without consents, and no user.
+	_, err := fixture.Consents.List(fixture.ctx(), []string{userID}, anyApp, page.Request{Number: 1, Size: 1, Cursor: "x"})
 	require.Error(t, err)
-	require.Empty(t, suite.consents(fixture, []string{newID()}, "", firstHundred).Items)
-	require.Empty(t, suite.consents(fixture, nil, "", firstHundred).Items, "no user")
+	require.Empty(t, suite.consents(fixture, []string{newID()}, anyApp, firstHundred).Items)
+	require.Empty(t, suite.consents(fixture, nil, anyApp, firstHundred).Items)
 }
 
-// listOfManyUsers checks a list of 700 users, for the members of a large organization.
+// listOfManyUsers checks the list of the consents of 700 users, such as the members of a large organization. Three of
+// them have given a consent.
 func (suite consentSuite) listOfManyUsers(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	otherApp := fixture.createApp(newID())
 
-	var users []string
-	for range 700 {
-		users = append(users, newID())
-	}
-
-	fixture.createConsent(users[3], fixture.app.ID, integrations.JobsRead)
-	fixture.createConsent(users[650], fixture.app.ID, integrations.JobsRead)
-	fixture.createConsent(users[4], otherApp.ID, integrations.JobsRead)
-	fixture.createConsent(newID(), fixture.app.ID, integrations.JobsRead)
+	users := newIDs(700)
+	early, late, toOtherApp := users[3], users[650], users[4]
+	fixture.createConsent(early, fixture.app.ID, integrations.JobsRead)
+	fixture.createConsent(late, fixture.app.ID, integrations.JobsRead)
+	fixture.createConsent(toOtherApp, otherApp.ID, integrations.JobsRead)
+	fixture.createConsent(newID(), fixture.app.ID, integrations.JobsRead) // not one of the users
 
 	var found []string
-	for _, c := range suite.consents(fixture, users, fixture.app.ID, firstHundred).Items {
-		found = append(found, c.UserID)
+	for _, consent := range suite.consents(fixture, users, fixture.app.ID, firstHundred).Items {
+		found = append(found, consent.UserID)
 	}
 
-	require.ElementsMatch(t, []string{users[3], users[650]}, found)
+	require.ElementsMatch(t, []string{early, late}, found)
 	require.Len(t, suite.consents(fixture, users, fixture.app.ID, page.Request{Number: 1, Size: 1}).Items, 1)
-	require.Len(t, suite.consents(fixture, users, "", firstHundred).Items, 3)
+	require.Len(t, suite.consents(fixture, users, anyApp, firstHundred).Items, 3)
 }
 
-// concurrentChanges checks that List in a transaction locks the consent, so that none of ten
-// concurrent changes is lost.
+// concurrentChanges checks that List in a transaction locks the consent, so that none of ten concurrent changes is
+// lost. Each change adds a scope.
 func (suite consentSuite) concurrentChanges(t *testing.T) {
+	const changes = 10
+
 	fixture := newIntegrationsFixture(t, suite.open)
 	userID := newID()
-	fixture.createConsent(userID, fixture.app.ID)
+	fixture.createConsent(userID, fixture.app.ID) // without scopes
 
-	runConcurrently(t, 10, func(int) error {
+	runConcurrently(t, changes, func(int) error {
 		return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
 			found, err := fixture.Consents.List(ctx, []string{userID}, fixture.app.ID, firstHundred)
 			if err != nil {
@@ -291,69 +306,72 @@ func (suite consentSuite) concurrentChanges(t *testing.T) {
 		})
 	})
 
-	require.Len(t, suite.consents(fixture, []string{userID}, fixture.app.ID, firstHundred).Items[0].Scopes, 10)
+	require.Len(t, suite.consents(fixture, []string{userID}, fixture.app.ID, firstHundred).Items[0].Scopes, changes)
 }
 
-// delete checks that a deleted consent ends the tokens of the same user for the application.
+// delete checks that the deletion of a consent also deletes the tokens of the same user for the application. Tokens of
+// the user for another application, and those of another user, stay.
 func (suite consentSuite) delete(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	app, otherApp, userID, otherID, now := fixture.app, fixture.createApp(newID()), newID(), newID(), fixture.now()
 	fixture.createConsent(userID, app.ID, integrations.JobsRead)
 	fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
 
-	theirs := fixture.createConsent(otherID, app.ID, integrations.JobsRead)
-	_, deleted := fixture.createGrant(app, userID, now)
-	_, kept := fixture.createGrant(otherApp, userID, now)
+	ofOther := fixture.createConsent(otherID, app.ID, integrations.JobsRead)
+	_, code := fixture.createGrant(app, userID, now)
+	_, codeOfOtherApp := fixture.createGrant(otherApp, userID, now)
+	_, codeOfOtherUser := fixture.createGrant(app, otherID, now)
 
-	_, foreign := fixture.createGrant(app, otherID, now)
-	for _, want := range []int{1, 0} {
-		n, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{AppID: app.ID})
+	// The consent to one application is deleted. The second call finds none.
+	for _, wantDeleted := range []int{1, 0} {
+		deleted, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{AppID: app.ID})
 		require.NoError(t, err)
-		require.Equal(t, want, n)
+		require.Equal(t, wantDeleted, deleted)
 	}
 
 	require.Empty(t, suite.consents(fixture, []string{userID}, app.ID, firstHundred).Items)
 
-	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Code, deleted.Hash)
+	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Code, code.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 
-	for _, token := range []integrations.Token{kept, foreign} {
+	for _, token := range []integrations.Token{codeOfOtherApp, codeOfOtherUser} {
 		_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, token.Hash)
 		require.NoError(t, err)
 	}
 
-	n, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{})
+	// An empty filter deletes all remaining consents of the user, with their tokens.
+	deleted, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{})
 	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	require.Equal(t, 1, deleted)
 
-	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, kept.Hash)
+	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, codeOfOtherApp.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
-	require.Equal(t, theirs, suite.consents(fixture, []string{otherID}, app.ID, firstHundred).Items[0].Consent)
+	require.Equal(t, ofOther, suite.consents(fixture, []string{otherID}, app.ID, firstHundred).Items[0].Consent)
 }
 
-// deleteByTime checks that consents and tokens from before a time are deleted, and not those
-// from that time on.
+// deleteByTime checks that consents and authorizations from before a time are deleted with their tokens, and those from
+// exactly that time are kept.
 func (suite consentSuite) deleteByTime(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	otherApp, userID := fixture.createApp(newID()), newID()
 	fixture.createConsent(userID, fixture.app.ID, integrations.JobsRead)
 
-	_, old := fixture.createGrant(otherApp, userID, fixture.now())
+	_, oldCode := fixture.createGrant(otherApp, userID, fixture.now())
 	fixture.clk.Advance(time.Minute)
 
 	kept := fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
-	_, recent := fixture.createGrant(otherApp, userID, fixture.now())
-	n, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{Before: fixture.now()})
+	_, recentCode := fixture.createGrant(otherApp, userID, fixture.now())
+	deleted, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{Before: fixture.now()})
 	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	require.Equal(t, 1, deleted)
 
-	remaining := suite.consents(fixture, []string{userID}, "", firstHundred)
+	remaining := suite.consents(fixture, []string{userID}, anyApp, firstHundred)
 	require.Len(t, remaining.Items, 1)
 	require.Equal(t, kept, remaining.Items[0].Consent)
 
-	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, old.Hash)
+	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, oldCode.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 
-	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, recent.Hash)
+	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, recentCode.Hash)
 	require.NoError(t, err)
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
-// PaymentProvider is a provider in its test mode. The functions for payment methods return ids
-// that can be attached to any owner. If the provider allows that, they return the same id at
-// each call.
+// PaymentProvider is a provider in its test mode. The functions for payment methods return ids that can be attached to
+// any owner. They may return the same id at each call, if the provider permits to attach a method more than once.
 type PaymentProvider struct {
 	// Connect returns another connection to the provider at each call.
 	Connect func() billing.Payments
@@ -65,9 +64,9 @@ func (suite paymentSuite) start(t *testing.T) (PaymentProvider, billing.Payments
 	t.Helper()
 	t.Parallel()
 
-	p := suite.open(t)
+	provider := suite.open(t)
 
-	return p, requirePort(t, "billing.Payments", p.Connect())
+	return provider, requirePort(t, "billing.Payments", provider.Connect())
 }
 
 // owner returns a new user who pays.
@@ -75,26 +74,32 @@ func (suite paymentSuite) owner() billing.Owner {
 	return billing.Owner{Kind: billing.User, ID: newID()}
 }
 
-// attached attaches the method to a new owner and returns a bill for it.
-func (suite paymentSuite) attached(t *testing.T, p PaymentProvider, method func() string) billing.Bill {
+// attached attaches the method to a new owner, and returns a bill that charges it. Calls with the key of one bill
+// charge the payer once.
+func (suite paymentSuite) attached(t *testing.T, provider PaymentProvider, method func() string) billing.Bill {
 	t.Helper()
 
 	owner, methodID := suite.owner(), method()
-	m, err := p.Connect().Attach(context.Background(), owner, methodID)
+	attached, err := provider.Connect().Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
-	require.Equal(t, methodID, m.ID)
+	require.Equal(t, methodID, attached.ID)
 
+	return suite.bill(provider, owner, attached)
+}
+
+// bill returns a bill of £9.99 for the owner's payment method.
+func (suite paymentSuite) bill(provider PaymentProvider, owner billing.Owner, method billing.Method) billing.Bill {
 	return billing.Bill{
 		Key:         newID(),
 		Owner:       owner,
-		MethodID:    m.ID,
+		MethodID:    method.ID,
 		Amount:      billing.Money{Minor: 999, Currency: "GBP"},
 		Description: "Premium",
-		CreatedAt:   p.Clock.Now(),
+		CreatedAt:   provider.Clock.Now(),
 	}
 }
 
-// requireAction requires that the error asks the payer to confirm the payment.
+// requireAction requires that the error asks the payer to confirm the payment, and returns what the payer has to do.
 func (suite paymentSuite) requireAction(t *testing.T, err error) billing.Action {
 	t.Helper()
 	var action *billing.ActionRequiredError
@@ -104,8 +109,8 @@ func (suite paymentSuite) requireAction(t *testing.T, err error) billing.Action 
 	return action.Action
 }
 
-// attachTwice checks that a method that is attached again, after a lost response, is returned
-// again.
+// attachTwice checks that a second call, which a client makes after a lost response, returns the same method as the
+// first.
 func (suite paymentSuite) attachTwice(t *testing.T) {
 	provider, payments := suite.start(t)
 	owner, methodID := suite.owner(), provider.Good()
@@ -113,15 +118,18 @@ func (suite paymentSuite) attachTwice(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, first.Brand)
 	require.Len(t, first.Last4, 4)
-	require.True(t, first.ExpiryMonth >= 1 && first.ExpiryMonth <= 12 && first.ExpiryYear > 2000)
+
+	isMonth := first.ExpiryMonth >= 1 && first.ExpiryMonth <= 12
+	require.True(t, isMonth, "the month of the expiry is %d", first.ExpiryMonth)
+	require.Greater(t, first.ExpiryYear, 2000, "a year with four digits")
 
 	second, err := provider.Connect().Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
 	require.Equal(t, first, second)
 }
 
-// declinedAndUnknownMethods checks that a declined method is distinguished from an id that does
-// not exist.
+// declinedAndUnknownMethods checks that Attach returns different errors for a method that the provider declines and for
+// an id that no method has.
 func (suite paymentSuite) declinedAndUnknownMethods(t *testing.T) {
 	provider, payments := suite.start(t)
 	_, err := payments.Attach(context.Background(), suite.owner(), provider.Refused())
@@ -132,8 +140,8 @@ func (suite paymentSuite) declinedAndUnknownMethods(t *testing.T) {
 	require.Equal(t, billing.ErrUnknownMethod.Fields, fault.Of(err).Fields)
 }
 
-// concurrentChargesWithOneKey checks that concurrent calls with one key charge the payer once,
-// and that all of them get the same receipt.
+// concurrentChargesWithOneKey checks that concurrent calls with one key charge the payer once: all of them get the same
+// receipt. A bill with another key is another charge.
 func (suite paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
 	provider, payments := suite.start(t)
 	bill := suite.attached(t, provider, provider.Good)
@@ -145,7 +153,7 @@ func (suite paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
 		group.Go(func() {
 			receipt, err := provider.Connect().Charge(context.Background(), bill)
 			if err != nil || receipt == "" {
-				t.Error(receipt, err)
+				t.Errorf("the charge has the receipt %q and the error %v", receipt, err)
 			}
 
 			mu.Lock()
@@ -165,23 +173,23 @@ func (suite paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
 	require.NotContains(t, receipts, receipt)
 }
 
-// declinedRenewal checks that the result of a declined charge does not change when the call is
-// repeated.
+// declinedRenewal checks a method that works for the first charge, while the payer is present, and is declined at the
+// renewal. A repeated call for the renewal is declined again.
 func (suite paymentSuite) declinedRenewal(t *testing.T) {
 	provider, payments := suite.start(t)
 	bill := suite.attached(t, provider, provider.Expiring)
 	_, err := payments.Charge(context.Background(), bill)
 	require.NoError(t, err)
 
-	bill.Key, bill.Unattended = newID(), true
+	bill.Key, bill.Unattended = newID(), true // a renewal
 	for range 2 {
 		_, err = provider.Connect().Charge(context.Background(), bill)
 		require.ErrorIs(t, err, billing.ErrDeclined)
 	}
 }
 
-// interruptedCalls checks that a cancelled call is not reported as declined, because the charge
-// may still succeed.
+// interruptedCalls checks that cancelled calls return an error. That of a charge is not ErrDeclined, because the charge
+// may still succeed when it is repeated.
 func (suite paymentSuite) interruptedCalls(t *testing.T) {
 	provider, payments := suite.start(t)
 	bill := suite.attached(t, provider, provider.Good)
@@ -208,14 +216,7 @@ func (suite paymentSuite) duringOutage(t *testing.T, payments billing.Payments, 
 	method, err := payments.Attach(context.Background(), owner, provider.Good())
 	require.NoError(t, err)
 
-	bill := billing.Bill{
-		Key:         newID(),
-		Owner:       owner,
-		MethodID:    method.ID,
-		Amount:      billing.Money{Minor: 999, Currency: "GBP"},
-		Description: "Premium",
-		CreatedAt:   provider.Clock.Now(),
-	}
+	bill := suite.bill(provider, owner, method)
 
 	begin()
 
@@ -235,8 +236,8 @@ func (suite paymentSuite) duringOutage(t *testing.T, payments billing.Payments, 
 	require.NoError(t, attach())
 }
 
-// forgetAnOwner checks that the data of an owner can be deleted more than once, and that a
-// charge that was made stays made.
+// forgetAnOwner checks that the data of an owner can be deleted more than once. A charge that was made before keeps its
+// receipt.
 func (suite paymentSuite) forgetAnOwner(t *testing.T) {
 	provider, payments := suite.start(t)
 	bill := suite.attached(t, provider, provider.Good)
@@ -248,11 +249,12 @@ func (suite paymentSuite) forgetAnOwner(t *testing.T) {
 	}
 
 	second, err := payments.Charge(context.Background(), bill)
-	require.NoError(t, err, "a charge with a result keeps it")
+	require.NoError(t, err, "a repeated charge after the deletion")
 	require.Equal(t, receipt, second)
 }
 
-// setUpAMethod checks providers whose pages collect payment methods.
+// setUpAMethod checks providers that collect payment methods themselves, on a page or in a form of theirs. SetUp returns
+// the action that the payer has to take there.
 func (suite paymentSuite) setUpAMethod(t *testing.T) {
 	_, payments := suite.start(t)
 
@@ -264,7 +266,9 @@ func (suite paymentSuite) setUpAMethod(t *testing.T) {
 	action, err := collector.SetUp(context.Background(), suite.owner())
 	require.NoError(t, err)
 	require.Equal(t, billing.CollectMethod, action.Type)
-	require.NotEmpty(t, action.ClientSecret+action.RedirectURL)
+
+	hasWayToCollect := action.ClientSecret != "" || action.RedirectURL != ""
+	require.True(t, hasWayToCollect, "the action has neither a secret for a form nor the address of a page")
 
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -286,8 +290,8 @@ func (suite paymentSuite) confirmable(t *testing.T, test func(t *testing.T, prov
 	test(t, provider, suite.attached(t, provider, provider.Confirmable))
 }
 
-// confirmedPayment checks that a payment waits for the payer, is charged after the
-// confirmation, and cannot be abandoned then.
+// confirmedPayment checks that a payment waits for the payer, and is charged after the payer has confirmed it. A paid
+// charge can no longer be abandoned.
 func (suite paymentSuite) confirmedPayment(t *testing.T) {
 	suite.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		_, err := provider.Connect().Charge(context.Background(), bill)
@@ -307,29 +311,31 @@ func (suite paymentSuite) confirmedPayment(t *testing.T) {
 	})
 }
 
-// confirmedRenewal checks that a renewal without the payer asks for a confirmation, and
-// succeeds after the payer has confirmed it later.
+// confirmedRenewal checks a renewal, which is charged without the payer. It asks for a confirmation, and succeeds after
+// the payer has confirmed it.
 func (suite paymentSuite) confirmedRenewal(t *testing.T) {
 	suite.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
+		// The renewal is tried twice.
 		bill.Unattended = true
 		for range 2 {
 			_, err := provider.Connect().Charge(context.Background(), bill)
 			suite.requireAction(t, err)
 		}
 
+		// The payer comes to the site, gets the action and confirms the payment.
 		bill.Unattended = false
 		_, err := provider.Connect().Charge(context.Background(), bill)
 		suite.requireAction(t, err)
 		provider.Confirm(bill)
 
+		// The renewal is tried again.
 		bill.Unattended = true
 		_, err = provider.Connect().Charge(context.Background(), bill)
 		require.NoError(t, err)
 	})
 }
 
-// abandonedPayment checks that an abandoned payment is declined for good, so that the payer
-// cannot confirm it later.
+// abandonedPayment checks that a pending payment that is abandoned is declined, also when the call is repeated.
 func (suite paymentSuite) abandonedPayment(t *testing.T) {
 	suite.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		_, err := provider.Connect().Charge(context.Background(), bill)

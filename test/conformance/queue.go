@@ -32,8 +32,8 @@ type queueSuite struct {
 	outage []Outage[task.Queue]
 }
 
-// work calls do for each reference that the queue delivers, until the test ends or stop is
-// called.
+// work starts workers, which call do for each reference that the queue delivers, until the test ends or stop is called.
+// stop waits for running calls of do.
 func (suite queueSuite) work(t *testing.T, queue task.Queue, do func(context.Context, task.Reference)) (stop func()) {
 	t.Helper()
 
@@ -48,7 +48,7 @@ func (suite queueSuite) work(t *testing.T, queue task.Queue, do func(context.Con
 		select {
 		case err := <-done:
 			require.NoError(t, err)
-		case <-time.After(task.DefaultTimeout + 10*time.Second):
+		case <-time.After(task.DefaultTimeout + 10*time.Second): // a queue may wait as long as a task may run
 			require.Fail(t, "the queue does not stop")
 		}
 	})
@@ -58,7 +58,7 @@ func (suite queueSuite) work(t *testing.T, queue task.Queue, do func(context.Con
 	return stop
 }
 
-// ref returns the reference of task n in the named queue.
+// ref returns the reference of task n in the named queue, which is enqueued for the first time.
 func (suite queueSuite) ref(name task.QueueName, n int) task.Reference {
 	return task.Reference{Queue: name, Kind: "greet", ID: fmt.Sprint("task-", n), Enqueues: 1}
 }
@@ -76,33 +76,35 @@ func (suite queueSuite) await(t *testing.T, delivered <-chan task.Reference) tas
 	}
 }
 
-// everyQueue checks that a reference to a task of each queue reaches a worker.
+// everyQueue checks that a reference to a task of each named queue is delivered to a worker.
 func (suite queueSuite) everyQueue(t *testing.T) {
 	t.Parallel()
 
-	q := requirePort(t, "task.Queue", suite.open(t))
+	queue := requirePort(t, "task.Queue", suite.open(t))
 	delivered := make(chan task.Reference, 10)
-	suite.work(t, q, func(_ context.Context, got task.Reference) { delivered <- got })
+	suite.work(t, queue, func(_ context.Context, got task.Reference) { delivered <- got })
 
-	for queue := range task.Workers {
-		require.NoError(t, q.Enqueue(t.Context(), suite.ref(queue, 1)))
+	for name := range task.Workers {
+		require.NoError(t, queue.Enqueue(t.Context(), suite.ref(name, 1)))
 
 		got := suite.await(t, delivered)
-		require.Equal(t, queue, got.Queue)
+		require.Equal(t, name, got.Queue)
 		require.Equal(t, "task-1", got.ID)
 	}
 }
 
-// manyReferencesInOneCall checks that 1,000 references of one call all arrive. Some may arrive
-// twice: workers claim the task in the database first.
+// manyReferencesInOneCall checks that 1,000 references that are enqueued by one call are all delivered. A queue may
+// deliver some of them twice, because workers claim each task in the database before they execute it.
 func (suite queueSuite) manyReferencesInOneCall(t *testing.T) {
 	t.Parallel()
 
 	queue := requirePort(t, "task.Queue", suite.open(t))
-	delivered := make(chan task.Reference, 2000)
+	const references = 1000
+
+	delivered := make(chan task.Reference, 2*references)
 
 	var many []task.Reference
-	for i := range 1000 {
+	for i := range references {
 		many = append(many, suite.ref(task.Events, i))
 	}
 
@@ -115,8 +117,8 @@ func (suite queueSuite) manyReferencesInOneCall(t *testing.T) {
 	}
 }
 
-// numberOfWorkers checks that as many tasks of a queue run at the same time as task.Workers
-// permits: none of them ends before all have begun.
+// numberOfWorkers checks that a queue runs as many tasks at the same time as it has workers in task.Workers. The test
+// lets no task end before all have begun.
 func (suite queueSuite) numberOfWorkers(t *testing.T) {
 	t.Parallel()
 
@@ -135,7 +137,7 @@ func (suite queueSuite) numberOfWorkers(t *testing.T) {
 	}
 }
 
-// fullQueue checks that 200 blocked tasks of one queue do not delay those of the others.
+// fullQueue checks that 200 tasks of one queue, which do not end, do not delay the tasks of the other queues.
 func (suite queueSuite) fullQueue(t *testing.T) {
 	t.Parallel()
 
@@ -156,19 +158,19 @@ func (suite queueSuite) fullQueue(t *testing.T) {
 		require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Exports, i)))
 	}
 
-	require.NoError(
-		t,
-		queue.Enqueue(t.Context(), suite.ref(task.Mail, 1), suite.ref(task.Events, 2), suite.ref(task.Webhooks, 3),
-			suite.ref(task.Maintenance, 4)),
-	)
+	// One task of each other queue.
+	ofOtherQueues := []task.Reference{
+		suite.ref(task.Mail, 1), suite.ref(task.Events, 2), suite.ref(task.Webhooks, 3), suite.ref(task.Maintenance, 4),
+	}
+	require.NoError(t, queue.Enqueue(t.Context(), ofOtherQueues...))
 
-	for range 4 {
+	for range ofOtherQueues {
 		suite.await(t, others)
 	}
 }
 
-// stopWhileATaskRuns checks that a stop waits for running tasks and does not cancel their
-// context.
+// stopWhileATaskRuns checks that stopping the workers waits for a running task and does not cancel the context of the
+// task.
 func (suite queueSuite) stopWhileATaskRuns(t *testing.T) {
 	t.Parallel()
 
@@ -185,25 +187,28 @@ func (suite queueSuite) stopWhileATaskRuns(t *testing.T) {
 	require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Events, 1)))
 	suite.await(t, begun)
 
+	// The task ends at about the same time as the stop begins.
 	go close(release)
 
 	stop()
-	require.NoError(t, <-ended)
+	require.NoError(t, <-ended, "the error of the context when the task ends")
 }
 
-// embeddedOrShared checks that Embedded returns the same value before and after Work.
+// embeddedOrShared checks that Embedded returns the same value before Work and after it has delivered a reference. The
+// program calls Embedded only once, before Work.
 func (suite queueSuite) embeddedOrShared(t *testing.T) {
 	t.Parallel()
 
 	queue := requirePort(t, "task.Queue", suite.open(t))
-	embedded, delivered := queue.Embedded(), make(chan task.Reference, 1)
+	embeddedBefore, delivered := queue.Embedded(), make(chan task.Reference, 1)
 	suite.work(t, queue, func(_ context.Context, got task.Reference) { delivered <- got })
 	require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Mail, 1)))
 	suite.await(t, delivered)
-	require.Equal(t, embedded, queue.Embedded(), "it is asked once, before Work")
+	require.Equal(t, embeddedBefore, queue.Embedded())
 }
 
-// cancelledCall checks that Enqueue does not block with a cancelled context.
+// cancelledCall checks that Enqueue returns soon if its context is cancelled, also with more references than a queue
+// accepts without waiting. It may accept or refuse them.
 func (suite queueSuite) cancelledCall(t *testing.T) {
 	t.Parallel()
 
@@ -216,16 +221,18 @@ func (suite queueSuite) cancelledCall(t *testing.T) {
 		many[i] = suite.ref(task.Events, i)
 	}
 
-	begun := time.Now()
-	_ = queue.Enqueue(ctx, many...) // the references may be accepted or refused
+	const maxDuration = 10 * time.Second // long, because the machine may run many tests at once
 
-	require.Less(t, time.Since(begun), 10*time.Second)
+	begun := time.Now()
+	_ = queue.Enqueue(ctx, many...)
+
+	require.Less(t, time.Since(begun), maxDuration)
 }
 
-// duringOutage checks that Enqueue fails in time while the backend is unavailable, and that the
-// same worker gets references again afterwards.
+// duringOutage checks that Enqueue fails in time while the backend is unavailable, and that after the outage references
+// are delivered to the same workers again.
 func (suite queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end func()) {
-	delivered := make(chan task.Reference, 1000)
+	delivered := make(chan task.Reference, 1000) // more than are delivered
 	suite.work(t, queue, func(_ context.Context, got task.Reference) { delivered <- got })
 	require.NoError(t, queue.Enqueue(t.Context(), suite.ref(task.Events, 1)))
 	suite.await(t, delivered)
@@ -239,11 +246,15 @@ func (suite queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end 
 	requireTimelyError(t, func() error { return queue.Enqueue(t.Context(), many...) })
 	end()
 
-	next := 1000
-	waitForRecovery(t, func() error { next++; return queue.Enqueue(t.Context(), suite.ref(task.Mail, next)) })
+	// Each attempt after the outage enqueues another task, until one is accepted.
+	taskNumber := 1000
+	waitForRecovery(t, func() error {
+		taskNumber++
+		return queue.Enqueue(t.Context(), suite.ref(task.Mail, taskNumber))
+	})
 
-	// References of the failed call may be delivered before the last one.
-	last := suite.ref(task.Mail, next)
+	// References of the failed call may be delivered before the accepted one.
+	last := suite.ref(task.Mail, taskNumber)
 	for suite.await(t, delivered).ID != last.ID {
 	}
 }

@@ -42,7 +42,7 @@ func (b *board) find(t testing.TB, input listings.FindInput) []string {
 func (b *board) requireSavedSearchMatches(t testing.TB, input listings.FindInput, found []listings.Hit) {
 	t.Helper()
 
-	// A saved search has a text, a location and one contract type.
+	// A saved search has a text, a location and at most one contract type. Inputs with other filters are not compared.
 	filters := input.Filters
 
 	hasOtherFilters := filters.Radius != nil || len(filters.EmploymentType) > 0 || len(filters.Specialty) > 0 ||
@@ -78,11 +78,12 @@ func hitID(hit listings.Hit) string { return hit.Listing.ID }
 
 // Search checks what users find in a storage of listings with the adapters of a
 // search engine. The gazetteer has the places of the United Kingdom, Ireland and the
-// United States.
+// United States. All subtests search in the same listings, those of searchBoard in search_board.go.
 func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	board := newSearchBoard(t, open, with)
 
-	// The specialty fields, which post cannot set. Renal is another name of nephrology.
+	// The specialties of three listings by their titles. The table searchBoard cannot state them. Renal is another
+	// name of nephrology.
 	specialties := map[string]string{
 		"Consultant Cardiologist": "Renal",
 		"Healthcare Assistant":    "Podiatry",
@@ -97,6 +98,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		board.clk.Advance(time.Hour) // so that the listings have an order by date
 	}
 
+	// Each search of searchCases has the wanted results on one page, and on pages of two.
 	for _, test := range searchCases {
 		t.Run(strings.TrimSpace(fmt.Sprintf("%s %s %s", test.text, test.filter.Location, test.sort)), func(t *testing.T) {
 			input := listings.FindInput{Text: test.text, Filters: test.filter, Sort: test.sort, Exact: true}
@@ -107,6 +109,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		})
 	}
 
+	// A search without words, or with filler words only, finds all listings.
 	t.Run("all listings, newest first", func(t *testing.T) {
 		var want []string
 		for _, input := range searchBoard {
@@ -118,6 +121,8 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.Equal(t, want, board.find(t, listings.FindInput{Text: "  "}))
 	})
 
+	// The ascending order is the reverse of the descending one, apart from listings without the value, which are last
+	// in both.
 	t.Run("reversed orders and their pages", func(t *testing.T) {
 		for _, input := range []listings.FindInput{
 			{Sort: "date"},
@@ -158,6 +163,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		}
 	})
 
+	// Hits have their distance in miles from the place of the search, and none if the search names no place.
 	t.Run("distance with a place", func(t *testing.T) {
 		found, err := board.svc.Find(t.Context(), noActor,
 			listings.FindInput{
@@ -166,8 +172,14 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 				Page:    page.Request{Number: 1, Size: 10},
 			})
 		require.NoError(t, err)
-		require.InDelta(t, 0, *found.Items[0].Miles, 0.1, "in Leeds")
-		require.InDelta(t, 8.3, *found.Items[2].Miles, 0.7, "in Wakefield")
+
+		// Two jobs are in Leeds, and the third result is in Wakefield. Gazetteers have slightly different coordinates
+		// of a town.
+		const milesToWakefield, deviation = 8.3, 0.7
+
+		nearest, third := found.Items[0], found.Items[2]
+		require.InDelta(t, 0, *nearest.Miles, 0.1, "in Leeds")
+		require.InDelta(t, milesToWakefield, *third.Miles, deviation, "in Wakefield")
 
 		found, err = board.svc.Find(t.Context(), noActor,
 			listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 10}})
@@ -175,6 +187,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.Nil(t, found.Items[0].Miles, "the search names no place")
 	})
 
+	// Without a place in the search, the order by distance is that of the distances from the home of the jobseeker.
 	t.Run("distance from home", func(t *testing.T) {
 		board.home = "Cork" // the home of every jobseeker
 		defer func() { board.home = "" }()
@@ -196,31 +209,34 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.Equal(t, []string{"Midwife", "Remote Triage Nurse"}, titles(whole.Items)[len(searchBoard)-2:])
 	})
 
+	// The filter PostedAfter includes listings that were posted exactly at its time.
 	t.Run("posted after a date", func(t *testing.T) {
 		// One listing was posted an hour ago, one two hours ago, and so on.
 		after := board.clk.Now().Add(-2*time.Hour - time.Minute).Format(time.RFC3339)
 		require.Equal(t, []string{"Midwife", "Porter"},
 			board.find(t, listings.FindInput{Filters: listings.FilterInput{PostedAfter: after}}))
 
-		// A listing that was posted exactly at the bound is found. It is not if the bound is a microsecond later.
+		// The midwife's listing is found if the bound is the time of its posting, and not if the bound is a
+		// microsecond later. That holds for filters alone and with a text, which indexes may evaluate differently.
 		found, err := board.svc.Find(t.Context(), noActor,
 			listings.FindInput{Text: "midwife", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
 
 		postedAt := *found.Items[0].Listing.PostedAt
 		for _, text := range []string{"", "midwife"} {
-			for bound, want := range map[time.Time]bool{postedAt: true, postedAt.Add(time.Microsecond): false} {
-				got := board.find(t, listings.FindInput{
+			for bound, wantFound := range map[time.Time]bool{postedAt: true, postedAt.Add(time.Microsecond): false} {
+				foundTitles := board.find(t, listings.FindInput{
 					Text:    text,
 					Filters: listings.FilterInput{PostedAfter: bound.Format(time.RFC3339Nano)},
 				})
-				require.Equal(t, want, slices.Contains(got, "Midwife"), "%q after %s", text, bound)
+				require.Equal(t, wantFound, slices.Contains(foundTitles, "Midwife"), "%q after %s", text, bound)
 			}
 		}
 	})
 
+	// Each input has one value that is not permitted.
 	t.Run("invalid input", func(t *testing.T) {
-		first := page.Request{Number: 1, Size: 1}
+		first := page.Request{Number: 1, Size: 1} // valid
 		for _, input := range []listings.FindInput{
 			{Sort: "best", Page: first},
 			{Text: strings.Repeat("x", 201), Page: first},                    // the maximum is 200
@@ -232,12 +248,13 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			{Filters: listings.FilterInput{PostedAfter: "soon"}, Page: first},
 			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}},
 			{Page: page.Request{Number: 10_001, Size: 1}},    // beyond page.MaxExact
-			{Page: page.Request{Number: 1 << 62, Size: 100}}, // whose product overflows
+			{Page: page.Request{Number: 1 << 62, Size: 100}}, // the product of number and size overflows
 		} {
 			_, err := board.svc.Find(t.Context(), noActor, input)
 			require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", input)
 		}
 
+		// The cursor of a list by relevance does not continue a list by salary.
 		byRelevance, err := board.svc.Find(t.Context(), noActor, listings.FindInput{Page: first})
 		require.NoError(t, err)
 
@@ -246,7 +263,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.Equal(t, fault.Invalid, fault.KindOf(err), "a cursor of another order")
 	})
 
-	// Each change is found at once by the process that has made it.
+	// A process finds each of its changes at once.
 	t.Run("updated listings", func(t *testing.T) {
 		listing := board.post(t, listings.CreateInput{Title: "Zookeeper", Description: "Anything."})
 		require.Equal(t, []string{"Zookeeper"}, board.find(t, listings.FindInput{Text: "zookeper"}), "with a typo")
@@ -256,10 +273,12 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			require.NoError(t, err)
 		}
 
+		// A new title is found instead of the old one.
 		update(listings.UpdateInput{Title: ptr("Beekeeper")})
 		require.Empty(t, board.find(t, listings.FindInput{Text: `"zookeeper"`}))
 		require.Equal(t, []string{"Beekeeper"}, board.find(t, listings.FindInput{Text: "beekeeper"}))
 
+		// Only active listings are found.
 		update(listings.UpdateInput{Status: ptr("inactive")})
 		require.Empty(t, board.find(t, listings.FindInput{Text: "beekeeper"}))
 
@@ -270,7 +289,8 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.Empty(t, board.find(t, listings.FindInput{Text: "beekeeper"}))
 	})
 
-	// The order by date is that of the first publication and not of the creation.
+	// Listings are ordered by the date of their publication and not of their creation. A draft that is published after
+	// another listing precedes it.
 	t.Run("draft published late", func(t *testing.T) {
 		draft := board.post(t, listings.CreateInput{Title: "Juggler one", Status: ptr("draft")})
 		board.clk.Advance(time.Minute)
@@ -309,11 +329,13 @@ func (b *board) findInPages(t testing.TB, input listings.FindInput, size int) []
 	}
 }
 
-// requireReversible requires that the search finds the same listings in the descending and in the ascending order,
-// and that both are in order by title or location. In both, listings without the value to sort by are last.
+// requireReversible requires that the search finds the same listings in the descending and in the ascending order. In
+// both, listings without the value to sort by are last. For titles and locations, it also requires that the others are
+// in order.
 func (b *board) requireReversible(t testing.TB, input listings.FindInput) {
 	t.Helper()
 
+	// The page sizes are small and different, so that pages begin at other listings.
 	input.Exact = true
 	descending := b.findInPages(t, input, 3)
 	input.Ascending = true
@@ -322,7 +344,8 @@ func (b *board) requireReversible(t testing.TB, input listings.FindInput) {
 	require.NotEmpty(t, descending)
 	require.ElementsMatch(t, list.Map(descending, hitID), list.Map(ascending, hitID))
 
-	// The orders by date and salary are checked by searchCases; here all of their values are equal.
+	// sortValue returns the title or the location. For dates and salaries it returns an equal value for all hits:
+	// these orders are checked by searchCases.
 	sortValue := func(hit listings.Hit) string {
 		switch input.Sort {
 		case "title":
@@ -335,10 +358,17 @@ func (b *board) requireReversible(t testing.TB, input listings.FindInput) {
 	}
 
 	lacksValue := func(hit listings.Hit) bool {
-		return input.Sort == "salary" && hit.Listing.Salary == nil || input.Sort == "location" && hit.Listing.Location == ""
+		switch input.Sort {
+		case "salary":
+			return hit.Listing.Salary == nil
+		case "location":
+			return hit.Listing.Location == ""
+		}
+
+		return false
 	}
 
-	// withValue returns the hits before those without a value, and requires that none follows.
+	// withValue returns the hits that have a value, and requires that all hits without one follow them.
 	withValue := func(hits []listings.Hit) []listings.Hit {
 		end := slices.IndexFunc(hits, lacksValue)
 		if end < 0 {
@@ -346,7 +376,7 @@ func (b *board) requireReversible(t testing.TB, input listings.FindInput) {
 		}
 
 		for _, hit := range hits[end:] {
-			require.True(t, lacksValue(hit), "%+v: %s", input, hit.Listing.Title)
+			require.True(t, lacksValue(hit), "%+v: %s has a value, but follows a hit without one", input, hit.Listing.Title)
 		}
 
 		return hits[:end]
@@ -358,7 +388,7 @@ func (b *board) requireReversible(t testing.TB, input listings.FindInput) {
 	for _, hits := range [][]listings.Hit{descending, ascending} {
 		isDescending := slices.IsSortedFunc(hits,
 			func(a, b listings.Hit) int { return strings.Compare(sortValue(b), sortValue(a)) })
-		require.True(t, isDescending, "%+v", input)
+		require.True(t, isDescending, "%+v: the hits are not in order", input)
 	}
 }
 

@@ -22,9 +22,10 @@ type SearchIndexOpener func(t testing.TB, folder string, normalize func(string) 
 
 // SearchIndex checks an implementation of search.Index.
 func SearchIndex(t *testing.T, open SearchIndexOpener) {
+	// The oracle is the naive evaluation. It is described in search_oracle.go.
 	t.Run("equals a naive evaluation", func(t *testing.T) {
 		t.Parallel()
-		compareWithOracle(t, open, false)
+		compareWithOracle(t, open, !reopened)
 	})
 
 	// Each batch of 20,000 changes of 90,000 documents replaces and deletes documents of the earlier batches.
@@ -76,6 +77,7 @@ func SearchIndex(t *testing.T, open SearchIndexOpener) {
 		refuseQueries(t, open)
 	})
 
+	// A closed index refuses queries and changes. It can be closed again.
 	t.Run("closed", func(t *testing.T) {
 		t.Parallel()
 
@@ -92,10 +94,14 @@ func SearchIndex(t *testing.T, open SearchIndexOpener) {
 // SearchIndexStorage checks that an index keeps its content when it is closed
 // and opened again.
 func SearchIndexStorage(t *testing.T, open SearchIndexOpener) {
-	compareWithOracle(t, open, true)
+	compareWithOracle(t, open, reopened)
 }
 
-// SearchMatcher checks an implementation of search.Matcher.
+// reopened is the argument of compareWithOracle for an index that is closed and opened again.
+const reopened = true
+
+// SearchMatcher checks an implementation of search.Matcher, which returns the ids of the documents that match a query:
+// they are the exact hits of the oracle.
 func SearchMatcher(
 	t *testing.T, open func(t testing.TB, docs []*search.Document, normalize func(string) string) search.Matcher,
 ) {
@@ -155,20 +161,30 @@ func (s *searchSuite) apply(changes []search.Change) {
 	s.oracle.apply(changes)
 }
 
-// compareWithOracle compares random queries after random changes. If reopen is true, it closes and opens the
-// index before the queries, which then must have kept its documents and its position.
+// compareWithOracle compares the results of random queries after random changes. If reopen is true, it closes the index
+// before the queries and opens it again. The index must have kept its documents and its position.
 func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
+	const (
+		seed              = 1
+		documents         = 1500
+		rounds            = 20
+		maxBatches        = 20 // in a round
+		maxBatchSize      = 300
+		queries           = 25 // in a round
+		roundOfEmptyBatch = 10
+	)
+
+	// The folder is known here, because a reopened index has the same one.
 	folder := t.TempDir()
 
 	suite := newSearchSuite(t, func(t testing.TB, _ string, normalize func(string) string) search.Index {
 		return open(t, folder, normalize)
-	}, 1)
+	}, seed)
 
-	// Each round applies up to 20 batches, of which most are small, and compares 25 queries.
-	for round := range 20 {
-		for range 1 + suite.random.IntN(20) {
-			batchSize := 1 + suite.random.zipf(300)
-			suite.apply(suite.random.changes(batchSize, 1500))
+	for round := range rounds {
+		for range 1 + suite.random.IntN(maxBatches) {
+			batchSize := 1 + suite.random.zipf(maxBatchSize) // most are small
+			suite.apply(suite.random.changes(batchSize, documents))
 		}
 
 		if reopen {
@@ -178,11 +194,11 @@ func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 			require.Equal(t, suite.position(), suite.index.Position())
 		}
 
-		if round == 10 {
+		if round == roundOfEmptyBatch {
 			suite.apply(nil) // a batch without changes stores its position too
 		}
 
-		for range 25 {
+		for range queries {
 			suite.compare(suite.random.query())
 		}
 	}
@@ -202,7 +218,9 @@ func (s *searchSuite) compare(query search.Query) {
 	require.Equal(s.t, want.page(&query, query.Offset), withoutNil(got.Hits), "hits of %s", text)
 
 	// The following pages, by cursor.
-	lastOffset := query.Offset + 6*query.Limit
+	const followingPages = 6
+
+	lastOffset := query.Offset + followingPages*query.Limit
 	for offset := query.Offset; got.Next != "" && offset < lastOffset; {
 		offset += query.Limit
 		query.After = got.Next
@@ -253,25 +271,28 @@ func (r *oracleResult) relaxedPlaces(query *search.Query, offset int) int {
 	return min(query.Relaxed, query.Limit-exactOnPage)
 }
 
-// pageWhileChanging follows cursors while documents are created and deleted between the pages. A document
-// that is there all the time must be on exactly one page, in every order.
+// pageWhileChanging follows cursors while documents are created and deleted between the pages. In every order, a
+// document that is stored all the time must be on exactly one page, and no other document on more than one.
 func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 	for _, by := range []search.SortKey{
 		search.SortRelevance, search.SortDate, search.SortPay, search.SortDistance,
 		search.SortTitle, search.SortLocation,
 	} {
-		suite := newSearchSuite(t, open, 5)
-		const staying = 400
+		const seed, staying = 5, 400
+		suite := newSearchSuite(t, open, seed)
 
-		var first []search.Change
+		var stayingDocuments []search.Change
 		for i := range staying {
 			document := suite.random.document()
 			document.Deadline = time.Time{} // it does not expire
-			first = append(first, search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: document})
+			stayingDocuments = append(stayingDocuments,
+				search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: document})
 		}
 
-		suite.apply(first)
+		suite.apply(stayingDocuments)
 
+		// The query finds all documents, those with a title that begins with an a at a lower cost. A low cost is a
+		// high relevance.
 		from := suite.random.point()
 		query := search.Query{
 			Now: searchStart, Sort: search.Sort{By: by, Descending: suite.random.chance(50)}, From: &from, Limit: 7,
@@ -300,7 +321,7 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 
 			query.After = result.Next
 
-			// Create five documents, and delete those that were created two pages before.
+			// Create five documents, and delete the five that were created two pages before.
 			var changes []search.Change
 			for i := range 5 {
 				changes = append(changes,
@@ -312,20 +333,23 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 		}
 
 		for id, count := range hitCounts {
-			require.Equal(t, 1, count, "%s: %s", by, id)
+			require.Equal(t, 1, count, "by %s: pages that contain %s", by, id)
 		}
 
 		for i := range staying {
-			require.Contains(t, hitCounts, fmt.Sprintf("stays %d", i), by)
+			require.Contains(t, hitCounts, fmt.Sprintf("stays %d", i), "by %s: not on any page", by)
 		}
 	}
 }
 
-// applyVersions follows the stored versions of three documents: a change applies only if its version is higher
-// than the stored one, or than that of a deletion. Changes may arrive twice and out of order.
+// applyVersions follows the stored versions of three documents. A change applies only if its version is higher than
+// the stored one. The version of a deletion stays stored. Changes may arrive twice and out of order.
 func applyVersions(t *testing.T, open SearchIndexOpener) {
-	suite := newSearchSuite(t, open, 7)
+	const seed = 7 // without effect, because the changes are not random
+	suite := newSearchSuite(t, open, seed)
 	ctx := context.Background()
+
+	// create returns a change that stores a document with the key. A change without a document deletes one.
 	create := func(id string, version int64, key string) search.Change {
 		return search.Change{ID: id, Version: version, Document: &search.Document{PostedAt: searchStart, Keys: []string{key}}}
 	}
@@ -395,22 +419,28 @@ func applyVersions(t *testing.T, open SearchIndexOpener) {
 		require.Equal(t, step.want, storedVersions(), step.condition)
 	}
 
-	// A query with a limit of 0 only counts.
+	// A query with a limit of 0 only counts. Both documents have the key of their last change.
 	counted, err := suite.index.Find(ctx, search.Query{Now: searchStart, Must: []search.Expr{search.HasKey("z")}})
 	require.NoError(t, err)
 	require.Equal(t, 2, counted.Total)
 	require.Empty(t, counted.Hits)
 }
 
-// placeRelaxed checks where relaxed hits are shown: in the free places of the last page of exact hits, or on
-// the first page if there are none. Of 60 documents, 25 are exact hits and the others relaxed ones.
+// placeRelaxed checks on which pages relaxed hits are shown: in the free places of the last page of exact hits, or on
+// the first page if there are no exact hits. Of 60 documents, 25 have the key "exact", and all have the key "related".
 func placeRelaxed(t *testing.T, open SearchIndexOpener) {
-	suite := newSearchSuite(t, open, 9)
+	const (
+		seed           = 9 // without effect, because the changes are not random
+		documents      = 60
+		exactDocuments = 25
+	)
+
+	suite := newSearchSuite(t, open, seed)
 
 	var changes []search.Change
-	for i := range 60 {
+	for i := range documents {
 		document := &search.Document{PostedAt: searchStart.Add(time.Duration(i) * time.Minute), Keys: []string{"related"}}
-		if i < 25 {
+		if i < exactDocuments {
 			document.Keys = append(document.Keys, "exact")
 		}
 
@@ -419,7 +449,8 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 
 	suite.apply(changes)
 
-	// find returns the numbers of exact and of relaxed hits on a page. Exact hits have the key.
+	// find returns the numbers of exact and of relaxed hits on the page at the offset. Exact hits have the key. The
+	// query permits as many relaxed hits as its argument says.
 	find := func(key string, offset, limit, relaxed int) (exact, others int) {
 		result, err := suite.index.Find(context.Background(), search.Query{
 			Now: searchStart, Offset: offset, Limit: limit, Relaxed: relaxed,
@@ -521,20 +552,23 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 		},
 	} {
 		exact, others := find(test.key, test.offset, test.limit, test.relaxed)
-		require.Equal(t, test.wantExact, exact, test.condition)
-		require.Equal(t, test.wantOthers, others, test.condition)
+		require.Equal(t, test.wantExact, exact, "%s: exact hits", test.condition)
+		require.Equal(t, test.wantOthers, others, "%s: relaxed hits", test.condition)
 	}
 }
 
-// listWords compares the words of an index with those of the documents, with their frequency, and requires
-// the alphabetical order.
+// listWords compares the words of an index, and the number of documents with each of them, with those of the
+// documents. The words must be in alphabetical order.
 func listWords(t *testing.T, open SearchIndexOpener) {
-	suite := newSearchSuite(t, open, 11)
-	for n := range 5 { // each document once, so that none is deleted
+	const seed, batches, batchSize = 11, 5, 60
+
+	// Each document is created, and none is replaced or deleted: an index may still list words of old documents.
+	suite := newSearchSuite(t, open, seed)
+	for batch := range batches {
 		var changes []search.Change
-		for i := range 60 {
+		for i := range batchSize {
 			changes = append(changes,
-				search.Change{ID: fmt.Sprint(n, i), Version: 1, Document: suite.random.document()})
+				search.Change{ID: fmt.Sprint(batch, i), Version: 1, Document: suite.random.document()})
 		}
 
 		suite.apply(changes)
@@ -566,12 +600,14 @@ func listWords(t *testing.T, open SearchIndexOpener) {
 	require.Zero(t, suite.index.Frequency("unknown"))
 }
 
-// listKeys compares the keys of an index with those of the documents, also after deletions, and stops an
-// iteration after the first key.
+// listKeys compares the keys of an index, and the number of documents with each of them, with those of the documents,
+// also after replacements and deletions. A caller may stop an iteration after the first key.
 func listKeys(t *testing.T, open SearchIndexOpener) {
-	suite := newSearchSuite(t, open, 19)
-	for range 10 {
-		suite.apply(suite.random.changes(60, 200))
+	const seed, batches, batchSize, documents = 19, 10, 60, 200
+
+	suite := newSearchSuite(t, open, seed)
+	for range batches {
+		suite.apply(suite.random.changes(batchSize, documents))
 
 		for _, prefix := range []string{"", "role:", "role:1", "unknown:"} {
 			want := suite.oracle.countKeys(prefix)
@@ -588,19 +624,30 @@ func listKeys(t *testing.T, open SearchIndexOpener) {
 		}
 	}
 
+	// An iteration that is stopped.
 	for key := range suite.index.Keys("role:") {
 		require.Equal(t, slices.Sorted(maps.Keys(suite.oracle.countKeys("role:")))[0], key)
 		break
 	}
 }
 
-// readWhileApplying searches while all documents are replaced repeatedly. Each search must see all documents
-// of one generation and none of another.
+// readWhileApplying searches while all documents are replaced repeatedly. A generation is a batch that replaces all
+// documents, which then have its number as a key. Each search must find all documents of one generation and none of
+// another.
 func readWhileApplying(t *testing.T, open SearchIndexOpener) {
-	suite := newSearchSuite(t, open, 13)
+	const (
+		seed             = 13 // without effect, because the changes are not random
+		documents        = 50
+		limit            = documents + 10 // so that too many hits would be noticed
+		firstGeneration  = 1
+		laterGenerations = 200
+		readers          = 3
+	)
+
+	suite := newSearchSuite(t, open, seed)
 	apply := func(generation int64) {
 		var changes []search.Change
-		for i := range 50 {
+		for i := range documents {
 			changes = append(changes, search.Change{ID: fmt.Sprint(i), Version: generation, Document: &search.Document{
 				PostedAt: searchStart, Keys: []string{fmt.Sprint("generation:", generation)}, Title: []string{"word"},
 			}})
@@ -609,23 +656,25 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 		suite.apply(changes)
 	}
 
-	apply(1)
+	apply(firstGeneration)
 
 	ctx, stop := context.WithCancel(context.Background())
 
-	var readers sync.WaitGroup
-	for range 3 {
-		readers.Go(func() {
+	var reading sync.WaitGroup
+	for range readers {
+		reading.Go(func() {
 			for ctx.Err() == nil {
 				result, err := suite.index.Find(context.Background(), search.Query{
 					Now:    searchStart,
 					Must:   []search.Expr{search.HasWord("word")},
 					Facets: []string{"generation:"},
-					Limit:  60,
+					Limit:  limit,
 				})
 
-				hasAll := err == nil && result.Total == 50 && len(result.Hits) == 50
-				if !hasAll || len(result.Facets["generation:"]) != 1 {
+				hasAll := err == nil && result.Total == documents && len(result.Hits) == documents
+				hasOneGeneration := len(result.Facets["generation:"]) == 1
+
+				if !hasAll || !hasOneGeneration {
 					t.Errorf("found %d (%d hits, generations %v): %v", result.Total, len(result.Hits), result.Facets,
 						err)
 					return
@@ -634,24 +683,28 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 		})
 	}
 
-	for generation := range int64(200) {
-		apply(generation + 2)
+	for i := range int64(laterGenerations) {
+		apply(firstGeneration + 1 + i)
 	}
 
 	stop()
-	readers.Wait()
+	reading.Wait()
 }
 
-// refuseQueries checks the errors of invalid queries, of cursors that belong to another order or were altered,
-// and of a cancelled context. "e30x" is an encoded text that is no JSON.
+// refuseQueries checks the errors of invalid queries, of cursors that belong to another order or were altered, and of
+// a cancelled context.
 func refuseQueries(t *testing.T, open SearchIndexOpener) {
-	suite := newSearchSuite(t, open, 17)
-	suite.apply(suite.random.changes(100, 100))
+	const seed, batchSize, documents = 17, 100, 100
 
+	suite := newSearchSuite(t, open, seed)
+	suite.apply(suite.random.changes(batchSize, documents))
+
+	// An unknown operator.
 	ctx := context.Background()
 	_, err := suite.index.Find(ctx, search.Query{Must: []search.Expr{{Op: "unknown"}}})
 	require.ErrorIs(t, err, search.ErrInvalidQuery)
 
+	// Cursors. Next is one for the order of the query that has returned it.
 	result, err := suite.index.Find(ctx, search.Query{Limit: 3})
 	require.NoError(t, err)
 	require.NotEmpty(t, result.Next)
@@ -661,7 +714,7 @@ func refuseQueries(t *testing.T, open SearchIndexOpener) {
 		"another direction": {After: result.Next, Sort: search.Sort{Descending: true}},
 		"cut off":           {After: result.Next[:len(result.Next)-4]},
 		"not encoded":       {After: "!"},
-		"another text":      {After: "e30x"},
+		"another text":      {After: "e30x"}, // Base64 of {}1, which is no JSON
 	} {
 		_, err := suite.index.Find(ctx, query)
 		require.ErrorIs(t, err, search.ErrInvalidCursor, condition)

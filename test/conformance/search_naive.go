@@ -15,7 +15,7 @@ import (
 
 // naiveIndex is a search index in memory that evaluates every document. The suites
 // of the storage use it, so that they need no other adapter. Its cursors are positions in the
-// list of hits, so pages shift when documents change in between.
+// list of hits. Unlike those of other indexes, its pages shift when documents change between two pages.
 type naiveIndex struct {
 	mu       sync.RWMutex
 	oracle   *searchOracle
@@ -49,12 +49,12 @@ func (x *naiveIndex) Find(ctx context.Context, query search.Query) (search.Resul
 
 	all := x.oracle.find(&query)
 
-	r := search.Result{Hits: all.page(&query, offset), Total: len(all.exact), Facets: all.facets}
+	result := search.Result{Hits: all.page(&query, offset), Total: len(all.exact), Facets: all.facets}
 	if next := offset + query.Limit; next < len(all.exact) {
-		r.Next = strconv.Itoa(next)
+		result.Next = strconv.Itoa(next)
 	}
 
-	return r, ctx.Err()
+	return result, ctx.Err()
 }
 
 // Apply implements search.Index.
@@ -92,16 +92,17 @@ func (x *naiveIndex) Words(prefix string) iter.Seq2[string, int] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 
+	// Each document counts once for a word, however often it contains the word.
 	counts := map[string]int{}
-	for _, d := range x.oracle.docs {
-		words := map[string]bool{}
-		for _, w := range slices.Concat(d.Title, d.Body) {
-			words[w] = w != "" && strings.HasPrefix(w, prefix)
+	for _, document := range x.oracle.docs {
+		hasPrefix := map[string]bool{} // by word
+		for _, word := range slices.Concat(document.Title, document.Body) {
+			hasPrefix[word] = word != "" && strings.HasPrefix(word, prefix)
 		}
 
-		for w, counted := range words {
-			if counted {
-				counts[w]++
+		for word := range hasPrefix {
+			if hasPrefix[word] {
+				counts[word]++
 			}
 		}
 	}
@@ -145,18 +146,18 @@ type naiveMatcher struct{ oracle *searchOracle }
 
 // newNaiveMatcher returns a matcher for the documents.
 func newNaiveMatcher(docs []*search.Document) (search.Matcher, error) {
-	m := naiveMatcher{newSearchOracle(search.Normalize)}
-	for _, d := range docs {
-		m.oracle.docs[d.ID] = d
+	matcher := naiveMatcher{newSearchOracle(search.Normalize)}
+	for _, document := range docs {
+		matcher.oracle.docs[document.ID] = document
 	}
 
-	return m, nil
+	return matcher, nil
 }
 
 // AppendMatches implements search.Matcher.
-func (m naiveMatcher) AppendMatches(ids []string, q *search.Query) []string {
-	for _, h := range m.oracle.find(q).exact {
-		ids = append(ids, h.ID)
+func (m naiveMatcher) AppendMatches(ids []string, query *search.Query) []string {
+	for _, hit := range m.oracle.find(query).exact {
+		ids = append(ids, hit.ID)
 	}
 
 	return ids
@@ -182,11 +183,12 @@ var naivePlaces = map[string]listings.Place{
 
 // Resolve implements listings.Gazetteer.
 func (naiveGazetteer) Resolve(text string) (listings.Place, bool) {
-	// Whatever follows a comma is ignored.
+	// The text after a comma, such as the country, is ignored.
 	name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), ",")
-	p, ok := naivePlaces[name]
-	return p, ok
+	place, isKnown := naivePlaces[name]
+
+	return place, isKnown
 }
 
-// Correct implements listings.Gazetteer.
+// Correct implements listings.Gazetteer. It corrects no typos.
 func (naiveGazetteer) Correct(string) (listings.Place, bool) { return listings.Place{}, false }

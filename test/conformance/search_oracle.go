@@ -56,7 +56,7 @@ func (o *searchOracle) apply(changes []search.Change) {
 type oracleHit struct {
 	search.Hit
 	doc   *search.Document
-	first bool // whether it matches Query.First, and so precedes the others
+	first bool // whether the document matches Query.First, and so precedes all others
 	cost  int  // the sum of the costs of its levels
 }
 
@@ -78,7 +78,7 @@ func (o *searchOracle) find(query *search.Query) oracleResult {
 		isCheap := query.MaxCost == 0 || hit.cost <= query.MaxCost // 0 is no limit
 
 		switch {
-		case !isHit:
+		case !isHit: // the document is left out
 		case hit.Exact:
 			result.exact = append(result.exact, hit)
 			countFacets(result.facets, document)
@@ -87,6 +87,7 @@ func (o *searchOracle) find(query *search.Query) oracleResult {
 		}
 	}
 
+	// Exact hits are in the order of the query, and relaxed ones by their costs whatever that order is.
 	slices.SortFunc(result.exact, func(a, b oracleHit) int {
 		if a.first != b.first {
 			return ifElse(a.first, -1, 1)

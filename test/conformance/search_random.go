@@ -10,7 +10,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// singular is the normalization of the suite: it is simple and joins some of the random words.
+// singular is the normalization of the suite. It removes the s at the end, so that some of the random words have the
+// same normalized form.
 func singular(word string) string { return strings.TrimSuffix(word, "s") }
 
 // randomSearch creates documents and queries from few words, keys, times and
@@ -39,7 +40,7 @@ func (r *randomSearch) word() string {
 	return string(rune('a'+r.zipf(20))) + string(rune('a'+r.zipf(6))) + []string{"", "", "s"}[r.IntN(3)]
 }
 
-// words returns n words. A tenth of them are empty, the separator between fields.
+// words returns n words. A tenth of them are empty: an empty word separates fields, so that no phrase extends over it.
 func (r *randomSearch) words(n int) []string {
 	words := make([]string, n)
 	for i := range words {
@@ -61,11 +62,12 @@ func (r *randomSearch) time() time.Time {
 	return searchStart.Add(time.Duration(r.IntN(300)-200) * time.Hour)
 }
 
-// point returns one of about 300 places in England and Wales.
+// point returns one of about 300 places in England and Wales, of which those in the south are more frequent.
 func (r *randomSearch) point() search.Point {
 	return search.Point{Lat: 50 + float64(r.zipf(40))/8, Lon: -3 + float64(r.IntN(8))/2}
 }
 
+// currency returns one of three currencies, of which the euro is the most frequent.
 func (r *randomSearch) currency() string { return []string{"EUR", "GBP", "USD"}[r.zipf(3)] }
 
 // document returns a document in which each optional value may be missing.
@@ -89,24 +91,26 @@ func (r *randomSearch) document() *search.Document {
 	}
 
 	if r.chance(80) {
-		p := r.point()
-		document.Point = &p
+		point := r.point()
+		document.Point = &point
 	}
 
 	return document
 }
 
-// changes creates, replaces and deletes some of n documents. Some changes have a version that is
-// already stored.
-func (r *randomSearch) changes(count, n int) []search.Change {
+// changes returns count changes that create, replace and delete documents. There are at most documents ids. Some
+// changes have a version that is already stored, or an older one.
+func (r *randomSearch) changes(count, documents int) []search.Change {
+	const goldenRatio = 2654435761 // 2³² divided by the golden ratio (Knuth's multiplicative hash)
+
 	changes := make([]search.Change, count)
 	for i := range changes {
 		// The multiplication scatters the ids, so that their order is not that of the numbers.
-		id := fmt.Sprintf("%06x", uint32(r.IntN(n))*2654435761>>8)
+		id := fmt.Sprintf("%06x", uint32(r.IntN(documents))*goldenRatio>>8)
 
 		version := r.versions[id] + 1
 		if r.chance(10) {
-			version -= int64(r.IntN(3))
+			version -= int64(r.IntN(3)) // next, stored or older
 		}
 
 		r.versions[id] = max(r.versions[id], version)
@@ -122,12 +126,12 @@ func (r *randomSearch) changes(count, n int) []search.Change {
 
 // exprs returns n expressions of at most the given depth.
 func (r *randomSearch) exprs(n, depth int) []search.Expr {
-	list := make([]search.Expr, n)
-	for i := range list {
-		list[i] = r.expr(depth)
+	exprs := make([]search.Expr, n)
+	for i := range exprs {
+		exprs[i] = r.expr(depth)
 	}
 
-	return list
+	return exprs
 }
 
 // expr returns an expression in which others are nested at most depth times.
@@ -245,15 +249,15 @@ func (r *randomSearch) slot() search.Slot {
 
 // sort returns an order other than relevance. An order by distance needs a point.
 func (r *randomSearch) sort(hasPoint bool) search.Sort {
-	keys := []search.SortKey{search.SortDate, search.SortPay, search.SortTitle, search.SortLocation, search.SortDistance}
-	if !hasPoint {
-		keys = keys[:4]
+	keys := []search.SortKey{search.SortDate, search.SortPay, search.SortTitle, search.SortLocation}
+	if hasPoint {
+		keys = append(keys, search.SortDistance)
 	}
 
-	s := search.Sort{By: keys[r.IntN(len(keys))], Descending: r.chance(50)}
-	if s.By == search.SortPay && r.chance(50) {
-		s.Currency = r.currency()
+	order := search.Sort{By: keys[r.IntN(len(keys))], Descending: r.chance(50)}
+	if order.By == search.SortPay && r.chance(50) {
+		order.Currency = r.currency()
 	}
 
-	return s
+	return order
 }
