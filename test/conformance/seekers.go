@@ -85,8 +85,8 @@ func checkRetention(t testing.TB, store retention.Store, kind retention.Kind, be
 	}
 }
 
-// listAllPages reads all pages of a list by cursor and returns the items. It requires the same
-// pages by number, and the right total.
+// listAllPages reads all pages of a list by cursor and returns their items. It requires that each page is the same when
+// it is requested by its number, that all pages but the last are full, and that the total is the number of items.
 func listAllPages[T any](
 	t testing.TB, size int, list func(request page.Request) (page.Result[T], error),
 ) (items []T) {
@@ -99,10 +99,10 @@ func listAllPages[T any](
 
 		byNumber, err := list(page.Request{Number: request.Number, Size: size})
 		require.NoError(t, err)
-		require.Equal(t, byNumber, byCursor)
+		require.Equal(t, byNumber, byCursor, "page %d", request.Number)
 
 		items = append(items, byCursor.Items...)
-		require.False(t, byCursor.TotalIsEstimate)
+		require.False(t, byCursor.TotalIsEstimate, "the total of a short list is exact")
 
 		if byCursor.NextCursor == "" {
 			require.Equal(t, len(items), byCursor.Total)
@@ -116,7 +116,7 @@ func listAllPages[T any](
 	}
 }
 
-// newNotification returns an unread notification whose cause identifies the event.
+// newNotification returns an unread notification. Its cause identifies the event that the user is notified of.
 func newNotification(user, cause string, at time.Time) jobseeker.Notification {
 	return jobseeker.Notification{
 		ID:        newID(),
@@ -146,8 +146,8 @@ type notificationSuite struct {
 	open JobseekerOpener
 }
 
-// createAndList checks that a notification is read as it was created. Create without
-// notifications does nothing.
+// createAndList checks that a notification is listed as it was created. A call of Create without notifications does
+// nothing.
 func (suite notificationSuite) createAndList(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	notification := newNotification(newID(), newID(), now)
@@ -159,21 +159,23 @@ func (suite notificationSuite) createAndList(t *testing.T) {
 	require.Equal(t, page.Result[jobseeker.Notification]{Items: []jobseeker.Notification{notification}, Total: 1}, got)
 }
 
-// sameCause checks that a user gets one notification of an event that is delivered more than
-// once.
+// sameCause checks that a user gets one notification of each event, although an event may be delivered more than once.
+// A repeated notification is no error, also in a transaction and together with a new one.
 func (suite notificationSuite) sameCause(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	user, cause := newID(), newID()
+	user, cause, otherCause := newID(), newID(), newID()
 	require.NoError(t, storage.Notifications.Create(context.Background(), newNotification(user, cause, now)))
 	require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
-		require.NoError(t, storage.Notifications.Create(ctx, newNotification(user, cause, now)))
-		return storage.Notifications.Create(ctx, newNotification(user, newID(), now), newNotification(user, cause, now))
+		require.NoError(t, storage.Notifications.Create(ctx, newNotification(user, cause, now)), "repeated alone")
+		return storage.Notifications.Create(ctx, newNotification(user, otherCause, now), newNotification(user, cause, now))
 	}))
+
+	// Another user may be notified of the same event.
 	require.NoError(t, storage.Notifications.Create(context.Background(), newNotification(newID(), cause, now)))
 
 	got, err := storage.Notifications.List(context.Background(), user, firstHundred)
 	require.NoError(t, err)
-	require.Equal(t, 2, got.Total)
+	require.Equal(t, 2, got.Total, "the two causes")
 }
 
 // sameCauseConcurrently checks that twenty concurrent notifications with the same cause are
@@ -190,14 +192,16 @@ func (suite notificationSuite) sameCauseConcurrently(t *testing.T) {
 	require.Equal(t, 1, got.Total)
 }
 
-// rollback checks that a transaction that fails stores no notification.
+// rollback checks that a transaction that fails after the creation of a notification stores none.
 func (suite notificationSuite) rollback(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	notification, errFailed := newNotification(newID(), newID(), now), errors.New("boom")
+	notification, errRollback := newNotification(newID(), newID(), now), errors.New("roll back")
 	require.ErrorIs(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 		require.NoError(t, storage.Notifications.Create(ctx, notification))
-		return errFailed
-	}), errFailed)
+		return errRollback
+	}), errRollback)
+
+	// An update, here one that changes nothing, finds the notification if it is stored.
 	require.ErrorIs(t,
 		storage.Notifications.Update(context.Background(), notification.UserID, notification.ID, jobseeker.NotificationUpdate{}),
 		jobseeker.ErrNotificationNotFound)
@@ -221,14 +225,14 @@ func (suite notificationSuite) pages(t *testing.T) {
 	require.Equal(t, want, listed)
 }
 
-// updateAndDelete checks that a deleted notification is not created again by a second delivery
-// of its event.
+// updateAndDelete checks that users can mark their own notifications as read and unread, and can delete them. A deleted
+// notification is not created again by a second delivery of its event.
 func (suite notificationSuite) updateAndDelete(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	notification := newNotification(newID(), newID(), now)
 	require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 
-	// No update is possible with the id of another user or notification.
+	// No update, not even an empty one, is possible with the id of another user or of another notification.
 	updates := []jobseeker.NotificationUpdate{{}, {Read: new(true)}, {DeletedAt: &now}}
 	for _, update := range updates {
 		require.ErrorIs(t, storage.Notifications.Update(context.Background(), newID(), notification.ID, update),
@@ -275,16 +279,17 @@ func (suite notificationSuite) updateAndDelete(t *testing.T) {
 	require.Zero(t, got.Total)
 }
 
-// retention checks that old notifications are deleted, also those that the user has deleted.
+// retention checks that old notifications are deleted, also the row of one that the user has deleted. Five notifications
+// are an hour apart, of which three are from before the bound.
 func (suite notificationSuite) retention(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 
 	user := newID()
-	for i := range 5 {
-		notification := newNotification(user, newID(), now.Add(time.Duration(i)*time.Hour))
+	for hours := range 5 {
+		notification := newNotification(user, newID(), now.Add(time.Duration(hours)*time.Hour))
 		require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 
-		if i == 0 {
+		if hours == 0 { // the user deletes the oldest one
 			require.NoError(t, storage.Notifications.Update(context.Background(), user, notification.ID,
 				jobseeker.NotificationUpdate{DeletedAt: &now}))
 		}
@@ -295,21 +300,24 @@ func (suite notificationSuite) retention(t *testing.T) {
 	got, err := storage.Notifications.List(context.Background(), user, firstHundred)
 	require.NoError(t, err)
 
-	if storage.Retention != nil {
-		require.Equal(t, 2, got.Total)
+	if storage.Retention != nil { // the port is optional
+		require.Equal(t, 2, got.Total, "the notifications from the bound on")
 	}
 }
 
-// Activities checks the port jobseeker.Activities.
+// Activities checks the port jobseeker.Activities. The activities of a user are a log, such as of searches that the user
+// has saved. Each is caused by an event.
 func Activities(t *testing.T, open JobseekerOpener) {
 	open = withPort(open, "Activities", func(s adapters.JobseekerStorage) any { return s.Activities })
 	ctx := context.Background()
 
+	// Pages contain one activity for each event, although each event is delivered twice.
 	t.Run("pages, same event", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		user := newID()
 
-		// The list is in the order of the ids of events, the latest first, whatever the times of the activities.
+		// The list is in the order of the ids of events, the latest first. The times of the activities are in the
+		// reverse order, so that a list in the order of times would be noticed.
 		var want []jobseeker.Activity
 		for i := range 5 {
 			activity := jobseeker.Activity{
@@ -330,9 +338,10 @@ func Activities(t *testing.T, open JobseekerOpener) {
 			}
 		}
 
+		// The same event may also be an activity of another user.
+		latestEvent := want[0].EventID
 		require.NoError(t,
-			storage.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: want[0].EventID, At: now}),
-			"of another user")
+			storage.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: latestEvent, At: now}))
 
 		listed := listAllPages(t, 3, func(request page.Request) (page.Result[jobseeker.Activity], error) {
 			return storage.Activities.List(ctx, user, request)
@@ -340,33 +349,32 @@ func Activities(t *testing.T, open JobseekerOpener) {
 		require.Equal(t, want, listed)
 	})
 
-	// The oldest activities over the limit are deleted, and an old event that is delivered
-	// again does not replace a newer one.
+	// Of a user with too many activities, the oldest ones are deleted. An old event that is delivered again does not
+	// replace a newer one. Activities of other users stay.
 	t.Run("limit per user", func(t *testing.T) {
+		const overLimit = 2 // the number of activities that are deleted
+
 		storage, now := openJobseeker(t, open)
 		busy, otherID := newID(), newID()
-		var events []string
+		events := newIDs(jobseeker.MaxActivities + overLimit)
 
 		require.NoError(t,
 			storage.Activities.Create(ctx, jobseeker.Activity{UserID: otherID, EventID: newID(), At: now}))
+
+		// One transaction is faster than one for each activity.
 		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
-			events = nil
-			for range jobseeker.MaxActivities + 2 {
-				events = append(events, newID())
-				if err := storage.Activities.Create(ctx, jobseeker.Activity{
-					UserID:  busy,
-					EventID: events[len(events)-1],
-					At:      now,
-				}); err != nil {
+			for _, event := range events {
+				if err := storage.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: event, At: now}); err != nil {
 					return err
 				}
 			}
 
 			return nil
 		}))
+
+		// The first event is delivered again, after its activity was deleted.
 		require.NoError(t,
-			storage.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}),
-			"delivered again, older than the others")
+			storage.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}))
 
 		for user, want := range map[string]int{busy: jobseeker.MaxActivities, otherID: 1} {
 			got, err := storage.Activities.List(ctx, user, page.Request{Number: 1, Size: 1})
@@ -374,33 +382,32 @@ func Activities(t *testing.T, open JobseekerOpener) {
 			require.Equal(t, want, got.Total)
 		}
 
+		// On pages of one, the last page has the oldest activity that is stored.
 		last, err := storage.Activities.List(ctx, busy, page.Request{Number: jobseeker.MaxActivities, Size: 1})
 		require.NoError(t, err)
-		require.Equal(t, events[2], last.Items[0].EventID)
+		require.Equal(t, events[overLimit], last.Items[0].EventID)
 	})
 
+	// Of five activities, an hour apart, three are from before the bound.
 	t.Run("retention", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 
 		user := newID()
-		for i := range 5 {
-			require.NoError(
-				t,
-				storage.Activities.Create(ctx, jobseeker.Activity{
-					UserID:  user,
-					EventID: newID(),
-					At:      now.Add(time.Duration(i) * time.Hour),
-				}),
-			)
+		for hours := range 5 {
+			require.NoError(t, storage.Activities.Create(ctx, jobseeker.Activity{
+				UserID:  user,
+				EventID: newID(),
+				At:      now.Add(time.Duration(hours) * time.Hour),
+			}))
 		}
 
 		checkRetention(t, storage.Retention, jobseeker.ActivityKind, now.Add(3*time.Hour))
 
-		got, err := storage.Activities.List(ctx, user, page.Request{Number: 1, Size: 9})
+		got, err := storage.Activities.List(ctx, user, firstHundred)
 		require.NoError(t, err)
 
-		if storage.Retention != nil {
-			require.Equal(t, 2, got.Total)
+		if storage.Retention != nil { // the port is optional
+			require.Equal(t, 2, got.Total, "the activities from the bound on")
 		}
 	})
 }

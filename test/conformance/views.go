@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Views checks the port listings.Views, which counts the views of listings. A visit is a view by a visitor on a day; a
-// visitor is identified by a hash with the salt of the day.
+// Views checks the port listings.Views, which counts the views of listings. A visit is a view of a listing by a visitor
+// on a day. A visitor is a hash with a salt that is changed every day, so that nobody can be recognized on another day.
 func Views(t *testing.T, open ListingsOpener) {
 	open = withPort(open, "Views", func(s adapters.ListingsStorage) any { return s.Views })
 
@@ -29,21 +29,25 @@ func Views(t *testing.T, open ListingsOpener) {
 	for name, test := range map[string]func(*testing.T, *board){
 		// The same visitor counts once a day for each listing.
 		"repeated visits": func(t *testing.T, b *board) {
-			one := b.post(t, listings.CreateInput{Title: "One"}).ID
-			otherID := b.post(t, listings.CreateInput{Title: "Other"}).ID
+			busy := b.post(t, listings.CreateInput{Title: "Busy"}).ID
+			quiet := b.post(t, listings.CreateInput{Title: "Quiet"}).ID
 
 			visits := []listings.Visit{
-				{Day: "2026-03-01", ListingID: one, Visitor: "a"}, {Day: "2026-03-01", ListingID: one, Visitor: "b"},
-				{Day: "2026-03-01", ListingID: otherID, Visitor: "a"}, {Day: "2026-03-02", ListingID: one, Visitor: "a"},
+				{Day: "2026-03-01", ListingID: busy, Visitor: "a"},
+				{Day: "2026-03-01", ListingID: busy, Visitor: "b"},
+				{Day: "2026-03-02", ListingID: busy, Visitor: "a"},
+				{Day: "2026-03-01", ListingID: quiet, Visitor: "a"},
 			}
 			for range 2 {
 				require.NoError(t, b.Views.Add(t.Context(), visits))
 			}
 
-			require.Equal(t, map[string]int{one: 3, otherID: 1}, countViews(t, b, one, otherID))
+			require.Equal(t, map[string]int{busy: 3, quiet: 1}, countViews(t, b, busy, quiet))
+
+			// Another visitor counts.
 			require.NoError(t, b.Views.Add(t.Context(),
-				[]listings.Visit{{Day: "2026-03-02", ListingID: otherID, Visitor: "c"}}))
-			require.Equal(t, map[string]int{otherID: 2}, countViews(t, b, otherID))
+				[]listings.Visit{{Day: "2026-03-02", ListingID: quiet, Visitor: "c"}}))
+			require.Equal(t, map[string]int{quiet: 2}, countViews(t, b, quiet))
 		},
 		// At most MaxVisitors guests of one network count for a listing in a day, so that a
 		// script cannot inflate the number. Users, whose visits have no network, are not
@@ -51,7 +55,8 @@ func Views(t *testing.T, open ListingsOpener) {
 		"limit per network": func(t *testing.T, b *board) {
 			listing := b.post(t, listings.CreateInput{Title: "One"}).ID
 
-			// visit adds a visit of each of the visitors with the numbers from first to end-1.
+			// visit adds a visit of each of the visitors with the numbers from first to end-1. A user has the empty
+			// network.
 			visit := func(day, network string, first, end int) {
 				t.Helper()
 
@@ -64,21 +69,23 @@ func Views(t *testing.T, open ListingsOpener) {
 				require.NoError(t, b.Views.Add(t.Context(), visits))
 			}
 
+			// One more visitor than were counted before reaches the limit. Those who were counted do not count again.
 			const maxVisitors = listings.MaxVisitors
 			visit("2026-03-01", "a", 0, maxVisitors-1)
-			visit("2026-03-01", "a", 0, maxVisitors+10) // visitors that were counted before the limit stay known
+			visit("2026-03-01", "a", 0, maxVisitors+10)
 			visit("2026-03-01", "a", maxVisitors+10, maxVisitors+20)
 			require.Equal(t, map[string]int{listing: maxVisitors}, countViews(t, b, listing))
 
-			// Another network, another day, and signed-in users.
+			// Another network reaches its own limit. Visits on another day and of users count.
+			const anotherDay, users = 1, 2 * maxVisitors
 			visit("2026-03-01", "b", 0, maxVisitors+1)
-			visit("2026-03-02", "c", 0, 1)
-			visit("2026-03-01", "", 0, 2*maxVisitors)
+			visit("2026-03-02", "c", 0, anotherDay)
+			visit("2026-03-01", "", 0, users)
 
-			want := maxVisitors + maxVisitors + 1 + 2*maxVisitors
-			require.Equal(t, map[string]int{listing: want}, countViews(t, b, listing))
+			const bothNetworks = maxVisitors + maxVisitors
+			require.Equal(t, map[string]int{listing: bothNetworks + anotherDay + users}, countViews(t, b, listing))
 		},
-		// Members do not count for listings of their own organization.
+		// Members do not count for listings of their own organization, and no views are counted for an unknown listing.
 		"own and unknown listings": func(t *testing.T, b *board) {
 			listing, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, newID()
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
@@ -93,10 +100,12 @@ func Views(t *testing.T, open ListingsOpener) {
 			}))
 			require.Equal(t, map[string]int{listing: 1}, countViews(t, b, listing, absent))
 
+			// Another organization cannot read the number.
 			counts, err := b.Views.Get(t.Context(), newID(), []string{listing})
 			require.NoError(t, err)
-			require.Empty(t, counts, "another organization's")
+			require.Empty(t, counts)
 		},
+		// Eight concurrent callers add the same visits. Each visit counts once.
 		"concurrent additions": func(t *testing.T, b *board) {
 			const visitors = 20
 			var ids []string
@@ -110,14 +119,13 @@ func Views(t *testing.T, open ListingsOpener) {
 				}
 			}
 
-			// Eight callers add the same visits.
 			runConcurrently(t, 8, func(int) error { return b.Views.Add(t.Context(), visits) })
 
-			for _, count := range countViews(t, b, ids...) {
-				require.Equal(t, visitors, count)
+			for id, count := range countViews(t, b, ids...) {
+				require.Equal(t, visitors, count, "views of %s", id)
 			}
 		},
-		// The visits are deleted, but the number of views stays.
+		// Old visits are deleted, but the number of views stays.
 		"retention": func(t *testing.T, b *board) {
 			listing := b.post(t, listings.CreateInput{Title: "One"}).ID
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
@@ -136,8 +144,8 @@ func Views(t *testing.T, open ListingsOpener) {
 
 			require.Equal(t, map[string]int{listing: 3}, countViews(t, b, listing))
 		},
-		// All processes use the salt that was stored first. It is deleted with the visits,
-		// after which visitors cannot be recognized any more.
+		// All processes use the salt of the day that was stored first. It is deleted with the visits of the day, after
+		// which a new one is stored for the day.
 		"one salt per day": func(t *testing.T, b *board) {
 			first, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "one")
 			require.NoError(t, err)
@@ -159,6 +167,7 @@ func Views(t *testing.T, open ListingsOpener) {
 			require.NoError(t, err)
 			require.Equal(t, "four", afterDeletion)
 		},
+		// Listings are counted by status, deleted ones as archived.
 		"count by status": func(t *testing.T, b *board) {
 			b.post(t, listings.CreateInput{Title: "One"})
 			b.post(t, listings.CreateInput{Title: "Two", Status: ptr("draft")})
@@ -173,7 +182,7 @@ func Views(t *testing.T, open ListingsOpener) {
 
 			counts, err = b.svc.CountByStatus(t.Context(), newID())
 			require.NoError(t, err)
-			require.Empty(t, counts)
+			require.Empty(t, counts, "another organization has no listings")
 		},
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
