@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 // of one event. A delivery is the sending of a message to one endpoint: it is pending until an attempt succeeds
 // or the last attempt fails.
 
-// endpoint stores an active endpoint of the application, which subscribes to the events.
-func (f *integrationsFixture) endpoint(app integrations.App, events ...string) integrations.Endpoint {
+// createEndpoint stores an active endpoint of the application, which subscribes to the events.
+func (f *integrationsFixture) createEndpoint(app integrations.App, events ...string) integrations.Endpoint {
 	f.t.Helper()
 
 	now := f.clk.Now()
@@ -38,8 +39,8 @@ func (f *integrationsFixture) endpoint(app integrations.App, events ...string) i
 	return endpoint
 }
 
-// change applies fn to the stored endpoint in a transaction.
-func (f *integrationsFixture) change(endpoint integrations.Endpoint, fn func(endpoint *integrations.Endpoint)) {
+// changeEndpoint applies fn to the stored endpoint in a transaction.
+func (f *integrationsFixture) changeEndpoint(endpoint integrations.Endpoint, fn func(endpoint *integrations.Endpoint)) {
 	f.t.Helper()
 	require.NoError(f.t, f.Tx.Do(f.ctx(), func(ctx context.Context) error {
 		stored, err := f.Webhooks.Get(ctx, endpoint.OwnerID, endpoint.ID)
@@ -53,8 +54,11 @@ func (f *integrationsFixture) change(endpoint integrations.Endpoint, fn func(end
 	}))
 }
 
-// endpoints returns the ids of the endpoints that the filter selects.
-func (f *integrationsFixture) endpoints(filter integrations.EndpointFilter, after string, n int) []string {
+// fromStart is the empty id after which the first page of a list begins.
+const fromStart = ""
+
+// listEndpoints returns the ids of at most n endpoints that the filter selects, after the endpoint with the id after.
+func (f *integrationsFixture) listEndpoints(filter integrations.EndpointFilter, after string, n int) []string {
 	f.t.Helper()
 
 	found, err := f.Webhooks.List(f.ctx(), integrations.AnyOwner, filter, after, n)
@@ -68,8 +72,8 @@ func (f *integrationsFixture) endpoints(filter integrations.EndpointFilter, afte
 	return ids
 }
 
-// delivery returns a pending delivery of a message that is not stored.
-func (f *integrationsFixture) delivery(endpoint integrations.Endpoint, eventID string) integrations.Delivery {
+// newDelivery returns a pending delivery of the event's message, which is due now. It stores neither of them.
+func (f *integrationsFixture) newDelivery(endpoint integrations.Endpoint, eventID string) integrations.Delivery {
 	now := f.clk.Now()
 
 	return integrations.Delivery{
@@ -85,11 +89,11 @@ func (f *integrationsFixture) delivery(endpoint integrations.Endpoint, eventID s
 	}
 }
 
-// queue stores a new message with a delivery to the endpoint, which is due now.
-func (f *integrationsFixture) queue(endpoint integrations.Endpoint) integrations.Delivery {
+// enqueueNew stores a new message with a delivery to the endpoint, which is due now.
+func (f *integrationsFixture) enqueueNew(endpoint integrations.Endpoint) integrations.Delivery {
 	f.t.Helper()
 
-	delivery := f.delivery(endpoint, newID())
+	delivery := f.newDelivery(endpoint, newID())
 	message := integrations.Message{
 		EventID:   delivery.EventID,
 		Type:      delivery.Type,
@@ -107,11 +111,12 @@ func (f *integrationsFixture) enqueue(message integrations.Message, deliveries .
 	require.NoError(f.t, f.Deliveries.Enqueue(f.ctx(), []integrations.Message{message}, deliveries))
 }
 
-// first returns the delivery that has been due for longest, or nil if none is due.
-func (f *integrationsFixture) first(endpoint integrations.Endpoint) *integrations.Outgoing {
+// firstDue returns the delivery that is due and has been for longest, or nil if none is due. It does not claim the
+// delivery: a second call returns the same one.
+func (f *integrationsFixture) firstDue(endpoint integrations.Endpoint) *integrations.Outgoing {
 	f.t.Helper()
 
-	due := f.due(endpoint, 1)
+	due := f.listDue(endpoint, 1)
 	if len(due) == 0 {
 		return nil
 	}
@@ -119,14 +124,14 @@ func (f *integrationsFixture) first(endpoint integrations.Endpoint) *integration
 	return &due[0]
 }
 
-// due returns the deliveries that are due, at most n.
-func (f *integrationsFixture) due(endpoint integrations.Endpoint, n int) []integrations.Outgoing {
+// listDue returns at most n deliveries that are due, those that have been due for longest first.
+func (f *integrationsFixture) listDue(endpoint integrations.Endpoint, n int) []integrations.Outgoing {
 	f.t.Helper()
-	return f.messages(endpoint, integrations.MessageFilter{DueBy: f.clk.Now()}, n)
+	return f.listMessages(endpoint, integrations.MessageFilter{DueBy: f.clk.Now()}, n)
 }
 
-// messages returns at most n deliveries that the filter selects, with their messages.
-func (f *integrationsFixture) messages(
+// listMessages returns at most n deliveries that the filter selects, with their messages.
+func (f *integrationsFixture) listMessages(
 	endpoint integrations.Endpoint, filter integrations.MessageFilter, n int,
 ) []integrations.Outgoing {
 	f.t.Helper()
@@ -137,9 +142,9 @@ func (f *integrationsFixture) messages(
 	return found
 }
 
-// record stores the final result of an attempt, and reports whether it was stored. The storage ignores a result
-// if another one of the same attempt is stored.
-func (f *integrationsFixture) record(outgoing *integrations.Outgoing, status integrations.DeliveryStatus) bool {
+// recordResult stores the final result of an attempt, success or failure, and reports whether it was stored. The storage
+// ignores a result if another one of the same attempt is stored.
+func (f *integrationsFixture) recordResult(outgoing *integrations.Outgoing, status integrations.DeliveryStatus) bool {
 	f.t.Helper()
 
 	delivery := outgoing.Delivery
@@ -159,8 +164,8 @@ func (f *integrationsFixture) record(outgoing *integrations.Outgoing, status int
 	return len(changed) == 1 && changed[0] == delivery.ID
 }
 
-// retry stores that an attempt of the delivery has failed, and that the next one is due at the time.
-func (f *integrationsFixture) retry(outgoing integrations.Outgoing, at time.Time) {
+// recordRetry stores that an attempt of the delivery has failed, and that the next attempt is due at the time.
+func (f *integrationsFixture) recordRetry(outgoing integrations.Outgoing, at time.Time) {
 	f.t.Helper()
 
 	delivery := outgoing.Delivery
@@ -183,8 +188,11 @@ func (f *integrationsFixture) replay(
 	return replayed
 }
 
-// log returns the deliveries to the endpoint that have the status, or all of them if the status is empty.
-func (f *integrationsFixture) log(
+// anyStatus is the empty status of a delivery. It selects deliveries with any status.
+const anyStatus = integrations.DeliveryStatus("")
+
+// listLog returns the deliveries to the endpoint that have the status, the newest first.
+func (f *integrationsFixture) listLog(
 	endpoint integrations.Endpoint, status integrations.DeliveryStatus,
 ) page.Result[integrations.Delivery] {
 	f.t.Helper()
@@ -213,11 +221,12 @@ type webhookSuite struct {
 	open IntegrationsOpener
 }
 
-// upsertAndGet checks that all fields are stored, and that an outdated version is an error.
+// upsertAndGet checks that all fields are stored, and that Upsert fails for an endpoint with an outdated version. Get
+// returns the endpoint to its owner, and to the service, which reads endpoints of any owner.
 func (suite webhookSuite) upsertAndGet(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 
-	endpoint := fixture.endpoint(fixture.app, "job.created", "job.closed")
+	endpoint := fixture.createEndpoint(fixture.app, "job.created", "job.closed")
 	for _, ownerID := range []string{endpoint.OwnerID, integrations.AnyOwner} {
 		got, err := fixture.Webhooks.Get(fixture.ctx(), ownerID, endpoint.ID)
 		require.NoError(t, err)
@@ -247,11 +256,11 @@ func (suite webhookSuite) upsertAndGet(t *testing.T) {
 	require.Error(t, fixture.Webhooks.Upsert(fixture.ctx(), endpoint), "an earlier version")
 }
 
-// otherOwner checks that an endpoint can be neither read, changed nor deleted with the id of
-// another owner or application.
+// otherOwner checks that an endpoint can be neither read, listed, changed nor deleted with the id of another owner. It
+// cannot be deleted with the id of another application of its owner either.
 func (suite webhookSuite) otherOwner(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
 	foreignApp := fixture.createApp(newID())
 	ownOtherApp := fixture.createApp(fixture.app.OwnerID)
 
@@ -259,9 +268,9 @@ func (suite webhookSuite) otherOwner(t *testing.T) {
 		_, err := fixture.Webhooks.Get(fixture.ctx(), ownerID, endpoint.ID)
 		require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
 
-		const cursor, limit = "", 10
+		const limit = 10
 		found, err := fixture.Webhooks.List(fixture.ctx(), ownerID, integrations.EndpointFilter{AppID: endpoint.AppID},
-			cursor, limit)
+			fromStart, limit)
 		require.NoError(t, err)
 		require.Empty(t, found)
 	}
@@ -269,46 +278,52 @@ func (suite webhookSuite) otherOwner(t *testing.T) {
 	// A deletion needs both the owner and the application of the endpoint.
 	for _, app := range []integrations.App{
 		foreignApp,
-		{OwnerID: foreignApp.OwnerID, ID: endpoint.AppID},
-		ownOtherApp,
+		{OwnerID: foreignApp.OwnerID, ID: endpoint.AppID}, // only the application is right
+		ownOtherApp, // only the owner is right
 	} {
 		require.ErrorIs(t, fixture.Webhooks.Delete(fixture.ctx(), app.OwnerID, app.ID, endpoint.ID),
 			integrations.ErrWebhookNotFound)
 	}
 
-	foreign := endpoint
-	foreign.OwnerID = foreignApp.OwnerID
-	require.Error(t, fixture.Webhooks.Upsert(fixture.ctx(), foreign))
+	// The stored endpoint with another owner.
+	stolen := endpoint
+	stolen.OwnerID = foreignApp.OwnerID
+	require.Error(t, fixture.Webhooks.Upsert(fixture.ctx(), stolen))
 }
 
-// delete checks that the deletion of an endpoint also deletes its deliveries, and that the
-// deletion of an application deletes its endpoints.
+// delete checks that the deletion of an endpoint also deletes its deliveries, and not another endpoint of the
+// application. The deletion of an application deletes its endpoints.
 func (suite webhookSuite) delete(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
-	second := fixture.endpoint(fixture.app, "job.created")
-	require.Equal(t, []string{endpoint.ID, second.ID},
-		fixture.endpoints(integrations.EndpointFilter{AppID: endpoint.AppID}, "", 10))
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
+	second := fixture.createEndpoint(fixture.app, "job.created")
+	ofApp := integrations.EndpointFilter{AppID: fixture.app.ID}
+	require.Equal(t, []string{endpoint.ID, second.ID}, fixture.listEndpoints(ofApp, fromStart, 10))
 
-	fixture.queue(endpoint)
+	// The endpoint and its delivery are deleted.
+	fixture.enqueueNew(endpoint)
 	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), endpoint.OwnerID, endpoint.AppID, endpoint.ID))
 
 	_, err := fixture.Webhooks.Get(fixture.ctx(), integrations.AnyOwner, endpoint.ID)
 	require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
-	require.Empty(t, fixture.log(endpoint, "").Items)
+	require.Empty(t, fixture.listLog(endpoint, anyStatus).Items)
+	require.Equal(t, []string{second.ID}, fixture.listEndpoints(ofApp, fromStart, 10))
 
+	// The application is deleted.
 	require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
 
 	_, err = fixture.Webhooks.Get(fixture.ctx(), integrations.AnyOwner, second.ID)
 	require.ErrorIs(t, err, integrations.ErrWebhookNotFound, "deleted with its application")
 }
 
-// concurrentChanges checks that Get in a transaction locks the endpoint, so that none of ten
-// concurrent changes is lost.
+// concurrentChanges checks that Get in a transaction locks the endpoint, so that none of ten concurrent changes is lost.
+// Each change appends a letter to the URL.
 func (suite webhookSuite) concurrentChanges(t *testing.T) {
+	const changes = 10
+
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
-	runConcurrently(t, 10, func(int) error {
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
+	runConcurrently(t, changes, func(int) error {
 		return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
 			stored, err := fixture.Webhooks.Get(ctx, endpoint.OwnerID, endpoint.ID)
 			if err != nil {
@@ -323,75 +338,80 @@ func (suite webhookSuite) concurrentChanges(t *testing.T) {
 
 	stored, err := fixture.Webhooks.Get(fixture.ctx(), endpoint.OwnerID, endpoint.ID)
 	require.NoError(t, err)
-	require.Equal(t, endpoint.URL+"xxxxxxxxxx", stored.URL)
+	require.Equal(t, endpoint.URL+strings.Repeat("x", changes), stored.URL)
 }
 
-// listener checks that a listener, the temporary endpoint of a command that a developer runs, is
-// deleted when its time has passed without an extension.
+// listener checks that a listener is deleted when its time has passed. A listener is the temporary endpoint of a command
+// that a developer runs. The command extends the time as long as it runs. Other endpoints stay.
 func (suite webhookSuite) listener(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	usual := fixture.endpoint(fixture.app, "job.created")
-	listener := fixture.endpoint(fixture.app, "job.created")
+	usual := fixture.createEndpoint(fixture.app, "job.created")
+	listener := fixture.createEndpoint(fixture.app, "job.created")
 
 	until := fixture.clk.Now().Add(time.Minute)
-	fixture.change(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
+	fixture.changeEndpoint(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
 
 	extended := until.Add(time.Minute)
-	fixture.change(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &extended })
+	fixture.changeEndpoint(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &extended })
 
-	fixture.deleteBefore(integrations.ListenersKind, extended, 10, 0)
-	fixture.deleteBefore(integrations.ListenersKind, extended.Add(time.Microsecond), 10, 1)
-	require.Equal(t, []string{usual.ID}, fixture.endpoints(integrations.EndpointFilter{AppID: fixture.app.ID}, "", 10))
+	// Nothing is deleted at the extended time, and the listener a microsecond later.
+	const limit = 10
+	fixture.deleteBefore(integrations.ListenersKind, extended, limit, 0)
+	fixture.deleteBefore(integrations.ListenersKind, extended.Add(time.Microsecond), limit, 1)
+	require.Equal(t, []string{usual.ID},
+		fixture.listEndpoints(integrations.EndpointFilter{AppID: fixture.app.ID}, fromStart, limit))
 }
 
-// subscribedEndpoints checks that the active endpoints for an event are found in pages, and
-// that a change of events or status is effective at once.
+// subscribedEndpoints checks that pages contain the active endpoints that subscribe to an event. A change of the events
+// or the status of an endpoint is effective at once.
 func (suite webhookSuite) subscribedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	first := fixture.endpoint(fixture.app, "job.created", "job.closed")
-	second := fixture.endpoint(fixture.app, "job.created")
-	third := fixture.endpoint(fixture.createApp(newID()), "job.created")
+	first := fixture.createEndpoint(fixture.app, "job.created", "job.closed")
+	second := fixture.createEndpoint(fixture.app, "job.created")
+	third := fixture.createEndpoint(fixture.createApp(newID()), "job.created")
 
 	// Pages of two.
 	created := integrations.EndpointFilter{Event: "job.created"}
-	require.Equal(t, []string{first.ID, second.ID}, fixture.endpoints(created, "", 2))
-	require.Equal(t, []string{third.ID}, fixture.endpoints(created, second.ID, 2))
-	require.Equal(t, []string{first.ID}, fixture.endpoints(integrations.EndpointFilter{Event: "job.closed"}, "", 2))
+	closed := integrations.EndpointFilter{Event: "job.closed"}
+	require.Equal(t, []string{first.ID, second.ID}, fixture.listEndpoints(created, fromStart, 2))
+	require.Equal(t, []string{third.ID}, fixture.listEndpoints(created, second.ID, 2))
+	require.Equal(t, []string{first.ID}, fixture.listEndpoints(closed, fromStart, 2))
 
 	// A paused endpoint and one that has ended its subscription are not found.
-	fixture.change(second, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
-	fixture.change(first, func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed"} })
-	require.Equal(t, []string{third.ID}, fixture.endpoints(created, "", 10))
+	fixture.changeEndpoint(second, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
+	fixture.changeEndpoint(first, func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed"} })
+	require.Equal(t, []string{third.ID}, fixture.listEndpoints(created, fromStart, 10))
 
 	// The first endpoint subscribes again.
-	fixture.change(first,
+	fixture.changeEndpoint(first,
 		func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed", "job.created"} })
-	require.Equal(t, []string{first.ID, third.ID}, fixture.endpoints(created, "", 10))
+	require.Equal(t, []string{first.ID, third.ID}, fixture.listEndpoints(created, fromStart, 10))
 }
 
-// endpointsWithOverdueDeliveries checks that active endpoints with deliveries that have been
-// due for a while are found. Listeners are not, because their commands fetch the deliveries themselves.
+// endpointsWithOverdueDeliveries checks that the filter DueBefore selects active endpoints with a delivery that was due
+// before its time. It does not select listeners, because their commands fetch the deliveries themselves.
 func (suite webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	overdue := fixture.endpoint(fixture.app, "job.created")
-	dueNow := fixture.endpoint(fixture.app, "job.created")
-	paused := fixture.endpoint(fixture.app, "job.created")
-	listener := fixture.endpoint(fixture.app, "job.created")
+	overdue := fixture.createEndpoint(fixture.app, "job.created")
+	dueNow := fixture.createEndpoint(fixture.app, "job.created")
+	paused := fixture.createEndpoint(fixture.app, "job.created")
+	listener := fixture.createEndpoint(fixture.app, "job.created")
 
 	for _, endpoint := range []integrations.Endpoint{overdue, paused, listener} {
-		fixture.queue(endpoint)
+		fixture.enqueueNew(endpoint)
 	}
 
+	// A minute later, another delivery is enqueued, and two of the endpoints become a listener and a paused one.
 	fixture.clk.Advance(time.Minute)
-	fixture.queue(dueNow)
+	fixture.enqueueNew(dueNow)
 
 	until := fixture.clk.Now().Add(time.Hour)
-	fixture.change(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
-	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
+	fixture.changeEndpoint(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
+	fixture.changeEndpoint(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 
 	filter := integrations.EndpointFilter{DueBefore: fixture.clk.Now()}
-	require.Equal(t, []string{overdue.ID}, fixture.endpoints(filter, "", 10))
-	require.Empty(t, fixture.endpoints(filter, overdue.ID, 10), "on the next page")
+	require.Equal(t, []string{overdue.ID}, fixture.listEndpoints(filter, fromStart, 10))
+	require.Empty(t, fixture.listEndpoints(filter, overdue.ID, 10), "on the next page")
 }
 
 // endpointsOfUsers checks which endpoints get an event about users: those of the users' own
@@ -404,26 +424,26 @@ func (suite webhookSuite) endpointsOfUsers(t *testing.T) {
 	colleague := newID()
 	stranger := newID()
 
-	users := []string{newID(), colleague, newID(), applicant}
-	for range 500 {
-		users = append(users, newID())
-	}
+	users := append([]string{newID(), colleague, newID(), applicant}, newIDs(500)...)
 
-	// Applications of two of the users. An endpoint for another event does not get it.
-	byApplicant := fixture.endpoint(fixture.createApp(applicant), eventType)
-	byColleague := fixture.endpoint(fixture.createApp(colleague), eventType)
-	fixture.endpoint(fixture.createApp(applicant), "job.created")
+	// Applications of two of the users. An endpoint that subscribes to another event does not get this one.
+	byApplicant := fixture.createEndpoint(fixture.createApp(applicant), eventType)
+	byColleague := fixture.createEndpoint(fixture.createApp(colleague), eventType)
+	fixture.createEndpoint(fixture.createApp(applicant), "job.created")
 
-	// Applications of a stranger: one with the consent of one of the users, and one without.
+	// Applications of a stranger: one with the consent of one of the users, and one with the consent of the stranger
+	// only.
 	allowed, foreign := fixture.createApp(stranger), fixture.createApp(stranger)
-	byConsent := fixture.endpoint(allowed, eventType)
-	fixture.endpoint(foreign, eventType)
-	fixture.createConsent(users[400], allowed.ID, integrations.ApplicationsRead)
+	byConsent := fixture.createEndpoint(allowed, eventType)
+	fixture.createEndpoint(foreign, eventType)
+
+	consenting := users[400] // far behind, if a storage selects the users in parts
+	fixture.createConsent(consenting, allowed.ID, integrations.ApplicationsRead)
 	fixture.createConsent(stranger, foreign.ID, integrations.ApplicationsRead)
 
-	want := []string{byApplicant.ID, byColleague.ID, byConsent.ID}
+	// The whole list, its end, and its beginning.
 	filter := integrations.EndpointFilter{Event: eventType, UserIDs: users}
-	require.Equal(t, want, fixture.endpoints(filter, "", 10))
-	require.Equal(t, want[2:], fixture.endpoints(filter, want[1], 10))
-	require.Equal(t, want[:1], fixture.endpoints(filter, "", 1))
+	require.Equal(t, []string{byApplicant.ID, byColleague.ID, byConsent.ID}, fixture.listEndpoints(filter, fromStart, 10))
+	require.Equal(t, []string{byConsent.ID}, fixture.listEndpoints(filter, byColleague.ID, 10))
+	require.Equal(t, []string{byApplicant.ID}, fixture.listEndpoints(filter, fromStart, 1))
 }

@@ -33,12 +33,12 @@ type deliverySuite struct {
 	open IntegrationsOpener
 }
 
-// enqueueTwice checks that an event that is handled twice is delivered once. Its body has exactly the bytes of
-// the first message, because receivers check a signature of them.
+// enqueueTwice checks that an event that is handled twice is delivered once. The stored message keeps the body of the
+// first call, with the same length: receivers check a signature of its bytes, so that a storage must not reformat it.
 func (suite deliverySuite) enqueueTwice(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
-	delivery := fixture.queue(endpoint)
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
+	delivery := fixture.enqueueNew(endpoint)
 	second := delivery
 	second.ID = newID()
 	sameEvent := integrations.Message{
@@ -49,64 +49,72 @@ func (suite deliverySuite) enqueueTwice(t *testing.T) {
 	}
 	fixture.enqueue(sameEvent, second)
 
-	logged := fixture.log(endpoint, "")
+	logged := fixture.listLog(endpoint, anyStatus)
 	require.Equal(t, 1, logged.Total)
 	require.Equal(t, delivery, logged.Items[0])
 
-	const firstBody = `{"b":"ä"}` // of the message that fixture.queue stores
-	body := fixture.first(endpoint).Message.Body
-	require.Len(t, body, len(firstBody), "unchanged bytes")
+	const firstBody = `{"b":"ä"}` // of the message that fixture.enqueueNew stores
+	body := fixture.firstDue(endpoint).Message.Body
+	require.Len(t, body, len(firstBody), "the body is reformatted")
 	require.JSONEq(t, firstBody, body)
 }
 
-// nextDue checks that NextDue returns the earliest time at which a delivery to the endpoint is
-// due, or nil if none is pending.
+// nextDue checks that NextDue returns the earliest time at which a pending delivery to the endpoint is or was due, or nil
+// if none is pending.
 func (suite deliverySuite) nextDue(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
-	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
+	otherEndpoint := fixture.createEndpoint(fixture.app, "job.created")
 	next := func() *time.Time {
 		at, err := fixture.Deliveries.NextDue(fixture.ctx(), endpoint.ID)
 		require.NoError(t, err)
 		return at
 	}
 
-	fixture.queue(otherEndpoint)
-	require.Nil(t, next())
-	fixture.queue(endpoint)
-	fixture.queue(endpoint)
+	fixture.enqueueNew(otherEndpoint)
+	require.Nil(t, next(), "only another endpoint has a delivery")
+	fixture.enqueueNew(endpoint)
+	fixture.enqueueNew(endpoint)
 
-	// The first of two deliveries is retried in an hour, and the other is still due.
-	due := fixture.due(endpoint, 2)
-	fixture.retry(due[0], fixture.clk.Now().Add(time.Hour))
-	require.True(t, next().Equal(*due[1].NextAt), "the earliest")
-	require.True(t, fixture.record(&due[1], integrations.Failed))
-	require.True(t, next().Equal(fixture.clk.Now().Add(time.Hour)), "not due yet")
+	// One of two deliveries is retried in an hour, and the other is still due.
+	due := fixture.listDue(endpoint, 2)
+	retried, stillDue := due[0], due[1]
+	inAnHour := fixture.clk.Now().Add(time.Hour)
+	fixture.recordRetry(retried, inAnHour)
+	require.True(t, next().Equal(*stillDue.NextAt), "the delivery that is still due is the earliest")
+
+	// The other delivery ends. The retried one is left, which is not due yet.
+	require.True(t, fixture.recordResult(&stillDue, integrations.Failed), "the result is recorded")
+	require.True(t, next().Equal(inAnHour), "the retried delivery is the earliest")
 }
 
-// oneResultOfEachAttempt checks that two workers that have read the same delivery record one
-// result of each attempt, and that an outdated result is ignored.
+// oneResultOfEachAttempt checks that each attempt gets one result. Two workers may read the same delivery and both attempt
+// it: the result that is recorded later is ignored. Of three deliveries, one succeeds, one is attempted by two
+// workers, and the result of one is recorded for another endpoint.
 func (suite deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
 
 	for range 3 {
-		fixture.queue(endpoint)
+		fixture.enqueueNew(endpoint)
 	}
 
-	due := fixture.due(endpoint, 50)
+	due := fixture.listDue(endpoint, 50)
 	require.Len(t, due, 3)
-	require.Equal(t, due, fixture.due(endpoint, 50), "reading does not claim")
+	require.Equal(t, due, fixture.listDue(endpoint, 50), "reading does not claim")
 
-	// Another worker has recorded the first attempt of the second delivery, which must be retried.
-	fixture.retry(due[1], fixture.clk.Now().Add(-time.Second))
+	toSucceed, attemptedTwice, ofThird := due[0], due[1], due[2]
 
-	outdated := due[1].Delivery
+	// Another worker has recorded the first attempt of a delivery, which has to be retried. It is due before the
+	// others.
+	fixture.recordRetry(attemptedTwice, fixture.clk.Now().Add(-time.Second))
+
+	outdated := attemptedTwice.Delivery
 	outdated.Attempt = 1
 	outdated.Status = integrations.Failed
 	outdated.NextAt = nil
 
-	succeeded := due[0].Delivery
+	succeeded := toSucceed.Delivery
 	succeeded.Attempt = 1
 	succeeded.Tries = 1
 	succeeded.Status = integrations.Succeeded
@@ -115,107 +123,111 @@ func (suite deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	changed, err := fixture.Deliveries.RecordResults(fixture.ctx(), endpoint.ID,
 		[]integrations.Delivery{outdated, succeeded})
 	require.NoError(t, err)
-	require.Equal(t, []string{succeeded.ID}, changed, "the other has a later attempt")
-	require.False(t, fixture.record(&due[0], integrations.Failed), "the attempt has a result")
+	require.Equal(t, []string{succeeded.ID}, changed, "the outdated result is ignored")
+	require.False(t, fixture.recordResult(&toSucceed, integrations.Failed), "the attempt already has a result")
 
 	// The log has the result of the first delivery only.
-	require.Equal(t, 1, fixture.log(endpoint, integrations.Succeeded).Total)
-	require.Zero(t, fixture.log(endpoint, integrations.Failed).Total)
-	require.Equal(t, 1, fixture.log(endpoint, integrations.Succeeded).Items[0].Tries)
+	require.Equal(t, 1, fixture.listLog(endpoint, integrations.Succeeded).Total)
+	require.Zero(t, fixture.listLog(endpoint, integrations.Failed).Total)
+	require.Equal(t, 1, fixture.listLog(endpoint, integrations.Succeeded).Items[0].Tries)
 
-	retried := fixture.first(endpoint)
-	require.Equal(t, outdated.ID, retried.ID)
+	retried := fixture.firstDue(endpoint)
+	require.Equal(t, attemptedTwice.ID, retried.ID)
 	require.Equal(t, 1, retried.Attempt)
 
 	// A result is recorded only with the endpoint of its delivery.
-	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
-	third := due[2].Delivery
+	otherEndpoint := fixture.createEndpoint(fixture.app, "job.created")
+	third := ofThird.Delivery
 	third.Attempt++
 	changed, err = fixture.Deliveries.RecordResults(fixture.ctx(), otherEndpoint.ID, []integrations.Delivery{third})
 	require.NoError(t, err)
 	require.Empty(t, changed, "of another endpoint")
 }
 
-// pausedAndReplayedDuringAnAttempt checks that a pause fails the pending deliveries. It also checks that the
-// result of an attempt is stored if the delivery was replayed meanwhile, but not after a second replay, when
-// it would be the result of another attempt.
+// pausedAndReplayedDuringAnAttempt checks what happens to a delivery while an attempt of it is running. A pause of the
+// endpoint fails its pending deliveries. A replay makes the delivery pending again, and the result of the running attempt
+// is then stored. After a second replay the delivery waits for its next attempt, and a second result of the first attempt
+// is ignored.
 func (suite deliverySuite) pausedAndReplayedDuringAnAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
-	fixture.queue(endpoint)
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
+	fixture.enqueueNew(endpoint)
 
-	running := fixture.first(endpoint)
-	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
-	fixture.queue(otherEndpoint)
+	running := fixture.firstDue(endpoint)
+	otherEndpoint := fixture.createEndpoint(fixture.app, "job.created")
+	fixture.enqueueNew(otherEndpoint)
 
 	// A pause during the attempt.
-	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
-	require.Nil(t, fixture.first(endpoint))
+	fixture.changeEndpoint(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
+	require.Nil(t, fixture.firstDue(endpoint), "a delivery to a paused endpoint is due")
 
-	failed := fixture.log(endpoint, integrations.Failed).Items[0]
-	require.True(t, failed.FailedAt.Equal(fixture.clk.Now()))
-	require.Nil(t, failed.NextAt)
-	require.NotNil(t, fixture.first(otherEndpoint))
+	failed := fixture.listLog(endpoint, integrations.Failed).Items[0]
+	require.True(t, failed.FailedAt.Equal(fixture.clk.Now()), "it has failed at the time of the pause")
+	require.Nil(t, failed.NextAt, "a failed delivery has no next attempt")
+	require.NotNil(t, fixture.firstDue(otherEndpoint), "deliveries to other endpoints stay pending")
 
 	// The end of the pause does not make the delivery pending again. A replay does.
-	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointActive })
-	require.Nil(t, fixture.first(endpoint))
-	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: running.ID}, 1))
-	require.True(t, fixture.record(running, integrations.Succeeded))
-	require.Nil(t, fixture.first(endpoint), "delivered")
+	fixture.changeEndpoint(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointActive })
+	require.Nil(t, fixture.firstDue(endpoint), "the end of the pause has made the delivery pending")
 
-	// The attempt has its result. The delivery now waits for another attempt.
-	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: running.ID}, 1))
-	require.False(t, fixture.record(running, integrations.Failed), "another attempt")
-	require.Equal(t, 1, fixture.first(endpoint).Attempt)
+	ofRunning := integrations.ReplayFilter{ID: running.ID}
+	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, ofRunning, 1))
+	require.True(t, fixture.recordResult(running, integrations.Succeeded), "the result of the running attempt")
+	require.Nil(t, fixture.firstDue(endpoint), "a delivery that has succeeded is due")
+
+	// After the second replay, the delivery waits for its second attempt.
+	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, ofRunning, 1))
+	require.False(t, fixture.recordResult(running, integrations.Failed), "a second result of the first attempt")
+	require.Equal(t, 1, fixture.firstDue(endpoint).Attempt, "attempts so far")
 }
 
-// batches checks that batches of three contain each delivery once, the one that has been due
-// for longest first.
+// batches checks that a worker that reads batches of three deliveries, and records their results before it reads the
+// next batch, gets each delivery once. Those that have been due for longest are first.
 func (suite deliverySuite) batches(t *testing.T) {
+	const deliveries, batchSize = 10, 3
+
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
 
 	remaining := map[string]bool{}
-	for n := range 10 {
-		remaining[fixture.queue(endpoint).ID] = true
+	for n := range deliveries {
+		remaining[fixture.enqueueNew(endpoint).ID] = true
 
-		if n%3 == 0 { // several are due at the same time
+		if n%3 == 0 { // the next three are due at the same time
 			fixture.clk.Advance(time.Microsecond)
 		}
 	}
 
 	for len(remaining) > 0 {
-		batch := fixture.due(endpoint, 3)
-		require.Len(t, batch, min(3, len(remaining)))
+		batch := fixture.listDue(endpoint, batchSize)
+		require.Len(t, batch, min(batchSize, len(remaining)))
 
 		for i, outgoing := range batch {
-			require.True(t, remaining[outgoing.ID], "twice")
+			require.True(t, remaining[outgoing.ID], "%s is in two batches", outgoing.ID)
 			delete(remaining, outgoing.ID)
 
 			isOutOfOrder := i > 0 && outgoing.NextAt.Before(*batch[i-1].NextAt)
-			require.False(t, isOutOfOrder)
-			require.True(t, fixture.record(&outgoing, integrations.Succeeded))
+			require.False(t, isOutOfOrder, "%s is due before the delivery that precedes it", outgoing.ID)
+			require.True(t, fixture.recordResult(&outgoing, integrations.Succeeded), "the result is recorded")
 		}
 	}
 
-	require.Empty(t, fixture.due(endpoint, 3))
+	require.Empty(t, fixture.listDue(endpoint, batchSize))
 }
 
-// workerAndEventAtOnce checks that no delivery is forgotten if it is enqueued just when the
-// worker of its endpoint reads the deliveries. A worker is a task in the group of its endpoint. A second task of a
-// group is not added while one is waiting. So either the worker reads the new delivery, or a second task waits to
-// do so.
+// workerAndEventAtOnce checks that no delivery is forgotten if it is enqueued just when the worker of its endpoint reads
+// the deliveries. A worker is a task in the group of its endpoint. While a task of the group is waiting, no second one is
+// added. So either the worker that has started reads the new delivery, or another task waits, which will read it.
 func (suite deliverySuite) workerAndEventAtOnce(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
 	newWorkerTask := func() task.Task {
 		queued := task.New("deliver", task.Webhooks, newID(), struct{}{})
 		queued.Group, queued.RunAt = endpoint.ID, fixture.clk.Now()
 		return queued
 	}
 
-	// The two sides meet at another point in each of 50 rounds.
+	// The worker and the event run concurrently, so that in each round they may meet at another point.
 	for range 50 {
 		refs, err := fixture.Tasks.AddAndReserve(fixture.ctx(), newWorkerTask())
 		require.NoError(t, err)
@@ -241,7 +253,7 @@ func (suite deliverySuite) workerAndEventAtOnce(t *testing.T) {
 
 		// An event enqueues a delivery and adds a task for it.
 		both.Go(func() {
-			delivery := fixture.delivery(endpoint, newID())
+			delivery := fixture.newDelivery(endpoint, newID())
 			message := integrations.Message{
 				EventID:   delivery.EventID,
 				Type:      delivery.Type,
@@ -263,10 +275,12 @@ func (suite deliverySuite) workerAndEventAtOnce(t *testing.T) {
 
 		waiting, err := fixture.Tasks.List(fixture.ctx(), task.Filter{State: task.Waiting, Limit: 5})
 		require.NoError(t, err)
-		require.LessOrEqual(t, 1, readCount+len(waiting), "the worker notices the delivery, or another task waits")
+
+		isNoticed := readCount > 0 || len(waiting) > 0
+		require.True(t, isNoticed, "the worker has not read the delivery, and no other task waits")
 
 		// End the delivery and both tasks before the next round.
-		require.True(t, fixture.record(fixture.first(endpoint), integrations.Succeeded))
+		require.True(t, fixture.recordResult(fixture.firstDue(endpoint), integrations.Succeeded), "the result is recorded")
 
 		done := task.Outcome{Run: task.Run{ID: started[0].ID, Attempt: 1}, Group: endpoint.ID, State: task.Done}
 		require.NoError(t, fixture.Tasks.RecordOutcomes(fixture.ctx(), done))
@@ -278,18 +292,18 @@ func (suite deliverySuite) workerAndEventAtOnce(t *testing.T) {
 	}
 }
 
-// orderAndDueTime checks that deliveries are read in the order of their due times, with their
-// earlier attempts.
+// orderAndDueTime checks that deliveries are read in the order of their due times, together with the attempts that were
+// recorded. A delivery that is not due yet is read only without the filter for due deliveries.
 func (suite deliverySuite) orderAndDueTime(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
-	first := fixture.queue(endpoint)
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
+	first := fixture.enqueueNew(endpoint)
 	fixture.clk.Advance(time.Second)
 
-	second := fixture.queue(endpoint)
+	second := fixture.enqueueNew(endpoint)
 
 	// The first delivery is retried in an hour, and the second in a minute.
-	outgoing := fixture.first(endpoint)
+	outgoing := fixture.firstDue(endpoint)
 	require.Equal(t, first.ID, outgoing.ID)
 
 	outgoing.Attempts = []integrations.Attempt{{
@@ -299,17 +313,18 @@ func (suite deliverySuite) orderAndDueTime(t *testing.T) {
 		DurationMs:     12,
 		Answer:         "no",
 	}}
-	fixture.retry(*outgoing, fixture.clk.Now().Add(time.Hour))
-	require.Equal(t, second.ID, fixture.first(endpoint).ID)
-	fixture.retry(*fixture.first(endpoint), fixture.clk.Now().Add(time.Minute))
-	require.Nil(t, fixture.first(endpoint))
-	require.Equal(t, second.ID, fixture.messages(endpoint, integrations.MessageFilter{}, 1)[0].ID,
-		"the next one, though it is not due")
+	fixture.recordRetry(*outgoing, fixture.clk.Now().Add(time.Hour))
+	require.Equal(t, second.ID, fixture.firstDue(endpoint).ID)
+	fixture.recordRetry(*fixture.firstDue(endpoint), fixture.clk.Now().Add(time.Minute))
+	require.Nil(t, fixture.firstDue(endpoint), "no delivery is due yet")
 
-	// Both are due, and the first has its attempt.
+	everyDelivery := integrations.MessageFilter{}
+	require.Equal(t, second.ID, fixture.listMessages(endpoint, everyDelivery, 1)[0].ID, "the one that is due first")
+
+	// Two hours later both are due, and the first has its recorded attempt.
 	fixture.clk.Advance(2 * time.Hour)
 
-	due := fixture.due(endpoint, 5)
+	due := fixture.listDue(endpoint, 5)
 	require.Len(t, due, 2)
 
 	for _, delivery := range due {
@@ -318,29 +333,33 @@ func (suite deliverySuite) orderAndDueTime(t *testing.T) {
 		}
 	}
 
-	fixture.queue(endpoint)
-	require.Nil(t, fixture.first(fixture.endpoint(fixture.app, "job.created")), "of another endpoint")
+	// Another endpoint has no deliveries.
+	otherEndpoint := fixture.createEndpoint(fixture.app, "job.created")
+	fixture.enqueueNew(endpoint)
+	require.Nil(t, fixture.firstDue(otherEndpoint), "a delivery of another endpoint")
 }
 
-// deletedAndPausedEndpoints checks that a message is not enqueued for endpoints that were
-// deleted or paused after they were read.
+// deletedAndPausedEndpoints checks that Enqueue ignores deliveries to endpoints that are deleted or paused. A caller may
+// have read the endpoints before that.
 func (suite deliverySuite) deletedAndPausedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	app := fixture.createApp(newID())
-	deleted := fixture.endpoint(app, "job.created")
-	paused := fixture.endpoint(app, "job.created")
-	active := fixture.endpoint(app, "job.created")
+	deleted := fixture.createEndpoint(app, "job.created")
+	paused := fixture.createEndpoint(app, "job.created")
+	active := fixture.createEndpoint(app, "job.created")
 	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), deleted.OwnerID, app.ID, deleted.ID))
-	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
+	fixture.changeEndpoint(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 
 	now := fixture.clk.Now()
 	message := integrations.Message{EventID: newID(), Type: "job.created", Body: "{}", CreatedAt: now}
-	toDeleted := fixture.delivery(deleted, message.EventID)
-	toPaused := fixture.delivery(paused, message.EventID)
-	toActive := fixture.delivery(active, message.EventID)
+	toDeleted := fixture.newDelivery(deleted, message.EventID)
+	toPaused := fixture.newDelivery(paused, message.EventID)
+	toActive := fixture.newDelivery(active, message.EventID)
 
 	fixture.enqueue(message, toDeleted, toPaused, toActive)
-	fixture.enqueue(message, toDeleted, toPaused) // no delivery is left
-	require.Equal(t, toActive.ID, fixture.first(active).ID)
-	require.Empty(t, fixture.log(paused, "").Items)
+	require.Equal(t, toActive.ID, fixture.firstDue(active).ID)
+
+	// It is no error if no delivery is left.
+	fixture.enqueue(message, toDeleted, toPaused)
+	require.Empty(t, fixture.listLog(paused, anyStatus).Items)
 }

@@ -26,131 +26,136 @@ type deliveryLogSuite struct {
 	open IntegrationsOpener
 }
 
-// replay checks that a replay needs the owner and the endpoint, that it selects deliveries by id or by
-// time of failure, and that a replayed delivery starts with no tries.
+// replay checks which deliveries a replay makes pending again. It selects them by id or by the time of their failure,
+// and needs the ids of the owner and the endpoint. The tries of a replayed delivery, which are limited, are counted anew.
 func (suite deliveryLogSuite) replay(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
 	replay := func(filter integrations.ReplayFilter, limit int) int {
 		return fixture.replay(endpoint.OwnerID, endpoint, filter, limit)
 	}
 
 	var deliveries []integrations.Delivery
 	for range 4 {
-		deliveries = append(deliveries, fixture.queue(endpoint))
+		deliveries = append(deliveries, fixture.enqueueNew(endpoint))
 		fixture.clk.Advance(time.Second)
 	}
 
-	// Two deliveries fail and the third succeeds. An attempt of the fourth is running.
-	var secondFailedAt time.Time
-	for i, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Failed, integrations.Succeeded} {
-		outgoing := fixture.first(endpoint)
-		require.Equal(t, deliveries[i].ID, outgoing.ID)
+	failedFirst, failedSecond, succeeded, attempted := deliveries[0], deliveries[1], deliveries[2], deliveries[3]
 
-		if i == 1 {
-			fixture.clk.Advance(time.Second)
-
-			secondFailedAt = fixture.clk.Now()
-		}
-
-		require.True(t, fixture.record(outgoing, status))
+	// end records the result of the delivery, which must be the next one that is due.
+	end := func(delivery integrations.Delivery, status integrations.DeliveryStatus) {
+		outgoing := fixture.firstDue(endpoint)
+		require.Equal(t, delivery.ID, outgoing.ID)
+		require.True(t, fixture.recordResult(outgoing, status), "the result is recorded")
 	}
 
-	running := fixture.first(endpoint)
-	require.Equal(t, 2, fixture.log(endpoint, integrations.Failed).Total)
-	require.Equal(t, 4, fixture.log(endpoint, "").Total)
+	// Two deliveries fail, a second apart, and the third succeeds. An attempt of the fourth is running.
+	end(failedFirst, integrations.Failed)
+	fixture.clk.Advance(time.Second)
+
+	secondFailedAt := fixture.clk.Now()
+	end(failedSecond, integrations.Failed)
+	end(succeeded, integrations.Succeeded)
+
+	running := fixture.firstDue(endpoint)
+	require.Equal(t, 2, fixture.listLog(endpoint, integrations.Failed).Total)
+	require.Equal(t, len(deliveries), fixture.listLog(endpoint, anyStatus).Total)
 
 	// Another owner or endpoint selects nothing.
-	first := integrations.ReplayFilter{ID: deliveries[0].ID}
-	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
+	first := integrations.ReplayFilter{ID: failedFirst.ID}
+	otherEndpoint := fixture.createEndpoint(fixture.app, "job.created")
 	require.Zero(t, fixture.replay(newID(), endpoint, first, 1), "of another owner")
 	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{}, 10), "all of another owner")
 	require.Zero(t, fixture.replay(endpoint.OwnerID, otherEndpoint, first, 1), "to another endpoint")
 
-	// Replays by time of failure and by id.
+	// A replay by time of failure selects the second delivery, and one by id may select a delivery that has succeeded.
 	require.Equal(t, 1, replay(integrations.ReplayFilter{FailedSince: secondFailedAt}, 10))
-	require.Equal(t, 1, replay(integrations.ReplayFilter{ID: deliveries[2].ID}, 1))
+	require.Equal(t, 1, replay(integrations.ReplayFilter{ID: succeeded.ID}, 1))
 
-	replayed := fixture.messages(endpoint, integrations.MessageFilter{ID: deliveries[2].ID}, 1)[0]
+	replayed := fixture.listMessages(endpoint, integrations.MessageFilter{ID: succeeded.ID}, 1)[0]
 	require.Equal(t, integrations.Pending, replayed.Status)
-	require.Equal(t, deliveries[2].EventID, replayed.EventID)
-	require.Equal(t, 1, replayed.Attempt)
+	require.Equal(t, succeeded.EventID, replayed.EventID)
+	require.Equal(t, 1, replayed.Attempt, "attempts before the replay")
 	require.Zero(t, replayed.Tries)
-	require.True(t, replayed.NextAt.Equal(fixture.clk.Now()))
+	require.True(t, replayed.NextAt.Equal(fixture.clk.Now()), "it is due at the time of the replay")
 
-	// The running attempt of a replayed delivery keeps its number, so that its result is stored.
-	require.Equal(t, 1, replay(integrations.ReplayFilter{ID: deliveries[3].ID}, 1))
-	require.Zero(t, fixture.messages(endpoint, integrations.MessageFilter{ID: deliveries[3].ID}, 1)[0].Attempt,
-		"its attempt may be running")
-	require.True(t, fixture.record(running, integrations.Succeeded))
-	require.Equal(t, 2, fixture.log(endpoint, integrations.Pending).Total)
+	// A replay while an attempt is running does not count that attempt, so that its result can be stored.
+	require.Equal(t, 1, replay(integrations.ReplayFilter{ID: attempted.ID}, 1))
+	require.Zero(t, fixture.listMessages(endpoint, integrations.MessageFilter{ID: attempted.ID}, 1)[0].Attempt)
+	require.True(t, fixture.recordResult(running, integrations.Succeeded), "the result of the running attempt")
+	require.Equal(t, 2, fixture.listLog(endpoint, integrations.Pending).Total)
 
-	// To a disabled endpoint, all pending deliveries have failed. A replay stops at its limit.
-	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointDisabled })
-	require.Zero(t, fixture.log(endpoint, integrations.Pending).Total)
-	require.Equal(t, 2, replay(integrations.ReplayFilter{}, 2), "the limit")
+	// Pending deliveries fail when their endpoint is disabled. A replay of all three failed ones stops at its limit.
+	fixture.changeEndpoint(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointDisabled })
+	require.Zero(t, fixture.listLog(endpoint, integrations.Pending).Total)
+
+	const limit = 2
+	require.Equal(t, limit, replay(integrations.ReplayFilter{}, limit))
 }
 
-// replayDuringAnAttempt checks that the result of a running attempt is recorded, and that the
-// delivery is then attempted again unless it has succeeded.
+// replayDuringAnAttempt checks that the result of an attempt that was running during a replay is recorded. If the attempt
+// has failed, the delivery stays due for another one. If the attempt has succeeded, the delivery has ended.
 func (suite deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
 
 	for _, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Succeeded} {
 		// The delivery has had three attempts. Two of them count as tries, of which it has a limited number.
-		fixture.queue(endpoint)
-		fixture.retry(*fixture.first(endpoint), fixture.clk.Now())
+		fixture.enqueueNew(endpoint)
+		fixture.recordRetry(*fixture.firstDue(endpoint), fixture.clk.Now())
 
 		for range 2 {
-			outgoing := fixture.first(endpoint)
+			outgoing := fixture.firstDue(endpoint)
 			outgoing.Tries++
-			fixture.retry(*outgoing, fixture.clk.Now())
+			fixture.recordRetry(*outgoing, fixture.clk.Now())
 		}
 
 		// The delivery is replayed before the running attempt has its result.
-		running := fixture.first(endpoint)
+		running := fixture.firstDue(endpoint)
 		require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: running.ID}, 1))
 
 		running.Attempts = []integrations.Attempt{{At: fixture.clk.Now(), Error: "status"}}
-		require.True(t, fixture.record(running, status))
+		require.True(t, fixture.recordResult(running, status), "the result of the running attempt")
 
 		if status == integrations.Succeeded {
-			require.Nil(t, fixture.first(endpoint))
+			require.Nil(t, fixture.firstDue(endpoint), "a delivery that has succeeded is due")
 			continue
 		}
 
-		second := fixture.first(endpoint)
-		require.Equal(t, running.ID, second.ID)
-		require.Zero(t, second.Tries)
-		require.Equal(t, running.Attempt+1, second.Attempt)
-		require.Len(t, second.Attempts, 1, "the attempt is recorded")
-		require.True(t, fixture.record(second, integrations.Succeeded))
+		stillDue := fixture.firstDue(endpoint)
+		require.Equal(t, running.ID, stillDue.ID)
+		require.Zero(t, stillDue.Tries)
+		require.Equal(t, running.Attempt+1, stillDue.Attempt)
+		require.Len(t, stillDue.Attempts, 1, "the attempt is recorded")
+
+		// The delivery ends before the next round.
+		require.True(t, fixture.recordResult(stillDue, integrations.Succeeded), "the result is recorded")
 	}
 }
 
-// retentionAndDeletedApplicants checks that old messages are deleted with their deliveries, and
-// that messages about a deleted applicant are deleted at once.
+// retentionAndDeletedApplicants checks that old messages are deleted with their deliveries, and that messages about the
+// applications of a deleted user are deleted with their deliveries at once.
 func (suite deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
 
 	for range 3 {
-		fixture.queue(endpoint)
+		fixture.enqueueNew(endpoint)
 	}
 
 	fixture.clk.Advance(time.Hour)
-	fixture.queue(endpoint)
+	fixture.enqueueNew(endpoint)
 
-	// Of three old messages, calls with a limit of two delete two and one.
-	for _, want := range []int{2, 1} {
-		fixture.deleteBefore(integrations.MessagesKind, fixture.clk.Now(), 2, want)
+	// Of three old messages, calls with a limit of two delete two and one. The recent one stays.
+	const limit = 2
+	for _, wantDeleted := range []int{2, 1} {
+		fixture.deleteBefore(integrations.MessagesKind, fixture.clk.Now(), limit, wantDeleted)
 	}
 
-	require.Equal(t, 1, fixture.log(endpoint, "").Total)
+	require.Equal(t, 1, fixture.listLog(endpoint, anyStatus).Total)
 
-	// Of three more messages, one is about the applicant whose account is deleted.
-
+	// Of three more messages, one is about the deleted applicant, one about another applicant and one about none.
 	applicantID, now := newID(), fixture.clk.Now()
 	for i, applicant := range []string{applicantID, newID(), ""} {
 		message := integrations.Message{
@@ -161,50 +166,57 @@ func (suite deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 			ApplicantID:    applicant,
 			CreatedAt:      now,
 		}
-		fixture.enqueue(message, fixture.delivery(endpoint, message.EventID))
+		fixture.enqueue(message, fixture.newDelivery(endpoint, message.EventID))
 	}
 
 	require.NoError(t, fixture.Deliveries.DeleteByApplicant(fixture.ctx(), applicantID))
-	require.Equal(t, 3, fixture.log(endpoint, "").Total, "one from before, and two of three")
+	require.Equal(t, 1+2, fixture.listLog(endpoint, anyStatus).Total, "the recent message, and two of the three")
 }
 
-// otherOwner checks that the message of a delivery is returned only if the owner, the endpoint
-// and the id are those of the delivery.
+// otherOwner checks that ListMessages returns the message of a delivery only if the owner, the endpoint and the id are
+// all those of the delivery. List returns the deliveries only if the owner and the endpoint are.
 func (suite deliveryLogSuite) otherOwner(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
-	endpoint := fixture.endpoint(fixture.app, "job.created")
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
 	message := integrations.Message{
 		EventID:   newID(),
 		Type:      "job.created",
 		Body:      `{"type":"job.created"}`,
 		CreatedAt: fixture.clk.Now(),
 	}
-	delivery := fixture.delivery(endpoint, message.EventID)
+	delivery := fixture.newDelivery(endpoint, message.EventID)
 	fixture.enqueue(message, delivery)
-	fixture.queue(endpoint) // a second delivery
+	fixture.enqueueNew(endpoint) // a second delivery
 
 	got, err := fixture.Deliveries.ListMessages(fixture.ctx(), endpoint.OwnerID, endpoint.ID,
 		integrations.MessageFilter{ID: delivery.ID}, 1)
 	require.NoError(t, err)
 	require.Equal(t, []integrations.Outgoing{{Delivery: delivery, Message: message}}, got)
 
-	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
+	otherEndpoint := fixture.createEndpoint(fixture.app, "job.created")
 	for _, other := range []struct {
+		condition                       string
 		ownerID, endpointID, deliveryID string
 		wantListed                      int // deliveries in the log of the owner and the endpoint
 	}{
-		{ownerID: newID(), endpointID: endpoint.ID, deliveryID: delivery.ID, wantListed: 0},
-		{ownerID: endpoint.OwnerID, endpointID: otherEndpoint.ID, deliveryID: delivery.ID, wantListed: 0},
-		{ownerID: endpoint.OwnerID, endpointID: endpoint.ID, deliveryID: newID(), wantListed: 2},
+		{condition: "other owner", ownerID: newID(), endpointID: endpoint.ID, deliveryID: delivery.ID, wantListed: 0},
+		{
+			condition:  "other endpoint",
+			ownerID:    endpoint.OwnerID,
+			endpointID: otherEndpoint.ID,
+			deliveryID: delivery.ID,
+			wantListed: 0,
+		},
+		{condition: "unknown delivery", ownerID: endpoint.OwnerID, endpointID: endpoint.ID, deliveryID: newID(), wantListed: 2},
 	} {
 		got, err := fixture.Deliveries.ListMessages(fixture.ctx(), other.ownerID, other.endpointID,
 			integrations.MessageFilter{ID: other.deliveryID}, 1)
 		require.NoError(t, err)
-		require.Empty(t, got)
+		require.Empty(t, got, other.condition)
 
-		listed, err := fixture.Deliveries.List(fixture.ctx(), other.ownerID, other.endpointID, "",
+		listed, err := fixture.Deliveries.List(fixture.ctx(), other.ownerID, other.endpointID, anyStatus,
 			page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
-		require.Len(t, listed.Items, other.wantListed)
+		require.Len(t, listed.Items, other.wantListed, other.condition)
 	}
 }
