@@ -66,7 +66,7 @@ func (suite limiterSuite) start(t *testing.T) (
 	return limiter, clk, take
 }
 
-// concurrentCalls checks that 200 concurrent calls do not exceed the maximum.
+// concurrentCalls checks that of 200 concurrent calls exactly as many are allowed as the rule permits.
 func (suite limiterSuite) concurrentCalls(t *testing.T) {
 	limiter, _, _ := suite.start(t)
 	var admitted, failed atomic.Int64
@@ -84,12 +84,12 @@ func (suite limiterSuite) concurrentCalls(t *testing.T) {
 	}
 
 	group.Wait()
-	require.Zero(t, failed.Load())
-	require.EqualValues(t, 10, admitted.Load())
+	require.Zero(t, failed.Load(), "calls with an error")
+	require.EqualValues(t, tenPerQuarterHour.Max, admitted.Load(), "allowed calls")
 }
 
-// remainingCalls checks that ten calls are allowed, and that the eleventh has to wait until the
-// first one is 15 minutes old.
+// remainingCalls checks that ten calls are allowed, each with the number of calls that remain. The eleventh call has to
+// wait until the first one is 15 minutes old.
 func (suite limiterSuite) remainingCalls(t *testing.T) {
 	_, _, take := suite.start(t)
 	for remaining := 9; remaining >= 0; remaining-- {
@@ -99,20 +99,22 @@ func (suite limiterSuite) remainingCalls(t *testing.T) {
 	require.Equal(t, limit.Decision{RetryAfter: 15 * time.Minute}, take(tenPerQuarterHour, "k"))
 }
 
-// windowAcrossAFixedBoundary checks that the window slides: calls just before a multiple of 15
-// minutes still count just after it.
+// windowAcrossAFixedBoundary checks that the window slides: calls count for 15 minutes, also if a new quarter of the hour
+// has begun since.
 func (suite limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
+	// All calls that the rule permits are made at 10:44, a minute before a quarter of the hour.
 	_, clk, take := suite.start(t)
 	clk.Advance(14 * time.Minute)
 
-	for range 10 {
-		require.True(t, take(tenPerQuarterHour, "k").Allowed)
+	for call := range 10 {
+		require.True(t, take(tenPerQuarterHour, "k").Allowed, "call %d", call)
 	}
 
-	clk.Advance(2 * time.Minute) // a limiter with fixed windows of 15 minutes would start a new one here
+	// At 10:46, a limiter with fixed windows of 15 minutes would allow calls again.
+	clk.Advance(2 * time.Minute)
 
-	for range 10 {
-		require.False(t, take(tenPerQuarterHour, "k").Allowed)
+	for call := range 10 {
+		require.False(t, take(tenPerQuarterHour, "k").Allowed, "call %d", call)
 	}
 }
 
@@ -120,8 +122,8 @@ func (suite limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
 // is the time until the oldest one stops counting.
 func (suite limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
 	_, clk, take := suite.start(t)
-	for range 10 {
-		require.True(t, take(tenPerQuarterHour, "k").Allowed)
+	for call := range 10 {
+		require.True(t, take(tenPerQuarterHour, "k").Allowed, "call %d", call)
 		clk.Advance(time.Minute)
 	}
 
@@ -131,41 +133,45 @@ func (suite limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
 	require.Equal(t, time.Microsecond, take(tenPerQuarterHour, "k").RetryAfter)
 	clk.Advance(time.Microsecond)
 	require.True(t, take(tenPerQuarterHour, "k").Allowed, "RetryAfter is the time to wait")
-	require.Equal(t, time.Minute, take(tenPerQuarterHour, "k").RetryAfter,
-		"one call has left the window, so that only one more is allowed")
+
+	// One call has left the window, so that only one more was allowed. The second call leaves it a minute later.
+	require.Equal(t, time.Minute, take(tenPerQuarterHour, "k").RetryAfter)
 }
 
-// refusedCallsAreNotRecorded checks that a client that keeps trying is not blocked for longer.
+// refusedCallsAreNotRecorded checks that refused calls do not count: a client that tries every minute after its calls are
+// used up has all of them again after 15 minutes.
 func (suite limiterSuite) refusedCallsAreNotRecorded(t *testing.T) {
 	_, clk, take := suite.start(t)
-	for range 10 {
-		require.True(t, take(tenPerQuarterHour, "k").Allowed)
+	for call := range 10 {
+		require.True(t, take(tenPerQuarterHour, "k").Allowed, "call %d", call)
 	}
 
-	for range 14 {
+	for minute := range 14 {
 		clk.Advance(time.Minute)
-		require.False(t, take(tenPerQuarterHour, "k").Allowed)
+		require.False(t, take(tenPerQuarterHour, "k").Allowed, "after %d minutes", minute+1)
 	}
 
 	clk.Advance(time.Minute)
 	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(tenPerQuarterHour, "k"))
 }
 
-// otherKeysAndRules checks that each rule counts each key separately, whatever its characters.
+// otherKeysAndRules checks that the calls of one rule and key do not count for another rule or another key. Keys may have
+// any bytes, and differ in the case of letters.
 func (suite limiterSuite) otherKeysAndRules(t *testing.T) {
 	_, _, take := suite.start(t)
 	one := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
 	two := limit.Rule{Name: "two", Max: 1, Per: time.Hour}
 
-	require.True(t, take(one, "k").Allowed)
-	require.False(t, take(one, "k").Allowed)
-	require.True(t, take(two, "k").Allowed)
-	require.True(t, take(one, "K").Allowed)
-	require.True(t, take(one, "").Allowed)
-	require.True(t, take(one, "k\x00{}\n\xff").Allowed, "a key is any string")
+	require.True(t, take(one, "k").Allowed, "the first call")
+	require.False(t, take(one, "k").Allowed, "the second call")
+	require.True(t, take(two, "k").Allowed, "another rule")
+
+	for _, key := range []string{"K", "", "k\x00{}\n\xff"} {
+		require.True(t, take(one, key).Allowed, "another key: %q", key)
+	}
 }
 
-// peek checks that Peek returns the decision without recording a call.
+// peek checks that Peek returns the decision about a call without recording it.
 func (suite limiterSuite) peek(t *testing.T) {
 	limiter, clk, take := suite.start(t)
 	peek := func() limit.Decision {
@@ -174,22 +180,24 @@ func (suite limiterSuite) peek(t *testing.T) {
 		return decision
 	}
 
+	// More calls of Peek than the rule permits.
 	for range 20 {
 		require.Equal(t, limit.Decision{Allowed: true, Remaining: 10}, peek())
 	}
 
-	for range 10 {
-		require.True(t, take(tenPerQuarterHour, "k").Allowed)
+	// Peek refuses a call after ten calls of Take.
+	for call := range 10 {
+		require.True(t, take(tenPerQuarterHour, "k").Allowed, "call %d", call)
 	}
 
 	clk.Advance(time.Minute)
 	require.Equal(t, limit.Decision{RetryAfter: 14 * time.Minute}, peek())
 }
 
-// clear checks that Clear deletes the calls of one key only.
+// clear checks that Clear deletes the calls of one key only. A key without calls is no error.
 func (suite limiterSuite) clear(t *testing.T) {
 	limiter, _, take := suite.start(t)
-	for range 11 {
+	for range 11 { // one more than the rule permits
 		take(tenPerQuarterHour, "k")
 		take(tenPerQuarterHour, "other")
 	}
@@ -197,27 +205,27 @@ func (suite limiterSuite) clear(t *testing.T) {
 	require.NoError(t, limiter.Clear(context.Background(), tenPerQuarterHour, "k"))
 	require.NoError(t, limiter.Clear(context.Background(), tenPerQuarterHour, "never seen"))
 	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(tenPerQuarterHour, "k"))
-	require.False(t, take(tenPerQuarterHour, "other").Allowed)
+	require.False(t, take(tenPerQuarterHour, "other").Allowed, "a key that was not cleared")
 }
 
-// clockSetBack checks that calls whose time is in the future do not block a key for longer than
-// the window.
+// clockSetBack checks that a key is not blocked for longer than the window after the clock was set back, although its
+// recorded calls then have times in the future.
 func (suite limiterSuite) clockSetBack(t *testing.T) {
 	_, clk, take := suite.start(t)
 	for range 10 {
 		take(tenPerQuarterHour, "k")
 	}
 
-	clk.Advance(-time.Hour) // a clock may be set back
+	clk.Advance(-time.Hour)
 
 	decision := take(tenPerQuarterHour, "k")
 	require.LessOrEqual(t, decision.RetryAfter, tenPerQuarterHour.Per)
 	clk.Advance(tenPerQuarterHour.Per)
-	require.True(t, take(tenPerQuarterHour, "k").Allowed)
+	require.True(t, take(tenPerQuarterHour, "k").Allowed, "after the length of the window")
 }
 
-// loweredMaximum checks that RetryAfter is right if more calls were recorded than a new maximum
-// permits, and that the maximum 0 refuses every call.
+// loweredMaximum checks a rule whose maximum is lowered when more calls were recorded than it then permits. A call is
+// allowed after RetryAfter. The maximum 0 refuses every call.
 func (suite limiterSuite) loweredMaximum(t *testing.T) {
 	_, clk, take := suite.start(t)
 	for range 10 {
@@ -228,24 +236,27 @@ func (suite limiterSuite) loweredMaximum(t *testing.T) {
 	three := tenPerQuarterHour
 	three.Max = 3
 	decision := take(three, "k")
-	require.False(t, decision.Allowed)
+	require.False(t, decision.Allowed, "ten calls are recorded")
 	clk.Advance(decision.RetryAfter)
-	require.True(t, take(three, "k").Allowed)
+	require.True(t, take(three, "k").Allowed, "after RetryAfter")
 
 	none := tenPerQuarterHour
 	none.Max = 0
-	require.False(t, take(none, "fresh").Allowed)
+	require.False(t, take(none, "fresh").Allowed, "the maximum 0")
 }
 
-// duringOutage checks that while the backend is unavailable the limiter still limits: it
-// permits at least one call and at most the maximum, answers in time and reports that it is
+// duringOutage checks that the limiter still limits calls while the backend is unavailable. It permits at least one call
+// and at most the maximum of a rule, and exactly the calls of a quota. It answers in time, and reports that it is
 // degraded.
 func (suite limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begin, end func()) {
+	const maxLatency = 5 * time.Second // every request waits for the limiter
+
+	// take reports whether a call is allowed.
 	take := func() bool {
 		start := time.Now()
 		decision, err := limiter.Take(context.Background(), tenPerQuarterHour, "k")
 		require.NoError(t, err)
-		require.Less(t, time.Since(start), 5*time.Second, "requests wait for the limiter")
+		require.Less(t, time.Since(start), maxLatency)
 
 		return decision.Allowed
 	}
@@ -255,7 +266,7 @@ func (suite limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begi
 		return canDegrade && degrader.Degraded()
 	}
 
-	require.True(t, take())
+	require.True(t, take(), "the first call, before the outage")
 	begin()
 
 	allowed := 0
@@ -267,8 +278,11 @@ func (suite limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begi
 
 	require.GreaterOrEqual(t, allowed, 1)
 	require.LessOrEqual(t, allowed, tenPerQuarterHour.Max)
-	SpendAtOnce(t, limiter, limit.Quota{PerMinute: 5, PerDay: 100}, "k", 50, 5)
-	require.True(t, isDegraded())
+
+	const calls = 50
+	fivePerMinute := limit.Quota{PerMinute: 5, PerDay: 100}
+	SpendAtOnce(t, limiter, fivePerMinute, "k", calls, fivePerMinute.PerMinute)
+	require.True(t, isDegraded(), "the limiter does not report the outage")
 	end()
 
 	// A limiter may notice the end of the outage only at the next call.

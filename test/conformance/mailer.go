@@ -39,8 +39,8 @@ type mailerSuite struct {
 	outage []Outage[mail.Mailer]
 }
 
-// start opens a mailer. It returns a function that sends a message, and one that returns the
-// last message that was accepted.
+// start opens a mailer. It returns a function that sends a message, and one that returns the last message that was
+// accepted, parsed by parseMessage.
 func (suite mailerSuite) start(t *testing.T) (send func(mail.Message) error, last func() received) {
 	t.Helper()
 	t.Parallel()
@@ -70,12 +70,14 @@ func (suite mailerSuite) message() mail.Message {
 	}
 }
 
-// textAndHTML checks that a message arrives with both parts, and without the headers that it
-// does not set. Its line with a single dot would end it if the mailer did not escape the dot.
+// textAndHTML checks that a message arrives with both parts, its text and its HTML, and without the headers that it does
+// not set. The text has a line with a single dot, which would end the message in SMTP if the mailer did not escape the
+// dot.
 func (suite mailerSuite) textAndHTML(t *testing.T) {
 	send, last := suite.start(t)
 	require.NoError(t, send(suite.message()))
 
+	// The subject and the address have letters that are encoded in headers.
 	got := last()
 	require.Equal(t, "News – today", got.subject(t))
 
@@ -109,8 +111,8 @@ func (suite mailerSuite) messageSentAgainHasTheSameMessageID(t *testing.T) {
 	first, other := suite.message(), suite.message()
 
 	ids := map[string]bool{}
-	for _, m := range []mail.Message{first, first, other} {
-		require.NoError(t, send(m))
+	for _, message := range []mail.Message{first, first, other} {
+		require.NoError(t, send(message))
 
 		id := last().Get("Message-Id")
 		require.Regexp(t, `^<[^<>@ ]+@[^<>@ ]+>$`, id)
@@ -118,11 +120,11 @@ func (suite mailerSuite) messageSentAgainHasTheSameMessageID(t *testing.T) {
 		ids[id] = true
 	}
 
-	require.Len(t, ids, 2)
+	require.Len(t, ids, 2, "one of the first message, which was sent twice, and one of the other")
 }
 
-// replyAddressAndUnsubscribeLink checks the headers for one-click unsubscription (RFC 8058).
-// The link is longer than a line and must not be broken.
+// replyAddressAndUnsubscribeLink checks the header for the reply address and those for one-click unsubscription (RFC
+// 8058). The link is longer than a line and must not be broken.
 func (suite mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
 	send, last := suite.start(t)
 	message := suite.message()
@@ -138,8 +140,8 @@ func (suite mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
 	require.Equal(t, "List-Unsubscribe=One-Click", got.Get("List-Unsubscribe-Post"))
 }
 
-// lineBreaksDoNotAddHeaders checks that texts of users cannot add headers or recipients to a
-// message.
+// lineBreaksDoNotAddHeaders checks that texts of users cannot add headers or recipients to a message. Line breaks in the
+// subject or a name add no header, and a message with a line break in an address is refused.
 func (suite mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
 	send, last := suite.start(t)
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
@@ -154,8 +156,8 @@ func (suite mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
 	require.ErrorIs(t, send(message), mail.ErrRefused)
 }
 
-// invitation checks the calendar part of a message (RFC 5545), whose commas and semicolons are
-// escaped.
+// invitation checks the calendar part of a message that invites to an interview or cancels it (RFC 5545). Commas and
+// semicolons of its texts are escaped.
 func (suite mailerSuite) invitation(t *testing.T) {
 	send, last := suite.start(t)
 	at := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
@@ -176,6 +178,7 @@ func (suite mailerSuite) invitation(t *testing.T) {
 		message.Invite.Cancelled = method == "CANCEL"
 		require.NoError(t, send(message))
 
+		// Long lines are folded: the next line begins with a space.
 		calendar := strings.ReplaceAll(last().parts["text/calendar"], "\n ", "")
 		for _, line := range []string{"METHOD:" + method, "SEQUENCE:2", "DTSTART:20260317T103000Z", `SUMMARY:Interview\; ward 3\, Leeds`} {
 			require.Contains(t, calendar, line+"\n")
@@ -186,33 +189,34 @@ func (suite mailerSuite) invitation(t *testing.T) {
 	}
 }
 
-// duringOutage checks that a message that cannot be sent while the mail server is unavailable
-// is not refused for good.
-func (suite mailerSuite) duringOutage(t *testing.T, m mail.Mailer, begin, end func()) {
-	require.NoError(t, m.Send(t.Context(), suite.message()))
+// duringOutage checks that sending a message fails in time while the mail server is unavailable. The error is not
+// ErrRefused, after which callers do not send the message again.
+func (suite mailerSuite) duringOutage(t *testing.T, mailer mail.Mailer, begin, end func()) {
+	send := func() error { return mailer.Send(t.Context(), suite.message()) }
+	require.NoError(t, send(), "before the outage")
 	begin()
 
-	err := requireTimelyError(t, func() error { return m.Send(t.Context(), suite.message()) })
+	err := requireTimelyError(t, send)
 	require.NotErrorIs(t, err, mail.ErrRefused, "the message has to be sent again")
 	end()
-	waitForRecovery(t, func() error { return m.Send(t.Context(), suite.message()) })
+	waitForRecovery(t, send)
 }
 
-// cancelledCall checks that nothing is sent after the caller has given up.
+// cancelledCall checks that no message is sent with a context that is cancelled.
 func (suite mailerSuite) cancelledCall(t *testing.T) {
 	t.Parallel()
 
-	m, accepted := suite.open(t)
-	requirePort(t, "mail.Mailer", m)
+	mailer, accepted := suite.open(t)
+	requirePort(t, "mail.Mailer", mailer)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, m.Send(ctx, suite.message()))
+	require.Error(t, mailer.Send(ctx, suite.message()))
 	require.Empty(t, accepted())
 }
 
-// received is a message with its parts by their types, decoded and with \n as line
-// breaks.
+// received is a message with the headers as they were sent, and with its decoded parts by their media types. Line breaks
+// in parts are \n.
 type received struct {
 	netmail.Header
 	parts map[string]string
@@ -232,13 +236,13 @@ func (r received) subject(t testing.TB) string {
 func parseMessage(t testing.TB, raw string) received {
 	t.Helper()
 
-	m, err := netmail.ReadMessage(strings.NewReader(raw))
+	message, err := netmail.ReadMessage(strings.NewReader(raw))
 	require.NoError(t, err)
 
-	r := received{m.Header, map[string]string{}}
-	r.read(t, m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body)
+	parsed := received{message.Header, map[string]string{}}
+	parsed.read(t, message.Header.Get("Content-Type"), message.Header.Get("Content-Transfer-Encoding"), message.Body)
 
-	return r
+	return parsed
 }
 
 // read adds a part, or the parts of a multipart message, to r.parts.
@@ -250,13 +254,13 @@ func (r received) read(t testing.TB, contentType, encoding string, body io.Reade
 
 	if strings.HasPrefix(kind, "multipart/") {
 		for parts := multipart.NewReader(body, params["boundary"]); ; {
-			p, err := parts.NextRawPart()
+			part, err := parts.NextRawPart()
 			if err == io.EOF {
 				return
 			}
 
 			require.NoError(t, err)
-			r.read(t, p.Header.Get("Content-Type"), p.Header.Get("Content-Transfer-Encoding"), p)
+			r.read(t, part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part)
 		}
 	}
 

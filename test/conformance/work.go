@@ -39,7 +39,8 @@ type workSuite struct {
 	open func(t testing.TB) (adapters.Database, task.Queue)
 }
 
-// startWorkers runs workers of the handlers until the test ends or stop is called.
+// startWorkers runs a process with workers of the handlers, and with the periodic tasks, until the test ends or stop is
+// called. stop waits until the workers have ended.
 func (suite workSuite) startWorkers(
 	t *testing.T,
 	database adapters.Database,
@@ -68,15 +69,18 @@ func (suite workSuite) startWorkers(
 	var running sync.WaitGroup
 	running.Go(func() { _ = runner.Work(ctx) })
 
+	// A sweep enqueues references to tasks that are due. It follows every commit that the database notifies of, and
+	// runs at least five times in a second.
 	running.Go(func() {
-		// Sweep on every commit, and in any case five times in a second.
-		wake := database.Outbox.Notifications(ctx)
+		const sweepInterval = 200 * time.Millisecond
+
+		committed := database.Outbox.Notifications(ctx)
 		for ctx.Err() == nil {
 			_ = runner.Sweep(ctx)
 			select {
 			case <-ctx.Done():
-			case <-wake:
-			case <-time.After(200 * time.Millisecond):
+			case <-committed:
+			case <-time.After(sweepInterval):
 			}
 		}
 	})
@@ -99,9 +103,9 @@ func (suite workSuite) waitForState(t *testing.T, database adapters.Database, wa
 		records, err := database.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
 		require.NoError(t, err)
 
-		for _, r := range records {
-			if r.Key == key {
-				found = r
+		for _, record := range records {
+			if record.Key == key {
+				found = record
 				return true
 			}
 		}
@@ -112,49 +116,54 @@ func (suite workSuite) waitForState(t *testing.T, database adapters.Database, wa
 	return found
 }
 
+// noPeriodicTasks is the argument of startWorkers for a process that runs only tasks that are added.
+var noPeriodicTasks []task.Periodic
+
 // taskIsExecuted checks that an added task is executed with its payload, and is done afterwards.
 func (suite workSuite) taskIsExecuted(t *testing.T) {
 	t.Parallel()
 
 	database, queue := suite.open(t)
 	executed := make(chan string, 1)
-	suite.startWorkers(t, database, queue, nil,
-		task.Handle("k", task.Events, func(_ context.Context, p string) error { executed <- p; return nil }))
+	suite.startWorkers(t, database, queue, noPeriodicTasks,
+		task.Handle("k", task.Events, func(_ context.Context, payload string) error { executed <- payload; return nil }))
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
 	require.Equal(t, "hello", <-executed)
 	suite.waitForState(t, database, task.Done, "a")
 }
 
-// taskWithRunAt checks that a task is not executed before its time, one second from now.
+// taskWithRunAt checks that a task is not executed before its time RunAt, one second from now.
 func (suite workSuite) taskWithRunAt(t *testing.T) {
 	t.Parallel()
 
 	database, queue := suite.open(t)
 	executedAt := make(chan time.Time, 1)
-	suite.startWorkers(t, database, queue, nil,
+	suite.startWorkers(t, database, queue, noPeriodicTasks,
 		task.Handle("k", task.Events, func(context.Context, string) error { executedAt <- time.Now(); return nil }))
 
 	queued := task.New("k", task.Events, "a", "hello")
-	queued.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
+	queued.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond) // databases store microseconds
 	require.NoError(t, database.Tasks.Add(t.Context(), queued))
-	require.False(t, (<-executedAt).Before(queued.RunAt))
+	require.False(t, (<-executedAt).Before(queued.RunAt), "the task is executed before its time")
 }
 
-// permanentFailure checks that a permanent error, or a payload that cannot be decoded, is not
-// attempted again.
+// permanentFailure checks that a task is dead after a permanent error, and is not attempted again. A task whose payload
+// cannot be decoded is dead as well. Other tasks are executed.
 func (suite workSuite) permanentFailure(t *testing.T) {
 	t.Parallel()
 
 	database, queue := suite.open(t)
 	var attempts atomic.Int32
-	suite.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
-		if p == "bad" {
+	handler := task.Handle("k", task.Events, func(_ context.Context, payload string) error {
+		if payload == "bad" {
 			attempts.Add(1)
 			return task.Permanent(errors.New("no such address"))
 		}
 
 		return nil
-	}))
+	})
+	suite.startWorkers(t, database, queue, noPeriodicTasks, handler)
+
 	const wrongType = 7 // the handler wants a text
 	require.NoError(t, database.Tasks.Add(t.Context(),
 		task.New("k", task.Events, "bad", "bad"),
@@ -163,65 +172,74 @@ func (suite workSuite) permanentFailure(t *testing.T) {
 	require.Equal(t, "no such address", suite.waitForState(t, database, task.Dead, "bad").Err)
 	suite.waitForState(t, database, task.Dead, "odd")
 	suite.waitForState(t, database, task.Done, "good")
-	require.EqualValues(t, 1, attempts.Load())
+	require.EqualValues(t, 1, attempts.Load(), "attempts of the task with the permanent error")
 }
 
-// failureAndPanicAreRetriedWithJitter checks that the first retry follows after 4 to 30
-// seconds, at different times for tasks that failed together, so that they do not overload a
-// service that recovers.
+// failureAndPanicAreRetriedWithJitter checks that the first retry of a task, whose handler has returned an error or has
+// panicked, follows after 4 to 30 seconds. Tasks that have failed together are retried at different times, so that they do
+// not overload a service that recovers.
 func (suite workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	t.Parallel()
 
 	database, queue := suite.open(t)
-	suite.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
-		if p == "panic" {
+	handler := task.Handle("k", task.Events, func(_ context.Context, payload string) error {
+		if payload == "panic" {
 			panic("broken")
 		}
 
 		return errors.New("away")
-	}))
+	})
+	suite.startWorkers(t, database, queue, noPeriodicTasks, handler)
 
 	start := time.Now()
 
-	for _, key := range []string{"away", "panic", "away-2", "away-3"} {
+	// The keys of the tasks, which are also their payloads, with the errors that are stored.
+	wantErrors := map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"}
+	for key := range wantErrors {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
 	}
 
-	runTimes := map[time.Time]bool{}
-	for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
-		// A task waits before its first attempt as well; then it has no error.
+	retryTimes := map[time.Time]bool{}
+	for key, wantError := range wantErrors {
+		// The task waits for its retry. It has waited before its first attempt as well, then without an error.
 		var record task.Record
 		require.Eventually(t, func() bool {
 			record = suite.waitForState(t, database, task.Waiting, key)
 			return record.Err != ""
-		}, 20*time.Second, 20*time.Millisecond)
-		require.Equal(t, want, record.Err)
+		}, 20*time.Second, 20*time.Millisecond, "%s does not fail", key)
+		require.Equal(t, wantError, record.Err)
+
+		const (
+			shortestPause = 3900 * time.Millisecond // 4 s, less the precision of timestamps
+			longestPause  = 30 * time.Second
+		)
 
 		pause := record.RunAt.Sub(start)
-		require.Greater(t, pause, 3900*time.Millisecond) // 4 s, less the precision of timestamps
-		require.Less(t, pause, 30*time.Second)
+		require.Greater(t, pause, shortestPause, key)
+		require.Less(t, pause, longestPause, key)
 
-		runTimes[record.RunAt] = true
+		retryTimes[record.RunAt] = true
 	}
 
-	require.Len(t, runTimes, 4, "retries are spread")
+	require.Len(t, retryTimes, len(wantErrors), "two tasks are retried at the same time")
 }
 
-// lastAttemptFails checks that a task is dead after its last attempt, with the error of that
-// attempt.
+// lastAttemptFails checks that a task is dead after its last attempt has failed, with the error of that attempt. Here the
+// first attempt is the last one.
 func (suite workSuite) lastAttemptFails(t *testing.T) {
 	t.Parallel()
 
 	database, queue := suite.open(t)
 	handler := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
 	handler.Attempts = 1
-	suite.startWorkers(t, database, queue, nil, handler)
+	suite.startWorkers(t, database, queue, noPeriodicTasks, handler)
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
 	require.Equal(t, "away", suite.waitForState(t, database, task.Dead, "a").Err)
 }
 
-// handlerIgnoresItsDeadline checks that handlers that never return do not block all workers of
-// their queue.
+// handlerIgnoresItsDeadline checks that handlers that do not return when their deadline has passed do not block their
+// queue. There are as many of them as the queue has workers. A worker gives up such a task after a while, which is then
+// dead, and executes the next one.
 func (suite workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	t.Parallel()
 
@@ -230,15 +248,15 @@ func (suite workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 
-	handler := task.Handle("k", task.Exports, func(_ context.Context, p string) error {
-		if p == "hangs" {
+	handler := task.Handle("k", task.Exports, func(_ context.Context, payload string) error {
+		if payload == "hangs" {
 			<-release
 		}
 
 		return nil
 	}).WithTimeout(200 * time.Millisecond)
 	handler.Attempts = 1
-	suite.startWorkers(t, database, queue, nil, handler)
+	suite.startWorkers(t, database, queue, noPeriodicTasks, handler)
 
 	for i := range task.Workers[task.Exports] {
 		require.NoError(t, database.Tasks.Add(t.Context(),
@@ -250,15 +268,15 @@ func (suite workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	suite.waitForState(t, database, task.Done, "next")
 }
 
-// referencesThatCannotBeEnqueued checks that tasks whose references the queue refuses at first
-// are executed once.
+// referencesThatCannotBeEnqueued checks that tasks are executed once although the queue refuses some of their references
+// at first: a sweep enqueues the references again.
 func (suite workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	t.Parallel()
 
 	database, queue := suite.open(t)
 	var executions [20]atomic.Int32
-	suite.startWorkers(t, database, &failing{Queue: queue, remainingFailures: 3}, nil,
-		task.Handle("k", task.Events, func(_ context.Context, i int) error { executions[i].Add(1); return nil }))
+	suite.startWorkers(t, database, &failing{Queue: queue, remainingFailures: 3}, noPeriodicTasks,
+		task.Handle("k", task.Events, func(_ context.Context, number int) error { executions[number].Add(1); return nil }))
 
 	for i := range executions {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
@@ -266,7 +284,7 @@ func (suite workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 
 	for i := range executions {
 		suite.waitForState(t, database, task.Done, fmt.Sprint(i))
-		require.EqualValues(t, 1, executions[i].Load())
+		require.EqualValues(t, 1, executions[i].Load(), "executions of task %d", i)
 	}
 }
 
@@ -276,24 +294,25 @@ func (suite workSuite) referencesDeliveredTwice(t *testing.T) {
 	t.Parallel()
 
 	database, queue := suite.open(t)
-	var times [100]atomic.Int32
-	handler := task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
+	var executions [100]atomic.Int32
+	handler := task.Handle("k", task.Events,
+		func(_ context.Context, number int) error { executions[number].Add(1); return nil })
 	twice := doubling{queue}
-	suite.startWorkers(t, database, twice, nil, handler)
-	suite.startWorkers(t, database, twice, nil, handler)
+	suite.startWorkers(t, database, twice, noPeriodicTasks, handler)
+	suite.startWorkers(t, database, twice, noPeriodicTasks, handler)
 
-	for i := range times {
+	for i := range executions {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}
 
-	for i := range times {
+	for i := range executions {
 		suite.waitForState(t, database, task.Done, fmt.Sprint(i))
-		require.EqualValues(t, 1, times[i].Load())
+		require.EqualValues(t, 1, executions[i].Load(), "executions of task %d", i)
 	}
 }
 
-// periodicTaskSeveralProcesses checks that one of three processes runs a periodic task in each
-// period.
+// periodicTaskSeveralProcesses checks that only one of three processes runs a periodic task in a period. The task of a
+// period has a key with the time at which the period begins.
 func (suite workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 	t.Parallel()
 
@@ -310,19 +329,19 @@ func (suite workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 	key := "sweep:" + time.Now().UTC().Truncate(every).Format(time.RFC3339)
 	suite.waitForState(t, database, task.Done, key)
 
-	// The other workers have stopped, so they change nothing after this.
+	// After all processes have stopped, none of them can run the task any more.
 	for _, stop := range stops {
 		stop()
 	}
 
 	records, err := database.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
 	require.NoError(t, err)
-	require.Len(t, records, 1)
+	require.Len(t, records, 1, "tasks of the period")
 	require.EqualValues(t, 1, runs.Load())
 }
 
-// stopWithShortAndLongTasks checks that a stop waits for a short task, and interrupts a long
-// one, which another process can start at once.
+// stopWithShortAndLongTasks checks that stopping a process waits for a running task with the usual timeout, and cancels
+// the context of a task with a long one. Another process can start the cancelled task at once.
 func (suite workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	t.Parallel()
 
@@ -331,9 +350,9 @@ func (suite workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	short := task.Handle("short", task.Events, func(ctx context.Context, _ string) error {
 		started <- "short"
 
-		<-time.After(300 * time.Millisecond)
+		<-time.After(300 * time.Millisecond) // the stop begins in this time
 
-		return ctx.Err()
+		return ctx.Err() // the task would not be done if the context were cancelled
 	})
 
 	long := task.Handle("long", task.Exports, func(ctx context.Context, _ string) error {
@@ -343,19 +362,21 @@ func (suite workSuite) stopWithShortAndLongTasks(t *testing.T) {
 
 		return ctx.Err()
 	}).WithTimeout(time.Hour)
-	stop := suite.startWorkers(t, database, queue, nil, short, long)
+	stop := suite.startWorkers(t, database, queue, noPeriodicTasks, short, long)
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""),
 		task.New("long", task.Exports, "long", "")))
+
+	// Both tasks are running when the process is stopped.
 	<-started
 	<-started
 	stop()
 	suite.waitForState(t, database, task.Done, "short")
 
 	returned := suite.waitForState(t, database, task.Waiting, "long")
-	require.False(t, returned.RunAt.After(time.Now()), "another process can start the task at once")
+	require.False(t, returned.RunAt.After(time.Now()), "the cancelled task is due later")
 }
 
-// failing is a queue whose first calls of Enqueue fail.
+// failing is a queue whose first calls of Enqueue fail, and enqueue nothing.
 type failing struct {
 	task.Queue
 
@@ -378,17 +399,17 @@ func (q *failing) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	return q.Queue.Enqueue(ctx, refs...)
 }
 
-// doubling is a queue that delivers every task twice.
+// doubling is a queue that delivers every reference twice.
 type doubling struct{ task.Queue }
 
-// Enqueue implements task.Queue. The copies have other numbers, so that the queue does not
-// recognize them as duplicates.
+// Enqueue implements task.Queue. A queue may recognize duplicates by Enqueues, the number of times that a task has been
+// enqueued. So the copies have a much larger number.
 func (q doubling) Enqueue(ctx context.Context, refs ...task.Reference) error {
-	second := make([]task.Reference, len(refs))
+	copies := make([]task.Reference, len(refs))
 	for i, ref := range refs {
-		second[i] = ref
-		second[i].Enqueues += 1_000_000
+		copies[i] = ref
+		copies[i].Enqueues += 1_000_000
 	}
 
-	return errors.Join(q.Queue.Enqueue(ctx, refs...), q.Queue.Enqueue(ctx, second...))
+	return errors.Join(q.Queue.Enqueue(ctx, refs...), q.Queue.Enqueue(ctx, copies...))
 }
