@@ -18,7 +18,8 @@ const (
 	recovery = time.Minute
 )
 
-// withOutage runs the test for each outage. Callers of a suite pass one outage or none.
+// withOutage runs the test for each outage. Callers of a suite pass one outage, or none if they cannot make the backend
+// unavailable. The name is that of the port.
 func withOutage[Port any](
 	t *testing.T, name string, outages []Outage[Port], test func(t *testing.T, p Port, begin, end func()),
 ) {
@@ -42,7 +43,7 @@ func waitForRecovery(t *testing.T, call func() error) {
 		"the adapter does not use the backend again: %v", &err)
 }
 
-// requireTimelyError makes a call that must fail, in time.
+// requireTimelyError makes a call, which must fail within maxOutageLatency, and returns its error.
 func requireTimelyError(t *testing.T, call func() error) error {
 	t.Helper()
 

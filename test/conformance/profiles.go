@@ -11,7 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// Profiles checks the port jobseeker.Profiles.
+// Profiles checks the port jobseeker.Profiles. Every user has a profile, which is the default one until it is stored. Get
+// locks the profile in a transaction.
 func Profiles(t *testing.T, open JobseekerOpener) {
 	suite := profileSuite{open}
 	t.Run("numbers, concurrently", suite.numbersConcurrently)
@@ -26,7 +27,7 @@ type profileSuite struct {
 	open JobseekerOpener
 }
 
-// full returns a profile with all fields, except JobAlerts.
+// full returns a profile with a value in every field, except JobAlerts and Number.
 func (suite profileSuite) full(user string) jobseeker.Profile {
 	low, high := 31_250.5, 48_000.0
 
@@ -60,14 +61,18 @@ func (suite profileSuite) get(t *testing.T, storage adapters.JobseekerStorage, u
 	return profile
 }
 
-// numbersConcurrently checks that every profile gets a number of its own, once, even if
-// concurrent transactions create it.
+// numbersConcurrently checks that every stored profile gets a number of its own, even if concurrent transactions create
+// the profile. Later updates do not change the number.
 func (suite profileSuite) numbersConcurrently(t *testing.T) {
+	const updatesOfEach = 7
+
 	storage, _ := openJobseeker(t, suite.open)
-	users := []string{newID(), newID(), newID()}
-	runConcurrently(t, 21, func(i int) error {
+	users := newIDs(3)
+	runConcurrently(t, len(users)*updatesOfEach, func(i int) error {
+		user := users[i%len(users)]
+
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
-			profile, err := storage.Profiles.Get(ctx, users[i%3])
+			profile, err := storage.Profiles.Get(ctx, user)
 			if err != nil {
 				return err
 			}
@@ -84,51 +89,57 @@ func (suite profileSuite) numbersConcurrently(t *testing.T) {
 		numbers[profile.Number] = true
 		profile.Bio = "changed"
 		withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
-		require.Equal(t, profile, suite.get(t, storage, user))
+		require.Equal(t, profile, suite.get(t, storage, user), "the same number, with the change")
 	}
 
-	require.Len(t, numbers, 3)
+	require.Len(t, numbers, len(users), "two profiles have the same number")
 }
 
-// getAndUpdate checks that a user without a stored profile has the default one, which a lock
-// does not change.
+// getAndUpdate checks that a user has the default profile until Update stores another one. Get in a transaction locks the
+// profile, for which a storage may create a row. The profile stays the default one.
 func (suite profileSuite) getAndUpdate(t *testing.T) {
 	storage, _ := openJobseeker(t, suite.open)
 	user := newID()
-	require.Equal(t, jobseeker.NewProfile(user), suite.get(t, storage, user))
+	defaultProfile := jobseeker.NewProfile(user)
+	require.Equal(t, defaultProfile, suite.get(t, storage, user))
 
-	want := suite.full(user)
 	require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
-		got, err := storage.Profiles.Get(ctx, user)
+		locked, err := storage.Profiles.Get(ctx, user)
 		require.NoError(t, err)
-		require.Equal(t, jobseeker.NewProfile(user), got)
+		require.Equal(t, defaultProfile, locked)
 
 		return nil
 	}))
-	require.Equal(t, jobseeker.NewProfile(user), suite.get(t, storage, user), "after a lock")
-	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, want) })
+	require.Equal(t, defaultProfile, suite.get(t, storage, user), "after a lock")
+
+	// The profile is stored. The storage has assigned its number.
+	updated := suite.full(user)
+	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, updated) })
 
 	got := suite.get(t, storage, user)
-	want.Number = got.Number
-	require.Equal(t, want, got)
+	updated.Number = got.Number
+	require.Equal(t, updated, got)
 
+	// Other users still have the default profile.
 	otherID := newID()
 	require.Equal(t, jobseeker.NewProfile(otherID), suite.get(t, storage, otherID))
 }
 
-// updateToZeroValues checks that an update with zero values empties the fields of a profile.
+// updateToZeroValues checks that an update of a full profile with zero values empties its fields.
 func (suite profileSuite) updateToZeroValues(t *testing.T) {
 	storage, _ := openJobseeker(t, suite.open)
 
-	want := suite.full(newID())
-	for _, profile := range []jobseeker.Profile{want, {UserID: want.UserID}} {
+	full := suite.full(newID())
+	empty := jobseeker.Profile{UserID: full.UserID}
+
+	for _, profile := range []jobseeker.Profile{full, empty} {
 		require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 			stored, err := storage.Profiles.Get(ctx, profile.UserID)
 			if err != nil {
 				return err
 			}
 
-			profile.Number = stored.Number
+			profile.Number = stored.Number // which an update does not change
 
 			return storage.Profiles.Update(ctx, profile)
 		}))
@@ -139,22 +150,25 @@ func (suite profileSuite) updateToZeroValues(t *testing.T) {
 	}
 }
 
-// rollback checks that a transaction that fails leaves the profile of a new user.
+// rollback checks that a user still has the default profile after a transaction that has updated it and then fails.
 func (suite profileSuite) rollback(t *testing.T) {
 	storage, _ := openJobseeker(t, suite.open)
-	user, errFailed := newID(), errors.New("boom")
+	user, errRollback := newID(), errors.New("roll back")
 	require.ErrorIs(t, tryWithProfile(storage, user, func(ctx context.Context) error {
 		require.NoError(t, storage.Profiles.Update(ctx, suite.full(user)))
-		return errFailed
-	}), errFailed)
+		return errRollback
+	}), errRollback)
 	require.Equal(t, jobseeker.NewProfile(user), suite.get(t, storage, user))
 }
 
-// concurrentUpdates checks that Get locks the profile, so that no change is lost.
+// concurrentUpdates checks that Get locks the profile, so that none of twenty concurrent changes is lost. Each change adds
+// a mile to the radius, which is 0 in the default profile.
 func (suite profileSuite) concurrentUpdates(t *testing.T) {
+	const updates = 20
+
 	storage, _ := openJobseeker(t, suite.open)
 	user := newID()
-	runConcurrently(t, 20, func(int) error {
+	runConcurrently(t, updates, func(int) error {
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 			profile, err := storage.Profiles.Get(ctx, user)
 			if err != nil {
@@ -167,5 +181,5 @@ func (suite profileSuite) concurrentUpdates(t *testing.T) {
 		})
 	})
 
-	require.Equal(t, 20, suite.get(t, storage, user).LocationRadius)
+	require.Equal(t, updates, suite.get(t, storage, user).LocationRadius)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// Subscribers checks the port jobseeker.Subscribers.
+// Subscribers checks the port jobseeker.Subscribers. A subscriber is a person without an account who gets job alerts at an
+// e-mail address.
 func Subscribers(t *testing.T, open JobseekerOpener) {
 	suite := subscriberSuite{open}
 	t.Run("get or create", suite.getOrCreate)
@@ -26,15 +27,15 @@ type subscriberSuite struct {
 	open JobseekerOpener
 }
 
-// getOrCreate checks that addresses of the same mailbox belong to one subscriber, with the
-// address that was stored first.
+// getOrCreate checks that different addresses of one mailbox belong to one subscriber, who keeps the address that was
+// stored first.
 func (suite subscriberSuite) getOrCreate(t *testing.T) {
-	s, now := openJobseeker(t, suite.open)
+	storage, now := openJobseeker(t, suite.open)
 	first := jobseeker.Subscriber{ID: newID(), Email: "Zoë+jobs@example.org", Mailbox: "zoë@example.org", CreatedAt: now}
 
 	second := jobseeker.Subscriber{ID: newID(), Email: "zoë@example.org", Mailbox: first.Mailbox, CreatedAt: now}
 	for _, requested := range []jobseeker.Subscriber{first, second} {
-		got, err := s.Subscribers.GetOrCreate(t.Context(), requested)
+		got, err := storage.Subscribers.GetOrCreate(t.Context(), requested)
 		require.NoError(t, err)
 		require.Equal(t, first, got)
 	}
@@ -44,13 +45,13 @@ func (suite subscriberSuite) getOrCreate(t *testing.T) {
 // subscriber.
 func (suite subscriberSuite) getOrCreateConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	got := make([]jobseeker.Subscriber, 8)
+	results := make([]jobseeker.Subscriber, 8)
 
-	var wg sync.WaitGroup
-	for i := range got {
-		wg.Go(func() {
+	var calls sync.WaitGroup
+	for i := range results {
+		calls.Go(func() {
 			var err error
-			got[i], err = storage.Subscribers.GetOrCreate(
+			results[i], err = storage.Subscribers.GetOrCreate(
 				context.Background(),
 				jobseeker.Subscriber{ID: newID(), Email: "jo@example.org", Mailbox: "jo@example.org", CreatedAt: now},
 			)
@@ -58,23 +59,25 @@ func (suite subscriberSuite) getOrCreateConcurrently(t *testing.T) {
 		})
 	}
 
-	wg.Wait()
+	calls.Wait()
 
-	for _, subscriber := range got {
-		require.Equal(t, got[0], subscriber)
+	for _, subscriber := range results {
+		require.Equal(t, results[0], subscriber)
 	}
 }
 
-// getByIDs checks that unknown ids are omitted, also among 2,000 ids.
+// getByIDs checks that subscribers are returned by their ids, and unknown ids are omitted. A call may have 2,000 ids, or
+// none.
 func (suite subscriberSuite) getByIDs(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
-	a := suite.create(t, storage.Subscribers, "a@example.org", now)
-	b := suite.create(t, storage.Subscribers, "b@example.org", now)
-	found, err := storage.Subscribers.GetByIDs(t.Context(), []string{a.ID, b.ID, newID()})
+	ann := suite.create(t, storage.Subscribers, "ann@example.org", now)
+	bob := suite.create(t, storage.Subscribers, "bob@example.org", now)
+	found, err := storage.Subscribers.GetByIDs(t.Context(), []string{ann.ID, bob.ID, newID()})
 	require.NoError(t, err)
-	require.Equal(t, map[string]jobseeker.Subscriber{a.ID: a, b.ID: b}, found)
+	require.Equal(t, map[string]jobseeker.Subscriber{ann.ID: ann, bob.ID: bob}, found)
 
-	found, err = storage.Subscribers.GetByIDs(t.Context(), append(newIDs(1_999), a.ID))
+	unknownIDs := newIDs(1_999)
+	found, err = storage.Subscribers.GetByIDs(t.Context(), append(unknownIDs, ann.ID))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 
@@ -83,8 +86,8 @@ func (suite subscriberSuite) getByIDs(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// delete checks that a subscriber is deleted with searches and matches, and that the id of a
-// user, who is no subscriber, deletes nothing.
+// delete checks that a subscriber is deleted with the saved searches and their matches. Other subscribers keep theirs. A
+// user also has saved searches, but is no subscriber: the id of a user deletes nothing.
 func (suite subscriberSuite) delete(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	deleted := suite.create(t, storage.Subscribers, "a@example.org", now)
@@ -96,25 +99,28 @@ func (suite subscriberSuite) delete(t *testing.T) {
 		storeMatches(t, storage, newMatch(search, newID(), now))
 	}
 
-	user := newSearch(newID(), true, now)
-	storeSearches(t, storage, user)
+	ofUser := newSearch(newID(), true, now)
+	storeSearches(t, storage, ofUser)
 
-	require.NoError(t, storage.Subscribers.Delete(t.Context(), deleted.ID))
-	require.NoError(t, storage.Subscribers.Delete(t.Context(), deleted.ID))
-	require.NoError(t, storage.Subscribers.Delete(t.Context(), user.UserID))
+	// A second deletion is no error.
+	for _, id := range []string{deleted.ID, deleted.ID, ofUser.UserID} {
+		require.NoError(t, storage.Subscribers.Delete(t.Context(), id))
+	}
 
 	found, err := storage.Subscribers.GetByIDs(t.Context(), []string{deleted.ID, other.ID})
 	require.NoError(t, err)
 	require.Equal(t, map[string]jobseeker.Subscriber{other.ID: other}, found)
 
-	digests, _ := assignDigests(t, storage, 10, now, now)
+	// Only the other subscriber has a match for a digest.
+	nextDigest := now // no later digest is assigned, so that no interval is needed
+	digests, _ := assignDigests(t, storage, 10, now, nextDigest)
 	require.Len(t, digests, 1)
 	require.Equal(t, other.ID, digests[0].UserID)
 
-	for owner, want := range map[string]int{deleted.ID: 0, other.ID: 1, user.UserID: 1} {
+	for owner, wantSearches := range map[string]int{deleted.ID: 0, other.ID: 1, ofUser.UserID: 1} {
 		searches, err := storage.Searches.ListByUser(t.Context(), owner, 10)
 		require.NoError(t, err)
-		require.Len(t, searches, want)
+		require.Len(t, searches, wantSearches)
 	}
 }
 

@@ -34,20 +34,21 @@ func Module(t *testing.T, module bootstrap.Module, database Database) {
 	t.Run("routes", func(t *testing.T) {
 		t.Parallel()
 
-		p := Start(t, database, bootstrap.WithModule(module))
+		program := Start(t, database, bootstrap.WithModule(module))
+		guest := User{}
 		documents := map[string]string{
-			"portal":    string(p.Call(t, http.MethodGet, "/openapi/portal.json", User{}, nil).Body),
-			"developer": string(p.Call(t, http.MethodGet, "/openapi/developer.json", User{}, nil).Body),
+			portalAPI:    string(program.send(t, http.MethodGet, "/openapi/portal.json", guest, noBody).Body),
+			developerAPI: string(program.send(t, http.MethodGet, "/openapi/developer.json", guest, noBody).Body),
 		}
-		jobseeker := p.Jobseeker(t)
-		c := clients{
-			Program: p,
+		jobseeker := program.Jobseeker(t)
+		testClients := clients{
+			Program: program,
 			users: map[string]User{
-				guestClient:     {},
+				guestClient:     guest,
 				unknownClient:   {Token: "unknown"},
 				jobseekerClient: jobseeker,
-				employerClient:  p.Employer(t),
-				appClient:       p.App(t, jobseeker),
+				employerClient:  program.Employer(t),
+				appClient:       program.App(t, jobseeker),
 			},
 		}
 
@@ -55,29 +56,42 @@ func Module(t *testing.T, module bootstrap.Module, database Database) {
 		listed := run(t, configIn(t, t.TempDir(), SQLite(t)), module, "routes")
 		for _, route := range routes {
 			t.Run(route.Method+" "+route.Path, func(t *testing.T) {
-				require.Regexp(t, route.Method+` +`+regexp.QuoteMeta(route.Path)+` `, listed, "the command routes does not list the route")
+				line := route.Method + ` +` + regexp.QuoteMeta(route.Path) + ` `
+				require.Regexp(t, line, listed, "the command routes does not list the route")
 				checkDocumented(t, route, documents)
-				c.checkAccess(t, route)
-				c.checkInput(t, route)
+				testClients.checkAccess(t, route)
+				testClients.checkInput(t, route)
 			})
 		}
 
 		if module.Pages != nil {
 			for _, page := range module.Pages(bootstrap.ModuleDeps{}) {
-				checkPage(t, p, page.Path)
+				checkPage(t, program, page.Path)
 			}
 		}
 	})
 }
 
+// The names of the APIs to which routes belong.
+const (
+	portalAPI    = "portal"
+	developerAPI = "developer"
+)
+
+// noBody is the argument of Program.send for a request without a body.
+var noBody []byte
+
 // checkPage requires that no request below the path of the page causes an internal error, whatever its
 // method and the rest of its path.
-func checkPage(t *testing.T, p *Program, path string) {
+func checkPage(t *testing.T, program *Program, path string) {
 	t.Helper()
 
-	for _, suffix := range []string{"", "/", "/%F0%9F%92%89?q=%00", "/" + strings.Repeat("a", 2000)} {
+	const emojiAndNUL = "/%F0%9F%92%89?q=%00"
+
+	guest := User{}
+	for _, suffix := range []string{"", "/", emojiAndNUL, "/" + strings.Repeat("a", 2000)} {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions} {
-			answer := p.send(t, method, path+suffix, User{}, nil)
+			answer := program.send(t, method, path+suffix, guest, noBody)
 			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %s%s: %s", method, path, suffix, answer.Body)
 		}
 	}
@@ -93,8 +107,8 @@ func run(t *testing.T, config string, module bootstrap.Module, args ...string) s
 	return output.String()
 }
 
-// checkMigrations applies the migrations of the module, reverts all of them and applies them
-// again.
+// checkMigrations applies the migrations of the module, reverts all of them and applies them again. Afterwards none is
+// pending.
 func checkMigrations(t *testing.T, module bootstrap.Module, database Database) {
 	config := configIn(t, t.TempDir(), database(t))
 
@@ -122,12 +136,12 @@ var parameter = regexp.MustCompile(`:([A-Za-z0-9_-]+)`)
 // token; those of the portal, for signed-in users, have none.
 func isDeveloper(route web.Route) bool { return route.Scope != "" }
 
-// checkDocumented requires that the OpenAPI document of the route's API contains the route. The keys of
-// documents are the names of the APIs, portal and developer.
+// checkDocumented requires that the OpenAPI document of the route's API contains the route with its summary. The keys of
+// documents are the names of the APIs.
 func checkDocumented(t *testing.T, route web.Route, documents map[string]string) {
-	name := "portal"
+	name := portalAPI
 	if isDeveloper(route) {
-		name = "developer"
+		name = developerAPI
 	}
 
 	var document struct {
@@ -183,13 +197,19 @@ func refusalStatus(route web.Route, client string) int {
 		client = guestClient
 	}
 
+	// A route without authentication ignores tokens. A route with optional authentication also serves guests.
 	isForEmployers := route.Audience == web.Employer || route.Audience == web.EmployerSide || route.Permission != ""
+	hasInvalidToken := client == unknownClient && route.Auth != web.None
+	lacksToken := client == guestClient && route.Auth == web.Required
+
 	switch {
-	case client == unknownClient && route.Auth != web.None, client == guestClient && route.Auth == web.Required:
+	case hasInvalidToken || lacksToken:
 		return http.StatusUnauthorized
-	case route.Audience == web.Moderator, // no client of this suite is a moderator
-		client == jobseekerClient && isForEmployers,
-		client == employerClient && route.Audience == web.Seeker:
+	case route.Audience == web.Moderator: // no client of this suite is a moderator
+		return http.StatusForbidden
+	case client == jobseekerClient && isForEmployers:
+		return http.StatusForbidden
+	case client == employerClient && route.Audience == web.Seeker:
 		return http.StatusForbidden
 	}
 
@@ -200,15 +220,25 @@ func refusalStatus(route web.Route, client string) int {
 func (c clients) checkAccess(t *testing.T, route web.Route) {
 	for name, user := range c.users {
 		if wantStatus := refusalStatus(route, name); wantStatus != 0 {
-			answer := c.Call(t, route.Method, pathWith(route, unknownID), user, map[string]any{})
+			answer := c.send(t, route.Method, pathWith(route, unknownID), user, []byte("{}"))
 			require.Equal(t, wantStatus, answer.Status, "%s: %s", name, answer.Body)
 			require.NotContains(t, string(answer.Body), `"data"`, "%s gets data in spite of the refusal", name)
 		}
 	}
 }
 
-// inputs are request bodies with mistakes that clients make, accidentally or as an attack.
-var inputs = []string{
+// pathValues are values of parameters in paths: an id that no row has, and values that are no ids.
+var pathValues = []string{
+	unknownID,
+	"1",
+	"%00",
+	"%F0%9F%92%89", // an emoji
+	"..%2f..",      // a path to another folder
+	strings.Repeat("a", 2000),
+}
+
+// bodies are request bodies with mistakes that clients make, accidentally or as an attack.
+var bodies = []string{
 	``,
 	`{}`,
 	`[]`,
@@ -216,25 +246,26 @@ var inputs = []string{
 	`{`,
 	`"x"`,
 	"{\"\u0000\":1}",
-	`{"id":{"a":[1]},"note":1e999}`,
+	`{"id":{"a":[1]},"note":1e999}`, // a wrong type, and a number that exceeds a float64
 	strings.Repeat(`[`, 10_000),
 	`{"note":"` + strings.Repeat("x", 100_000) + `"}`,
 }
 
-// checkInput requires that no path and no body of a client that the route serves causes an internal error.
+// checkInput requires that no path and no body of a client that the route serves causes an internal error. The query
+// of each path has invalid values of parameters that many lists have.
 func (c clients) checkInput(t *testing.T, route web.Route) {
 	for name, user := range c.users {
 		if refusalStatus(route, name) != 0 {
 			continue
 		}
 
-		for _, value := range []string{unknownID, "1", "%00", "%F0%9F%92%89", "..%2f..", strings.Repeat("a", 2000)} {
+		for _, value := range pathValues {
 			path := pathWith(route, value) + "?page=-1&limit=x&cursor=%00"
-			answer := c.send(t, route.Method, path, user, nil)
+			answer := c.send(t, route.Method, path, user, noBody)
 			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %s", name, path)
 		}
 
-		for _, body := range inputs {
+		for _, body := range bodies {
 			answer := c.send(t, route.Method, pathWith(route, unknownID), user, []byte(body))
 			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %.100q: %s", name, body, answer.Body)
 		}

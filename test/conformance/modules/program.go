@@ -35,15 +35,17 @@ type Program struct {
 	accounts atomic.Int64 // counts the registered accounts, for their addresses
 }
 
-// Start starts a program with the options. It ends with the test.
+// Start applies the migrations and starts a program with the options. It returns when the program serves. The program
+// ends with the test.
 func Start(t testing.TB, database Database, options ...bootstrap.Option) *Program {
 	t.Helper()
 
-	p := &Program{folder: t.TempDir()}
-	config := configIn(t, p.folder, database(t))
+	program := &Program{folder: t.TempDir()}
+	config := configIn(t, program.folder, database(t))
 	migrate := []string{"migrate", "up", "--config", config}
 	require.NoError(t, bootstrap.Run(t.Context(), migrate, io.Discard, io.Discard, options...))
 
+	// The program runs until the end of the test, and writes what it prints to the pipe.
 	ctx, cancel := context.WithCancel(context.Background())
 	output, stdout := io.Pipe()
 	var log bytes.Buffer
@@ -74,8 +76,8 @@ func Start(t testing.TB, database Database, options ...bootstrap.Option) *Progra
 		defer close(address)
 
 		for lines := bufio.NewScanner(output); lines.Scan(); {
-			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-				address <- m[1]
+			if match := listening.FindStringSubmatch(lines.Text()); match != nil {
+				address <- match[1]
 			}
 		}
 	}()
@@ -84,12 +86,12 @@ func Start(t testing.TB, database Database, options ...bootstrap.Option) *Progra
 	case listeningAddress := <-address:
 		require.NotEmpty(t, listeningAddress, "the program ended")
 
-		p.URL = "http://" + listeningAddress
+		program.URL = "http://" + listeningAddress
 	case <-time.After(time.Minute):
 		require.FailNow(t, "the program did not start")
 	}
 
-	return p
+	return program
 }
 
 // listening matches the address in the line that the program prints when it is ready.
@@ -140,26 +142,28 @@ func (p *Program) Employer(t testing.TB) User {
 func (p *Program) register(t testing.TB, path string, body map[string]any) User {
 	t.Helper()
 
-	u := User{Email: fmt.Sprintf("person%d@example.org", p.accounts.Add(1))}
-	body["email"], body["password"] = u.Email, "Correct-horse-7"
-	answer := p.Call(t, http.MethodPost, path, User{}, body)
+	guest := User{}
+	user := User{Email: fmt.Sprintf("person%d@example.org", p.accounts.Add(1))}
+	body["email"], body["password"] = user.Email, "Correct-horse-7"
+	answer := p.Call(t, http.MethodPost, path, guest, body)
 	require.Equal(t, http.StatusCreated, answer.Status, "%s", answer.Body)
 
-	u.Token, _ = answer.Data(t)["accessToken"].(string)
+	user.Token, _ = answer.Data(t)["accessToken"].(string)
 
-	return u
+	return user
 }
 
-// App creates an app with an API key, for the developer interface.
+// App creates an app of the owner with an API key, for the developer API.
 func (p *Program) App(t testing.TB, owner User) User {
 	t.Helper()
 
-	app := p.Call(t, http.MethodPost, "/api/developers/apps", owner,
-		map[string]any{"name": "Ward Finder"}).Data(t)["app"].(map[string]any)["id"].(string)
-	key := p.Call(t, http.MethodPost, "/api/developers/apps/"+app+"/keys", owner,
-		map[string]any{"name": "test"}).Data(t)["apiKey"].(string)
+	created := p.Call(t, http.MethodPost, "/api/developers/apps", owner, map[string]any{"name": "Ward Finder"})
+	appID := created.Data(t)["app"].(map[string]any)["id"].(string)
 
-	return User{Email: owner.Email, Key: key}
+	keys := "/api/developers/apps/" + appID + "/keys"
+	createdKey := p.Call(t, http.MethodPost, keys, owner, map[string]any{"name": "test"})
+
+	return User{Email: owner.Email, Key: createdKey.Data(t)["apiKey"].(string)}
 }
 
 // Answer is the response to a call.
@@ -169,7 +173,7 @@ type Answer struct {
 	Body   []byte
 }
 
-// Data returns the data of a success.
+// Data returns the member data of the JSON body, which successful answers have.
 func (a Answer) Data(t testing.TB) map[string]any {
 	t.Helper()
 	var envelope struct {
@@ -190,23 +194,23 @@ func (p *Program) Call(t testing.TB, method, path string, by User, body any) Ans
 	return p.send(t, method, path, by, content)
 }
 
-// send sends a request with the body as it is.
+// send sends a request with the body as it is, which need not be JSON, with the credentials of the user.
 func (p *Program) send(t testing.TB, method, path string, by User, body []byte) Answer {
 	t.Helper()
 
-	r, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, bytes.NewReader(body))
 	require.NoError(t, err)
-	r.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Content-Type", "application/json")
 
 	if by.Token != "" {
-		r.Header.Set("Authorization", "Bearer "+by.Token)
+		request.Header.Set("Authorization", "Bearer "+by.Token)
 	}
 
 	if by.Key != "" {
-		r.Header.Set("X-API-Key", by.Key)
+		request.Header.Set("X-API-Key", by.Key)
 	}
 
-	response, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 
 	defer func() { _ = response.Body.Close() }()
@@ -217,7 +221,7 @@ func (p *Program) send(t testing.TB, method, path string, by User, body []byte) 
 	return Answer{Status: response.StatusCode, Header: response.Header, Body: content}
 }
 
-// Mail waits for a message to the user that contains the text.
+// Mail waits for a message to the user that contains the text, and returns it. The program writes each message to a file.
 func (p *Program) Mail(t testing.TB, to User, text string) (message string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -226,14 +230,18 @@ func (p *Program) Mail(t testing.TB, to User, text string) (message string) {
 
 		for _, name := range files {
 			content, err := os.ReadFile(name)
-			if err == nil && strings.Contains(string(content), to.Email) && strings.Contains(string(content), text) {
-				message = string(content)
+			if err != nil {
+				continue // the next try reads it
+			}
+
+			message = string(content)
+			if strings.Contains(message, to.Email) && strings.Contains(message, text) {
 				return true
 			}
 		}
 
 		return false
-	}, 30*time.Second, 20*time.Millisecond, "no mail to %s", to.Email)
+	}, 30*time.Second, 20*time.Millisecond, "no mail to %s contains %q", to.Email, text)
 
 	return message
 }

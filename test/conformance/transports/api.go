@@ -2,6 +2,7 @@ package transports
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -21,14 +22,14 @@ import (
 // testAPI is an API with a route for each case of the suite. It counts what its operations did.
 type testAPI struct {
 	authenticator countingAuthenticator
-	created       atomic.Int64 // things that were created
-	closed        atomic.Int64 // streams that were closed
-	// The slow operation sends to entered and then waits for release.
+	created       atomic.Int64 // the number of things that were created
+	closed        atomic.Int64 // the number of streams that were closed
+	// The operation of /slow sends to entered when it begins, and then waits until release is closed.
 	entered chan struct{}
 	release chan struct{}
 }
 
-// thing is the result of most operations: their input, and the address of the client.
+// thing is the result of most operations: its id, the text of the request, and the address of the client.
 type thing struct {
 	ID      string `json:"id"`
 	Text    string `json:"text"`
@@ -53,7 +54,7 @@ type refusal struct {
 // streamed is the content of streams. With 250,000 bytes, it exceeds the buffers of servers.
 var streamed = strings.Repeat("a,b\r\n", 50_000)
 
-// stream counts its Close calls.
+// stream is a body that counts its Close calls.
 type stream struct {
 	io.Reader
 	closed *atomic.Int64
@@ -69,10 +70,14 @@ func (s *testAPI) stream() io.ReadCloser {
 
 // table returns the API with the routes that the suite calls.
 func (s *testAPI) table() web.API {
-	create := web.Op(func(_ context.Context, c web.Call, in newThing) (web.Reply[thing], error) {
-		return web.OK(thing{ID: fmt.Sprint(s.created.Add(1)), Text: in.Text, Address: c.IP}, ""), nil
+	const noMessage = ""
+
+	create := web.Op(func(_ context.Context, call web.Call, input newThing) (web.Reply[thing], error) {
+		return web.OK(thing{ID: fmt.Sprint(s.created.Add(1)), Text: input.Text, Address: call.IP}, noMessage), nil
 	})
-	fails := func(err error) web.Operation {
+
+	// returns is an operation without a result, which returns the error.
+	returns := func(err error) web.Operation {
 		return web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Done{}, err })
 	}
 
@@ -90,18 +95,18 @@ func (s *testAPI) table() web.API {
 				Method: http.MethodGet,
 				Path:   "/api/v1/things/:id",
 				Scope:  integrations.JobsRead,
-				Op: web.Op(func(_ context.Context, c web.Call, in struct {
+				Op: web.Op(func(_ context.Context, call web.Call, input struct {
 					ID   string `path:"id"`
 					Text string `query:"q" validate:"required"`
 				}) (thing, error) {
-					return thing{ID: in.ID, Text: in.Text, Address: c.IP}, nil
+					return thing{ID: input.ID, Text: input.Text, Address: call.IP}, nil
 				}),
 			},
 			{
 				Method:       http.MethodPost,
 				Path:         "/api/v1/things",
 				Scope:        integrations.ApplicationsWrite,
-				Status:       201,
+				Status:       http.StatusCreated,
 				SetsLocation: true,
 				Op:           create,
 			},
@@ -110,9 +115,9 @@ func (s *testAPI) table() web.API {
 				Method: http.MethodGet,
 				Path:   "/api/v1/missing",
 				Scope:  integrations.JobsRead,
-				Op:     fails(fault.New(fault.NotFound, "missing", "Missing")),
+				Op:     returns(fault.New(fault.NotFound, "missing", "Missing")),
 			},
-			{Method: http.MethodGet, Path: "/api/v1/broken", Scope: integrations.JobsRead, Op: fails(fmt.Errorf("secret inside"))},
+			{Method: http.MethodGet, Path: "/api/v1/broken", Scope: integrations.JobsRead, Op: returns(errors.New("secret inside"))},
 			{
 				Method: http.MethodGet,
 				Path:   "/api/v1/panic",
@@ -126,7 +131,7 @@ func (s *testAPI) table() web.API {
 				Path:   "/api/v1/pending",
 				Scope:  integrations.JobsRead,
 				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Pending[thing], error) {
-					return web.Pending[thing]{Reply: web.OK(thing{}, ""), Accepted: true}, nil
+					return web.Pending[thing]{Reply: web.OK(thing{}, noMessage), Accepted: true}, nil
 				}),
 			},
 			{
@@ -134,7 +139,8 @@ func (s *testAPI) table() web.API {
 				Path:   "/api/v1/table",
 				Scope:  integrations.JobsRead,
 				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
-					return web.CSV{Name: "things.csv", Size: -1, Body: s.stream()}, nil
+					const unknownSize = -1
+					return web.CSV{Name: "things.csv", Size: unknownSize, Body: s.stream()}, nil
 				}),
 			},
 			{
@@ -150,7 +156,7 @@ func (s *testAPI) table() web.API {
 				Path:   "/api/v1/limited",
 				Scope:  integrations.JobsRead,
 				Limit:  limit.Rule{Max: 2, Per: time.Hour},
-				Op:     fails(nil),
+				Op:     returns(nil),
 			},
 			{
 				Method:  http.MethodGet,
@@ -169,9 +175,9 @@ func (s *testAPI) table() web.API {
 	}
 }
 
-// countingAuthenticator accepts the token reader, which may only read, and the token writer. It
-// refuses the token limited because of a rate limit, and all other tokens because it does not know
-// them. It counts the calls of Done.
+// countingAuthenticator knows three tokens. The token reader may only read, and the token writer may read and write. The
+// token limited is known, but refused because of a rate limit. All other tokens are refused because they are not known.
+// The authenticator counts the calls of Done.
 type countingAuthenticator struct {
 	mu     sync.Mutex
 	counts map[int]int // the calls of Done, by the status of the response
@@ -182,7 +188,7 @@ const invalidToken = `Bearer realm="locum", error="invalid_token"`
 
 // Authenticate implements web.Authenticator.
 func (a *countingAuthenticator) Authenticate(
-	_ context.Context, e web.AuthRequest,
+	_ context.Context, request web.AuthRequest,
 ) (integrations.Caller, map[string]string, error) {
 	caller := integrations.Caller{
 		App:    integrations.App{ID: "01935d3c-9c1e-7c1a-8f6e-2b7a54c0de06"},
@@ -191,11 +197,11 @@ func (a *countingAuthenticator) Authenticate(
 	}
 
 	headers := map[string]string{"X-Gate": "entered"}
-	if len(e.Authorization) != 1 || e.Address == "" {
+	if len(request.Authorization) != 1 || request.Address == "" {
 		return integrations.Caller{}, headers, fault.ErrUnauthorized
 	}
 
-	switch e.Authorization[0] {
+	switch request.Authorization[0] {
 	case "Bearer reader":
 		return caller, headers, nil
 	case "Bearer writer":
@@ -243,11 +249,12 @@ func (l *countingLimiter) Take(_ context.Context, rule limit.Rule, key string) (
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
-	if l.counts[rule.Name+" "+key] >= rule.Max {
+	ruleAndKey := rule.Name + " " + key
+	if l.counts[ruleAndKey] >= rule.Max {
 		return limit.Decision{RetryAfter: 3 * time.Second}, nil
 	}
 
-	l.counts[rule.Name+" "+key]++
+	l.counts[ruleAndKey]++
 
 	return limit.Decision{Allowed: true}, nil
 }
@@ -255,7 +262,12 @@ func (l *countingLimiter) Take(_ context.Context, rule limit.Rule, key string) (
 // memoryKeys is an idempotency.Store in memory. Its transactions are not rolled back.
 type memoryKeys struct {
 	mu      sync.Mutex
-	answers map[string]storedAnswer // by the owner, the operation and the key of the request
+	answers map[string]storedAnswer // by requestKey
+}
+
+// requestKey returns the owner, the operation and the key of the request in one string.
+func requestKey(request idempotency.Request) string {
+	return request.OwnerID + request.Operation + request.Key
 }
 
 // storedAnswer is the answer to the request with the fingerprint, which is a hash of its body.
@@ -274,9 +286,9 @@ func (k *memoryKeys) Begin(
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
-	stored, ok := k.answers[request.OwnerID+request.Operation+request.Key]
+	stored, isRepeated := k.answers[requestKey(request)]
 	switch {
-	case !ok:
+	case !isRepeated:
 		return idempotency.Claim{Request: request}, nil, nil
 	case stored.fingerprint != request.Fingerprint:
 		return idempotency.Claim{}, nil, idempotency.ErrReused
@@ -286,11 +298,11 @@ func (k *memoryKeys) Begin(
 }
 
 // Finish implements idempotency.Store.
-func (k *memoryKeys) Finish(_ context.Context, c idempotency.Claim, a idempotency.Answer) error {
+func (k *memoryKeys) Finish(_ context.Context, claim idempotency.Claim, answer idempotency.Answer) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 
-	k.answers[c.OwnerID+c.Operation+c.Key] = storedAnswer{c.Fingerprint, a}
+	k.answers[requestKey(claim.Request)] = storedAnswer{fingerprint: claim.Fingerprint, answer: answer}
 
 	return nil
 }

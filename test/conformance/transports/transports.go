@@ -76,12 +76,13 @@ type TransportOpener func(t testing.TB, s adapters.Services, api web.API) (adapt
 // authentication, validation, limits, headers, streams and errors of the tables, execute a
 // request with an Idempotency-Key once, and wait for requests in flight at a shutdown.
 func Transport(t *testing.T, open TransportOpener) {
-	// The routes are those of testAPI, in api.go. Most return a thing, a struct with the input.
+	// The routes are those of testAPI, in api.go. Most return a thing, a struct with the input. An operation gets the
+	// decoded parameters of the path and the query, or the body of the request.
 	t.Run("operation", func(t *testing.T) {
 		t.Parallel()
 
 		transport := openTransport(t, open)
-		answer := transport.call(t, "GET", "/api/v1/things/a%20b?q=c%26d", "reader", "")
+		answer := transport.call(t, "GET", "/api/v1/things/a%20b?q=c%26d", "reader", noBody)
 		require.Equal(t, 200, answer.Status, "%s", answer.Body)
 		var got thing
 		require.NoError(t, json.Unmarshal(answer.Body, &got))
@@ -91,15 +92,18 @@ func Transport(t *testing.T, open TransportOpener) {
 		created := transport.call(t, "POST", "/api/v1/things", "writer", `{"text":"é"}`)
 		require.Equal(t, 201, created.Status, "%s", created.Body)
 		require.Contains(t, string(created.Body), "é")
-		require.Equal(t, 202, transport.call(t, "GET", "/api/v1/pending", "reader", "").Status)
+
+		// A result that is pending has the status 202.
+		require.Equal(t, 202, transport.call(t, "GET", "/api/v1/pending", "reader", noBody).Status)
 	})
 
 	t.Run("headers", func(t *testing.T) { transportHeaders(t, open) })
 	t.Run("streams", func(t *testing.T) { transportStreams(t, open) })
 
+	// The routes of testAPI are also served at the prefix /v1.
 	t.Run("other prefixes of the API", func(t *testing.T) {
 		t.Parallel()
-		require.Equal(t, 200, openTransport(t, open).call(t, "GET", "/v1/things/a?q=b", "reader", "").Status)
+		require.Equal(t, 200, openTransport(t, open).call(t, "GET", "/v1/things/a?q=b", "reader", noBody).Status)
 	})
 
 	// The authenticator knows the tokens reader, writer and limited. A missing or unknown token is a
@@ -114,7 +118,7 @@ func Transport(t *testing.T, open TransportOpener) {
 			require.Equal(t, want, answer.Status, "token %q: %s", token, answer.Body)
 
 			if want != 201 {
-				require.Contains(t, string(answer.Body), `"code"`, "the error has not the form of the API")
+				require.Contains(t, string(answer.Body), `"code"`, "the error does not have the form of the API")
 			}
 		}
 
@@ -126,22 +130,22 @@ func Transport(t *testing.T, open TransportOpener) {
 			30*time.Second, 10*time.Millisecond, "Done is not called once with the status of each response to a caller")
 	})
 
-	// No response reveals the text of an internal error, and a request that is not valid is not
-	// executed.
+	// Errors have the status of their kind. No response reveals the text of an internal error, and a request that is not
+	// valid is not executed.
 	t.Run("errors", func(t *testing.T) {
 		t.Parallel()
 
 		transport := openTransport(t, open)
 		for path, want := range map[string]int{
-			"/api/v1/missing":        404,
-			"/api/v1/nothing":        404,
+			"/api/v1/missing":        404, // the operation returns this error
+			"/api/v1/nothing":        404, // no route
 			"/api/v1/broken":         500,
 			"/api/v1/panic":          500,
-			"/api/v1/things/a":       400,
-			"/api/v1/things/%00?q=a": 404,
-			"/api/v1/things/%ff?q=a": 404,
+			"/api/v1/things/a":       400, // the required parameter q is missing
+			"/api/v1/things/%00?q=a": 404, // NUL
+			"/api/v1/things/%ff?q=a": 404, // no UTF-8
 		} {
-			answer := transport.call(t, "GET", path, "reader", "")
+			answer := transport.call(t, "GET", path, "reader", noBody)
 			require.Equal(t, want, answer.Status, "%s: %s", path, answer.Body)
 			require.NotContains(t, string(answer.Body), "secret")
 		}
@@ -153,7 +157,8 @@ func Transport(t *testing.T, open TransportOpener) {
 		require.Zero(t, transport.api.created.Load(), "invalid requests that were executed")
 	})
 
-	// The body of a request may have web.DefaultBody bytes. The route /small sets a lower limit.
+	// A body with more than web.DefaultBody bytes is refused, and one with a little less is not. The route /small sets a
+	// lower limit.
 	t.Run("large bodies", func(t *testing.T) {
 		t.Parallel()
 
@@ -167,13 +172,13 @@ func Transport(t *testing.T, open TransportOpener) {
 		require.Equal(t, 413, transport.call(t, "POST", "/api/v1/small", "writer", fits).Status)
 	})
 
-	// The route /limited allows two requests in an hour.
+	// The route /limited allows two requests in an hour. Later ones are refused.
 	t.Run("limits of a route", func(t *testing.T) {
 		t.Parallel()
 
 		transport := openTransport(t, open)
 		for _, want := range []int{200, 200, 429, 429} {
-			require.Equal(t, want, transport.call(t, "GET", "/api/v1/limited", "reader", "").Status)
+			require.Equal(t, want, transport.call(t, "GET", "/api/v1/limited", "reader", noBody).Status)
 		}
 	})
 
@@ -191,7 +196,7 @@ func Transport(t *testing.T, open TransportOpener) {
 				path := fmt.Sprintf("/api/v1/things/%d?q=%d", i, -i)
 				want := fmt.Sprintf(`"id":"%d","text":"%d"`, i, -i)
 
-				answer, err := transport.try(t.Context(), "GET", path, "reader", "")
+				answer, err := transport.try(t.Context(), "GET", path, "reader", noBody)
 
 				isOwnResponse := err == nil && answer.Status == 200 && strings.Contains(string(answer.Body), want)
 				if !isOwnResponse {
@@ -207,8 +212,8 @@ func Transport(t *testing.T, open TransportOpener) {
 }
 
 // transportHeaders checks the headers of operations, of the authenticator and of limits, also
-// in errors. The authenticator sets X-Gate for every request. The cases are sent in order, because the
-// ids of created things and the limit of /limited depend on the earlier ones.
+// in errors. The authenticator sets X-Gate for every request. The order of the cases counts: created things
+// are numbered, and the third request to /limited is refused.
 func transportHeaders(t *testing.T, open TransportOpener) {
 	t.Parallel()
 
@@ -237,7 +242,7 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 		{method: "GET", path: "/api/v1/limited", token: "reader", header: "Retry-After", want: ""},
 		{method: "GET", path: "/api/v1/limited", token: "reader", header: "Retry-After", want: "3"},
 	} {
-		body := ""
+		body := noBody
 		if test.method == "POST" {
 			body = `{"text":"a"}`
 		}
@@ -248,8 +253,8 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 	}
 }
 
-// transportStreams checks that a body that is larger than the buffers of the transport is sent
-// completely and closed.
+// transportStreams checks the responses to downloads: a table in CSV, whose size is not known, and a file. Their bodies
+// are larger than the buffers of the transport. Each must be sent completely, with its headers, and then be closed.
 func transportStreams(t *testing.T, open TransportOpener) {
 	t.Parallel()
 
@@ -266,7 +271,7 @@ func transportStreams(t *testing.T, open TransportOpener) {
 			"Content-Security-Policy": "sandbox; default-src 'none'",
 		},
 	} {
-		answer := transport.call(t, "GET", path, "reader", "")
+		answer := transport.call(t, "GET", path, "reader", noBody)
 		require.Equal(t, 200, answer.Status, path)
 		require.Equal(t, streamed, string(answer.Body), path)
 
@@ -280,7 +285,8 @@ func transportStreams(t *testing.T, open TransportOpener) {
 }
 
 // transportIdempotency checks requests with an Idempotency-Key. A repeated request gets the stored
-// response. A key that was used with another body is refused with 422. A key has at most 255 characters.
+// response, and is not executed again. A key that was used with another body is refused with 422. A key has at most 255
+// characters.
 func transportIdempotency(t *testing.T, open TransportOpener) {
 	t.Parallel()
 
@@ -303,6 +309,7 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 	first := send("one", `{"text":"a"}`)
 	require.Equal(t, 201, first.Status)
 
+	// The same request is repeated.
 	repeated := send("one", `{"text":"a"}`)
 	require.Equal(t, first.Status, repeated.Status)
 	require.Equal(t, string(first.Body), string(repeated.Body))
@@ -310,15 +317,20 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 	require.Empty(t, first.Header.Get("Idempotency-Replayed"))
 	require.Equal(t, "true", repeated.Header.Get("Idempotency-Replayed"))
 
+	// Other bodies and keys.
+	const maxKeyLength = 255
+
+	tooLong := strings.Repeat("k", maxKeyLength+1)
 	require.Equal(t, 422, send("one", `{"text":"b"}`).Status)
 	require.Equal(t, 201, send("two", `{"text":"a"}`).Status)
-	require.Equal(t, 400, send(strings.Repeat("k", 256), `{"text":"a"}`).Status)
+	require.Equal(t, 400, send(tooLong, `{"text":"a"}`).Status)
 	require.EqualValues(t, 2, transport.api.created.Load(), "executed requests: the first ones with each valid key")
 }
 
-// transportShutdown checks that Shutdown refuses new requests and waits for those in flight
-// until its context ends.
+// transportShutdown checks that Shutdown refuses new requests, and waits for those in flight until its context ends. The
+// request in flight is one to /slow, which ends when the test closes the channel release of the API.
 func transportShutdown(t *testing.T, open TransportOpener) {
+	// New requests are refused, and the request in flight gets its response before Shutdown returns.
 	t.Run("request in flight", func(t *testing.T) {
 		t.Parallel()
 
@@ -326,7 +338,7 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 
 		answers := make(chan TransportAnswer, 1)
 		go func() {
-			answer, _ := transport.try(t.Context(), "GET", "/api/v1/slow", "reader", "")
+			answer, _ := transport.try(t.Context(), "GET", "/api/v1/slow", "reader", noBody)
 			answers <- answer
 		}()
 
@@ -339,24 +351,26 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 
-			_, err := transport.try(ctx, "GET", "/api/v1/things/a?q=b", "reader", "")
+			_, err := transport.try(ctx, "GET", "/api/v1/things/a?q=b", "reader", noBody)
 
 			return err != nil
 		}, 30*time.Second, 10*time.Millisecond, "new requests are still accepted")
 		require.Empty(t, stopped, "Shutdown has returned before the request has")
 
-		// The request in flight ends, and then Shutdown.
+		// The request in flight ends, and then Shutdown returns.
 		close(transport.api.release)
 		require.Equal(t, 200, (<-answers).Status)
 		require.NoError(t, <-stopped)
 	})
 
-	// A request that never ends must not keep the process running.
+	// Shutdown returns when its context ends, although a request does not end: it must not keep the process running.
 	t.Run("request that does not end", func(t *testing.T) {
 		t.Parallel()
 
 		transport := openTransport(t, open)
-		go func() { _, _ = transport.try(context.WithoutCancel(t.Context()), "GET", "/api/v1/slow", "reader", "") }()
+		go func() {
+			_, _ = transport.try(context.WithoutCancel(t.Context()), "GET", "/api/v1/slow", "reader", noBody)
+		}()
 
 		<-transport.api.entered
 
@@ -370,7 +384,7 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 		select {
 		case <-stopped:
 		case <-time.After(30 * time.Second):
-			require.Fail(t, "Shutdown must return when its context ends")
+			require.Fail(t, "Shutdown has not returned although its context has ended")
 		}
 
 		close(transport.api.release)
@@ -390,9 +404,12 @@ func openTransport(t *testing.T, open TransportOpener) *openedTransport {
 
 	transport := &openedTransport{api: &testAPI{entered: make(chan struct{}, 1), release: make(chan struct{})}}
 	keys := &memoryKeys{answers: map[string]storedAnswer{}}
+
+	const isDistributed = false // no module is stored in another database than the keys
+
 	services := adapters.Services{
 		Limiter:     &countingLimiter{counts: map[string]int{}},
-		Idempotency: idempotency.NewRunner(keys, keys, false, slog.New(slog.DiscardHandler)),
+		Idempotency: idempotency.NewRunner(keys, keys, isDistributed, slog.New(slog.DiscardHandler)),
 	}
 	transport.Transport, transport.client = open(t, services, transport.api.table())
 	require.NoError(t, transport.Start(t.Context()))
@@ -407,25 +424,28 @@ func openTransport(t *testing.T, open TransportOpener) *openedTransport {
 	return transport
 }
 
-// try sends a request with a bearer token and a JSON body, both of which may be empty.
-func (p *openedTransport) try(ctx context.Context, method, path, token, body string) (TransportAnswer, error) {
-	r := TransportRequest{Method: method, Path: path, Body: body, Header: map[string]string{}}
+// noBody is the argument of try and call for a request without a body.
+const noBody = ""
+
+// try sends a request with the bearer token, if it is not empty, and with the JSON body, if there is one.
+func (o *openedTransport) try(ctx context.Context, method, path, token, body string) (TransportAnswer, error) {
+	request := TransportRequest{Method: method, Path: path, Body: body, Header: map[string]string{}}
 	if token != "" {
-		r.Header["Authorization"] = "Bearer " + token
+		request.Header["Authorization"] = "Bearer " + token
 	}
 
-	if body != "" {
-		r.Header["Content-Type"] = "application/json"
+	if body != noBody {
+		request.Header["Content-Type"] = "application/json"
 	}
 
-	return p.client(ctx, r)
+	return o.client(ctx, request)
 }
 
 // call sends a request like try, and requires a response.
-func (p *openedTransport) call(t *testing.T, method, path, token, body string) TransportAnswer {
+func (o *openedTransport) call(t *testing.T, method, path, token, body string) TransportAnswer {
 	t.Helper()
 
-	answer, err := p.try(t.Context(), method, path, token, body)
+	answer, err := o.try(t.Context(), method, path, token, body)
 	require.NoError(t, err)
 
 	return answer
