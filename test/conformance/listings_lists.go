@@ -126,9 +126,9 @@ func listingPagesAndCounts(t *testing.T, b *board) {
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 
-// listingStates checks that lists and counts by state agree. The state of a listing is what its organization sees: it
-// is derived from the stored status, from the deadline, which may have passed, and from a moderator's decision to hide
-// the listing.
+// listingStates checks that lists and counts by state agree. Organizations see the state of a
+// listing. The state is derived from the stored status, from the deadline, which may have passed, and from a moderator's
+// decision to hide the listing.
 func listingStates(t *testing.T, b *board) {
 	b.post(t, listings.CreateInput{Title: "Open"})
 	b.postUntil(t, "Expired", b.clk.Now().Add(time.Hour))
@@ -226,7 +226,7 @@ func listingExport(t *testing.T, b *board) {
 			timestamp(*listing.PostedAt), timestamp(*listing.Deadline), timestamp(listing.UpdatedAt))
 	}
 
-	// The rows are the same whatever the size of a page. The largest one has room for more than the four rows.
+	// The rows are the same whatever the size of a page. The largest page is larger than the four rows.
 	const anyStatus = ""
 	for pageSize := 1; pageSize <= 5; pageSize++ {
 		rows := export(b.org, anyStatus, pageSize)

@@ -271,8 +271,8 @@ func (suite quotaSuite) changedQuota(t *testing.T) {
 	require.True(t, withoutDay.Allowed, "a quota without a limit of the day")
 	require.Zero(t, withoutDay.Day)
 
-	// A smaller quota is exceeded. Minute.Reset is the time until so many calls have left the window that it permits
-	// one more.
+	// A smaller quota is exceeded. Minute.Reset is the time until enough calls have left the window that the smaller
+	// quota permits one.
 	smaller := limiter.spend(limit.Quota{PerMinute: 10, PerDay: 10})
 	require.False(t, smaller.Allowed, "a smaller quota")
 	require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, smaller.Violated)

@@ -12,7 +12,7 @@ import (
 )
 
 // Views checks the port listings.Views, which counts the views of listings. A visit is a view of a listing by a visitor
-// on a day. A visitor is a hash with a salt that is changed every day, so that nobody can be recognized on another day.
+// on a day. A visitor is a hash with a salt that is changed every day, so that no visitor is recognized on another day.
 func Views(t *testing.T, open ListingsOpener) {
 	open = withPort(open, "Views", func(s adapters.ListingsStorage) any { return s.Views })
 

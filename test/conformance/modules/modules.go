@@ -37,8 +37,8 @@ func Module(t *testing.T, module bootstrap.Module, database Database) {
 		program := Start(t, database, bootstrap.WithModule(module))
 		guest := User{}
 		documents := map[string]string{
-			portalAPI:    string(program.send(t, http.MethodGet, "/openapi/portal.json", guest, noBody).Body),
-			developerAPI: string(program.send(t, http.MethodGet, "/openapi/developer.json", guest, noBody).Body),
+			portalAPI:    string(program.send(t, http.MethodGet, "/openapi/portal.json", guest, emptyBody).Body),
+			developerAPI: string(program.send(t, http.MethodGet, "/openapi/developer.json", guest, emptyBody).Body),
 		}
 		jobseeker := program.Jobseeker(t)
 		testClients := clients{
@@ -78,8 +78,8 @@ const (
 	developerAPI = "developer"
 )
 
-// noBody is the argument of Program.send for a request without a body.
-var noBody []byte
+// emptyBody is the argument of Program.send for a request without a body.
+var emptyBody []byte
 
 // checkPage requires that no request below the path of the page causes an internal error, whatever its
 // method and the rest of its path.
@@ -91,7 +91,7 @@ func checkPage(t *testing.T, program *Program, path string) {
 	guest := User{}
 	for _, suffix := range []string{"", "/", emojiAndNUL, "/" + strings.Repeat("a", 2000)} {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions} {
-			answer := program.send(t, method, path+suffix, guest, noBody)
+			answer := program.send(t, method, path+suffix, guest, emptyBody)
 			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %s%s: %s", method, path, suffix, answer.Body)
 		}
 	}
@@ -261,7 +261,7 @@ func (c clients) checkInput(t *testing.T, route web.Route) {
 
 		for _, value := range pathValues {
 			path := pathWith(route, value) + "?page=-1&limit=x&cursor=%00"
-			answer := c.send(t, route.Method, path, user, noBody)
+			answer := c.send(t, route.Method, path, user, emptyBody)
 			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %s", name, path)
 		}
 

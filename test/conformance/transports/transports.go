@@ -82,7 +82,7 @@ func Transport(t *testing.T, open TransportOpener) {
 		t.Parallel()
 
 		transport := openTransport(t, open)
-		answer := transport.call(t, "GET", "/api/v1/things/a%20b?q=c%26d", "reader", noBody)
+		answer := transport.call(t, "GET", "/api/v1/things/a%20b?q=c%26d", "reader", emptyBody)
 		require.Equal(t, 200, answer.Status, "%s", answer.Body)
 		var got thing
 		require.NoError(t, json.Unmarshal(answer.Body, &got))
@@ -94,7 +94,7 @@ func Transport(t *testing.T, open TransportOpener) {
 		require.Contains(t, string(created.Body), "é")
 
 		// A result that is pending has the status 202.
-		require.Equal(t, 202, transport.call(t, "GET", "/api/v1/pending", "reader", noBody).Status)
+		require.Equal(t, 202, transport.call(t, "GET", "/api/v1/pending", "reader", emptyBody).Status)
 	})
 
 	t.Run("headers", func(t *testing.T) { transportHeaders(t, open) })
@@ -103,7 +103,7 @@ func Transport(t *testing.T, open TransportOpener) {
 	// The routes of testAPI are also served at the prefix /v1.
 	t.Run("other prefixes of the API", func(t *testing.T) {
 		t.Parallel()
-		require.Equal(t, 200, openTransport(t, open).call(t, "GET", "/v1/things/a?q=b", "reader", noBody).Status)
+		require.Equal(t, 200, openTransport(t, open).call(t, "GET", "/v1/things/a?q=b", "reader", emptyBody).Status)
 	})
 
 	// The authenticator knows the tokens reader, writer and limited. A missing or unknown token is a
@@ -145,7 +145,7 @@ func Transport(t *testing.T, open TransportOpener) {
 			"/api/v1/things/%00?q=a": 404, // NUL
 			"/api/v1/things/%ff?q=a": 404, // no UTF-8
 		} {
-			answer := transport.call(t, "GET", path, "reader", noBody)
+			answer := transport.call(t, "GET", path, "reader", emptyBody)
 			require.Equal(t, want, answer.Status, "%s: %s", path, answer.Body)
 			require.NotContains(t, string(answer.Body), "secret")
 		}
@@ -178,7 +178,7 @@ func Transport(t *testing.T, open TransportOpener) {
 
 		transport := openTransport(t, open)
 		for _, want := range []int{200, 200, 429, 429} {
-			require.Equal(t, want, transport.call(t, "GET", "/api/v1/limited", "reader", noBody).Status)
+			require.Equal(t, want, transport.call(t, "GET", "/api/v1/limited", "reader", emptyBody).Status)
 		}
 	})
 
@@ -196,7 +196,7 @@ func Transport(t *testing.T, open TransportOpener) {
 				path := fmt.Sprintf("/api/v1/things/%d?q=%d", i, -i)
 				want := fmt.Sprintf(`"id":"%d","text":"%d"`, i, -i)
 
-				answer, err := transport.try(t.Context(), "GET", path, "reader", noBody)
+				answer, err := transport.try(t.Context(), "GET", path, "reader", emptyBody)
 
 				isOwnResponse := err == nil && answer.Status == 200 && strings.Contains(string(answer.Body), want)
 				if !isOwnResponse {
@@ -242,7 +242,7 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 		{method: "GET", path: "/api/v1/limited", token: "reader", header: "Retry-After", want: ""},
 		{method: "GET", path: "/api/v1/limited", token: "reader", header: "Retry-After", want: "3"},
 	} {
-		body := noBody
+		body := emptyBody
 		if test.method == "POST" {
 			body = `{"text":"a"}`
 		}
@@ -271,7 +271,7 @@ func transportStreams(t *testing.T, open TransportOpener) {
 			"Content-Security-Policy": "sandbox; default-src 'none'",
 		},
 	} {
-		answer := transport.call(t, "GET", path, "reader", noBody)
+		answer := transport.call(t, "GET", path, "reader", emptyBody)
 		require.Equal(t, 200, answer.Status, path)
 		require.Equal(t, streamed, string(answer.Body), path)
 
@@ -338,7 +338,7 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 
 		answers := make(chan TransportAnswer, 1)
 		go func() {
-			answer, _ := transport.try(t.Context(), "GET", "/api/v1/slow", "reader", noBody)
+			answer, _ := transport.try(t.Context(), "GET", "/api/v1/slow", "reader", emptyBody)
 			answers <- answer
 		}()
 
@@ -351,7 +351,7 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 
-			_, err := transport.try(ctx, "GET", "/api/v1/things/a?q=b", "reader", noBody)
+			_, err := transport.try(ctx, "GET", "/api/v1/things/a?q=b", "reader", emptyBody)
 
 			return err != nil
 		}, 30*time.Second, 10*time.Millisecond, "new requests are still accepted")
@@ -369,7 +369,7 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 
 		transport := openTransport(t, open)
 		go func() {
-			_, _ = transport.try(context.WithoutCancel(t.Context()), "GET", "/api/v1/slow", "reader", noBody)
+			_, _ = transport.try(context.WithoutCancel(t.Context()), "GET", "/api/v1/slow", "reader", emptyBody)
 		}()
 
 		<-transport.api.entered
@@ -424,8 +424,8 @@ func openTransport(t *testing.T, open TransportOpener) *openedTransport {
 	return transport
 }
 
-// noBody is the argument of try and call for a request without a body.
-const noBody = ""
+// emptyBody is the argument of try and call for a request without a body.
+const emptyBody = ""
 
 // try sends a request with the bearer token, if it is not empty, and with the JSON body, if there is one.
 func (o *openedTransport) try(ctx context.Context, method, path, token, body string) (TransportAnswer, error) {
@@ -434,7 +434,7 @@ func (o *openedTransport) try(ctx context.Context, method, path, token, body str
 		request.Header["Authorization"] = "Bearer " + token
 	}
 
-	if body != noBody {
+	if body != emptyBody {
 		request.Header["Content-Type"] = "application/json"
 	}
 
