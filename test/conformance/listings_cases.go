@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// Cases checks the port listings.Cases. Jobseekers and guests report listings that seem wrong to them. A listing has at
-// most one case, in which a moderator decides about the reports.
+// Cases checks the port listings.Cases. Jobseekers and guests report listings, for example as a fraud. A case is the record
+// of the moderation of one listing, with the number of reports. A listing has at most one case.
 func Cases(t *testing.T, open ListingsOpener) {
 	for name, test := range map[string]func(*testing.T, *board){
 		"create and list reports":    casesCreateAndListReports,

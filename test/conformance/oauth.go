@@ -195,8 +195,8 @@ func (suite grantSuite) retention(t *testing.T) {
 	require.NoError(t, err, "the valid token")
 }
 
-// Consents checks the port integrations.Consents. With a consent, a user permits an application to read or write the
-// user's data. Each user has at most one consent to an application.
+// Consents checks the port integrations.Consents. With a consent, a user permits an application to use scopes, such as to
+// read applications. A user has at most one consent to each application.
 func Consents(t *testing.T, open IntegrationsOpener) {
 	suite := consentSuite{open}
 	t.Run("list", suite.listNewestFirst)

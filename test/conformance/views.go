@@ -78,6 +78,7 @@ func Views(t *testing.T, open ListingsOpener) {
 
 			// Another network reaches its own limit. Visits on another day and of users count.
 			const anotherDay, users = 1, 2 * maxVisitors
+
 			visit("2026-03-01", "b", 0, maxVisitors+1)
 			visit("2026-03-02", "c", 0, anotherDay)
 			visit("2026-03-01", "", 0, users)
