@@ -28,20 +28,23 @@ func SearchIndex(t *testing.T, open SearchIndexOpener) {
 		compareWithOracle(t, open, !reopened)
 	})
 
-	// Each batch of 20,000 changes of 90,000 documents replaces and deletes documents of the earlier batches.
+	// Large batches also replace and delete documents of earlier batches.
 	t.Run("equals a naive evaluation of many documents", func(t *testing.T) {
 		t.Parallel()
 
-		suite := newSearchSuite(t, open, 3)
-		for range 5 {
-			suite.apply(suite.random.changes(20_000, 90_000))
+		const seed, batches, batchSize, documents, queries = 3, 5, 20_000, 90_000, 25
+
+		suite := newSearchSuite(t, open, seed)
+		for range batches {
+			suite.apply(suite.random.changes(batchSize, documents))
 		}
 
-		for range 25 {
+		for range queries {
 			suite.compare(suite.random.query())
 		}
 	})
 
+	// Each of the following subtests is described at its function.
 	t.Run("paging", func(t *testing.T) {
 		t.Parallel()
 		pageWhileChanging(t, open)
@@ -86,7 +89,9 @@ func SearchIndex(t *testing.T, open SearchIndexOpener) {
 
 		_, err := index.Find(context.Background(), search.Query{})
 		require.ErrorIs(t, err, search.ErrIndexClosed)
-		require.ErrorIs(t, index.Apply(context.Background(), nil, ""), search.ErrIndexClosed)
+
+		const position = "any"
+		require.ErrorIs(t, index.Apply(context.Background(), nil, position), search.ErrIndexClosed)
 		require.NoError(t, index.Close(), "a second time")
 	})
 }
@@ -105,24 +110,27 @@ const reopened = true
 func SearchMatcher(
 	t *testing.T, open func(t testing.TB, docs []*search.Document, normalize func(string) string) search.Matcher,
 ) {
-	// A matcher may use one bit of a machine word for each of 64 documents.
+	const queries = 500
+
+	// Numbers of documents around 64 are among them: a matcher may use one bit of a machine word for each document.
 	for _, count := range []int{0, 1, 5, 63, 64, 65, 200} {
-		random, oracle := newRandomSearch(uint64(count)), newSearchOracle(singular)
-		oracle.apply(random.changes(count, 10*count+1))
+		seed, documents := uint64(count), 10*count+1 // few changes replace a document
+		random, oracle := newRandomSearch(seed), newSearchOracle(singular)
+		oracle.apply(random.changes(count, documents))
 
 		matcher := open(t, slices.Collect(maps.Values(oracle.docs)), singular)
-		for range 500 {
+		for range queries {
 			query := random.query()
-			matched := matcher.AppendMatches([]string{}, &query)
+			matchedIDs := matcher.AppendMatches([]string{}, &query)
 
-			want := []string{}
+			wantIDs := []string{}
 			for _, hit := range oracle.find(&query).exact {
-				want = append(want, hit.ID)
+				wantIDs = append(wantIDs, hit.ID)
 			}
 
 			text, err := json.Marshal(query)
 			require.NoError(t, err)
-			require.ElementsMatch(t, want, matched, "%d documents, %s", count, text)
+			require.ElementsMatch(t, wantIDs, matchedIDs, "%d documents, %s", count, text)
 		}
 	}
 }
@@ -452,11 +460,11 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 	// find returns the numbers of exact and of relaxed hits on the page at the offset. Exact hits have the key. The
 	// query permits as many relaxed hits as its argument says.
 	find := func(key string, offset, limit, relaxed int) (exact, others int) {
+		exactLevel := search.SlotLevel{Expr: search.HasKey(key), Exact: true}
+		relaxedLevel := search.SlotLevel{Expr: search.HasKey("related"), Cost: 5}
 		result, err := suite.index.Find(context.Background(), search.Query{
 			Now: searchStart, Offset: offset, Limit: limit, Relaxed: relaxed,
-			Slots: []search.Slot{
-				{Levels: []search.SlotLevel{{Expr: search.HasKey(key), Exact: true}, {Expr: search.HasKey("related"), Cost: 5}}},
-			},
+			Slots: []search.Slot{{Levels: []search.SlotLevel{exactLevel, relaxedLevel}}},
 		})
 		require.NoError(t, err)
 
