@@ -183,8 +183,11 @@ func (r *registry) refusef(format string, args ...any) {
 	r.err = errors.Join(r.err, fmt.Errorf(format, args...))
 }
 
-// register adds an opener for the scheme, and refuses a scheme or opener that cannot work. port is the
-// name of the port in messages, such as "mailer".
+// register adds an opener for the scheme. port is the name of the port in messages, such as "mailer".
+//
+// An invalid scheme, a nil opener or a scheme that is already taken is an error. Options cannot return errors,
+// so register collects the error in r.err and stores the opener nevertheless. The opener is never called:
+// with an error in r.err, every later opening of an adapter fails and returns all collected errors.
 func register[Opener any](r *registry, openers *map[string]Opener, port, scheme string, open Opener) {
 	_, exists := (*openers)[scheme]
 	switch {
@@ -294,8 +297,8 @@ type opening struct {
 	deps     adapters.Deps
 }
 
-// open opens the adapter for a URL with the opener of its scheme. openers are those of the port, by
-// scheme. The key is the name of the setting with the URL, for errors.
+// open opens the adapter for a URL with the opener of its scheme. openers maps schemes to the openers of one
+// port. key is the name of the setting that has the URL, such as "queue.url". It is used in errors.
 func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Port any](
 	ctx context.Context,
 	o opening,
@@ -305,8 +308,9 @@ func open[Opener ~func(context.Context, string, adapters.Deps) (Port, error), Po
 	return openWith(ctx, o, key, url, openers, func(open Opener) (Port, error) { return open(ctx, url, o.deps) })
 }
 
-// openWith opens the adapter for a URL as open does. The function call calls the opener: it passes the
-// additional parameters that the openers of some ports have.
+// openWith opens the adapter for a URL as open does. The difference is that openWith does not know the
+// parameters of the opener. The function call passes them: that of mailers, for example, also passes the
+// address of the sender.
 func openWith[Opener, Port any](
 	ctx context.Context,
 	o opening,
@@ -314,7 +318,8 @@ func openWith[Opener, Port any](
 	openers map[string]Opener,
 	call func(Opener) (Port, error),
 ) (port Port, err error) {
-	if o.registry.err != nil { // an option of the program was refused
+	// Report the registrations that were refused, which could not return an error themselves.
+	if o.registry.err != nil {
 		return port, o.registry.err
 	}
 

@@ -78,8 +78,12 @@ func newDemoPasswords(ctx context.Context) (accounts []demoAccount, hashes map[s
 	return accounts, hashes, nil
 }
 
-// seeder creates all data from one random number generator with a fixed seed, so that it
-// is the same every time.
+// seeder creates all demo data. Its random number generator has a fixed seed, so that the data is the same
+// every time.
+//
+// The data is composed from these terms of the corpus: a market is a country with its towns and texts. A
+// family is a profession, such as nursing, with what its occupations have in common. A post is an occupation
+// in one market, with its titles, grade and pay.
 type seeder struct {
 	*corpus           // the words, names and numbers of the data, read from seed.json
 	now     time.Time // the beginning of the present day
@@ -88,10 +92,10 @@ type seeder struct {
 	orgs    []employer
 	orgDraw []int // indices of orgs for random choices: an organization of weight 2 is in it twice
 
-	// The applications go to the first organization only.
+	// Users apply to the first organization only. These fields have what createApplications needs for that.
 	seekerIDs       []string           // the users who apply
-	open            []listings.Listing // its listings to which they apply
-	recruiterID     string             // its member who decides about the applications
+	open            []listings.Listing // the listings of the first organization to which they apply
+	recruiterID     string             // the member of the first organization who decides about the applications
 	interviewerName string
 }
 
@@ -292,8 +296,9 @@ func (s *seeder) listings(n int) iter.Seq[listings.Listing] {
 	}
 }
 
-// newListing returns listing number i, in which the employer advertises the post: an occupation with its
-// titles and its pay in the country of the employer.
+// newListing returns listing number i, in which the employer advertises the post. A post is an occupation in
+// the country of the employer, with its titles, grade and pay. Its family is the profession to which it
+// belongs, such as nursing. The shift pattern says at which times the person works, such as "Part Time".
 func (s *seeder) newListing(i int, postedAt time.Time, org *employer, post *post) listings.Listing {
 	family := org.Families[post.Family]
 	town := org.towns[s.rng.IntN(len(org.towns))]
@@ -323,6 +328,7 @@ func (s *seeder) newListing(i int, postedAt time.Time, org *employer, post *post
 	pattern := shifts[s.rng.IntN(len(shifts))]
 	s.setContract(&listing, org, post, family)
 
+	// A listing must not be full-time while its text describes a part-time pattern.
 	if pattern.Label == "Part Time" && listing.EmploymentType == "full-time" {
 		listing.EmploymentType = "part-time"
 	}
@@ -342,7 +348,9 @@ func (s *seeder) newListing(i int, postedAt time.Time, org *employer, post *post
 		listing.Requirements = append(listing.Requirements, placeholders.Replace(requirement))
 	}
 
-	register := placeholders.Replace(family.Registers[org.code]) // the required entry in a professional register
+	// The last requirement is the entry in the professional register of the country. The text of the corpus
+	// begins with a small letter, because descriptions use it inside a sentence.
+	register := placeholders.Replace(family.Registers[org.code])
 	listing.Requirements = append(listing.Requirements, strings.ToUpper(register[:1])+register[1:])
 
 	listing.Benefits = s.pickSome(org.Benefits, 3, 5)
@@ -406,13 +414,16 @@ func (s *seeder) pickPost(i int) (*employer, *post) {
 	return org, posts[s.rng.IntN(len(posts))]
 }
 
-// setContract chooses the contract and its hours. Contracts are permanent, temporary (to fill a
-// gap for a short time) or "contract" (for a fixed term).
+// setContract chooses the contract and the hours of a listing. The contract is "permanent", "temporary" (to
+// fill a gap for a short time) or "contract" (for a fixed term).
+//
+// family.Cover says how employers of the profession fill a gap for a short time: "bank" (with their own pool
+// of staff), "locum" (with a substitute from outside), or "permanent" (they do not).
 func (s *seeder) setContract(listing *listings.Listing, org *employer, post *post, family *family) {
 	listing.ContractType = s.pick([]string{"permanent", "permanent", "permanent", "permanent", "temporary", "temporary", "contract"})
 
-	// A training post ends with the training, so it cannot be permanent. Professions whose gaps
-	// employers do not fill with temporary staff have no temporary posts. Both get a fixed term.
+	// Replace two impossible combinations by a fixed term. A training post ends with the training, so it
+	// cannot be permanent. A profession with the cover "permanent" has no temporary posts.
 	isPermanentTraining := post.IsFixedTerm && listing.ContractType == "permanent"
 	isTemporaryWithoutCover := family.Cover == "permanent" && listing.ContractType == "temporary"
 
@@ -425,7 +436,8 @@ func (s *seeder) setContract(listing *listings.Listing, org *employer, post *pos
 		return
 	}
 
-	// Temporary posts of the remaining professions, which locums fill, keep the hours chosen above.
+	// Temporary work has hours of its own in two cases. In the United States, it is paid per day. In other
+	// countries, the staff of a bank work when they are needed. Locums have the hours chosen above.
 	switch {
 	case org.code == "US":
 		listing.EmploymentType = "per-diem"

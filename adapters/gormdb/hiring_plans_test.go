@@ -18,8 +18,8 @@ import (
 // indexes, because an employer may have 100,000 applications. It also checks the number of statements
 // of each method, so that no list executes one statement per row.
 //
-// Results and errors of methods whose rows do not exist are ignored. Their statements are counted, and
-// SQLite plans them all the same.
+// Some methods are called for rows that do not exist. Their results and errors are ignored: the test is about
+// their statements, which are the same as for rows that exist.
 func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	t.Parallel()
 
@@ -31,7 +31,8 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	checkExportCosts(t, db, meter)
 	checkListingCosts(t, db, meter, applicationIDs)
 
-	// The total of a list is the number of rows of a subquery named counted, whose size is limited.
+	// Every recorded statement must use an index. A scan is allowed only of the subquery named counted. Lists count
+	// its rows for their total, and a limit keeps it small.
 	meter.others.requireIndexes(t, db, "counted")
 }
 
@@ -41,7 +42,8 @@ type cost struct {
 	others  int
 }
 
-// costMeter counts the statements that a database receives.
+// costMeter counts the statements that a database receives. Inserts are only counted. The other statements are
+// also recorded with their SQL, to check their plans.
 type costMeter struct {
 	inserts int
 	others  *statements
@@ -72,9 +74,10 @@ func (m *costMeter) requireCost(t *testing.T, want cost, call func()) {
 }
 
 const (
-	// planUser is the id of a user, of an applicant and of an organization.
+	// planUser is one id for a user, an applicant and an organization, because statements and their plans do not
+	// depend on whether the ids differ.
 	planUser = "00000000-0000-7000-8000-000000000001"
-	// planDay is a day with visits.
+	// planDay is the day of the visits that the test stores.
 	planDay = "2026-03-01"
 )
 
@@ -121,7 +124,8 @@ func checkApplicationCosts(t *testing.T, db *DB, meter *costMeter) (ids []string
 		})
 	}
 
-	// 100 applications are changed with one statement per status and one insert of all changes.
+	// All 100 applications are changed with few statements: one update for each new status, and one insert of all
+	// changes.
 	meter.requireCost(t, cost{others: len(hiring.Statuses), inserts: 1}, func() {
 		require.NoError(t, storage.UpdateStatuses(ctx, planUser, applications, changes))
 	})

@@ -13,9 +13,9 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// emailChanges implements identity.EmailChanges. The history of a user's e-mail address consists of a
-// requested change, which has to be confirmed at the new address, and of undos, with which the
-// owner of a previous address can restore it for some time.
+// emailChanges implements identity.EmailChanges. It stores the history of a user's e-mail address in two
+// tables. One has the requested change, which the user has to confirm at the new address. The other one
+// has the undos: an undo allows the owner of a previous address to restore it for some time.
 type emailChanges struct{ *DB }
 
 // emailChangeRow is the requested change of a user.
@@ -24,7 +24,8 @@ type emailChangeRow struct {
 	identity.EmailChange
 }
 
-// emailUndoRow is the undo of a change.
+// emailUndoRow is the undo of one change of a user's address: the address before the change, and until when
+// it can be restored. The user and the time of the change identify the row.
 type emailUndoRow struct {
 	UserID    string
 	ChangedAt time.Time
@@ -33,7 +34,8 @@ type emailUndoRow struct {
 	ExpiresAt time.Time
 }
 
-// Get implements identity.EmailChanges. The undos are in the order of the changes.
+// Get implements identity.EmailChanges. It reads the requested change, if there is one, and all undos, in
+// the order of the changes. The history is empty if the user has neither.
 func (d emailChanges) Get(ctx context.Context, userID string) (identity.EmailHistory, error) {
 	history := identity.EmailHistory{UserID: userID}
 
@@ -141,7 +143,7 @@ type invitationOptOutRow struct {
 	CreatedAt time.Time
 }
 
-// Create implements identity.OptOuts.
+// Create implements identity.OptOuts. If the mailbox has opted out already, the stored row remains.
 func (d optOuts) Create(ctx context.Context, mailbox string, at time.Time) error {
 	row := invitationOptOutRow{Mailbox: mailbox, CreatedAt: at}
 	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"mailbox"})).Create(&row).Error)
@@ -183,8 +185,9 @@ var identityExpiry = map[retention.Kind]expiry{
 	identity.InvitationKind:   expireInvitations,
 }
 
-// expireInvitations deletes at most n invitations that expired before the time, and invited users who
-// have no other invitation. It returns the number of deleted invitations.
+// expireInvitations deletes at most n invitations that expired before the time, and returns the number of
+// deleted ones. An invitation to an address without an account has created a user with the status invited.
+// expireInvitations deletes such a user, too, if it has no other invitation.
 func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (deleted int, err error) {
 	err = db.Do(ctx, func(ctx context.Context) error {
 		var expired []membershipRow
@@ -204,7 +207,8 @@ func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (de
 		ids := list.Map(expired, func(m membershipRow) string { return m.ID })
 		userIDs := list.Map(expired, func(m membershipRow) string { return m.UserID })
 
-		// The condition on the users follows from the ids, but finds the rows in an index.
+		// The ids alone select the right rows. The condition on the users selects the same rows and no others. It
+		// is added because the database finds rows by user_id in an index.
 		invitations := db.conn(ctx).Where("? AND ?", db.dialect.In("user_id", userIDs), db.dialect.In("id", ids))
 		if err := invitations.Delete(&membershipRow{}).Error; err != nil {
 			return wrap(err)
@@ -231,8 +235,9 @@ type auditEntryRow struct {
 	Detail         string
 }
 
-// Record implements audit.Recorder. An entry with an id was completed elsewhere. It may be recorded twice, but
-// is stored once.
+// Record implements audit.Recorder. It stores the entry, and sets the id, the time and the network of an
+// entry without an id. An entry that has an id comes from an event and is already complete. The event may be
+// handled twice, so an entry whose id is stored already is ignored.
 func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 	if e.ID == "" {
 		e.ID = d.newID()
@@ -243,7 +248,8 @@ func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"id"})).Create((*auditEntryRow)(&e)).Error)
 }
 
-// List implements audit.Log. It lists the entries that the filter selects, newest first.
+// List implements audit.Log. It lists the entries that the filter selects, newest first. A field of the
+// filter that is not set adds no condition.
 func (d auditLog) List(ctx context.Context, f audit.Filter, request page.Request) (page.Result[audit.Entry], error) {
 	selected := func(q *gorm.DB) *gorm.DB {
 		q = whereEqual(q, "organization_id", f.OrganizationID)
@@ -259,7 +265,9 @@ func (d auditLog) List(ctx context.Context, f audit.Filter, request page.Request
 		return whereIfSet(q, "at < ?", f.To)
 	}
 
-	// Without a filter, the primary key is the right index. With orderedBy, the query may use it.
+	// The list is ordered by id, which contains the time. Without a filter, the primary key is the best index
+	// for that. The query may use it only because orderedBy is set: lists without orderedBy get a hint for the
+	// database that excludes the primary key.
 	return listPage(ctx, d.DB, request, listQuery{orderedBy: "id", where: selected},
 		func(r auditEntryRow) audit.Entry { return audit.Entry(r) })
 }

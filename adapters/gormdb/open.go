@@ -16,8 +16,8 @@ var dialects = map[string]Dialect{
 	"mysql":      MySQL{},
 }
 
-// Open opens a storage in the database with the URL, which is sqlite:PATH, postgres://… or
-// mysql://….
+// Open opens a storage in the database with the URL. The scheme of the URL selects the dialect, which is how
+// the database is used: sqlite:PATH, postgres://… or mysql://….
 func Open(_ context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
 	scheme, _, _ := strings.Cut(url, ":")
 
@@ -29,8 +29,8 @@ func Open(_ context.Context, url string, deps adapters.Deps) (adapters.Storage, 
 	return OpenDialect(dialect, url, deps)
 }
 
-// OpenDialect opens a storage in the database with the URL. It is for dialects of other packages;
-// Open chooses a built-in one.
+// OpenDialect opens a storage in the database with the URL. It is for programs with a dialect of their own.
+// For the built-in dialects, call Open.
 func OpenDialect(dialect Dialect, url string, deps adapters.Deps) (adapters.Storage, error) {
 	db, err := OpenDB(dialect, url, deps)
 	if err != nil {
@@ -40,8 +40,9 @@ func OpenDialect(dialect Dialect, url string, deps adapters.Deps) (adapters.Stor
 	return db.Storage(), nil
 }
 
-// Storage returns the repositories of all modules. They share what they have in common, such as
-// transactions, tasks and events.
+// Storage returns the repositories of all modules. A repository is a struct that embeds the DB, for example
+// users{db}. All modules get the same adapters.Database, which has the transactions, tasks and events that
+// they share.
 func (db *DB) Storage() adapters.Storage {
 	database := adapters.Database{
 		Tx:        db,
@@ -55,11 +56,13 @@ func (db *DB) Storage() adapters.Storage {
 		Ping:      db.Ping,
 		Close:     db.Close,
 	}
+	// Without read replicas, Replicas stays nil, and nothing is reported about them.
 	if db.replicas != nil {
 		database.Replicas = db.replicas.problems
 	}
 
-	// The audit log is a table of module identity.
+	// The audit log is a table of module identity. Modules in a database without this table have no recorder.
+	// Their entries reach the log as events.
 	if db.storesModule("identity") {
 		database.Audit = auditLog{db}
 	}

@@ -11,8 +11,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestPayments runs the suite for payments. Every id that does not ask for a failure is a good
-// card.
+// TestPayments runs the conformance suite for payment providers on the sandbox. The sandbox knows some ids of payment
+// methods that fail in one way, such as CardDeclined. Every other id that begins with pm_ works. So the suite runs
+// twice: with the id of a card that the sandbox knows, and with any other id.
 func TestPayments(t *testing.T) {
 	t.Parallel()
 
@@ -22,6 +23,8 @@ func TestPayments(t *testing.T) {
 			conformance.Payments(t, func(testing.TB) conformance.PaymentProvider {
 				clk := kit.NewClock()
 
+				// The sandbox confirms a payment by itself when ConfirmedAfter has passed. So the clock takes the
+				// place of the payer, who confirms payments of other providers.
 				return conformance.PaymentProvider{
 					Connect:     func() billing.Payments { return New(clk) },
 					Clock:       clk,
@@ -33,6 +36,7 @@ func TestPayments(t *testing.T) {
 					Confirm:     func(billing.Bill) { clk.Advance(ConfirmedAfter) },
 				}
 			}, func(testing.TB) (billing.Payments, func(), func()) {
+				// The suite also checks outages. It gets a provider, and functions that begin and end an outage.
 				p := &outageProvider{Payments: New(kit.NewClock())}
 				return p, func() { p.down.Store(true) }, func() { p.down.Store(false) }
 			})
@@ -40,7 +44,8 @@ func TestPayments(t *testing.T) {
 	}
 }
 
-// outageProvider is a sandbox that can be unavailable, as real providers are.
+// outageProvider is a sandbox that can be unavailable, as real providers are. While down is set, each method that
+// would call a real provider returns fault.ErrUnavailable.
 type outageProvider struct {
 	Payments
 

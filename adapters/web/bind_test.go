@@ -143,8 +143,7 @@ func TestBind_WrongTypes_AreNamed(t *testing.T) {
 }
 
 // TestBind_WholeNumber_HasAnyForm checks that a number counts as whole by its value and not by
-// its spelling: JSON has one type of numbers. 9007199254740993 is the first integer that a
-// float64 cannot represent.
+// its spelling, because JSON has only one type of numbers: 3.0 and 30e-1 are the integer 3.
 func TestBind_WholeNumber_HasAnyForm(t *testing.T) {
 	t.Parallel()
 
@@ -154,44 +153,55 @@ func TestBind_WholeNumber_HasAnyForm(t *testing.T) {
 		require.Equal(t, 3, bound.Count, number)
 	}
 
+	// The first two have a fraction. 1e19 is greater than the greatest int. The last number is the first
+	// integer that a float64 cannot represent. With a point, it is read as a float64.
 	for _, number := range []string{"3.5", "1e-1", "1e19", "9007199254740993.0"} {
 		_, err := bindTo[sample](`{"title":"T","count":`+number+`}`, nil)
 		require.Equal(t, []string{"count must be a whole number"}, fieldsOf(t, err), number)
 	}
 }
 
-// TestBind_AmbiguousJSON_IsRejected checks that JSON that programs read differently is refused:
-// a proxy that inspects requests could see another value than the operation. The limits of
-// tokens and depth bound the work for a body.
+// TestBind_AmbiguousJSON_IsRejected checks that a body is refused if programs could read it differently. For
+// example, of two members with one name some programs read the first and others the last. A proxy that
+// inspects requests could thus see another value than the operation. The test also checks the limits of
+// tokens and of depth, which bound the work for a body.
 func TestBind_AmbiguousJSON_IsRejected(t *testing.T) {
 	t.Parallel()
 
 	for body, want := range map[string]string{
+		// Two members of one object have the same name.
 		`{"title":"a","title":"b"}`:                  "title must be unique in its object",
 		`{"title":"a","free":{"x":1,"x":2}}`:         "x must be unique in its object",
 		`{"title":"a","free":[{"x":{"y":1,"y":1}}]}`: "y must be unique in its object",
-		`{"title":"a\u0000b"}`:                       "body must not contain NUL characters",
-		`{"ti\u0000tle":"a"}`:                        "body must not contain NUL characters",
-		"{\"title\":\"\xff\"}":                       "body must be valid UTF-8",
-		`{"title":"\ud800"}`:                         "body must not contain lone surrogates",
-		`{"title":"\udc00\ud800"}`:                   "body must not contain lone surrogates",
-		`{"title":"\ud800\u0041"}`:                   "body must not contain lone surrogates",
-		`{"\ud800":1}`:                               "body must not contain lone surrogates",
-		`{"title":01}`:                               "body must be well-formed JSON",
-		`{"title":1.}`:                               "body must be well-formed JSON",
-		`{"title":"\x"}`:                             "body must be well-formed JSON",
-		`{"title":[1,]}`:                             "body must be well-formed JSON",
-		`[` + strings.Repeat(`1,`, 49_998) + `1]`:    "body must have at most 50000 JSON tokens",
-		`{"title":"a"`:                               "body must be well-formed JSON",
-		`{"title":"a"} {}`:                           "body must be one JSON value",
-		`{"title":"a"}}`:                             "body must be one JSON value",
-		`{"title":"a"}]`:                             "body must be one JSON value",
-		`{"title":"a"}x`:                             "body must be one JSON value",
-		`{"title":"a",}`:                             "body must be well-formed JSON",
-		`[]`:                                         "body must be a JSON object",
-		`"x"`:                                        "body must be a JSON object",
-		`null`:                                       "body must be a JSON object",
-		strings.Repeat(`[`, 10_000):                  "body must not be nested deeper than 32 levels",
+		// The text has characters that not every program or database accepts. A surrogate is half of a
+		// character in UTF-16: \ud800 is a first half and \udc00 a second one.
+		`{"title":"a\u0000b"}`:     "body must not contain NUL characters",
+		`{"ti\u0000tle":"a"}`:      "body must not contain NUL characters",
+		"{\"title\":\"\xff\"}":     "body must be valid UTF-8",
+		`{"title":"\ud800"}`:       "body must not contain lone surrogates",
+		`{"title":"\udc00\ud800"}`: "body must not contain lone surrogates",
+		`{"title":"\ud800\u0041"}`: "body must not contain lone surrogates",
+		`{"\ud800":1}`:             "body must not contain lone surrogates",
+		// Lenient parsers accept these numbers, texts and arrays, but JSON does not.
+		`{"title":01}`:   "body must be well-formed JSON",
+		`{"title":1.}`:   "body must be well-formed JSON",
+		`{"title":"\x"}`: "body must be well-formed JSON",
+		`{"title":[1,]}`: "body must be well-formed JSON",
+		// 49,999 numbers and two brackets are one token more than the limit.
+		`[` + strings.Repeat(`1,`, 49_998) + `1]`: "body must have at most 50000 JSON tokens",
+		// The value is not complete, or is followed by something else.
+		`{"title":"a"`:     "body must be well-formed JSON",
+		`{"title":"a"} {}`: "body must be one JSON value",
+		`{"title":"a"}}`:   "body must be one JSON value",
+		`{"title":"a"}]`:   "body must be one JSON value",
+		`{"title":"a"}x`:   "body must be one JSON value",
+		`{"title":"a",}`:   "body must be well-formed JSON",
+		// The value is well-formed, but is no object.
+		`[]`:   "body must be a JSON object",
+		`"x"`:  "body must be a JSON object",
+		`null`: "body must be a JSON object",
+		// The depth is checked before the end of the value is read: the arrays are not closed.
+		strings.Repeat(`[`, 10_000):                     "body must not be nested deeper than 32 levels",
 		`{"free":` + strings.Repeat(`{"a":`, 40) + `1}`: "body must not be nested deeper than 32 levels",
 	} {
 		_, err := bindTo[sample](body, nil)

@@ -147,7 +147,9 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 	case reflect.Map:
 		return json.RawMessage(`{}`)
 	case reflect.Bool:
-		isTrue := name != "totalIsEstimate" && name != "remote" // false is the usual value of these two
+		// Examples show the usual value of a field. It is true for all booleans but two: most totals are
+		// exact and not estimates, and most jobs are not remote.
+		isTrue := name != "totalIsEstimate" && name != "remote"
 		return json.RawMessage(strconv.FormatBool(isTrue))
 	case reflect.String:
 		if values := s.Values[t]; len(values) > 0 {
@@ -159,6 +161,8 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 		return json.RawMessage("null")
 	}
 
+	// The remaining types are numbers. In samples.txt, the names of their values begin with "number.",
+	// because a number and a text may have the same field name. A field without such a value gets 1.
 	return json.RawMessage(cmp.Or(samples()["number."+name], "1"))
 }
 
@@ -179,6 +183,8 @@ func (s sampler) text(name string, tag reflect.StructTag) string {
 	resource, isID := identifiedResource(name, s.resource)
 	hasSample := samples()[name] != ""
 
+	// A value in samples.txt takes precedence: not every name that ends like that of an id is one of a
+	// resource, such as question_id.
 	if isID && !hasSample {
 		return sampleID(resource)
 	}
@@ -199,6 +205,7 @@ func sampleText(name string, tag reflect.StructTag) string {
 		}
 	}
 
+	// Without the tag enum, strings.Split returns one empty text, which restricts nothing.
 	isRestricted := len(permitted) > 0 && permitted[0] != ""
 	isPermitted := hasSample && slices.Contains(permitted, text)
 
@@ -262,6 +269,10 @@ func (s sampler) members(t reflect.Type) []string {
 }
 
 // body returns an example of the body of a request. It is nil if the operation reads no body.
+//
+// The plan of the input type says where its values come from. byJSON has the fields that are members of a
+// JSON body. form is true if the body is an HTML form. raw is the index of the field that gets the bytes
+// of the body as they are, and nil if there is none.
 func (s sampler) body(o Operation) json.RawMessage {
 	p := planOf(o.In)
 	switch {

@@ -28,12 +28,16 @@ func OpenAPI(api API, publicURL string) ([]byte, error) {
 	r.Spec.Info.WithDescription(api.Description)
 	r.Spec.WithServers(openapi31.Server{URL: publicURL})
 
+	// An API without an Authenticator is that of the site, whose clients send the access token of a user. An
+	// API with one is for other programs, which send an API key or an OAuth token.
 	if api.Authenticator == nil {
 		r.Spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of a sign-in, valid for 15 minutes.")
 	} else {
 		addSecuritySchemes(r.Spec, publicURL)
 	}
 
+	// The reflector derives a schema from each Go type. It calls these functions for every field and every
+	// name of a type, to add what it does not read itself.
 	r.JSONSchemaReflector().DefaultOptions = append(
 		r.JSONSchemaReflector().DefaultOptions,
 		jsonschema.InterceptProp(rulesToSchema),
@@ -391,9 +395,10 @@ func operationID(r Route) string {
 	return strings.ToLower(r.Method) + upperCamelCase(strings.TrimPrefix(r.Path, "/api/"))
 }
 
-// definitionNoise matches the parts of the name of a Go type that the names of schemas omit: the paths and
-// names of packages, and the punctuation of type parameters. Its second group is the letter after the
-// name of package web, which is kept.
+// definitionNoise matches the parts of the name of a Go type that the names of schemas omit. These are the
+// paths and names of packages, and the punctuation of type parameters. Web is omitted only before a capital
+// letter, where it is the name of package web, and not the beginning of Webhook. That letter is the second
+// group of the expression. It belongs to the name of the type, so that definitionName keeps it.
 var definitionNoise = regexp.MustCompile(
 	`GithubComLocumhqLocum(Adapters|Modules|Core)|Fiberhttp|Portal|Developer|Integrations|Web([A-Z])|[^A-Za-z0-9]`,
 )

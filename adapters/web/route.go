@@ -68,16 +68,17 @@ type Route struct {
 	// SetsLocation is set for operations that create a resource below the same path: the
 	// header Location of the response is the path with the id in its data.
 	SetsLocation bool
-	// Remote is set for operations that call other systems, or hash a password, between
-	// their transactions. The responses of other operations are stored for an Idempotency-Key in the
-	// transaction of the operation itself. For a Remote operation, that transaction would hold locks
-	// during the slow call, so it runs without one.
+	// Remote is set for operations with a slow step: they call another system or hash a password.
+	//
+	// It decides in which transaction the response to a request with an Idempotency-Key is stored. For most
+	// operations, it is one transaction around the whole operation. It would hold locks during a slow step.
+	// A Remote operation therefore uses transactions of its own, before and after the slow step.
 	Remote bool
-	// RemoteIf reports whether an operation is Remote for a given body. If it is nil,
+	// RemoteIf reports whether an operation is Remote for a given body. If RemoteIf is nil,
 	// Remote applies to all bodies.
 	RemoteIf func(body []byte) bool
-	// Body is the maximum size of the body in bytes. Zero stands for SmallBody for searches
-	// and below /api/auth/, and for DefaultBody otherwise.
+	// Body is the maximum size of the body in bytes. Zero selects a default: SmallBody for
+	// searches and for paths below /api/auth/, and DefaultBody for all other routes.
 	Body int
 	// Search marks a search of listings.
 	Search  bool
@@ -184,8 +185,9 @@ func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operati
 	}
 }
 
-// MapFaults returns an operation that returns the result of fn in place of each fault, the errors for
-// clients, of its binding and its execution.
+// MapFaults returns an operation like o whose faults are replaced: it calls fn with each fault and returns
+// the result in its place. A fault is an error for clients. Faults of the binding and of the handler are
+// replaced. All other errors are returned unchanged.
 func (o Operation) MapFaults(fn func(*fault.Error) *fault.Error) Operation {
 	mapFault := func(err error) error {
 		var f *fault.Error

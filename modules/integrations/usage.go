@@ -62,8 +62,8 @@ func (c *usageCounter) add(added DayUsage) {
 	}
 }
 
-// noteKeyUse updates the time at which a key was last used, unless a later time is known. The
-// caller holds the lock.
+// noteKeyUse updates the time at which a key was last used. It does nothing if a later time is known or
+// maxCounters is reached. The caller holds the lock.
 func (c *usageCounter) noteKeyUse(keyID string, at time.Time) {
 	if at.After(c.keyLastUsed[keyID]) && len(c.keyLastUsed) < maxCounters {
 		c.keyLastUsed[keyID] = at
@@ -89,8 +89,9 @@ func (s *Service) Count(by Caller, isError bool) {
 	}
 }
 
-// CountCalls stores the counters each second until ctx is done, and then once more within
-// 2 s. It calls onError with errors, and keeps counters that could not be stored.
+// CountCalls moves the counters from memory to the database each second until ctx is done. Then it does
+// so once more, with a timeout of 2 s, so that the counts of the last second are not lost. It calls
+// onError with each error. Counters that could not be stored remain in memory for the next time.
 func (s *Service) CountCalls(ctx context.Context, onError func(error)) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -98,10 +99,12 @@ func (s *Service) CountCalls(ctx context.Context, onError func(error)) {
 	for {
 		select {
 		case <-tick.C:
+			// An error because ctx has ended is not reported: the counters are stored below.
 			if err := s.flushUsage(ctx); err != nil && ctx.Err() == nil {
 				onError(err)
 			}
 		case <-ctx.Done():
+			// The last write needs a context that has not ended.
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlushTimeout)
 			defer cancel()
 
@@ -114,10 +117,11 @@ func (s *Service) CountCalls(ctx context.Context, onError func(error)) {
 	}
 }
 
-// flushUsage stores the counters. If that fails, it adds them to the counters in memory
-// again.
+// flushUsage moves the counters from memory to the database. If the database refuses them, it adds them
+// to the counters in memory, which may have counted other requests meanwhile.
 func (s *Service) flushUsage(ctx context.Context) error {
-	// Take the counters out of the memory, so that requests are not blocked meanwhile.
+	// Replace the counters by empty ones. The lock is held only for that and not while the database
+	// writes, so that requests can be counted meanwhile.
 	c, empty := s.usageCounts, newUsageCounter()
 	c.mu.Lock()
 	days, keyLastUsed := c.days, c.keyLastUsed

@@ -434,8 +434,9 @@ func (inst *installation) runListing(
 	put(jobPath, object{"status": "closed"}, subject{"job.closed", jobID})
 }
 
-// waitFannedOut waits until every event has its deliveries, which a task in the queue task.Events
-// creates.
+// waitFannedOut waits until every event has its deliveries: one for each endpoint that subscribes to it and
+// may receive it. Tasks in the queue task.Events create them. So there must be no event in the outbox and
+// no task in that queue.
 func (inst *installation) waitFannedOut() {
 	inst.t.Helper()
 
@@ -447,13 +448,13 @@ func (inst *installation) waitFannedOut() {
 	}, 3*time.Minute, 100*time.Millisecond, "not every event was relayed")
 }
 
-// waitQuiet waits until no delivery is due within the next minute. Deliveries to working receivers have
-// then arrived, also those whose worker was killed. The others have failed at least twice, and are
-// retried minutes later.
+// waitQuiet waits until no delivery is due within the next minute. Then all deliveries to working receivers
+// have arrived, including those whose worker was killed during an attempt. All other deliveries have
+// failed at least twice, because only then is the next attempt minutes away.
 //
-// The timeout is long because of long runs: the first deliveries are due again when the last ones have
-// failed for the second time. Retries are further apart with each attempt. It may take until the sixth
-// attempts that no delivery is due for a minute.
+// The timeout is that long because of the full test, in which deliveries begin over many minutes. When the
+// last of them have failed twice, the first ones are due again. The time between two attempts grows with
+// each attempt. In the worst case, no delivery is due for a minute only after the sixth attempts.
 func (inst *installation) waitQuiet() {
 	inst.t.Helper()
 
@@ -488,12 +489,14 @@ func (inst *installation) countDeliveries(receiver *webhookReceiver, status stri
 	return int(list["pagination"].(object)["total"].(float64))
 }
 
-// replayFailed replays each failed delivery once, as an owner does after an outage of the receiver.
-// Before, it pauses the webhook: pending deliveries, whose next attempt may be hours away, then become
-// failed ones.
+// replayFailed replays each delivery that the receiver has not accepted, once, as an owner does after an
+// outage of the receiver. Such deliveries are pending, and their next attempt may be hours away. Only failed
+// deliveries can be replayed. So replayFailed first pauses the webhook, which makes pending deliveries failed
+// ones.
 func (inst *installation) replayFailed(receiver *webhookReceiver) {
 	inst.t.Helper()
 
+	// A delivery fails by itself after ten attempts, for which the test is too short.
 	pending := inst.countDeliveries(receiver, "pending")
 	require.Zero(inst.t, inst.countDeliveries(receiver, "failed"), "%s: no delivery has ten attempts", receiver.name)
 	inst.must(receiver.owner, http.MethodPut, receiver.path, object{"status": "paused"})
@@ -502,8 +505,10 @@ func (inst *installation) replayFailed(receiver *webhookReceiver) {
 
 	since := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) // before the test
 
+	// Each request replays a limited number of deliveries and returns this number. Their sum must be the
+	// number of all: a higher sum would mean that a delivery was replayed twice.
 	replayed := 0
-	for replayed < pending { // a request replays a limited number of deliveries
+	for replayed < pending {
 		response := inst.must(receiver.owner, http.MethodPost, receiver.path+"/replay", object{"since": since})
 		count := int(response["count"].(float64))
 		require.Positive(inst.t, count, receiver.name)
@@ -515,13 +520,15 @@ func (inst *installation) replayFailed(receiver *webhookReceiver) {
 	inst.t.Logf("%s: %d deliveries had failed", receiver.name, replayed)
 }
 
-// requireEvents requires that the receiver got every event that certainly happened and that its
-// owner may see, none that its owner may not see, and none that did not happen.
+// requireEvents requires three things of the events that the receiver got. It got every event that certainly
+// happened and that its owner may see. It got no event that its owner may not see. It got no more events
+// than may have happened.
 func (rec *webhookReceiver) requireEvents(t *testing.T, counts *eventCounts, applicantIDs *sync.Map) {
 	t.Helper()
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 
+	// Each delivery was valid, and each one that ever arrived was accepted in the end.
 	require.Empty(t, rec.problems, rec.name)
 	require.Len(t, rec.accepted, len(rec.bodies), "%s: failed deliveries succeeded later", rec.name)
 
@@ -540,11 +547,13 @@ func (rec *webhookReceiver) requireEvents(t *testing.T, counts *eventCounts, app
 		return isKnown && rec.isAuthorized(applicantID.(string))
 	}
 
+	// Check the received events: each of them may have happened, and the owner may see it.
 	ofUnknownCreations := 0
 	for event, n := range received {
 		possible := counts.certain[event] + counts.maybe[event]
 		if possible == 0 {
-			// The object was created by a request with an unknown outcome.
+			// No request is known for this event. So its object was created by a request without a response.
+			// The test does not know the applicant of such an object, but the stranger may see none at all.
 			ofUnknownCreations += n
 
 			isLeak := rec.name == "stranger" && event.isAboutApplication()
@@ -558,6 +567,7 @@ func (rec *webhookReceiver) requireEvents(t *testing.T, counts *eventCounts, app
 
 	require.LessOrEqual(t, ofUnknownCreations, counts.unknownCreations, "%s: events without a change", rec.name)
 
+	// Check that no event is missing that certainly happened and that the owner may see.
 	subjects := 0
 	for event, n := range counts.certain {
 		if isAuthorized(event) {

@@ -41,14 +41,16 @@ func (q *InlineQueue) Work(ctx context.Context, execute func(context.Context, ta
 // Embedded implements task.Queue.
 func (q *InlineQueue) Embedded() bool { return true }
 
-// Work runs the background tasks of a storage synchronously: Relay.Drain returns when all events
-// are relayed, and Runner.Sweep when all due tasks are executed.
+// Work runs the background work of a storage synchronously, so that a test sees its result. Relay.Drain
+// takes recorded events from the outbox and adds a task for each of their subscriptions. Runner.Sweep
+// enqueues all due tasks. It returns when they are executed, because the queue is an InlineQueue.
 type Work struct {
 	Relay  *event.Relay
 	Runner *task.Runner
 }
 
-// NewWork returns the Work that calls the subscriptions of the table and the handlers.
+// NewWork returns the Work of a storage. It executes the tasks of the handlers, and those for the events
+// to which the table subscribes. All work ends with the test.
 func NewWork(
 	t testing.TB, storage adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...task.Handler,
 ) Work {
@@ -101,8 +103,9 @@ func NewWork(
 func (w Work) All(t testing.TB) {
 	t.Helper()
 
-	// The sweep of a pass may record events, which only the relay of the next pass sees: work is
-	// done after two passes in a row without events.
+	// A pass relays events and then executes tasks. It is idle if it relays no events. All work is done
+	// after two idle passes in a row. One is not enough: the tasks of that pass may have recorded events,
+	// which the relay sees only in the next pass.
 	for idlePasses := 0; idlePasses < 2; {
 		relayed, err := w.Relay.Drain(t.Context())
 		if err != nil {

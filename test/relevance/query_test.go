@@ -9,15 +9,17 @@ import (
 	"strings"
 )
 
-// query is a request with the rules that grade its results, from 3 for an answer to 1 for a job that is only related.
+// query is a request with the rules that grade its results. The grade 3 means that a job is an answer to the query, 2
+// that it is close to one, and 1 that it is only related.
 type query struct {
 	group, text string
 	params      url.Values
 	grades      [4]rule // by grade; grades[0] matches adverts that must not be found
 }
 
-// heldOut reports whether the query is held out. Developers tune the search with the other queries and do not look at
-// the results of these, about a third, so that their scores show whether the search was fitted to the others.
+// heldOut reports whether the query is held out. Developers tune the search with the other queries only and do not look
+// at the results of those held out. If only the scores of the other queries rise, the search was fitted to them. The
+// remainder of a hash selects about a third of the queries, the same ones in every run.
 func (q *query) heldOut() bool { return hash(q.id())%3 == 0 }
 
 // id identifies the query.
@@ -32,7 +34,8 @@ func (q *query) id() string {
 // findsNothing reports whether no advert is an answer to the query.
 func (q *query) findsNothing() bool { return q.grades[3] == nil }
 
-// grade returns the advert's grade, 0 to 3, and whether it must not be found.
+// grade returns the advert's grade for the query, 0 to 3: that of the first rule that matches, from the best one on. An
+// advert that no rule for a grade matches has the grade 0. mustNot is true for such an advert if it must not be found.
 func (q *query) grade(advert *advert) (grade int, mustNot bool) {
 	for grade = 3; grade > 0; grade-- {
 		if q.grades[grade].matches(advert) {
@@ -171,7 +174,9 @@ func parseCondition(b *board, word string) (condition, error) {
 	value := word[operatorAt+len(condition.operator):]
 	condition.values = strings.Split(value, ",")
 
-	isPositive := condition.operator == "=" // else the condition is negated
+	// Conditions on text, title and attributes have the operator = or !=. With != the condition is negated. The other
+	// operators belong to conditions on pay, which do not use isPositive.
+	isPositive := condition.operator == "="
 	switch condition.key {
 	case "within":
 		return parseWithin(b, condition, value)

@@ -19,8 +19,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Renderer renders pages, and protects them by sessions and checks of the origin of forms. Its
-// fields have the meaning of the Options of the same name.
+// Renderer renders pages. It protects them by sessions, and by checks of the site from which a form
+// was sent. Fields have the meaning of the Options of the same name unless their comment says more.
 type Renderer struct {
 	identity     *identity.Service
 	integrations *integrations.Service
@@ -32,7 +32,7 @@ type Renderer struct {
 	hasSite      bool // Options.Site
 	embedOrigins []string
 	navs         map[string]SubNav // Options.Navs and developerNav
-	notices      map[string]string // Options.Notices and that of secondFactorOff
+	notices      map[string]string // Options.Notices, and the message for the key secondFactorOff
 }
 
 // Options configure a Renderer.
@@ -55,8 +55,8 @@ type Options struct {
 	// Navs maps the path of the first page of a part of the site, such as /account, to the navigation
 	// of the part.
 	Navs map[string]SubNav
-	// Notices maps the values of the query parameter done, with which a form redirects, to
-	// the messages that the next page shows.
+	// Notices maps keys to messages such as "The note is saved." After a form, the response is
+	// a redirect to a page with the key in the query parameter done. That page shows the message.
 	Notices map[string]string
 }
 
@@ -135,7 +135,7 @@ func (r *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, vie
 		p.Notice = r.notices[c.Query("done")]
 	}
 
-	// The page is rendered to a buffer first, so that an error does not leave half a page.
+	// Render the page to a buffer first: if that fails, nothing of the page has been sent yet.
 	var b bytes.Buffer
 	if err := page.ExecuteTemplate(&b, "layout.html", p); err != nil {
 		return err
@@ -146,12 +146,13 @@ func (r *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, vie
 	return c.Send(b.Bytes())
 }
 
-// errorView is the data of the error page. Exactly one field is set, by the kind of error.
+// errorView is the data of the error page. Exactly one field is set. It depends on the kind of the error,
+// and selects the text of the page.
 type errorView struct {
-	Message     string // what the user can correct
+	Message     string // the message of an error that the user can correct
 	IsMissing   bool   // no page has the address
 	IsTemporary bool   // the service is unavailable
-	RequestID   string // of an internal error, which the log contains with this id
+	RequestID   string // the id of a request with an internal error, by which operators find the error in the log
 }
 
 // RenderError renders an error page if Guard, SetHeaders or ExpectPage has marked the request as one

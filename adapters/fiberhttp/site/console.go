@@ -58,8 +58,8 @@ func employerLinks(viewer *pages.Viewer) (links []pages.Link) {
 	)
 }
 
-// EmployerNotices are the messages after the forms of the employer's console, by the keys that redirect passes to
-// the next page.
+// EmployerNotices maps keys to the messages that a page of the employer's console shows after a form. The function
+// redirect passes the key to the page in the query parameter done.
 var EmployerNotices = map[string]string{
 	"joined":               "You have joined the team.",
 	"job-published":        "The job is published.",
@@ -149,9 +149,9 @@ func (s *Site) requirePermission(required auth.Permission, handle pages.Handler)
 	return s.requireActor(func(actor auth.Actor) error { return actor.Require(required) }, handle)
 }
 
-// requireActor returns a handler that calls handle for actors for whom require returns nil. If require or handle returns a
-// fault.Forbidden, the user gets a page with the reason (403). If one returns a fault.NotFound, the user gets a page
-// with status 404.
+// requireActor returns a handler that calls handle if require returns nil for the actor, the signed-in user. Errors of
+// require and of handle become pages: a fault.Forbidden a page with the reason (status 403), and a fault.NotFound the page
+// "Page not found" (status 404). All other errors are returned.
 func (s *Site) requireActor(require func(auth.Actor) error, handle pages.Handler) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		handleIfAllowed := func() error {
@@ -220,8 +220,8 @@ const (
 	noStatus = "none"
 )
 
-// employerHome shows guests what the service offers to employers, and members of an organization the overview of their
-// console.
+// employerHome shows the first page below /employer. For guests, this page presents what the service offers to
+// employers. For members of an organization, it is the overview of their console.
 func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	if viewer == nil {
 		return s.renderer.Render(c, fiber.StatusOK, employersPage, viewer, nil)
@@ -350,19 +350,20 @@ func applicationBadge(status hiring.Status) badge {
 	return b
 }
 
-// redirect answers a form with a redirect to the next page. notice is the key in Notices of the message that this page
-// shows, empty for none. pairs are further query parameters, each name followed by its value.
+// redirect answers a form with a redirect to the next page. notice selects the message that the next page shows: it is a
+// key of the map of messages of that part of the site, such as EmployerNotices, and empty for no message. pairs are
+// further query parameters, each name followed by its value.
 func redirect(c *fiber.Ctx, path, notice string, pairs ...string) error {
 	parameters := append(slices.Clone(pairs), "done", notice)
 	return c.Redirect(withQuery(path, parameters...), fiber.StatusSeeOther)
 }
 
-// noFormName is the name of the form in a problem on a page that has only one form, or one place for the problems of all
-// its forms.
+// noFormName is the name of a form whose problems need no name. This is so on a page with only one form, and on a page
+// that shows the problems of all its forms in one place.
 const noFormName = ""
 
-// formProblem returns the problem that the form shows for an error that the user can correct. All other errors are
-// returned as an error. Both results are nil if err is nil.
+// formProblem separates errors that the user can correct from all others. It returns an error of the first kind as the
+// problem that the form shows, and any other error unchanged. Both results are nil if err is nil.
 func formProblem(err error, formName string) (*pages.Problem, error) {
 	if problem := pages.FormProblem(err, formName); problem != nil {
 		return problem, nil

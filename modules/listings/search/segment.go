@@ -5,17 +5,28 @@ import (
 	"strings"
 )
 
-// A query is divided into quoted phrases, excluded words and runs of plain words between them. A run is divided
-// further: each of its words belongs to one candidate, a possible reading of one or several neighbouring words, for
-// example as a name of the vocabulary (a form), a place, an employer or free text. Each kind of reading has a cost.
-// A cover is a sequence of candidates that contains each word once, and the cheapest cover is how the run is read.
+// A query is divided into quoted phrases, excluded words and runs of plain words between them. This file reads a run
+// in three steps:
+//
+//  1. It collects candidates. A candidate is a possible reading of one or several neighbouring words, for example as a
+//     name of the vocabulary (a form), a place, an employer or free text. Each candidate has a cost.
+//  2. It chooses a cover. A cover is a sequence of candidates that contains each word once. The cheapest cover is how
+//     the run is read.
+//  3. It adds the candidates of that cover to the query as its parts. A part becomes a condition of the search.
 
 // run is a sequence of plain words.
+//
+// The embedded query holds what outlasts the run. Methods of run read the sources of names from it: Vocabulary, Places,
+// Employers and Words. They also change what the whole query has so far: parts, the operators or and not, skipped, and
+// the radius in out.
+//
+// Three fields have similar names. The field words of run contains its tokens as numbers of the vocabulary. The field
+// Words of query is the spelling correction. The field Words of a Term contains the words of a condition as text.
 type run struct {
 	*query
 	base   int // offset of the run in the text
 	tokens []Token
-	words  Words
+	words  Words // the tokens as numbers of the vocabulary
 	// last is set if the text ends with the last word, which may be incomplete.
 	last bool
 	// reserved are the amounts of money and distances, by their first token. No other
@@ -53,7 +64,8 @@ func (q *query) parseRun(start, end int, last bool) {
 
 	parts := r.segment()
 
-	// Corrected names change the tokens, and with them the places of the amounts.
+	// Read the run again if a name of a place was corrected: it may have another number of tokens, so that the amounts
+	// begin at other tokens.
 	if r.correctPlaces(parts) {
 		clear(r.reserved)
 		r.findQuantities(text)
@@ -107,8 +119,8 @@ const (
 func (r *run) segment() []candidate {
 	n := len(r.tokens)
 
-	// For each number of tokens: the cost of the cheapest cover of the first tokens, as many as that, and the last
-	// candidate of this cover.
+	// cost[i] is the cost of the cheapest cover of the tokens before token i, and noCover if there is none. last[i] is
+	// the last candidate of this cover. cost[0] is 0: no candidate is needed before the first token.
 	const noCover = -1
 
 	cost, last := make([]float64, n+1), make([]candidate, n+1)
@@ -116,7 +128,9 @@ func (r *run) segment() []candidate {
 		cost[i] = noCover
 	}
 
-	// Extend the cheapest cover of the tokens before each token by the candidates that begin there.
+	// Extend the cheapest cover of the tokens before i by each candidate that begins at i. The result is a cover of the
+	// tokens before the candidate's end. It replaces the cover known so far if it is cheaper, or ends with a longer
+	// candidate at the same cost.
 	for i := range n {
 		if cost[i] == noCover {
 			continue // token i is inside an amount of money
@@ -134,7 +148,8 @@ func (r *run) segment() []candidate {
 		}
 	}
 
-	// Follow the last candidates back to the beginning.
+	// Collect the cheapest cover of all tokens from its end: the candidate before last[i] is the last one of the cover of
+	// the tokens before its start.
 	var cover []candidate
 	for i := n; i > 0; i = last[i].start {
 		cover = append(cover, last[i])
@@ -193,7 +208,8 @@ func (r *run) word(i int) candidate {
 	token := r.tokens[i]
 	isLast := i == len(r.tokens)-1
 
-	// OR needs something on both sides. At the end of an unfinished text it may be the beginning of a word.
+	// OR needs something on both sides. As the last word of the text, it may be the beginning of another word, such as
+	// orthopaedics.
 	hasBefore := i > 0 || len(r.parts) > 0
 	hasAfter := !isLast || !r.last
 
@@ -202,9 +218,13 @@ func (r *run) word(i int) candidate {
 	case token.Word == "or" && hasBefore && hasAfter:
 		c.or, c.cost = true, costForm
 		return c
-	case negations[token.Word] && !isLast && r.tokens[i+1].Gap == " " && !r.beginsFiller(i): // "no", but not "no matter"
+	// A negation such as "no" excludes the next word. So there has to be a next word, and only a space before it: a comma
+	// ends what is excluded. In a filler such as "no matter", "no" excludes nothing.
+	case negations[token.Word] && !isLast && r.tokens[i+1].Gap == " " && !r.beginsFiller(i):
 		c.not, c.cost = true, costForm
 		return c
+	// These words are no condition: stop words such as "the", small numbers, times of day, and forms of a filler such as
+	// "wanted".
 	case stopWords[token.Word], isSmallNumber(token.Word), timePattern.MatchString(token.Word), r.Vocabulary.isFiller(token.Word):
 		c.drop, c.cost = true, costFiller
 		return c
@@ -315,7 +335,11 @@ func (v *Vocabulary) grade(name string) *Concept {
 	return f.likeliest()
 }
 
-// add appends the part of the query that a candidate becomes. An operator only affects the next part.
+// add appends the part of the query that a candidate becomes.
+//
+// Operators become no part. They are kept in fields of the query, for the next part: or makes it an alternative to the
+// previous part, and not excludes it. Dropped words become no part either. skipped counts them, because an exclusion
+// ends after maxSkipped of them.
 func (r *run) add(c candidate) {
 	switch {
 	case c.or:
@@ -331,7 +355,8 @@ func (r *run) add(c candidate) {
 
 	tokens := r.tokens[c.start:c.end]
 
-	// What is excluded follows at once, or after a few fillers, and not after a comma.
+	// "not" excludes the next part, even after a few dropped words. It excludes nothing after a comma or after more than
+	// maxSkipped dropped words.
 	endsExclusion := r.skipped > maxSkipped || strings.Contains(tokens[0].Gap, ",")
 	if endsExclusion {
 		r.not = false
@@ -341,7 +366,8 @@ func (r *run) add(c candidate) {
 	followsSlash := last >= 0 && strings.TrimSpace(tokens[0].Gap) == "/"
 	isAlternative := r.or || followsSlash
 
-	// "no nights or weekends" excludes both. Each is a condition of its own then, not an alternative.
+	// An alternative to an excluded part is excluded, too: "no nights or weekends" excludes both. Each of them is then a
+	// condition of its own, because a job must meet neither.
 	isExcluded := r.not || isAlternative && last >= 0 && r.parts[last].negated
 
 	p := part{
@@ -363,15 +389,15 @@ func (r *run) add(c candidate) {
 	r.or, r.not = false, false
 }
 
-// maxSkipped is how many words without a meaning may stand between a word that
-// excludes and what it excludes: "not looking for nights".
+// maxSkipped is the maximum number of dropped words between a negation and the part that it excludes. In "not
+// looking for nights", the dropped words are "looking" and "for".
 const maxSkipped = 3
 
 // negations are the words that exclude what follows.
 var negations = wordSet("not no without except excluding minus dont doesnt isnt arent wont cant never avoid avoiding outside")
 
-// isFiller reports whether a word that no form has is another form of a filler:
-// wanting, wanted.
+// isFiller reports whether a word that is in no name of the vocabulary is an inflection of a filler. For example,
+// wanting and wanted are inflections of want.
 func (v *Vocabulary) isFiller(word string) bool {
 	const minStem = 3
 
@@ -381,7 +407,8 @@ func (v *Vocabulary) isFiller(word string) bool {
 			continue
 		}
 
-		// Such as want, require of requiring, and plan of planning.
+		// The ending may have been added alone (want, wanting), in place of an e (require, requiring), or after a doubled
+		// consonant (plan, planning).
 		for _, filler := range [...]string{stem, stem + "e", stem[:len(stem)-1]} {
 			if f := v.Form(filler); f != nil && f.likeliest().Kind == Filler {
 				return true

@@ -46,12 +46,19 @@ type Server struct {
 	guardPipe io.WriteCloser // the standard input of the guard
 }
 
-// guardScript is the program of the guard, a shell that is the parent process of the server. The
-// guard prints the process id of the server and then waits for its standard input, which is a pipe
-// from this process. A line means: kill the server and keep its data. The end of the pipe means
-// that this process has closed it or has ended: the guard then stops the server and deletes its
-// data. The guard has a session of its own, so that it survives Ctrl-C, a panic and a SIGKILL of
-// the tests.
+// guardScript is the program of the guard, a shell that is the parent process of the server. It removes
+// the server and its data even if the tests are killed. For that, it has a session of its own, so that
+// Ctrl-C, a panic or a SIGKILL of the tests does not end it.
+//
+// Its arguments are the data directory, the number of the signal that stops the server, and the command
+// of the server. The guard does the following:
+//
+//  1. It starts the server, with its output in the file log, and prints the server's process id.
+//  2. It waits for its standard input, which is a pipe from this process.
+//  3. If it reads a line, it kills the server and keeps the data.
+//  4. If the pipe ends without a line, this process has closed it or has ended. The guard then stops the
+//     server and deletes the data. SIGCONT comes first for a paused server, which handles no other signal.
+//     The deletion is repeated for up to 5 s, while processes of the server still write files.
 const guardScript = `
 dir=$1 quit=$2; shift 2
 "$@" </dev/null >>"$dir/log" 2>&1 &
@@ -65,15 +72,16 @@ else
 	i=0; while ! rm -rf "$dir" && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
 fi`
 
-// guardPipes keeps the pipes to the guards reachable, by server. The garbage collector would close
-// the pipe of a server that no variable refers to, which stops the server.
+// guardPipes maps each running server to the pipe to its guard. Without this map, the garbage collector
+// could close the pipe of a server to which no variable refers any more, and so stop the server.
 var guardPipes sync.Map
 
-// startWithin is the time for a server to start or to exit.
+// startWithin is the timeout for a server to respond after its start, and for all its processes to exit
+// after they were killed.
 const startWithin = 30 * time.Second
 
-// startAttempts is how often a new server is started, each time on another port: outside of
-// Linux, another process may take a reserved port before the server listens on it.
+// startAttempts is the maximum number of starts of a new server. Each one uses another port, because
+// outside of Linux another process may take a reserved port before the server listens on it.
 const startAttempts = 3
 
 // Start starts the server. After Kill, it has the same address and data as before.
@@ -196,14 +204,15 @@ func (s *Server) PID() int {
 	return s.pid
 }
 
-// Arguments of endGuard.
+// The argument of endGuard says what the guard does with the data of the server.
 const (
 	keepsData   = true
 	deletesData = false
 )
 
-// endGuard ends the guard and with it the server. Errors are ignored: the guard may have ended
-// before, with the server.
+// endGuard ends the guard, which ends the server. A line in the pipe to the guard makes it keep the data,
+// and the end of the pipe without a line makes it delete the data. Errors are ignored, because the guard
+// may have ended already.
 func (s *Server) endGuard(keepsData bool) {
 	if keepsData {
 		_, _ = io.WriteString(s.guardPipe, "keep\n") // any line
