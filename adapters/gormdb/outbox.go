@@ -69,9 +69,9 @@ func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 	return nil
 }
 
-// eventBatchSize is the maximum number of events in a statement. An event contains up to 24 KiB
-// of a listing, and up to twice as much after MariaDB's driver has escaped it. MariaDB refuses
-// statements of more than 16 MiB.
+// eventBatchSize is the maximum number of events in one statement. MariaDB refuses statements of more than 16 MiB. An
+// event contains up to 24 KiB of a listing, which MariaDB's driver may double when it escapes them: 200 events of
+// 48 KiB are less than 10 MiB.
 const eventBatchSize = 200
 
 // newRow returns the row that stores the event.
@@ -88,9 +88,9 @@ func (o outbox) newRow(ctx context.Context, e event.Event) (outboxRow, error) {
 	}, err
 }
 
-// Claim implements event.Outbox. A lease reserves the claimed events for the caller until it ends. Claim
-// leaves out events about a subject of which another event is claimed already, so that the events of a
-// subject are sent in their order.
+// Claim implements event.Outbox. It reserves up to n events for the caller until the lease ends. A subject is the object
+// that an event is about. Claim leaves out the events of a subject while another event of the subject is claimed, so
+// that the events of each subject are sent in their order.
 func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.Envelope, error) {
 	now := o.clock.Now()
 

@@ -73,7 +73,7 @@ func listRows[R any, T any](
 		order, isAfterCursor = query.orderedBy, query.orderedBy+" > ?"
 	}
 
-	// One row more than the page shows that there is a next page.
+	// Read one row more than the page has. If it exists, there is a next page.
 	q = whereIfSet(query.where(q), isAfterCursor, request.Cursor).Order(order).Limit(request.Size + 1)
 	if query.columns != nil {
 		q = q.Select(query.columns)
@@ -106,9 +106,9 @@ func listRows[R any, T any](
 	return rows, result, nil
 }
 
-// countRows returns the number of rows of a list. rows are those of the requested page, and one more if
-// there is a next page. If the page is the last one, its position gives the number. Otherwise countRows
-// counts the rows, but not more than page.MaxExact: then the total is an estimate.
+// countRows returns the number of rows of a list. rows are those of the requested page, and one more if there is a next
+// page. On the last page of a list, the number follows from the position of the page, without a query. Otherwise
+// countRows counts the rows. If there are more than page.MaxExact, it returns this number as an estimate.
 func countRows[R any](
 	ctx context.Context,
 	db *DB,

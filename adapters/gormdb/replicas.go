@@ -31,13 +31,14 @@ const (
 	reconnectInterval = 500 * time.Millisecond
 )
 
-// replicas are the read replicas of a database: servers that apply the log of the primary. A read
-// uses a replica if it is outside of a transaction, and tx.AllowStale says how old its result may be.
+// replicas are the read replicas of a database. A replica is a server that copies the primary, the
+// server that accepts writes, by applying its log. A read uses a replica if it is outside of a
+// transaction and tx.AllowStale says how old its result may be.
 //
-// The state of a replica is measured by comparing positions in the log. If a replica has applied
-// the log up to a position of the primary, it contains everything that was committed before the
-// primary was asked for this position. The position of a primary without writes does not change, so
-// that its replicas do not lag.
+// The state of a replica is measured by comparing positions in the log. First the position of the
+// primary is read, and later that of the replica. If the replica has reached the position of the
+// primary, it contains everything that was committed before that position was read. The position of a
+// primary without writes does not change, so that its replicas do not lag.
 type replicas struct {
 	all     []*replica
 	dialect Replicator
@@ -264,8 +265,8 @@ func (r *replicas) measure(ctx context.Context, rep *replica, positions *observe
 		return err
 	}
 
-	// The replica had reached its previous position before the primary was asked for the latest
-	// one. The latest one must therefore not be lower.
+	// The previous position of the replica was read before the latest position of the primary. A replica is never
+	// ahead of its primary, so the latest position of the primary must not be lower.
 	isSameDatabase := latest.position.Database == previous.Database
 	if primaryErr == nil && isSameDatabase && latest.position.Offset < previous.Offset {
 		return errDiverged
@@ -298,9 +299,11 @@ func (r *replicas) readReplayed(ctx context.Context, rep *replica) (LogPosition,
 	return r.dialect.ReplayedPosition(ctx, rep.pool)
 }
 
-// addMeasurement stores that the replica responds, and from which time on it may lack commits. replayed is
-// the position up to which it has applied the log. primary are positions of the primary in ascending
-// order. addMeasurement returns those of them that later measurements need.
+// addMeasurement stores the result of a measurement: the replica responds, and it contains all commits from before
+// some time. replayed is the position up to which the replica has applied the log. primary are positions of the
+// primary in ascending order. The time is that of the last of them that the replica has reached. If it has reached
+// none, the time stays as it was and is not verified. addMeasurement returns the positions that later measurements
+// need: the last one that was reached and those after it.
 func (rep *replica) addMeasurement(replayed LogPosition, primary []primaryPosition) (kept []primaryPosition, err error) {
 	const none = -1
 	lastApplied := none // the index of the last position that the replica has reached
@@ -461,7 +464,9 @@ func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *
 			return true
 		}
 
-		if !errors.Is(err, errNoReplica) { // another replica could take as long again
+		// After another error, use the primary: the statement has already taken some time, and would do so again on
+		// the next replica.
+		if !errors.Is(err, errNoReplica) {
 			break
 		}
 	}

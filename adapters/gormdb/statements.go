@@ -64,8 +64,8 @@ func updateReturning[R any](q *gorm.DB, key string, set map[string]any, columns 
 // createIfAbsent inserts the row unless a row with the same key exists. key lists the columns of
 // a unique index. RowsAffected of the result is 1 or 0.
 //
-// A database without RETURNING reports a duplicate key as an error, which does not end the
-// transaction there.
+// A database without RETURNING reports a duplicate key as an error. createIfAbsent ignores it. The transaction
+// continues, because in such a database this error does not end it.
 func createIfAbsent(q *gorm.DB, row any, key ...string) *gorm.DB {
 	if dialectOf(q).Returning() {
 		return q.Clauses(ignoreOnConflict(key)).Create(row)
@@ -122,8 +122,9 @@ func insertIfAbsent[R any](q *gorm.DB, rows []R, key ...string) (inserted []R, e
 		return insertMissing(q, rows, key)
 	}
 
-	// GORM would store the returned values in rows, and not tell which of them were inserted. It
-	// therefore only builds the statement, whose result is then read like that of a query.
+	// GORM's Create would store the returned values in rows, where inserted rows cannot be distinguished from the
+	// others. So Create only builds the statement (DryRun). The statement is then executed like a query, whose
+	// result is the inserted rows.
 	insert := q.Session(&gorm.Session{DryRun: true}).Clauses(ignoreOnConflict(key), returning(nil)).Create(&rows).Statement
 	err = newStatement(q).Raw(insert.SQL.String(), insert.Vars...).Scan(&inserted).Error
 
@@ -181,14 +182,14 @@ func insertMissing[R any](q *gorm.DB, rows []R, key []string) ([]R, error) {
 	return missing, wrap(err)
 }
 
-// isTrue returns the condition that a boolean column is true. It says so twice, because databases use
-// an index for different forms: SQLite and Postgres need the column alone, as in the condition of a
-// partial index, and MariaDB needs the comparison.
+// isTrue returns the condition that a boolean column is true, in two forms. Each database uses an index only for one of
+// them. SQLite and Postgres need the column alone, as it is written in the condition of a partial index. MariaDB needs
+// the comparison.
 func isTrue(column string) string { return column + " AND " + column + " = TRUE" }
 
-// rowsAfter returns the condition for the rows after a given row in the descending order of a
-// column and id. Its parameters are the given row's values of the column, of id, and again of
-// the column. The second comparison follows from the first one, but MariaDB needs it to use an index.
+// rowsAfter returns the condition for the rows that come after a given row when rows are sorted by a column and by id,
+// both descending. Its three parameters are values of the given row: of the column, of id, and again of the column. The
+// second comparison follows from the first one, but MariaDB uses an index only with it.
 func rowsAfter(column string) string {
 	return "(" + column + ", id) < (?, ?) AND " + column + " <= ?"
 }

@@ -5,16 +5,16 @@ import (
 	"database/sql"
 )
 
-// streamRows runs a query outside of any transaction and calls fn for each row. It bypasses
-// GORM, and also database/sql if the dialect supports that, because they take several times
-// as long per row as the driver. Parameters in the query are written as ?.
+// streamRows runs a query outside of any transaction and calls fn for each row. Parameters in the query are written
+// as ?. To be fast, it bypasses GORM, and also database/sql if the dialect supports that: both take several times as
+// long for a row as the driver of the database.
 func (db *DB) streamRows(ctx context.Context, query string, args []any, fn func(rows Rows) error) error {
 	return wrap(markUnavailable(db.dialect, db.stream(ctx, db.pool, query, args, fn)))
 }
 
-// streamFromReplica does the same as streamRows, but with a replica if ctx permits outdated reads. If the
-// replica fails after some rows, streamFromReplica calls reset, so that the caller discards them, and then
-// calls fn for all rows of the primary. It also calls reset if no replica was used.
+// streamFromReplica does the same as streamRows, but reads from a replica if ctx permits outdated reads. If the replica
+// fails, it starts again with the primary: it calls reset, so that the caller discards the rows that it has got, and
+// then calls fn for all rows. It also calls reset if no replica was used, when there is nothing to discard.
 func (db *DB) streamFromReplica(ctx context.Context, query string, args []any, reset func(), fn func(rows Rows) error) error {
 	streamReplica := func(ctx context.Context, pool *sql.DB) error { return db.stream(ctx, pool, query, args, fn) }
 	if db.onReplica(ctx, streamReplica) {

@@ -84,9 +84,9 @@ func (d tasks) AddAndReserve(ctx context.Context, tasks ...task.Task) ([]task.Re
 	return d.add(ctx, enqueuedOnce, tasks)
 }
 
-// A task that has been enqueued and that no worker has started is enqueued again: a new one after
-// minHandOutInterval, an older one after about as much time as it has already waited, but at most
-// maxHandOutInterval.
+// A task that has been enqueued is enqueued again if no worker has started it, because the queue may have lost its
+// reference. The time until then is minHandOutInterval for a new task. It grows with the time for which the task has
+// waited, up to maxHandOutInterval. To hand out a task means to enqueue it.
 const (
 	minHandOutInterval = 30 * time.Second
 	maxHandOutInterval = 5 * time.Minute
@@ -96,12 +96,11 @@ const (
 // of the machine that decided that the task is due.
 const maxStartSkew = 5 * time.Second
 
-// add stores tasks and returns their references. handOuts is how often the caller enqueues the
-// tasks itself, 0 or 1.
+// add stores tasks and returns their references. handOuts is 1 if the caller enqueues the tasks itself, and 0 if Due
+// has to enqueue them.
 //
-// Tasks that are stored already are ignored: those with an existing key, and those that
-// dropAlreadyWaiting drops. Their references are returned nevertheless; workers ignore a reference
-// without a task.
+// A task is ignored if its work is stored already: its key exists, or dropAlreadyWaiting drops it. Its reference is
+// returned nevertheless, because workers ignore a reference without a task.
 func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task.Reference, error) {
 	if len(tasks) == 0 {
 		return nil, nil
@@ -120,7 +119,7 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 		return nil, wrap(err)
 	}
 
-	if handOuts == 0 { // the process that calls Due must learn of the tasks
+	if handOuts == 0 { // wakes the process that calls Due, which would otherwise find the tasks only later
 		d.markWorkAdded(ctx)
 	}
 
@@ -156,8 +155,8 @@ func (d tasks) newRows(ctx context.Context, handOuts int, tasks []task.Task) []t
 	})
 }
 
-// dropAlreadyWaiting removes rows whose group already contains a waiting task that runs no later: that
-// task does the same work. It may be in the database or earlier in rows.
+// dropAlreadyWaiting removes rows whose group already contains a waiting task that runs at the same time or
+// earlier, because that task does the same work. The waiting task may be in the database or earlier in rows.
 func (d tasks) dropAlreadyWaiting(ctx context.Context, rows []taskRow) ([]taskRow, error) {
 	groups := withoutEmpty(list.Distinct(rows, func(r taskRow) string { return r.Group }))
 	if len(groups) == 0 {
@@ -232,8 +231,9 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 	return list.Map(rows, taskRow.reference), nil
 }
 
-// markEnqueued stores that the due tasks are enqueued now, and updates their rows. A due task that
-// is running has lost its lease: it waits again, and another task of its group may run.
+// markEnqueued stores that the due tasks are enqueued now, and changes due in the same way. A due task in the state
+// running has lost its lease, because DueAt of a running task is the end of the lease. Such a task waits
+// again, and another task of its group may run.
 func (d tasks) markEnqueued(q *gorm.DB, due []taskRow, now time.Time) error {
 	var lostInGroup []string // the ids of tasks of a group that have lost their lease
 
@@ -256,8 +256,8 @@ func (d tasks) markEnqueued(q *gorm.DB, due []taskRow, now time.Time) error {
 	}
 
 	for pause, ids := range idsByPause {
-		// A task that has lost its lease waits from now on. The expression reads the state from
-		// before the update.
+		// A task that has lost its lease waits from now on. All others keep their time. The expression reads the
+		// state from before the update, although the same statement changes the state.
 		runAt := gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", task.Running, d.dialect.Typed(now, "timestamptz"))
 
 		err := newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
@@ -274,8 +274,9 @@ func (d tasks) markEnqueued(q *gorm.DB, due []taskRow, now time.Time) error {
 	return d.endGroups(q, lostInGroup)
 }
 
-// handOutInterval returns after which time a task that has waited for some time is enqueued again.
-// There are few different intervals, so that few statements update all tasks.
+// handOutInterval returns the time after which a task is enqueued again that has already waited for the given time. It
+// is the shortest of 30 s, 1 min, 2 min, 4 min and 5 min that is longer than waited, and at most 5 min. There are few
+// different intervals, so that few statements update all tasks.
 func handOutInterval(waited time.Duration) time.Duration {
 	interval := minHandOutInterval
 	for interval < maxHandOutInterval && interval <= waited {
@@ -324,9 +325,9 @@ func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 	return list.Map(started, taskRow.task), err
 }
 
-// beginGroups records that tasks that were just marked as running run in their groups, and returns
-// them. A task whose group already contains a running task is left out: it returns to the state
-// waiting, as if it had not been started.
+// beginGroups allows only one task per group to run. candidates were just marked as running. For each candidate with a
+// group, it inserts a row for the group, unless the row of another running task exists. It returns the candidates that
+// may run. The others return to the state waiting, as if they had not been started.
 func (d tasks) beginGroups(q *gorm.DB, candidates []taskRow, now time.Time) (started []taskRow, err error) {
 	var groups []taskGroupRow
 	var idsWithGroup []string
@@ -342,8 +343,8 @@ func (d tasks) beginGroups(q *gorm.DB, candidates []taskRow, now time.Time) (sta
 		return candidates, nil
 	}
 
-	// Insert the groups in which no task is running. A fixed order avoids deadlocks between
-	// concurrent callers.
+	// Insert the groups in which no task is running. All callers insert in the order of the names, so that concurrent
+	// callers do not wait for each other in a circle (deadlock).
 	slices.SortFunc(groups, func(a, b taskGroupRow) int { return strings.Compare(a.Name, b.Name) })
 
 	err = newStatement(q).Clauses(ignoreOnConflict([]string{"name"})).Create(&groups).Error
@@ -371,8 +372,8 @@ func (d tasks) beginGroups(q *gorm.DB, candidates []taskRow, now time.Time) (sta
 	return started, err
 }
 
-// endGroups releases the groups of those of the tasks that are no longer running, so that other tasks
-// of these groups can run. A task may be running again already, started by another worker.
+// endGroups deletes the rows of the groups of the given tasks, so that other tasks of these groups can run. It keeps
+// the row of a task that is running: another worker may have started the task again in the meantime.
 func (d tasks) endGroups(q *gorm.DB, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -388,8 +389,8 @@ func withoutEmpty(texts []string) []string {
 	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }
 
-// groupByAttempt maps the numbers of attempts to the ids of the runs, because one statement can
-// only update runs with the same attempt. A run is one attempt at a task.
+// groupByAttempt returns the ids of the runs by the number of their attempt. A run is one attempt at a task. The ids
+// are grouped because one statement can only update runs with the same number.
 func groupByAttempt(runs []task.Run) map[int][]string {
 	idsByAttempt := map[int][]string{}
 	for _, r := range runs {
@@ -574,7 +575,8 @@ func (d tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
 func (d tasks) List(ctx context.Context, f task.Filter) ([]task.Record, error) {
 	q := d.conn(ctx).Where("state = ?", f.State).Limit(f.Limit)
 
-	// The state implies the condition on ended_at. It is there for partial indexes.
+	// The condition on ended_at follows from the state. It is added because the indexes are partial: a database uses
+	// such an index only for queries with the condition of the index.
 	if f.State == task.Done || f.State == task.Dead {
 		q = q.Where("ended_at IS NOT NULL").Order("ended_at DESC, id DESC")
 	} else {

@@ -100,12 +100,15 @@ func (c compiler) prefix(prefix string, inTitle bool) node {
 	return c.union(words, inTitle)
 }
 
-// phrase matches the documents with the words side by side. The texts of candidates have to be read to find out:
-// these are the documents that have all words, and all pairs of neighbouring words for which the segment stores
-// the documents.
+// phrase matches the documents with the words side by side. It works in two steps:
+//
+//  1. It finds candidates in the postings, the stored sets of documents. A candidate has all words of the phrase. For
+//     pairs of frequent words, the segment also stores the documents in which they are neighbours, which a candidate
+//     must be among.
+//  2. It reads the texts of the candidates, unless the stored pairs decide already.
 //
 // In texts, words are represented by their codes. A literal phrase accepts only the code of the word itself at
-// each position, and other phrases those of all words with the same normalized form.
+// each position. Other phrases accept the codes of all words with the same normalized form.
 func (c compiler) phrase(e *search.Expr) node {
 	var candidates []node // a candidate meets all these conditions
 
@@ -140,8 +143,10 @@ func (c compiler) phrase(e *search.Expr) node {
 		pairs, complete := c.pairs(positions[i-1], positions[i])
 
 		isEntirePhrase := len(positions) == 2 && !e.Title
+		// The documents of a pair are those of a phrase of two words, so that no text has to be read. This is
+		// not so for a phrase in the title, because the stored pairs are about the whole text.
 		if complete && isEntirePhrase {
-			return pairs // no text has to be read; pairs do not tell titles from other texts
+			return pairs
 		}
 
 		if complete {
@@ -152,10 +157,12 @@ func (c compiler) phrase(e *search.Expr) node {
 	return &phraseNode{segment: c.segment, candidates: newAnd(candidates), phrase: newPhrase(positions), title: e.Title}
 }
 
-// pairs matches the documents in which a code of first is followed by one of second. It reports complete
-// as false, and returns no node, if the index lacks a pair because one of the words is not frequent.
+// pairs matches the documents in which a word with a code in first is followed directly by one with a code in second.
+// The index stores only pairs of frequent words. If one of the pairs is missing, pairs returns no node and complete is
+// false.
 func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
-	// The table of pairs has a row and a column for each frequent word.
+	// The table of pairs is a square with a row and a column for each frequent word. So the number of these words is the
+	// root of the number of references.
 	words := int(math.Sqrt(float64(len(c.segment.pairReferences))))
 
 	var list []uint32

@@ -9,8 +9,8 @@ import (
 // node is a condition of a query, resolved against one segment. A vector is a set of documents of one block, and
 // a block is a range of 65,536 documents of the segment.
 type node interface {
-	// eval sets out to the documents of the block of e that are in mask and match. A mask spares
-	// work for documents that other conditions have excluded.
+	// eval sets out to the documents of the block of e that are in mask and match. The mask contains the documents
+	// that other conditions have left, so that eval does no work for the others.
 	eval(e *evaluation, mask, out vector)
 	// has reports whether one document matches.
 	has(doc uint32) bool
@@ -18,8 +18,8 @@ type node interface {
 	weight() int
 }
 
-// evaluation is the state of a query in one block, with the memory for its vectors. It hands out scratch vectors
-// like a stack: a function takes a mark, uses vectors, and releases those after the mark.
+// evaluation is the state of a query in one block, with the memory for its vectors. Scratch vectors are used like a
+// stack: a function first calls mark, then vector for each vector that it needs, and at its end release with the mark.
 type evaluation struct {
 	block        int
 	words        int                   // the length of the vectors of this block
@@ -286,7 +286,8 @@ func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 		return
 	}
 
-	// Another goroutine filters the second half.
+	// There are many texts to read. Another goroutine filters the second half of them. A panic there, for example
+	// because a file of the index is damaged, is returned to this goroutine.
 	half := len(out) / 2
 	type result struct {
 		touched byte
@@ -345,11 +346,12 @@ func (n *phraseNode) contains(doc uint32) bool {
 
 func (n *phraseNode) has(doc uint32) bool { return n.candidates.has(doc) && n.contains(doc) }
 
-// weight adds the number of all documents, so that conditions that read no texts are usually evaluated first.
+// weight is greater than that of most conditions, because it includes the number of all documents. So conditions that
+// read no texts are usually evaluated first.
 func (n *phraseNode) weight() int { return n.segment.docs() + n.candidates.weight() }
 
-// payNode matches the documents whose pay range overlaps the range from low to high. It
-// tests them without a branch, which would be mispredicted half of the time.
+// payNode matches the documents whose pay range overlaps the range from low to high. It tests them
+// without a branch: the processor would mispredict half of the branches, which is slow.
 type payNode struct {
 	min, max  []int64 // the pay of each document, -1 if it is not stated
 	low, high int64
@@ -368,8 +370,9 @@ func (n *payNode) eval(e *evaluation, mask, out vector) {
 	}
 }
 
-// test returns 1 if a document matches, and else 0: it matches if neither max-low nor high-min has the
-// sign bit. No number is above search.MaxPay, so that the differences do not overflow.
+// test returns 1 if a document matches, and 0 otherwise. The ranges overlap if max >= low and high >= min. Then
+// neither of the differences max-low and high-min is negative, and the sign bit of both is 0. No number is above
+// search.MaxPay, so that the differences do not overflow.
 func (n *payNode) test(doc int) uint64 {
 	return uint64((n.max[doc]-n.low)|(n.high-n.min[doc]))>>63 ^ 1
 }

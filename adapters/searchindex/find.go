@@ -88,8 +88,8 @@ type finder struct {
 	facets      map[string]facetCounts // by the prefix of the keys that are counted
 }
 
-// facetCounts are counts by key. The values are pointers, since an assignment to
-// the map would store a key that shares the memory of a segment.
+// facetCounts are counts by key. The values are pointers, so that a count can be increased without an assignment to the
+// map. An assignment would store the given key, whose memory belongs to a segment that may be unmapped later.
 type facetCounts map[string]*int
 
 // newFinder returns a finder. Its evaluation comes from the pool evaluations, to which the caller has
@@ -158,7 +158,7 @@ func (f *finder) addHits(p *part) {
 	}
 }
 
-// maxSorted is the number of hits up to which the sort keys of all of them are read.
+// maxSorted is the number of hits up to which selectInOrder reads the sort keys of all hits.
 const maxSorted = 1024
 
 // selectInOrder selects the first hits of each exact class in the order pl.order. It reads the sort keys of all
@@ -231,16 +231,17 @@ func (f *finder) merge(a, b []ranked, n int) []ranked {
 	return merged
 }
 
-// evaluate adds the hits of one block. It begins with the cheaper ones of the conditions that all hits
-// meet (must) and the slots.
+// evaluate adds the hits of one block. A hit meets the conditions of must, and matches a level of every slot. Each
+// step only looks at the documents that earlier steps have left. So evaluate begins with must or with the slots,
+// whichever is estimated to take less work.
 func (f *finder) evaluate(pl *plan) {
 	hits := f.live(pl)
 	if !pl.slotsBeforeMust {
 		f.evaluateMust(pl, hits)
 	}
 
-	// exact are the hits for which all levels are exact. A search for exact hits needs no
-	// others, so that both are one vector then.
+	// exact are the hits for which all levels are exact. If only exact hits are searched, hits and exact are one
+	// vector: what is removed from exact is no hit either.
 	exact := hits
 	if f.relaxing {
 		exact = f.vector()
@@ -257,7 +258,7 @@ func (f *finder) evaluate(pl *plan) {
 		return
 	}
 
-	if f.relaxing { // the exact hits were collected before
+	if f.relaxing { // the exact hits were collected when the query was evaluated for the first time
 		hits.andNot(exact)
 		f.collectRelaxed(pl, hits, costs)
 		return
@@ -379,8 +380,9 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 
 	defer f.release(f.mark())
 
-	// Keep the documents with a higher cost than the cursor, and of those with an equal cost the ones
-	// after it.
+	// The page begins after the hit of the cursor. Keep the documents that cost more than this hit. Of those with
+	// the same cost, keep the ones from bound.doc on. In this block, that is the document firstInBlock, which is
+	// negative or beyond the block if the cursor is in another one.
 	if bound != nil {
 		equal, greater, before := f.vector(), f.vector(), f.vector()
 		copy(equal, set)
@@ -407,8 +409,8 @@ func (f *finder) page() (page []ranked, more bool) {
 	return page, false
 }
 
-// relaxedLimit returns the number of relaxed hits that the page can show. Only the last page of
-// exact hits, or the first page if there are none, has space for relaxed hits.
+// relaxedLimit returns the number of relaxed hits that the page can show. Only one page of a query has space for
+// relaxed hits: the last page of exact hits or, if there are no exact hits, the first page.
 func (f *finder) relaxedLimit() int {
 	page, more := f.page()
 	isFirstPage := f.q.Offset == 0 && f.after == nil

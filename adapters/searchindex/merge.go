@@ -14,10 +14,12 @@ import (
 // dropped stands for the new ordinal of a deleted document, which has none.
 const dropped = math.MaxUint32
 
-// merger combines several segments into one, without their deleted documents. It does not analyze any text again:
-// it translates the numbers that the segments use. An ordinal is the position of a document in its segment, and
-// the number of a word is its position in the sorted words of the segment, counted from 1. In stored texts, a
-// word has a code instead, which is smaller the more frequent the word is.
+// merger combines several segments into one, without their deleted documents. It does not analyze any text again,
+// but translates the numbers that each segment uses to those of the new one:
+//
+//   - The ordinal of a document is its position in the segment.
+//   - The number of a word is its position in the sorted words of the segment, counted from 1.
+//   - The code of a word represents it in stored texts. It is smaller the more frequent the word is.
 type merger struct {
 	sources []*part
 	order   []mergedDoc // the documents of the new segment, by their new ordinals
@@ -56,8 +58,8 @@ func newMerger(sources []*part) *merger {
 	return m
 }
 
-// sort assigns the new ordinals. It repeatedly takes the first one of the next documents of all sources,
-// each of which is sorted already.
+// sort assigns the new ordinals. The documents of each source are sorted already, so sort merges them: it
+// repeatedly takes the source whose next document comes first, and gives this document the next ordinal.
 func (m *merger) sort() {
 	next := make([]int, len(m.sources)) // the next document of each source
 	for {
@@ -134,10 +136,9 @@ func (s *segment) row(doc int) search.Document {
 func keysOf(s *segment) *texts  { return &s.keys }
 func wordsOf(s *segment) *texts { return &s.words }
 
-// unionTerms iterates over the terms with the prefix in the sorted lists of all
-// parts, in alphabetical order. With each term it yields its numbers: its position
-// in the list of each part, -1 where it is missing. The slice of numbers is valid
-// until the next term.
+// unionTerms iterates over the terms with the prefix in the sorted lists of all parts, in alphabetical order.
+// With each term, it yields a number for each part: the position of the term in the list of the part, or -1 if
+// the part does not have the term. The slice of numbers is valid only until the next term.
 func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.Seq2[string, []int] {
 	return func(yield func(string, []int) bool) {
 		// For each part, next is the position of its next term, and end that after its last one.
@@ -254,8 +255,9 @@ func (m *merger) collect(docs []uint32, numbers []int, list func(*segment) posti
 	return docs
 }
 
-// sortDocs sorts distinct ordinals. It sorts many of them with a vector, but for few ordinals this would
-// take longer, because all bits of the vector are read.
+// sortDocs sorts distinct ordinals. Many ordinals are sorted by setting their bits in a vector and reading the
+// vector in order. For few ordinals, slices.Sort is faster, because reading a vector takes the same time for
+// any number of bits.
 func (m *merger) sortDocs(docs []uint32) {
 	const minShare = 32 // the vector is used if at least one document in minShare is in docs
 	if len(docs) < len(m.order)/minShare {

@@ -28,8 +28,8 @@ const keyWithoutValue = math.MaxUint64
 // satisfy the slots of the query.
 func isByCost(s search.Sort) bool { return s.By == search.SortRelevance }
 
-// isNewestFirst reports whether exact hits are sorted by date, the newest first. This is the order of the
-// ordinals, the positions of documents in a segment, so that no sort keys are needed.
+// isNewestFirst reports whether exact hits are sorted by date, the newest first. No sort keys are needed then, because
+// this is the order of the ordinals, the positions of documents in a segment.
 func isNewestFirst(s search.Sort) bool { return s.By == search.SortDate && s.Descending }
 
 // sortOrder is the order of the documents of a segment for a sort that is neither by cost nor by ordinal.
@@ -42,10 +42,12 @@ type sortOrder struct {
 	docs func(from uint64) iter.Seq[uint32]
 }
 
-// ordered encodes a signed number as an unsigned key with the same order: it inverts the sign bit.
+// ordered encodes a signed number as an unsigned key with the same order. It inverts the sign bit, because this bit is 1
+// for negative numbers, which must come first.
 func ordered(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
-// newSortOrder returns the order of the query. In a descending order, flip inverts all bits of the keys.
+// newSortOrder returns the order of the query. Hits with lower keys come first. For a descending order, flip inverts all
+// bits of a key, so that the highest value has the lowest key.
 func newSortOrder(s *segment, q *search.Query) *sortOrder {
 	const allBits = math.MaxUint64
 
@@ -170,9 +172,9 @@ func (l sortedList) descending(from uint64) iter.Seq[uint32] {
 	}
 }
 
-// firstHits returns the first n documents of the set hits that follow b, which may be nil. It goes through all
-// documents of the segment in their order. If it has not found n of them after maxVisited documents, it
-// returns complete as false.
+// firstHits returns the first n documents of the set hits that follow b. Without a position where the page begins, b is
+// nil. firstHits goes through the documents of the segment in their order and picks the hits among them. If it has
+// visited maxVisited documents and not found n hits, it gives up and complete is false.
 func (o *sortOrder) firstHits(hits vector, b *bound, n, maxVisited int) (items []item, complete bool) {
 	from := uint64(0)
 	if b != nil {

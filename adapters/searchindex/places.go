@@ -10,12 +10,11 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// The places of a segment, an immutable part of the index, are grouped by cells: the squares of a grid over the
-// Earth. Cells are grouped by areas of 16 x 16 cells. If all of a cell or area is inside or outside of a circle, the
-// distances of its places need not be computed.
+// A segment is an immutable part of the index. Its places are grouped, so that searches in a circle compute few
+// distances: if a whole group is inside or outside of the circle, its places need not be looked at. There are groups
+// of two sizes. A cell is a square of a grid over the Earth. An area is a square of 16 x 16 cells.
 //
-// The numbers of the cells of an area follow each other, and the number of an area is that of its first cell divided by
-// areaCells.
+// Cells are numbered area by area: area n has the cells from n*areaCells up to the first one of area n+1.
 const (
 	cellDegrees = 0.25 // the side of a cell
 	areaSide    = 16   // in cells
@@ -153,8 +152,8 @@ func (n *withinNode) has(doc uint32) bool {
 	return place > 0 && n.segment.places[place-1].Miles(n.center) <= n.miles
 }
 
-// distances are the distances of the places of a segment from a point, as sort keys
-// that are computed when they are needed.
+// distances are the distances of the places of a segment from a point, as sort keys. A key is computed when it is
+// first needed. Lower keys come first.
 type distances struct {
 	segment *segment
 	from    search.Point // the point
@@ -222,8 +221,11 @@ func (d *distances) lowestKey(center search.Point, reach float64) uint64 {
 }
 
 // docs implements sortOrder.docs: it iterates over the documents of places whose key is at least from, in the order
-// of their keys and ordinals. It takes the area, cell or place with the lowest possible key from a queue. It
-// replaces an area by its cells and a cell by its places, so that it computes few distances if the caller stops
+// of their keys and ordinals.
+//
+// A queue has areas, cells and places by the lowest key that a place in them can have. docs repeatedly takes the
+// first one from the queue. It replaces an area by its cells and a cell by its places. A place that is the first one
+// of the queue has the lowest key of all places that are left. So docs computes few distances if the caller stops
 // early.
 func (d *distances) docs(from uint64) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {

@@ -11,12 +11,13 @@ type item struct {
 	doc uint32
 }
 
-// top keeps the first of the items that are added to it, at most limit.
+// top keeps the first of the items that are added to it, at most limit. To sort seldom, it collects more
+// items for some time and then removes those beyond the limit, which is called a cut.
 type top struct {
 	limit int
-	items []item // the first items and perhaps others, which cut removes
+	items []item // the first items and, until the next cut, perhaps others
 	full  bool   // whether there were as many items as limit at the last cut
-	worst item   // the last item that this cut has kept, if full is set
+	worst item   // the last item that the last cut has kept, if full is set
 }
 
 // compareItems orders items by key and then by ordinal. Ordinals are the positions of documents in a segment,
@@ -62,25 +63,27 @@ func (t *top) cut() {
 }
 
 // addByCost adds the documents of the set, which are in the block of e, with their cost as the key. The cost of
-// a document is higher the less it fits the query. addByCost changes the set. costs has a set of documents for
-// each bit of the cost, the lowest bit first, and is empty if all costs are 0. Splitting the set by these bits
-// finds the cheapest documents without reading the cost of each.
+// a document is higher the less it fits the query. The blocks of a segment have to be added in ascending order.
+// addByCost changes the set.
 //
-// The blocks of a segment have to be added in ascending order.
+// costs has a set of documents for each bit of the cost, the lowest bit first. It is empty if all costs are 0.
+// addByCost splits the set of documents by these bits, and so finds the cheapest ones without reading the cost of
+// each document.
 func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 	if len(t.items) >= t.limit {
 		t.cut()
 	}
 
-	// Without costs, the documents of this block follow those of earlier blocks, which fill the limit.
+	// Without costs, all keys are 0 and the ordinals decide. The documents of this block come after those of earlier
+	// blocks. So none of them is needed once the limit is reached.
 	if t.limit == 0 || t.full && len(costs) == 0 {
 		return
 	}
 
 	defer e.release(e.mark())
 
-	// Only documents that cost less than the worst item can still be added: documents with an equal
-	// cost come after it, because their ordinals are higher.
+	// Once the limit is reached, only documents that cost less than the worst item are needed. A document with the
+	// same cost comes after the worst item, because its ordinal is higher.
 	if t.full {
 		equal, greater := e.vector(), e.vector()
 		copy(equal, set)

@@ -32,8 +32,8 @@ func (v vector) set(doc uint32) { v[doc>>6] |= 1 << (doc & 63) }
 // clear removes all documents.
 func (v vector) clear() { clear(v) }
 
-// fill makes the set contain the first documents, as many as docs, and no others. The vector must have no more
-// words than they need.
+// fill makes the set contain the documents from 0 to docs-1 and no others. The vector must not have more words than
+// these documents need.
 func (v vector) fill(docs int) {
 	for i := range v {
 		v[i] = ^uint64(0)
@@ -137,12 +137,13 @@ func (c counters) get(doc uint32) uint64 {
 	return n
 }
 
-// compare narrows equal, a set of documents, to those whose number is n, and
-// sets greater to those of the set whose number is greater.
+// compare compares the numbers of the documents in the set equal with n. Afterwards, equal contains the documents whose
+// number is n, and greater those whose number is greater.
 func (c counters) compare(n uint64, equal, greater vector) {
 	greater.clear()
 
-	// From the highest bit to the lowest, equal has the documents that agree with n so far.
+	// Go from the highest bit to the lowest. Before each bit, equal has the documents whose higher bits are those of n.
+	// If the bit of n is 0, documents with the bit are greater. If it is 1, documents without the bit are less.
 	for b := len(c) - 1; b >= 0; b-- {
 		plane := c[b][:len(equal)]
 		if n>>b&1 != 0 {

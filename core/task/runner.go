@@ -142,9 +142,10 @@ func (r *Runner) Work(ctx context.Context) error {
 	return r.Queue.Work(ctx, func(taskCtx context.Context, ref Reference) { r.execute(taskCtx, ctx, ref) })
 }
 
-// execute executes the task of a reference if the task is waiting and due. Here and in the methods
-// below, workerCtx is done when the worker stops. ctx, with which the task runs, continues then, so that
-// the task can be completed.
+// execute executes the task of a reference if the task is waiting and due.
+//
+// Here and in the methods below, there are two contexts. workerCtx is done when the worker stops. The task runs
+// with ctx, which is not done then, so that the task can be completed.
 func (r *Runner) execute(ctx, workerCtx context.Context, ref Reference) {
 	t, err := r.claim(ctx, workerCtx, ref.ID)
 	if err != nil {
@@ -166,8 +167,9 @@ func (r *Runner) execute(ctx, workerCtx context.Context, ref Reference) {
 	}
 }
 
-// claim starts a task. It returns nil if the task is not waiting or not due. While the
-// store is unavailable, claim retries: giving up would lose the references in the queue.
+// claim starts a task: it marks the task as running in the store, with a lease for this worker. It
+// returns nil if the task is not waiting or not due. While the store is unavailable, claim retries
+// until the worker stops, because giving up would lose the reference from the queue.
 func (r *Runner) claim(ctx, workerCtx context.Context, id string) (t *Task, err error) {
 	err = retry(workerCtx, maxClaimPause, func() error {
 		t, err = r.starter.Do(ctx, id)
@@ -200,7 +202,7 @@ func (r *Runner) attempt(ctx, workerCtx context.Context, t Task) Outcome {
 
 	maxAttempts := cmp.Or(h.Attempts, defaultAttempts)
 	if t.Attempt > maxAttempts {
-		// The worker of the last attempt was killed.
+		// The worker of the last attempt was killed: an attempt with an outcome would have made the task dead.
 		r.Log.Error("task is dead; its last attempt did not finish", "kind", t.Kind, "task", t.ID, "attempts", maxAttempts)
 		return Outcome{Run: run, State: Dead, Err: "the worker was lost during the last attempt"}
 	}
@@ -217,8 +219,10 @@ func (r *Runner) attempt(ctx, workerCtx context.Context, t Task) Outcome {
 	switch {
 	case err == nil:
 		return Outcome{Run: run, State: Done}
+	// The task is not at fault when the worker stops. So it is due again at once, for another worker.
 	case errors.Is(err, errStopping):
 		return Outcome{Run: run, State: Waiting, RunAt: now, Err: err.Error(), DoNotCountAttempt: true}
+	// A failed periodic task is done and not dead, because the next period adds a new task.
 	case h.periodic && (IsPermanent(err) || t.Attempt == maxAttempts):
 		log.Error("periodic task failed; will run in the next period")
 		return Outcome{Run: run, State: Done, Err: err.Error()}
@@ -318,8 +322,9 @@ func withCause(ctx context.Context, err error) error {
 	return err
 }
 
-// record stores the outcome. While the store is unavailable, record retries until the lease
-// ends: a task without a stored outcome is executed again.
+// record stores the outcome. While the store is unavailable, record retries until the worker stops or the
+// lease of the task ends, after which another worker may have started it. A task without a stored outcome
+// is executed again.
 func (r *Runner) record(ctx, workerCtx context.Context, o Outcome) {
 	until, cancel := context.WithTimeout(workerCtx, lease)
 	defer cancel()
@@ -346,13 +351,14 @@ func (r *Runner) startBatch(ctx context.Context, ids []string) ([]*Task, error) 
 	started := make([]*Task, len(ids))
 	for i, id := range ids {
 		started[i] = tasksByID[id]
-		delete(tasksByID, id) // an id that occurs twice is executed once
+		delete(tasksByID, id) // so that a second caller with the same id gets nil and does not execute it, too
 	}
 
 	return started, nil
 }
 
-// recordBatch stores outcomes and returns the error of each.
+// recordBatch stores outcomes and returns the error of each, which is nil for a stored one. If no outcome
+// could be stored, it returns the error as its second result.
 func (r *Runner) recordBatch(ctx context.Context, outcomes []Outcome) ([]error, error) {
 	errs := make([]error, len(outcomes))
 	err := r.Store.RecordOutcomes(ctx, outcomes...)

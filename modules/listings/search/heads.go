@@ -34,9 +34,11 @@ func (a *annotator) tagHeads(p *phrases) bool {
 			continue
 		}
 
+		// Only heads of the first part of the title that has one are main roles.
 		isMain := mainPart < 0 || mainPart == p.found[head].part
 
-		// "Trainee Dental Nurse/Receptionist" is a trainee in both.
+		// A word such as trainee also counts for the next alternative after a slash: "Trainee Dental
+		// Nurse/Receptionist" is a trainee in both.
 		isTraining = p.isTraining(alt) || isTraining && p.words[alt.start].gap == gapSlash
 
 		// Other words of the title may complete the name of the job.
@@ -76,8 +78,8 @@ func (a *annotator) tagHeads(p *phrases) bool {
 	return mainPart >= 0
 }
 
-// isKinOfAny reports whether a role is of the same family as one of the main roles, or a
-// clerical role beside a clerk.
+// isKinOfAny reports whether a role is of the same family as one of the main roles. Beside a main role that is a clerk,
+// all clerical roles count as its family.
 func (a *annotator) isKinOfAny(c *Concept, heads []*Concept) bool {
 	return slices.ContainsFunc(heads, func(main *Concept) bool {
 		return main.IsKin(c) || a.isClerical(main) && a.isA(c, "admin-role")
@@ -90,10 +92,11 @@ func (p *phrases) isSales(f phrase) bool {
 	return f.isRole() && f.concept.ID == "commercial-role" && p.tokens[f.Start].Word == "sales" && p.isPart(f.Match)
 }
 
-// addLed tags the role that a head such as "team leader" leads. A health visitor team leader
-// is a health visitor, and the clinical lead of a physiotherapy team is perhaps a
-// physiotherapist. It returns the level of the head: level, unless a profession precedes a
-// mere word such as team lead. That profession is the main role then.
+// addLed tags the role that a head such as "team leader" leads. A health visitor team leader is a health
+// visitor. The clinical lead of a physiotherapy team is perhaps a physiotherapist.
+//
+// It returns the level of the head. This is the argument level with one exception: after a profession, a
+// mere word such as "team lead" becomes a second choice, because the profession is the main role.
 func (a *annotator) addLed(p *phrases, head int, level Level) Level {
 	h := p.found[head].concept
 	if !h.Leads {
@@ -371,8 +374,9 @@ func (a *annotator) isProfession(c *Concept) bool {
 	return c.isNamed() && !c.isNonClinical() && !a.isA(c, doctor) && !a.isA(c, "educator")
 }
 
-// readGrades replaces the names of doctors of a grade beside another profession
-// by their grades: a "Dietitian, Staff Grade" is no doctor.
+// readGrades corrects phrases that are the name of a doctor of some grade, such as "staff grade". Beside another
+// profession, such a phrase means only the grade: a "Dietitian, Staff Grade" is no doctor. Beside a specialty that
+// another profession staffs, it means that profession: a "Dental Registrar" is a dentist.
 func (a *annotator) readGrades(p *phrases) {
 	for i := range p.found {
 		grade := p.found[i].doctorGrade()
@@ -385,7 +389,7 @@ func (a *annotator) readGrades(p *phrases) {
 			continue
 		}
 
-		if profession := a.professionOf(p); profession != nil { // a "Dental Registrar" is a dentist
+		if profession := a.professionOf(p); profession != nil {
 			p.found[i].concept = profession
 
 			a.add(grade, InTitle)

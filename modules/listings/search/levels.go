@@ -81,7 +81,8 @@ func (b *planner) role(term *Term) []level {
 		return []level{exact(0, HowTitle, head)}
 	}
 
-	// A title with two main roles fits a query for one of them a little less.
+	// A title with several main roles, such as "Nurse or Midwife", fits a query for one of them a little less than a title
+	// with this role alone.
 	alone := head
 	if len(term.Concepts) == 1 {
 		alone = And(head, Not(HasKey(keyRoleShared)))
@@ -93,7 +94,9 @@ func (b *planner) role(term *Term) []level {
 		exact(costRoleText, HowText, anyKey(keyRoleText, term.Concepts)),
 		exact(costSecond, HowTitle, anyKey(keyRoleSecond, term.Concepts)),
 	}
-	if !hasBroad(term.Concepts) { // a word such as doctor elsewhere in a title says little
+	// A role elsewhere in the title than as the main role makes an advert a relaxed hit. This does not apply to a broad
+	// role, because a word such as doctor elsewhere in a title says little about the job.
+	if !hasBroad(term.Concepts) {
 		isClinical := Not(HasKey(keyRoleHead + nonClinical))
 		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, term.Concepts), isClinical)))
 	}
@@ -134,9 +137,9 @@ func composed(roles []*Concept) (levels []level) {
 	return levels
 }
 
-// othersInSpecialty matches the posts of other professions in the requested specialty,
-// except for doctors and the profession that the specialty is named after: a nurse in
-// radiology is no radiographer.
+// othersInSpecialty matches jobs of other professions in the requested specialty. It excludes doctors, jobs outside of
+// care, and the professions that belong to the specialty itself: to a query for a radiology nurse, a radiographer is
+// no answer.
 func (b *planner) othersInSpecialty() Expr {
 	out := []Expr{Not(HasKey(keyRoleHead + nonClinical)), Not(HasKey(keyRoleHead + doctor))}
 	for _, t := range b.terms(SlotSpecialty) {
@@ -235,7 +238,9 @@ func (b *planner) specialty(t *Term) []level {
 	const step = .8 * costStep // another specialty matters less than another role
 
 	out = append(out, relatedLevels(t.Concepts, nil, keySpecTitle, step)...)
-	if b.has(SlotRole) { // without a role the specialty is the main term
+	// Beside a role, adverts in any other specialty are relaxed hits. Without a role, the specialty is the main
+	// condition of the query, so that every hit has to be in it or in a related one.
+	if b.has(SlotRole) {
 		out = append(out, relaxed(b.specMissing(), HowMissing, All()))
 	}
 
@@ -273,12 +278,15 @@ func (b *planner) detail(term *Term) []level {
 	anywhere := anyKey(term.Slot+":", term.Concepts)
 
 	met := []level{exact(0, HowField, anywhere)}
-	if term.Slot == SlotSetting { // a description may also name settings other than that of the job
+	// A setting in the description counts less than one in a field, because a description may also name settings
+	// other than that of the job.
+	if term.Slot == SlotSetting {
 		inField := anyKey(keySettingField, term.Concepts)
 		met = []level{exact(0, HowField, inField), exact(costSettingText, HowText, anywhere)}
 	}
 
-	if !b.has(SlotRole) { // the detail is the main term, alone or with a specialty, and has to be met
+	// Without a role, the detail is a main condition of the query, so that every hit has to meet it.
+	if !b.has(SlotRole) {
 		return met
 	}
 

@@ -60,7 +60,8 @@ func (r *run) findPay(text string) {
 	for _, offsets := range payPattern.FindAllStringSubmatchIndex(text, -1) {
 		low := offsets[2*groupLow]
 
-		isWithinWord := low > 0 && isAlphanumeric(text[low-1]) // the 2 of F2
+		// A number inside of a word, such as the 2 of F2 (a doctor's grade), is no amount.
+		isWithinWord := low > 0 && isAlphanumeric(text[low-1])
 		if isWithinWord {
 			continue
 		}
@@ -112,7 +113,8 @@ func (m payMatch) end() int { return m.offsets[1] }
 
 // payRange returns the pay for a year that the match states. isMoney is false if it is another number.
 func (m payMatch) payRange() (pay *PayRange, isMoney bool) {
-	// A number is an amount of money if something marks it as one.
+	// A number is an amount of money only if something marks it as one: a word such as "over" before it, a currency, a
+	// period such as "per hour", or a k for thousands.
 	currency := currencies[m.group(groupCurrency)]
 	period := m.group(groupShortPeriod) + m.group(groupPeriod)
 	hasThousands := m.group(groupLowThousands)+m.group(groupHighThousands) != ""
@@ -125,7 +127,8 @@ func (m payMatch) payRange() (pay *PayRange, isMoney bool) {
 	low, ok := amount(m.group(groupLow), m.group(groupLowThousands))
 	isByYear := period == "a" || period == "year"
 
-	// 10 PAs are programmed activities, and 1 year is experience.
+	// A low number without a currency is no yearly pay, even before a word or letter that means a year: "10 pa" are
+	// programmed activities (units of a doctor's work), and "1 year" is experience.
 	isTooLow := isByYear && currency == "" && low < minYearly
 	if !ok || isTooLow {
 		return nil, false

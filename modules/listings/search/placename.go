@@ -20,8 +20,10 @@ func (r *run) places(i int) (candidates []candidate) {
 		return nil
 	}
 
+	// The name begins after a marker at i, or else at i. Its marker may also be a comma before it, or the "of" of
+	// "within 5 miles of Leeds".
 	word := r.tokens[i].Word
-	endsDistance := word == "of" && i > 0 && distanceUnits[r.tokens[i-1].Word] // 5 miles of Leeds
+	endsDistance := word == "of" && i > 0 && distanceUnits[r.tokens[i-1].Word]
 
 	first, hasMarker := i, false // the first token of the name
 	if markers[word] || endsDistance {
@@ -54,7 +56,8 @@ func (r *run) places(i int) (candidates []candidate) {
 			continue
 		}
 
-		// Such as cardi, which begins cardiology and is not Cardiff.
+		// A corrected or completed name needs a marker if the word begins another word of adverts: cardi is the beginning
+		// of cardiology rather than of Cardiff.
 		isOtherBeginning := corrected != "" && !hasMarker && r.Words.beginsWord(name)
 		if isOtherBeginning {
 			continue
@@ -101,7 +104,8 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 	}
 
 	other, found := r.Places.Correct(r.placeName(start, end))
-	if !found || strings.EqualFold(other.Name, word+"s") { // a name without its s is another word
+	// A word that only lacks the s of the name is not corrected: it is probably another word.
+	if !found || strings.EqualFold(other.Name, word+"s") {
 		return p, "", ok
 	}
 
@@ -117,8 +121,10 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 func (r *run) namedPlace(start, end int) (Place, bool) {
 	name := r.placeName(start, end)
 
+	// The gazetteer has the codes of states in capitals. Users also write them in lower case, at the end of a query:
+	// "nurse austin tx".
 	isLastWord := start > 0 && end == start+1 && end == len(r.tokens)
-	if isLastWord && stateCodes[name] { // the gazetteer knows codes in capitals
+	if isLastWord && stateCodes[name] {
 		name = strings.ToUpper(name)
 	}
 
@@ -130,7 +136,8 @@ func (r *run) namedPlace(start, end int) (Place, bool) {
 
 	p, ok := r.Places.Resolve(name)
 
-	hasDirection := directions[r.tokens[start].Word] && end-start > 1 // west Cork
+	// Part of a place, such as "west Cork", is read as the place.
+	hasDirection := directions[r.tokens[start].Word] && end-start > 1
 	if !ok && hasDirection {
 		return r.Places.Resolve(r.placeName(start+1, end))
 	}
@@ -138,8 +145,8 @@ func (r *run) namedPlace(start, end int) (Place, bool) {
 	if _, city, qualified := strings.Cut(name, ","); ok && qualified {
 		in, found := r.Places.Resolve(strings.TrimSpace(city))
 
-		// For a suburb that it does not know, the gazetteer returns the city. Here the word before the city may be
-		// any other one.
+		// For a suburb that it does not know, the gazetteer returns the city after the comma. In a query, the words
+		// before the comma are then probably no suburb but something else, as in "nurse, Leeds".
 		isUnknownSuburb := found && in.Kind == p.Kind && in.Lat == p.Lat && in.Lon == p.Lon
 		if isUnknownSuburb {
 			return Place{}, false
@@ -158,10 +165,9 @@ var directions = wordSet("north south east west central greater inner outer nort
 // homes are the countries of the vocabulary's jobs.
 var homes = [...]string{"United Kingdom", "Ireland", "United States"}
 
-// atHome chooses between towns of the same name. It prefers the largest one in a home country to
-// a town elsewhere: Halifax is in West Yorkshire. Among the home countries it prefers the
-// country whose words the query contains, and otherwise a British or Irish town to an American
-// town that is not much larger.
+// atHome chooses between towns of the same name. A town in a home country is preferred to any town
+// elsewhere: Halifax is that in West Yorkshire and not that in Canada. Between towns in home
+// countries, the greater weight decides (see weightOf).
 func (r *run) atHome(start, end int, p Place) Place {
 	name := r.placeName(start, end)
 	if p.Kind != Town || strings.Contains(name, ",") || hasDigit(name) {
@@ -186,15 +192,17 @@ func (r *run) atHome(start, end int, p Place) Place {
 // isHome reports whether the country, given by its code, is one of homes.
 func isHome(country string) bool { return country == "GB" || country == "IE" || country == "US" }
 
-// preferredAtHome is the factor by which an American town must be larger than its
-// British or Irish namesake to be preferred to it.
+// preferredAtHome is the factor by which an American town must be larger than a British or Irish town of the same
+// name to be preferred to it.
 const preferredAtHome = 3
 
-// wordsOfCountry is the factor by which a town must be larger than its namesake in the
-// country whose words the query has.
+// wordsOfCountry is the factor by which a town must be larger than a town of the same name in the country whose
+// words the query has. A word such as "LPN" is American, and one such as "band" is British.
 const wordsOfCountry = 10
 
-// weightOf returns the population of a town, multiplied by a factor if its country is preferred.
+// weightOf returns the weight of a town in the choice between towns of the same name. It is the population,
+// multiplied by preferredAtHome for a town outside of the United States, and by wordsOfCountry for a town in the
+// country whose words the query has.
 func (r *run) weightOf(p Place) int {
 	weight := p.Population
 	isAmerican := p.Country == "US"
@@ -243,8 +251,8 @@ func lastWord(name string) string {
 	return words[len(words)-1]
 }
 
-// completePlace returns the town whose name begins with the word and that most
-// adverts name.
+// completePlace returns the place whose name begins with the word. Of several such places, it returns the one that
+// most adverts name.
 func (r *run) completePlace(word string) (best Place, ok bool) {
 	most := 0
 	for name, n := range r.Words.completions(word) {
@@ -313,12 +321,13 @@ func (r *run) isPlaceName(start, end int, p Place) bool {
 // englishSpeaking are the countries whose smaller towns users name as well.
 var englishSpeaking = map[string]bool{"US": true, "CA": true, "AU": true, "NZ": true, "IM": true, "JE": true, "GG": true}
 
-// isLargeAtHome reports whether a town is better known than the word of its name.
+// isLargeAtHome reports whether a British or Irish town is so large that its name means the town, even if the name is
+// also an everyday word, such as Rugby.
 func isLargeAtHome(p Place) bool {
 	return (p.Country == "GB" || p.Country == "IE") && p.Population >= largeTown
 }
 
-// isForm reports whether the token alone is a form.
+// isForm reports whether the token alone is a form, a name of the vocabulary.
 func (r *run) isForm(i int) bool {
 	return slices.ContainsFunc(r.Vocabulary.Matches(nil, r.words, i), func(m Match) bool { return m.End == i+1 })
 }

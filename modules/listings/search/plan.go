@@ -127,8 +127,8 @@ func (u *Understanding) Plan(radius float64) Plan {
 		}
 	}
 
-	// Two more slots only order the hits: every advert satisfies them.
-	if !b.has(SlotRole) { // "physiotherapy" finds physiotherapists before their receptionists
+	// The next two slots only order the hits: every advert satisfies them at some level.
+	if !b.has(SlotRole) {
 		b.addProfession()
 	}
 
@@ -176,8 +176,8 @@ func (b *planner) terms(slots ...string) (out []*Term) {
 // has reports whether the query has a term for one of the slots that is not excluded.
 func (b *planner) has(slots ...string) bool { return len(b.terms(slots...)) > 0 }
 
-// addWording prefers titles with the words of the query to those with other names
-// of the same thing.
+// addWording adds a slot that only orders the hits. It puts titles with the words of the query before titles that use
+// other names of the same role or specialty. The slot has three levels: all of the words, one of them, none.
 func (b *planner) addWording() {
 	var words []Expr
 	for _, t := range b.terms(SlotRole, SlotSpecialty) {
@@ -195,8 +195,9 @@ func (b *planner) addWording() {
 	}
 }
 
-// addProfession puts the posts of the profession that staffs a specialty before
-// the others of a query without a role, and those outside of care last.
+// addProfession adds a slot that only orders the hits of a query without a role. First come jobs of the profession that
+// staffs the specialty of the query: "physiotherapy" finds physiotherapists before their receptionists. Last come jobs
+// outside of care.
 func (b *planner) addProfession() {
 	var isProfession []Expr
 	for i := range b.understanding.Terms {
@@ -218,8 +219,8 @@ func (b *planner) addProfession() {
 	}
 }
 
-// exclusion matches the adverts that an excluded term excludes: those for the role itself and
-// those with the words.
+// exclusion matches the adverts that an excluded term excludes. These are adverts that contain its words, and adverts
+// whose title names its concepts.
 func (t *Term) exclusion() Expr {
 	hasWords := HasPhrase(t.Words...)
 	if t.Slot == SlotPhrase {

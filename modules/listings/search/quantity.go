@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// A run is a sequence of plain words of a query. A candidate is a possible reading of neighbouring words of it. The words
-// of amounts of money and of the distance are reserved: they have no other reading.
+// A run is a sequence of plain words of a query. A candidate is a possible reading of neighbouring words of a run. This
+// file reads quantities. The words of amounts of money and of the distance are reserved: they have no other reading.
 
 // findQuantities reads the amounts of money and the distance in the run, whose words are in the text.
 func (r *run) findQuantities(text string) {
@@ -55,9 +55,11 @@ func (r *run) findDistance(text string) {
 // distanceUnits are the words that end a distance, before "of" and a place.
 var distanceUnits = wordSet("mile miles mi km kms radius")
 
-// quantity reads the quantity that begins at token i. It is a number of days or of programmed activities ("4 days", "10
-// PAs"), which is no condition, and above all not one for day shifts. Or it is a share of full time that is written in
-// one word ("0.6wte"), which means part time.
+// quantity reads the quantity that begins at token i, of one of two kinds:
+//
+//   - A number of days or of programmed activities, such as "4 days" or "10 PAs". It is no condition. Without this
+//     reading, the word days would mean day shifts.
+//   - A share of full time in one word, such as "0.6wte" (whole-time equivalent). It means part time.
 func (r *run) quantity(i int) (candidate, bool) {
 	word := r.tokens[i].Word
 	isNumber := isSmallNumber(word) || numberWords[word]

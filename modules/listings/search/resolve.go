@@ -59,8 +59,8 @@ func (c *Concept) impliedRole() *Concept {
 	return nil
 }
 
-// resolveForms gives each form its concept: first those with one meaning, then
-// the others in the context of these.
+// resolveForms gives each form its concept. A form with several meanings gets the one that fits the rest of the
+// query: the concepts of the forms with one meaning, all words, and the kinds of the forms beside it.
 func (q *query) resolveForms() {
 	ctx := q.context()
 	for i := range q.parts {
@@ -108,8 +108,7 @@ func (q *query) context() Context {
 	return ctx
 }
 
-// capitals reports whether the part is written in capitals, which has no meaning in a
-// query without lower-case letters.
+// capitals reports whether all words of the part are written in capitals, as abbreviations are.
 func (p *part) capitals() bool {
 	return !slices.ContainsFunc(p.tokens, func(t Token) bool { return !t.Capitals })
 }
@@ -131,8 +130,9 @@ func (q *query) kindsBeside(i int) (following, preceding []Kind) {
 	return kindsOf(i + 1), kindsOf(i - 1)
 }
 
-// dropModifierRoles keeps one role of several adjacent ones ("optometry receptionist", "nurse
-// recruitment consultant"). Roles that OR joins are all kept.
+// dropModifierRoles keeps one of several roles of a query, because a job is usually for one: the role of "nurse
+// recruitment consultant" is the recruitment consultant. The others become conditions of another kind. Roles that OR
+// joins are alternatives, so that all of them are kept.
 func (q *query) dropModifierRoles() {
 	var kept *part // the role that remains of those before
 	for i := range q.parts {
@@ -150,9 +150,10 @@ func (q *query) dropModifierRoles() {
 	}
 }
 
-// mergeRoles returns the role that remains of two adjacent ones. The other role becomes a
-// condition beside it.
+// mergeRoles returns the role that remains of two roles. The other one becomes a condition beside it: a
+// grade, a specialty or a word, or none if it adds nothing.
 func (q *query) mergeRoles(earlier, later *part) (kept *part) {
+	// The name of a doctor's grade beside another profession means only the grade: "consultant pharmacist".
 	if grade := earlier.concept.gradeOf(later.concept); grade != nil {
 		earlier.become(SlotGrade, grade)
 		return later
@@ -170,7 +171,7 @@ func (q *query) mergeRoles(earlier, later *part) (kept *part) {
 
 	specialty := dropped.concept.impliedSpecialty()
 	switch {
-	case dropped.concept.IsKin(kept.concept): // the remaining role says it already
+	case dropped.concept.IsKin(kept.concept): // roles of one family; the remaining role implies the dropped one
 		dropped.concept, dropped.form, dropped.term = nil, nil, Term{}
 	case specialty != nil: // the dentist of "receptionist at a dentist"
 		dropped.become(SlotSpecialty, specialty)
@@ -181,8 +182,10 @@ func (q *query) mergeRoles(earlier, later *part) (kept *part) {
 	return kept
 }
 
-// isModifier reports whether the later of two roles only describes the earlier one. Usually
-// the earlier role describes the later one.
+// isModifier reports whether the later of two roles only describes the earlier one. In English, the
+// earlier role usually describes the later one, so this is the case only for one of four reasons:
+// the earlier role is a kind of the later one, the later role is a leader of the earlier one, a
+// preposition makes it subordinate, or it is a clinical role after an office role.
 func (q *query) isModifier(later, earlier *part) bool {
 	isMoreSpecific := earlier.concept.IsA(later.concept)
 	isLeaderOfEarlier := later.concept.Leads && !earlier.concept.Leads
@@ -246,9 +249,9 @@ func (c *Concept) isNonClinical() bool {
 // nonClinical is the concept above all roles outside of care.
 const nonClinical = "non-clinical"
 
-// joinAlternatives joins the parts on both sides of OR if they are of one kind.
-// Other slots of which a query names several things are alternatives too: two
-// places, two shifts.
+// joinAlternatives divides parts into their conditions and joins those that are alternatives into one term. Conditions
+// are alternatives if OR is between them and they are of one kind. Two places or two shifts are alternatives without
+// OR, because a job has only one (see alternativeOf).
 func (q *query) joinAlternatives() {
 	var joined []part
 	for _, p := range q.joinRoles() {
@@ -265,8 +268,8 @@ func (q *query) joinAlternatives() {
 	q.parts = joined
 }
 
-// addAlternative makes the term accept what another one accepts too. The slices of the term may share their memory with
-// those of others, so that they are copied.
+// addAlternative makes the term also accept what another one accepts. Terms may share the memory of their slices.
+// slices.Clip makes append copy a slice, so that other terms do not change.
 func (t *Term) addAlternative(other *Term) {
 	for _, c := range other.Concepts {
 		if !slices.Contains(t.Concepts, c) {
@@ -282,8 +285,9 @@ func (t *Term) addAlternative(other *Term) {
 	t.End = other.End
 }
 
-// joinRoles joins roles on both sides of OR if one of them has several conditions: a urologist
-// (a doctor in urology) or a nurse.
+// joinRoles joins roles on both sides of OR into one part if one of them is a concept of several conditions. For
+// example, "urologist or nurse" means a doctor in urology, or a nurse. Without joinRoles, the conditions of the
+// urologist would become terms of their own, which the nurse would have to meet, too.
 func (q *query) joinRoles() []part {
 	var joined []part
 	for _, p := range q.parts {
@@ -304,8 +308,8 @@ func (q *query) joinRoles() []part {
 	return joined
 }
 
-// isAlternativeRole reports whether OR joins the part to a previous role, and one of both is a
-// concept that stands for several (Concept.Same).
+// isAlternativeRole reports whether OR joins the part to a previous role, and one of the two stands for several
+// concepts, as urologist stands for doctor and urology (Concept.Same).
 func (p *part) isAlternativeRole(previous *part) bool {
 	if !p.or || !p.isRole() || !previous.isRole() {
 		return false
@@ -319,8 +323,8 @@ func (p *part) isRole() bool {
 	return p.concept != nil && p.concept.Kind == Role && !p.term.Excluded
 }
 
-// meanings divides a part into its conditions, each of which is one part: a urologist is a
-// doctor in urology. It sets the slot and the concepts of the terms.
+// meanings divides a part into its conditions and returns a part for each of them. For example, a urologist is a doctor
+// in urology, which is a role and a specialty. meanings also sets the slot and the concepts of their terms.
 func (p *part) meanings() []part {
 	if p.concept == nil {
 		return []part{*p}
@@ -339,7 +343,9 @@ func (p *part) meanings() []part {
 		return []part{*p}
 	}
 
-	if p.term.Excluded { // "not urologist" excludes what is both: other doctors are found
+	// An excluded part stays one condition: "not urologist" excludes adverts that are for a doctor and in urology, and
+	// not all adverts for doctors.
+	if p.term.Excluded {
 		p.term.Slot, p.term.Concepts = slots[p.concept.Kind], conditions
 		if len(conditions) > 1 {
 			p.term.Slot = SlotWord
@@ -359,7 +365,8 @@ func (p *part) meanings() []part {
 		parts[i].composite = len(conditions) > 1
 
 		parts[i].term.Slot, parts[i].term.Concepts = slots[c.Kind], []*Concept{c}
-		if c.Kind == Role && c != p.concept { // the general role is not related to what the entire concept is
+		// A general role, such as doctor for urologist, does not have the related roles of the entire concept itself.
+		if c.Kind == Role && c != p.concept {
 			parts[i].term.related = p.concept.Related
 		}
 	}
@@ -375,13 +382,16 @@ func (q *query) alternativeOf(earlier []part, p part) int {
 	}
 
 	for i := len(earlier) - 1; i >= 0; i-- {
-		// OR may join concepts of several conditions, whose parts are not side by side.
+		// A composite part is one of several conditions of one concept. Between it and a condition of the same slot
+		// there may be other conditions of the concept, which are skipped.
 		isComposite := p.composite || earlier[i].composite
 
+		// OR joins only neighbours. So the search for an alternative ends at a part of another slot, unless one of the
+		// two is composite.
 		other := &earlier[i].term
 		if other.Excluded || other.Slot != p.term.Slot {
 			if p.or && !isComposite {
-				return -1 // OR joins neighbours alone
+				return -1
 			}
 
 			continue
