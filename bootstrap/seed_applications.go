@@ -113,9 +113,9 @@ func (p *pastClock) newID() string {
 	return demoID(p.now, "hiring", p.idCount)
 }
 
-// createApplications creates the applications to the first organization, and the decisions of its
-// recruiter about them. It skips applications to listings that a small board does not have. The
-// transaction in which it runs may be repeated.
+// createApplications creates the applications to the first organization, and the decisions of its recruiter about
+// them. It sets the clock to the time of each step. A small board has fewer listings, so applications to missing
+// listings are skipped. The transaction in which createApplications runs may be repeated.
 func (s *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Service, clock *pastClock) error {
 	clock.idCount = 0 // so that a repeated transaction creates the same ids
 	membership := identity.Membership{Role: identity.Recruiter, Permissions: identity.Recruiter.Defaults()}

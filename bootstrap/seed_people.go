@@ -12,8 +12,8 @@ import (
 // employersWithTeam is the number of demo employers with a recruiter and a viewer.
 const employersWithTeam = 6
 
-// createPeople stores the organizations with their members, and the jobseekers. hashes are the
-// hashes of passwords by e-mail address; an account without one cannot sign in.
+// createPeople stores the organizations with their members, and the jobseekers. hashes maps e-mail addresses to hashes
+// of passwords. Only a few accounts have one. The others cannot sign in.
 func (s *seeder) createPeople(ctx context.Context, storage adapters.Storage, listingCount int, hashes map[string]string) error {
 	for i, org := range s.orgs {
 		if err := s.createOrganization(ctx, storage, i, org, hashes); err != nil {
@@ -40,7 +40,8 @@ func (s *seeder) createPeople(ctx context.Context, storage adapters.Storage, lis
 		}
 	}
 
-	seekerCount := min(max(listingCount/10, 20), maxDemoAccounts) // one for ten listings, and enough for demoApplications
+	// There is one jobseeker for ten listings, but at least 20, which is more than demoApplications needs.
+	seekerCount := min(max(listingCount/10, 20), maxDemoAccounts)
 	for i := range seekerCount {
 		user := s.newUser(demoEmail("jobseeker", i), identity.KindJobseeker, i, hashes)
 

@@ -120,8 +120,8 @@ func databasesOf(cfg *config.Config, r *registry) []*database {
 	return databases
 }
 
-// checkDistinct returns an error if two settings name the same database by different
-// URLs: its events and tasks would be processed twice.
+// checkDistinct returns an error if two settings name the same database by different URLs. Such a
+// database would be opened twice, and its events and tasks would be processed twice.
 func checkDistinct(cfg *config.Config, databases []*database) error {
 	settingByName := map[string]string{}
 	for _, db := range databases {
@@ -154,8 +154,8 @@ func (s *storage) openDatabase(ctx context.Context, cfg *config.Config, r *regis
 		deps.Database.Migrations = r.addedMigrations()
 	}
 
-	// An adapter for the storage of one module takes precedence. Such a module is the only one of its
-	// database.
+	// If an adapter for the storage of one module has the scheme, it is used. It is enough to look at the first
+	// module, because such a module has a database of its own (see databasesOf).
 	openers, scheme := r.storage, schemeOf(db.url)
 	if ofModule := r.moduleStorage[db.modules[0]]; ofModule[scheme] != nil {
 		openers = ofModule

@@ -135,9 +135,8 @@ func endWork(lc fx.Lifecycle, w *work) {
 	lc.Append(fx.StopHook(w.end))
 }
 
-// Most of the work that is due at the start completes quickly, such as sending the mails
-// of the demo data. The start waits for it, so that the address of the server is printed after the log
-// lines of this work, at the end of the output.
+// The start waits for a short time until the work that is due is done, such as sending the mails of the demo data. Then
+// the log lines of this work come first, and the address of the server is printed at the end of the output.
 const (
 	idleTimeout = 3 * time.Second
 	idlePoll    = 100 * time.Millisecond
@@ -163,9 +162,10 @@ func waitIdle(ctx context.Context, store *storage) {
 	})
 }
 
-// assignWork determines whether the process executes tasks. It is the first in the
-// list of functions that newApp invokes, so that a worker that has nothing to execute opens no database.
-// An embedded queue is in the process that serves; other queues are shared with workers.
+// assignWork determines whether the process executes tasks. An embedded queue is in the memory of the process that
+// serves, so that this process executes the tasks, and a worker has nothing to execute. Other queues are shared
+// with workers, which execute the tasks. assignWork is the first function that newApp invokes, so that a worker
+// without tasks fails before it opens a database.
 func assignWork(a *app, cfg *config.Config, r role, queue task.Queue) error {
 	isWorker := !r.serves
 	if isWorker && queue.Embedded() {
@@ -187,8 +187,8 @@ func runWork(lc fx.Lifecycle, a *app, w *work, store *storage, relay *event.Rela
 		return
 	}
 
-	// run runs fn with the context of the work. If the process stops without endWork, because its
-	// start has failed, the end of the background context ends the work.
+	// run runs fn with the context of the work, which endWork ends. If the start of the process has failed, endWork is
+	// not called. Then the end of the background context ends the work.
 	run := func(fn func(ctx context.Context)) {
 		runInBackground(lc, func(ctx context.Context) {
 			stopWaiting := context.AfterFunc(ctx, w.end)

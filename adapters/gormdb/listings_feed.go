@@ -22,13 +22,16 @@ import (
 // position.
 //
 // Every transaction that writes listings also writes their ids to the table listing_changes, with a
-// number called xid. On Postgres, this is the id of the transaction. Transactions do not commit in the
-// order of their ids: a reader that continued after the highest id that it has seen would miss
-// transactions that commit late. A position is therefore like a snapshot of Postgres. It also contains
-// the transactions that were running when the position was read, at most one per connection.
+// number called xid.
 //
-// SQLite and MariaDB number the changes in the order of the commits. "Transaction" then means one
-// change.
+// On Postgres, this number is the id of the transaction. Transactions do not commit in the order of
+// their ids. So the highest id that a reader has seen is not enough as its position: it would miss
+// transactions with a lower id that commit later. A position therefore also contains the transactions
+// that were running when the position was read, as a snapshot of Postgres does. These are at most one
+// per connection.
+//
+// On SQLite and MariaDB, a counter numbers the changes in the order of the commits, so that no lower
+// number commits later. "Transaction" then means one change.
 type feed struct{ *DB }
 
 // feedPosition is a listings.FeedPosition. Its zero value precedes all changes.
@@ -46,19 +49,19 @@ type feedPosition struct {
 // oldest returns the first transaction whose changes the reader has not been given.
 func (p feedPosition) oldest() int64 { return slices.Min(append([]int64{p.Next}, p.Running...)) }
 
-// afterTransaction returns the position of a reader that continued from p and has been given all
-// changes up to the transaction last that were visible in the snapshot now.
+// afterTransaction returns the next position of a reader. The reader continued from p and has been given all changes
+// up to the transaction last that were visible in the snapshot now.
 func (p feedPosition) afterTransaction(last int64, now feedPosition) feedPosition {
 	after := feedPosition{Store: p.Store, Next: max(p.Next, last+1)}
 
-	// Of those that the reader still lacked, it has not been given the ones after last.
+	// Transactions that were running at p were read only up to last. The later ones remain to be read.
 	for _, xid := range p.Running {
 		if xid > last {
 			after.Running = append(after.Running, xid)
 		}
 	}
 
-	// Those that are still running were not visible.
+	// Transactions up to last that are running now were not visible. They remain to be read, too.
 	for _, xid := range now.Running {
 		if xid <= last {
 			after.Running = append(after.Running, xid)
@@ -86,8 +89,8 @@ func (db *DB) recordListings(ctx context.Context, ids []string) error {
 	now := db.clock.Now()
 	rows := list.Map(ids, func(id string) listingChangeRow { return listingChangeRow{ListingID: id, ChangedAt: now} })
 
-	// With a SnapshotReader, the database numbers the rows. In Postgres, all changes of a transaction
-	// have its number, so that a listing that it changes twice needs one row.
+	// A dialect that is a SnapshotReader, such as Postgres, numbers the rows itself, by the transaction. If a
+	// transaction changes a listing a second time, the row exists already, and the conflict is ignored.
 	if _, numbersRows := db.dialect.(SnapshotReader); numbersRows {
 		return wrap(db.unprepared(ctx).Clauses(ignoreOnConflict(nil)).Omit("xid").Create(&rows).Error)
 	}
@@ -200,8 +203,8 @@ func parseSnapshot(store, snapshot string) (position feedPosition, err error) {
 // openBatchSize is the number of rows that one statement of the feed reads or writes.
 const openBatchSize = 1_000
 
-// ReadOpen implements listings.Feed. It reads the position first: ListSince then returns listings that
-// change while ReadOpen reads.
+// ReadOpen implements listings.Feed. It reads the position before the listings. So listings that change while
+// ReadOpen reads are returned by ListSince from this position.
 func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
 	var store, snapshot string
 
@@ -278,8 +281,8 @@ func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 		return listings.FeedBatch{}, err
 	}
 
-	// The search index of this process will contain the changes, so that replicas must contain them
-	// too.
+	// The search index of this process will contain the changes. Reads from replicas must contain them, too, or
+	// they could lack listings that a search has found.
 	if len(changes) > 0 {
 		d.noteListingsChanged()
 	}
@@ -417,9 +420,9 @@ var listingsExpiry = map[retention.Kind]expiry{
 	},
 }
 
-// deleteChangesBefore deletes about n of the changes from before the given time, the oldest
-// first. It does not delete changes after the oldest running transaction. purged_xid then contains the
-// last transaction of which changes were deleted.
+// deleteChangesBefore deletes about n of the changes from before the given time, the oldest first. It stores the last
+// transaction whose changes it has deleted as purged_xid: older positions are refused. It keeps the changes from the
+// oldest running transaction on, so that positions that still wait for this transaction remain valid.
 func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		oldest := "SELECT xid, changed_at FROM listing_changes WHERE xid < " + d.snapshots().OldestRunning() + " ORDER BY xid LIMIT ?"

@@ -15,8 +15,9 @@ import (
 // loadReportSize is the number of listings after which Load reports its progress.
 const loadReportSize = 500
 
-// Load implements listings.Loader. It stores many listings without the changes of a feed. A new epoch of
-// the feed makes every search index read all listings instead.
+// Load implements listings.Loader. It stores many listings at once. To be fast, it does not record them as changes in
+// the feed, from which search indexes are updated. Instead it begins a new epoch of the feed, which makes every search
+// index read all listings.
 func (d listingRepository) Load(ctx context.Context, all iter.Seq[listings.Listing], done func(int)) error {
 	rows := func(yield func([]any) bool) { yieldRows(all, yield, done) }
 

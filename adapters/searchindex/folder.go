@@ -18,10 +18,12 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// A folder stores an index. It has one file for each segment, an immutable part of the index, and a manifest that
-// names these files. Each file is written under a temporary name, synced to the disk and renamed. A checkpoint,
-// which stores the present state of the index, writes the manifest last. Files that the manifest does not name are
-// removed.
+// A folder stores an index. It has one file for each segment, an immutable part of the index, and a manifest, which
+// names these files.
+//
+// A crash at any time leaves a complete index. Each file is written under a temporary name, synced to the disk and
+// then renamed. A checkpoint stores the present state of the index: it writes new segments first and the manifest
+// last. The manifest then makes the new state the valid one. Files that the manifest does not name are removed.
 type folder struct {
 	root *os.Root
 	next int // the number in the name of the last segment file
@@ -303,8 +305,8 @@ func (f *folder) readManifest() (*manifest, error) {
 	var format int
 	var checksum uint32
 
-	// The error is ignored: a header of another format may differ after the format, and a checksum that is missing
-	// differs from that of the text.
+	// The error is ignored. If the header has the number of another format, the rest of the line may have any form. If
+	// the checksum is missing, it is 0 here, and the comparison below fails.
 	parsed, _ := fmt.Sscanf(string(header)+"\n", manifestHeader, &format, &checksum)
 	if parsed == 0 { // the header has no format
 		return nil, fmt.Errorf("%w: manifest of something else in %s", ErrForeign, f.root.Name())

@@ -28,8 +28,8 @@ func (x *Index) maintain(ctx context.Context) {
 
 	wake, pause := x.wake, minMergePause
 
-	// After a merge has failed, retry replaces wake, which is nil then: the next attempt is after the pause, and
-	// not after the next change.
+	// A change of the index sends to wake. After a failed merge, only retry is used, which fires after the pause: wake
+	// is nil then, and a nil channel never receives. Otherwise each change would repeat a merge that fails.
 	var retry <-chan time.Time
 	for {
 		select {
@@ -77,8 +77,8 @@ func (x *Index) mergeAll(ctx context.Context) error {
 	return nil
 }
 
-// limitParts merges small segments, in memory, if there are too many because maintain is
-// behind. It does not wait for maintain.
+// limitParts merges small segments, in memory, if there are more than maxParts. This happens when changes come faster
+// than maintain merges them. limitParts does not wait for maintain.
 func (x *Index) limitParts(ctx context.Context) error {
 	if st := x.state.Load(); st == nil || len(st.parts) <= maxParts {
 		return nil
@@ -106,8 +106,9 @@ func (x *Index) Compact(ctx context.Context) error {
 	return err
 }
 
-// selectParts returns the segments to merge next: several of about the same
-// size, the smallest first, or one of which more than half is deleted.
+// selectParts returns the segments to merge next, or nil if no merge is worth it. A segment of which more than half is
+// deleted is rewritten alone. Otherwise it returns at least mergeCount segments of about the same size, the smallest
+// such size first. So each document is merged only about once for each size.
 func selectParts(parts []*part) []*part {
 	var bySize [32][]*part // by the logarithm of the size
 	for _, p := range parts {
@@ -130,9 +131,9 @@ func selectParts(parts []*part) []*part {
 	return nil
 }
 
-// selectSmall returns the smallest segments whose documents are together few enough to
-// be merged in memory. After half of maxParts it leaves out a segment that is larger than
-// all smaller ones together, since merging it would take most of the time.
+// selectSmall returns the smallest segments, as far as their documents are few enough to be merged in memory. When it
+// has half of maxParts, it stops at a segment that is larger than all smaller ones together, because merging this one
+// would take most of the time.
 func selectSmall(parts []*part) []*part {
 	ascending := slices.Clone(parts)
 	slices.SortFunc(ascending, func(a, b *part) int { return a.live() - b.live() })
@@ -210,9 +211,8 @@ func (x *Index) unclaim(sources []*part) {
 	}
 }
 
-// replace publishes a state in which result, a segment or nil for none, takes the place
-// of the segments of m. Documents that were deleted since m was made are marked as deleted
-// in result.
+// replace publishes a state in which result takes the place of the segments of m. result is nil if all their documents
+// are deleted. Documents may have been deleted while the segments were merged. replace marks them as deleted in result.
 func (x *Index) replace(m *merger, result *segment) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -241,7 +241,7 @@ func (x *Index) replace(m *merger, result *segment) {
 		for doc := range p.dead.each {
 			newOrdinal := m.ordinals[source][doc]
 
-			// m has dropped the documents that were deleted before.
+			// Documents that were deleted before the merge have no ordinal in the result.
 			if newOrdinal != dropped {
 				merged = merged.without(newOrdinal, unseen)
 			}

@@ -21,8 +21,8 @@ func (p *part) isDead(doc uint32) bool { return p.dead != nil && p.dead.has(doc)
 // live returns the number of documents that were not deleted.
 func (p *part) live() int { return p.docs() - p.deadCount }
 
-// without returns the part with one more document deleted. Readers may be using the vector of a part that was
-// published, so that it is copied. The vector of a part that is still unseen by readers is changed.
+// without returns the part with one more document deleted. The vector of deleted documents is copied, because readers
+// may be using it. If unseen is true, no reader uses the part yet, and its vector is changed without a copy.
 func (p *part) without(doc uint32, unseen bool) *part {
 	next := &part{segment: p.segment, dead: p.dead, deadCount: p.deadCount + 1}
 
@@ -37,9 +37,9 @@ func (p *part) without(doc uint32, unseen bool) *part {
 	return next
 }
 
-// state is the index as readers see it. It is immutable: a change publishes another state. Each reader, and the
-// index for its current state, holds a state while using it. The memory of a segment is released when no state
-// that contains it has a holder.
+// state is the index as readers see it. It is immutable: a change publishes another state. A state counts its holders.
+// These are the readers that use it and, while it is the current state, the index itself. The memory of a segment is
+// released when no state that contains the segment has a holder.
 type state struct {
 	parts   []*part
 	holders atomic.Int64 // their number

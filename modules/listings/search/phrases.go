@@ -6,9 +6,9 @@ import (
 )
 
 // A form is a name of a concept of the vocabulary. A title is divided into parts at breaks, such as commas and
-// dashes. A cover of a part reads each of its words as belonging to one form or as unknown, and costs are assigned
-// to covers, so that the cheapest one is the likeliest reading. The head of a part is the name of the job that it
-// is about: usually the last one, as in "Optometry Receptionist".
+// dashes. A cover of a part is one way to read it: each word belongs to one form or is unknown. Covers have costs, and
+// the cheapest one is the likeliest reading. The head of a part is the name of the job that the part is about. This
+// is usually the last name, as in "Optometry Receptionist".
 
 // phrases is a text divided into forms of the vocabulary.
 type phrases struct {
@@ -72,12 +72,12 @@ type step struct {
 	match Match // the last form of the cover, or none if the last word is unknown
 }
 
-// cover appends the forms of the cheapest cover of a part to p.found. The part consists of the words from and to,
-// exclusive, and has the number part. Among equal covers, it takes the one whose last form is the longest, since
-// English compounds end in their head.
+// cover appends the forms of the cheapest cover of a part to p.found. The part has the number part and consists of the
+// words between the positions from and to, exclusive. Of several covers with the lowest cost, it takes the one whose
+// last form is the longest, since the last word of an English compound is its head.
 func (a *annotator) cover(p *phrases, from, to, part int) {
-	// steps has, for each number of words, the last step of the cheapest cover of that many words. At first no
-	// cover is known, and each costs more than words without a form.
+	// best[n] is the last step of the cheapest cover of the first n words of the part. At first, no cover is known but
+	// that of no words. So all others get a cost that is higher than that of any cover.
 	tooMuch := unknownCost * float64(to-from+1)
 
 	a.steps = append(a.steps[:0], step{})
@@ -107,7 +107,8 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 		}
 	}
 
-	// Follow the steps back from the last word. The forms are found in reverse order.
+	// Collect the forms of the cheapest cover of all words. Each step leads to the step before its form, so that the
+	// forms are found in reverse order.
 	first := len(p.found)
 	for i := to; i > from; {
 		m := best[i-from].match
@@ -125,8 +126,8 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 	slices.Reverse(p.found[first:])
 }
 
-// hidesRole reports whether a form contains a slash between the names of two roles, of which it means only one.
-// In an advert both are meant: "HCA/phlebotomist".
+// hidesRole reports whether a form would hide a role of an advert. Such a form contains a slash between the names of two
+// different roles, such as "HCA/phlebotomist", but is the name of only one of them. In an advert, both are meant.
 func (a *annotator) hidesRole(p *phrases, m Match) bool {
 	slash := m.Start + 1
 	for slash < m.End && p.words[slash].gap != gapSlash {
@@ -206,7 +207,9 @@ func (p *phrases) mayMatch(m Match) bool {
 		return true
 	}
 
-	if p.caps { // the capitals distinguish nothing: "STAFF NURSE OR HEALTHCARE ASSISTANT"
+	// In a text of capitals only, such as "STAFF NURSE OR HEALTHCARE ASSISTANT", capitals do not distinguish an
+	// abbreviation from a word. The form then counts unless it is a common word inside of a part.
+	if p.caps {
 		isCommonWord := m.Form.Words == 1 && commonWords[p.tokens[m.Start].Word]
 		return !isCommonWord || p.isPart(m)
 	}
@@ -258,8 +261,8 @@ func (p *phrases) dropConjunctions() {
 	}
 }
 
-// isConjunction reports whether phrase i is the word "or" between two phrases of a kind, as in
-// "full time OR part time", or before another condition of the job.
+// isConjunction reports whether phrase i is the conjunction "or". It is so between two phrases of one kind, as in "full
+// time OR part time", and after unknown words before a grade, hours, a contract or experience.
 func (p *phrases) isConjunction(i int) bool {
 	f := p.found[i]
 	before := p.found[i-1]
@@ -374,8 +377,8 @@ func (p *phrases) alternatives() []span {
 	return append(alternatives, current)
 }
 
-// isTraining reports whether an alternative names the post of a trainee, or the next part
-// of the title only repeats that it is one.
+// isTraining reports whether an alternative is about the post of a trainee. Either the alternative names a trainee, or
+// the next part of the title consists only of such a word, as in "Dental Nurse (Trainee)".
 func (p *phrases) isTraining(alt span) bool {
 	if slices.ContainsFunc(p.found[alt.from:alt.to], func(f phrase) bool { return f.isTrainee() }) {
 		return true
@@ -439,8 +442,8 @@ func (p *phrases) roleFollows(i int) bool {
 // isRole reports whether the phrase means a role.
 func (f *phrase) isRole() bool { return f.concept != nil && f.concept.Kind == Role }
 
-// head returns the phrase that is the head of an alternative, or -1: the last
-// role before a preposition, else the first one after it.
+// head returns the index of the phrase that is the head of an alternative, or -1 if it names no role. The head is the
+// last role before a preposition. If no role precedes a preposition, the head is a later role.
 func (p *phrases) head(alt span) int {
 	head := -1
 	for i := alt.from; i < alt.to; i++ {

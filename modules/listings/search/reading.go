@@ -14,7 +14,8 @@ type Reading struct {
 	Conditions []Condition
 }
 
-// Condition is one condition of a reading.
+// Condition is one condition of a reading. For example, "spec(icu)" holds if the text has the specialty icu, and "not
+// capitals" if the form is not written in capitals.
 type Condition struct {
 	// Name says what the condition compares: it is one of role, spec, grade, setting, contract,
 	// hours, shift, words, country, capitals, before, after and alone.
@@ -98,8 +99,8 @@ func (c *Condition) holds(ctx *Context) bool {
 	return slices.ContainsFunc(ctx.Concepts, c.accepts) // the name is a kind
 }
 
-// accepts reports whether a concept is one of those that the condition names,
-// or below one, or implies one.
+// accepts reports whether a concept meets the condition: it is one of the named concepts, is below one of them, or
+// implies one. A condition without names accepts every concept of its kind.
 func (c *Condition) accepts(concept *Concept) bool {
 	acceptsKind := len(c.concepts) == 0
 	if acceptsKind && concept.Kind == c.kind {

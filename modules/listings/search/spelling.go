@@ -34,8 +34,9 @@ type Spelling struct {
 type misspellings struct {
 	once  sync.Once
 	known map[string]bool // the words of the vocabulary
-	// deleted has the known words by what remains of them after deletions of letters. Two words within an edit distance
-	// have a common remainder after at most as many deletions (SymSpell).
+	// deleted maps remainders to the known words of which they remain after deletions of letters. If two words are n
+	// edits apart, they have a common remainder after at most n deletions from each. So the remainders of a misspelt
+	// word lead to the known words near it (the algorithm is known as SymSpell).
 	deleted map[string][]string
 }
 
@@ -195,7 +196,8 @@ func (s *Spelling) add(word string) {
 
 	s.known[word] = true
 
-	// The misspelt word may be one letter longer, and then be long enough for a correction or another edit.
+	// A misspelt word may be one letter longer than the right one, and words are corrected from a minimum length. So
+	// also add words that are one letter shorter, and with the number of edits for one letter more.
 	if n := utf8.RuneCountInString(word); n >= oneEditFrom-1 {
 		for _, rest := range deletions(word, maxEdits(n+1)) {
 			s.deleted[rest] = append(s.deleted[rest], word)
@@ -267,11 +269,12 @@ func (s *Spelling) completions(prefix string) iter.Seq2[string, int] {
 	}
 }
 
-// nearest returns the closest known word and its distance, of equally close ones the likeliest. It returns "" if
-// every known word has more edits than the maximum.
+// nearest returns the known word that is closest to a word, and its distance in edits. Of equally close words, it
+// returns the likeliest. It returns "" if no known word is within the number of edits.
 //
-// Users mistype the first letter less often than the others. A word with two edits must therefore have the same
-// first letter. It is preferred with the same last letter, too, as is the correction of a finished word.
+// Users mistype the first letter less often than the others. A correction with two edits must therefore have the same
+// first letter. Of equally close words, those with the same last letter are preferred. This does not apply to an
+// unfinished word with one edit, whose last letter is not its end.
 func (s *Spelling) nearest(word string, edits int, unfinished bool) (best string, distance int) {
 	letters := []rune(word)
 
@@ -299,8 +302,8 @@ func (s *Spelling) nearest(word string, edits int, unfinished bool) (best string
 	return best, distance
 }
 
-// fits reports whether candidate a is likelier than candidate b, which has as many edits. Unless anyEnd is true, the
-// one with the last letter of the word is.
+// fits reports whether candidate a is likelier than candidate b, which has the same number of edits. A candidate with
+// the last letter of the word is likelier, unless anyEnd is true or both have it. Otherwise isLikelier decides.
 func (s *Spelling) fits(a, b, word string, anyEnd bool) bool {
 	aEndsAlike, bEndsAlike := endsAlike(a, word), endsAlike(b, word)
 	if aEndsAlike != bEndsAlike && !anyEnd {
