@@ -64,17 +64,17 @@ type app struct {
 	transports []transport
 }
 
-// newApp assembles a process that serves or works. fx calls the invoked functions in this order. They
-// register what happens at the start of the process, in the same order, and at its stop, in the
-// reverse order.
+// newApp assembles a process that serves or works. fx, a library for dependency injection, calls the invoked functions in
+// the given order. Each of them registers functions for the start and the stop of the process. Those for the start are
+// called in the same order, and those for the stop in the reverse order.
 func newApp(ctx context.Context, cfg *config.Config, registered *registry, r role, log *slog.Logger) *app {
 	return wire(ctx, cfg, registered, r, log,
 		fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork))
 }
 
-// wire assembles the dependencies of use, which invokes functions or sets targets. fx calls only the
-// constructors that are needed, in the order that follows from their parameters, so the order of
-// this list has no meaning. The app reports an error of a constructor when it is started.
+// wire assembles the dependencies of use, which invokes functions or sets variables. fx calls only the constructors that
+// are needed. Their order follows from their parameters, so the order of the list below has no meaning. The app reports
+// an error of a constructor when it is started.
 func wire(ctx context.Context, cfg *config.Config, registered *registry, r role, log *slog.Logger, use fx.Option) *app {
 	a := &app{}
 	a.fx = fx.New(

@@ -188,9 +188,9 @@ func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
 	return g, errors.Join(err, db.stopAfterDeadlocks(g))
 }
 
-// stopAfterDeadlocks adds callbacks to GORM, with which all further statements of a transaction fail
-// after the database has rolled it back. Otherwise MariaDB would execute and commit each of them
-// on its own.
+// stopAfterDeadlocks makes all further statements of a transaction fail after the database has rolled it back because of
+// a deadlock. Otherwise MariaDB would execute them outside of any transaction and commit each of them. It adds two
+// callbacks to each kind of statement: one notes the rollback, and one refuses the statements after it.
 func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 	failIfRolledBack := func(q *gorm.DB) {
 		if t := db.currentTx(q.Statement.Context); t != nil && t.err != nil {
@@ -220,13 +220,13 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 		on.Raw().Before("*").Register(before, failIfRolledBack), on.Raw().After("*").Register(after, noteRollback))
 }
 
-// separateWrites adds callbacks to the reader, which direct writes outside of a transaction to the
-// writer's pool. There, they are not prepared: several callers would wait for GORM to prepare the
-// same statement, and the cancellation of one of them could make the writes of the others fail.
+// separateWrites adds callbacks to the reader, which direct writes outside of a transaction to the writer's pool. These
+// writes bypass GORM's cache of prepared statements. In that cache, several callers would wait until one of them has
+// prepared a statement, and if this one is cancelled, the writes of the others could fail, too.
 func (db *DB) separateWrites(writerPool *sql.DB) error {
 	toWriter := func(q *gorm.DB) { q.Statement.ConnPool = writerPool }
 
-	// For GORM, a write with RETURNING is a query.
+	// GORM executes a write with RETURNING as a query or row, so that these are writes if their SQL begins like one.
 	writesToWriter := func(q *gorm.DB) {
 		switch verb, _, _ := strings.Cut(q.Statement.SQL.String(), " "); verb {
 		case "INSERT", "UPDATE", "DELETE":
@@ -376,9 +376,9 @@ func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
 	return wrap(db.conn(ctx).Exec(statement, name).Error)
 }
 
-// inQueue calls fn with a handle in a transaction for the tables of events and tasks. A new
-// transaction gets the QueueSettings of the dialect. Within a transaction of the caller, the settings
-// stay as they are, because the caller's own writes must reach the disk.
+// inQueue calls fn with a handle in a transaction for the tables of events and tasks. A new transaction gets the
+// QueueSettings of the dialect, with which it need not wait for the disk. Within a transaction of the caller, the settings
+// stay as they are, because the commit must wait until the caller's own writes are on the disk.
 func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
 	isNested := db.currentTx(ctx) != nil
 	settings, hasSettings := db.dialect.(QueueSettings)

@@ -15,10 +15,11 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// transaction is the transaction of a DB.Do. It does not begin in the database at once, but with the
-// first statement that DB.insert does not execute. Until then, the inserts of DB.insert are deferred. A
-// transaction that consists of these inserts alone is sent as one batch, which takes one round trip
-// instead of four.
+// transaction is the transaction of a DB.Do. It saves round trips to the database by deferring inserts.
+//
+// An insert by DB.insert is only noted at first. With the first other statement, the transaction begins in the
+// database, and the deferred inserts are executed. If there is no other statement, the transaction consists of
+// these inserts alone. It is then sent as one batch, which takes one round trip instead of four.
 type transaction struct {
 	db        *DB
 	beginGORM func() *gorm.DB // begins the transaction in the context of Do
@@ -76,7 +77,7 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 			return fault.ErrUnavailable.WithCause(err).WithReason(string(Busy)).WithRetryAfter(time.Second)
 		}
 
-		// The random pause, of up to 30 ms, avoids that the same transactions meet again.
+		// Pause for a random time of at most 30 ms, so that the same transactions do not collide again.
 		const step, maxSteps = 5 * time.Millisecond, 6
 		maxPause := time.Duration(min(attempt, maxSteps)) * step
 		pause(ctx, rand.N(maxPause)) //nolint:gosec // jitter needs no secrecy
@@ -149,9 +150,8 @@ func (t *transaction) begin() error {
 	return t.err
 }
 
-// commit commits the transaction. If the transaction has not begun, it consists of deferred inserts
-// alone, which are executed as a batch if the dialect supports that. Without any statement, commit does
-// nothing.
+// commit commits the transaction. It does nothing if there was no statement. A transaction that has not begun yet
+// consists of deferred inserts alone. They are executed as a batch if the dialect supports batches.
 func (t *transaction) commit(ctx context.Context) error {
 	hasBegun := t.gorm != nil
 	if !hasBegun && len(t.inserts) == 0 {
@@ -175,8 +175,8 @@ func (t *transaction) commit(ctx context.Context) error {
 func (t *transaction) commitBatch(ctx context.Context, batcher Batcher) error {
 	statements := make([]Statement, len(t.inserts))
 
-	// The error of a batch does not tell which insert has failed. A batch has at most one insert with
-	// an errDuplicate.
+	// A duplicate key in a batch is reported without the insert that has failed. So at most one insert of a batch may
+	// have an errDuplicate, and the duplicate is taken to be its own.
 	var errOfDuplicate error
 	for n, insert := range t.inserts {
 		var err error
@@ -237,8 +237,8 @@ func (db *DB) insertStatement(ctx context.Context, rows any) (Statement, error) 
 			prepared.fields = append(prepared.fields, built.Schema.FieldsByDBName[name])
 		}
 
-		// GORM leaves out parameters for values that the database computes. Such a statement is
-		// not cached.
+		// GORM leaves out parameters for values that the database computes. The parameters of args would then not be
+		// those of the statement, so that it is not cached.
 		if reflect.DeepEqual(prepared.args(ctx, rows), built.Vars) {
 			db.preparedInserts.Store(rowType, prepared)
 		}
@@ -290,7 +290,8 @@ func (db *DB) Read(ctx context.Context, fn func(context.Context) error) error {
 		return fn(ctx)
 	}
 
-	// A transaction that seems to have begun, so that conn returns the handle of the pool.
+	// Conn expects a transaction in the context. This one seems to have begun: its handle is that of the pool, so that
+	// its statements are executed without a transaction.
 	t := &transaction{db: db, gorm: db.reader.WithContext(ctx)}
 	defer func() { t.hasEnded = true }()
 

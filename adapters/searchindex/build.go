@@ -11,9 +11,11 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// content provides the documents for an image, the bytes of a segment. They are new documents or come from
-// existing segments. Each has an ordinal, its position in the segment: the newest document is the first. Words
-// have numbers: their positions in the alphabetical order, plus one, so that 0 can separate fields.
+// content provides the documents for an image, which is the bytes of a segment. They are new documents or come from
+// existing segments.
+//
+// The ordinal of a document is its position in the segment, where the newest document is the first. The number of a
+// word is its position in the alphabetical order plus one. In the text of a document, 0 separates fields.
 type content struct {
 	docs int // the number of documents
 	// row returns the columns of a document. Its keys and words are not used.
@@ -86,8 +88,8 @@ func appendNew(docs []uint32, doc uint32) []uint32 {
 
 // dictionary collects the words of new documents.
 type dictionary struct {
-	// numbers has the position of each word in docs. The method all, which is called at last, replaces it by the
-	// number of the word for content.text.
+	// numbers has, for each word, its position in docs. The method all replaces these positions by the numbers of the
+	// words, which text needs. So no word can be added after all.
 	numbers map[string]uint32
 	docs    []wordDocs // by word, in the order in which the words were found
 }
@@ -472,8 +474,8 @@ func (b *builder) forward(c content) error {
 	return nil
 }
 
-// pairs collects the documents in which two frequent words are side by side.
-// Phrases of such words would else have to be looked for in most texts.
+// pairs collects, for each pair of frequent words, the documents in which they are side by side. Without pairs, a search
+// for a phrase of frequent words would have to read most texts.
 type pairs struct {
 	words int        // the number of frequent words; their codes are 1 to words
 	docs  [][]uint32 // a table with one row for each first word and one column for each second word

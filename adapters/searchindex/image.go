@@ -169,7 +169,7 @@ func openSegment(im *image) (*segment, error) {
 		entry := table[i]
 		isAligned := entry.Offset%alignment == 0
 
-		// A damaged table can contain numbers so large that a sum overflows, and is less than its parts.
+		// A damaged table can contain so large numbers that their sum overflows. The sum is then less than its parts.
 		end := entry.Offset + entry.Length
 		paddedEnd := end + uint64(padding(int(entry.Length)))
 		hasOverflowed := entry.Length > size || entry.Offset > paddedEnd

@@ -50,10 +50,12 @@ func (h *EmailHistory) findUndo(changedAt time.Time) (undo EmailUndo, exists boo
 	return EmailUndo{}, false
 }
 
-// recordChange records that the address with the key newKey has replaced the former address.
+// recordChange records that the address with the key newKey has replaced the address former, which can
+// then be restored.
 //
-// If the new address is a former one that can still be restored, the change undoes all changes since
-// then. Their former addresses cannot be restored any more, nor can the argument former.
+// There is one exception: the new address may be one that can still be restored itself. Then the change
+// undoes all changes since that address was replaced. The addresses between, including former, cannot be
+// restored any more.
 func (h *EmailHistory) recordChange(former EmailUndo, newKey string) {
 	h.Requested = nil
 	for _, u := range h.Undos {

@@ -26,9 +26,9 @@ var resetLimits = linkLimits{
 	perClient:  limit.Rule{Name: "forgot-password.client", Max: 20, Per: time.Hour},
 }
 
-// linkResponseTime is the response time of ForgotPassword and RequestVerification. It is
-// longer than the work for an address with an account, so that the response time does not
-// reveal whether there is one.
+// linkResponseTime is the response time of ForgotPassword and RequestVerification for every address. Only
+// an address with an account causes work, which takes less than this time. So the response time does not
+// reveal whether an address has an account.
 const linkResponseTime = 200 * time.Millisecond
 
 // errBadToken is returned for the token of a mailed link if the token is unknown, used, expired or
@@ -269,9 +269,10 @@ func (s *Service) setPassword(ctx context.Context, user *User, change passwordCh
 
 	var signedOut []Program
 	if change.signOutPrograms {
-		// The account was updated before, and thereby locked. A concurrent request that creates a
-		// program locks the account too (HoldSession). Either its program is signed out here, or the
-		// request waits and is then refused if its session was ended above.
+		// A concurrent request must not create a program that keeps its access. Such a request locks the
+		// account, too (HoldSession), and this transaction has locked it by the update above. So the request
+		// either has finished before, and its program is signed out here. Or it waits for this transaction,
+		// and is then refused if its session was ended above.
 		var err error
 		if signedOut, err = s.Programs.SignOut(ctx, user.ID, now); err != nil {
 			return err

@@ -34,12 +34,12 @@ func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (Signed
 	return signedIn, err
 }
 
-// signIn checks the password. Then it records the sign-in, checks the second factor and opens a
-// session with the function open, in one transaction. The session is one of an API client or of a
-// browser.
+// signIn checks the password. Then, in one transaction, it records the sign-in, checks the second
+// factor and calls open, which opens the session. There is one such function for API clients and
+// one for browsers.
 func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open openSessionFunc) error {
-	// A concurrent sign-in may renew the password hash after checkPassword has read it. Then
-	// RecordSignIn records nothing, and a second attempt reads the new hash.
+	// RecordSignIn records nothing if the password hash is not the one that checkPassword has read. This
+	// happens if a concurrent sign-in has renewed the hash. The second attempt reads the new hash.
 	const attempts = 2
 
 	for range attempts {
@@ -77,16 +77,19 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open o
 	return ErrBadCredentials
 }
 
-// checkPassword checks the password of the account with the address. It counts failures, and
-// refuses the check after too many; clearFailures resets the count. A sign-in stores newHash as the
-// password hash. It equals the current hash unless the parameters of the hasher have changed.
+// checkPassword checks the password of the account with the address. It counts failures, and refuses
+// the check after too many. clearFailures resets the count.
+//
+// newHash is the password hash that a sign-in stores. It is the current hash, unless the parameters of
+// the hasher have changed since. Then it is a hash with the new parameters.
 func (s *Service) checkPassword(ctx context.Context, email, password string, from Client) (user User, newHash string, err error) {
 	limits := s.failuresOf(email, from)
 	if err := s.checkFailures(ctx, limits); err != nil {
 		return User{}, "", err
 	}
 
-	// Reserve a place in the queue of the hasher.
+	// Reserve a place in the queue of the hasher, or fail if too many checks are waiting: an attacker must not fill
+	// the queue. Some places are left to known devices, on which the account has signed in before.
 	deviceAccount := unknownDevice
 	if s.isKnownDevice(email, from) {
 		deviceAccount = LowerCaseKey(email)
@@ -118,8 +121,8 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		return User{}, "", s.signInFailed(ctx, user.ID)
 	}
 
-	// Check the failures again, which concurrent attempts may have added meanwhile. Parallel
-	// guesses must not get more tries than sequential ones.
+	// Check the failures again, because concurrent attempts may have added some meanwhile. Otherwise
+	// parallel guesses would get more tries than sequential ones.
 	if err := s.checkFailures(ctx, limits); err != nil {
 		return User{}, "", err
 	}
@@ -159,9 +162,9 @@ type RefreshInput struct {
 	RefreshToken string `json:"refreshToken" validate:"required"`
 }
 
-// Refresh exchanges a refresh token for a new pair of tokens. A token can be used once, and
-// again within refreshGrace by a client that did not receive the response. A later use means
-// that two clients have the token, so that it may be stolen: Refresh ends the session.
+// Refresh exchanges a refresh token for a new pair of tokens. A token can be used once. For a client
+// that did not receive the response, it can be used again within refreshGrace. A later use means that
+// two clients have the token, which may be stolen. So Refresh then ends the session.
 func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error) {
 	if err := valid.Check("", in); err != nil {
 		return SignedIn{}, err
@@ -189,8 +192,8 @@ func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error
 }
 
 // useRefreshToken uses the token with the hash in the transaction of ctx and returns new tokens. If the
-// token was used more than refreshGrace before, it ends the session and returns isReused without an
-// error, so that the transaction is committed.
+// token was used more than refreshGrace before, it ends the session and returns isReused. It returns no
+// error then, because an error would roll back the transaction and with it the end of the session.
 func (s *Service) useRefreshToken(
 	ctx context.Context,
 	sessionID, hash string,
@@ -205,8 +208,8 @@ func (s *Service) useRefreshToken(
 		return SignedIn{}, false, ErrBadRefreshToken
 	}
 
-	// Lock the session by an update. Then read the token, to see whether a concurrent transaction
-	// has used it.
+	// Lock the session by an update. Read the token only then: a concurrent transaction with the same
+	// token has either committed its use before, or waits for this lock.
 	principal.Session.LastUsedAt = now
 	if err := s.Sessions.Update(ctx, principal.Session); err != nil {
 		return SignedIn{}, false, err
@@ -229,7 +232,8 @@ func (s *Service) useRefreshToken(
 		return SignedIn{}, false, ErrBadRefreshToken
 	}
 
-	// Store the next token, and that this one is used. A retry does not extend the grace.
+	// Store the next token, and the time at which this one was used. A retry keeps the time of the first use,
+	// so that it does not extend the grace.
 	next, secret := principal.Session.NewRefreshToken(now)
 
 	changedTokens := []RefreshToken{next}

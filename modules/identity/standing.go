@@ -83,7 +83,7 @@ func (s *Service) storeVerifiedName(ctx context.Context, o *Organization) error 
 // resemblesVerified reports whether the name equals or resembles the name of another
 // organization that is verified.
 func (s *Service) resemblesVerified(ctx context.Context, organizationID, name string) (bool, error) {
-	const maxFound = 2 // if two are found, at least one of them is another organization
+	const maxFound = 2 // one of them may be the organization itself, and the other one then decides
 
 	similarIDs, err := s.VerifiedNames.Find(ctx, text.NameKeys(name), maxFound)
 
@@ -433,8 +433,8 @@ var errLockedByOperator = fault.New(fault.Conflict, "account_locked_by_operator"
 	"An operator has locked the account; only an operator can unlock it")
 
 // requireNotLockedByOperator fails with errLockedByOperator if an operator has locked the account.
-// A lock by an operator is recorded in the audit log at LockedAt, or later if the account was
-// locked already.
+// Only the audit log shows who has locked an account. The lock of an operator is recorded at LockedAt, or
+// later if a moderator had suspended the account before. So the entries since LockedAt are searched.
 func (s *Service) requireNotLockedByOperator(ctx context.Context, user *User) error {
 	if user.LockedAt.IsZero() {
 		return nil

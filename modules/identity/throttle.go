@@ -26,9 +26,9 @@ var failuresPerAccount = limit.Rule{Name: "login.account", Max: 10, Per: failure
 // together. A sign-in checks the code only after the right password.
 var failedCodes = limit.Rule{Name: "login.totp", Max: 10, Per: failureWindow}
 
-// networkRule limits the failed sign-ins from a network.
+// networkRule limits the failed sign-ins from a network. The addresses of a network begin with the same bits.
 type networkRule struct {
-	bits int // of the prefix that the addresses of the network have in common
+	bits int // the number of these bits
 	rule limit.Rule
 	// refusesAll refuses every sign-in from the network. Otherwise only accounts with a recent
 	// failure are refused, because many users of an office or proxy may have the same address.
@@ -112,8 +112,8 @@ func (s *Service) checkFailures(ctx context.Context, f failureLimits) error {
 		return err
 	}
 
-	// Users of a network above its limit can still sign in, unless there was a failure with their
-	// account or the limit refuses every sign-in.
+	// From a network above its limit, users can still sign in to accounts without recent failures. This does
+	// not apply to a limit that refuses every sign-in.
 	hasFailed := account.Remaining < f.account.rule.Max
 	for _, n := range f.networks {
 		network, err := s.Limiter.Peek(ctx, n.rule, n.key)
@@ -155,9 +155,9 @@ func (s *Service) clearFailures(ctx context.Context, u User, from Client) error 
 // deviceLife is the time for which a device is known after a sign-in.
 const deviceLife = 180 * 24 * time.Hour
 
-// DeviceToken returns a token for the device on which the account with the address has signed
-// in. The token gives no access. With it, failures of other clients in the same network do not
-// lock the account out on the device.
+// DeviceToken returns a token for the device on which the account with the address has signed in. The
+// token gives no access. It only exempts the device from the limits of its network, so that failures of
+// other clients in the network do not prevent its sign-ins.
 func (s *Service) DeviceToken(email string) (string, error) {
 	return s.Sealer.Seal(auth.ForDevice, deviceSubject(email), s.Clock.Now().Add(deviceLife))
 }

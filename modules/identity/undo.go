@@ -27,9 +27,9 @@ type EmailUndo struct {
 	ExpiresAt time.Time
 }
 
-// requireNotReserved fails with ErrEmailTaken if the new address of the user is a former address
-// that another account can still restore. The caller has stored the user, so that a concurrent
-// change of address is visible.
+// requireNotReserved fails with ErrEmailTaken if the new address of the user is a former address that
+// another account can still restore. The caller must have stored the user before. Storing waits for a
+// concurrent transaction in which another account gives up the address, so that its undo is visible here.
 func (s *Service) requireNotReserved(ctx context.Context, user *User, now time.Time) error {
 	isReserved, err := s.EmailChanges.IsReserved(ctx, user.EmailKey(), user.ID, now)
 	if err != nil {

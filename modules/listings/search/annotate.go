@@ -26,7 +26,7 @@ type Advert struct {
 	Country string
 }
 
-// Level is where an advert names a concept, the strongest first.
+// Level says where an advert names a concept. The strongest level is the first and has the lowest number.
 type Level uint8
 
 // The levels.
@@ -71,10 +71,10 @@ func (a *Annotation) Find(concept string) (Tag, bool) {
 
 // Annotate returns the concepts of an advert.
 //
-// The last job name of a part of the title is its head: an "Optometry
-// Receptionist" is a receptionist. The heads of the first part that has one are
-// the main roles, and so are the heads of later parts that are kin to them. What
-// a trainee learns and what brackets list are second choices. A role in the
+// The last job name of a part of the title is its head: an "Optometry Receptionist" is a
+// receptionist. The heads of the first part that has one are the main roles. Heads of later parts
+// are main roles, too, if they are kin to them, which means of the same family of roles. The
+// profession that a trainee learns and roles listed in brackets are second choices. A role in the
 // description counts only if the title names none.
 func (v *Vocabulary) Annotate(advert *Advert) Annotation {
 	a, ok := v.annotators.Get().(*annotator)
@@ -234,9 +234,9 @@ func (a *annotator) tagImpliedRole() {
 	}
 }
 
-// tagSpecialist tags the profession of the title's specialty in an advert that
-// names no role: "Physiotherapy, Senior". In the United States the name of a
-// discipline means a doctor, as a second choice: "Neurology – Partnership".
+// tagSpecialist tags a role in an advert that names none but whose title names a specialty. It is the profession of the
+// specialty: "Physiotherapy, Senior" is for a physiotherapist. In the United States, the name of a discipline of medicine
+// probably means a doctor, which is tagged as a second choice: "Neurology – Partnership".
 func (a *annotator) tagSpecialist() {
 	if a.has(Role) {
 		return
@@ -335,8 +335,8 @@ func (a *annotator) addID(id string, level Level) {
 	}
 }
 
-// addAncestors tags the ancestors of a concept. Those of a strength below 1, which are only a second choice, are tagged for
-// a main role and for a concept that is no role.
+// addAncestors tags the ancestors of a concept. An ancestor of a strength below 1 is only a second choice. For a role, it
+// is tagged only if the role is a main one, at the level SecondChoice. For all other concepts, it is tagged at their level.
 func (a *annotator) addAncestors(c *Concept, level Level) {
 	const isNamed = false // the advert names the concept itself
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// completion reads the words from token i to the end of the text as the beginning
-// of a form, a name in the vocabulary: "nuclear med" begins nuclear medicine. The
-// candidate, this reading, has all concepts with such a name as alternatives.
+// completion reads the words from token i to the end of the text as the beginning of a form, which is a name in the
+// vocabulary. For example, "nuclear med" is the beginning of nuclear medicine. A candidate is a possible reading of
+// words. The returned one has all concepts with such a name as alternatives.
 func (r *run) completion(i int) (candidate, bool) {
 	n := len(r.tokens)
 	final := r.tokens[n-1].Word
@@ -40,7 +40,7 @@ func (r *run) completion(i int) (candidate, bool) {
 		return candidate{}, false
 	}
 
-	// The reading costs more than one as a form: a finished form never begins another.
+	// The reading costs more than that of a finished form, so that words that are a form are read as this form.
 	completed := candidate{start: i, end: n, cost: costGeneric, term: Term{Slot: slots[concepts[0].Kind], Unfinished: true}}
 	if longer {
 		completed.cost += costForm // as much as the form and the next word
@@ -50,8 +50,8 @@ func (r *run) completion(i int) (candidate, bool) {
 		completed.concept = concepts[0]
 	}
 
-	// A role such as radiologist means several concepts: a doctor, and in radiology. The term can only have one of
-	// them, so that such roles are left out if there are others.
+	// A role such as radiologist means several concepts: a doctor, and in radiology. A term can have only one concept of
+	// each alternative. So such roles are left out if there are simple ones, and else only their first concept is used.
 	hasSimple := slices.ContainsFunc(concepts, func(c *Concept) bool { return len(c.Means()) == 1 })
 	for _, c := range concepts {
 		if hasSimple && len(c.Means()) > 1 {
@@ -67,8 +67,8 @@ func (r *run) completion(i int) (candidate, bool) {
 	return completed, true
 }
 
-// isBegun reports whether tokens i to end, exclusive, are no form, so that a word
-// after them continues one: the "the" of "occupational the".
+// isBegun reports whether the words from token i up to end are no form themselves, so that the word at end may continue a
+// form that they begin. For example, "the" continues "occupational", which begins occupational therapist.
 func (r *run) isBegun(i, end int) bool {
 	return i < end && len(r.tokens[end].Word) >= minUnfinished && len(r.Vocabulary.Matches(nil, r.words, i)) == 0
 }
@@ -99,10 +99,12 @@ const maxCompletions = 12
 // identify. A word such as "mobile" begins the names of more.
 const maxPhrasesBegun = 4
 
-// completions returns the concepts, all of one kind, with a form that begins with the words, of which the last one
-// may be incomplete. It returns the concepts whose form only completes the last word. If there are none, it returns
-// those whose form has more words, and longer as true. isComplete is true if adverts contain the last word: alone, it
-// then begins longer words, but no forms of several words. noRoles leaves out roles.
+// completions returns concepts with a form that begins with the given words. The last word may be incomplete. All
+// concepts are of one kind. If there are forms that only complete the last word, it returns their concepts. Otherwise it
+// returns the concepts of forms with more words, and longer is true.
+//
+// isComplete says that adverts contain the last word. If it is the only word, it is then not extended by more words.
+// noRoles leaves out roles.
 func (v *Vocabulary) completions(words []string, isComplete, noRoles bool) (concepts []*Concept, longer bool) {
 	prefix := strings.Join(words, " ")
 	sorted := v.sortedFrom(prefix)

@@ -5,10 +5,11 @@ import "strings"
 // A query is corrected before its words get a meaning. Each correction is shown to the user, and is recorded for the
 // resolved query, which stands for the query where no index is available. A form is a name in the vocabulary.
 
-// correctPlaces replaces the misspelt and unfinished names of places, once, and
-// reports whether it has replaced any. Other places may then have another meaning: with
-// Lincolnshire, Boston is the one in England. readings are how the words of the run were read. Those of
-// a misspelt place have its correct name.
+// correctPlaces replaces the misspelt and unfinished names of places, and reports whether it has replaced any. readings
+// are the candidates as which the run was read. Those for a misspelt place have its correct name.
+//
+// After a correction, the caller reads the run again, because other names may then have another meaning. For example,
+// beside Lincolnshire, Boston is the town in England. Names are corrected only once for a run.
 func (r *run) correctPlaces(readings []candidate) (hasCorrected bool) {
 	var tokens []Token // with the correct names
 
@@ -24,7 +25,7 @@ func (r *run) correctPlaces(readings []candidate) (hasCorrected bool) {
 		r.recordCorrection(r.base, misspelt, place.corrected)
 
 		tokens = append(tokens, r.tokens[next:place.end-1]...)
-		// The tokens of the correct name are at the place of the misspelt one in the text of the user.
+		// The new tokens get the offsets of the misspelt one, so that the name refers to that word of the user's text.
 		for i, t := range Tokens(place.corrected) {
 			if i == 0 {
 				t.Gap = misspelt.Gap
@@ -98,9 +99,8 @@ func (q *query) addCorrection(from string, to ...string) {
 	q.out.Corrections = append(q.out.Corrections, Correction{From: from, To: strings.Join(to, " ")})
 }
 
-// isDivided reports whether token i and the next one are the parts of one known word. They are
-// not if both belong to the same form as separate words, or if each of them has a meaning and
-// the joined word has none.
+// isDivided reports whether token i and the next one are one known word that was written as two. This is not so if a
+// form contains both as separate words, or if each of the two is a form itself and the joined word is none.
 func (v *Vocabulary) isDivided(tokens []Token, i int) bool {
 	first, second := tokens[i], tokens[i+1]
 	areAdjacent := second.Gap == " " || second.Gap == "-"
@@ -139,9 +139,9 @@ const minDivided = 7
 // isKnown reports whether a form has the word.
 func (v *Vocabulary) isKnown(word string) bool { return v.trie.words[Normalize(word)] != 0 }
 
-// correctPhrases replaces a word that the vocabulary does not contain, although adverts or the
-// gazetteer do, by a word one edit away with which its neighbours make a form: "heath visitor"
-// becomes "health visitor".
+// correctPhrases corrects words that exist but are wrong beside their neighbours: "heath visitor" becomes "health
+// visitor". Such a word is in adverts or is the name of a place, so that correct has left it. correctPhrases replaces
+// it if it is not in the vocabulary, and a word one edit away makes a form together with its neighbours.
 func (q *query) correctPhrases(tokens []Token, base int) []Token {
 	if len(tokens) == 1 {
 		return tokens // no neighbours
