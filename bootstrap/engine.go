@@ -158,10 +158,10 @@ func (f vocabularyFile) watch(ctx context.Context, loadedText []byte, engine *li
 	runEvery(ctx, vocabularyInterval, func() {
 		text, err := f.read()
 		if err != nil || bytes.Equal(text, loadedText) {
-			return // the file may be missing while it is replaced; the next run reads it
+			return // after an error, the next run reads the file: it may be missing while it is replaced
 		}
 
-		loadedText = text // also of a file with errors, so that they are logged once
+		loadedText = text // even of a file with errors, so that its errors are logged only once
 
 		vocabulary, err := f.parse(text)
 		if err != nil {

@@ -87,10 +87,10 @@ func (c healthChecks) run(ctx context.Context, transports []transport) map[strin
 	return states
 }
 
-// healthOf returns the health that follows from the result of a check. Only a failure of the database
-// or of the search makes the process unready. After any other failure the service is degraded, but
-// serves most requests: a limiter counts in the process, tasks and e-mails are kept in the
-// database until they can be processed, and only requests that need files or payments fail.
+// healthOf returns the health that follows from the result of a check. A failure of the database or of the
+// search makes the process unready. After any other failure, the service is degraded: it still serves most
+// requests. Without its server, a limiter counts in the process. Tasks and e-mails are kept in the database
+// until they can be processed. Only requests that need files or payments fail.
 func healthOf(name string, err error) adapters.Health {
 	if name == "database" || name == "search" {
 		return adapters.Health{Err: err}
@@ -104,8 +104,8 @@ type clockCheck struct {
 	clock clock.Clock
 
 	mu        sync.Mutex
-	from      time.Time // what the clock showed at the reference
-	reference time.Time // the same time with Go's monotonic reading, which setting the clock does not change
+	from      time.Time // the time of the clock when the reference was taken
+	reference time.Time // the same time with Go's monotonic reading, which is not affected when the clock is set
 	wrongFrom time.Time // when a difference was detected, zero if there is none
 }
 

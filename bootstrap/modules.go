@@ -80,8 +80,8 @@ type keyRing interface {
 }
 
 // newKeyRing reads the signing keys. A path that ends in .pem is a file, which must exist. Any other
-// path is a folder, in which the server creates a key if it is empty. Commands create no keys; they
-// run without keys and fail when they need one.
+// path is a folder. If it is empty, the server creates a key in it. Commands create no keys. If they cannot
+// read the keys, they run without any, and fail only when they need one.
 func newKeyRing(cfg *config.Config, r role, deps adapters.Deps) (keyRing, error) {
 	for _, path := range cfg.Auth.Keys {
 		isFile := filepath.Ext(path) == ".pem"

@@ -62,8 +62,8 @@ func (d applications) Create(ctx context.Context, a hiring.Application) error {
 }
 
 // A hiring.Visibility says which applications a user can see: those to the user's organization, and
-// those that the user has sent. No index contains both in the order of a list. A query for both is
-// therefore divided into parts, each of which has an index, and their rows are merged.
+// those that the user has sent. No index contains both in the order of a list. So a list of both is read
+// in parts. Each part has an index with its rows in that order, and the rows of the parts are merged.
 
 // visiblePart is a part of the applications that a user with a Visibility can see. An index returns
 // the rows of a part in the order of ids. The parts of a Visibility have no row in common.
@@ -74,12 +74,12 @@ type visiblePart struct {
 	shownStatus string
 }
 
-// withdrawalConditions returns one condition for each part into which an applicant's own applications
-// are divided. An empty condition is that of a part with all of them.
+// withdrawalConditions returns the SQL conditions of the parts into which an applicant's own applications
+// are divided. An empty condition stands for a part with all of them.
 //
-// One partial index contains the applications that are withdrawn, and another one those that are not.
-// A list with both is merged from two parts. If the filter names a few applications or listings, one
-// part suffices, because the rows are found by these ids.
+// There are two parts, because there are two partial indexes: one contains the withdrawn applications and
+// the other one the rest. One part is enough if the list has only one of these kinds. One part is also
+// enough if the filter names applications or listings, because the rows are then found by these ids.
 func withdrawalConditions(f hiring.ApplicationFilter) []string {
 	const isActive, isWithdrawn = "withdrawn_at IS NULL", "withdrawn_at IS NOT NULL"
 	switch {
@@ -202,7 +202,7 @@ func (d applications) listParts(
 	for _, part := range parts {
 		newQuery := func() *gorm.DB { return d.selectFiltered(part, f)(d.conn(ctx).Model(&applicationRow{})) }
 
-		// One id more than the page shows that there is a next page.
+		// Read one id more than up to the end of the page. If it exists, there is a next page.
 		upToPage := whereIfSet(newQuery(), "id < ?", request.Cursor).Order("id DESC").Limit(offset + request.Size + 1)
 
 		var idsOfPart []string
@@ -212,7 +212,7 @@ func (d applications) listParts(
 
 		ids = append(ids, idsOfPart...)
 
-		// Counting reads many rows. Callers that show no total do without.
+		// Counting reads many rows, so that it is left out for callers that show no total.
 		if request.WithoutTotal {
 			continue
 		}
@@ -290,8 +290,8 @@ func (d applications) CountByListing(ctx context.Context, organizationID string,
 }
 
 // UpdateStatuses implements hiring.Applications. It stores the statuses of applications, with one statement
-// for each status, and adds the changes to the timelines. A status that the employer sets replaces the
-// applicant's own one, which is in the column tracker.
+// for each status, and adds the changes to the timelines. An applicant may have set another status in their
+// own list, in the column tracker. A status that the employer sets replaces it, so that tracker is emptied.
 func (d applications) UpdateStatuses(
 	ctx context.Context,
 	organizationID string,

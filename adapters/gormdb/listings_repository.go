@@ -23,9 +23,9 @@ import (
 // listingRepository implements listings.Repository, listings.PublicRepository and
 // listings.Loader.
 //
-// The column open says whether a listing was public when it was last stored. After its application
-// deadline, the listing is no longer public, but the column changes only when the listing is stored
-// again. Queries for public listings therefore also compare the deadline.
+// The column open says whether a listing was public when it was last stored. It is not changed at the
+// application deadline, after which the listing is no longer public, but only when the listing is stored
+// again. So queries for public listings also compare the deadline.
 type listingRepository struct{ *DB }
 
 // Create implements listings.Repository. It also records the listings for the feed, from which search
@@ -200,9 +200,9 @@ func whereState(q *gorm.DB, state listings.State, now time.Time) *gorm.DB {
 	return q.Where("hidden_at IS NULL AND status = ?", state)
 }
 
-// listOwn returns a page of the listings of an organization, newest first. Each call of newQuery
-// returns a new query for all listings of the list: one call is for their number, another one for the
-// page.
+// listOwn returns a page of the listings of an organization, newest first. newQuery returns a query for
+// all listings of the list. It is called twice, because a query of GORM can be used only once: for the
+// number of the listings, and for the page.
 func (d listingRepository) listOwn(newQuery func() *gorm.DB, request page.Request) (page.Result[listings.Listing], error) {
 	var result page.Result[listings.Listing]
 
@@ -213,7 +213,7 @@ func (d listingRepository) listOwn(newQuery func() *gorm.DB, request page.Reques
 
 	result.Total, result.TotalIsEstimate = min(counted, page.MaxExact), counted > page.MaxExact
 
-	// One row more than the page shows that there is a next page.
+	// Read one row more than the page has. If it exists, there is a next page.
 	q := newQuery().Order("created_at DESC, id DESC").Limit(request.Size + 1)
 	if request.Cursor != "" {
 		previous, err := parseListingCursor(request.Cursor)
@@ -388,8 +388,9 @@ func (d listingRepository) ListBriefs(ctx context.Context, ids []string, now tim
 }
 
 // ListClosing implements listings.PublicRepository. It lists at most n public listings in the order of
-// their deadlines, which are after from and not after until. With fromID, the list also contains those
-// with the deadline from and a later id than fromID.
+// their deadlines and ids. The deadlines are later than from and at most until. fromID, unless it is
+// empty, continues a list after the listing with this id and the deadline from: listings with the same
+// deadline and a higher id are included.
 func (d listingRepository) ListClosing(
 	ctx context.Context,
 	from time.Time,

@@ -11,7 +11,7 @@ import (
 )
 
 // views implements listings.Views. A visit is a request for the page of a listing. A view is the first visit of a visitor
-// to a listing on a day; views are counted.
+// to a listing on a day. Only views are counted.
 type views struct{ *DB }
 
 // Add implements listings.Views. It stores who has visited which listing on which day, and adds the new
@@ -95,9 +95,9 @@ type listingViewRow struct {
 // listingVisitSaltRow is the salt of the hashes of a day. After it is deleted, visitors cannot be identified.
 type listingVisitSaltRow struct{ Day, Salt string }
 
-// limitPerNetwork removes visits by new visitors from networks that have reached MaxVisitors, so that one
-// network cannot increase the number of views at will. The hash of a network is different for each
-// listing and day, so that the limit is one per listing and day.
+// limitPerNetwork removes visits by new visitors from networks that have reached MaxVisitors. So one network
+// cannot increase the number of views at will. The limit applies to each listing and day separately, because
+// the hash of a network is different for each of them.
 func (d views) limitPerNetwork(ctx context.Context, visits []listings.Visit) ([]listings.Visit, error) {
 	networks := withoutEmpty(list.Distinct(visits, func(v listings.Visit) string { return v.Network }))
 	if len(networks) == 0 {

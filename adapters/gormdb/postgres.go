@@ -31,8 +31,9 @@ type Postgres struct{ defaults }
 // Name implements Dialect.
 func (Postgres) Name() string { return "postgres" }
 
-// Open implements Dialect. If there is a direct URL, which bypasses a transaction pooler, two of the
-// connections are for the direct pool: one listens for notifications, the other one migrates.
+// Open implements Dialect. A transaction pooler between the process and the server lets clients share
+// connections, which notifications and migrations cannot do. A direct URL bypasses the pooler. With such
+// a URL, two connections are for the direct pool: one listens for notifications, the other one migrates.
 func (Postgres) Open(url string, settings adapters.DatabaseSettings) (pools Pools, err error) {
 	primary := primaryConnections(settings)
 	if settings.DirectURL != "" {
@@ -57,10 +58,10 @@ func (Postgres) OpenReplica(url string, connections int, settings adapters.Datab
 	return openPostgres(url, connections, settings.TransactionPooler)
 }
 
-// CommittedPosition implements Replicator. Usually, a transaction becomes visible after its record
-// has been flushed to disk, so that the position is the end of the flushed log. If the server
-// commits asynchronously, a transaction becomes visible earlier. The position is then the end of
-// the log in memory.
+// CommittedPosition implements Replicator. It returns a position of the log that is after all visible
+// transactions. Usually, a transaction becomes visible when its record has been flushed to disk, so that
+// this is the end of the flushed log. If the server commits asynchronously, a transaction becomes visible
+// earlier. The position is then the end of the log in memory.
 func (Postgres) CommittedPosition(ctx context.Context, primary *sql.DB) (LogPosition, error) {
 	return logPosition(ctx, primary, "CASE current_setting('synchronous_commit') "+
 		"WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END")
@@ -71,8 +72,8 @@ func (Postgres) ReplayedPosition(ctx context.Context, replica *sql.DB) (LogPosit
 	return logPosition(ctx, replica, "pg_last_wal_replay_lsn()")
 }
 
-// logPosition returns the position that an SQL expression yields. lsn is the expression. It has the
-// type pg_lsn, and is NULL if it asks a server that is not a standby for its replayed position.
+// logPosition returns a position of the log. lsn is an SQL expression for it, of the type pg_lsn. The
+// expression for the replayed position is NULL on a server that is not a standby, which is an error.
 func logPosition(ctx context.Context, pool *sql.DB, lsn string) (position LogPosition, err error) {
 	var offset sql.NullInt64
 
@@ -229,10 +230,12 @@ func readTimestampsInUTC(_ context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// QueueSettings implements QueueSettings. The first setting lets a commit not wait for the disk. The
-// others make Postgres read the first rows of an index, which all statements of the queue need. The
-// tables of the queue fill and empty faster than their statistics are updated. With the usual settings,
-// Postgres would therefore read and sort all rows (25 ms instead of 3 ms at 20,000 rows).
+// QueueSettings implements QueueSettings. With the first setting, a commit does not wait for the disk.
+//
+// The other settings make Postgres read the first rows of an index, which is right for all statements of
+// the queue. With the usual settings, it would read and sort all rows (25 ms instead of 3 ms at 20,000
+// rows). The reason is that it chooses by statistics, and the tables of the queue fill and empty faster
+// than their statistics are updated.
 func (Postgres) QueueSettings() string {
 	return "SELECT set_config('synchronous_commit', 'off', true), " +
 		"set_config('enable_sort', 'off', true), " +
@@ -347,7 +350,7 @@ func withConnection(ctx context.Context, pool *sql.DB, fn func(pg *pgx.Conn) err
 	return conn.Raw(func(driver any) error { return fn(driver.(*stdlib.Conn).Conn()) })
 }
 
-// numberParameters replaces the parameters ? of a query by $1, $2, ….
+// numberParameters replaces the parameters ? of a query by $1, $2 and so on, as the driver expects them.
 func numberParameters(query string) string {
 	var numbered strings.Builder
 
@@ -439,8 +442,9 @@ func isStalePlan(err error) bool {
 // It only retries statements outside of transactions. DB.Do retries transactions.
 type retryPool struct{ *sql.DB }
 
-// retry calls run again as long as it fails because of a stale plan. In the worst case, every
-// connection of the pool has one.
+// retry calls run again as long as it fails because of a stale plan. Each attempt may get another
+// connection. In the worst case, every connection of the pool has a stale plan, and one more attempt
+// succeeds.
 func (p retryPool) retry(run func() error) {
 	for range p.Stats().MaxOpenConnections + 1 {
 		if !isStalePlan(run()) {

@@ -47,9 +47,9 @@ func (b *Batch) AppendMatches(ids []string, q *search.Query) []string {
 	return ids
 }
 
-// exact returns the set of the documents that match the query exactly: they meet the conditions in Must, and of
-// each slot the first level that they match is marked as exact. A slot is a part of the query such as the role,
-// and its levels are alternative ways to satisfy it, the best first.
+// exact returns the set of the documents that match the query exactly. A slot is a part of the query, such as the
+// role. Its levels are alternative ways to satisfy it, the best first. An exact match meets all conditions in Must,
+// and in each slot the first level that it satisfies is marked as exact.
 func (c compiler) exact(q *search.Query) uint64 {
 	found := ^uint64(0) >> (batchDocs - c.segment.docs()) // all documents
 	now := q.Now.UnixMicro()

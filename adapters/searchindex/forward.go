@@ -12,8 +12,10 @@ import (
 // and the words of the body. A word is stored as its code, a number that is smaller the more frequent the word
 // is, in a varint. The separator between fields is 0.
 //
-// Phrases are searched with bytes.Index. Only the last byte of a varint is below varintEnd. A match
-// therefore begins at the beginning of a word if the byte before it is below varintEnd.
+// A varint is a number in one or several bytes, of which only the last one is below varintEnd.
+//
+// Phrases are searched with bytes.Index, which may also find bytes that begin inside of a word. A match
+// begins at the beginning of a word only if the byte before it ends a varint, and so is below varintEnd.
 const varintEnd = 0x80
 
 // appendRecord appends the record of a document. words are the codes of its text, and title is the number
@@ -43,9 +45,10 @@ func (s *segment) record(doc uint32) (title, text []byte) {
 	return text[:titleSize], text
 }
 
-// touchRecords reads a byte of every second cache line of the records of some documents. Bit i of set
-// stands for the document first+i. The processor loads these records at the same time, so that they are in
-// its cache when they are searched one after the other. The sum has no meaning; see evaluation.touched.
+// touchRecords makes the processor load the records of some documents into its cache, all at the same time.
+// Searching them one after the other is then faster. Bit i of set stands for the document first+i. It reads a
+// byte of every second cache line and returns the sum of these bytes. The sum has no meaning: without it, the
+// compiler would remove the reads (see evaluation.touched).
 func (s *segment) touchRecords(first uint32, set uint64) (sum byte) {
 	const stride = 128 // the bytes of two cache lines
 	for ; set != 0; set &= set - 1 {
@@ -79,8 +82,8 @@ type phrase struct {
 const maxFirst = 8
 
 // newPhrase returns a phrase with the codes that are allowed at each position. It encodes all combinations of the
-// codes at the first positions. It does so for as many positions as maxFirst permits, but at least one, because
-// longer byte sequences are found faster.
+// codes at the first positions as byte sequences. Longer sequences are found faster. So it takes as many positions
+// as possible with at most maxFirst combinations, and at least one position.
 func newPhrase(positions [][]uint32) phrase {
 	p := phrase{first: [][]byte{nil}, rest: positions}
 	for len(p.rest) > 0 {

@@ -12,9 +12,9 @@ import (
 // A generation is an index in a numbered subfolder. A new generation is built beside the present one, in the subfolder
 // with the next number. It is complete when it has a position in the feed of changes.
 
-// OpenNewest opens the newest complete index in the subfolders of o.Folder, which
-// are numbered, and deletes the others. An index without a position is not
-// complete. If there is none, OpenNewest creates an empty one.
+// OpenNewest opens the newest complete index in the numbered subfolders of o.Folder. It deletes older
+// indexes, and newer ones that are incomplete or damaged. An index is complete if it has a position. If no
+// index is complete, OpenNewest creates an empty one.
 func OpenNewest(o Options) (*Index, error) {
 	if o.Folder == "" {
 		return Open(o) // in memory
@@ -71,8 +71,8 @@ func OpenNext(o Options) (*Index, error) {
 	return Open(o)
 }
 
-// openComplete opens a generation. It returns nil for one that cannot be used, and
-// deletes it unless something else is stored there.
+// openComplete opens the generation with the number n. It returns nil if the generation cannot be used, and
+// deletes it then. It keeps a folder with files of another program.
 func openComplete(o Options, n int) (*Index, error) {
 	o.Folder = subfolder(o.Folder, n)
 

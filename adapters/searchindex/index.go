@@ -218,8 +218,8 @@ func (x *Index) apply(changes []search.Change, position string) error {
 		return search.ErrIndexClosed
 	}
 
-	// Mark the previous versions of the changed documents as deleted. Changes that are older than what
-	// the index contains, or than a deletion that it has applied, are ignored.
+	// Mark the previous versions of the changed documents as deleted. A change is ignored if the index contains the
+	// same or a newer version of the document, or has applied a deletion with such a version.
 	next := nextParts{parts: slices.Clone(st.parts), unseen: map[int]bool{}}
 	var docs []*search.Document
 
@@ -253,7 +253,7 @@ func (x *Index) apply(changes []search.Change, position string) error {
 		next.parts = append(next.parts, &part{segment: s})
 	}
 
-	// Change the tombstones last, because build may fail.
+	// Change the tombstones only now: if build fails, nothing of the index has changed.
 	for _, doc := range docs {
 		x.tombstones.remove(doc.ID)
 	}
@@ -294,8 +294,9 @@ type nextParts struct {
 	unseen map[int]bool // the indexes of the parts that are not in the current state, but were created for the next one
 }
 
-// deletePrevious marks the previous version of a document as deleted, to make place for a new version. It changes nothing
-// and returns false if the stored version is not lower than the new one. It returns true if no version is stored.
+// deletePrevious marks the stored version of a document as deleted, so that a new version can replace it. It returns true
+// if the document can be stored: the stored version was lower and is deleted now, or there was none. It changes nothing
+// and returns false if the stored version is the same or higher.
 func (n *nextParts) deletePrevious(id string, version int64) bool {
 	for i, p := range n.parts {
 		doc, found := p.ordinal(id)
@@ -378,8 +379,8 @@ func (x *Index) terms(prefix string, list func(*segment) *texts, count func(p *p
 	}
 }
 
-// tombstones are the versions of the documents that were deleted last. A change with such a version or a lower one
-// arrives late and is ignored.
+// tombstones are the versions of the documents that were deleted last. Changes may arrive late. A change of a deleted
+// document is ignored if its version is not higher than that of the deletion.
 type tombstones struct {
 	versions map[string]int64 // by id
 	// order contains all deletions, oldest first. An entry whose version differs from that in versions is

@@ -16,8 +16,8 @@ func (a *annotator) parseText() {
 	p.found = p.found[:0]
 }
 
-// tagText tags what the description names. Role, grade, contract and hours
-// count only if nothing stronger names one.
+// tagText tags what the description names. The title and the fields are stronger: a role, a grade, a contract, hours or a
+// shift in the description counts only if they have named none.
 func (a *annotator) tagText() {
 	p := &a.text
 
@@ -67,9 +67,9 @@ func (a *annotator) meaning(p *phrases) *Concept {
 	return p.found[0].concept
 }
 
-// tagPhrase tags a phrase of the description and reports whether it did. Words
-// that have another meaning in running text count only as part of a phrase:
-// "night shift", not "night".
+// tagPhrase tags a phrase of the description and reports whether it did. In running text, single words such as "night"
+// often have another meaning. For shifts, hours, contracts and experience, only phrases of several words count, such as
+// "night shift".
 func (a *annotator) tagPhrase(concept *Concept, m Match) bool {
 	isOneWord := m.End-m.Start == 1
 

@@ -12,9 +12,9 @@ type Employers interface {
 	HasEmployer(name string) bool
 }
 
-// EmployerKeys returns the keys by which a company's adverts are found, the shortest first: one for each beginning of its
-// name of at least two words, since few queries contain "NHS Foundation Trust", and one for the entire name. It returns
-// none for a name without words.
+// EmployerKeys returns the keys by which a company's adverts are found, the shortest first. There is one key for the
+// entire name, and one for each beginning of at least two words: users often leave out endings such as "NHS Foundation
+// Trust". It returns none for a name without words.
 func EmployerKeys(company string) []string {
 	words := employerWords(Tokens(company))
 	if len(words) == 0 {
@@ -72,7 +72,9 @@ func (r *run) employers(i int) (candidates []candidate) {
 
 	for end := i + 1; end <= min(len(r.tokens), i+maxEmployerWords); end++ {
 		isOneWord := end == i+1
-		hasOtherMeaning := r.overlapsReserved(i, end) || isOneWord && r.isForm(i) // pay, a distance, or a known name
+		// Amounts of money and distances are no names, and a single word that is a name of the vocabulary is read as
+		// that name.
+		hasOtherMeaning := r.overlapsReserved(i, end) || isOneWord && r.isForm(i)
 
 		if hasOtherMeaning {
 			continue

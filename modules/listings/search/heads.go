@@ -180,8 +180,9 @@ func isLearning(word string, role *Concept) bool {
 	return false
 }
 
-// addKin tags the roles that precede a head of the same family: an "LPN Wound Care Nurse"
-// is both. After a head that says little, such as nurse, they count as much as the head.
+// addKin tags the roles before a head if they are of the same family as the head: an "LPN Wound Care Nurse" is both an
+// LPN and a nurse. Such a role is a second choice. If the head is a broad role such as nurse, which says little, the
+// role before it gets the level of the head.
 func (a *annotator) addKin(p *phrases, from, head int, level Level) {
 	h := p.found[head].concept
 	for _, f := range p.found[from:head] {
@@ -197,8 +198,9 @@ func (a *annotator) addKin(p *phrases, from, head int, level Level) {
 	}
 }
 
-// addListed tags the professions that a later part of the title lists as
-// second choices: "Case Manager – RN or MSW", "Practitioner (Nurse/OT)".
+// addListed tags the professions that a later part of the title lists, as in "Case Manager – RN or MSW" or
+// "Practitioner (Nurse/OT)". They are second choices, because the main role comes first. main is one of the main roles,
+// and mainPart is their part of the title.
 func (a *annotator) addListed(p *phrases, main *Concept, mainPart int) {
 	if main.isNonClinical() {
 		return
@@ -252,10 +254,9 @@ func (p *phrases) isList(part int) bool {
 	return hasRolesOnly && beginsPart && endsPart
 }
 
-// completed returns the concept of a head. A noun that says little, such as
-// technician or nurse, is completed by the specialty or setting that the title,
-// the fields or the employer's name states: "Technologist, Ultrasound", "Nurse
-// wanted for dental practice".
+// completed returns the concept of a head. A noun that says little, such as technician or nurse, is completed to a more
+// specific role by a specialty or a setting: "Technologist, Ultrasound" or "Nurse wanted for dental practice". The
+// specialty or setting is looked for in the title, then in the fields, and then in the name of the employer.
 func (a *annotator) completed(p *phrases, head int) *Concept {
 	h := p.found[head]
 	if c := a.inverted(p, head); c != h.concept {
@@ -286,8 +287,9 @@ func (a *annotator) completed(p *phrases, head int) *Concept {
 	return h.concept
 }
 
-// inverted returns the role of a head that the entire next part completes, as
-// in "Therapist, Speech", or else the concept of the head.
+// inverted returns the concept of a head, or a more specific role if the next part of the title completes the head. This
+// is so if the words of the entire next part followed by the head are the name of a role: "Therapist, Speech" is a speech
+// therapist.
 func (a *annotator) inverted(p *phrases, head int) *Concept {
 	h := p.found[head]
 

@@ -22,9 +22,9 @@ type Token struct {
 	Capitals bool
 }
 
-// Tokens divides a text into words. The characters & + / and . belong to a
-// short word that contains them (T&O, ST3+, 5/6, R.D., 37.5); elsewhere they
-// separate words. An ampersand that stands alone is the word "and".
+// Tokens divides a text into words. The characters & + / and . are part of a short word that contains
+// them, such as T&O, ST3+, 5/6, R.D. and 37.5. In all other places, they separate words. A single
+// ampersand between spaces is the word "and".
 func Tokens(text string) []Token {
 	return AppendTokens(make([]Token, 0, len(text)/5+1), text)
 }
@@ -106,8 +106,9 @@ func (s *scanner) read(i int) {
 	}
 }
 
-// mayBeCapitals is a quick check that excludes most words from setCapitals: those that begin with a small letter, or have
-// one after a capital. In ASCII, small letters come after all capitals and digits.
+// mayBeCapitals is a quick check that excludes most words from setCapitals. A word that begins with a small letter is no
+// abbreviation in capitals, and neither is one whose second letter is small. In ASCII, small letters come after all
+// capitals and digits, so that one comparison is enough.
 func mayBeCapitals(surface string) bool {
 	beginsSmall := surface[0] >= 'a'
 	isOther := surface[0] >= utf8.RuneSelf // not ASCII
@@ -163,8 +164,8 @@ func (s *scanner) run(i int) (end int, isASCII bool) {
 	return i, isASCII
 }
 
-// readJoined reads the rest of a word to which other characters than letters and digits may belong. The word starts at
-// start, its first run of letters has been read, and isASCII says whether that run is ASCII.
+// readJoined reads the rest of a word that may contain other characters than letters and digits. The word begins at start.
+// Its first run of letters has been read already, and isASCII says whether that run is ASCII.
 func (s *scanner) readJoined(start int, isASCII bool) {
 	firstEnd := s.end
 

@@ -112,8 +112,9 @@ func (c *Concept) isUnspecified() bool {
 	return c.Same != nil && strings.HasPrefix(c.ID, "unspecified-")
 }
 
-// Means returns the conditions of a query for this concept, all of which a listing must
-// satisfy: the concept itself, or the role that it is the same as and what that implies.
+// Means returns the conditions of a query for this concept. A listing must satisfy all of them. For most
+// concepts, this is the concept itself. For a concept with Same, such as urologist, these are the role in
+// Same and the implied concepts: doctor and urology.
 func (c *Concept) Means() []*Concept {
 	if c.Same == nil {
 		return []*Concept{c}
@@ -162,8 +163,8 @@ func (c *Concept) IsKin(other *Concept) bool {
 	return false
 }
 
-// base returns the concept that this one stands for: the doctor of a urologist, which is a doctor in urology, and
-// the concept itself in most cases. See Same.
+// base returns the concept that this one stands for, which is the concept itself in most cases. A urologist is a doctor
+// in urology (see Same), so that its base is doctor.
 func (c *Concept) base() *Concept {
 	for c.Same != nil {
 		c = c.Same
@@ -280,7 +281,8 @@ func (v *Vocabulary) Words(tokens []Token) Words {
 func (v *Vocabulary) appendWords(dst Words, tokens []Token) Words {
 	for i := range tokens {
 		id := v.trie.words[Normalize(tokens[i].Word)]
-		if id == 0 { // ST3+ contains the word st3
+		// A number with a plus, such as ST3+, is also a use of the word without the plus.
+		if id == 0 {
 			if withoutPlus, hasPlus := strings.CutSuffix(tokens[i].Word, "+"); hasPlus {
 				id = v.trie.words[withoutPlus]
 			}

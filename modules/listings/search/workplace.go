@@ -51,7 +51,7 @@ func (a *annotator) workplaces(p *phrases) []string {
 		ids = append(ids, "general-practice")
 	}
 
-	// Other trusts of the NHS have a word for what they run.
+	// A trust of the NHS usually runs hospitals. If it runs something else, its name has a word for that.
 	isTrust := has("nhs") && has("trust", "ft")
 	if isTrust && !has("community", "partnership", "mental", "ambulance", "care", "healthcare") {
 		ids = append(ids, "hospital-setting")
