@@ -23,7 +23,7 @@ import (
 // listingRepository implements listings.Repository, listings.PublicRepository and
 // listings.Loader.
 //
-// The column open says whether a listing was public when it was last stored. It is not changed at the
+// The column open is true if a listing was public when it was last stored. It is not changed at the
 // application deadline, after which the listing is no longer public, but only when the listing is stored
 // again. So queries for public listings also compare the deadline.
 type listingRepository struct{ *DB }

@@ -490,7 +490,7 @@ func (inst *installation) countDeliveries(receiver *webhookReceiver, status stri
 }
 
 // replayFailed replays each delivery that the receiver has not accepted, once, as an owner does after an
-// outage of the receiver. Such deliveries are pending, and their next attempt may be hours away. Only failed
+// outage of the receiver. Such deliveries are pending, and their next attempt may be due in hours. Only failed
 // deliveries can be replayed. So replayFailed first pauses the webhook, which makes pending deliveries failed
 // ones.
 func (inst *installation) replayFailed(receiver *webhookReceiver) {

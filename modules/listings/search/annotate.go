@@ -26,7 +26,7 @@ type Advert struct {
 	Country string
 }
 
-// Level says where an advert names a concept. The strongest level is the first and has the lowest number.
+// Level is the place at which an advert names a concept. The strongest level is the first and has the lowest number.
 type Level uint8
 
 // The levels.

@@ -165,7 +165,7 @@ func (s *scanner) run(i int) (end int, isASCII bool) {
 }
 
 // readJoined reads the rest of a word that may contain other characters than letters and digits. The word begins at start.
-// Its first run of letters has been read already, and isASCII says whether that run is ASCII.
+// Its first run of letters has been read already, and isASCII is true if that run is ASCII.
 func (s *scanner) readJoined(start int, isASCII bool) {
 	firstEnd := s.end
 

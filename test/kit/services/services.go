@@ -204,7 +204,7 @@ func (s *Server) PID() int {
 	return s.pid
 }
 
-// The argument of endGuard says what the guard does with the data of the server.
+// The argument of endGuard: whether the guard keeps or deletes the data of the server.
 const (
 	keepsData   = true
 	deletesData = false
