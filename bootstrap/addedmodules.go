@@ -341,7 +341,7 @@ func addRoute(apis []web.API, route web.Route) error {
 		return errors.New("want a path like /api/pins/:id")
 	}
 
-	// An API is always found: the portal, which is the last, covers every path below /api.
+	// An API is always found: the last one, the portal, covers every path below /api.
 	at := slices.IndexFunc(apis, func(api web.API) bool { return api.Covers(route.Path) })
 
 	api := &apis[at]

@@ -74,7 +74,8 @@ func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *s
 			log.Warn("database is unavailable; waiting", "key", db.setting, "host", host, "until", until, "error", driverError(err))
 		}
 
-		// After the deadline, the error says only that the time is over: keep the one before it.
+		// After the deadline, a check fails only because the time is over. Keep the earlier error, which has
+		// the reason.
 		if isFirstFailure || ctx.Err() == nil {
 			unavailable = err
 		}
@@ -88,8 +89,9 @@ func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *s
 	}
 }
 
-// waitDeadline returns until when a start waits for a database: reportTime before the context of the
-// start ends. A start whose earlier steps took long still waits for half of the remaining time.
+// waitDeadline returns the time until which a start waits for a database. It is reportTime before the
+// context of the start ends. If little time is left, because earlier steps took long, it is after half of
+// the remaining time.
 func waitDeadline(ctx context.Context) time.Time {
 	startEnd, isBounded := ctx.Deadline()
 	if !isBounded {

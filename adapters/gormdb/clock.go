@@ -8,9 +8,9 @@ import (
 	"gorm.io/gorm"
 )
 
-// A host whose clock is ahead stores timestamps in the future: tasks that it adds would wait, and
-// leases that it takes would not end, until the time really comes. The functions of this file find
-// such timestamps and correct them. A lease is the time for which a worker holds a task or an event.
+// A host whose clock is ahead stores timestamps in the future. Even after its clock is corrected, tasks that
+// it has added would wait, and leases that it has taken would last, until these times. The functions of this
+// file find such timestamps and correct them. A lease is the time for which a worker holds a task or an event.
 const (
 	// maxClockSkew exceeds the difference between correct clocks of the hosts of an installation.
 	maxClockSkew = time.Minute
@@ -48,11 +48,11 @@ func (db *DB) nowAndRepair(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// repairFutureTimestamps makes tasks and webhook deliveries due, and ends leases, whose timestamps were
-// stored while a clock was ahead. These are the ones that were created in the future, and leases that
-// would last longer than any lease does.
+// repairFutureTimestamps corrects timestamps that were stored while a clock was ahead. Tasks and webhook
+// deliveries become due if they were created in the future. Leases end if they would last longer than any
+// lease does.
 //
-// If retryNow is set, all postponed retries become due as well. Those that such a clock has postponed
+// If retryNow is set, all postponed retries become due as well. Retries that the wrong clock has postponed
 // cannot be distinguished from others, and an early retry is harmless.
 func (db *DB) repairFutureTimestamps(ctx context.Context, now time.Time, retryNow bool) error {
 	latest, latestLease := now.Add(maxClockSkew), now.Add(maxLease)

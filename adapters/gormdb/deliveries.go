@@ -36,8 +36,8 @@ type webhookDeliveryRow struct {
 	EventID    string
 	Type       string
 	Status     integrations.DeliveryStatus
-	// Attempt counts all attempts and postponements. It only grows, so that it shows whether a
-	// result is newer than the stored one.
+	// Attempt counts all attempts and postponements. It only grows. So a result is newer than the
+	// stored one if its number is higher.
 	Attempt int
 	// Tries counts the attempts since the delivery was created or last replayed.
 	Tries     int
@@ -222,7 +222,8 @@ func (d deliveries) RecordResults(
 
 		for _, row := range stored {
 			result := resultByID[row.ID]
-			isNextAttempt := result.Attempt == row.Attempt+1 // else another process has sent the delivery since
+			// If the result is not that of the next attempt, another process has sent the delivery since.
+			isNextAttempt := result.Attempt == row.Attempt+1
 
 			if row.EndpointID != endpointID || !isNextAttempt {
 				continue
@@ -230,8 +231,9 @@ func (d deliveries) RecordResults(
 
 			row.Attempt, row.Attempts = result.Attempt, result.Attempts
 
-			// A replay during the attempt has reset Tries of the stored row. The result of the attempt
-			// then counts only if it is a success. Otherwise the row remains due, so that the replay is sent.
+			// The owner may have replayed the delivery during the attempt, which has set Tries of the stored row
+			// to 0. Then the result counts only if it is a success. After a failure, the row remains due, so that
+			// the replay is sent.
 			wasReplayed := result.Tries > row.Tries+1
 			if !wasReplayed || result.Status == integrations.Succeeded {
 				row.Status = result.Status

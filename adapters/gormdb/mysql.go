@@ -53,9 +53,9 @@ func (MySQL) Open(address string, settings adapters.DatabaseSettings) (Pools, er
 	return Pools{Primary: pool}, nil
 }
 
-// mysqlConnector opens connections and turns off innodb_snapshot_isolation, which is on by default in
-// MariaDB 11.6 and later. If it is on, a locking read fails if a row was committed after the snapshot
-// of the transaction.
+// mysqlConnector opens connections and turns off innodb_snapshot_isolation. It is on by default in MariaDB
+// 11.6 and later. If it is on, a query that locks rows fails when one of them was changed by a transaction
+// that was committed after the snapshot of this transaction.
 type mysqlConnector struct{ driver.Connector }
 
 // Connect implements driver.Connector.
@@ -79,9 +79,9 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 var errMySQLURL = errors.New("want mysql://USER:PASSWORD@HOST:PORT/NAME with the options tls, ca, socket, " +
 	"max_statement_time, idle_transaction_timeout and innodb_lock_wait_timeout")
 
-// mysqlOptions are the options of a URL that the driver gets. The last three are session variables.
-// Other options of the driver, and other session variables, could change behaviour that the
-// repositories rely on.
+// mysqlOptions are the options of a URL that are passed to the driver. The last three are session variables.
+// All other options and variables are refused, because they could change behaviour on which the repositories
+// rely.
 var mysqlOptions = []string{"tls", "max_statement_time", "idle_transaction_timeout", "innodb_lock_wait_timeout"}
 
 // mysqlVariables are the default values of session variables. Timeouts are in seconds.
@@ -318,9 +318,10 @@ func (MySQL) In(column string, ids []string) clause.Expr { return gorm.Expr(colu
 // Excluded implements Dialect.
 func (MySQL) Excluded(column string) string { return "VALUES(`" + column + "`)" }
 
-// AdvisoryLock implements Dialect. A lock is one of 4096 rows of a table, chosen by a checksum of the
-// name. The statement creates the row, or changes nothing. In both cases the row remains locked until
-// the end of the transaction. Names with the same row exclude each other, which does no harm.
+// AdvisoryLock implements Dialect. MariaDB has no lock by name that ends with the transaction. So a lock is
+// one of 4096 rows of a table, chosen by a checksum of the name. The statement creates the row, or changes
+// nothing. In both cases, the row remains locked until the end of the transaction. Two names may have the
+// same row. They then exclude each other, which does no harm.
 func (MySQL) AdvisoryLock() string {
 	return "INSERT INTO advisory_locks (id) VALUES (CRC32(?) % 4096) ON DUPLICATE KEY UPDATE id = id"
 }

@@ -8,10 +8,11 @@ import (
 )
 
 // notifier notifies listeners of commits that have recorded events or added tasks. It notifies
-// listeners in this process through channels, and listeners in other processes through the
-// database, if the dialect supports that. A notification is sent after the commits and not in
-// the transactions, which would then wait for each other. One notification can stand for
-// several commits.
+// listeners in this process through channels. It notifies listeners in other processes through the
+// database, if the dialect supports that.
+//
+// A notification is sent after a commit. If it were sent in the transaction, transactions would wait
+// for each other. One notification can be about several commits.
 type notifier struct {
 	db        *DB
 	remote    Notifier // notifies other processes; nil if the database cannot

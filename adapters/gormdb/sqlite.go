@@ -32,9 +32,9 @@ type SQLite struct{ defaults }
 // Name implements Dialect.
 func (SQLite) Name() string { return "sqlite" }
 
-// Open implements Dialect. SQLite has one writer at a time. The pool of the writer therefore has
-// one connection, for which writers queue, and the other connections are read-only. Writers on
-// several connections would poll for the lock of the database and fail after 5 s.
+// Open implements Dialect. SQLite has one writer at a time. So there is one pool with a single connection,
+// for which writers queue, and one with read-only connections. If writers had several connections, they
+// would poll for the lock of the database and fail after 5 s.
 func (SQLite) Open(address string, _ adapters.DatabaseSettings) (Pools, error) {
 	path := sqlitePath(address)
 	if path == "" {
@@ -116,8 +116,9 @@ func (SQLite) AdvisoryLock() string { return "" }
 // Cluster implements SnapshotReader. SQLite has no server that could be identified.
 func (SQLite) Cluster() string { return "" }
 
-// Snapshot implements SnapshotReader. SQLite runs one write transaction at a time, so that no
-// other transaction can be running before the next one.
+// Snapshot implements SnapshotReader. It is the number of the next change, and no list of running
+// transactions: SQLite runs one write transaction at a time, so that all changes with lower numbers are
+// committed.
 func (d SQLite) Snapshot() string { return d.OldestRunning() }
 
 // OldestRunning implements SnapshotReader. SQLite does not number transactions. Instead, each row
@@ -162,9 +163,9 @@ func openSQLite(path, moreOptions string, maxConnections int) (*sql.DB, error) {
 		return nil, err
 	}
 
-	// Immediate transactions wait for the lock at BEGIN. Deferred transactions fail if two
-	// of them begin to write (190 of 200 with 20 concurrent writers). The timeout is in
-	// milliseconds, and the negative size of the cache in KiB.
+	// Transactions are immediate: they wait for the lock at BEGIN. Deferred transactions lock at the first
+	// write, and fail if another one has written since they began to read (190 of 200 with 20 concurrent
+	// writers). The timeout is in milliseconds. A negative size of the cache is in KiB.
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_txlock=immediate&modeof=" + escapeQuery(path) +
 		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +

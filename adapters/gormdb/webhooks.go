@@ -80,15 +80,15 @@ func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) er
 		return updateVersion(q, &row, except{"id", "app_id", "owner_id", "created_at"})
 	}
 
-	// Usually the event types do not change. Then this statement finds the row, and the subscriptions
-	// remain as they are.
+	// Usually the event types do not change. To save the statements for the subscriptions, first try an update
+	// that finds the row only if it has the same event types. The subscriptions then remain as they are.
 	err := update(d.conn(ctx).Where("events = ?", jsonArray(endpoint.Events)))
 	if !errors.Is(err, errStale) {
 		return err
 	}
 
-	// Either the event types are to change, or another transaction has changed the endpoint. In the
-	// second case, this statement returns errStale.
+	// The row was not found, for one of two reasons: its event types are to change, or another transaction has
+	// changed the endpoint. In the second case, this update returns errStale, too.
 	if err := update(d.conn(ctx)); err != nil {
 		return err
 	}
@@ -133,14 +133,14 @@ func (d webhooks) List(
 		orderedBy = "s.endpoint_id" // the primary key of the subscriptions has this order for each type
 	}
 
-	// The endpoints of apps that belong to one of the users, or to which one of them has given access.
+	// Select the endpoints of apps that belong to one of the users, or to which one of the users has given access.
 	if len(f.UserIDs) > 0 {
 		consented := whereIn(d.conn(ctx).Model(&oauthConsentRow{}).Select("app_id"), "user_id", f.UserIDs)
 		q = q.Where("(? OR e.app_id IN (?))", d.dialect.In("e.owner_id", f.UserIDs), consented)
 	}
 
-	// Active endpoints with a delivery that was due before this time. Those to which a program listens
-	// are left out.
+	// Select the active endpoints with a delivery that was due before this time. Leave out endpoints to which a
+	// program listens, because this program sends their deliveries.
 	if !f.DueBefore.IsZero() {
 		due := d.conn(ctx).
 			Table("webhook_deliveries AS d").

@@ -53,8 +53,9 @@ type segment struct {
 	// codes has, for each word, its number in the forward index. Frequent words have small numbers.
 	codes []uint32
 
-	// The sets of the documents of all terms, currencies, places and cells are stored as postings in postingData.
-	// The references, one for each number, lead to them; see the type posting. titleReferences are for words in titles.
+	// For each term, currency, place and cell, the set of its documents is stored as a posting in postingData. The
+	// references lead to these sets (see the type posting): the reference of number i is that of term i, and so on.
+	// titleReferences are for words in titles.
 	keyReferences, wordReferences, titleReferences, currencyReferences []uint64
 	placeReferences                                                    []uint64 // of the places, then of the cells
 	postingData                                                        []byte
@@ -63,9 +64,9 @@ type segment struct {
 	forwardStarts []uint64
 	forward       []byte
 
-	// pairReferences has a row and a column for each of the most frequent words,
-	// in the order of their codes: the documents that contain the two side by
-	// side.
+	// pairReferences is a table with a row and a column for each of the most frequent words, in the order of
+	// their codes. An entry leads to the documents in which the word of the row is directly before that of the
+	// column.
 	pairReferences []uint64
 	pairData       []byte
 
@@ -148,8 +149,8 @@ type expiry struct {
 	count       int    // the number of documents in docs
 }
 
-// expired returns the documents whose deadline is not after now, or nil if there are none. It computes the
-// set once for each deadline, from the previous set.
+// expired returns the documents whose deadline is now or earlier, or nil if there are none. The set changes
+// only when a deadline passes. So it is stored, and only then computed again from the previous set.
 func (s *segment) expired(now int64) vector {
 	previous := s.expiries.Load()
 	if previous != nil && previous.from <= now && now < previous.until {
@@ -168,7 +169,7 @@ func (s *segment) expired(now int64) vector {
 		next.from = s.deadlines[s.byDeadline[next.count-1]]
 		next.docs = newVector(s.docs())
 
-		// Begin with the previous set, unless time went back.
+		// Begin with the previous set, unless the clock was set back and that set has more documents.
 		copied := 0
 		if previous != nil && previous.docs != nil && previous.count <= next.count {
 			copy(next.docs, previous.docs)

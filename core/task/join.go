@@ -29,11 +29,12 @@ func Join(stores ...Store) Store {
 }
 
 const (
-	// joinTimeout is well below lease (the time for which a process may work on a task that it
-	// has started, unless it extends the lease), so that a call that waits for one store does
-	// not cost the running tasks of the other stores their leases.
+	// joinTimeout is the longest time for which a call waits for one store. It is well below the
+	// lease, which is the time for which a process holds a task unless it extends the lease. A
+	// longer wait for one store could end the leases of running tasks in the other stores.
 	joinTimeout = 3 * time.Second
-	suspendFor  = 5 * time.Second
+	// suspendFor is the time for which a store is not called after it has not responded.
+	suspendFor = 5 * time.Second
 )
 
 // joinedStore is the Store that Join returns. It remembers in which store a task is that this process has
@@ -149,9 +150,10 @@ func (j *joinedStore) sumCounts(call func(Store) (int, error)) (total int, err e
 	return total, err
 }
 
-// partitionByStore returns the items by the store that has to receive them. Each item
-// belongs to a task, whose id is given by id. The item goes to the store of that task or,
-// if another process has started the task and its store is not known here, to all stores.
+// partitionByStore returns the items by the store that has to receive them. Each item belongs to
+// a task. The function id returns the id of this task. If this process has started the task, the
+// item goes to the store of the task. Otherwise the store is not known, and the item goes to all
+// stores: only the right one has a task with the id.
 func partitionByStore[T any](j *joinedStore, items []T, id func(T) string) map[*member][]T {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -36,9 +36,9 @@ func (in InviteInput) Problems() []fault.Field {
 	return nil
 }
 
-// Invite adds an invited user to the team; an event handler sends the invitation. The caller
-// does not learn whether the address has an account, nor whether an e-mail is sent. Only admins
-// can call it.
+// Invite adds an invited user to the team. An event handler sends the invitation later. The result
+// does not reveal whether the address has an account, nor whether an e-mail is sent. Only admins can
+// call Invite.
 func (s *Service) Invite(ctx context.Context, actor auth.Actor, in InviteInput) error {
 	if err := cmp.Or(actor.Require(auth.Manage), valid.Check("", in)); err != nil {
 		return err
@@ -549,9 +549,9 @@ func (s *Service) proveAddress(ctx context.Context, user *User, email string, no
 		user.Verify(now)
 	}
 
-	// Update the account before the programs are signed out. The update locks the account, which
-	// every request that creates a program does too (HoldSession), so that SignOut misses none that
-	// was created before.
+	// Update the account before the programs are signed out. The update locks the account. Every request
+	// that creates a program locks it, too (HoldSession). So such a request has finished, and SignOut
+	// finds its program, or it waits for this transaction.
 	user.UpdatedAt = now
 	if err := s.Users.Update(ctx, user); err != nil {
 		return err

@@ -18,7 +18,7 @@ func (a *annotator) clock(p *phrases) {
 			continue
 		}
 
-		// Two bare numbers may also be something else, such as "2-10 beds".
+		// Two bare numbers may also be something else, such as "2-10 beds". They count only before the word shift.
 		areBareNumbers := !isFromExact && !isToExact
 		if areBareNumbers {
 			if end == len(p.tokens) || p.tokens[end].Word != "shift" {

@@ -48,7 +48,7 @@ func EditDistance[T byte | rune](a, b []T, limit int) int {
 			least = min(least, distance)
 		}
 
-		// Each path to the last row costs at least as much.
+		// The distances of later rows are not below the least one of this row. So the result exceeds the limit, too.
 		if least > limit {
 			return limit + 1
 		}

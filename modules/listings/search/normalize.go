@@ -115,10 +115,10 @@ func singular(word string) string {
 	return word[:n-len("s")]
 }
 
-// oneSpelling returns the American spelling of a word in British spelling. Verbs in -ize are the exception: both
-// spellings become -ise, because the reverse would change words such as exercise.
+// oneSpelling returns a word in one spelling, which is the American one for most words. The exception are verbs in -ize:
+// they become -ise, because the reverse would also change words such as exercise.
 //
-// A word may need several rules. After each rule but the last ones, the function therefore calls itself.
+// Several rules may apply to a word. So the function calls itself after each rule but the last ones.
 func oneSpelling(word string) string {
 	for i := range len(word) - 1 {
 		switch word[i] {

@@ -110,8 +110,9 @@ func seriesAt(tokens []Token, i int) (name, number string, next int) {
 }
 
 // linkAt reports how token i continues a series. link is "to" before the end of a range, and otherwise "and" or "or". end
-// is the index of the token after the next number: the number is token i itself if only punctuation precedes it. If
-// token i does not continue a series, end is i.
+// is the index of the token after the next number. If token i is a word such as "or", the next number is the token after
+// it. If a character such as a slash precedes token i, the next number is token i. In all other cases, the series does
+// not continue, and end is i.
 func linkAt(tokens []Token, i int) (link string, end int) {
 	switch tokens[i].Word {
 	case "to", "and", "or":

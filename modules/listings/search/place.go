@@ -28,9 +28,10 @@ type Place struct {
 
 // Places resolves names of places.
 type Places interface {
-	// Resolve finds the place of a name: "Leeds", "Boston, Lincolnshire",
-	// "Springfield, IL", "Kent", "Ireland". A qualifier narrows; without one the
-	// largest place of the name is meant. It takes microseconds.
+	// Resolve finds the place of a name, such as "Leeds", "Kent", "Ireland" or
+	// "Boston, Lincolnshire". Of several places of one name, it returns the largest. A
+	// qualifier after a comma, such as "Springfield, IL", selects another one. Resolve takes
+	// microseconds.
 	Resolve(text string) (Place, bool)
 	// Correct finds the place that a misspelt name may mean.
 	Correct(text string) (Place, bool)
