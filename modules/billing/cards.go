@@ -88,10 +88,9 @@ func isCardNumber(digits []byte) bool {
 // maxMethodID is the maximum length of a provider's id, in characters.
 const maxMethodID = 255
 
-// UseMethod replaces the payment method. If the subscription is past due, because its renewal
-// was declined or is not confirmed, the new method is charged at once, and the previous method
-// remains if the charge is declined. UseMethod abandons a purchase that the payer has not
-// confirmed yet.
+// UseMethod replaces the payment method. If the subscription is past due, because its renewal was
+// declined or is not confirmed, the new method is charged at once. If this charge is declined, the
+// previous method remains. UseMethod abandons a purchase that the payer has not confirmed yet.
 func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string) (Subscription, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Subscription{}, err

@@ -37,7 +37,7 @@ type Charge struct {
 	ActionAt time.Time
 }
 
-// confirmTimeout is the time that a payer has to confirm a payment. After it, the payment is
+// confirmTimeout is the time that a payer has to confirm a payment. After this time, the payment is
 // declined.
 const confirmTimeout = 24 * time.Hour
 

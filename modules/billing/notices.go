@@ -46,7 +46,8 @@ func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) st
 }
 
 // isFirstCall reports whether the first call to the provider for the charge may still be in
-// progress. Its caller stores the result. The claim of the first call is valid until NextAt.
+// progress. The process that makes this call stores the result itself. It has claimed the charge
+// until NextAt.
 func (s *Service) isFirstCall(c Charge) bool {
 	return !c.awaitsPayer() && c.Attempts <= 1 && c.NextAt.After(s.Clock.Now())
 }

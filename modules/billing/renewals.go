@@ -62,7 +62,8 @@ func (s *Service) Renew(ctx context.Context) error {
 // renewOne ends or renews a due subscription. exists is false if the owner's account was
 // deleted. A declined payment is not an error.
 func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
-	// The result of a payment was stored after the deletion of the owner.
+	// The subscription was stored again after the deletion of the owner, with the result of a
+	// payment.
 	if !exists {
 		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.erase(ctx, o) })
 	}
@@ -199,9 +200,9 @@ func (s *Service) getResult(ctx context.Context, charge Charge) (Subscription, e
 	return s.Subscriptions.Get(ctx, charge.Owner)
 }
 
-// claimAndCollect claims a pending charge and collects it. A claim increments the stored number
-// of attempts, which only one of several concurrent callers can do, and sets the time of the
-// next attempt. If another caller has claimed the charge, claimAndCollect returns that caller's
+// claimAndCollect claims a pending charge and collects it. A claim increments the stored number of
+// attempts and sets the time of the next attempt. Only one of several concurrent callers can claim
+// the charge. If another caller has claimed the charge, claimAndCollect returns that caller's
 // result, or errInProgress if there is none yet. The payer waits for the result if attended is
 // true.
 func (s *Service) claimAndCollect(ctx context.Context, charge Charge, attended bool) (sub Subscription, err error) {

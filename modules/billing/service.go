@@ -104,8 +104,8 @@ type ChooseInput struct {
 // rest of another plan.
 //
 // If the caller has the plan already, nothing is charged. If that plan is cancelled, it will be
-// renewed again, with the given method. The choice of the free plan ends the paid plan with its
-// period. A method that is given with the free plan is stored for a later Upgrade.
+// renewed again, with the given method. The choice of the free plan ends the paid plan at the end
+// of its period. A method that is given with the free plan is stored for a later Upgrade.
 //
 // If the payer has to confirm the payment, Create returns an *ActionRequiredError. After the
 // confirmation, the same call returns the result. A call with another plan or method abandons
@@ -135,8 +135,9 @@ func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, 
 }
 
 // ChooseFor puts an owner on a plan. The caller must have checked permissions. The rest of the
-// current period is credited. A cheaper plan is not charged as long as there is credit, which
-// extends it instead. The free plan ends the paid plan with its period.
+// current period is credited. As long as there is credit, a cheaper plan is not charged; the credit
+// determines the length of its first period. The free plan ends the paid plan at the end of its
+// period.
 func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subscription, error) {
 	const allowCheaper = true
 
@@ -265,11 +266,11 @@ func (s *Service) awaitResult(ctx context.Context, c Charge) (Subscription, erro
 	return Subscription{}, errInProgress
 }
 
-// openCharge chooses a plan and returns the pending charge that pays for it, which it creates
-// unless an earlier, equal request has. If nothing has to be paid, it changes the subscription
-// and returns no charge. This is so if the owner has the plan already, or if the credit for the
-// rest of the previous plan pays for the new one. If allowCheaper is false, a cheaper plan is a
-// fault.
+// openCharge chooses a plan and returns the pending charge that pays for it. It creates the charge,
+// unless an earlier, equal request has created it. If nothing has to be paid, it changes the
+// subscription and returns no charge. Nothing has to be paid if the owner has the plan already, or
+// if the credit for the rest of the previous plan pays for the new one. If allowCheaper is false, a
+// cheaper plan is a fault.
 func (s *Service) openCharge(
 	ctx context.Context,
 	o Owner,
@@ -346,8 +347,8 @@ func (s *Service) openCharge(
 		credit := creditFor(sub, currentPlan.Price, now)
 		remainder := plan.Price.Minor - credit
 
-		// No amount below minCharge is charged, and a cheaper plan costs nothing as long as
-		// there is credit. The length of the first period depends on the credit instead.
+		// An amount below minCharge is not charged. A cheaper plan is not charged as long as there
+		// is credit. In both cases, the length of the first period depends on the credit.
 		isPaidByCredit := remainder < minCharge || isCheaper && credit > 0
 		if isPaidByCredit {
 			change := event.SubscriptionUpgraded
@@ -446,8 +447,8 @@ func (s *Service) lockUnlessPurchasing(ctx context.Context, o Owner) (Subscripti
 	return sub, nil
 }
 
-// errUnderWay returns ErrUnderWay with the time after which a client may try again. It is the
-// delay after which Renew, the periodic task, continues a new charge.
+// errUnderWay returns ErrUnderWay with the time after which a client may try again. After this
+// time, Renew (the periodic task) continues a new charge.
 func errUnderWay() error { return ErrUnderWay.WithRetryAfter(firstCallTime) }
 
 // updateAndRecord stores the subscription and records the changes. It ignores empty changes.

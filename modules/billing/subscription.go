@@ -114,8 +114,8 @@ func (s *Subscription) applyPaid(charge Charge) (change string) {
 		change = event.SubscriptionUpgraded
 	}
 
-	// A renewal changes neither the method nor a cancellation, which the owner may have changed
-	// while it was pending. It keeps the anchor, unless the plan has ended meanwhile.
+	// A renewal changes neither the method nor a cancellation, because the owner may have changed
+	// them while the renewal was pending. It keeps the anchor, unless the plan has ended meanwhile.
 	if !charge.Renewal {
 		s.AutoRenew, s.Method = true, charge.Method
 	}

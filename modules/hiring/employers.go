@@ -134,9 +134,9 @@ func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 	return err
 }
 
-// DecideBatch applies decisions in their order. A refused decision does not prevent the
-// others. If several decisions have the same application, the last one wins, and updated contains
-// all of them.
+// DecideBatch applies decisions in their order. A refused decision does not prevent the others. If
+// several decisions are about the same application, the last one takes effect. updated contains all
+// applied decisions, including the earlier ones about that application.
 func (s *Service) DecideBatch(
 	ctx context.Context,
 	by auth.Actor,
@@ -186,7 +186,7 @@ func (s *Service) decide(
 	by auth.Actor,
 	decisions []Decision,
 ) (updated []Decision, failed map[int]*fault.Error, err error) {
-	// No application has a malformed id, so the query omits them.
+	// Omit malformed ids from the query, because no application has one.
 	isMalformed := func(applicationID string) bool { return applicationID == "" }
 	ids := slices.DeleteFunc(list.Distinct(decisions, Decision.canonicalID), isMalformed)
 

@@ -367,7 +367,7 @@ func (s *ExportService) writeFile(ctx context.Context, export *Export) error {
 		return fmt.Errorf("no table %q", export.Kind)
 	}
 
-	// The rows may come from a replica of the database, but not from one that lacks anything that
+	// The rows may come from a replica of the database, but only from one that has everything that
 	// was written before.
 	const maxStaleness = 0
 	readCtx := tx.AllowStale(ctx, maxStaleness)
@@ -535,7 +535,7 @@ func (s *ExportService) deleteExports(ctx context.Context, f ExportFilter) error
 
 		ids := make([]string, len(exports))
 		for i, e := range exports {
-			// Delete the file before its row, without which the file could not be found any more.
+			// Delete the file before its row, because the file can only be found by its row.
 			if err := s.Files.Delete(ctx, e.key()); err != nil {
 				return err
 			}

@@ -76,11 +76,12 @@ func (applicationTable) Check(filters map[string]string) error {
 	return err
 }
 
-// inExport is the prefix of the names of filters in faults: an export has them in the member filters.
+// inExport is the prefix of the names of filters in faults. The input of an export has the filters in
+// its member "filters".
 const inExport = "filters."
 
 // applicationFilter parses filters by name, in the order of the names, and returns a fault about the
-// first invalid one. The prefix is put before its name in the fault.
+// first invalid one. The fault has the name of the filter with the prefix before it.
 func applicationFilter(filters map[string]string, prefix string) (f ApplicationFilter, err error) {
 	invalid := func(name, message string) error { return fault.InvalidField(prefix+name, message) }
 	for _, name := range slices.Sorted(maps.Keys(filters)) {
@@ -410,8 +411,8 @@ func (s *ExportService) stream(
 		}
 	}()
 
-	// Read the first page. A replica of the database may provide it, but not one that lacks
-	// anything that the caller has written before.
+	// Read the first page. A replica of the database may provide it, but only one that has
+	// everything that the caller has written before.
 	const maxStaleness = 0
 	ctx = tx.AllowStale(ctx, maxStaleness)
 
@@ -458,10 +459,10 @@ type tablePage struct {
 }
 
 // prepare sends the pages after the first one to f.pages, until the end of the table or until ctx is
-// cancelled. The page current is the first one, which the reader has already.
+// cancelled. The page current is the first page, which the reader has already.
 //
-// Two buffers alternate. When the reader receives the page in next, it has finished the page in
-// current, whose buffer is then used for the page after.
+// Two buffers alternate. The reader receives the page in next only when it has finished the page in
+// current. Then the buffer of current is free for the page after next.
 func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csvfile.Page, hasNext bool) {
 	defer close(f.pages)
 

@@ -129,9 +129,9 @@ func (in AppointmentInput) Problems() []fault.Field {
 	return nil
 }
 
-// changeSince compares the interview with its state before, which is nil for a new interview. It
-// returns the kind of change that the applicant is notified of (for example event.InterviewMoved), or
-// "" if nothing has changed for the applicant.
+// changeSince compares the interview with before, which is its earlier state, or nil for a new
+// interview. It returns the kind of change that the applicant is notified of (for example
+// event.InterviewMoved), or "" if nothing has changed for the applicant.
 func (a *Appointment) changeSince(before *Appointment) string {
 	wasScheduled := before != nil && before.Status == Scheduled
 	switch {
@@ -270,8 +270,8 @@ func (s *Service) saveInterview(
 	return interview, err
 }
 
-// storeInterview stores a new or changed interview. If the change, which changeSince has returned, is
-// not empty, it also records an event, so that the applicant is notified.
+// storeInterview stores a new or changed interview. The argument change is a result of changeSince.
+// If it is not empty, storeInterview also records an event, so that the applicant is notified.
 func (s *Service) storeInterview(
 	ctx context.Context,
 	by auth.Actor,
@@ -311,7 +311,7 @@ func (s *Service) newInterview(application *Application, now time.Time) Appointm
 }
 
 // checkInvitation counts an invitation or a changed invitation to the applicant. It returns an error if
-// the applicant has withdrawn the application, or was sent too many of them today.
+// the applicant has withdrawn the application, or was sent too many invitations today.
 func (s *Service) checkInvitation(ctx context.Context, application *Application) error {
 	if application.WithdrawnAt != nil {
 		return ErrWithdrawn
@@ -466,7 +466,8 @@ func (s *Service) InterviewsByDate(
 ) (page.Result[View], error) {
 	var none page.Result[View]
 
-	// The cursor is one of a result of this method: the id of the last of the newest 1,000.
+	// A cursor was returned by an earlier call, with the last page of the sorted interviews. It
+	// continues after the newest 1,000 interviews.
 	if r.Cursor != "" {
 		return s.Interviews(ctx, by, status, r)
 	}
@@ -483,7 +484,8 @@ func (s *Service) InterviewsByDate(
 	now := s.Clock.Now()
 	slices.SortStableFunc(found.Items, func(a, b Appointment) int { return compareByDate(a, b, now) })
 
-	// Cut the page from the sorted interviews. After the last of these pages, the cursor continues.
+	// Cut the page from the sorted interviews. The last page of them has the cursor of the
+	// interviews that were not read.
 	start := min(r.Offset(), len(found.Items))
 	end := min(start+r.Size, len(found.Items))
 	isLastPage := end == len(found.Items)
@@ -498,8 +500,8 @@ func (s *Service) InterviewsByDate(
 	return result, err
 }
 
-// compareByDate compares interviews for the order of InterviewsByDate. It puts interviews that will take
-// place before all others. It orders the former by date, and the latter by date in descending order.
+// compareByDate compares interviews for the order of InterviewsByDate. Interviews that will take place
+// come before all others, with the earliest date first. The others follow, with the latest date first.
 func compareByDate(a, b Appointment, now time.Time) int {
 	isUpcoming := func(i Appointment) bool { return i.Status == Scheduled && i.ScheduledAt.After(now) }
 	switch {

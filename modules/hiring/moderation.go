@@ -11,7 +11,8 @@ import (
 )
 
 // Moderators can take down a listing, which hides it from the public, and restore it. The employer is
-// notified of each decision, and applicants of a take-down and of its reversal.
+// notified of each decision. Applicants are notified when the listing is taken down, and when it is
+// then restored.
 
 // takenDown is the value of event.JobModerated.Decision for a listing that was taken down.
 const takenDown = "taken-down"
@@ -82,8 +83,8 @@ func (s *Service) addModeratedMails(ctx context.Context, eventID string, mails [
 }
 
 // mailModerated notifies one recipient. It also notifies applicants who do not want optional
-// e-mails, because a fraudulent employer may cost them money or documents, and because those who
-// were warned need to know that the warning has ended.
+// e-mails. The first reason is that a fraudulent employer may cost them money or documents. The
+// second is that applicants who were warned need to know that the warning has ended.
 func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 	c, err := s.loadCorrespondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID)
 	if err != nil || !c.canReach(m.UserID) {

@@ -250,8 +250,8 @@ func (s *Service) SummarizeRatings(
 }
 
 // getNotWithdrawn returns an application to the organization and locks it. It returns ErrWithdrawn if
-// the applicant has withdrawn the application. The deletion of the applicant's account withdraws it,
-// too. A note that is added after that would never be deleted.
+// the applicant has withdrawn the application. The deletion of the applicant's account also withdraws
+// the application. A note that was added after the deletion would never be deleted.
 func (s *Service) getNotWithdrawn(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
 	application, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {

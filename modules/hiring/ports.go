@@ -215,8 +215,8 @@ type AppointmentFilter struct {
 // to be deleted. A reservation that is never attached is released, too. So the storage knows every
 // file that may exist in the file store.
 type Documents interface {
-	// Reserve stores a document before its file is written. Unless the document is attached
-	// before the time until, it is released then.
+	// Reserve stores a document before its file is written. A document that is not attached before
+	// the time until is released at that time.
 	Reserve(ctx context.Context, d Document, until time.Time) error
 	// Attach attaches the reserved documents of an application of the applicant. It fails
 	// unless n documents are reserved at the time now.
@@ -228,9 +228,9 @@ type Documents interface {
 	// applicant at the time now, and clears their titles and file names. It returns their
 	// number.
 	Release(ctx context.Context, applicantID, applicationID string, now time.Time) (int, error)
-	// Claim returns ID and Extension of at most n released documents of any applications,
-	// the first released first, for a caller that deletes their files. No other caller gets them
-	// before the time until.
+	// Claim returns at most n released documents of any applications, the first released first, for
+	// a caller that deletes their files. Only ID and Extension are set. No other caller gets these
+	// documents before the time until.
 	Claim(ctx context.Context, n int, now, until time.Time) ([]Document, error)
 	// Delete deletes claimed documents, whose files the caller has deleted.
 	Delete(ctx context.Context, ids []string) error

@@ -335,9 +335,9 @@ func (c correspondence) address(userID string) mail.Address {
 // canReach reports whether the user has an address. Users who have deleted their account have none.
 func (c correspondence) canReach(userID string) bool { return c.people[userID].Email != "" }
 
-// loadCorrespondence reads the names and addresses for an e-mail about a listing. The userIDs are those
-// of the recipient and of the others whom the e-mail mentions. Empty ones are ignored, because the
-// event about a closed organization has no actor.
+// loadCorrespondence reads the names and addresses for an e-mail about a listing. The userIDs are the
+// ids of the recipient and of the other users whom the e-mail mentions. Empty ids are ignored, because
+// the event about a closed organization has no actor.
 func (s *Service) loadCorrespondence(
 	ctx context.Context,
 	listingID, organizationID string,
@@ -447,10 +447,11 @@ func (s *Service) withdrawBatch(ctx context.Context, applicantID string) (int, e
 	return len(active.Items), nil
 }
 
-// deleteExportsMentioning deletes the exports of applications that may contain the applicant.
-// These are the exports that organizations to which the applicant has applied created at the time
-// until or earlier. An export may be deleted while its task is writing the file. The task then fails
-// to update the export, and its next attempt finds no export and deletes the file.
+// deleteExportsMentioning deletes the exports of applications that may contain the applicant. The
+// exports of an organization may contain the applicant if the applicant has applied to it. Only
+// exports that were created at the time until or earlier are deleted. An export may be deleted while
+// its task is writing the file. The task then fails to update the export, and its next attempt finds
+// no export and deletes the file.
 func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID string, until time.Time) error {
 	const pageSize = 1_000
 

@@ -18,8 +18,8 @@ type withdrawnMail struct {
 	UserID string                         `json:"user_id"`
 }
 
-// OnApplicationWithdrawn adds a task for each admin of the organization if the applicant has
-// withdrawn the application. Each task sends one e-mail, so that one that cannot be delivered does not
+// OnApplicationWithdrawn adds a task for each admin of the organization if the applicant has withdrawn
+// the application. Each task sends one e-mail, so that an e-mail that cannot be delivered does not
 // delay the others.
 func (s *Service) OnApplicationWithdrawn(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
 	isByApplicant := e.ActorID == e.CandidateID

@@ -50,12 +50,12 @@ func (h *EmailHistory) findUndo(changedAt time.Time) (undo EmailUndo, exists boo
 	return EmailUndo{}, false
 }
 
-// recordChange records that the address with the key newKey has replaced the address former, which can
-// then be restored.
+// recordChange records that the address with the key newKey has replaced the address former. In
+// general, former can then be restored.
 //
-// There is one exception: the new address may be one that can still be restored itself. Then the change
-// undoes all changes since that address was replaced. The addresses between, including former, cannot be
-// restored any more.
+// The exception is a new address that is itself a former address of the account and can still be
+// restored. The change to it undoes all changes since it was replaced. Therefore it and the addresses
+// that have replaced it, including former, cannot be restored any more.
 func (h *EmailHistory) recordChange(former EmailUndo, newKey string) {
 	h.Requested = nil
 	for _, u := range h.Undos {
@@ -220,9 +220,9 @@ func (s *Service) PendingEmail(ctx context.Context, userID string) (string, erro
 	return history.Requested.Email, nil
 }
 
-// confirmChange replaces the address of the account with the confirmed one, if that was
-// requested last. An invited user with the address is merged into the account. The caller has
-// locked the account.
+// confirmChange replaces the address of the account with the confirmed address. It fails with
+// errBadToken unless this is the address that was requested last. An invited user with the address
+// is merged into the account. The caller has locked the account.
 func (s *Service) confirmChange(ctx context.Context, user *User, confirmed string, now time.Time) error {
 	history, err := s.EmailChanges.Get(ctx, user.ID)
 	if err != nil {

@@ -40,9 +40,9 @@ func (s *Service) auditUser(ctx context.Context, userID string, action audit.Act
 	return s.Events.Record(ctx, events...)
 }
 
-// signInFailed records a failed sign-in in the audit log and returns ErrBadCredentials. The userID is
-// empty for an account that does not exist. The same SQL statements run then, so that the response
-// time does not reveal it.
+// signInFailed records a failed sign-in in the audit log and returns ErrBadCredentials. For an
+// account that does not exist, the userID is empty. signInFailed then runs the same SQL statements,
+// so that the response time does not reveal whether the account exists.
 func (s *Service) signInFailed(ctx context.Context, userID string) error {
 	idToFind := cmp.Or(userID, s.NewID()) // a new id is the id of no user
 

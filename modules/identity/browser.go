@@ -22,15 +22,17 @@ const lastUsedPrecision = time.Minute
 const browserPrefix = "loc_bs_"
 
 // LoginBrowser signs in like Login, and returns the secret for the cookie of the session. The
-// cookie is valid for pages, not for the APIs. LoginBrowser ends the earlier session of the
-// browser. The secret of its cookie is oldSecret, or empty if there is none.
+// cookie is valid for pages, not for the APIs. LoginBrowser also ends the earlier session of the
+// browser. The argument oldSecret is the secret from the cookie of that session, or empty if there
+// is none.
 func (s *Service) LoginBrowser(ctx context.Context, in LoginInput, from Client, oldSecret string) (secret string, err error) {
 	secret = auth.NewSecret(browserPrefix, secretChars)
 	return secret, s.signIn(ctx, in, from, s.openBrowser(secret, from, oldSecret))
 }
 
-// openBrowser returns a function that opens a session of a browser and ends its earlier one. The
-// secrets are those of the cookies of the new session and of the earlier one.
+// openBrowser returns a function that opens a session of a browser and ends the earlier session of
+// the same browser. The argument secret is for the cookie of the new session. The argument
+// oldSecret is from the cookie of the earlier session, or empty if there is none.
 func (s *Service) openBrowser(secret string, from Client, oldSecret string) openSessionFunc {
 	return func(ctx context.Context, userID string, now time.Time) error {
 		if err := s.logoutBrowser(ctx, oldSecret, now); err != nil {
@@ -86,7 +88,8 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 		return Principal{}, fault.ErrUnauthorized
 	}
 
-	// Store the time of the request, but not of every one.
+	// Store the time of the request, at most once per lastUsedPrecision: not every request writes
+	// to the database.
 	if idle < lastUsedPrecision {
 		return principal, nil
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// closedName replaces the name of a closed organization if it is the name of its last admin.
+// closedName replaces the name of a closed organization if the organization has the same name as
+// its last admin.
 const closedName = "Closed organization"
 
 // DeleteAccount deletes the account of a jobseeker. It deletes the personal data of this module at
@@ -106,9 +107,9 @@ func (s *Service) changeConfirmed(
 }
 
 // recordTwice records the event now, and adds a task of the kind that records it again after
-// maxRequestDuration. The key identifies the event within its kind. A request that began before this
-// transaction may still store rows from the earlier state, for example a copy of an old name. The
-// handlers of the second event change or delete such rows.
+// maxRequestDuration. The key identifies the event within its kind. The second event is for requests
+// that began before this transaction: they may still store rows from the earlier state, for example
+// a copy of an old name. The handlers of the event change or delete such rows.
 func (s *Service) recordTwice(ctx context.Context, kind, key string, e event.Event, now time.Time) error {
 	repetition := task.New(kind, task.Events, kind+"/"+key, e)
 
@@ -128,8 +129,8 @@ func (s *Service) endMembership(ctx context.Context, user User, now time.Time) e
 		return err
 	}
 
-	// closeOrganization updates the accounts of all members, but deleteAccount updates this one
-	// itself. So its membership must be deleted before.
+	// Delete this membership before the organization is closed. closeOrganization updates the
+	// accounts of all remaining members, but deleteAccount updates this account itself.
 	if err := s.Members.Delete(ctx, membership.OrganizationID, []string{user.ID}); err != nil {
 		return err
 	}

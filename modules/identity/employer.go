@@ -284,8 +284,9 @@ func (s *Service) UpdateOrganization(ctx context.Context, actor auth.Actor, in O
 			return err
 		}
 
-		// If the caller has a confirmed address at the domain of the new website, this verifies the
-		// organization. A domain does not confirm a new name, so a renaming is not verified here.
+		// A confirmed address of the caller at the domain of the new website verifies the
+		// organization. A renamed organization is not verified here, because a domain does not
+		// confirm a new name.
 		isRenamed := organization.Name != before.Name
 		hasNewDomain := domainOf(organization.Website) != domainOf(before.Website)
 
@@ -340,8 +341,9 @@ func (s *Service) auditSecondFactorSetting(
 }
 
 // updateOrganization applies the changes to the organization and stores it. If the name changes, it
-// also records an event. The rate limiter must have counted a renaming before, which isCounted
-// reports; otherwise updateOrganization fails with errRenameNotCounted (see withRenameLimit).
+// also records an event. isCounted reports whether the rate limiter has counted the renaming. If
+// the name changes and isCounted is false, updateOrganization fails with errRenameNotCounted (see
+// withRenameLimit).
 func (s *Service) updateOrganization(
 	ctx context.Context,
 	organization *Organization,

@@ -20,9 +20,9 @@ const (
 	maxPerAccount = 16
 )
 
-// gate limits the passwords that are being hashed, so that an attacker cannot fill the queue
-// of the hasher. It counts those of unknown devices by network, and those of known devices by
-// account.
+// gate limits the passwords that are being hashed, so that an attacker cannot fill the queue of the
+// hasher. Passwords from unknown devices are counted by network, and passwords from known devices
+// by account.
 type gate struct {
 	mu sync.Mutex
 	// inUse is the number of passwords by network or account.
@@ -36,7 +36,8 @@ type gate struct {
 const unknownDevice = ""
 
 // acquire admits a password until the caller calls release. It fails with fault.ErrUnavailable at
-// once if a limit is reached. The account is that of a known device, or unknownDevice.
+// once if a limit is reached. The argument account identifies the account of a known device. For
+// any other device it is unknownDevice.
 func (g *gate) acquire(address, account string) (release func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -111,9 +111,9 @@ type ResetPasswordInput struct {
 	Password string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024,password"`
 }
 
-// ResetPassword sets a new password, ends all sessions of the account and signs out its
-// programs (API keys, OAuth grants, webhooks). If the address was not verified before, someone
-// else may have registered the account, so that its second factor is removed too.
+// ResetPassword sets a new password, ends all sessions of the account and signs out its programs
+// (API keys, OAuth grants, webhooks). If the address was not verified before, ResetPassword also
+// removes the second factor, because someone else may have registered the account.
 func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
@@ -269,10 +269,10 @@ func (s *Service) setPassword(ctx context.Context, user *User, change passwordCh
 
 	var signedOut []Program
 	if change.signOutPrograms {
-		// A concurrent request must not create a program that keeps its access. Such a request locks the
-		// account, too (HoldSession), and this transaction has locked it by the update above. So the request
-		// either has finished before, and its program is signed out here. Or it waits for this transaction,
-		// and is then refused if its session was ended above.
+		// A concurrent request must not create a program that keeps its access. Such a request locks
+		// the account (HoldSession), and this transaction has locked it by the update above. If the
+		// request has finished before, its program is signed out here. Otherwise the request waits for
+		// this transaction, and is then refused if its session was ended above.
 		var err error
 		if signedOut, err = s.Programs.SignOut(ctx, user.ID, now); err != nil {
 			return err

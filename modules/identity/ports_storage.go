@@ -44,8 +44,8 @@ type Organizations interface {
 	GetForUpdate(ctx context.Context, id string) (Organization, error)
 	// GetByIDs returns the organizations that exist, in any order, in one statement.
 	GetByIDs(ctx context.Context, ids []string) ([]Organization, error)
-	// Upsert stores an organization: a new one with version 0, otherwise if its
-	// version is current.
+	// Upsert stores an organization. A new organization has version 0. A stored organization is
+	// replaced if its version is current.
 	Upsert(ctx context.Context, o *Organization) error
 }
 
@@ -59,9 +59,9 @@ type Members interface {
 	// List returns members and invited users like Get, in the order in which they were added. A
 	// cursor is the id of the last membership of a page.
 	List(ctx context.Context, organizationID string, f MemberFilter, r page.Request) (page.Result[Member], error)
-	// Upsert stores a membership: a new one with version 0, otherwise if its version
-	// is current. If a new one exists already, or its user was deleted concurrently,
-	// the transaction runs again. A second active membership of a user is an error.
+	// Upsert stores a membership. A new membership has version 0. A stored membership is replaced
+	// if its version is current. If a new membership exists already, or its user was deleted
+	// concurrently, the transaction runs again. A second active membership of a user is an error.
 	Upsert(ctx context.Context, m *Membership) error
 	// Delete deletes the memberships and invitations of the users in the organization, with the
 	// mail tokens of the invitations. An invited user, who has no account, is deleted with the
@@ -86,9 +86,9 @@ type MemberFilter struct {
 type Sessions interface {
 	// Create stores a session and its refresh tokens.
 	Create(ctx context.Context, s Session, tokens ...RefreshToken) error
-	// GetPrincipal returns a session with its user and active membership, in one
-	// query. It fails with ErrSessionNotFound, also if the user is deleted or locked.
-	// It returns ended and expired sessions.
+	// GetPrincipal returns a session with its user and active membership, in one query. It fails
+	// with ErrSessionNotFound if there is no such session, or if its user is deleted or locked. It
+	// also returns sessions that have ended or expired.
 	GetPrincipal(ctx context.Context, k SessionKey) (Principal, error)
 	// GetPrincipals is GetPrincipal for several ids of sessions, in one query. It omits
 	// those for which GetPrincipal fails.
@@ -96,15 +96,15 @@ type Sessions interface {
 	// GetRefreshToken finds a token by its hash or fails with ErrSessionNotFound.
 	GetRefreshToken(ctx context.Context, hash string) (RefreshToken, error)
 	// List returns the user's sessions that have neither ended nor expired, the newest first. A
-	// session has also expired if it was not used after its time of LiveCutoffs. A cursor is the
-	// id of the last session of a page.
+	// session has also expired if it was not used after the time that LiveCutoffs returns for its
+	// kind (API client or browser). A cursor is the id of the last session of a page.
 	List(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[Session], error)
-	// Update stores LastUsedAt and EndedAt of the user's session, new refresh tokens
-	// and UsedAt of existing ones. It fails with ErrSessionNotFound if the session has
-	// ended. In a transaction, concurrent updates of the session wait for its end.
+	// Update stores LastUsedAt and EndedAt of the user's session. It also stores new refresh
+	// tokens, and UsedAt of existing refresh tokens. It fails with ErrSessionNotFound if the
+	// session has ended. In a transaction, concurrent updates of the session wait for its end.
 	Update(ctx context.Context, s Session, tokens ...RefreshToken) error
-	// EndByUsers ends the sessions of the users, except the session with the id except. An empty
-	// id excepts none. Sessions that have ended already keep their EndedAt.
+	// EndByUsers ends the sessions of the users, except the session with the id except. If except
+	// is empty, it ends all of them. Sessions that have ended already keep their EndedAt.
 	EndByUsers(ctx context.Context, userIDs []string, except string, at time.Time) error
 }
 
@@ -113,11 +113,11 @@ type SessionKey struct{ ID, CookieHash string }
 
 // MailTokens stores the secrets that are sent by mail.
 type MailTokens interface {
-	// Create stores a token. It fails with ErrUserNotFound if the user's account is
-	// deleted, also by a concurrent transaction.
+	// Create stores a token. It fails with ErrUserNotFound if the user's account was deleted, even
+	// if a concurrent transaction has deleted it.
 	Create(ctx context.Context, t MailToken) error
-	// Get finds a token by its hash. It fails with ErrTokenNotFound, also if the token has another
-	// purpose. It returns used and expired tokens.
+	// Get finds a token by its hash. It fails with ErrTokenNotFound if there is no such token, or
+	// if the token has another purpose. It also returns used and expired tokens.
 	Get(ctx context.Context, hash string, p Purpose) (MailToken, error)
 	// MarkUsed sets UsedAt of the user's unused tokens that match the filter, and returns their
 	// number. If several callers mark the same token concurrently, only one of them counts it.
@@ -138,8 +138,8 @@ type EmailChanges interface {
 	Get(ctx context.Context, userID string) (EmailHistory, error)
 	// Upsert replaces the history of the account.
 	Upsert(ctx context.Context, h EmailHistory) error
-	// IsReserved reports whether the address is a former one of another account than the user's,
-	// which that account can still restore at the time now.
+	// IsReserved reports whether another account can still restore the address at the time now,
+	// because it is a former address of that account. The account of the user does not count.
 	IsReserved(ctx context.Context, emailKey, userID string, now time.Time) (bool, error)
 }
 
@@ -159,8 +159,8 @@ type SecondFactors interface {
 type EmployerSettingsStore interface {
 	// Get returns the user's settings, DefaultSettings if none are stored.
 	Get(ctx context.Context, userID string) (EmployerSettings, error)
-	// Upsert stores the settings: new ones with version 0, otherwise if their version
-	// is current.
+	// Upsert stores the settings. New settings have version 0. Stored settings are replaced if
+	// their version is current.
 	Upsert(ctx context.Context, s *EmployerSettings) error
 }
 

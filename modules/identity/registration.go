@@ -18,8 +18,8 @@ type RegisterInput struct {
 	UserType string `json:"userType" validate:"required,oneof=jobseeker employer"`
 }
 
-// RegisterEmployerInput is the input of Register for an employer with its organization. Unlike that
-// of a RegisterInput, its Password needs no particular kinds of characters.
+// RegisterEmployerInput is the input of Register for an employer with its organization. Its
+// Password needs no particular kinds of characters, unlike the Password of a RegisterInput.
 type RegisterEmployerInput struct {
 	Email       string `json:"email" validate:"required,max=254,email"`
 	Password    string `json:"password" validate:"required,min=8,max=1024,maxbytes=1024"`

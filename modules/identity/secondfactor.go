@@ -259,7 +259,7 @@ func (s *Service) DisableSecondFactor(ctx context.Context, actor auth.Actor, in 
 		return err
 	}
 
-	// Count the wrong code. Its error may also be that of a limit.
+	// Count the wrong code. If a limit is exceeded, return the error of the limit.
 	if err := s.secondFactorFailed(ctx, user, from); !errors.Is(err, ErrSecondFactorInvalid) {
 		return err
 	}
@@ -290,9 +290,9 @@ func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
 var enabledAnyTime time.Time
 
 // removeSecondFactor deletes a second factor that someone else may have enrolled. It is called when
-// the owner of the mailbox has proven to own the account. It keeps a second factor that was enabled
-// before the time since, because that one is the owner's. The caller has updated the account, so
-// that concurrent sign-ins wait.
+// the owner of the mailbox has proven to own the account. A second factor that was enabled before
+// the time since is the owner's, so removeSecondFactor keeps it. The caller has updated the
+// account, so that concurrent sign-ins wait.
 func (s *Service) removeSecondFactor(ctx context.Context, userID string, since, now time.Time) error {
 	factor, err := s.getSecondFactor(ctx, userID)
 	if err != nil || factor.UserID == "" { // the account has none
@@ -342,7 +342,7 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 	}
 
 	if isCodeOfApp {
-		wasUsed := step <= factor.LastStep // or a code of a later step was
+		wasUsed := step <= factor.LastStep // this code, or a code of a later step, was used
 		if wasUsed {
 			return ErrSecondFactorInvalid
 		}

@@ -109,9 +109,9 @@ func (s *Service) listPrincipals(ctx context.Context, sessionIDs []string) ([]*P
 	return list.Map(sessionIDs, func(id string) *Principal { return byID[id] }), nil
 }
 
-// OrganizationChanges returns the number of transactions of this process that may have changed
-// the name, the profile or the standing of an organization. A cached page is outdated when the
-// number has changed since.
+// OrganizationChanges returns the number of transactions of this process that may have changed the
+// name, the profile or the standing of an organization. A cached page is outdated if the number has
+// changed since the page was rendered.
 func (s *Service) OrganizationChanges() uint64 { return s.organizationChanges.Load() }
 
 // countOrganizationChange counts a transaction that may have changed an organization, unless it

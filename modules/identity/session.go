@@ -73,8 +73,8 @@ func NewSession(id, userID string, c Client, now time.Time) Session {
 	}
 }
 
-// LiveCutoffs returns two times, one for sessions of API clients and one for sessions of browsers. A
-// session that was not used after its time has expired.
+// LiveCutoffs returns two times: one for sessions of API clients and one for sessions of browsers. A
+// session has expired if it was not used after the time for its kind.
 func LiveCutoffs(now time.Time) (api, browser time.Time) {
 	return now.Add(-refreshLife), now.Add(-browserIdle)
 }

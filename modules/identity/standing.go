@@ -83,7 +83,7 @@ func (s *Service) storeVerifiedName(ctx context.Context, o *Organization) error 
 // resemblesVerified reports whether the name equals or resembles the name of another
 // organization that is verified.
 func (s *Service) resemblesVerified(ctx context.Context, organizationID, name string) (bool, error) {
-	const maxFound = 2 // one of them may be the organization itself, and the other one then decides
+	const maxFound = 2 // two, because one of them may be the organization itself
 
 	similarIDs, err := s.VerifiedNames.Find(ctx, text.NameKeys(name), maxFound)
 

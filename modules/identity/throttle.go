@@ -35,23 +35,23 @@ type networkRule struct {
 	refusesAll bool
 }
 
-// ipv6Rules limit networks of several sizes, because a customer of an internet provider has a
-// /56 or /48, which contains many /64.
+// ipv6Rules limit networks of several sizes, because a customer of an internet provider has a /56
+// or a /48. Each contains many networks of the size /64.
 var ipv6Rules = []networkRule{
 	{bits: 64, rule: limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}},
 	{bits: 56, rule: limit.Rule{Name: "login.56", Max: 300, Per: failureWindow}},
 	{bits: 48, rule: limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}, refusesAll: true},
 }
 
-// ipv4Rules have two limits for the same /24. Above the lower one, accounts with a recent failure are
-// refused, and above the higher one, every account.
+// ipv4Rules have two limits for the same /24. Above the lower limit, sign-ins to accounts with a
+// recent failure are refused. Above the higher limit, all sign-ins are refused.
 var ipv4Rules = []networkRule{
 	{bits: 24, rule: limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}},
 	{bits: 24, rule: limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}, refusesAll: true},
 }
 
-// networkRules returns the rules for the networks of an address. Those of IPv6 also apply to text
-// that is not an address.
+// networkRules returns the rules for the networks of an address. The rules of IPv6 also apply to
+// text that is not an address.
 func networkRules(address string) []networkRule {
 	if isIPv4(address) {
 		return ipv4Rules

@@ -20,8 +20,8 @@ const (
 	// postponeFor is the delay of a delivery that could not be attempted, because of an
 	// error in the service itself.
 	postponeFor = 30 * time.Second
-	// The owner of an endpoint that fails for warnAfter is notified; after disableAfter the
-	// endpoint is disabled. Standard Webhooks requires at least twelve hours between the
+	// If an endpoint has failed for warnAfter, its owner is notified. If it has failed for
+	// disableAfter, it is disabled. Standard Webhooks requires at least twelve hours between the
 	// first and the last failure.
 	warnAfter    = 24 * time.Hour
 	disableAfter = 5 * 24 * time.Hour
@@ -97,8 +97,8 @@ func (s *Service) attempt(ctx context.Context, endpoint Endpoint, out Outgoing) 
 		return attemptResult{Outgoing: out, url: endpoint.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, task.Permanent(err)
 	}
 
-	// The headers contain the number of this attempt. In the result, Attempt is still the
-	// number of the previous one, and updatedDelivery increments it.
+	// The headers contain the number of this attempt. In the result, Attempt is still the number of
+	// the previous attempt, because updatedDelivery increments it.
 	sent := out
 	sent.Attempt++
 
@@ -223,9 +223,9 @@ func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Deliver
 	return d
 }
 
-// updateHealth updates the endpoint with the result of an attempt: since when it has been
-// failing, and whether the owner was warned of that. The response 410 Gone disables the
-// endpoint, except that of a listener, which ends with the process of its developer.
+// updateHealth updates the endpoint with the result of an attempt: since when it has been failing,
+// and whether the owner was warned of that. The response 410 Gone disables the endpoint. It does
+// not disable the endpoint of a listener, which ends with the process of its developer.
 func (e *Endpoint) updateHealth(a Attempt, now time.Time) {
 	if a.Error == "" {
 		e.FailingSince, e.WarnedAt = nil, nil

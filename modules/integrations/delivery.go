@@ -90,8 +90,8 @@ func (d *Delivery) addAttempt(a Attempt) {
 	d.Attempts = d.Attempts[excess:]
 }
 
-// retries is the retry schedule: the delays after the first and each further failed attempt.
-// It is the one that the specification Standard Webhooks recommends.
+// retries is the retry schedule: the delays after the first and each further failed attempt. The
+// specification Standard Webhooks recommends this schedule.
 var retries = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,

@@ -130,8 +130,8 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 			}
 		}
 
-		// Send them for the time of a batch. The errors of a listener's attempts are part of the
-		// results that it reports, and do not end it.
+		// Send them for the time of a batch. A listener reports the errors of its attempts with
+		// their results, so that they do not end it.
 		results, sendErr := w.send(ctx, attemptCtx, due)
 
 		isListener := w.onResult != nil

@@ -8,9 +8,10 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// disableOrWarn disables an endpoint that has failed for disableAfter. It returns the task
-// that notifies the owner, if the endpoint was disabled, here or by the latest results, or if
-// it has failed for warnAfter. The argument before is the endpoint before these results.
+// disableOrWarn disables an endpoint that has failed for disableAfter. It returns the task that
+// notifies the owner, or none. The owner is notified if the endpoint was disabled, either here or
+// by the latest results. The owner is also notified, once, if the endpoint has failed for
+// warnAfter. The argument before is the endpoint before the latest results.
 func (s *Service) disableOrWarn(before Endpoint, endpoint *Endpoint, now time.Time) []task.Task {
 	// The endpoint of a listener ends with its process, and its developer sees the failures.
 	if endpoint.FailingSince == nil || before.Status != EndpointActive || endpoint.ListeningUntil != nil {

@@ -181,7 +181,8 @@ func (r attemptResult) report(onAttempt func(Forwarded), now time.Time) {
 }
 
 // isTransient reports whether Forward can continue after the error. It can if the database is
-// unavailable, and if ctx is done: then Forward ends at its next step, without an error.
+// unavailable. It can also continue if ctx is done, because its next step then ends it without an
+// error.
 func isTransient(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || fault.KindOf(err) == fault.Unavailable
 }

@@ -60,10 +60,10 @@ const (
 	planExpired                        // the subscription has ended
 )
 
-// applyPaidPlan puts an application of the owner on the plan that is paid for. It records
-// the change in the audit log, which contains actions of users. The return to the free plan
-// after the paid one has expired is not an action. applyPaidPlan reads the plan in the
-// transaction, so that concurrent calls end with the last choice and record it once.
+// applyPaidPlan puts an application of the owner on the plan that is paid for. It records the
+// change in the audit log. It does not record a return to the free plan after the paid plan has
+// expired, because the audit log contains only actions of users. applyPaidPlan reads the plan in
+// the transaction, so that concurrent calls end with the last choice and record it once.
 func (s *Service) applyPaidPlan(ctx context.Context, owner auth.Actor, appID string, cause planChangeCause) (App, error) {
 	return s.changeApp(ctx, owner.UserID, appID, func(ctx context.Context, a *App) error {
 		paid, err := s.Payments.Paid(ctx, a.ID)

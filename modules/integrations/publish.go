@@ -61,8 +61,8 @@ func (s *Service) publishJob(ctx context.Context, e event.Envelope, job jobEvent
 	return s.publish(ctx, EndpointFilter{Event: e.Type}, render, isAuthorized)
 }
 
-// newJobMessage returns the message about a listing. It contains only the id of the listing if
-// the event has no more, or if the body would be larger than maxBody.
+// newJobMessage returns the message about a listing. It contains only the id of the listing if the
+// event has no other data about it, or if the body would be larger than maxBody.
 func (s *Service) newJobMessage(ctx context.Context, e event.Envelope, job jobEvent) (Message, error) {
 	onlyID := JobData{ID: job.JobID}
 	if job.Listing == nil {
@@ -152,11 +152,11 @@ func (s *Service) mayReceive(ctx context.Context, e Endpoint, organizationID, ap
 	})
 }
 
-// isAuthorized reports whether the endpoint may receive events about a job application of
-// the applicant to the organization. It may if its owner can see the job application, or if
-// a user who can see the job application has allowed the endpoint's app to read job
-// applications. The function listInvolved returns the accounts that may be such users. It is
-// called only if the owner cannot see the job application.
+// isAuthorized reports whether the endpoint may receive events about a job application of the
+// applicant to the organization. It may if its owner can see the job application, or if a user who
+// can see the job application has allowed the endpoint's app to read job applications. The function
+// listInvolved returns the accounts that may be such users. isAuthorized calls it only if the owner
+// cannot see the job application.
 func (s *Service) isAuthorized(
 	ctx context.Context,
 	endpoint Endpoint,
@@ -198,7 +198,7 @@ func (s *Service) isAuthorized(
 }
 
 // publish creates the deliveries of an event to all endpoints that match the filter and are
-// authorized. It calls render at most once, when it finds the first of them. A repeated call
+// authorized. It calls render at most once, when it finds the first such endpoint. A repeated call
 // does not change existing deliveries.
 func (s *Service) publish(
 	ctx context.Context,

@@ -31,7 +31,7 @@ type keyedSemaphore struct {
 	size int // the number of slots of a key
 
 	mu sync.Mutex
-	// slots contains the keys with users only, so that it does not grow forever.
+	// slots contains only the keys that have users, so that it does not grow forever.
 	slots map[string]*slots
 }
 

@@ -120,8 +120,8 @@ func (s *Service) CountCalls(ctx context.Context, onError func(error)) {
 // flushUsage moves the counters from memory to the database. If the database refuses them, it adds them
 // to the counters in memory, which may have counted other requests meanwhile.
 func (s *Service) flushUsage(ctx context.Context) error {
-	// Replace the counters by empty ones. The lock is held only for that and not while the database
-	// writes, so that requests can be counted meanwhile.
+	// Replace the counters by empty ones. The lock is not held while the database writes, so that
+	// requests can be counted meanwhile.
 	c, empty := s.usageCounts, newUsageCounter()
 	c.mu.Lock()
 	days, keyLastUsed := c.days, c.keyLastUsed

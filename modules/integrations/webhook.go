@@ -31,8 +31,8 @@ type Endpoint struct {
 	URL                string
 	Events             []string // event types, see EventTypes
 	Status             EndpointStatus
-	// Secret signs messages. PreviousSecret signs them as well until PreviousUntil. Both
-	// secrets are encrypted (auth.Vault).
+	// Secret signs messages. Until PreviousUntil, PreviousSecret signs them as well. Both secrets
+	// are encrypted (auth.Vault).
 	Secret         string
 	PreviousSecret string
 	PreviousUntil  *time.Time

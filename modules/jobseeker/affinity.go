@@ -73,7 +73,8 @@ const (
 // that listings are searched for.
 type affinity struct {
 	Profile
-	// role and specialty are those of the profile as search queries (plainWords).
+	// role and specialty are the role and the specialty of the profile as search queries
+	// (plainWords).
 	role, specialty string
 	// roleWord is the last word of the role: "nurse" for "senior staff nurse".
 	roleWord    string
@@ -99,13 +100,13 @@ func newAffinity(p Profile, searches []Search, likedTitles []string) affinity {
 
 // candidateQuery is a query for candidates: listings that may be recommended.
 type candidateQuery struct {
-	// signals are those that a listing matches if this query finds it. There are none in the
-	// queries for the newest listings.
+	// signals are the signals that a listing matches if this query finds it. The queries for the
+	// newest listings have no signals.
 	signals []signal
 	wanted  Wanted
 	isNear  bool // restricted to the area of the user's home
-	// narrower is a stricter query that runs before, nil for none. This query is skipped if
-	// the narrower one is filled.
+	// narrower is a stricter query that runs before this query, or nil. If the narrower query is
+	// filled, this query is skipped.
 	narrower *candidateQuery
 	// isFilled is set when the query has returned as many candidates as a query may return,
 	// or when it was skipped because its narrower query is filled.
@@ -122,9 +123,9 @@ func (a affinity) queries() (queries []*candidateQuery) {
 		return &q
 	}
 
-	// addNearAndAnywhere adds a query for listings near the user's home, if it is known, and
-	// one for listings anywhere, which is skipped if the first one is filled. It returns the
-	// query for listings anywhere.
+	// addNearAndAnywhere adds a query for listings near the user's home, if the home is known, and
+	// a query for listings anywhere. If the first query is filled, the second one is skipped.
+	// addNearAndAnywhere returns the query for listings anywhere.
 	addNearAndAnywhere := func(narrower *candidateQuery, wanted Wanted, signals ...signal) *candidateQuery {
 		if home != "" {
 			near := wanted
@@ -311,8 +312,9 @@ func (a affinity) score(c *scoredCandidate, now time.Time) Recommendation {
 	return r
 }
 
-// specialtyShare returns the share for the specialty. A listing whose own specialty is that
-// of the user gets more than one whose title or text mentions it.
+// specialtyShare returns the share for the specialty. The share is greatest if the listing itself
+// has the specialty of the user. It is smaller if only the title or the text mentions the
+// specialty.
 func (c *scoredCandidate) specialtyShare() float64 {
 	relevance := c.relevance[specialtySignal]
 	switch {

@@ -53,8 +53,8 @@ const (
 	listingBatchSize = 1_000
 	// searchBatchSize is the number of saved searches per query.
 	searchBatchSize = 1_000
-	// matchBatchSize is the number of matches in memory from which a run stores them, which
-	// bounds the size of a transaction.
+	// matchBatchSize is the number of matches in memory at which a run stores them. It limits the
+	// size of a transaction.
 	matchBatchSize = 2_000
 	// notificationBatchSize is the number of notifications per statement.
 	notificationBatchSize = 500
@@ -84,9 +84,9 @@ func (s *SearchService) addMatchTask(ctx context.Context, at time.Time) error {
 	return s.Tasks.Add(ctx, run)
 }
 
-// processAlertQueue matches all queued listings and then creates the digests that are due.
-// Listings are removed from the queue after their matches are stored. A run that is
-// interrupted in between is repeated, which stores no match twice.
+// processAlertQueue matches all queued listings and then creates the digests that are due. Listings
+// are removed from the queue after their matches are stored. If a run is interrupted in between, it
+// is repeated. The repeated run stores no match twice.
 func (s *SearchService) processAlertQueue(ctx context.Context, _ struct{}) error {
 	for {
 		ids, err := s.AlertQueue.List(ctx, listingBatchSize)
@@ -239,8 +239,8 @@ func (r *matchRun) flush(ctx context.Context) error {
 	return err
 }
 
-// notificationsAbout returns one notification for every search that has matches, but none for
-// searches of subscribers, who have no account in which they could read it.
+// notificationsAbout returns one notification for every search that has matches. It returns none
+// for searches of subscribers, because they have no account in which they could read it.
 func (r *matchRun) notificationsAbout(ctx context.Context, matches []Match) ([]Notification, error) {
 	matchesBySearch := map[string][]Match{}
 	for _, m := range matches {

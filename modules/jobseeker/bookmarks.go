@@ -268,8 +268,8 @@ func (s *BookmarkService) remindOfDeadlines(ctx context.Context) error {
 }
 
 // remindBatch creates the notifications for at most reminderBatchSize bookmarks of the closing
-// listings, and returns their number. Before, it claims the reminders of these bookmarks, so
-// that no other call returns them again.
+// listings, and returns their number. It first claims the reminders of these bookmarks, so that no
+// other call reminds of them again.
 func (s *BookmarkService) remindBatch(ctx context.Context, closing []Closing) (int, error) {
 	closingByID := list.ToMap(closing, func(c Closing) (string, Closing) { return c.ID, c })
 

@@ -229,12 +229,12 @@ const (
 // key returns the key of the file in the file store.
 func (f DocumentFile) key() string { return "documents/" + f.ID + f.Extension }
 
-// noDocument stands for the missing document whose content storeContent would replace.
+// noDocument is passed to storeContent for a new document, which replaces no content.
 var noDocument Document
 
-// storeContent writes the encoded content into a new, reserved file, and returns the
-// description c with that file. replaced is the document whose content is replaced, or
-// noDocument for a new document. Its size does not count for the limits.
+// storeContent writes the encoded content into a new, reserved file, and returns the description c
+// with that file. replaced is the document whose content is replaced, or noDocument for a new
+// document. The size of the replaced content does not count towards the limits.
 func (s *DocumentService) storeContent(ctx context.Context, userID string, c Content, encoded string, replaced Document) (Content, error) {
 	c.File = DocumentFile{ID: s.NewID(), Extension: extensions[c.MediaType]}
 
@@ -303,15 +303,16 @@ func (s *DocumentService) openContent(ctx context.Context, userID, documentID st
 	}
 }
 
-// addRemovalTask adds a task that deletes released files. It is called in the transaction
-// that releases the file f, whose id keeps the tasks of several files apart.
+// addRemovalTask adds a task that deletes released files. It is called in the transaction that
+// releases the file f. The key of the task contains the id of f, so that each released file gets a
+// task.
 func (s *DocumentService) addRemovalTask(ctx context.Context, f DocumentFile) error {
 	return s.Tasks.Add(ctx, task.New(removeFilesTaskKind, task.Maintenance, removeFilesTaskKind+"/"+f.ID, struct{}{}))
 }
 
-// releaseFile releases a reserved file whose document was not stored, also if the request
-// was cancelled. It does nothing without a file. An error is ignored, because the file is
-// then deleted when its reservation expires.
+// releaseFile releases a reserved file whose document was not stored, even if the request was
+// cancelled. It does nothing if f is empty. It ignores errors, because the file is deleted at the
+// latest after its reservation has expired.
 func (s *DocumentService) releaseFile(ctx context.Context, userID string, f DocumentFile) {
 	if f.ID == "" {
 		return

@@ -220,7 +220,7 @@ type Personalized struct {
 const (
 	// maxGoal is the maximum number of characters of a career goal.
 	maxGoal = 500
-	// maxCountedJobs is the number of jobs from which a headline does not count them.
+	// maxCountedJobs is the number of jobs from which a headline says only "More than".
 	maxCountedJobs = 100
 	// maxPersonalJobs is the number of recommendations in Personalized.
 	maxPersonalJobs = 3
@@ -261,9 +261,9 @@ func (s *DashboardService) Personalize(ctx context.Context, by auth.Actor, in Pe
 	return text, err
 }
 
-// headline returns a sentence about the number of jobs in the user's profession near the
-// user's home. Both are empty if they are unknown. count is at most maxCountedJobs, which
-// means that there may be more.
+// headline returns a sentence about the number of jobs in the user's profession near the user's
+// home. profession and home are empty if they are unknown. A count of maxCountedJobs means that
+// there may be more jobs.
 func headline(profession, home string, count int) string {
 	jobs := "jobs in healthcare"
 	if profession != "" {

@@ -165,14 +165,15 @@ var defaultTitles = map[DocumentType]string{
 	OtherDocument: "Document",
 }
 
-// baseName returns the file name without the directories of a path. Clients may send paths of
-// Windows, so that it also ends directories at a backslash.
+// baseName returns the file name without the directories of a path. The separators are the slash
+// and, for paths of Windows, the backslash.
 func (d Document) baseName() string {
 	return d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:]
 }
 
-// withDefaultTitle returns the document with a title. A document without a title gets the
-// name of its file, without the extension, or else the name of its type as title.
+// withDefaultTitle returns the document with a title. A document without a title gets the name of
+// its file without the extension. If it has no file name either, it gets the default title of its
+// type.
 func (d Document) withDefaultTitle() Document {
 	if d.Title != "" {
 		return d
@@ -417,9 +418,9 @@ func (s *DocumentService) Read(ctx context.Context, userID, documentID string) (
 // Extension returns the extension of the media type, with its dot.
 func (d Download) Extension() string { return extensions[d.MediaType] }
 
-// downloadName returns the name under which a client saves the document: the original file
-// name, or the title if there is none. The name ends in the extension of the media type,
-// which replaces the extension of any other type that documents may have.
+// downloadName returns the name under which a client saves the document: the original file name, or
+// the title if there is none. The name ends in the extension of the document's media type. If the
+// name has the extension of another type of documents, that extension is replaced.
 func (d Document) downloadName() string {
 	name := strings.TrimSpace(d.baseName())
 

@@ -47,8 +47,8 @@ type FileTypes interface {
 	Detect(content []byte) (mediaType string, err error)
 }
 
-// ApplicationCounts are the numbers of all applications of an applicant, and of those that
-// have the status pending from the applicant's point of view.
+// ApplicationCounts contains numbers of applications of an applicant. Total counts all of them.
+// Pending counts those whose status is pending from the applicant's point of view.
 type ApplicationCounts struct{ Total, Pending int }
 
 // Listings provides listings.
@@ -179,11 +179,10 @@ const (
 
 // PersonalData deletes what is stored about a user.
 type PersonalData interface {
-	// DeleteByUser deletes everything that the ports of this module store about the user.
-	// The files of the user's documents are released at the given time, which means that
-	// they may be deleted from then on (DocumentFiles.Claim). The only rows that remain
-	// until they expire are those of notifications that the user has deleted. They have
-	// no content.
+	// DeleteByUser deletes everything that the ports of this module store about the user. The files
+	// of the user's documents are released at the given time, which means that they may be deleted
+	// from then on (DocumentFiles.Claim). Notifications that the user has deleted before are the
+	// exception: their rows, which have no content, remain until they expire.
 	DeleteByUser(ctx context.Context, userID string, now time.Time) error
 }
 
@@ -324,11 +323,10 @@ type DocumentFiles interface {
 type Searches interface {
 	// ListByUser returns at most n searches of the user in descending order of id.
 	ListByUser(ctx context.Context, userID string, n int) ([]Search, error)
-	// Replace makes the searches the only ones of the user. It stores those that are
-	// new, deletes those that are missing together with their matches, and stores
-	// EmailAlerts of the others. Once EmailAlerts is turned off, the matches of a search
-	// are not in later digests. The transaction must have locked the profile
-	// (Profiles.Get).
+	// Replace makes the searches the only ones of the user. It stores new searches. It deletes the
+	// user's other searches together with their matches. Of searches that are already stored it
+	// stores only EmailAlerts. If EmailAlerts is turned off, the matches of the search are not in
+	// later digests. The transaction must have locked the profile (Profiles.Get).
 	Replace(ctx context.Context, userID string, searches []Search) error
 	// List returns at most n searches, of any users, that the filter selects, in
 	// ascending order of id.
@@ -378,18 +376,18 @@ type AlertQueue interface {
 
 // Matches stores the listings that saved searches have found.
 type Matches interface {
-	// Create stores matches and returns those that are new, in any order. A listing matches
-	// a search once, so that repeated matches are ignored. So are matches of users who have
-	// turned job alerts off (Profile.JobAlerts). New matches with Email are pending until
+	// Create stores matches and returns those that are new, in any order. A listing matches a
+	// search only once: repeated matches are ignored. Matches of users who have turned job alerts
+	// off (Profile.JobAlerts) are ignored, too. New matches with Email are pending until
 	// AssignDigests assigns them to a digest. The first digest of a user is due at once.
 	Create(ctx context.Context, newMatches []Match) ([]Match, error)
 	// AssignDigests creates digests for users with pending matches whose next digest is due
 	// by now, for at most len(digestIDs) users. Each digest gets one of the ids and all
 	// pending matches of its user, whose next digest is then due at the time next.
 	//
-	// A user whose pending matches were deleted meanwhile is selected too, but gets no
-	// digest, and the next one is due at once. AssignDigests returns the digests, and the
-	// number of selected users. Concurrent transactions select different users.
+	// A user whose pending matches were deleted meanwhile is selected too, but gets no digest. The
+	// next digest of this user is due at once. AssignDigests returns the digests, and the number of
+	// selected users. Concurrent transactions select different users.
 	AssignDigests(ctx context.Context, digestIDs []string, now, next time.Time) (digests []Digest, users int, err error)
 	// ListByDigest returns at most n matches of the digest of the user, with SearchName, in
 	// descending order of listing id. It omits matches of searches that were deleted or

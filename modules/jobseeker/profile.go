@@ -294,9 +294,9 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 	return nil
 }
 
-// applyName changes the name of the account and its two parts. The input may contain the
-// whole name, which ends the first name at the first space, and each part, which takes
-// precedence.
+// applyName changes the name of the account and its two parts. The input may contain the whole
+// name, which is divided into the parts at its first space. It may also contain each part, which
+// takes precedence over the whole name.
 func (in ProfileInput) applyName(a *Account, prefix string) error {
 	if in.Name == nil && in.FirstName == nil && in.LastName == nil {
 		return nil
@@ -342,8 +342,8 @@ func setSalary(salary **float64, value *float64) {
 	}
 }
 
-// assignNumber assigns a number to the profile, which happens when the profile is stored for
-// the first time, and returns the number.
+// assignNumber returns the number of the profile. A profile without a number gets one by being
+// stored for the first time.
 func (s *ProfileService) assignNumber(ctx context.Context, userID string) (int64, error) {
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		p, err := s.Profiles.Get(ctx, userID)

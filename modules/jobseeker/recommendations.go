@@ -33,7 +33,8 @@ const (
 	candidatesPerQuery = 100
 	// MaxRecommendations is the maximum number of recommendations for a user.
 	MaxRecommendations = 200
-	// maxUsedSearches is the number of saved searches, the newest ones, that are run.
+	// maxUsedSearches is the maximum number of saved searches that are run. The newest ones are
+	// used.
 	maxUsedSearches = 3
 	// maxLikedTitles is the number of liked titles that are searched for. A liked title is
 	// the title of a listing that the user has applied for or saved.
@@ -113,16 +114,16 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 	return recommendations[:min(len(recommendations), MaxRecommendations)], nil
 }
 
-// collectCandidates runs the queries and returns their candidates, each once. A candidate has
-// the signals of all queries that found it, which are the texts, such as the user's role, that
-// it matches.
+// collectCandidates runs the queries and returns their candidates, each once. A candidate has the
+// signals of all queries that found it. A signal is a text that the candidate matches, such as the
+// user's role.
 func (s *DashboardService) collectCandidates(ctx context.Context, queries []*candidateQuery) ([]*scoredCandidate, error) {
 	var candidates []*scoredCandidate
 
 	byID := map[string]*scoredCandidate{}
 	for _, q := range queries {
 		if q.narrower != nil && q.narrower.isFilled {
-			// Queries for which this one is the narrower one are skipped too.
+			// A wider query, whose narrower query is this one, is skipped, too.
 			q.isFilled = true
 			continue
 		}

@@ -51,7 +51,7 @@ const (
 // about new listings that they find.
 type SearchService struct {
 	*Shared
-	// Account changes the preferences of the profile, and knows the addresses of users.
+	// Account changes the preferences of the profile, and provides the addresses of users.
 	Account    *ProfileService
 	Searches   Searches
 	AlertQueue AlertQueue

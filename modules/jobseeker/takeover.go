@@ -48,9 +48,9 @@ func (s *OnboardingService) mergeGuestProgress(ctx context.Context, by auth.Acto
 	return "", err
 }
 
-// moveProgress merges the onboarding of the guest into the onboarding of the user, and
-// deletes that of the guest. It returns the deleted onboarding, which is empty if nothing was
-// stored for the guest.
+// moveProgress merges the onboarding of the guest into the onboarding of the user, and deletes the
+// onboarding of the guest. It returns the deleted onboarding, which is empty if nothing was stored
+// for the guest.
 func (s *OnboardingService) moveProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		guestVisitor := Visitor{GuestKey: auth.HashSecret(secret)}
@@ -101,7 +101,7 @@ func (o *Onboarding) merge(other Onboarding, now time.Time) {
 		mine.CompletedAt = earlier(mine.CompletedAt, theirs.CompletedAt)
 		mine.SkippedAt = earlier(mine.SkippedAt, theirs.SkippedAt)
 
-		// A step that was completed in one of them is not skipped.
+		// A step that was completed in one of the two onboardings is not skipped.
 		if !mine.CompletedAt.IsZero() {
 			mine.SkippedAt = time.Time{}
 		}
@@ -143,8 +143,8 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 		return err
 	}
 
-	// These are the preferences that a profile has too, under the same name. Other ones are
-	// ignored. The order matters for the salaries: salaryMax is checked against salaryMin.
+	// The list has the preferences that a profile has too, under the same name. Other preferences
+	// are ignored. The order matters for the salaries: salaryMax is checked against salaryMin.
 	for _, property := range []struct {
 		name    string
 		isEmpty bool // in the profile

@@ -73,10 +73,10 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 	return found, err
 }
 
-// explain returns a result: the listing with its relevance, and with how it satisfies each
-// part of the text. Each slot of the query has levels, which are ways to satisfy it. A level
-// has a cost, which is higher for a less exact way. The hit has the number of its level for
-// each slot.
+// explain returns a result: the listing with its relevance, and with how it satisfies each part of
+// the text. Each slot of the query has levels, which are ways to satisfy it. The less exact a way
+// is, the higher is the cost of its level. The hit has, for each slot, the number of the level at
+// which the listing satisfies it.
 func (q *searchRequest) explain(h search.Hit, l *Listing) Hit {
 	cost, matched := 0, []Matched{}
 	for slot, level := range h.Levels {
@@ -169,8 +169,8 @@ func (q *searchRequest) facetValues(g *generation, counts map[string]map[string]
 const (
 	// maxSuggestions is the maximum number of suggestions for a search without results.
 	maxSuggestions = 5
-	// maxAlternatives is the maximum number of parts of the text without which the search
-	// is tried.
+	// maxAlternatives is the maximum number of parts that are left out of the text, one at a time,
+	// to find a search with results.
 	maxAlternatives = 8
 )
 
@@ -190,8 +190,8 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 		return err
 	}
 
-	// Every alternative keeps the phrases, exclusions and filters, which are in Must. If they
-	// alone have no results, no alternative has any.
+	// Every alternative keeps the phrases, exclusions and filters, which are in Must. If the search
+	// for them alone has no results, no alternative has any.
 	if len(q.query.Must) > 0 {
 		var noSlots []search.Slot
 		if n, err := q.count(ctx, g, noSlots); err != nil || n == 0 {

@@ -18,8 +18,7 @@ const (
 	DefaultSearchTimeout = time.Second
 	// costWindow is the time in which searches from a network may take Deps.SearchCPU.
 	costWindow = 10 * time.Second
-	// maxCosts is the number of networks in memory from which networks without costs are
-	// removed.
+	// maxCosts is the number of networks in memory at which those without costs are removed.
 	maxCosts = 10_000
 
 	// maxSlots is the maximum number of concurrent searches. It leaves half of the connections

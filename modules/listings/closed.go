@@ -12,9 +12,9 @@ import (
 // closedPageLifetime is how long the page of a listing remains after the listing was closed.
 const closedPageLifetime = 30 * 24 * time.Hour
 
-// Page returns a listing for its page, and whether the listing is public. It also returns a
-// listing that was closed, or whose deadline passed, in the last 30 days. For others it
-// returns ErrGone if the listing was once public, and ErrNotFound if not.
+// Page returns a listing for its page, and whether the listing is public. It also returns a listing
+// that was closed, or whose deadline passed, in the last 30 days. For any other listing it returns
+// ErrGone if the listing was once public, and ErrNotFound if it was not.
 func (s *Service) Page(ctx context.Context, by auth.Actor, listingID string) (listing Listing, isPublic bool, err error) {
 	listing, err = s.Detail(ctx, by, listingID)
 
@@ -61,7 +61,8 @@ const sitemapPartSize = 50_000
 func (s *Service) OpenParts(ctx context.Context) ([]OpenPosition, error) {
 	parts := []OpenPosition{{}} // the first part begins before all listings
 	for {
-		// Read only the last listing of a full part. Without one, the part is the last.
+		// Read only the last listing of a full part. If there is none, the part is not full, so
+		// that no part follows.
 		last, err := s.Public.ListOpen(ctx, parts[len(parts)-1], sitemapPartSize-1, 1)
 		if err != nil || len(last) == 0 {
 			return parts, err

@@ -21,7 +21,8 @@ func (l *Listing) analyze(v *search.Vocabulary, log *slog.Logger) (d *search.Doc
 }
 
 // documentFormat is the version of the documents that document returns. It has to be changed
-// together with them: an index with documents of another version is built anew.
+// whenever document returns other documents for the same listings, because an index with documents
+// of another version is built anew.
 const documentFormat = ".3"
 
 // documentVersion returns the version of documents that are annotated with the vocabulary.

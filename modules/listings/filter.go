@@ -138,7 +138,7 @@ func (f *filterBuilder) describesJobs(word string) bool {
 }
 
 // addAnyOf adds the condition that a listing satisfies the expression of one of the values. It
-// ignores empty values, and adds no condition if there are no others.
+// ignores empty values, and adds no condition if all values are empty.
 func (f *filterBuilder) addAnyOf(values []string, expr func(value string) search.Expr) {
 	var exprs []search.Expr
 	for _, v := range values {

@@ -306,9 +306,10 @@ var sortKeys = map[Sort]search.SortKey{
 	ByLocation: search.SortLocation,
 }
 
-// setOrder sets the sort order and the place from which distances are measured. This is the
-// place of the location filter or of the text. To sort by distance without such a place, it
-// is the home of the jobseeker. If no place is known, the results are sorted by relevance.
+// setOrder sets the sort order and the place from which distances are measured. The place is that
+// of the location filter or of the text. If there is none and the results have to be sorted by
+// distance, it is the home of the jobseeker. If the home is unknown, too, the results are sorted by
+// relevance.
 func (s *Service) setOrder(ctx context.Context, q *searchRequest, by auth.Actor) error {
 	from, sortBy := q.place(), Sort(q.Sort)
 
@@ -346,7 +347,8 @@ func (s *Service) setOrder(ctx context.Context, q *searchRequest, by auth.Actor)
 	return nil
 }
 
-// place returns the place of the location filter or else the first place of the text, or nil.
+// place returns the place of the location filter. If there is none, it returns the first place of
+// the text, or nil.
 func (q *searchRequest) place() *Place {
 	if q.near != nil {
 		return q.near
@@ -361,8 +363,9 @@ func (q *searchRequest) place() *Place {
 	return nil
 }
 
-// currency returns the currency in which pay is compared: that of the filter or else of the
-// country of the place. It is empty if pay in all currencies is compared.
+// currency returns the currency in which pay is compared. It is the currency of the filter. Without
+// one, it is the currency of the country of the place. If there is no place either, it is empty,
+// and pay in all currencies is compared.
 func (q *searchRequest) currency() string {
 	if place := q.place(); q.Filters.Currency == "" && place != nil {
 		return currencyOf[place.Country]

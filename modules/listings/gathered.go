@@ -107,8 +107,8 @@ func (g *Gathered) Listings() []Listing { return g.listings }
 // Matching returns the positions of the listings that are exact results of the search, which
 // satisfy all of its parts. It returns none for a search that Find refuses as invalid.
 func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
-	// New plans number conditions from 0 again. The results of conditions with the old numbers
-	// are dropped.
+	// New plans number conditions from 0 again. So the results of the conditions with the old
+	// numbers are dropped.
 	if g.plans.isFull() {
 		g.plans, g.matches = g.service.emptyPlans(g.plans.parser), nil
 	}

@@ -59,8 +59,9 @@ func (x *Indexer) isOutdated(version string) bool {
 	return documentVersion(x.vocabulary) != version || isIndexOutdated
 }
 
-// position returns the two parts of the position that is stored in the index: the version of
-// its documents and the position in the feed. The latter is empty until the index is built.
+// position returns the two parts of the position that is stored in the index: the version of its
+// documents and the position in the feed. The position in the feed is empty until the index is
+// built.
 func (x *Indexer) position() (version string, position FeedPosition) {
 	version, feed, _ := strings.Cut(x.index.Position(), " ")
 	return version, FeedPosition(feed)
@@ -152,9 +153,9 @@ func (x *Indexer) CatchUp(ctx context.Context) error {
 	return x.CatchUpWith(ctx, math.MaxUint64)
 }
 
-// CatchUpWith does the same as CatchUp, but returns at once if the index already contains the
-// first n changes of this process. It also does so if another reader of the feed has applied
-// them while CatchUpWith waited for it.
+// CatchUpWith does the same as CatchUp, but returns at once if the index already contains the first
+// n changes of this process. It also returns at once if another reader of the feed has applied
+// these changes while CatchUpWith waited for the feed.
 func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
 	if x.appliedChanges.Load() >= n {
 		return nil
@@ -170,7 +171,7 @@ func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
 		return nil
 	}
 
-	// These changes are committed, so that the feed contains them.
+	// The counted changes are committed, so the feed contains them.
 	changesInFeed := x.countChanges()
 
 	version, _ := x.position()

@@ -41,8 +41,8 @@ type Details struct {
 	EmploymentType      *string          `json:"employmentType" validate:"omitempty,oneof='' full-time part-time bank per-diem flexible"`
 	Remote              *bool            `json:"remote"`
 	Questions           *[]QuestionInput `json:"questions" validate:"omitempty,max=50,dive"`
-	// RequireFutureDeadline refuses the input if the deadline of the listing, which may be an
-	// earlier one, has passed. The API does not set it.
+	// RequireFutureDeadline refuses the input if the deadline of the listing has passed, even if
+	// the input itself has no deadline. The API does not set it.
 	RequireFutureDeadline bool `json:"-"`
 }
 

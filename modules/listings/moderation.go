@@ -280,9 +280,8 @@ func (s *Service) TakeDown(ctx context.Context, by auth.Actor, listingID string,
 	return s.moderate(ctx, listingID, decision{state: CaseTakenDown, actor: by.UserID, note: strings.TrimSpace(in.Message)})
 }
 
-// Keep ends the case of a listing and makes the listing visible again if it was hidden, of
-// which the employer is notified. It fails if an operator has hidden the listing. It requires a
-// moderator.
+// Keep ends the case of a listing. If the listing was hidden, Keep makes it visible again, and the
+// employer is notified. It fails if an operator has hidden the listing. It requires a moderator.
 func (s *Service) Keep(ctx context.Context, by auth.Actor, listingID string, in DecisionInput) (Listing, error) {
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return Listing{}, err
@@ -363,8 +362,8 @@ func (s *Service) moderate(ctx context.Context, listingID string, d decision) (l
 			moderator = d.actor
 		}
 
-		// A held listing was hidden because of its organization. A decision to hide it is a
-		// change, too.
+		// A held listing was hidden because of its organization, and not by a decision about it. So
+		// a decision to hide it is a change, although it was hidden before.
 		wasTakenDown := wasHidden && !c.Held
 		isChange := wasHidden != isTakeDown || c.Held
 

@@ -83,9 +83,9 @@ type PublicRepository interface {
 	// ListBriefs returns the listings with the ids, in any state and order, as of now.
 	// Unknown ids are left out.
 	ListBriefs(ctx context.Context, ids []string, now time.Time) ([]Brief, error)
-	// ListClosing returns at most n Open listings, ordered by deadline and then by id. It
-	// returns those that come after the deadline from and the id fromID in this order, and
-	// whose deadline is not after until.
+	// ListClosing returns at most n Open listings, ordered by deadline and then by id. It begins
+	// after the deadline from and the id fromID in this order, and ends with listings whose
+	// deadline is until.
 	ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error)
 	// GetPosted returns a listing that is or has been public, in its present state. For
 	// other listings it returns ErrNotFound.

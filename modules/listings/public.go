@@ -55,9 +55,9 @@ func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
 	return s.Public.ListBriefs(ctx, ids, s.Clock.Now())
 }
 
-// ClosingBetween returns at most n public listings, ordered by deadline and then by id. It
-// returns those that come after the deadline from and the id fromID in this order, and whose
-// deadline is not after until.
+// ClosingBetween returns at most n public listings, ordered by deadline and then by id. It begins
+// after the deadline from and the id fromID in this order, and ends with listings whose deadline is
+// until.
 func (s *Service) ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
 	return s.Public.ListClosing(ctx, from, fromID, until, n)
 }
