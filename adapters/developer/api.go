@@ -178,7 +178,8 @@ func webhooks(publicURL string) []web.Webhook {
 
 	var described []web.Webhook
 	for _, eventType := range integrations.Catalogue() {
-		// The generated example of a job is public, which the job of this event is not any more.
+		// The generated example of a job is public, but the job of this event is not public any
+		// more.
 		var samples map[string]string
 		if eventType.Type == (event.JobClosed{}).Type() {
 			samples = map[string]string{"status": "closed"}
@@ -297,8 +298,8 @@ type Pagination struct {
 }
 
 // newList returns a page of a list, with links to other pages of the same list. r is the page that a module
-// has returned, and items are its items in the form of this API. p and requestURL, the path with the query,
-// are those of the request.
+// has returned, and items are its items in the form of this API. p is the position that the request asks
+// for, and requestURL is its path with the query.
 func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, requestURL string) List[T] {
 	l := List[T]{
 		Data:            items,

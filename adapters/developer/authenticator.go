@@ -62,8 +62,9 @@ func (a authenticator) Authenticate(
 		quota, quotaKey = caller.App.Limits().Quota, caller.App.QuotaKey()
 	}
 
-	// Spend counts the request; Status only reads the quota. A request that fails because of this server is
-	// not counted, but its response has the headers, too. The time of that request may be used up.
+	// Spend counts the request; Status only reads the quota. A request that fails because of this server
+	// is not counted, but its response has the headers, too. Reading the quota gets new time
+	// (statusTimeout), because the time of the request may be used up.
 	readQuota := a.limiter.Spend
 	if isServerFailure {
 		readQuota = a.limiter.Status
@@ -153,8 +154,8 @@ func isBearer(authorization string) bool {
 }
 
 // authenticate returns the caller: an application with an API key, or an application that acts for
-// a user with an access token. With both credentials the caller is that of the token, and both must
-// belong to one application.
+// a user with an access token. If the request has both credentials, both must belong to one
+// application, and the caller is the caller of the token.
 func (a authenticator) authenticate(ctx context.Context, e web.AuthRequest) (integrations.Caller, error) {
 	var none integrations.Caller
 

@@ -254,9 +254,9 @@ func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.F
 	return facets
 }
 
-// ViewJob returns the listing as the developer API and webhooks represent it. organization is the one that
-// has posted the listing. It is the zero value if that organization was closed: the company then
-// has only the name in the listing.
+// ViewJob returns the listing as the developer API and webhooks represent it. organization is the
+// organization that has posted the listing. For a closed organization it is the zero value: the company
+// then has only the name that the listing contains.
 func ViewJob(listing listings.Listing, organization identity.Organization, publicURL string) integrations.JobView {
 	v := integrations.JobView{
 		ID:          listing.ID,

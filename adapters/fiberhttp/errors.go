@@ -51,7 +51,8 @@ func (s *Server) sendFault(c *fiber.Ctx, f *fault.Error) error {
 
 	response := api.RenderError(f, c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
 	if response.Status == fiber.StatusMethodNotAllowed && api.Authenticator != nil {
-		// The router has set Allow from its routes. handlePreflight handles OPTIONS without a route.
+		// The router has set Allow from its routes. OPTIONS is missing there, because
+		// handlePreflight handles it without a route.
 		c.Append(fiber.HeaderAllow, fiber.MethodOptions)
 	}
 

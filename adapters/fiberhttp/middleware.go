@@ -34,8 +34,8 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	c.Set(fiber.HeaderXRequestID, requestID)
 	s.setSecurityHeaders(c)
 
-	// These steps follow every request, also after a panic of a handler. They send the response to an
-	// error first, because the others use the final status.
+	// These steps follow every request, even after a panic of a handler. The response to an error
+	// is sent first, because the other steps use the final status.
 	defer func() {
 		if p := recover(); p != nil {
 			err = web.PanicError(p)
@@ -52,7 +52,7 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 
 	framing, isClear := parseFraming(c.Request().Header.RawHeaders())
 	if !isClear {
-		c.Response().SetConnectionClose() // the end of the body is unknown, and with it the next request
+		c.Response().SetConnectionClose() // the end of the body is unknown, and so is the beginning of the next request
 		return web.ErrMalformed
 	}
 
@@ -66,7 +66,7 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 		return err
 	}
 
-	// APIs with an Authenticator allow every origin. The other ones have the middleware of
+	// APIs with an Authenticator allow every origin. Other APIs have the middleware of
 	// allowOrigins, which handles preflight requests itself.
 	if api := s.apiOf(c.Path()); api.Authenticator != nil && c.Method() == fiber.MethodOptions {
 		return handlePreflight(c, api)

@@ -131,8 +131,9 @@ func (s *Server) mountHandler(m Mount) fiber.Handler {
 	}
 }
 
-// mountRequest returns the request as one of net/http. Its values are copies, because the server
-// reuses the memory of a request. Its body is read from the connection when the handler reads it.
+// mountRequest returns the request as a request of net/http. Its values are copies, because the
+// server reuses the memory of a request. Its body is read from the connection when the handler
+// reads it.
 func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request, error) {
 	target, err := url.ParseRequestURI(c.OriginalURL())
 	if err != nil {

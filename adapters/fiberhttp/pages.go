@@ -84,8 +84,8 @@ var clientFailures = limit.Rule{Name: "oauth.clients", Max: 60, Per: time.Minute
 
 // limitClientFailures limits the failed authentications of an OAuth client from the address of the
 // request, so that secrets cannot be guessed. hasFailed reports whether the request has a wrong
-// secret. A request with the correct secret is not counted. Over the limit, the result is
-// fault.ErrRateLimit for both. Other clients at the same address are not affected.
+// secret. A request with the correct secret is not counted. Over the limit, both kinds of requests
+// get fault.ErrRateLimit. Other clients at the same address are not affected.
 func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, clientID string, hasFailed bool) error {
 	// Take counts the request; Peek only asks whether the limit is reached.
 	decide := s.services.Limiter.Peek

@@ -69,9 +69,9 @@ const (
 	headTimeout = 5 * time.Second
 	// maxHead is the maximum size of a head in bytes. Larger ones get a 431.
 	maxHead = 16 << 10
-	// idleTimeout is the time after which an idle connection closes. It is above that of common
-	// load balancers (60 s): if this server closed first, a load balancer could send a request
-	// on a connection that is just closing.
+	// idleTimeout is the time after which an idle connection closes. It is longer than the one of
+	// common load balancers (60 s): if this server closed first, a load balancer could send a
+	// request on a connection that is just closing.
 	idleTimeout = 75 * time.Second
 	// maxConns bounds the open connections of all clients.
 	maxConns = 10_000
@@ -90,7 +90,7 @@ type Server struct {
 	probe      probe           // the latest result of GET /readyz
 	bodyMemory bodyMemory      // bounds the request bodies in memory
 	forms      []string        // route patterns of forms, whose bodies readForm reads
-	uploads    []string        // those of forms that are forms with files, whose bodies readUpload reads
+	uploads    []string        // the part of forms that may contain files, whose bodies readUpload reads
 	renderer   *pages.Renderer // renders pages
 	// isDraining is set while the process waits for clients to use other instances.
 	isDraining atomic.Bool

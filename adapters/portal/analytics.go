@@ -88,7 +88,7 @@ type statsView struct {
 type jobAnalyticsView struct {
 	JobID string `json:"jobId"`
 	Title string `json:"title"`
-	// Views counts each visitor once a day, without the organization's own.
+	// Views counts each visitor once a day. Views by members of the organization do not count.
 	Views        int         `json:"views"`
 	Applications totalCounts `json:"applications"`
 	// ConversionRate is applications / views × 100, rounded to two decimals; 0

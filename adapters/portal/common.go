@@ -171,8 +171,8 @@ type Next struct {
 	NextCursor string `json:"nextCursor,omitempty"`
 }
 
-// Beyond is the part of a page that only long lists need. Items beyond page.MaxExact are not counted, and can be
-// reached by the cursor of the next page alone.
+// Beyond is the part of a page that only long lists need. Items beyond page.MaxExact are not counted. Only the
+// cursor of the next page leads to them.
 type Beyond struct {
 	TotalIsEstimate bool `json:"totalIsEstimate,omitempty"`
 	Next

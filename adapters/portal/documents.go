@@ -176,7 +176,7 @@ type documentView struct {
 	Title     string                 `json:"title"`
 	FileName  string                 `json:"fileName"`
 	IsDefault bool                   `json:"isDefault"`
-	// MediaType is that detected from the content. Size is that of the file in bytes.
+	// MediaType was detected from the content. Size is the size of the file in bytes.
 	MediaType  string    `json:"mediaType"`
 	Size       int64     `json:"size"`
 	UploadedAt time.Time `json:"uploadedAt"`

@@ -104,7 +104,7 @@ func exportRoutes(s *hiring.Service) []web.Route {
 	}
 }
 
-// errOnlyCSV is the error for another format than csv, which the parameter format can name.
+// errOnlyCSV is the error for a request whose parameter format is not csv.
 var errOnlyCSV = fault.New(fault.Invalid, "only_csv", "Only CSV format is supported")
 
 // JobsExportInput has the filters and the format of an export of listings.

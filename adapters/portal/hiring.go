@@ -15,8 +15,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// hiringRoutes returns the routes of applications, for jobseekers and for employers. An application has two statuses: one
-// that the employer sets, and one that the applicant sets for the own overview.
+// hiringRoutes returns the routes of applications, for jobseekers and for employers. An application has two statuses:
+// one that the employer sets, and one that applicants set for their own overview.
 func hiringRoutes(s *hiring.Service) []web.Route {
 	h := hiringHandlers{s}
 	return slices.Concat(ownApplicationRoutes(h), receivedRoutes(h))

@@ -8,8 +8,8 @@ import (
 	"github.com/locumhq/locum/modules/hiring"
 )
 
-// shownStatus is the status that an applicant sees: the newer one of the status that the employer has set,
-// and of the applicant's own.
+// shownStatus is the status that an applicant sees. It is the status that the employer has set or the
+// applicant's own status, whichever is newer.
 type shownStatus string
 
 // A view is the form in which the API represents a value. The functions view… return them. Applicants and employers see
@@ -83,7 +83,7 @@ type ownApplicationView struct {
 		CoverLetter string          `json:"coverLetter"`
 		Answers     []hiring.Answer `json:"answers"`
 		Timeline    []changeView    `json:"timeline"`
-		// Documents are copies of those that were sent.
+		// Documents are the copies that were sent with the application.
 		Documents []sentDocumentView `json:"documents"`
 	} `json:"application"`
 }
@@ -106,7 +106,7 @@ type sentDocumentView struct {
 	Type     string `json:"type"`
 	Title    string `json:"title"`
 	FileName string `json:"fileName"`
-	// MediaType is that detected from the content. Size is that of the file in bytes.
+	// MediaType was detected from the content. Size is the size of the file in bytes.
 	MediaType  string    `json:"mediaType"`
 	Size       int64     `json:"size"`
 	AttachedAt time.Time `json:"attachedAt"`

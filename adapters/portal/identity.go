@@ -15,9 +15,9 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// identityRoutes returns the routes with which users register, sign in and recover their accounts, and those of an
-// organization's team. A registration and a sign-in also move the data that the browser of a guest has stored to the
-// account of the jobseeker.
+// identityRoutes returns the routes with which users register, sign in and recover their accounts, and the routes of
+// an organization's team. A registration or sign-in of a jobseeker also moves the data that the browser has stored
+// for a guest to the account.
 func identityRoutes(s *identity.Service, seekers *jobseeker.Service) []web.Route {
 	return slices.Concat(signInRoutes(s, seekers), teamRoutes(s))
 }

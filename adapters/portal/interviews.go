@@ -147,7 +147,8 @@ type contactedView struct {
 	Subject string `json:"subject"`
 }
 
-// interviewRow is an interview in the list of the organization. Status repeats that of Interview.
+// interviewRow is an interview in the list of the organization. Status repeats the status of
+// Interview.
 type interviewRow struct {
 	ApplicationID  string                 `json:"applicationId"`
 	JobID          string                 `json:"jobId"`
@@ -170,7 +171,7 @@ func viewInterviewRow(a hiring.View) interviewRow {
 	}
 }
 
-// interviewsView is a page of interviews. Total repeats that of the pagination.
+// interviewsView is a page of interviews. Total repeats the total of the pagination.
 type interviewsView struct {
 	Interviews []interviewRow `json:"interviews"`
 	Total      int            `json:"total"`

@@ -16,8 +16,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// listingRoutes returns the routes of listings, the jobs of employers: those of the public, and those of the
-// employers below /api/listings and /api/employers.
+// listingRoutes returns the routes of listings, the jobs of employers. The public routes need no account.
+// The routes of employers are below /api/listings and /api/employers.
 func listingRoutes(s adapters.Services) []web.Route {
 	return slices.Concat(publicListingRoutes(s.Listings), ownedListingRoutes(s.Listings, s), employerJobRoutes(s.Listings))
 }

@@ -72,7 +72,8 @@ func (h onboardingHandlers) get(ctx context.Context, c web.Call, in GuestCookie)
 // update stores a part of the onboarding, which the action selects. It sets the cookie of a guest, or deletes a cookie that
 // is not needed any more, because an account has taken over the data.
 func (h onboardingHandlers) update(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
-	// secret is that of the guest under which the data is stored. It is empty for an account.
+	// secret is the secret of the guest under which the data is stored. It is empty if the data is
+	// stored for an account.
 	secret, err := h.Onboard(ctx, c.Actor, in.Guest, in.OnboardingInput)
 
 	reply := onboardedReply{

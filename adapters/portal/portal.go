@@ -117,7 +117,7 @@ func Fault(f *fault.Error) (status int, body any) {
 	return cmp.Or(statusByCode[f.Code], web.StatusOf(f)), failure
 }
 
-// valuesByType are the possible values of types for the documentation, whose examples have the first one.
+// valuesByType are the possible values of types, for the documentation. Examples have the first value.
 var valuesByType = map[reflect.Type][]string{
 	reflect.TypeFor[hiring.Status]():          valueNames(hiring.Statuses),
 	reflect.TypeFor[shownStatus]():            unique(slices.Concat(valueNames(hiring.Statuses), valueNames(hiring.TrackerStatuses))),

@@ -132,7 +132,7 @@ type foundJob struct {
 	Salary              *salaryView `json:"salary"`
 	ApplicationDeadline *time.Time  `json:"applicationDeadline"`
 	PostedAt            *time.Time  `json:"postedAt"`
-	// DistanceMiles is present if the search has a place and that of the listing is known.
+	// DistanceMiles is present if the search has a place and the place of the listing is known.
 	DistanceMiles *float64 `json:"distanceMiles,omitempty"`
 	// IsBookmarked is false for guests.
 	IsBookmarked bool `json:"isBookmarked"`

@@ -15,9 +15,9 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
-// settingsRoutes returns the routes of settings, which serve jobseekers and employers. A jobseeker gets the settings of a
-// jobseeker, even as a member of an organization. All other users get those of an employer. What an operation changes is
-// its intent, a member of the body.
+// settingsRoutes returns the routes of settings, which serve jobseekers and employers. A jobseeker gets the settings
+// of a jobseeker, even as a member of an organization. All other users get the settings of an employer. The member
+// intent of the body says what an operation changes.
 func settingsRoutes(i *identity.Service, seekers *jobseeker.Service) []web.Route {
 	const tag = "Settings"
 

@@ -24,9 +24,9 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// Admission executes the operations of routes for the clients that may call them.
-// Every transport that serves routes, such as the HTTP server and MCP, uses it, so that all apply the
-// same rules.
+// Admission executes the operations of routes for the clients that may call them. Every transport
+// that serves routes, such as the HTTP server and MCP, uses it, so that all transports apply the same
+// rules.
 type Admission struct {
 	Identity    *identity.Service
 	Limiter     limit.Limiter
@@ -58,7 +58,8 @@ type Incoming struct {
 // maxUserAgent is the maximum length of Call.UserAgent in bytes.
 const maxUserAgent = 512
 
-// Call returns the Call of the request. Its Actor is not set: that needs authentication.
+// Call returns the Call of the request. Its Actor is not set, because the request is not
+// authenticated yet.
 func (in Incoming) Call() Call {
 	userAgent := in.Header("User-Agent")
 
@@ -96,8 +97,8 @@ const MaxStale = time.Second
 //   - it reads and validates the input;
 //   - it executes the operation, at most once for each Idempotency-Key.
 //
-// Callers render an error with API.RenderError, and add the headers of the answer, which Execute
-// also returns with an error. A panic of the operation is returned as an error. The call has the actor
+// Callers render an error with API.RenderError. They also add the headers of the answer, which Execute
+// returns even with an error. A panic of the operation is returned as an error. The call has the actor
 // if the request was authenticated.
 func (a Admission) Execute(ctx context.Context, api API, route Route, in Incoming) (call Call, answer Answer, err error) {
 	timeout := cmp.Or(route.Timeout, DefaultTimeout)
@@ -289,8 +290,8 @@ func runOperation(ctx context.Context, r Route, call Call, in Request) (Answer, 
 	return answer, err
 }
 
-// setLocation sets the header Location for routes with SetsLocation: to the path of the request
-// with the id that the answer has for the created resource.
+// setLocation sets the header Location for routes with SetsLocation. Its value is the path of the
+// request, followed by the id of the created resource, which is in the answer.
 func setLocation(r Route, path string, answer *Answer) {
 	if !r.SetsLocation {
 		return

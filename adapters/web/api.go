@@ -70,8 +70,8 @@ func (a API) Covers(path string) bool {
 	return false
 }
 
-// CanonicalPath returns the path below Prefix that leads to the same route. It differs from the given
-// path if that is below one of the Aliases.
+// CanonicalPath returns, for a path below one of the Aliases, the path below Prefix that leads to the
+// same route. It returns any other path unchanged.
 func (a API) CanonicalPath(path string) string {
 	for _, alias := range a.Aliases {
 		if remainder, isBelow := strings.CutPrefix(path, alias); isBelow {
@@ -126,9 +126,9 @@ type ErrorBody interface {
 	MediaType() string
 }
 
-// RenderError returns the response to a request that failed with err. path and requestID are those of
-// the request. If the caller has already set a header WWW-Authenticate, the caller must keep it, and
-// ignore the one that RenderError returns, which is less specific.
+// RenderError returns the response to a request that failed with err. path and requestID are the path
+// and the id of the request. If the caller has already set a header WWW-Authenticate, the caller must
+// keep it, and ignore the one that RenderError returns, which is less specific.
 func (a API) RenderError(err error, path, requestID string) Answer {
 	f := FaultOf(err)
 
@@ -180,7 +180,7 @@ func FaultOf(err error) *fault.Error {
 type faultReportKey struct{}
 
 // WithFaultReport returns a context in which ReportFault calls the function report. The HTTP server
-// passes such contexts to handlers that render errors themselves, such as that of MCP.
+// passes such contexts to handlers that render errors themselves, such as the handler of MCP.
 func WithFaultReport(ctx context.Context, report func(err error)) context.Context {
 	return context.WithValue(ctx, faultReportKey{}, report)
 }

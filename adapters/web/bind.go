@@ -175,7 +175,8 @@ type problems struct {
 const (
 	// maxProblems is the number of problems that are reported. Further problems are omitted.
 	maxProblems = 1_000
-	// maxItems is the number of items from which a list is rejected without reading its items.
+	// maxItems is the maximum number of items of a list. A longer list is rejected without reading
+	// its items.
 	maxItems = 10_000
 )
 
@@ -299,9 +300,9 @@ func (p *plan) bindValues(r *Request, input reflect.Value, found *problems) erro
 	return nil
 }
 
-// bindBody sets the fields whose value is a member of the JSON body, or a field of a multipart form in its
-// place. It also sets the field for the raw body. The body is parsed even if no field reads it, so that
-// every operation rejects malformed JSON.
+// bindBody sets the fields whose value is a member of the JSON body. If a multipart form was sent in place
+// of JSON, it sets them from the fields of the form. It also sets the field for the raw body. The body is
+// parsed even if no field reads it, so that every operation rejects malformed JSON.
 func (p *plan) bindBody(r *Request, input reflect.Value, found *problems) error {
 	if p.raw != nil {
 		input.FieldByIndex(p.raw).SetBytes(slices.Clone(r.Body))
@@ -362,8 +363,8 @@ func (p *plan) bindMultipart(r *Request, input reflect.Value, found *problems) e
 	return nil
 }
 
-// Item parses and validates an item of a batch, an array in a body whose items an operation handles one by
-// one. The rules are those for a body.
+// Item parses and validates an item of a batch. A batch is an array in a body whose items an operation
+// handles one by one. An item is subject to the same rules as a body.
 func Item[T any](raw json.RawMessage) (T, error) {
 	var item T
 	target := reflect.ValueOf(&item).Elem()

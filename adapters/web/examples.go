@@ -183,8 +183,8 @@ func (s sampler) text(name string, tag reflect.StructTag) string {
 	resource, isID := identifiedResource(name, s.resource)
 	hasSample := samples()[name] != ""
 
-	// A value in samples.txt takes precedence: not every name that ends like that of an id is one of a
-	// resource, such as question_id.
+	// A value in samples.txt takes precedence. Some names, such as question_id, end like the name
+	// of an id but do not identify a resource.
 	if isID && !hasSample {
 		return sampleID(resource)
 	}
@@ -375,8 +375,8 @@ func sampleParameter(path, name string) string {
 	return sampleID(resource)
 }
 
-// fault returns an example of an error of the route with the status: that of API.Example, or a general
-// fault with the status.
+// fault returns an example of an error of the route with the status. It is the result of API.Example
+// or, if there is none, a general fault with the status.
 func (s sampler) fault(r Route, status int) *fault.Error {
 	if s.Example != nil {
 		if f := s.Example(r, status); f != nil {

@@ -45,8 +45,8 @@ func intentsByField(t reflect.Type) map[string][]string {
 	return intents
 }
 
-// describeIntents replaces the schema and the example of a body with an intent by those of
-// each intent. It leaves other bodies as they are.
+// describeIntents replaces the schema and the example of a body that has an intent by one schema
+// and one example for each intent. It leaves other bodies as they are.
 func describeIntents(spec *openapi31.Spec, op *openapi31.Operation, in reflect.Type) {
 	if op.RequestBody == nil || op.RequestBody.RequestBody == nil || in.Kind() != reflect.Struct {
 		return
@@ -75,7 +75,8 @@ func describeIntents(spec *openapi31.Spec, op *openapi31.Operation, in reflect.T
 		return
 	}
 
-	// Derive those of each intent, which have only the fields that the intent uses.
+	// Derive a schema and an example for each intent. They have only the fields that the intent
+	// uses.
 	var schemas []any
 
 	examples := map[string]openapi31.ExampleOrReference{}

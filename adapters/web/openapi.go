@@ -28,8 +28,8 @@ func OpenAPI(api API, publicURL string) ([]byte, error) {
 	r.Spec.Info.WithDescription(api.Description)
 	r.Spec.WithServers(openapi31.Server{URL: publicURL})
 
-	// An API without an Authenticator is that of the site, whose clients send the access token of a user. An
-	// API with one is for other programs, which send an API key or an OAuth token.
+	// An API without an Authenticator is for the clients of the site, which send the access token of a
+	// user. An API with an Authenticator is for other programs, which send an API key or an OAuth token.
 	if api.Authenticator == nil {
 		r.Spec.SetHTTPBearerTokenSecurity("bearer", "JWT", "The access token of a sign-in, valid for 15 minutes.")
 	} else {
@@ -267,8 +267,8 @@ func deleteBody(r *openapi31.Reflector, in reflect.Type) (*openapi31.RequestBody
 	return body, nil
 }
 
-// responseType returns the type of the JSON response: that of the Reply for a MultiFormat, and Out for
-// other operations.
+// responseType returns the type of the JSON response. For a MultiFormat it is the type of the Reply,
+// and for other operations it is Out.
 func (o Operation) responseType() reflect.Type {
 	if o.Out.Implements(reflect.TypeFor[multiFormat]()) {
 		return reflect.TypeOf(reflect.Zero(o.Out).Interface().(multiFormat).Answer())

@@ -22,9 +22,9 @@ const (
 	maxTokens = 50_000
 )
 
-// document is a parsed JSON value. It has a node for each value in the text: the whole value, its
-// members or items, theirs, and so on, in the order in which the values begin. The descendants of a
-// node thus follow the node directly.
+// document is a parsed JSON value. It has a node for each value in the text: for the whole value,
+// for its members or items, for their members or items, and so on. The nodes have the order in
+// which the values begin, so the descendants of a node directly follow the node.
 type document []node
 
 // node is one value of a document.

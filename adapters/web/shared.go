@@ -30,7 +30,8 @@ func shareFailures(spec *openapi31.Spec) error {
 	}
 
 	// Select the most frequent response of each status, if at least two operations have it. Of
-	// equally frequent ones it is the first in order, so that the document is always the same.
+	// equally frequent responses, the first one in order is selected, so that the document is
+	// always the same.
 	shared := map[string]string{} // encoded response by status
 	for status, usesByResponse := range uses {
 		for _, encoded := range slices.Sorted(maps.Keys(usesByResponse)) {
@@ -41,7 +42,7 @@ func shareFailures(spec *openapi31.Spec) error {
 		}
 	}
 
-	// Replace each of them by a reference to a component with the name of the status.
+	// Replace each selected response by a reference to a component with the name of the status.
 	return eachFailure(spec, func(responses map[string]openapi31.ResponseOrReference, status, encoded string) {
 		if encoded != shared[status] {
 			return

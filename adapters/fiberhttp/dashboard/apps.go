@@ -108,7 +108,7 @@ type appView struct {
 	Notice string
 	// ConfirmURL is the address of the payment provider at which the user must confirm a payment.
 	ConfirmURL string
-	// Problem is that of the form that was sent before. It is nil if there is none.
+	// Problem is the problem of the form that was sent before. It is nil if there is none.
 	Problem *pages.Problem
 	// Given is the input of the form for the settings.
 	Given integrations.AppInput

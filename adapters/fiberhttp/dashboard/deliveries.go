@@ -147,7 +147,7 @@ func (d *dashboard) waitForAttempt(
 
 		current, err := d.integrations.MyDelivery(ctx, viewer.Actor(), p, before.ID)
 		if ctx.Err() != nil {
-			return nil // err is that of the time limit
+			return nil // the time limit has passed, which is not an error
 		}
 
 		isAttempted := err == nil && current.Attempt > before.Attempt

@@ -67,8 +67,8 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 }
 
 // doOnce executes the operation. If the same form is being handled by another request, doOnce waits for
-// the result up to maxWait. The result is nil if the operation was executed now, and otherwise its
-// stored answer.
+// the result up to maxWait. If the operation was executed now, the result is nil. If it was executed
+// before, the result is its stored answer.
 func (d *dashboard) doOnce(ctx context.Context, r idempotency.Request, o idempotency.Operation) (*idempotency.Answer, error) {
 	for deadline := time.Now().Add(maxWait); ; time.Sleep(pollInterval) {
 		stored, err := d.idempotency.Do(ctx, r, o)

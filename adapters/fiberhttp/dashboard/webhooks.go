@@ -76,8 +76,8 @@ type webhookView struct {
 	Log  []loggedDelivery
 	// Status is the filter of the log, empty for all deliveries.
 	Status string
-	// Newer is the path of the first page of the log, and Older that of the next page. They are empty
-	// if this is the first or the last page.
+	// Newer is the path of the first page of the log. It is empty if this is the first page. Older
+	// is the path of the next page. It is empty if this is the last page.
 	Newer, Older string
 	// Secret is the signing secret, set in the response to the form that created it.
 	Secret string
@@ -87,7 +87,7 @@ type webhookView struct {
 	Since string
 	// Type is the event type that was chosen in the form for a test event.
 	Type string
-	// Problem is that of the form that was sent before. It is nil if there is none.
+	// Problem is the problem of the form that was sent before. It is nil if there is none.
 	Problem *pages.Problem
 }
 
@@ -201,8 +201,8 @@ func redirectToWebhook(c *fiber.Ctx, query string) error {
 }
 
 // renderWebhookProblem renders the page of the webhook after a form has failed with err. The caller has
-// set v.Problem to pages.FormProblem(err, form). It is nil for an error that the user cannot correct:
-// renderWebhookProblem then renders the page for 404, or returns the error.
+// set v.Problem to pages.FormProblem(err, form). For an error that the user cannot correct, v.Problem
+// is nil. Then renderWebhookProblem renders the page for 404, or returns the error.
 func (d *dashboard) renderWebhookProblem(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, v webhookView) error {
 	if v.Problem == nil {
 		return d.renderNotFound(c, viewer, err)

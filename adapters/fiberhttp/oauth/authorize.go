@@ -44,7 +44,7 @@ type consentView struct {
 	Client, Owner, Description string   // the names of the application and of its developer, and what it does
 	Scopes                     []string // descriptions of what the application may do
 	Destination                string   // host of the redirect URI, or its scheme for native applications
-	// Action is the path to which the form is sent: that of the request with its query.
+	// Action is the path to which the form is sent. It is the path of the request with its query.
 	Action string
 }
 

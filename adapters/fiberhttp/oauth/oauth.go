@@ -45,9 +45,9 @@ type Server struct {
 }
 
 // FailureLimiter limits the failed authentications of a client. It is called for each request of a
-// client that has authenticated with a secret, and with hasFailed for each request whose
-// authentication has failed. It returns fault.ErrRateLimit after too many failures. clientID is empty
-// if the request contains no valid id.
+// client that has authenticated with a secret. It is also called, with hasFailed set, for each
+// request whose authentication has failed. It returns fault.ErrRateLimit after too many failures.
+// clientID is empty if the request contains no valid id.
 type FailureLimiter func(ctx context.Context, c *fiber.Ctx, clientID string, hasFailed bool) error
 
 // New returns the server. The issuer is the public URL of the service.

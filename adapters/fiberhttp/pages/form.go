@@ -38,8 +38,8 @@ func ReadUpload(c *fiber.Ctx) error {
 		return err
 	}
 
-	// PostArgs are the values of a form in the other encoding, which FormOf reads. They are replaced
-	// by the values of this form.
+	// FormOf reads PostArgs, which are the values of a form in the other encoding. Replace them by
+	// the values of this form.
 	args := c.Request().PostArgs()
 	args.Reset()
 

@@ -253,8 +253,8 @@ func (r *Renderer) showInvitationProblem(
 	return r.showInvitation(ctx, c, viewer, token, form)
 }
 
-// showInvitation renders the page of the invitation. The page also explains that an invitation is not
-// valid, which is therefore not an error.
+// showInvitation renders the page of the invitation. An invitation that is not valid is not an error,
+// because the page explains it.
 func (r *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer, token string, form Form) error {
 	path := invitationPath + "?token=" + url.QueryEscape(token)
 	v := invitationView{Token: token, Form: form, Path: path, SignIn: "/sign-in?next=" + url.QueryEscape(path)}

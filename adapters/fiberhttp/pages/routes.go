@@ -81,8 +81,9 @@ func (r *Renderer) requireSignIn(handle Handler) fiber.Handler {
 }
 
 // redirectToSignIn redirects a guest to the sign-in page, which leads back to the requested page. A
-// form cannot be repeated after the sign-in, so that it leads to the first page of the user or, for a
-// form of the pages for developers, to the first page for developers.
+// form cannot be repeated after the sign-in. After a form, the sign-in page therefore leads to the
+// first page of the user. After a form of the pages for developers, it leads to the first page for
+// developers.
 func redirectToSignIn(c *fiber.Ctx) error {
 	next := "" // the first page of the user
 	switch {

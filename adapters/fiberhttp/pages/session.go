@@ -47,8 +47,8 @@ func (r *Renderer) requestContext(c *fiber.Ctx) (context.Context, context.Cancel
 	return context.WithTimeout(audit.WithAddress(context.Background(), r.clientIP(c)), web.DefaultTimeout)
 }
 
-// isUnauthenticated reports whether err is that of Renderer.Viewer for a request without a valid
-// session.
+// isUnauthenticated reports whether err is the error of Renderer.Viewer for a request without a
+// valid session.
 func isUnauthenticated(err error) bool { return fault.KindOf(err) == fault.Unauthenticated }
 
 // HasSession reports whether the request has the cookie of a browser session, valid or not.
@@ -160,7 +160,8 @@ func firstPagePath(isSeeker bool) string {
 }
 
 // signInPath returns the path of the sign-in page to which the page with the given path links. The
-// pages for developers have their own. signOutPath and registerPath are alike.
+// pages for developers have their own sign-in page. signOutPath and registerPath work in the same
+// way.
 func signInPath(path string) string {
 	if strings.HasPrefix(path, developersPath) {
 		return "/developers/sign-in"

@@ -213,7 +213,8 @@ type myOverview struct {
 	Latest        []myApplicationRow
 }
 
-// The overview shows at most so many of the newest notifications and applications.
+// The maximum numbers of notifications and applications on the overview, which shows the newest
+// ones.
 const (
 	overviewNotifications = 5
 	overviewApplications  = 3

@@ -113,7 +113,7 @@ func (s *Site) myDocuments(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	return s.renderer.Render(c, fiber.StatusOK, myDocumentsPage, viewer, v)
 }
 
-// upload stores the file of the request as a new document. The title of the document is that of the form. If the form has
+// upload stores the file of the request as a new document. The document gets the title in the form. If the form has
 // none, the title is the name of the file.
 func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form, documentType string) (jobseeker.Document, error) {
 	file, err := pages.FileOf(c, "file")
@@ -211,8 +211,8 @@ func (s *Site) myDocumentFile(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	return sendFile(c, web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: body})
 }
 
-// setDefaultDocument makes a document the default of its type. With the value "no" of the form's field default, the
-// document stops to be the default.
+// setDefaultDocument makes a document the default of its type. If the field default of the form has the value "no",
+// the document is no longer the default.
 func (s *Site) setDefaultDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	isDefault := pages.FormOf(c).Value("default") != "no"
 

@@ -276,8 +276,8 @@ func (s *Site) myNotifications(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	}{web.Each(notifications.Items, newNotificationRow), nextPagePath("/account/notifications", notifications.NextCursor)})
 }
 
-// readNotification marks a notification as read. With the value "no" of the field read, it marks the notification as
-// unread again. The form that opens a new notification names the page to show in the field next.
+// readNotification marks a notification as read. If the field read has the value "no", it marks the notification as
+// unread again. The form that opens a new notification has a field next, with the page to show.
 func (s *Site) readNotification(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	if err := s.renderer.TakeLimit(ctx, c, markNotificationOperation); err != nil {
 		return err

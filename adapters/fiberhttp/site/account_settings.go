@@ -53,8 +53,8 @@ func (v myProfileView) Radius() string {
 	return strconv.Itoa(v.LocationRadius)
 }
 
-// IsShown reports whether the check box "show my profile to employers" is checked: as sent,
-// if the form was sent, else as stored.
+// IsShown reports whether the check box "show my profile to employers" is checked. If the form was
+// sent, it is checked as it was sent. Otherwise it is checked as stored.
 func (v myProfileView) IsShown() bool {
 	if v.Form.Values != nil {
 		return v.Form.Values.Has("showProfile")
@@ -63,8 +63,8 @@ func (v myProfileView) IsShown() bool {
 	return v.ShowProfile
 }
 
-// loadProfile collects what the page shows. The check boxes are those of the form if it was sent, otherwise those that are
-// stored.
+// loadProfile collects what the page shows. If the form was sent, its check boxes are checked as they were sent.
+// Otherwise they are checked as stored.
 func (s *Site) loadProfile(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v myProfileView, err error) {
 	v.Form = form
 	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {

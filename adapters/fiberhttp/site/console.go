@@ -230,8 +230,8 @@ func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return s.requirePermission(auth.AnyPermission, s.overview)(ctx, c, viewer)
 }
 
-// overview shows the counts of jobs. To viewers who may see applications, it also shows their counts, the newest ones and
-// the next interviews.
+// overview shows the counts of jobs. To viewers who may see applications, it also shows the counts of applications,
+// the newest applications and the next interviews.
 func (s *Site) overview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (err error) {
 	actor := viewer.Actor()
 

@@ -94,7 +94,7 @@ func (s *Site) setFilters(ctx context.Context, c *fiber.Ctx, actor auth.Actor, v
 		v.Jobs = append(v.Jobs, pages.Choice{Value: job.ID, Text: job.Title})
 	}
 
-	// The selected job must be among the choices, also if it is older than those.
+	// The selected job must be among the choices, even if it is older than all of them.
 	isOffered := slices.ContainsFunc(v.Jobs, func(choice pages.Choice) bool { return choice.Value == v.JobID })
 	if v.JobID != "" && !isOffered {
 		selected, err := s.services.Listings.Get(ctx, actor, v.JobID)
@@ -166,7 +166,7 @@ func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 
 	const firstPage = ""
 
-	stages := counts[1:] // without the first count, which is that of all applications and has no column
+	stages := counts[1:] // the first count is of all applications, for which there is no column
 	for _, stage := range stages {
 		applications, err := s.services.Hiring.FindReceived(ctx, actor,
 			hiring.StatsInput{Status: stage.Value, JobID: v.JobID}, page.After(firstPage, boardColumnSize))

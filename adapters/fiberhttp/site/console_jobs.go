@@ -258,8 +258,9 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	return redirect(c, "/employer/jobs/"+nextID, notice)
 }
 
-// applyJobAction applies the action of the form to the job in the path of the request. It returns the id of the job whose
-// page is shown next, which is another one for a copy, and the key in EmployerNotices of the message for the user.
+// applyJobAction applies the action of the form to the job in the path of the request. It returns the id of the job
+// whose page is shown next: the id of the copy if the job was copied. It also returns the key in EmployerNotices of
+// the message for the user.
 func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Actor) (nextID, notice string, err error) {
 	form := pages.FormOf(c)
 	id := c.Params("id")

@@ -37,8 +37,8 @@ type interviewRow struct {
 	State badge
 }
 
-// interviews handles GET /employer/interviews. It shows the interviews of the status in the query, or of all, and begins
-// with the next one.
+// interviews handles GET /employer/interviews. It shows the interviews with the status in the query, or all
+// interviews. The list begins with the next interview.
 func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := interviewsView{Status: c.Query("status")}
 	request := page.Request{
@@ -177,7 +177,7 @@ func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 		return err
 	}
 
-	// The first count of applications and of jobs is that of all, which has no bar.
+	// The first count is of all applications or of all jobs, for which there is no bar.
 	return s.renderer.Render(c, fiber.StatusOK, analyticsPage, viewer, []chart{
 		newChart(fmt.Sprintf("Applications received in the last %d weeks", chartWeeks), "Week that begins on", weeks),
 		newChart("Applications by status", "Status", applications[1:]),

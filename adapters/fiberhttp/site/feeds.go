@@ -133,7 +133,8 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	}
 
 	for i, listing := range jobs {
-		// The feed was updated when the last of its jobs was. These texts sort in the order of their times.
+		// The time of the feed is the latest time at which one of its jobs was updated. Texts in this
+		// format sort in the order of their times.
 		updated := listing.UpdatedAt.UTC().Format(time.RFC3339)
 		if i == 0 || updated > feed.Updated {
 			feed.Updated = updated

@@ -108,7 +108,8 @@ type jobsView struct {
 	Filters     []filterGroup
 	Corrections []correction
 	Suggestions []suggestion
-	// Pages are the links to numbered pages, Next the path of the next page if that has no number.
+	// Pages are the links to numbered pages. Next is the path of the next page if the next page has
+	// no number.
 	Pages []pageLink
 	Next  string
 	// From and To are the numbers of the first and the last exact result on the page, counted from 1. They are 0 on pages
@@ -261,9 +262,9 @@ func (s *Site) explainUnknownPlace(ctx context.Context, viewer *pages.Viewer, v 
 	return nil
 }
 
-// paginate sets the links to other pages of the results. Pages have numbers up to page.MaxExact results. Links lead to the
-// first and the last of them, and to the neighbours of the requested page r. Beyond them, only the next page has a link,
-// with the cursor that the search returned; r has a cursor there, too.
+// paginate sets the links to other pages of the results. Pages have numbers up to page.MaxExact results. Links lead
+// to the first and the last of the numbered pages, and to the neighbours of the requested page r. A page after them
+// has a cursor in place of a number. It has only a link to the next page, with the cursor that the search returned.
 func (v *jobsView) paginate(r page.Request, nextCursor string) {
 	hasNumber := r.Cursor == ""
 	if hasNumber {
@@ -331,8 +332,8 @@ func (s *Site) newJobView(job listings.Listing, isOpen bool) jobView {
 	return v
 }
 
-// job shows a job. A job that was open until recently is shown too, without the data for search engines; one that was open
-// before gets a page with status 410.
+// job shows a job. A job that was open until recently is shown, too, but without the data for search engines. For a
+// job that was closed earlier, the response is a page with status 410.
 func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	listing, isOpen, err := s.services.Listings.Page(readContext(ctx, viewer), actorOf(viewer), c.Params("id"))
 	if errors.Is(err, listings.ErrGone) {
@@ -376,8 +377,8 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 // maxSimilarJobs is the number of similar jobs on the page of a job.
 const maxSimilarJobs = 4
 
-// findSimilar returns open jobs with a similar title near the job. It returns none, and no error, if the title is no valid
-// search or the search takes too long: the page is shown without similar jobs then.
+// findSimilar returns open jobs with a similar title near the job. If the title is not a valid search or the search
+// takes too long, it returns no jobs and no error. The page is then shown without similar jobs.
 func (s *Site) findSimilar(ctx context.Context, job listings.Listing) ([]result, error) {
 	const searched = maxSimilarJobs + 1 // the job itself can be among the results
 	in := listings.FindInput{Text: job.Title, Page: page.Request{Number: 1, Size: searched}}

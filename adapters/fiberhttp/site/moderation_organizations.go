@@ -31,7 +31,8 @@ type moderatedOrganizationView struct {
 	Done string
 }
 
-// loadModeratedOrganization collects what the page shows. Of the cases, it shows the first page.
+// loadModeratedOrganization collects what the page shows. It shows only the first page of the
+// cases.
 func (s *Site) loadModeratedOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (v moderatedOrganizationView, err error) {
 	v.Done = c.Query("done")
 	if v.ModeratedOrganization, err = s.services.Identity.OrganizationFor(ctx, viewer.Actor(), c.Params("id")); err != nil {

@@ -41,8 +41,8 @@ type (
 // building the index takes 20 statements of a few milliseconds each.
 const sitemapMaxAge = 10 * time.Minute
 
-// sitemapCache caches the parts of the sitemap. A part is identified by the position of the last listing before it, and the
-// first part by the zero position. It is safe for concurrent use.
+// sitemapCache caches the parts of the sitemap. A part is identified by the position of the last listing before it.
+// The first part is identified by the zero position. The cache is safe for concurrent use.
 type sitemapCache struct {
 	mu       sync.Mutex
 	listedAt time.Time
