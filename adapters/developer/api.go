@@ -383,8 +383,8 @@ func (l List[T]) pageLinks(isByCursor bool, publicURL, requestURL string) string
 var errTooDeep = fault.New(fault.Invalid, "page_too_deep", "Pages reach 10000 items")
 
 // renameFields returns a function that translates the fault of an invalid input, as a module returns it, into
-// the words of this API. names maps the names of fields in the module to those of parameters in this API; all
-// other fields keep their names. A page number that is too high becomes errTooDeep.
+// the words of this API. names maps the names of fields in the module to the names of parameters in this API.
+// All other fields keep their names. A page number that is too high becomes errTooDeep.
 func renameFields(names map[string]string) func(*fault.Error) *fault.Error {
 	return func(f *fault.Error) *fault.Error {
 		if f.Kind != fault.Invalid || len(f.Fields) == 0 {

@@ -25,7 +25,7 @@ var anonymousQuota = limit.Quota{PerMinute: 60}
 const statusTimeout = 250 * time.Millisecond
 
 // authenticator authenticates the clients of the developer API, and counts their requests towards a quota:
-// a maximum number of requests in a minute and in a day. The quota is that of the application with the
+// a maximum number of requests in a minute and in a day. The quota belongs to the application with the
 // credential. A request without a valid credential counts towards anonymousQuota.
 type authenticator struct {
 	integrations *integrations.Service
@@ -33,9 +33,9 @@ type authenticator struct {
 }
 
 // Authenticate returns the caller: the application that sends the request, and the user for whom it acts, if
-// there is one. It also returns the headers of the response, for errors as well: those of CORS, the remaining
-// quota, and for an invalid credential the header WWW-Authenticate. Over the quota, the error comes with the
-// caller, so that Done can count the request.
+// there is one. It also returns the headers of the response, even with an error: the headers of CORS, the
+// remaining quota and, for an invalid credential, the header WWW-Authenticate. If the quota is exceeded, it
+// returns both an error and the caller, so that Done can count the request.
 func (a authenticator) Authenticate(
 	ctx context.Context,
 	e web.AuthRequest,

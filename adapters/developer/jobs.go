@@ -175,7 +175,8 @@ func (in JobsInput) Problems() []fault.Field {
 	return problems
 }
 
-// find converts the parameters of this API into those of the search, which the website also uses.
+// find converts the parameters of this API into the input of the search, which the website also
+// uses.
 func (in JobsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text:   in.Keywords,

@@ -56,7 +56,7 @@ func (s *Server) execute(c *fiber.Ctx, api web.API, r web.Route) (web.Call, erro
 
 	stateOf(c).actor = call.Actor
 
-	// A response to an error has headers too, such as those of the rate limit.
+	// A response to an error has headers too, such as the headers of the rate limit.
 	for name, value := range response.Headers {
 		c.Set(name, value)
 	}

@@ -42,7 +42,7 @@ type Options struct {
 	Log   *slog.Logger
 	// DisableMetrics omits /metrics, which is served at another address.
 	DisableMetrics bool
-	// Metrics is the registry of the process, to which the server adds its metrics.
+	// Metrics is the registry of the process. The server adds its metrics to it.
 	Metrics *prometheus.Registry
 	// Trace creates a span for each request. Nil disables tracing.
 	Trace trace.Tracer

@@ -90,15 +90,15 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 	}
 }
 
-// paymentTimeout is the timeout of operations that call the payment provider. It is longer than that of other
-// operations, to leave time to store the result of the call.
+// paymentTimeout is the timeout of operations that call the payment provider. It is longer than the timeout
+// of other operations, to leave time to store the result of the call.
 const paymentTimeout = 9500 * time.Millisecond
 
 // maxProviderWebhook is the largest body of a webhook of the payment provider, in bytes.
 const maxProviderWebhook = 256 << 10
 
-// NoticeInput is a webhook request of the payment provider. The adapter of the provider verifies its signature, for which
-// it needs headers and the bytes of the body.
+// NoticeInput is a webhook request of the payment provider. The adapter of the provider needs the headers and the
+// bytes of the body to verify its signature.
 type NoticeInput struct {
 	// Header returns a header of the request.
 	Header func(name string) string `json:"-" headers:"all"`

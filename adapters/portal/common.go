@@ -143,7 +143,7 @@ func confirmedOp[I interface {
 // depend on the intent.
 var errIntentRequired = fault.New(fault.Invalid, "intent_required", "Intent is required")
 
-// lacksIntent reports whether the fault is that of an input without its intent.
+// lacksIntent reports whether the fault is about an input without its intent.
 func lacksIntent(f *fault.Error) bool {
 	return f.Code == fault.ErrInvalid.Code && slices.Contains(f.Fields, fault.Field{Name: "intent", Message: "is required"})
 }

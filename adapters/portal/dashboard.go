@@ -82,7 +82,7 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 type DashboardIntentInput struct {
 	Intent string `json:"intent" validate:"required,oneof=generate-personalized-content track-dashboard-action"`
 
-	// The specialty, the goals and the experience default to those of the profile.
+	// The specialty, the goals and the experience default to the values in the profile.
 	Specialty   string          `json:"specialty" validate:"max=200" intents:"generate-personalized-content"`
 	CareerGoals jobseeker.Goals `json:"careerGoals" intents:"generate-personalized-content"`
 	Experience  jobseeker.Words `json:"experience" validate:"max=200" intents:"generate-personalized-content"`

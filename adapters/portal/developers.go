@@ -258,7 +258,7 @@ type secretView struct {
 	ClientSecret string `json:"clientSecret"`
 }
 
-// keyView is an API key without its secret part. Prefix is its beginning, by which a developer recognizes it.
+// keyView is an API key without its secret part. Prefix is its beginning. Developers recognize the key by it.
 type keyView struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`

@@ -178,7 +178,8 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, actor auth.Actor, 
 		return web.Reply[[]metaResult]{}, errTooManyListings
 	}
 
-	// Decode the items. An item with an error stays in the list, so that the positions are those of the request.
+	// Decode the items. An item with an error stays in the list, so that the items keep their positions in
+	// the request.
 	items := make([]listings.BatchItem[[]byte], len(rawItems))
 
 	views := make([]metaResult, len(rawItems))

@@ -118,7 +118,7 @@ func (f checkedFilters) problems() []fault.Field {
 	return problems
 }
 
-// find converts the parameters into those of the search.
+// find converts the parameters into the input of the search.
 func (in ListListingsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text:   in.Search,
@@ -173,7 +173,7 @@ type SearchListingsInput struct {
 }
 
 // SearchFilters restrict a search. A list of values means any of them. The limits of pay are accepted in
-// two spellings, salaryMin and salary_min, of which the first one has precedence.
+// two spellings, salaryMin and salary_min. If both are present, the first one has precedence.
 type SearchFilters struct {
 	Location       string        `json:"location" validate:"max=200"`
 	Radius         *float64      `json:"radius" default:"10" validate:"omitempty,gt=0,max=500"`
@@ -211,7 +211,7 @@ func (in SearchListingsInput) Problems() []fault.Field {
 	}.problems()
 }
 
-// find converts the body into the input of the search. The defaults are those of the tags of
+// find converts the body into the input of the search. The defaults are in the tags of
 // SearchListingsInput.
 func (in SearchListingsInput) find() listings.FindInput {
 	const defaultSize, maxSize = 20, 100

@@ -83,8 +83,8 @@ var seekerSorts = map[string]listings.Sort{
 	"location": listings.ByLocation,
 }
 
-// find converts the parameters into those of the search. Without the parameter sort, the parameter order applies to the
-// date.
+// find converts the parameters into the input of the search. If the parameter sort is missing, the parameter order
+// applies to the date.
 func (in SeekerSearchInput) find() listings.FindInput {
 	sort := seekerSorts[in.Sort]
 	if sort == "" && in.Order != "" {

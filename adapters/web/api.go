@@ -20,10 +20,10 @@ import (
 )
 
 // API is an HTTP API: its routes and the format of its errors. An error for clients is a fault, which
-// has a kind, a code and a message (package fault). Fields for the documentation are those of the
-// OpenAPI document.
+// has a kind, a code and a message (package fault). The comments of fields say "documentation" for
+// the OpenAPI document.
 type API struct {
-	// Name is a short name in URLs, such as that of the OpenAPI document.
+	// Name is a short name in URLs, such as the URL of the OpenAPI document.
 	Name string
 	// Prefix is the path below which unknown routes get errors in the format of the API.
 	Prefix string

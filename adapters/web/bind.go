@@ -67,8 +67,8 @@ func ValidatePage(r page.Request) []fault.Field {
 	}
 }
 
-// plan describes how requests are bound to a struct type. It is computed once per type. The
-// indexes of fields are those of reflect.Value.FieldByIndex, and nil for a field that does not exist.
+// plan describes how requests are bound to a struct type. It is computed once per type. An index of a
+// field is the argument of reflect.Value.FieldByIndex. It is nil for a field that does not exist.
 type plan struct {
 	typ    reflect.Type
 	fields []field        // in the order of the struct
@@ -106,8 +106,8 @@ func planOf(t reflect.Type) *plan {
 }
 
 // add adds the fields of struct type t to the plan. For the type of the plan itself, prefix is nil. For a
-// struct that is embedded in it, prefix is the index of that struct, with which the indexes of its fields
-// begin.
+// struct that is embedded in it, prefix is the index of that struct. The indexes of the fields of the
+// embedded struct begin with this prefix.
 func (p *plan) add(t reflect.Type, prefix []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -23,8 +23,8 @@ import (
 )
 
 // The examples of the OpenAPI document are generated from the types of inputs and results. The value of a
-// field is that of its tag sample:"…", which is JSON or a text. Without the tag, the value follows from
-// the name and the rules of the field.
+// field is in its tag sample:"…", as JSON or as a text. If a field has no such tag, its value follows
+// from its name and its rules.
 
 //go:embed samples.txt
 var sampleLines string

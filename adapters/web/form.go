@@ -37,7 +37,8 @@ func readForm(contentType string, body []byte) (url.Values, error) {
 	return form.Values, err
 }
 
-// isMultipart reports whether the media type is that of a form with files.
+// isMultipart reports whether the media type is multipart/form-data, the encoding of forms with
+// files.
 func isMultipart(contentType string) bool {
 	kind, _, err := mime.ParseMediaType(contentType)
 	return err == nil && kind == "multipart/form-data"

@@ -95,7 +95,7 @@ func decodeValue(d document, n int, target reflect.Value, path string, found *pr
 	}
 }
 
-// isNumber reports whether the first byte of a JSON value is that of a number.
+// isNumber reports whether a JSON value with this first byte is a number.
 func isNumber(first byte) bool { return first == '-' || '0' <= first && first <= '9' }
 
 // maxExactFloat is the number below which float64 represents every whole number.

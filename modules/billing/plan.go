@@ -28,7 +28,8 @@ type Plan struct {
 // Free reports whether the plan costs nothing.
 func (p Plan) Free() bool { return p.Price.Minor == 0 }
 
-// Basic is the id of the default plan of jobseekers, and Free that of applications.
+// Basic is the id of the default plan of jobseekers, and Free is the id of the default plan of
+// applications.
 const (
 	Basic = "basic"
 	Free  = "free"

@@ -156,9 +156,9 @@ func (s *Subscription) resume() (change string) {
 	return change
 }
 
-// switchTo changes the plan without a payment. The credit for the rest of the previous plan, in
-// the minor unit, pays for the first period, whose length depends on it: a credit of half the
-// price pays for half a month.
+// switchTo changes the plan without a payment. The credit for the rest of the previous plan, in the
+// minor unit, pays for the first period. The length of the period depends on the credit: a credit
+// of half the price pays for half a month.
 func (s *Subscription) switchTo(plan Plan, credit int64, now time.Time) {
 	month := addMonths(now, 1).Sub(now)
 	paidTime := time.Duration(float64(month) * float64(credit) / float64(plan.Price.Minor))

@@ -87,8 +87,8 @@ func (s *Service) discardDocuments(ctx context.Context, a Application) {
 	_ = s.Tx.Do(ctx, func(ctx context.Context) error { return s.releaseDocuments(ctx, &a) })
 }
 
-// copyDocument reserves a copy of the document and writes its file. A failure after the
-// reservation leaves a row, with which the file is deleted later.
+// copyDocument reserves a copy of the document and writes its file. A failure after the reservation
+// leaves the row. By this row, the file is found and deleted later.
 func (s *Service) copyDocument(ctx context.Context, application Application, documentID string) error {
 	original, err := s.ApplicantDocuments.Read(ctx, application.ApplicantID, documentID)
 	if err != nil {

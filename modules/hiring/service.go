@@ -25,7 +25,7 @@ type Shared struct {
 	People        People
 	Organizations Organizations
 	Mailer        mail.Mailer
-	// PublicURL is the URL of the service, with which links begin.
+	// PublicURL is the URL of the service. Links begin with it.
 	PublicURL string
 	// HasSite reports whether the site with pages for applicants and employers is served.
 	// E-mails link to its pages.
@@ -42,7 +42,7 @@ type Service struct {
 	Notes        Notes
 	Ratings      Ratings
 	Documents    Documents
-	// ApplicantDocuments provides the originals, of which Documents are copies.
+	// ApplicantDocuments provides the original documents. Documents stores copies of them.
 	ApplicantDocuments ApplicantDocuments
 	Listings           Listings
 	Preferences        Preferences

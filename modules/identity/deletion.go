@@ -138,8 +138,8 @@ func (s *Service) endMembership(ctx context.Context, user User, now time.Time) e
 	return s.closeOrganization(ctx, membership.OrganizationID, user, now)
 }
 
-// removeMembership deletes the user's active membership and returns it, or nil if there is
-// none. If the organization has no other admin, it deletes nothing and returns the membership with
+// removeMembership deletes the user's active membership and returns it. It returns nil if there is
+// none. If the organization has no other admin, it deletes nothing, and returns the membership with
 // ErrLastAdmin.
 func (s *Service) removeMembership(ctx context.Context, userID string) (*Membership, error) {
 	membership, err := s.Members.GetByUser(ctx, userID)

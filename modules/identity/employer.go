@@ -182,8 +182,9 @@ func (s *Service) UpdateEmployer(ctx context.Context, actor auth.Actor, in Emplo
 	return account, err
 }
 
-// keepsSharedName reports whether the organization has the name of the user, before and after the
-// changes of the organization. The changes may contain the name that the organization has already.
+// keepsSharedName reports whether the organization has the name of the user both before and after
+// the changes of the organization. The changes may contain the name that the organization has
+// already.
 func (a EmployerAccount) keepsSharedName(changes OrganizationInput) bool {
 	nextName := a.Organization.Name
 	patch.SetName(&nextName, changes.Name)

@@ -51,8 +51,8 @@ type Organizations interface {
 
 // Members stores memberships of organizations and invitations to them.
 type Members interface {
-	// Get returns a member or invited user, or fails with ErrNotInTeam. The name and address
-	// are those of the account or, for an invited user, those of the invitation.
+	// Get returns a member or invited user, or fails with ErrNotInTeam. The name and address come
+	// from the account or, for an invited user, from the invitation.
 	Get(ctx context.Context, organizationID, userID string) (Member, error)
 	// GetByUser returns the user's active membership, with SecondFactorMissing, or nil.
 	GetByUser(ctx context.Context, userID string) (*Membership, error)
@@ -81,8 +81,7 @@ type MemberFilter struct {
 	Status  MemberStatus
 }
 
-// Sessions stores sign-ins with their refresh tokens or cookies, of which only
-// hashes are stored.
+// Sessions stores sign-ins with hashes of their refresh tokens or cookies.
 type Sessions interface {
 	// Create stores a session and its refresh tokens.
 	Create(ctx context.Context, s Session, tokens ...RefreshToken) error

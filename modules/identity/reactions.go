@@ -18,8 +18,8 @@ import (
 
 // E-mails are sent by event handlers, so that no request waits for a mail server and no event
 // contains a token. A handler that runs twice creates a second token and sends the e-mail again.
-// Both tokens are then valid until one is used. The e-mails have the same id, with which a mail
-// server can recognize the second one.
+// Both tokens are then valid until one is used. The e-mails have the same id, so that a mail server
+// can recognize the second one.
 
 // OnUserRegistered sends a new user the link that confirms the address.
 func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) error {
@@ -240,7 +240,8 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 const optOutLife = 90 * 24 * time.Hour
 
 // recipient returns the user to whom an e-mail is sent. If the account is not active, for example
-// because it was deleted, it returns the zero User, whose ID is empty, and no e-mail is sent.
+// because it was deleted, it returns the zero User. The callers recognize the zero User by its
+// empty ID and send no e-mail.
 func (s *Service) recipient(ctx context.Context, userID string) (User, error) {
 	u, err := s.getUser(ctx, userID)
 	if err != nil || u.Status != UserActive {

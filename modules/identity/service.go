@@ -57,8 +57,8 @@ type Deps struct {
 	// HoldNewOrganizations holds the jobs of every new organization until a moderator
 	// decides.
 	HoldNewOrganizations bool
-	// PublicURL is the URL of the service, with which the links in e-mails begin. It has no
-	// trailing slash.
+	// PublicURL is the URL of the service. The links in e-mails begin with it. It has no trailing
+	// slash.
 	PublicURL string
 	// Contact is the e-mail address for questions, which e-mails about suspensions name. It may
 	// be empty.
@@ -195,7 +195,8 @@ func (s *Service) openSession(ctx context.Context, userID string, from Client, n
 		return SignedIn{}, err
 	}
 
-	// Read the session with the user and membership, whose role the access token contains.
+	// Read the session with the user and membership, because the access token contains the role of
+	// the membership.
 	principal, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: session.ID})
 	if err != nil {
 		return SignedIn{}, err

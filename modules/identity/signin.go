@@ -139,9 +139,9 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 	return user, newHash, nil
 }
 
-// verifyPassword reports whether the password is that of the user, who may be the zero User for an
-// unknown account. It takes the same time for an unknown account. If isStale is true, the parameters
-// of the hasher have changed since the hash was computed.
+// verifyPassword reports whether the user has this password. For an unknown account, user is the
+// zero User, and the check takes the same time. If isStale is true, the parameters of the hasher
+// have changed since the hash was computed.
 func (s *Service) verifyPassword(ctx context.Context, user User, password string) (isRight, isStale bool, err error) {
 	if len(password) > maxPassword { // no account has such a password
 		return false, false, nil

@@ -583,7 +583,7 @@ func (s *Service) proveAddress(ctx context.Context, user *User, email string, no
 const noOrganization = ""
 
 // createMailToken stores a token for an e-mail to the user and returns its secret. The
-// organizationID is that of an invitation, or noOrganization.
+// organizationID is the organization of an invitation. For any other token it is noOrganization.
 func (s *Service) createMailToken(
 	ctx context.Context,
 	user User,

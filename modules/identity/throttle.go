@@ -94,7 +94,8 @@ func (s *Service) failuresOf(email string, from Client) failureLimits {
 	}
 
 	for _, n := range networkRules(from.Address) {
-		// The rules are those of IPv4 or of IPv6 already, so the bits are given for both.
+		// The rules have been chosen for the kind of the address, so the same number of bits is
+		// passed for IPv4 and IPv6.
 		prefix := audit.Prefix(from.Address, n.bits, n.bits)
 		limits.networks = append(limits.networks, networkLimit{
 			limitKey:   limitKey{rule: n.rule, key: prefix},

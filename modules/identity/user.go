@@ -39,8 +39,8 @@ type User struct {
 	Name   string
 	Kind   Kind
 	Status UserStatus
-	// Registered is false for a user who was invited, also after the user has created the
-	// account by accepting. It stays true for users who registered as employers.
+	// Registered is false for a user who was invited, even after the user has created the account
+	// by accepting. It stays true for users who registered as employers.
 	Registered bool
 	// PasswordHash is empty for an invited or deleted user, and never for an active one.
 	PasswordHash string

@@ -64,7 +64,7 @@ type StatusChangedData struct {
 	Test           bool      `json:"test,omitempty" const:"true"`
 }
 
-// EventHeaders are the headers of a webhook request: those of Standard Webhooks, and the
+// EventHeaders are the headers of a webhook request: the headers of Standard Webhooks, and the
 // number of the attempt.
 type EventHeaders struct {
 	ID        string `header:"webhook-id" required:"true" validate:"uuid"`

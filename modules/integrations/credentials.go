@@ -28,7 +28,7 @@ const (
 	secretLength    = 43 // 256 bits
 )
 
-// newKey returns a random API key. The key ends with a checksum, by which the service and
+// newKey returns a random API key. The key ends with a checksum. By the checksum, the service and
 // secret scanners recognize a mistyped or made-up key without a look-up.
 func newKey() string {
 	body := auth.NewSecret(keyPrefix, keyRandom)

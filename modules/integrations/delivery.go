@@ -104,10 +104,10 @@ func Retries() []time.Duration { return slices.Clone(retries) }
 // maxRetryAfter is the longest delay that a receiver can request with Retry-After.
 const maxRetryAfter = 24 * time.Hour
 
-// retryDelay returns the delay after the given number of tries, of which the last one has
-// failed. It is the delay of the schedule, changed by up to a fifth at random, or retryAfter
-// if that is longer. The randomness spreads the retries of deliveries that failed at the same
-// time. retryDelay returns false if the schedule has no further attempt.
+// retryDelay returns the delay after the given number of tries. The last one has failed. It is the
+// delay of the schedule, changed by up to a fifth at random, or retryAfter if that is longer. The
+// randomness spreads the retries of deliveries that failed at the same time. retryDelay returns
+// false if the schedule has no further attempt.
 func retryDelay(tries int, retryAfter time.Duration) (delay time.Duration, hasNext bool) {
 	if tries > len(retries) {
 		return 0, false

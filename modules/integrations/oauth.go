@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// Lifetimes of tokens. A refresh issues a new refresh token, whose RefreshLife begins again.
+// Lifetimes of tokens. A refresh issues a new refresh token. Its RefreshLife begins at the refresh.
 // All tokens of an authorization expire GrantLife after the user's consent.
 const (
 	CodeLife    = 60 * time.Second

@@ -178,8 +178,8 @@ func (s *Service) MyWebhook(ctx context.Context, by auth.Actor, p WebhookPath) (
 type WebhookChange struct {
 	URL    *string   `json:"url" validate:"omitempty,max=2048"`
 	Events *[]string `json:"events" validate:"omitempty,max=20,dive,max=100"`
-	// Status active enables the endpoint, also after the service has disabled it. Status
-	// paused fails the pending deliveries, which can be replayed later.
+	// Status active enables the endpoint, even after the service has disabled it. Status paused
+	// fails the pending deliveries, which can be replayed later.
 	Status *string `json:"status" validate:"omitempty,oneof=active paused" sample:"paused"`
 }
 

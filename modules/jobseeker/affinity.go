@@ -377,8 +377,8 @@ func (c *scoredCandidate) employmentShare(preferred []string) (share float64, re
 	return 0, ""
 }
 
-// payShare returns the share for the listing's pay range. Pay above the user's expectation
-// gets all points, also if it exceeds SalaryMax.
+// payShare returns the share for the listing's pay range. Pay above the user's expectation gets all
+// points, even if it exceeds SalaryMax.
 func (c *scoredCandidate) payShare(p Profile) float64 {
 	switch {
 	case c.PayHighest == nil:

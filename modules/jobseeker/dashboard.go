@@ -323,7 +323,8 @@ func summary(profession, experience string, goals Goals) string {
 	return strings.Join(sentences, " ")
 }
 
-// suggestions returns the steps, not taken yet, that would improve the recommendations.
+// suggestions returns the steps that would improve the recommendations and that the user has not
+// taken yet.
 func (s *DashboardService) suggestions(ctx context.Context, profile Profile) ([]string, error) {
 	searches, err := s.Searches.ListByUser(ctx, profile.UserID, 1)
 	if err != nil {

@@ -381,9 +381,9 @@ type Matches interface {
 	// off (Profile.JobAlerts) are ignored, too. New matches with Email are pending until
 	// AssignDigests assigns them to a digest. The first digest of a user is due at once.
 	Create(ctx context.Context, newMatches []Match) ([]Match, error)
-	// AssignDigests creates digests for users with pending matches whose next digest is due
-	// by now, for at most len(digestIDs) users. Each digest gets one of the ids and all
-	// pending matches of its user, whose next digest is then due at the time next.
+	// AssignDigests creates digests for users with pending matches whose next digest is due by now,
+	// for at most len(digestIDs) users. Each digest gets one of the ids and all pending matches of
+	// its user. The next digest of this user is then due at the time next.
 	//
 	// A user whose pending matches were deleted meanwhile is selected too, but gets no digest. The
 	// next digest of this user is due at once. AssignDigests returns the digests, and the number of

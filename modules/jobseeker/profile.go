@@ -90,7 +90,7 @@ func (a Account) nameParts() (first, last string) {
 	return first, last
 }
 
-// fullName returns the name that consists of the two parts, of which one may be empty.
+// fullName returns the name that consists of the two parts. One of them may be empty.
 func fullName(first, last string) string { return strings.TrimSpace(first + " " + last) }
 
 // Words is a string that clients may also send as a number.

@@ -94,9 +94,9 @@ func (q *searchRequest) explain(h search.Hit, l *Listing) Hit {
 	return Hit{Listing: *l, Relevance: relevance, Match: Match{Matched: matched, Relaxed: !h.Exact}, Miles: h.Miles}
 }
 
-// termOf returns the term, a part of the text, to which a slot of the query belongs. It returns
-// nil for the slot of the location filter, which follows those of the text, and for slots that
-// only order the results.
+// termOf returns the term, a part of the text, to which a slot of the query belongs. It returns nil
+// for the slot of the location filter, which follows the slots of the text. It also returns nil for
+// slots that only order the results.
 func (q *searchRequest) termOf(slot int) *search.Term {
 	isOfText := slot < len(q.plan.Terms) && q.plan.Terms[slot] >= 0
 	if !isOfText {

@@ -30,8 +30,8 @@ const (
 	// maxCandidates is the maximum number of candidates of each kind whose results are
 	// counted.
 	maxCandidates = 12
-	// maxNames is the maximum number of names of places, and of employers, among which the
-	// most frequent ones become candidates.
+	// maxNames is the maximum number of names of places, and also of employers, that are read. The
+	// most frequent of them become candidates.
 	maxNames = 500
 )
 

@@ -101,7 +101,7 @@ func (t Table) AppendRows(
 		return "", err
 	}
 
-	// The order of the cells is that of Columns.
+	// The cells have the order of Columns.
 	for i := range rows {
 		e := &rows[i]
 		for _, text := range [...]string{e.ID, e.Title, e.Department, e.Company, e.Location, e.ContractType, string(e.Status)} {

@@ -266,8 +266,8 @@ func (s *Service) parseRequest(ctx context.Context, p *search.Parser, by auth.Ac
 	q.query.Now = s.Clock.Now()
 	q.query.Must = append(q.query.Must, q.plan.Must...)
 
-	// The slot of the location filter follows those of the text. The slots of the text then
-	// have the same indexes in the query as in the plan.
+	// The slot of the location filter follows the slots of the text. So the slots of the text have
+	// the same indexes in the query as in the plan.
 	q.query.Slots = slices.Clone(q.plan.Slots)
 	if q.near != nil {
 		q.query.Slots = append(q.query.Slots, search.NearSlot(*q.near, q.radius))

@@ -72,8 +72,8 @@ func (s *Service) Resolve(ctx context.Context, text string) (resolved string, er
 	return resolved, err
 }
 
-// Gather reads those of the listings that are public now. It leaves out listings that cannot
-// be analyzed, so that they do not prevent the alerts about the others.
+// Gather reads the listings with the ids, except listings that are not public now. It leaves out
+// listings that cannot be analyzed, so that they do not prevent the alerts about the others.
 func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 	ls, err := s.PublicMany(ctx, ids)
 	if err != nil {

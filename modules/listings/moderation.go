@@ -410,8 +410,8 @@ func (s *Service) ownerOf(ctx context.Context, listingID string) (string, error)
 	return brief.OrganizationID, err
 }
 
-// ModeratedCase is a case with its listing. Score and Reasons are those of the listing as it
-// is now (Suspicion).
+// ModeratedCase is a case with its listing. Score and Reasons are the result of Suspicion for the
+// listing as it is now.
 type ModeratedCase struct {
 	Case
 	Listing Listing

@@ -28,9 +28,9 @@ var (
 type Repository interface {
 	// Create stores new listings, at most 100, in a constant number of statements.
 	Create(ctx context.Context, ls []Listing) error
-	// Update updates listings of one organization, at most 100, in a constant number
-	// of statements. It returns tx.ErrStale, with which tx.Runner runs the transaction
-	// again, if a listing has changed since it was read.
+	// Update updates listings of one organization, at most 100, in a constant number of statements.
+	// If a listing has changed since it was read, Update returns tx.ErrStale. After this error,
+	// tx.Runner runs the transaction again.
 	Update(ctx context.Context, organizationID string, ls []Listing) error
 	// List returns a page of the organization's listings with the status, the newest
 	// first. An empty status selects all listings. A cursor of another list is an
@@ -74,8 +74,8 @@ type Selection struct {
 
 // PublicRepository reads the listings of all organizations.
 type PublicRepository interface {
-	// ListPublic returns those of the listings that are public at the time now, in any
-	// order. A listing that cannot be decoded is logged and left out.
+	// ListPublic returns the listings with the ids that are public at the time now, in any order. A
+	// listing that cannot be decoded is logged and left out.
 	ListPublic(ctx context.Context, ids []string, now time.Time) ([]Listing, error)
 	// ListPublicSummaries returns the same listings as ListPublic. It may leave out their
 	// descriptions, requirements, benefits, questions and meta.

@@ -33,9 +33,9 @@ type Visit struct {
 
 // Views stores the number of views of listings.
 type Views interface {
-	// Add counts those of the visits, at most 500, that have not been counted before. For
-	// one listing, day and network it counts at most MaxVisitors visits. It ignores visits
-	// of members of an organization to its own listings, and visits to unknown listings.
+	// Add counts the visits, at most 500. It ignores visits that have been counted before. For one
+	// listing, day and network it counts at most MaxVisitors visits. It ignores visits of members
+	// of an organization to its own listings, and visits to unknown listings.
 	Add(ctx context.Context, vs []Visit) error
 	// GetOrCreateSalt returns the salt of the day, which all processes share. If none is
 	// stored, it stores and returns newSalt.
@@ -153,7 +153,7 @@ func (s *Service) flushVisits(ctx context.Context) error {
 		}
 
 		if err != nil {
-			buffer.add(notStored...) // those of this batch and of the following ones
+			buffer.add(notStored...) // the visits of this batch and of the following batches
 			return err
 		}
 

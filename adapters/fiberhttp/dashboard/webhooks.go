@@ -99,8 +99,9 @@ func webhookPath(c *fiber.Ctx) integrations.WebhookPath {
 	return integrations.WebhookPath{AppID: c.Params("id"), ID: c.Params("webhookId")}
 }
 
-// notices maps the query parameter notice, with which forms redirect, to messages. A form with a new
-// secret that is sent twice redirects with "again" (see once.go).
+// notices maps the values of the query parameter notice to messages. A form redirects to the page
+// with this parameter. A form with a new secret that is sent twice redirects with "again" (see
+// once.go).
 var notices = map[string]string{
 	"key-deleted": "The key is deleted. Calls with it fail.",
 	"again":       "This was done before, and the secret was shown then. If you did not keep it, create a new one.",

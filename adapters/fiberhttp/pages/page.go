@@ -139,8 +139,8 @@ func (p Page) CurrentSubNav() *SubNav {
 	return nil
 }
 
-// FooterLinks returns the links of the footer: those of the brand, and then the built-in ones. A link
-// of the brand with the text Help or Privacy replaces the link to the built-in page.
+// FooterLinks returns the links of the footer: first the links of the brand, then the built-in links.
+// A link of the brand with the text Help or Privacy replaces the link to the built-in page.
 func (p Page) FooterLinks() []Link {
 	links := slices.Clone(p.Brand.Links)
 	for _, builtIn := range []Link{{"/help", "Help"}, {"/privacy", "Privacy"}} {
@@ -177,10 +177,10 @@ func (p Page) CSRF() template.HTML {
 	return template.HTML(`<input type="hidden" name="csrf" value="` + csrfToken(p.session) + `">`) //nolint:gosec // hexadecimal digits
 }
 
-// AriaCurrent returns the attribute aria-current for a link to the path, with which screen readers
-// and the style sheet mark the link of the current page. It is "page" if the link leads to this page,
-// and "true" if it leads to a page above this one. The link to the first page of a part, such as
-// /account, is marked only on that page, because the pages below it have their own links.
+// AriaCurrent returns the attribute aria-current for a link to the path. Screen readers and the style
+// sheet mark the link of the current page by this attribute. It is "page" if the link leads to this
+// page, and "true" if it leads to a page above this one. The link to the first page of a part, such
+// as /account, is marked only on that page, because the pages below it have their own links.
 func (p Page) AriaCurrent(path string) template.HTMLAttr {
 	_, isFirstOfPart := p.navs[path]
 	switch {

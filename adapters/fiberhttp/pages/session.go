@@ -22,8 +22,8 @@ import (
 // begin with it.
 const developersPath = "/developers"
 
-// A browser session is stored by the identity service. Its cookie contains a secret, by which the
-// service finds the session and its user.
+// A browser session is stored by the identity service. Its cookie contains a secret. The service
+// finds the session and its user by this secret.
 
 // Viewer is the signed-in user of a page.
 type Viewer struct{ identity.Principal }

@@ -203,7 +203,8 @@ type myOverview struct {
 	Done int
 	// IsComplete is set if no step is left to do.
 	IsComplete bool
-	// Applications counts the applications that are not withdrawn, and Pending those of them whose status is "Sent".
+	// Applications counts the applications that are not withdrawn. Pending counts the ones among them whose
+	// status is "Sent".
 	Applications int
 	Pending      int
 	// Saved counts the saved jobs, and Searches the saved searches.

@@ -92,7 +92,7 @@ type myDocumentsView struct {
 	Maximum int
 }
 
-// loadDocuments collects what the page shows. The page lists all documents, of which there are at most MaxDocuments.
+// loadDocuments collects what the page shows. The page lists all documents. There are at most MaxDocuments.
 func (s *Site) loadDocuments(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
 	documents, err := s.services.Seekers.MyDocuments(ctx, viewer.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
 

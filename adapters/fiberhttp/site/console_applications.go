@@ -216,8 +216,8 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 // decideAll makes the decisions: each sets the status of an application. It returns an error that the user can correct
 // if there are no decisions, or if some of them were refused.
 func (s *Site) decideAll(ctx context.Context, actor auth.Actor, decisions []hiring.Decision) error {
-	// This call comes first, also without decisions, because it checks the permission. The ids of the changed applications
-	// do not matter: the page is loaded again.
+	// This call comes first, even if there are no decisions, because it checks the permission. The ids of the changed
+	// applications do not matter: the page is loaded again.
 	_, refused, err := s.services.Hiring.DecideBatch(ctx, actor, decisions)
 	switch {
 	case err != nil:

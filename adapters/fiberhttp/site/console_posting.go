@@ -29,7 +29,7 @@ const blankQuestions = 2
 
 // postingView is the page with the form in which an employer writes a new job or edits a stored one.
 type postingView struct {
-	// ID, Title and Status are those of the stored job. They are empty for a new job.
+	// ID, Title and Status are the values of the stored job. They are empty for a new job.
 	ID, Title string
 	Status    listings.Status
 	Form      pages.Form
@@ -129,7 +129,7 @@ func (s *Site) editPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 }
 
 // showPosting renders the form with a row for each question, and empty rows for more questions. The other fields show
-// v.Form, whose values it changes.
+// the values of v.Form. showPosting changes these values.
 func (s *Site) showPosting(c *fiber.Ctx, viewer *pages.Viewer, v postingView, questions []listings.Question) error {
 	// The rows are numbered anew, because rows that were sent empty are left out. The values that were sent with the
 	// old numbers must not appear in the new rows.
@@ -457,7 +457,7 @@ func (s *Site) showPreview(c *fiber.Ctx, viewer *pages.Viewer, v postingView, jo
 
 	preview := previewView{Job: s.newJobView(job, isOpen), ID: v.ID, Status: v.Status}
 	for name, values := range v.Form.Values {
-		if name == "csrf" || name == "action" { // the preview has its own token, and the action is that of its buttons
+		if name == "csrf" || name == "action" { // the preview has its own token, and its buttons have their own actions
 			continue
 		}
 
@@ -473,7 +473,7 @@ func (s *Site) showPreview(c *fiber.Ctx, viewer *pages.Viewer, v postingView, jo
 	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, preview)
 }
 
-// previewJob shows the public page of a stored job to its organization, also if the job is not public.
+// previewJob shows the public page of a stored job to its organization, even if the job is not public.
 func (s *Site) previewJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	job, err := s.services.Listings.Get(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {

@@ -126,7 +126,8 @@ type permissionRow struct {
 	Held       bool
 }
 
-// permissionRows returns a row for each permission that a member can have. p are those of the member.
+// permissionRows returns a row for each permission that a member can have. p are the permissions of
+// the member.
 func permissionRows(p identity.Permissions) []permissionRow {
 	return []permissionRow{
 		{Name: "jobs.create", Text: "Post and duplicate jobs", Held: p.Jobs.Create},

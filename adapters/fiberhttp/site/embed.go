@@ -34,7 +34,7 @@ func (s *Site) addEmbedding(app *fiber.App) {
 	s.renderer.Public(app, "/employers/:slug/embed", func(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 		s.renderer.AllowFrames(c)
 
-		// All users get the page for guests, also those who are signed in.
+		// All users get the page for guests, even users who are signed in.
 		var guest *pages.Viewer
 
 		return s.serve(c, guest, func() error { return s.embed(ctx, c) })

@@ -20,7 +20,7 @@ func (s *Site) addReports(app *fiber.App) {
 
 // reportView is the form for a report of a job.
 type reportView struct {
-	// Title, Company and Path are those of the job.
+	// Title, Company and Path describe the job.
 	Title, Company, Path string
 	Form                 pages.Form
 	// IsDone is set after the report was sent.

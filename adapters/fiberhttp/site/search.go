@@ -24,7 +24,7 @@ type searchForm struct {
 // by whose values the search counts the results, and Label its name on the page.
 type filterList struct{ Param, Facet, Label string }
 
-// The query parameters of a search: those of the filters, which can have several values, and those with one value.
+// The query parameters of a search. The parameters of filters can have several values. The others have one value.
 var (
 	filterLists = []filterList{
 		{Param: "role", Facet: "role", Label: "Role"},
@@ -253,7 +253,7 @@ func (f searchForm) alertQuery(filters []filterGroup) string {
 		hasOneValue := len(f.values[filter.Param]) == 1
 
 		if hasOneValue && !hasOwnField {
-			// The values of the filter contain the selected one, also if it has no results.
+			// The values of the filter contain the selected one, even if it has no results.
 			selected := slices.IndexFunc(filter.Values, func(v filterValue) bool { return v.Checked })
 			words = append(words, filter.Values[selected].Label)
 		}
@@ -311,8 +311,8 @@ func (g filterGroup) IsOpen() bool {
 // shown.
 const maxFilterValues = 12
 
-// filters returns the filters of the page. The values of each filter are those of its facet, with the numbers of results,
-// and after them the selected values that have no results. A filter without values is left out.
+// filters returns the filters of the page. The values of each filter are the values of its facet, with the numbers of
+// results. After them come the selected values that have no results. A filter without values is left out.
 func (f searchForm) filters(facets map[string][]listings.FacetValue) []filterGroup {
 	var groups []filterGroup
 	for _, filter := range filterLists {
