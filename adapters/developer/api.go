@@ -85,8 +85,8 @@ const quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exc
 type problemRenderer struct{ publicURL string }
 
 // render returns the status and the body of the response to a fault. The title is the same for all faults
-// with the code, and the detail describes this fault: it names the first invalid field, or the exceeded
-// windows of the quota, which are a minute and a day.
+// with the code. The detail describes this fault. It names the first invalid field, or the exceeded
+// windows of the quota (a minute or a day).
 func (r problemRenderer) render(f *fault.Error) (status int, body any) {
 	status = web.StatusOf(f)
 
@@ -382,9 +382,10 @@ func (l List[T]) pageLinks(isByCursor bool, publicURL, requestURL string) string
 // errTooDeep is the fault of a page number beyond page.MaxExact items, for which this API has a code of its own.
 var errTooDeep = fault.New(fault.Invalid, "page_too_deep", "Pages reach 10000 items")
 
-// renameFields returns a function that translates the fault of an invalid input, as a module returns it, into
-// the words of this API. names maps the names of fields in the module to the names of parameters in this API.
-// All other fields keep their names. A page number that is too high becomes errTooDeep.
+// renameFields returns a function that translates the fault of an invalid input. The fault has the field
+// names of a module, and the result has the names of this API. names maps the names of fields in the module
+// to the names of parameters in this API. All other fields keep their names. A page number that is too high
+// becomes errTooDeep.
 func renameFields(names map[string]string) func(*fault.Error) *fault.Error {
 	return func(f *fault.Error) *fault.Error {
 		if f.Kind != fault.Invalid || len(f.Fields) == 0 {

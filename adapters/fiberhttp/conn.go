@@ -171,8 +171,8 @@ func (c *conn) Read(p []byte) (int, error) {
 // if there is no blank line. It updates atLineStart, because a blank line may be divided
 // among several reads.
 //
-// Parsers differ in what they accept as a blank line: some ignore CRs. scanHead accepts each
-// such form, so that no parser ends a head earlier than Read does.
+// Parsers differ in what they accept as a blank line: some ignore CRs. scanHead accepts every form
+// of a blank line, so that no parser ends a head earlier than Read does.
 func (c *conn) scanHead(data []byte) int {
 	for i, char := range data {
 		switch char {

@@ -87,8 +87,8 @@ type DashboardIntentInput struct {
 	CareerGoals jobseeker.Goals `json:"careerGoals" intents:"generate-personalized-content"`
 	Experience  jobseeker.Words `json:"experience" validate:"max=200" intents:"generate-personalized-content"`
 
-	// The action and the listing are optional. dismiss-recommendation removes the listing from
-	// the recommendations and needs its listingId; other actions are only logged.
+	// The action and the listing are optional. The action dismiss-recommendation removes the
+	// listing from the recommendations and needs its listingId. Other actions are only logged.
 	Action    string `json:"action" validate:"max=64" intents:"track-dashboard-action"`
 	ListingID string `json:"listingId" intents:"track-dashboard-action"`
 }

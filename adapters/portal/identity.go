@@ -290,8 +290,8 @@ type LoginInput struct {
 }
 
 // claimGuestData moves the data of a guest to the account of a jobseeker after a sign-in. take is the method of the
-// jobseeker service that does so; it is called with the secret of the guest. An error does not fail the sign-in,
-// because the next request for the onboarding moves the data.
+// jobseeker service that moves the data. It is called with the secret of the guest. An error does not fail the
+// sign-in, because the next request for the onboarding moves the data.
 func claimGuestData(
 	ctx context.Context,
 	take func(ctx context.Context, userID, secret string) error,

@@ -271,8 +271,8 @@ func (s sampler) members(t reflect.Type) []string {
 // body returns an example of the body of a request. It is nil if the operation reads no body.
 //
 // The plan of the input type has the sources of its values. byJSON has the fields that are members of a
-// JSON body. form is true if the body is an HTML form. raw is the index of the field that gets the bytes
-// of the body as they are, and nil if there is none.
+// JSON body. form is true if the body is an HTML form. raw is the index of the field that gets the
+// unparsed bytes of the body, or nil if there is no such field.
 func (s sampler) body(o Operation) json.RawMessage {
 	p := planOf(o.In)
 	switch {

@@ -124,8 +124,9 @@ func describe(r *openapi31.Reflector, api API, route Route) error {
 	return nil
 }
 
-// addSecurity adds the ways in which clients of the route may authenticate: by the token of a user in
-// APIs without an Authenticator, and otherwise by an API key or an OAuth token with the scope.
+// addSecurity adds the ways in which clients of the route may authenticate. In APIs without an
+// Authenticator, they authenticate by the token of a user. In other APIs, they authenticate by an API
+// key or an OAuth token with the scope.
 func addSecurity(oc openapi.OperationContext, route Route) {
 	if route.Auth != None {
 		oc.AddSecurity("bearer")
@@ -465,9 +466,9 @@ func addEnum(p jsonschema.InterceptPropParams, values []string) {
 	}
 }
 
-// setTypes corrects the types of a property in three cases in which the reflector does not know them: a
-// pointer, a list in a response, and a field whose Go type has a method JSONTypes, which returns the
-// types.
+// setTypes corrects the types of a property where the reflector does not know them. There are three
+// cases: a pointer, a list in a response, and a field whose Go type has a method JSONTypes. This method
+// returns the types.
 func setTypes(p jsonschema.InterceptPropParams) {
 	schema := p.PropertySchema
 

@@ -58,9 +58,9 @@ func shareFailures(spec *openapi31.Spec) error {
 	})
 }
 
-// eachFailure calls fn for each error response in the document, except for those that are references
-// already. encoded is the response as JSON. responses are all responses of the same operation, by status,
-// so that fn can replace the response.
+// eachFailure calls fn for each error response in the document that is not a reference yet. encoded is
+// the response as JSON. responses has all responses of the same operation by status, so that fn can
+// replace the response.
 func eachFailure(
 	spec *openapi31.Spec,
 	fn func(responses map[string]openapi31.ResponseOrReference, status, encoded string),

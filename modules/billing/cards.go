@@ -16,9 +16,9 @@ const (
 	maxCardDigits = 19
 )
 
-// HoldsCardNumber reports whether the JSON may contain the number of a payment card: 13 to 19
-// digits that pass the Luhn check, with or without spaces and dashes between them. It checks
-// the raw text as well as the decoded strings, in which a digit may be encoded as \u0034.
+// HoldsCardNumber reports whether the JSON may contain the number of a payment card. Such a number
+// has 13 to 19 digits that pass the Luhn check, with or without spaces and dashes between them. It
+// checks the raw text as well as the decoded strings, in which a digit may be encoded as \u0034.
 func HoldsCardNumber(body []byte) bool {
 	if containsCardNumber(string(body)) {
 		return true
@@ -61,9 +61,9 @@ func containsCardNumber(text string) bool {
 	return isCardNumber(digits)
 }
 
-// isCardNumber reports whether the digits have the length of a card number and pass the Luhn
-// check (ISO/IEC 7812-1): every second digit from the right is doubled, and the sum of all
-// digits is a multiple of ten.
+// isCardNumber reports whether the digits have the length of a card number and pass the Luhn check
+// (ISO/IEC 7812-1). In this check, every second digit from the right is doubled. The sum of all
+// digits must then be a multiple of ten.
 func isCardNumber(digits []byte) bool {
 	if len(digits) < minCardDigits || len(digits) > maxCardDigits {
 		return false

@@ -44,8 +44,8 @@ const confirmTimeout = 24 * time.Hour
 // awaitsPayer reports whether the payer has to confirm the payment.
 func (c Charge) awaitsPayer() bool { return c.Status == Pending && !c.ActionAt.IsZero() }
 
-// retryDelay returns the delay before the next call to the provider, after the given number
-// of calls without a result: a minute, which doubles with each call, but at most an hour.
+// retryDelay returns the delay before the next call to the provider, after the given number of
+// calls without a result. The delay begins with a minute and doubles with each call, up to an hour.
 func retryDelay(attempts int) time.Duration {
 	doublings := min(attempts, 10) // many more would overflow
 	return min(time.Minute<<doublings, time.Hour)

@@ -11,11 +11,11 @@
 //	  └── still declined ──┘                              │
 //	  ◀──────────────── the paid period is over ──────────┘
 //
-// A cancelled plan remains active until the paid period ends. An application that changes to
-// the free plan has the free limits at once, and can return to its paid plan without a payment
-// until the paid period ends. The rest of a paid period is credited to the next plan: the
-// credit reduces the price of a more expensive plan, and extends a cheaper plan. A subscription
-// that is past due ends at once when it is cancelled.
+// A cancelled plan remains active until the paid period ends. An application that changes to the
+// free plan has the free limits at once. Until the paid period ends, it can return to its paid plan
+// without a payment. The rest of a paid period is credited to the next plan: the credit reduces the
+// price of a more expensive plan, and extends a cheaper plan. A subscription that is past due ends
+// at once when it is cancelled.
 //
 // A payment has three steps, so that a crash between them neither loses a payment nor
 // charges twice:

@@ -233,9 +233,9 @@ func (s *Service) claimAndCollect(ctx context.Context, charge Charge, attended b
 	return s.collect(ctx, claimed, attempt{attended: attended})
 }
 
-// callTimeout is the time limit for a call to the provider. Banks take seconds to answer. The
-// limit is shorter than idempotency.Lease, the time for which an HTTP request excludes repeated
-// requests, so that a repeated request does not begin before the call has ended.
+// callTimeout is the time limit for a call to the provider. Banks take seconds to answer. The limit
+// is shorter than idempotency.Lease, the time for which an HTTP request excludes repeated requests.
+// So a repeated request does not begin before the call has ended.
 const callTimeout = 8 * time.Second
 
 // attempt describes a call to the provider.

@@ -135,9 +135,9 @@ func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, 
 }
 
 // ChooseFor puts an owner on a plan. The caller must have checked permissions. The rest of the
-// current period is credited. As long as there is credit, a cheaper plan is not charged; the credit
-// determines the length of its first period. The free plan ends the paid plan at the end of its
-// period.
+// current period is credited. As long as there is credit, a cheaper plan is not charged. Instead,
+// the credit determines the length of its first period. The free plan ends the paid plan at the end
+// of its period.
 func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subscription, error) {
 	const allowCheaper = true
 

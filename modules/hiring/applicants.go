@@ -153,9 +153,9 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 	})
 }
 
-// CheckResumeURL returns a fault about the field resumeUrl unless the address is empty or an
-// https URL that an employer can safely open: one of printable ASCII characters and without a user
-// name, which could make it look like the address of another site.
+// CheckResumeURL returns a fault about the field resumeUrl unless the address is empty or an https
+// URL that an employer can safely open. Such a URL consists of printable ASCII characters and has
+// no user name, because a user name could make it look like the address of another site.
 func CheckResumeURL(address string) error {
 	if address == "" {
 		return nil

@@ -210,10 +210,10 @@ type AppointmentFilter struct {
 	ScheduledAfter time.Time
 }
 
-// Documents stores the documents of applications. A document is reserved before its file is written,
-// then attached to its application, and finally released, which means that its file and its row have
-// to be deleted. A reservation that is never attached is released, too. So the storage knows every
-// file that may exist in the file store.
+// Documents stores the documents of applications. A document is reserved before its file is written.
+// It is then attached to its application, and finally released. The file and the row of a released
+// document have to be deleted. A reservation that is never attached is released, too. So the storage
+// knows every file that may exist in the file store.
 type Documents interface {
 	// Reserve stores a document before its file is written. A document that is not attached before
 	// the time until is released at that time.
@@ -308,9 +308,9 @@ type ExportFilter struct {
 
 // PersonalData deletes the personal data of an applicant.
 type PersonalData interface {
-	// EraseByApplicant clears the texts that the applicant has entered in withdrawn
-	// applications, clears the notes of the interviews of these applications, and deletes the
-	// messages, notes and ratings about them.
+	// EraseByApplicant erases data of the withdrawn applications of the applicant. It clears the
+	// texts that the applicant has entered, and the notes of the interviews. It deletes the
+	// messages, notes and ratings about these applications.
 	EraseByApplicant(ctx context.Context, applicantID string) error
 }
 

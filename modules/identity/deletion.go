@@ -19,7 +19,7 @@ import (
 const closedName = "Closed organization"
 
 // DeleteAccount deletes the account of a jobseeker. It deletes the personal data of this module at
-// once; other modules delete theirs when they handle the event AccountDeleted. An organization
+// once. Other modules delete their data when they handle the event AccountDeleted. An organization
 // without another admin is closed. The caller must be confirmed: they must have entered their
 // password a short time ago.
 func (s *Service) DeleteAccount(ctx context.Context, actor auth.Actor) error {
@@ -67,8 +67,9 @@ func (s *Service) deleteAccount(ctx context.Context, actor auth.Actor) error {
 			return err
 		}
 
-		// Update the account before the other data is deleted: a concurrent transaction that
-		// creates a session or mail token is either committed before, or does not find the account.
+		// Update the account before the other data is deleted. A concurrent transaction that
+		// creates a session or mail token is then either committed before this deletion, or does
+		// not find the account.
 		user.Erase(now)
 
 		if err := s.Users.Update(ctx, &user); err != nil {

@@ -245,9 +245,9 @@ type passwordChange struct {
 	signOutPrograms bool
 }
 
-// setPassword stores the new password and revokes all access that someone with the old password
-// may have gained: sessions except keptSession, reset links, a requested change of the address and,
-// if signOutPrograms is set, the access of programs.
+// setPassword stores the new password and revokes all access that someone with the old password may
+// have gained. It ends sessions except keptSession, and revokes reset links and a requested change
+// of the address. If signOutPrograms is set, it also revokes the access of programs.
 func (s *Service) setPassword(ctx context.Context, user *User, change passwordChange, now time.Time) error {
 	user.SetPassword(change.hash, now)
 

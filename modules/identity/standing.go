@@ -21,8 +21,8 @@ import (
 )
 
 // The standing of an organization is whether it is verified, held or suspended. A verified
-// organization is what it says it is. The jobs of a held or suspended organization are not public:
-// a held organization awaits the decision of a moderator, and a suspended one was refused by a
+// organization is what it says it is. The jobs of a held or suspended organization are not public.
+// A held organization awaits the decision of a moderator. A suspended organization was refused by a
 // moderator.
 
 // The kinds of Organization.VerifiedBy.

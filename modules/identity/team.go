@@ -174,7 +174,7 @@ func (s *Service) Permissions(ctx context.Context, actor auth.Actor, userID stri
 }
 
 // ChangePermissionsInput contains changes of a member. A nil or empty field leaves its value
-// unchanged. A new role first replaces all permissions with the defaults of the role; then the
+// unchanged. A new role first replaces all permissions with the defaults of the role. Then the
 // changes in Permissions are applied.
 type ChangePermissionsInput struct {
 	Permissions *PermissionsInput `json:"permissions"`

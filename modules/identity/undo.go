@@ -51,9 +51,9 @@ type UndoEmailChangeInput struct {
 }
 
 // UndoEmailChange restores the former address of an account, for the owner of the old mailbox.
-// Because the account may have been taken over, UndoEmailChange also sets a new password, ends
-// all sessions, signs out programs (API keys, OAuth grants, webhooks), and removes a second factor
-// that was enabled after the change.
+// Because the account may have been taken over, UndoEmailChange also sets a new password, ends all
+// sessions and signs out programs (API keys, OAuth grants, webhooks). It also removes a second
+// factor that was enabled after the change.
 //
 // The link can be used once. Afterwards, later changes of address cannot be undone any more, but
 // earlier ones can.

@@ -175,8 +175,9 @@ func LowerCaseKey(email string) string { return strings.ToLower(email) }
 // e-mail (RFC 2606). Demo accounts cannot sign in if the service has an https URL.
 const DemoDomain = "locum.example"
 
-// isDisabledDemo reports whether the account is a demo account that cannot sign in, because the
-// service has an https URL: it may be public, and the passwords of demo accounts are known.
+// isDisabledDemo reports whether the account is a demo account that cannot sign in. Demo accounts
+// cannot sign in to a service with an https URL, because it may be public and their passwords are
+// known.
 func (s *Service) isDisabledDemo(u User) bool {
 	isDemo := strings.HasSuffix(u.EmailKey(), "@"+DemoDomain)
 	return isDemo && strings.HasPrefix(s.PublicURL, "https:")

@@ -108,10 +108,10 @@ func (a App) with(in AppInput) (App, error) {
 	return a, valid.Check("", in)
 }
 
-// isRedirectURI reports whether an application can register the redirect address. Browsers
-// carry authorization codes to it, so only the client may receive the requests: the address
-// must use https, be a loopback address, or have a private-use scheme (RFC 8252 §7, §8.4).
-// Only public applications can have private-use schemes.
+// isRedirectURI reports whether an application can register the redirect address. Browsers carry
+// authorization codes to it, so only the client may receive the requests. Therefore the address
+// must use https, be a loopback address, or have a private-use scheme (RFC 8252 §7, §8.4). Only
+// public applications can have private-use schemes.
 func isRedirectURI(uri string, isPublicApp bool) bool {
 	// Control characters, spaces and backslashes are read differently by different URL
 	// parsers. An asterisk may look like a pattern, which the service does not support.
@@ -155,8 +155,9 @@ func (a App) RedirectsTo(uri string) bool {
 	})
 }
 
-// trimLoopbackPort returns the http URL of a loopback IP address without its scheme and
-// port, and false for any other URL. localhost is not an IP address: its port must match.
+// trimLoopbackPort returns the http URL of a loopback IP address without its scheme and port. It
+// returns false for any other URL. It also returns false for localhost, which is not an IP address,
+// so that its port must match.
 func trimLoopbackPort(uri string) (withoutPort string, isLoopback bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "http" {

@@ -16,9 +16,9 @@ const (
 	// maxAttemptsFailing is the maximum for an endpoint whose last attempt failed.
 	maxAttempts        = 5
 	maxAttemptsFailing = 1
-	// minBatch and maxBatch limit the number of deliveries that are read at once, which is
-	// a batch. The batch starts small, so that the deliveries of slow endpoints do not fill
-	// the memory, and doubles as long as all deliveries of a batch are sent within batchFor.
+	// minBatch and maxBatch limit the number of deliveries that are read at once, which is a batch.
+	// The batch starts small, so that the deliveries of slow endpoints do not fill the memory. It
+	// doubles as long as all deliveries of a batch are sent within batchFor.
 	minBatch = 2 * maxAttempts
 	maxBatch = 200
 	// batchFor is the time limit for a batch. After it, the worker stores the results,
@@ -44,11 +44,10 @@ const (
 	storeFor = 10 * time.Second
 )
 
-// deliveryWorker sends the due deliveries of one endpoint. A delivery is a message to one
-// receiver, and may take several attempts. The task of a worker has the endpoint as its
-// group, and the tasks of a group run one after the other, so that no other worker sends to
-// the endpoint. A worker can therefore read deliveries without claiming them, and write each
-// only once, after the attempt.
+// deliveryWorker sends the due deliveries of one endpoint. A delivery is a message to one receiver,
+// and may take several attempts. The task of a worker has the endpoint as its group. The tasks of a
+// group run one after the other, so that no other worker sends to the endpoint. A worker can
+// therefore read deliveries without claiming them, and write each only once, after the attempt.
 type deliveryWorker struct {
 	*Service
 	endpoint Endpoint

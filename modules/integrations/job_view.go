@@ -34,8 +34,8 @@ type CompanyView struct {
 	Logo    *string `json:"logo"`
 }
 
-// LocationView is the location of a job. Text is the location as the employer wrote it; the
-// other members are empty if the text is not a known place.
+// LocationView is the location of a job. Text is the location as the employer wrote it. The other
+// members are empty if the text is not a known place.
 type LocationView struct {
 	Text      *string  `json:"text" sample:"Leeds"`
 	City      *string  `json:"city"`

@@ -135,8 +135,8 @@ func (s *Service) Owner(ctx context.Context, a App) (string, error) {
 }
 
 // s256 is the only method of PKCE (Proof Key for Code Exchange, RFC 7636) that the service
-// supports: the challenge in the authorization request is the SHA-256 hash of a secret, the
-// verifier, which the client sends with the code.
+// supports. The verifier is a secret that the client sends with the code. The challenge in the
+// authorization request is the SHA-256 hash of the verifier.
 const s256 = "S256"
 
 var (

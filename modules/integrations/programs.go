@@ -63,9 +63,9 @@ func (p Programs) SignOut(ctx context.Context, userID string, now time.Time) (re
 	return revoked, err
 }
 
-// revoke revokes the keys, grants (authorizations of applications) and consents of the account
-// that were created earlier than before, and pauses active webhooks that were last changed
-// earlier than before. If before is zero, it revokes and pauses all. Repeated calls have no
+// revoke revokes the keys, grants (authorizations of applications) and consents of the account that
+// were created earlier than the time before. It pauses active webhooks that were last changed
+// earlier than that time. If before is zero, it revokes and pauses all. Repeated calls have no
 // further effect.
 func (p Programs) revoke(ctx context.Context, userID string, before, now time.Time) error {
 	return p.Tx.Do(ctx, func(ctx context.Context) error {

@@ -114,9 +114,9 @@ const (
 	SearchUnchanged SaveOutcome = "unchanged"
 )
 
-// SaveSearchOnce stores a search for the caller, unless the caller has saved the same one
-// before: with the same terms, and with the same name if the input has a name. The alerts of
-// the earlier search are then turned on if the input asks for them.
+// SaveSearchOnce stores a search for the caller, unless the caller has saved the same search
+// before. A search is the same if it has the same terms and, if the input has a name, the same
+// name. The alerts of the earlier search are then turned on if the input asks for them.
 func (s *SearchService) SaveSearchOnce(ctx context.Context, by auth.Actor, in SaveSearchInput) (SaveOutcome, error) {
 	search, err := newSearch(by, in)
 	if err != nil {

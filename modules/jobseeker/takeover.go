@@ -11,9 +11,9 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// TakeOverOnboarding merges the onboarding of a guest, which is the progress through the first
-// steps in the service, into the onboarding of the user whose account was created in the same
-// browser. It also copies the guest's preferences into the user's profile. The secret in the
+// TakeOverOnboarding merges the onboarding of a guest into the onboarding of the user whose account
+// was created in the same browser. An onboarding is the progress through the first steps in the
+// service. It also copies the guest's preferences into the user's profile. The secret in the
 // browser identifies the guest. An e-mail address that a guest entered proves nothing and is
 // ignored.
 func (s *OnboardingService) TakeOverOnboarding(ctx context.Context, userID, secret string) error {

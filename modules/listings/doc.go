@@ -10,11 +10,11 @@
 //	(any) ──archive──▶ archived ──status, renew──▶ active …
 //	(any) ──delete───▶ archived and deleted ──restore, status, renew──▶ active …
 //
-// A listing is public while it is active, neither deleted nor hidden, and its deadline
-// has not passed. The stored field Open follows this: a change that makes a listing public
-// or not public sets Open and records an event in the same transaction, and CloseExpired
-// does so for listings whose deadline has passed. The search index contains the open
-// listings. Engine searches an index that an Indexer keeps current with the Feed.
+// A listing is public while it is active, neither deleted nor hidden, and its deadline has not
+// passed. The stored field Open follows this. A change that makes a listing public or not public
+// sets Open and records an event in the same transaction. CloseExpired clears Open of listings
+// whose deadline has passed, and records events, too. The search index contains the open listings.
+// Engine searches an index that an Indexer keeps current with the Feed.
 //
 // Visitors can report public listings to the moderators. A listing whose text is suspicious
 // is put into the same queue of cases. Neither changes the listing: only the decision of a

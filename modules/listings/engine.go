@@ -28,7 +28,7 @@ type EngineDeps struct {
 	Places  search.Places
 	Log     *slog.Logger
 	// CatchUpTimeout is the maximum time for which a search waits until the index contains the
-	// changes of this process; zero for 300 ms.
+	// changes of this process. Zero stands for 300 ms.
 	CatchUpTimeout time.Duration
 }
 

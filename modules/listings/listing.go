@@ -207,9 +207,9 @@ func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 // higher, so that every listing that fits into a webhook is in the event.
 const maxSnapshot = 24 << 10
 
-// eventFields returns the fields of an event about the listing in its present state. They do
-// not include the name of the organization: it may be the name of a person, and events
-// remain stored for a while after this person has deleted the account.
+// eventFields returns the fields of an event about the listing in its present state. They do not
+// include the name of the organization, because it may be the name of a person. Events remain
+// stored for a while after this person has deleted the account.
 func (l *Listing) eventFields() event.JobCreated {
 	e := event.JobCreated{JobID: l.ID, OrganizationID: l.OrganizationID}
 

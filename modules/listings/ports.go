@@ -23,8 +23,8 @@ var (
 	ErrQuery       = fault.New(fault.Invalid, "invalid_query", "Invalid search query")
 )
 
-// Repository stores listings. A method with an organization id only reads and changes
-// listings of that organization; for the method, other listings do not exist.
+// Repository stores listings. A method with an organization id only reads and changes listings of
+// that organization. For the method, other listings do not exist.
 type Repository interface {
 	// Create stores new listings, at most 100, in a constant number of statements.
 	Create(ctx context.Context, ls []Listing) error
@@ -120,10 +120,10 @@ type Brief struct {
 
 // Loader stores and deletes many listings, for demonstrations and imports.
 type Loader interface {
-	// Load stores new listings and causes every search index to be built anew. It records
-	// no events. After each batch of a few hundred listings it calls done with the size
-	// of the batch, from another goroutine. A call that fails may have stored some of the
-	// listings; a second call with the same listings stores the rest.
+	// Load stores new listings and causes every search index to be built anew. It records no
+	// events. After each batch of a few hundred listings it calls done with the size of the batch,
+	// from another goroutine. A call that fails may have stored some of the listings. A second call
+	// with the same listings stores the rest.
 	Load(ctx context.Context, all iter.Seq[Listing], done func(n int)) error
 	// DeleteByOrganizations deletes the listings of the organizations, with their views, and
 	// returns their number. No events are recorded.
@@ -170,10 +170,10 @@ type FeedBatch struct {
 
 // Gazetteer finds places.
 type Gazetteer interface {
-	// Resolve finds the place with a name, such as "Leeds", "Kent" or "Ireland". A name
-	// may have a qualifier ("Boston, Lincolnshire", "Springfield, IL"); without one,
-	// Resolve returns the largest place of this name. A postcode ("LS1", "LS1 4DY", "D08
-	// XY12", "02115") is a Town without a population. Resolve takes microseconds.
+	// Resolve finds the place with a name, such as "Leeds", "Kent" or "Ireland". A name may have a
+	// qualifier ("Boston, Lincolnshire", "Springfield, IL"). For a name without a qualifier,
+	// Resolve returns the largest place of this name. A postcode ("LS1", "LS1 4DY", "D08 XY12",
+	// "02115") is a Town without a population. Resolve takes microseconds.
 	Resolve(text string) (Place, bool)
 	// Correct finds the place whose name is misspelt, such as "Manchster". It returns
 	// false for a text that is not similar to the name of a larger place. It takes less

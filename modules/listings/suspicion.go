@@ -102,8 +102,9 @@ func Suspicion(l *Listing) (score int, reasons []string) {
 }
 
 // changesSuspicion reports whether moderators have to review a suspicious listing again after a
-// change: the reasons have changed, or a part of the listing from which Suspicion computes
-// them. A new title alone is no reason for a review unless it is suspicious by itself.
+// change. They do if the reasons have changed, or a part of the listing from which Suspicion
+// computes the reasons. A new title alone is no reason for a review unless it is suspicious by
+// itself.
 func changesSuspicion(before, l *Listing) bool {
 	_, oldReasons := Suspicion(before)
 	_, reasons := Suspicion(l)

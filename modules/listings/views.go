@@ -53,10 +53,9 @@ const KeepVisits = 48 * time.Hour
 const Visits retention.Kind = "listings.visits"
 
 const (
-	// MaxVisitors is the maximum number of visitors from one IP address that are counted
-	// per listing and day. It is more than 1 because the staff of a hospital shares an
-	// address, and limited because a client can appear as many visitors by changing its
-	// user agent.
+	// MaxVisitors is the maximum number of visitors from one IP address that are counted per
+	// listing and day. It is more than 1 because the staff of a hospital shares an address. It is
+	// limited because a client can appear as many visitors by changing its user agent.
 	MaxVisitors = 20
 	// flushInterval is the interval at which buffered visits are stored.
 	flushInterval = 250 * time.Millisecond

@@ -15,8 +15,8 @@ import (
 
 // submitOnce returns a handler that handles the same form only once. It is for forms that create
 // something and show a secret once. Each rendered form has a random key in its hidden field "once". If
-// the user sends the same form again, for example by reloading the response, the user is redirected
-// to what was created, and the secret is not shown again.
+// the user sends the same form again, for example by reloading the response, the user is redirected to
+// the created resource. The secret is not shown again.
 //
 // A form without the hidden field is handled each time.
 func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {

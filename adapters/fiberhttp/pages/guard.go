@@ -44,9 +44,9 @@ func (r *Renderer) setHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers without frame-ancestors
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 
-	// Other hosts get no Referer. The stricter policy no-referrer is not possible: with it, browsers
-	// send no valid Origin with our own forms, and sameOrigin needs that header when a browser sends
-	// no Sec-Fetch-Site, as over http.
+	// Other hosts get no Referer. The stricter policy no-referrer is not possible: with it,
+	// browsers send no valid Origin with our own forms. sameOrigin needs this header if a browser
+	// sends no Sec-Fetch-Site, for example over http.
 	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
 	c.Set(fiber.HeaderPermissionsPolicy, "camera=(), geolocation=(), microphone=(), payment=()")
 }

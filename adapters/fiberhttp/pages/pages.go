@@ -96,7 +96,7 @@ func (r *Renderer) TakeLimit(ctx context.Context, c *fiber.Ctx, operation string
 // Brand returns the name and the appearance of the service.
 func (r *Renderer) Brand() Brand { return r.brand }
 
-// Add registers the pages that do not depend on the site: those for sign-in, sign-up, two-step
+// Add registers the pages that do not depend on the site: the pages for sign-in, sign-up, two-step
 // sign-in and OAuth consents, the pages to which e-mails link, and the assets.
 func (r *Renderer) Add(app *fiber.App) {
 	r.addAssets(app)

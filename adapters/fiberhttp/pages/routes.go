@@ -16,7 +16,7 @@ const (
 	UploadSession = "page session, with files"
 )
 
-// Handler handles a request for a page. viewer is the signed-in user; on public pages it is
+// Handler handles a request for a page. viewer is the signed-in user. On public pages, viewer is
 // nil for guests.
 type Handler func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error
 

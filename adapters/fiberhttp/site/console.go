@@ -350,9 +350,9 @@ func applicationBadge(status hiring.Status) badge {
 	return b
 }
 
-// redirect answers a form with a redirect to the next page. notice selects the message that the next page shows: it is a
-// key of the map of messages of that part of the site, such as EmployerNotices, and empty for no message. pairs are
-// further query parameters, each name followed by its value.
+// redirect answers a form with a redirect to the next page. notice selects the message that the next page shows. It
+// is a key of the messages of that part of the site, such as EmployerNotices. An empty notice selects no message.
+// pairs are further query parameters, each name followed by its value.
 func redirect(c *fiber.Ctx, path, notice string, pairs ...string) error {
 	parameters := append(slices.Clone(pairs), "done", notice)
 	return c.Redirect(withQuery(path, parameters...), fiber.StatusSeeOther)

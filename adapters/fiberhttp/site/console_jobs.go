@@ -48,8 +48,8 @@ func (s *Site) ownJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 	return s.showOwnJobs(ctx, c, viewer, ownJobsView{})
 }
 
-// showOwnJobs shows the jobs of the organization, in the state of the query parameter status if it is set. v has the
-// problem of the form and the selection, if there are any. showOwnJobs sets its other fields.
+// showOwnJobs shows the jobs of the organization. If the query parameter status is set, it shows only the jobs in
+// this state. v has the problem of the form and the selection, if there are any. showOwnJobs sets its other fields.
 func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v ownJobsView) error {
 	actor := viewer.Actor()
 	v.Status = c.Query("status")

@@ -57,8 +57,8 @@ func (discussion) RatingChoices() []pages.Choice {
 	}
 }
 
-// discussionOf returns the ratings of an application and its notes after the cursor. sent is the form of a failed request;
-// it takes the place of the empty form of the same name.
+// discussionOf returns the ratings of an application and its notes after the cursor. sent is the form of a failed
+// request. It takes the place of the empty form of the same name.
 func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor string, sent pages.Form) (d discussion, err error) {
 	notes, err := s.services.Hiring.ListNotes(ctx, actor, id, page.After(cursor, notesPageSize))
 	if err != nil {

@@ -340,9 +340,10 @@ func toFormField(field fault.Field) fault.Field {
 	return field
 }
 
-// submitPosting handles the form for a new job or a stored one. The field action is the button that was pressed: preview
-// shows the job as visitors will see it, edit returns from there to the form, more adds empty rows for questions,
-// publish saves and publishes the job, and any other value saves the changes, or a new job as a draft.
+// submitPosting handles the form for a new job or a stored one. The field action is the button that was pressed. The
+// button preview shows the job as visitors will see it, and edit returns from the preview to the form. The button
+// more adds empty rows for questions. The button publish saves and publishes the job. Any other value saves the
+// changes of a stored job, or saves a new job as a draft.
 func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor := viewer.Actor()
 	form := pages.FormOf(c)

@@ -9,9 +9,10 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// jobStates are the states of jobs in the order of their links. A state is the status that the employer has set, with two
-// exceptions: a job whose closing date has passed is expired, and a job that is not shown to the public is hidden. A job is
-// hidden by a decision of a moderator, or held until a moderator has decided about the job or its organization.
+// jobStates are the states of jobs in the order of their links. A state is the status that the employer has set, with
+// two exceptions. A job whose closing date has passed is expired. A job that is not shown to the public is hidden. A
+// job is hidden by a decision of a moderator, or held until a moderator has decided about the job or its
+// organization.
 var jobStates = []listings.State{
 	listings.State(listings.Active),
 	listings.State(listings.Draft),

@@ -190,8 +190,8 @@ var slotLabels = map[string]string{
 	"free":      "Word",
 }
 
-// chips returns the conditions of the search: the terms that were recognized in its text,
-// and the selected filters. filters are those that f.filters has returned.
+// chips returns the conditions of the search: the terms that were recognized in its text, and the
+// selected filters. filters is the result of f.filters.
 func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip {
 	var chips []chip
 
@@ -243,9 +243,9 @@ func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip 
 	return chips
 }
 
-// alertQuery returns the text with which the search is saved. Saved searches have a text, a place and a contract, but no
-// other filters. So the text contains the selected value of each other filter as a word, unless several values are
-// selected, which words cannot express. filters are those that f.filters has returned.
+// alertQuery returns the text with which the search is saved. Saved searches have a text, a place and a contract, but
+// no other filters. So the text contains the selected value of each other filter as a word. If several values of a
+// filter are selected, they are left out, because words cannot express them. filters is the result of f.filters.
 func (f searchForm) alertQuery(filters []filterGroup) string {
 	words := []string{f.Get("q")}
 	for _, filter := range filters {
