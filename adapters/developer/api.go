@@ -356,7 +356,7 @@ func (l List[T]) pageLinks(isByCursor bool, publicURL, requestURL string) string
 	add("first", nil) // a page without a position is the first one
 
 	if previous := number - 1; !isByCursor && previous > 0 {
-		if !l.TotalIsEstimate { // from a page beyond the end, back to the last page
+		if !l.TotalIsEstimate { // a page beyond the end leads back to the last page
 			previous = min(previous, last)
 		}
 

@@ -47,7 +47,7 @@ func (c Charge) awaitsPayer() bool { return c.Status == Pending && !c.ActionAt.I
 // retryDelay returns the delay before the next call to the provider, after the given number of
 // calls without a result. The delay begins with a minute and doubles with each call, up to an hour.
 func retryDelay(attempts int) time.Duration {
-	doublings := min(attempts, 10) // many more would overflow
+	doublings := min(attempts, 10) // limited, because many more would overflow
 	return min(time.Minute<<doublings, time.Hour)
 }
 

@@ -251,7 +251,7 @@ func (s *Service) applyDecisions(
 		}
 
 		application := byID[d.canonicalID()]
-		if application == nil { // unknown, of another organization, or a malformed id
+		if application == nil { // it is unknown or of another organization, or its id is malformed
 			failed[i] = ErrNotFound
 			continue
 		}

@@ -454,7 +454,7 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 	export, err := s.Exports.Get(ctx, m.OrganizationID, m.ExportID)
 	switch {
 	case errors.Is(err, ErrExportNotFound):
-		return nil // deleted meanwhile
+		return nil // the export was deleted meanwhile
 	case err != nil:
 		return err
 	}

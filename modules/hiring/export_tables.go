@@ -309,7 +309,7 @@ func (t *tablePages) next(ctx context.Context, csvPage *csvfile.Page) (hasNext b
 		csvPage.Row(t.table.Columns())
 	}
 
-	headerRows := csvPage.Rows() // not counted
+	headerRows := csvPage.Rows() // the names of the columns do not count as a row
 	cursor, err := t.table.AppendRows(ctx, t.ownerID, t.filters, t.cursor, rowsPerPage, csvPage)
 	t.cursor = cursor
 	t.rows += csvPage.Rows() - headerRows

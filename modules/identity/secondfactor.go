@@ -295,7 +295,7 @@ var enabledAnyTime time.Time
 // account, so that concurrent sign-ins wait.
 func (s *Service) removeSecondFactor(ctx context.Context, userID string, since, now time.Time) error {
 	factor, err := s.getSecondFactor(ctx, userID)
-	if err != nil || factor.UserID == "" { // the account has none
+	if err != nil || factor.UserID == "" { // the account has no second factor
 		return err
 	}
 
@@ -373,7 +373,7 @@ func (s *Service) matchCode(
 	code string,
 	now time.Time,
 ) (step int64, isCorrect bool, err error) {
-	decision, err := s.Limiter.Peek(ctx, failedCodes, f.UserID) // does not count; callers count wrong codes
+	decision, err := s.Limiter.Peek(ctx, failedCodes, f.UserID) // Peek does not count; callers count wrong codes
 	if err := cmp.Or(err, decision.Err()); err != nil {
 		return 0, false, err
 	}

@@ -356,7 +356,7 @@ func (s *Service) Moderate(
 // ModeratedMember is a member of an organization as moderators see it.
 type ModeratedMember struct {
 	Member
-	IsSuspended bool // also if an operator has locked the account
+	IsSuspended bool // a moderator has suspended the account, or an operator has locked it
 }
 
 // ModeratedOrganization is an organization with its first members, as moderators see it.

@@ -529,11 +529,11 @@ func (s *Service) lockInvitation(ctx context.Context, token MailToken) (user Use
 func requireInvited(member Member, err error) error {
 	switch {
 	case errors.Is(err, ErrNotInTeam):
-		return errBadToken // withdrawn
+		return errBadToken // the invitation was withdrawn
 	case err != nil:
 		return err
 	case member.Status != MemberInvited:
-		return errBadToken // accepted before
+		return errBadToken // the invitation was accepted before
 	}
 
 	return nil

@@ -334,7 +334,7 @@ func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult,
 
 		hasPending := next != nil
 		isDueNow := hasPending && !next.After(w.dueBy())
-		isListener := w.url != "" // needs no task, because it polls
+		isListener := w.url != "" // a listener needs no task, because it polls
 
 		switch {
 		case isDueNow && !isStopping: // run continues with this delivery

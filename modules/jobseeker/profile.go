@@ -175,7 +175,7 @@ func (s *ProfileService) account(ctx context.Context, p Profile) (Account, error
 
 	person, exists := people[p.UserID]
 	if !exists {
-		return Account{}, fault.ErrUnauthorized // deleted since the request was authenticated
+		return Account{}, fault.ErrUnauthorized // the account was deleted since the request was authenticated
 	}
 
 	pending, err := s.Accounts.PendingEmail(ctx, p.UserID)

@@ -87,8 +87,9 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, h hold) er
 
 			var changed []Listing
 			for _, stored := range ls {
-				// A listing may be hidden by an earlier call, or by a decision about it, which
-				// remains when the organization is released.
+				// Skip a listing that is hidden already. An earlier call has hidden it, or a
+				// decision about the listing itself. Such a decision remains when the organization
+				// is released.
 				if stored.HiddenAt != nil {
 					continue
 				}

@@ -356,7 +356,7 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 		return err
 	}
 
-	employer := employers[listing.OrganizationID] // the zero value, which is not verified, for a job without one
+	employer := employers[listing.OrganizationID] // a job without an organization gets the zero value, which is not verified
 	v.ShowsVerification = true
 	v.IsVerified = employer.IsVerified()
 	v.VerifiedDomain = employer.VerifiedDomain()
