@@ -9,7 +9,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// analyticsRoutes returns the routes with which employers count their listings, the views of them, and the applications.
+// analyticsRoutes returns the routes with which employers count their listings, the views of the listings, and the
+// applications.
 func analyticsRoutes(s *hiring.Service) []web.Route {
 	return routesFor(web.Employer, "Employer analytics", []web.Route{
 		{

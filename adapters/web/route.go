@@ -70,9 +70,10 @@ type Route struct {
 	SetsLocation bool
 	// Remote is set for operations with a slow step: they call another system or hash a password.
 	//
-	// It decides in which transaction the response to a request with an Idempotency-Key is stored. For most
-	// operations, it is one transaction around the whole operation. It would hold locks during a slow step.
-	// A Remote operation therefore uses transactions of its own, before and after the slow step.
+	// It decides in which transaction the response to a request with an Idempotency-Key is stored. For
+	// most operations, it is one transaction around the whole operation. Such a transaction would hold
+	// locks during a slow step. A Remote operation therefore uses transactions of its own, before and
+	// after the slow step.
 	Remote bool
 	// RemoteIf reports whether an operation is Remote for a given body. If RemoteIf is nil,
 	// Remote applies to all bodies.

@@ -470,8 +470,9 @@ func (s *Service) updateAndRecord(ctx context.Context, sub Subscription, changes
 	return nil
 }
 
-// recordChange records a change of the subscription as an event. A change of the plan that a
-// user has made is also recorded in the audit log. The modules of other owners record theirs.
+// recordChange records a change of the subscription as an event. A change of the plan that a user
+// has made is also recorded in the audit log. For other owners, the module to which the owner
+// belongs records the change.
 func (s *Service) recordChange(ctx context.Context, sub Subscription, change string) error {
 	e := event.SubscriptionChanged{
 		OwnerKind: string(sub.Owner.Kind),

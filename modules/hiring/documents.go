@@ -14,10 +14,10 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// The documents of an application are copies, so that later changes of the originals do not
-// change the application. Each copy has a row and a file. The row is stored (reserved) before the
-// file is written, so that the file can be found and deleted if the application is never stored. A
-// released document is one whose file and row a task deletes.
+// The documents of an application are copies, so that later changes of the originals do not change
+// the application. Each copy has a row and a file. The row is stored (reserved) before the file is
+// written, so that the file can be found and deleted if the application is never stored. A task
+// deletes the file and the row of a released document.
 //
 //	reserved ──▶ written ──▶ attached to the application ──▶ released ──▶ deleted
 //	    └────────────┴────── no application within an hour ─────▲
@@ -57,7 +57,7 @@ const (
 const (
 	// kindRemoveFiles is the kind of the task that deletes the files of released documents.
 	kindRemoveFiles = "hiring.remove-files"
-	// removeTimeout is the timeout of that task.
+	// removeTimeout is the timeout of the task that deletes the files.
 	removeTimeout = 5 * time.Minute
 	// removeBatch is the maximum number of documents that the task claims at a time.
 	removeBatch = 100

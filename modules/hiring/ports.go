@@ -221,8 +221,8 @@ type Documents interface {
 	// Attach attaches the reserved documents of an application of the applicant. It fails
 	// unless n documents are reserved at the time now.
 	Attach(ctx context.Context, applicantID, applicationID string, n int, now time.Time) error
-	// List returns the attached documents of an application, in ascending order of id. It
-	// returns none unless the application is one of the applicant or to the organization.
+	// List returns the attached documents of an application, in ascending order of id. It returns
+	// none if the application is not visible.
 	List(ctx context.Context, v Visibility, applicationID string) ([]Document, error)
 	// Release releases the reserved and attached documents of an application of the
 	// applicant at the time now, and clears their titles and file names. It returns their

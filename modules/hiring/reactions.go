@@ -423,7 +423,8 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 func (s *Service) withdrawBatch(ctx context.Context, applicantID string) (int, error) {
 	visible := Visibility{ApplicantID: applicantID}
 
-	// The empty filter excludes withdrawn applications, so that each call gets other ones.
+	// The empty filter excludes withdrawn applications. So each call gets applications that no
+	// earlier call has withdrawn.
 	active, err := s.Applications.List(ctx, visible, ApplicationFilter{}, page.After("", withdrawBatchSize))
 	if err != nil {
 		return 0, err

@@ -123,7 +123,7 @@ func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email strin
 			return err
 		}
 
-		// The current address was changed concurrently, so this one has to be requested.
+		// The current address was changed concurrently, so the given address has to be requested.
 	}
 
 	// A form that is submitted twice causes one e-mail.
@@ -337,7 +337,7 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	})
 }
 
-// warnOfChange warns the owner of the current address that another one was requested.
+// warnOfChange warns the owner of the current address that another address was requested.
 func (s *Service) warnOfChange(ctx context.Context, user User, messageID string, requestedAt time.Time) error {
 	return s.send(
 		ctx,

@@ -121,8 +121,8 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		return User{}, "", s.signInFailed(ctx, user.ID)
 	}
 
-	// Check the failures again, because concurrent attempts may have added some meanwhile. Otherwise
-	// parallel guesses would get more tries than sequential ones.
+	// Check the failures again, because concurrent attempts may have added failures meanwhile.
+	// Otherwise parallel guesses would get more tries than sequential ones.
 	if err := s.checkFailures(ctx, limits); err != nil {
 		return User{}, "", err
 	}

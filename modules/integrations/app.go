@@ -72,7 +72,7 @@ func Plans() []Plan {
 	}
 }
 
-// PlanOf returns the plan with the id, false if there is none.
+// PlanOf returns the plan with the id. It returns false if there is none.
 func PlanOf(id string) (Plan, bool) {
 	i := slices.IndexFunc(Plans(), func(p Plan) bool { return p.ID == id })
 	if i < 0 {

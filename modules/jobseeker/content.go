@@ -18,10 +18,9 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// The content of a document is stored as the client sent it, and decoded when it is
-// downloaded. Before a file is written, a row in the database reserves it, so that the
-// files of interrupted uploads can be found and deleted. A released file is one that a task
-// will delete:
+// The content of a document is stored as the client sent it, and decoded when it is downloaded.
+// Before a file is written, a row in the database reserves it, so that the files of interrupted
+// uploads can be found and deleted. A task will delete a released file:
 //
 //	reserved ──▶ written ──▶ belongs to a document ──▶ released ──▶ deleted
 //	    └────────────┴───── no document within an hour ────▲

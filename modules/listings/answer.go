@@ -16,9 +16,9 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// runSearch executes a parsed search on the index of g and returns a page of results. Exact
-// results satisfy every part of the search text. Relaxed results satisfy one of them only
-// approximately, and follow the exact ones.
+// runSearch executes a parsed search on the index of g and returns a page of results. Exact results
+// satisfy every part of the search text. Relaxed results satisfy one part only approximately. They
+// follow the exact results.
 func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest) (Found, error) {
 	found := Found{
 		Result: page.Result[Hit]{Items: []Hit{}},

@@ -72,9 +72,9 @@ var facets = map[string]string{
 
 // FindInput is a search of the public listings.
 //
-// The parts of a search text that have a meaning are called slots: "band 5 nurse in Leeds" has
-// a grade, a role and a place. An exact result satisfies every slot. A relaxed result satisfies
-// one of them only approximately, and follows the exact ones.
+// The parts of a search text that have a meaning are called slots: "band 5 nurse in Leeds" has a
+// grade, a role and a place. An exact result satisfies every slot. A relaxed result satisfies one
+// of the slots only approximately. Relaxed results follow the exact results.
 type FindInput struct {
 	Text    string
 	Filters FilterInput

@@ -341,8 +341,8 @@ func newSalary(in SalaryInput) (*Salary, error) {
 	return &s, nil
 }
 
-// Yearly returns the range in minor units per year, with which pay is compared. If Min or
-// Max is nil, both ends of the range have the value of the other one.
+// Yearly returns the range in minor units per year, with which pay is compared. If one of Min and
+// Max is nil, both ends of the range have the value of the other.
 func (s *Salary) Yearly() (lowest, highest int64) {
 	periods := periodsPerYear[s.Period]
 	if s.Period == "hour" && s.Currency == "USD" {
@@ -371,7 +371,7 @@ type MajorSalary struct {
 	Currency, Period string
 }
 
-// InMajorUnits returns the pay in major units, nil for nil.
+// InMajorUnits returns the pay in major units. It returns nil for a nil Salary.
 func (s *Salary) InMajorUnits() *MajorSalary {
 	if s == nil {
 		return nil

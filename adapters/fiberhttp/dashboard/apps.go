@@ -15,7 +15,8 @@ import (
 // appsPageSize is the number of applications on a page of the list.
 const appsPageSize = 50
 
-// appsView is the data of the page with the list of applications and the form for another one.
+// appsView is the data of the page with the list of applications and the form for another
+// application.
 type appsView struct {
 	Apps    []integrations.App
 	Next    string                // the path of the next page, empty on the last

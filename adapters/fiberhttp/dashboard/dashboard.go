@@ -43,7 +43,7 @@ func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer,
 		webhookRoute = appRoute + "/webhooks/:webhookId"
 	)
 
-	// The applications of the user, and one of them.
+	// The list of the user's applications, and the page of one application.
 	renderer.Get(app, "/developers", d.apps)
 	renderer.Post(app, "/developers/apps", d.submitOnce(d.createApp))
 	renderer.Get(app, appRoute, d.appDetails)

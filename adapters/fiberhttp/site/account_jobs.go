@@ -123,7 +123,7 @@ type mySearch struct {
 	Path, Contract string
 }
 
-// mySearchesView is the list of saved searches, with the form for another one.
+// mySearchesView is the list of saved searches, with the form for another search.
 type mySearchesView struct {
 	Searches  []mySearch
 	Form      *pages.Form

@@ -358,8 +358,8 @@ func redirect(c *fiber.Ctx, path, notice string, pairs ...string) error {
 	return c.Redirect(withQuery(path, parameters...), fiber.StatusSeeOther)
 }
 
-// noFormName is the name of a form whose problems need no name. This is so on a page with only one form, and on a page
-// that shows the problems of all its forms in one place.
+// noFormName is the name of a form whose problems need no name. The page has only one form, or it shows the problems
+// of all its forms in one place.
 const noFormName = ""
 
 // formProblem separates errors that the user can correct from all others. It returns an error of the first kind as the

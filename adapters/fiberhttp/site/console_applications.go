@@ -30,7 +30,7 @@ type applicationRow struct {
 	Average string // of the ratings, empty without any
 }
 
-// applicationRows returns the rows of a list, yet without the averages, which addAverages sets.
+// applicationRows returns the rows of a list without their averages. addAverages sets the averages.
 func applicationRows(views []hiring.View) []applicationRow {
 	rows := make([]applicationRow, len(views))
 	for i, v := range views {

@@ -272,9 +272,10 @@ func (in *jobInput) questions() (questions []listings.Question) {
 // keepStatus is the status argument of updateInput that leaves the status of the stored job as it is.
 const keepStatus listings.Status = ""
 
-// updateInput returns the input that changes the stored job to the one in the form, and sets its status unless that
-// is keepStatus. The form shows only the date of the deadline, but a deadline that the API has set can also have a
-// time. If the date is unchanged, the input leaves out the deadline, so that the stored deadline keeps its time.
+// updateInput returns the input that changes the stored job to the job in the form. The input also sets the status
+// of the job, unless status is keepStatus. The form shows only the date of the deadline, but a deadline that the
+// API has set can also have a time. If the date is unchanged, the input leaves out the deadline, so that the stored
+// deadline keeps its time.
 func (in *jobInput) updateInput(stored listings.Listing, status listings.Status) listings.UpdateInput {
 	update := listings.UpdateInput{Title: &in.Title, Description: &in.Description, Details: in.Details}
 	if status != keepStatus {

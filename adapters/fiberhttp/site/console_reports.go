@@ -253,8 +253,8 @@ func (s *Site) exports(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 	return s.showExports(ctx, c, viewer, pages.Form{})
 }
 
-// showExports shows the recent exports of the viewer and the form for another one. Viewers who may not see applications
-// cannot export them.
+// showExports shows the recent exports of the viewer and the form for another export. Viewers who may not see
+// applications cannot export them.
 func (s *Site) showExports(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	actor := viewer.Actor()
 	v := exportsView{Form: form}

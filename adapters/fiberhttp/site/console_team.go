@@ -20,7 +20,7 @@ var (
 	organizationPage = pages.Parse(files, "html/console-organization.html", "html/console-parts.html")
 )
 
-// teamView is the list of an organization's members, and the form that invites another one.
+// teamView is the list of an organization's members, and the form that invites another member.
 type teamView struct {
 	Members   []memberRow
 	Next      string // the path of the next page, empty on the last one

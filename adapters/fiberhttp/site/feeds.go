@@ -22,7 +22,7 @@ import (
 // feedSize is the number of jobs in a feed.
 const feedSize = 100
 
-// feedLimit limits the feeds that a client reads, each of which renders up to 100 descriptions.
+// feedLimit limits the feeds that a client reads, because each feed renders up to 100 descriptions.
 var feedLimit = limit.Rule{Name: "feeds", Max: 60, Per: time.Minute}
 
 // feedJobs counts the request towards the limit of feeds. It returns the search in the query parameters of the feed, the

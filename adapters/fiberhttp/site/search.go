@@ -20,8 +20,8 @@ type searchForm struct {
 	values url.Values
 }
 
-// filterList is a filter of which a search can select several values. Param is its query parameter, Facet the property
-// by whose values the search counts the results, and Label its name on the page.
+// filterList is a filter that can have several values in a search. Param is its query parameter. Facet is the
+// property by whose values the search counts the results. Label is the name of the filter on the page.
 type filterList struct{ Param, Facet, Label string }
 
 // The query parameters of a search. The parameters of filters can have several values. The others have one value.
