@@ -69,9 +69,9 @@ const (
 	headTimeout = 5 * time.Second
 	// maxHead is the maximum size of a head in bytes. Larger ones get a 431.
 	maxHead = 16 << 10
-	// idleTimeout is the time after which an idle connection closes. It is longer than the one of
-	// common load balancers (60 s): if this server closed first, a load balancer could send a
-	// request on a connection that is just closing.
+	// idleTimeout is the time after which an idle connection closes. It is longer than the idle
+	// timeout of common load balancers (60 s): if this server closed first, a load balancer could
+	// send a request on a connection that is just closing.
 	idleTimeout = 75 * time.Second
 	// maxConns bounds the open connections of all clients.
 	maxConns = 10_000

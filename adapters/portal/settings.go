@@ -17,7 +17,7 @@ import (
 
 // settingsRoutes returns the routes of settings, which serve jobseekers and employers. A jobseeker gets the settings
 // of a jobseeker, even as a member of an organization. All other users get the settings of an employer. The member
-// intent of the body says what an operation changes.
+// intent of the body selects what an operation changes.
 func settingsRoutes(i *identity.Service, seekers *jobseeker.Service) []web.Route {
 	const tag = "Settings"
 

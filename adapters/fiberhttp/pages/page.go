@@ -178,9 +178,9 @@ func (p Page) CSRF() template.HTML {
 }
 
 // AriaCurrent returns the attribute aria-current for a link to the path. Screen readers and the style
-// sheet mark the link of the current page by this attribute. It is "page" if the link leads to this
-// page, and "true" if it leads to a page above this one. The link to the first page of a part, such
-// as /account, is marked only on that page, because the pages below it have their own links.
+// sheet mark the link of the current page by this attribute. The value is "page" if the link leads to
+// this page, and "true" if it leads to a page above this page. The link to the first page of a part,
+// such as /account, is marked only on that page, because the pages below it have their own links.
 func (p Page) AriaCurrent(path string) template.HTMLAttr {
 	_, isFirstOfPart := p.navs[path]
 	switch {

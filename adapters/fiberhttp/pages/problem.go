@@ -76,7 +76,7 @@ const noFormName = ""
 
 // FormProblem returns the problem for an error that the user can correct in the form: an invalid
 // value, a conflict or a missing password. A rate limit is also such an error, because the user can
-// try again later. It returns nil for all other errors.
+// try again later. FormProblem returns nil for all other errors.
 func FormProblem(err error, formName string) *Problem {
 	var f *fault.Error
 	switch {

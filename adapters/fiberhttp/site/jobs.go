@@ -263,8 +263,9 @@ func (s *Site) explainUnknownPlace(ctx context.Context, viewer *pages.Viewer, v 
 }
 
 // paginate sets the links to other pages of the results. Pages have numbers up to page.MaxExact results. Links lead
-// to the first and the last of the numbered pages, and to the neighbours of the requested page r. A page after them
-// has a cursor in place of a number. It has only a link to the next page, with the cursor that the search returned.
+// to the first and the last of the numbered pages, and to the neighbours of the requested page r. A page after the
+// numbered pages has a cursor in place of a number. It only has a link to the next page, with the cursor that the
+// search returned.
 func (v *jobsView) paginate(r page.Request, nextCursor string) {
 	hasNumber := r.Cursor == ""
 	if hasNumber {

@@ -115,8 +115,8 @@ func parsePart(name string) (after listings.OpenPosition, isValid bool) {
 	return after, isID && isTimestamp
 }
 
-// sitemapLimit limits the parts that a client reads, because each part has up to 50,000 rows. It allows a crawler to
-// read more than a million listings in a minute.
+// sitemapLimit limits the parts that a client reads, because each part has up to 50,000 rows. The limit allows a
+// crawler to read more than a million listings in a minute.
 var sitemapLimit = limit.Rule{Name: "sitemap", Max: 30, Per: time.Minute}
 
 // sitemapPart handles GET /sitemaps/jobs-PART.xml: the pages of the jobs in the part. The first part also has the home
