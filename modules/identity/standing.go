@@ -20,10 +20,10 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// The standing of an organization is whether it is verified, held or suspended. A verified
-// organization is what it says it is. The jobs of a held or suspended organization are not public.
-// A held organization awaits the decision of a moderator. A suspended organization was refused by a
-// moderator.
+// The standing of an organization is whether it is verified, held or suspended. The identity of a
+// verified organization was confirmed by a moderator or by the domain of its website. The jobs of a
+// held or suspended organization are not public. A held organization awaits the decision of a
+// moderator. A suspended organization was refused by a moderator.
 
 // The kinds of Organization.VerifiedBy.
 const (
