@@ -98,6 +98,7 @@ var statuses = []string{"review", "interview", "accepted", "rejected", "withdraw
 // The outcome of a request during an outage may be unknown. The number of changes is therefore at least
 // that of the accepted requests, and at most that of the accepted requests and those of unknown outcome.
 func (inst *installation) changeUnderKills() {
+	// The short form is for every run of the tests, and isFull the long one for `make chaos`.
 	minAccepted := 160
 	kills := len(inst.victims) + 1 // each victim once, and one of them twice
 

@@ -282,6 +282,7 @@ func TestPostgres_ConnectionsOrWritesRefused_RecoversWithoutLoss(t *testing.T) {
 		}
 	}
 
+	// The server connects as a role of its own, because a superuser is exempt from the limit of connections.
 	execute("CREATE ROLE app LOGIN", "CREATE DATABASE app OWNER app")
 
 	databaseURL, err := url.Parse(postgres.URL)
@@ -325,6 +326,7 @@ func TestPostgres_ConnectionsOrWritesRefused_RecoversWithoutLoss(t *testing.T) {
 			}
 		}
 
+		// The log names the cause. When the fault ends, the server recovers and has every accepted listing.
 		inst.requireLogged("service unavailable", fault.logged)
 		execute(fault.end, disconnect)
 		inst.waitForState("database", "ok", ready)

@@ -96,6 +96,7 @@ func (inst *installation) requireExecutedOnce() {
 	}
 
 	for _, i := range interruptions {
+		// The process kills itself during the request, so that the client gets no response.
 		stop := inst.serveWithFailpoint(i.failpoint + " POST " + i.route)
 		_, _, err := inst.sendOnce(i.keyedOperation, i.n)
 		require.Error(inst.t, err, "%s at %s: the process was not killed", i.route, i.failpoint)
@@ -137,6 +138,7 @@ func (inst *installation) requireRepeatable(i interruption) {
 
 	require.Equal(t, 1, i.countEffects(i.n), "effects of %s", name)
 
+	// The second repetition gets the stored status and has no further effect.
 	statusOfSecond, _, err := inst.sendOnce(i.keyedOperation, i.n)
 	require.NoError(t, err)
 	require.Equal(t, status, statusOfSecond, "status of the second repetition of %s", name)

@@ -108,6 +108,7 @@ func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 
 	require.NoError(t, queue.Start())
 	inst.waitIdle()
+	// Each change has one notification and one e-mail, although its task was created without Redis.
 	require.Equal(t, changes, inst.requireNotifications(applications))
 }
 
@@ -152,6 +153,7 @@ func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 
 			applications := inst.createApplications(2)
 			inst.waitIdle()
+			// While the mail server is broken, the notifications are created, and only the tasks of the two mails wait.
 			breakServer(inst.mail)
 			inst.setStatus(applications[0], "review")
 			inst.setStatus(applications[1], "accepted")
@@ -190,6 +192,7 @@ func TestMail_PermanentRefusal_IsTriedOnce(t *testing.T) {
 	applications := inst.createApplications(2)
 	inst.waitIdle()
 
+	// The mail to the other applicant is sent. The mail to the refused address is tried once and leaves no task.
 	refused, accepted := applications[0], applications[1]
 	attemptsBefore := inst.countAttempts(refused) // to send mails about the new account
 	inst.mail.Refuse("RCPT", 550, refused.seeker.email)

@@ -252,6 +252,7 @@ func (inst *installation) grantConsent(account user, receiver *webhookReceiver) 
 // deliverUnderKills produces events for failing receivers while the victims are
 // killed, and then checks the deliveries of each receiver.
 func (inst *installation) deliverUnderKills() {
+	// The short form is for every run of the tests, and isFull the long one for `make chaos`.
 	minAccepted := 90
 
 	kills := 2 * len(inst.victims)
@@ -278,6 +279,7 @@ func (inst *installation) deliverUnderKills() {
 	counts := &eventCounts{certain: map[subject]int{}, maybe: map[subject]int{}}
 	applicantIDs := &sync.Map{} // by application id
 
+	// Three activities run at the same time: kills, changes of the receivers' modes, and requests that cause events.
 	killsEnded := make(chan struct{})
 	go func() {
 		defer close(killsEnded)

@@ -118,6 +118,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.NotContains(t, text, "Ask about gaps")
 		require.Contains(t, server.waitForMail(t, me.email, "Subject: Interview"), detail)
 
+		// The notification links to the page of the application, and appears after a background task.
 		invited := func() bool {
 			return strings.Contains(browser.page("/account/notifications"), `value="`+detail+`">You are invited to an interview`)
 		}
@@ -269,6 +270,7 @@ func TestAccount_Documents(t *testing.T) {
 		require.Contains(t, text, "My &lt;b&gt;CV")
 		require.Contains(t, text, "Default")
 
+		// The stored document has the type of its content. Its download is an attachment, so that browsers do not show it.
 		id := documentID.FindStringSubmatch(text)[1]
 		stored := me.get("/api/jobseekers/documents/" + id).ok(200)
 		require.Equal(t, "application/pdf", stored.text("data.document.mediaType"))
@@ -289,7 +291,7 @@ func TestAccount_Documents(t *testing.T) {
 		browser.open("POST", path+"/"+second+"/default", url.Values{}).requireRedirect(t, path)
 		require.Equal(t, true, me.get("/api/jobseekers/documents/"+second).ok(200).at("data.document.isDefault"))
 
-		// Other users: clinicians, guests and employers.
+		// Other clinicians get 404, guests are redirected to the sign-in, and employers get 403.
 		other := server.signedIn(t, server.seeker(t))
 		for _, action := range []string{"/default", "/delete"} {
 			require.Equal(t, 404, other.open("POST", path+"/"+id+action, url.Values{}).status, action)
@@ -329,6 +331,7 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		saved := regexp.MustCompile(`/account/saved/[0-9a-f-]{36}`).FindString(browser.page("/account/saved"))
 		require.NotEmpty(t, saved)
 
+		// A saved job has a note, which is shown as text and limited in length, and only its owner can remove the job.
 		noted := browser.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}})
 		require.Contains(t, browser.page(noted.requireRedirect(t, "/account/saved")), "Ask about &lt;nights&gt;")
 
@@ -347,6 +350,7 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		require.Contains(t, searches, "/jobs?q=nurse&amp;where=Leeds")
 		require.Contains(t, searches, "E-mails on")
 
+		// A search without any criterion would match every job and is refused.
 		withoutCriteria := url.Values{"name": {"Nothing"}}
 		require.Equal(t, 400, browser.open("POST", "/account/searches", withoutCriteria).status)
 
@@ -396,6 +400,7 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		browser.open("POST", "/account/steps/first-search", url.Values{}).requireRedirect(t, "/account")
 		require.Contains(t, browser.page("/account"), "Skipped")
 
+		// The saved profile fills the form. Text is shown as text, and the amount is normalized.
 		profile := url.Values{
 			"name":            {"Niamh <b>Byrne</b>"},
 			"currentRole":     {"Staff nurse"},
@@ -412,6 +417,7 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 			require.Contains(t, text, want)
 		}
 
+		// An invalid phone number and an invalid amount are refused, with a link to the field.
 		refused := browser.open("POST", "/account/profile", with(profile, "phone", "1"))
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, `href="#phone"`)
@@ -446,6 +452,7 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		postSettings("password", url.Values{"currentPassword": {password}, "newPassword": {newPassword}}).
 			requireRedirect(t, "password-changed")
 
+		// Both exports are CSV files. An unknown kind of export is not found.
 		for _, kind := range []string{"profile", "applications"} {
 			export := browser.open("GET", "/account/export/"+kind, nil)
 			require.Equal(t, 200, export.status)

@@ -264,6 +264,7 @@ func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
 		require.Equal(t, 200, page.status)
 		require.Contains(t, string(page.raw), "End the invitations?")
 
+		// The link works. A changed token, and the token in the link of an alert, are refused.
 		asLinkOfAlert := strings.Replace(link, "invitations", "token", 1)
 		for path, wantStatus := range map[string]int{link: 200, link + "x": 400, asLinkOfAlert: 400} {
 			require.Equal(t, wantStatus, server.guest(t).try(http.MethodPost, path, form{}).status, path)

@@ -43,6 +43,7 @@ func TestEmployerAnalytics(t *testing.T) {
 		counts := object{"pending": 1., "review": 1., "interview": 1., "accepted": 1., "rejected": 1., "withdrawn": 1.}
 
 		t.Run("GET /api/employers/analytics", func(t *testing.T) {
+			// Three jobs and one application of each status. The other organization has none of them.
 			resp := employer.get("/api/employers/analytics").ok(200)
 			require.Equal(t,
 				object{"total": 3., "active": 1., "draft": 1., "inactive": 0., "closed": 0., "archived": 1.},
@@ -150,6 +151,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			_, rows = employer.get("/api/employers/jobs/export?status=draft").table(t)
 			require.Len(t, rows, 1)
 
+			// Other formats, an unknown status, the other organization and a guest.
 			for _, format := range []string{"json", "CSV%20", "xlsx"} {
 				employer.get("/api/employers/jobs/export?format="+format).fails(400, "Only CSV format is supported")
 			}
@@ -178,6 +180,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			require.Equal(t, "Niamh Byrne", newest["applicant_name"])
 			require.Equal(t, "withdrawn", newest["status"])
 
+			// Filters apply to the export too. Invalid ones are refused.
 			_, rows = employer.get("/api/employers/applications/export?status=accepted&jobId=" + listing).table(t)
 			require.Len(t, rows, 1)
 			employer.get("/api/employers/applications/export?format=json").fails(400, "Only CSV format is supported")
@@ -206,6 +209,7 @@ func TestEmployerAnalytics(t *testing.T) {
 
 			_, rows := otherEmployer.get("/api/employers/jobs/export").table(t)
 
+			// The export contains each of the 1,100 jobs once.
 			exportedIDs := map[string]bool{}
 			for _, row := range rows {
 				exportedIDs[row["id"]] = true

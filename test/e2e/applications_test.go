@@ -159,6 +159,7 @@ func TestJobseekerApplications(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
 			path := "/api/jobseekers/applications/" + id
+			// Another jobseeker does not find the application. Its applicant can withdraw it.
 			server.seeker(t).delete(path).fails(404, "Application not found")
 			require.Equal(t, id, seeker.delete(path).ok(200).text("data.id"))
 
@@ -370,6 +371,7 @@ func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 
 		visible.put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
 
+		// Both users have the same profile, and only one of them has consented.
 		profileSeenByEmployer := func(seeker *account) any {
 			application := seeker.application(listing, nil)
 			return employer.get("/api/employers/applications/" + application).ok(200).at("data.application.applicantProfile")

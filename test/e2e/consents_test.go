@@ -56,6 +56,7 @@ func TestConsents(t *testing.T) {
 			newerApp := server.authorizeApp(t, user)
 			server.authorizeApp(t, server.seeker(t)) // a consent of another user
 
+			// The newest consent is first. The list neither contains nor counts the other user's consent.
 			firstPage := user.get("/api/auth/consents?limit=1").ok(200)
 			require.Equal(t, newerApp, firstPage.text("data.consents.0.clientId"))
 			require.Equal(t, "Ward Finder", firstPage.text("data.consents.0.name"))
@@ -83,6 +84,7 @@ func TestConsents(t *testing.T) {
 			app.requireEnded(t, secondTokens)
 			require.True(t, app.isActive(t, otherUsersTokens.AccessToken))
 
+			// A revoked consent and an unknown one are not found, and the list is empty.
 			user.delete("/api/auth/consents/"+app.ClientID).fails(404, "Consent not found")
 			user.delete("/api/auth/consents/nonsense").fails(404, "Consent not found")
 			server.guest(t).delete("/api/auth/consents/"+app.ClientID).fails(401, "Unauthorized")
@@ -238,6 +240,7 @@ func TestBrowserSessions(t *testing.T) {
 			require.NotEqual(t, firstSession, sessionOf(browser))
 			require.True(t, isSignedIn(browser))
 
+			// The cookie of the first session is not valid any more.
 			browserWithFirst := server.browser(t)
 			setSession(browserWithFirst, firstSession)
 			require.False(t, isSignedIn(browserWithFirst))
@@ -281,6 +284,7 @@ func TestBrowserSessions(t *testing.T) {
 			}
 
 			for range maxFailures {
+				// Each failure shows the form with the address, but without the password, and sets no cookie.
 				page := signIn("wrong")
 				require.Equal(t, 401, page.status)
 				require.Contains(t, page.text, `role="alert"`)
@@ -294,6 +298,7 @@ func TestBrowserSessions(t *testing.T) {
 				return
 			}
 
+			// Even the right password is now refused.
 			page := signIn(password)
 			require.Equal(t, 429, page.status)
 			require.NotEmpty(t, page.header.Get("Retry-After"))

@@ -39,6 +39,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 				require.Contains(t, invalid.visibleText(), want)
 			}
 
+			// Every button refuses a closing date in the past for a new job.
 			for _, button := range []string{"preview", "save", "publish"} {
 				past := browser.open("POST", "/employer/jobs/new", jobForm(button, url.Values{"applicationDeadline": {"2020-01-31"}}))
 				require.Equal(t, 400, past.status, button)
@@ -79,6 +80,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 
 			path := ownJobPath.FindString(draft.text)
 			publicPath := strings.TrimPrefix(path, "/employer")
+			// The draft has no public page, but the employer can preview it.
 			require.Equal(t, 404, server.browser(t).open("GET", publicPath, nil).status)
 			require.Contains(t, browser.show(path+"/preview").text, "<li>ALS</li>")
 
@@ -149,6 +151,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 
 			require.Equal(t, 400, browser.open("POST", path, url.Values{}).status, "without an action")
 
+			// A duplicate is a draft. Its page has no warning about the place, because Leeds is known.
 			duplicate := browser.submit(path, url.Values{"action": {"duplicate"}})
 			require.Contains(t, duplicate.text, "(Copy)")
 			require.NotContains(t, duplicate.text, "We do not know the place")
@@ -193,6 +196,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 				"The jobs are archived.")
 
 			notAJob := boss.id
+			// The id of a user is no job: the page reports that a part of the selection was not changed.
 			refused := browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {id, notAJob}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "Some of the jobs were not changed")
@@ -212,6 +216,7 @@ func TestConsole_Jobs_ManyArePaged(t *testing.T) {
 		}
 
 		browser := server.signedIn(t, boss)
+		// The two pages together contain each job. The map counts a path once, although a page links to a job several times.
 		first := browser.show("/employer/jobs")
 		second := browser.show(first.links("Show more")[0])
 
@@ -353,6 +358,7 @@ func TestConsole_Applications(t *testing.T) {
 			draft := browser.show(path + "?to=accepted")
 			require.Contains(t, draft.text, "We are pleased to offer you the post of Staff Nurse, ICU.")
 
+			// A decision with an empty message is refused as a whole: the status stays and the subject is kept.
 			withoutMessage := browser.open("POST", path, url.Values{
 				"action":  {"decide"},
 				"status":  {"accepted"},
@@ -366,6 +372,7 @@ func TestConsole_Applications(t *testing.T) {
 				boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"),
 				"nothing is changed without the message")
 
+			// With a message the decision changes the status, offers to close the job, and mails the message.
 			accepted := browser.submit(path, url.Values{
 				"action":  {"decide"},
 				"status":  {"accepted"},
@@ -391,6 +398,7 @@ func TestConsole_Applications(t *testing.T) {
 
 		t.Run("interview is scheduled, changed, completed and cancelled", func(t *testing.T) {
 			browser := server.signedIn(t, boss)
+			// A time that is no date, and a date in the past, are refused.
 			invalidTime := url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}
 			require.Equal(t, 400, browser.open("POST", path, invalidTime).status)
 
@@ -474,6 +482,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 
 		t.Run("export is built and downloaded", func(t *testing.T) {
 			browser := server.signedIn(t, boss)
+			// An unknown kind and an invalid date are refused, so that no export begins.
 			unknownKind := url.Values{"kind": {"everything"}}
 			invalidDate := url.Values{"kind": {"applications"}, "startDate": {"soon"}}
 
@@ -514,6 +523,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 
 		t.Run("member is changed and removed but not the last admin", func(t *testing.T) {
 			browser := server.signedIn(t, boss)
+			// The invited member gets another role, and then a permission of their own.
 			member := browser.show("/employer/team").links("Tom Okafor")[0]
 			require.Contains(t, browser.show(member).text, "Invited until")
 			require.Contains(t,
@@ -523,6 +533,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 				browser.submit(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
 				`name="applications.view" value="yes" checked`)
 
+			// The only admin can neither give up the role nor leave. The invited member can be removed.
 			lastAdmin := "/employer/team/" + boss.id
 			require.Equal(t, 409, browser.open("POST", lastAdmin, url.Values{"action": {"role"}, "role": {"viewer"}}).status,
 				"the last admin keeps the role")
@@ -535,6 +546,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 		t.Run("organization is changed and its name is shown as text", func(t *testing.T) {
 			browser := server.signedIn(t, boss)
 			const path = "/employer/organization"
+			// An empty name together with a website that has no HTTP address is refused.
 			require.Equal(t, 400, browser.open("POST", path, url.Values{"name": {""}, "website": {"ftp://x"}}).status)
 
 			// U+202E reverses the direction of text, so that the address would look like another.
@@ -630,12 +642,14 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 		for template, statusForViewer := range consolePages {
 			path := placeholders.Replace(template)
 			hasID := path != template
+			// A viewer gets the status of the table, and a clinician none of the pages.
 			require.Equal(t, statusForViewer, viewer.open("GET", path, nil).status, path)
 
 			refused := seeker.open("GET", path, nil)
 			require.Equal(t, 403, refused.status, path)
 			require.Contains(t, refused.text, "You are signed in as a clinician", path)
 
+			// A member without permissions is refused, except on the two pages that are for every member.
 			isForEveryMember := path == "/employer/organization" || path == "/employer/settings"
 			if !isForEveryMember {
 				require.Equal(t, 403, withoutPermissions.open("GET", path, nil).status, path)
@@ -655,6 +669,7 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 			path := placeholders.Replace(template)
 			hasID := path != template
 
+			// None of these users may send a form of the console, not even the viewer, who sees most pages.
 			form := replaceInForm(templateForm)
 			for name, user := range map[string]*browser{
 				"viewer":              viewer,

@@ -251,6 +251,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			newest := browser.open("GET", path, nil)
 			require.Len(t, replayLink.FindAllString(newest.text, -1), pageSize)
 
+			// The first page has 20 of the 21 deliveries. Its link leads to a page with the oldest one.
 			linkToOlder := regexp.MustCompile(`\?status=&amp;cursor=[0-9a-f-]{36}`).FindString(newest.text)
 			require.NotEmpty(t, linkToOlder, newest.text)
 
@@ -281,6 +282,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			refused = browser.open("POST", path, url.Values{"url": {"https://u:p@x.example/"}, "events": {"job.created"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, `value="https://u:p@x.example/"`)
+			// Only the server disables a webhook, and only documented events can be sent as a test.
 			require.Equal(t, 400, browser.open("POST", path+"/status", url.Values{"status": {"disabled"}}).status)
 			require.Equal(t, 400, browser.open("POST", path+"/test", url.Values{"type": {"user.deleted"}}).status)
 
@@ -322,6 +324,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 				require.NotEmpty(t, refused.header.Get("Retry-After"))
 			}
 
+			// The form of the dashboard has the same limit as the API.
 			page := server.signedIn(t, developer).open("POST", strings.TrimPrefix(path, "/api")+"/test", url.Values{})
 			require.Equal(t, 429, page.status)
 			require.Contains(t, page.text, "This was done too often; please try again in ")

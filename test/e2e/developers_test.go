@@ -67,6 +67,7 @@ func TestDeveloperApps(t *testing.T) {
 			me.post("/api/developers/apps", object{"name": strings.Repeat("x", 100+1)}).invalid("name")
 			me.post("/api/developers/apps", object{"name": "x", "description": strings.Repeat("x", 1000+1)}).invalid("description")
 
+			// All invalid members are reported.
 			twoErrors := me.post("/api/developers/apps", object{"name": "  ", "redirectUris": []string{"x"}}).invalid("name")
 			require.Equal(t, "redirectUris", twoErrors.text("errors.1.field"))
 
@@ -119,6 +120,7 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}},
 				changed.pick("data.app", "name", "plan", "redirectUris"))
 			require.Equal(t, "Finds beds", me.put(path, object{"description": "Finds beds"}).ok(200).text("data.app.description"))
+			// Invalid changes, and paths that no app has.
 			me.put(path, object{"name": ""}).invalid("name")
 			me.put(path, object{"redirectUris": []string{"ftp://x"}}).invalid("redirectUris")
 
@@ -172,6 +174,7 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, created.at("data.key"), list.at("data.keys.0"))
 			require.NotContains(t, string(list.raw), secret, "only the first response contains the key")
 			me.post(path, object{"name": ""}).invalid("name")
+			// Another user finds neither the app nor its keys. The owner deletes the key once.
 			other.post(path, object{"name": "x"}).fails(404, "Application not found")
 			other.get(path).fails(404, "Application not found")
 
@@ -270,6 +273,7 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, object{"limit": 10000.0, "remaining": 10000.0}, used.at("data.day"))
 			require.Len(t, used.list("data.series"), 30)
 
+			// A period has an entry for each of its days, even without requests.
 			days := me.get(path + "?from=2026-11-01&to=2026-11-03").ok(200)
 			require.Equal(
 				t,

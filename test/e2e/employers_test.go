@@ -94,6 +94,7 @@ func TestEmployerAccount(t *testing.T) {
 				return admin.put(path, object{"intent": "update-profile", "profile": object{"email": email}})
 			}
 
+			// The address of another user and an invalid one are refused. A new address waits for its confirmation.
 			changeTo(otherUser.email).fails(409, "Email already registered")
 			changeTo("x").invalid("profile.email")
 			changeTo(newAddress).ok(200)

@@ -234,6 +234,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 			t.Parallel()
 
 			seeker := server.seeker(t)
+			// The user has exactly these members. The time of the registration is in UTC.
 			me := seeker.get("/api/auth/me").ok(200)
 			require.Equal(t, []string{"createdAt", "email", "id", "name", "role", "subscriptionStatus"}, me.memberNames("data"))
 			require.Equal(t, seeker.id, me.text("data.id"))
@@ -331,6 +332,7 @@ func TestTeamRoutes(t *testing.T) {
 			}
 			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": ofRecruiters},
 				admin.get(permissionsPath(member.id)).ok(200).at("data"))
+			// A member who is no admin can read the permissions of others.
 			require.Equal(t, admin.id, member.get(permissionsPath(admin.id)).ok(200).text("data.userId"))
 
 			// Users of other organizations and of none, an id that no user has, and a text that is no id.
@@ -388,6 +390,7 @@ func TestTeamRoutes(t *testing.T) {
 			})
 
 			t.Run("viewer and guest", func(t *testing.T) {
+				// The member has become a viewer above, and cannot become an admin by their own request.
 				member.put(permissionsPath(member.id), object{"role": "admin"}).fails(403, "Forbidden")
 				server.guest(t).put(permissionsPath(member.id), object{"role": "viewer"}).fails(401, "Unauthorized")
 			})

@@ -116,6 +116,7 @@ func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	commands := &testServer{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}} // no server is started
 	defaultDatabase := filepath.Join(dir, "data", "locum.db")
 
+	// Each command reports the path where it looked for the database, and what the user can do.
 	for _, args := range [][]string{
 		{"webhooks", "listen", "--forward", "localhost:3000"},
 		{"webhooks", "trigger", "job.created"},
@@ -199,6 +200,7 @@ func TestListeners(t *testing.T) {
 			employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
 			receiver.waitForEvent("application.status_changed", "application_id", application)
 			server.run(t, "webhooks", "trigger", "application.submitted", "--app", app)
+			// The job created, the application, its status and the test event are the four requests. The rival gets none.
 			receiver.waitForHits(4)
 			rivalsReceiver.requireHits(0)
 
@@ -209,6 +211,7 @@ func TestListeners(t *testing.T) {
 			}, waitTimeout, 20*time.Millisecond)
 			listener.end()
 			rivalsListener.end()
+			// A line has the time, the type, the id, the status of the response and its duration.
 			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, listener.out.String())
 			require.Empty(t, employer.hooksOf(app))
 		})
@@ -236,6 +239,7 @@ func TestListeners(t *testing.T) {
 			developer := server.seeker(t)
 			app := developer.newApp()
 			const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+			// The command uses the given secret instead of a new one.
 			listener := server.listen(t, "--app", app, "--forward", receiver.URL, "--events", "job.closed", "--secret", secret)
 			require.Equal(t, secret, listener.secret)
 
@@ -286,6 +290,7 @@ func TestListeners(t *testing.T) {
 			t.Parallel()
 
 			const forward = "http://localhost:3000/"
+			// The key is a part of the error that the command prints.
 			for wantError, args := range map[string][]string{
 				"there are several applications: choose one with --app; its id is on its page at": {"listen", "--forward", forward},
 				"--app: there is no application nonsense":                                         {"trigger", "job.created", "--app", "nonsense"},

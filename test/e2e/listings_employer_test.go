@@ -49,6 +49,7 @@ func TestEmployerJobs(t *testing.T) {
 			deleted := lister.listing(object{"title": "Deleted job"})
 			lister.fromNewAddress().delete("/api/employers/jobs/" + deleted).ok(200)
 
+			// The newest job is first. A deleted job stays in the list as an archived one.
 			res := lister.get("/api/employers/jobs").ok(200)
 			require.Equal(t, []string{"Deleted job", "Draft job", "Active job"}, titlesIn(res, "data.listings"))
 			require.Equal(t, deleted, res.text("data.listings.0.id"))
@@ -60,6 +61,7 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, object{"total": 3., "page": 2., "limit": 2., "totalPages": 2.},
 				lister.get("/api/employers/jobs?limit=2&page=2").ok(200).at("data.pagination"))
 
+			// The cursor of the first page leads to the third job.
 			first := lister.get("/api/employers/jobs?limit=2").ok(200)
 			second := lister.get("/api/employers/jobs?limit=2&cursor=" + first.text("data.nextCursor")).ok(200)
 			require.Equal(t, []string{"Active job"}, titlesIn(second, "data.listings"))
@@ -101,6 +103,7 @@ func TestEmployerJobs(t *testing.T) {
 			require.NotEqual(t, nowhere, id)
 
 			created := employer.get("/api/employers/jobs/" + id).ok(200)
+			// The job has the defaults of the server instead of the values of the request.
 			require.Equal(t, "active", created.text("data.job.status"))
 			require.Equal(t, "St Brigid's Hospital", created.text("data.job.company"))
 			require.Equal(t, object{}, created.at("data.job.meta"))
@@ -122,6 +125,7 @@ func TestEmployerJobs(t *testing.T) {
 			before := created.at("data.job").(object)
 			after := updated.at("data.job").(object)
 
+			// The second request named read-only fields only, so that it changed nothing but the time of the update.
 			delete(before, "updatedAt")
 			delete(after, "updatedAt")
 			require.Equal(t, before, after)
@@ -218,6 +222,7 @@ func TestEmployerJobs(t *testing.T) {
 		})
 
 		subtest("POST /api/employers/jobs reports all invalid fields", func(t *testing.T) {
+			// Errors are in the order of the body. Required members that are absent come last.
 			missingLast := employer.fromNewAddress().
 				post("/api/employers/jobs", `{"salary": {"max": -1}, "contractType": "x"}`).
 				invalid("salary.max")
@@ -269,6 +274,7 @@ func TestEmployerJobs(t *testing.T) {
 				}
 			}
 
+			// An unknown path is not found, whatever its method.
 			employer.get("/api/employers/jobs/"+nowhere+"/nothing").fails(404, "Not found")
 			employer.get("/api/nothing").fails(404, "Not found")
 			employer.try("PROPFIND", "/api/nothing", nil).fails(404, "Not found")
@@ -300,6 +306,7 @@ func TestEmployerJobs(t *testing.T) {
 		subtest("PUT /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			path := "/api/employers/jobs/" + id
+			// A change of two members leaves the others.
 			updated := employer.fromNewAddress().put(path, object{"title": "Ward Manager", "salary": object{"min": 50000}}).ok(200)
 			require.Equal(t, id, updated.text("data.id"))
 
@@ -370,6 +377,7 @@ func TestEmployerJobs(t *testing.T) {
 				"text",
 				nil,
 			}}).ok(200)
+			// Valid items are created, and the five invalid ones are returned with their errors. The order is that of the request.
 			require.Equal(t, []string{"Minimal", "Draft", "Read-only fields"}, titlesIn(res, "data.created"))
 			require.Len(t, res.list("data.failed"), 5)
 			require.Equal(t, object{"job": object{"description": "D"}, "error": "title is required"}, res.at("data.failed.0"))
@@ -379,6 +387,7 @@ func TestEmployerJobs(t *testing.T) {
 			require.Contains(t, res.text("message"), "3", "the number of created jobs")
 			require.Contains(t, res.text("message"), "5", "the number of failed items")
 
+			// A job may begin as active or as a draft. The status "closed" and the id of the last job are ignored.
 			for i, status := range []string{"active", "draft", "active"} {
 				id := res.text(fmt.Sprintf("data.created.%d.id", i))
 				require.NotEqual(t, nowhere, id)
@@ -426,6 +435,7 @@ func TestEmployerJobs(t *testing.T) {
 				7,
 				object{"id": first, "title": "Last"},
 			}}).ok(200)
+			// Each valid item is an update of its own, in the order of the request. The others are returned with their errors.
 			require.Equal(t, []any{object{"id": first}, object{"id": second}, object{"id": first}}, res.at("data.updated"))
 			require.Equal(t,
 				object{"job": object{"id": foreign, "title": "Taken"}, "error": "Job listing not found"},
@@ -470,6 +480,7 @@ func TestEmployerJobs(t *testing.T) {
 			require.NotEqual(t, id, res.text("data.id"))
 			require.Equal(t, "Charge Nurse (Copy)", res.text("data.title"))
 
+			// The duplicate has the content of the job under another title.
 			source := employer.get("/api/employers/jobs/" + id).at("data.job").(object)
 
 			duplicate := employer.get("/api/employers/jobs/" + res.text("data.id")).at("data.job").(object)

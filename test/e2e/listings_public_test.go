@@ -32,6 +32,7 @@ func TestPublicListings(t *testing.T) {
 			require.Equal(t, "permanent", res.text("data.listings.0.contractType"))
 			requireRecent(t, res.text("data.listings.0.postedAt"))
 
+			// An employer and a jobseeker find the same listing as the guest. An invalid token is refused, although guests need none.
 			for _, user := range []*client{employer.client, server.seeker(t).client} {
 				require.Equal(t, id, user.get("/api/listings?search="+mark).ok(200).text("data.listings.0.id"))
 			}
@@ -43,6 +44,8 @@ func TestPublicListings(t *testing.T) {
 			mark := uniqueWord()
 			employer.listing(object{"title": "Midwife " + mark, "location": "Truro", "description": "Band 6."})
 
+			// The response contains the recognized role with its position in the text, the correction, the fields that matched, and
+			// the number of results for each value of a facet.
 			res := guest.get("/api/listings?facets=role,band,region&search=midwifee+" + mark).ok(200) // a typing error
 			require.Equal(t,
 				object{"slot": "role", "value": "Midwife", "text": "midwifee", "start": 0., "end": 8.},
@@ -88,6 +91,8 @@ func TestPublicListings(t *testing.T) {
 		})
 
 		subtest("GET /api/listings refuses invalid filters", func(t *testing.T) {
+			// Each query names its invalid parameter in the error. 1e400 exceeds a float64, 500 miles are the maximum radius and
+			// 200 characters that of a text, %00 is a null character, and %ff is not UTF-8.
 			for query, field := range map[string]string{
 				"contractType=freelance":                       "contractType",
 				"salary_min=much":                              "salary_min",
@@ -120,6 +125,7 @@ func TestPublicListings(t *testing.T) {
 		subtest("GET /api/listings pages", func(t *testing.T) {
 			mark := uniqueWord()
 
+			// Seven listings fill three pages of three.
 			jobs := make([]object, 7)
 			for i := range jobs {
 				jobs[i] = object{"title": fmt.Sprintf("Porter %d %s", i, mark), "description": "D", "remote": true}
@@ -146,6 +152,7 @@ func TestPublicListings(t *testing.T) {
 				"", "&sort=date", "&sort=relevance", "&sort=salary",
 				"&sort=distance&location=Leeds&remote=true",
 			} {
+				// Cursors lead through all pages in every order, and each listing is on one page.
 				query := "/api/listings?limit=3&search=" + mark + sort
 				timesSeen := map[string]int{} // by title
 				pages := 0
@@ -177,6 +184,7 @@ func TestPublicListings(t *testing.T) {
 				}
 			}
 
+			// By number, the third page has the last listing and the fourth is empty.
 			last := guest.get("/api/listings?limit=3&page=3&search=" + mark).ok(200)
 			require.Len(t, last.list("data.listings"), 1)
 			require.Equal(t, object{"page": 3., "limit": 3., "total": 7.}, last.at("data.pagination"))
@@ -202,6 +210,7 @@ func TestPublicListings(t *testing.T) {
 				require.NotContains(t, res.at("data"), "organizationId")
 			}
 
+			// A listing with its required fields only has empty lists.
 			minimal := guest.get("/api/listings/" + employer.listing(nil)).ok(200)
 			require.Empty(t, minimal.list("data.requirements"))
 			require.Empty(t, minimal.list("data.benefits"))
@@ -215,6 +224,7 @@ func TestPublicListings(t *testing.T) {
 
 			guest.withInvalidToken().get("/api/listings/"+id).fails(401, "Unauthorized")
 
+			// A draft is visible to its organization and not found for others.
 			draft := employer.listing(object{"title": "Unfinished", "status": "draft"})
 			require.Equal(t, "draft", employer.get("/api/listings/"+draft).ok(200).text("data.status"),
 				"the listing's organization sees it")
@@ -240,6 +250,7 @@ func TestPublicListings(t *testing.T) {
 				require.Equal(t, 2, sorted.integer("data.total"))
 			}
 
+			// The second page of one result is the same by cursor and by number.
 			first := guest.post("/api/listings/search", object{"query": mark, "limit": 1}).ok(200)
 			byCursor := guest.post("/api/listings/search",
 				object{"query": mark, "limit": 1, "cursor": first.text("data.nextCursor")}).ok(200)
@@ -248,6 +259,7 @@ func TestPublicListings(t *testing.T) {
 			byPage := guest.post("/api/listings/search", object{"query": mark, "limit": 1, "page": 2}).ok(200)
 			require.Equal(t, []string{"Ward Manager"}, titlesIn(byPage, "data.results"))
 
+			// The filter matches one of the two listings. A limit over the maximum is no error.
 			filtered := guest.post("/api/listings/search",
 				object{"query": mark, "limit": 1000, "filters": object{"contractType": "permanent"}}).ok(200)
 			require.Len(t, filtered.list("data.results"), 1)
@@ -293,6 +305,7 @@ func TestPublicListings(t *testing.T) {
 				require.Equal(t, field, res.text("details.field"), body)
 			}
 
+			// All errors are reported, in the order of the members in the body.
 			severalErrors := guest.post("/api/listings/search",
 				`{"filters": {"postedAfter": "soon", "salary_max": 1, "salaryMin": 2}, "sort": "x", "query": ""}`).
 				fails(400, "Invalid search query")
@@ -356,6 +369,7 @@ func TestOwnedListings(t *testing.T) {
 				employer.patch(path, body).invalid(field)
 			}
 
+			// Unusual but valid values are accepted. The second request removes them again.
 			employer.patch(path, `{"meta": {"large": 1e300, "surrogates": "\ud83d\ude91", "small": 0.1e-300}}`).ok(200)
 			employer.patch(path, `{"meta": {"large": null, "surrogates": null, "small": null}}`).ok(200)
 
@@ -398,6 +412,7 @@ func TestOwnedListings(t *testing.T) {
 			employer.post(archive, nil).ok(200)
 			require.Equal(t, job.text("data.job.archivedAt"), employer.get("/api/employers/jobs/"+id).text("data.job.archivedAt"))
 
+			// Only a deleted listing can be restored, once, and only by its own organization. It is active and public again.
 			employer.fromNewAddress().delete("/api/employers/jobs/" + id).ok(200)
 			otherEmployer.post(restore, nil).fails(404, "Listing not found or not deleted")
 			require.NotEmpty(t, employer.post(restore, nil).ok(200).text("message"))
@@ -460,6 +475,7 @@ func TestOwnedListings(t *testing.T) {
 				}
 			}
 
+			// The first and the last item change the same listing, and their members are merged. The foreign listing stays.
 			require.Equal(t, object{"n": 3., "first": true},
 				employer.get("/api/employers/jobs/"+first).at("data.job.meta"), "the last value applies")
 			require.Equal(t, object{}, otherEmployer.get("/api/employers/jobs/"+foreign).at("data.job.meta"))
@@ -477,6 +493,7 @@ func TestOwnedListings(t *testing.T) {
 				tooMany[i] = object{"uuid": first, "meta": object{"n": i}}
 			}
 
+			// A batch of 101 items is refused. In a batch of 100 for one listing, the last item determines the value.
 			require.Equal(t, 400, employer.put("/api/listings/batch", tooMany).status)
 			require.Len(t, employer.put("/api/listings/batch", tooMany[:maxItems]).ok(200).list("data"), maxItems)
 			require.Equal(t, maxItems-1, employer.get("/api/employers/jobs/"+first).integer("data.job.meta.n"))

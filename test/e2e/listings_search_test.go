@@ -240,6 +240,7 @@ func TestSearch(t *testing.T) {
 				"in in in", "near ,", ",,,,", "leeds leeds leeds", "in leeds near york at hull", "nurse, , leeds",
 				`nurse -leeds "care home" OR porter* ~1 ^2`,
 			} {
+				// The text is valid as a search, as a place and as a specialty. The order does not change the number of results.
 				found := guest.send("GET", "/api/listings?search="+escapeQuery(text), nil)
 				require.Equal(t, 200, found.status, "%q: %s", text, found.raw)
 				guest.send("GET", "/api/listings?location="+escapeQuery(text), nil).ok(200)
@@ -256,6 +257,7 @@ func TestSearch(t *testing.T) {
 			inLeeds := server.guest(t).get("/api/listings?search=nurse+in+leeds&sort=distance&remote=false").ok(200)
 			require.Less(t, inLeeds.number("data.listings.0.distanceMiles"), 10.)
 
+			// Without a place, results have no distance.
 			anywhere := server.guest(t).get("/api/listings?search=nurse")
 			require.NotContains(t, string(anywhere.raw), "distanceMiles")
 		})

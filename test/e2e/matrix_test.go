@@ -16,7 +16,7 @@ import (
 )
 
 // The role matrix has one row for each route of the portal API that identifies its caller. A row is a request. The test
-// sends it as every kind of user, and requires that only the right kind may do it, and only with own resources.
+// sends the request as every kind of user. Only a user of the right kind succeeds, and only with their own resources.
 
 // matrixUsers are the users of the role matrix and their resources. Fields of type string are
 // ids unless stated otherwise.

@@ -89,6 +89,7 @@ func TestMCP_Tools(t *testing.T) {
 			require.Len(t, first["data"], 2)
 			require.Equal(t, jobs[2], first["data"].([]any)[0].(object)["id"], "the newest is first")
 
+			// The second page has the oldest of the three listings, and no further page follows.
 			next := callTool(t, session, "search_jobs", object{
 				"keywords": word,
 				"sort":     "date",
@@ -97,6 +98,7 @@ func TestMCP_Tools(t *testing.T) {
 			})
 			require.Equal(t, jobs[0], next["data"].([]any)[0].(object)["id"])
 			require.Nil(t, next["next_cursor"])
+			// Tools return the same as the operations of the developer API.
 			require.Equal(t, program.get("/api/v1/jobs/"+jobs[0]).okDeveloper(200).body,
 				callTool(t, session, "get_job", object{"job_id": jobs[0]}))
 			require.Equal(t, program.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).body,
@@ -113,11 +115,13 @@ func TestMCP_Tools(t *testing.T) {
 				"an id cannot select the path of another operation")
 			require.Contains(t, callToolError(t, session, "get_job", object{}), "job_id is required")
 
+			// All invalid values are reported in one error, each on its own line.
 			wrong := callToolError(t, session, "search_jobs", object{"radius": -1, "sort": "zz", "salary_min": "x"})
 			for _, field := range []string{"radius", "sort", "salary_min"} {
 				require.Contains(t, wrong, "\n- "+field+" ", "all invalid fields are reported together")
 			}
 
+			// A misspelt argument is an error and is not ignored. The tools have no page, because they have a cursor.
 			require.Contains(t, callToolError(t, session, "search_jobs", object{"keyword": "nurse"}), "keyword is not an argument")
 			require.Contains(t, callToolError(t, session, "search_jobs", object{"page": 2}), "page is not an argument")
 			require.Contains(t, callToolError(t, session, "search_jobs", object{"cursor": "nonsense"}), "cursor")
@@ -133,6 +137,7 @@ func TestMCP_Tools(t *testing.T) {
 			app := me.app()
 			program := me.programOf(app)
 			program.t = t
+			// The app may send 60 requests in a minute. A call of a tool uses one of them, as does a request to the API.
 			first := program.tool("suggest", object{"q": "lee"})
 			require.Equal(t, 200, first.status)
 			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
@@ -141,6 +146,7 @@ func TestMCP_Tools(t *testing.T) {
 
 			third := program.tool("get_job", object{"job_id": "nonsense"})
 			require.Equal(t, "57", third.header.Get("X-RateLimit-Remaining"), "the third request of 60")
+			// The usage of the app contains all three requests. The unknown job was the only error.
 			require.Eventually(t, func() bool {
 				usage := me.get("/api/developers/apps/" + app + "/usage").ok(200)
 				return strings.Contains(string(usage.raw), `"requests":3`) && strings.Contains(string(usage.raw), `"errors":1`)
@@ -153,6 +159,7 @@ func TestMCP_Tools(t *testing.T) {
 			program := server.seeker(t).program()
 
 			program.t = t
+			// 60 calls exhaust the quota of a minute, even though each of them fails.
 			for range 60 {
 				program.tool("get_job", object{"job_id": "nonsense"})
 			}
@@ -230,6 +237,7 @@ func TestMCP_Authentication(t *testing.T) {
 				"confirmation_code": draft["confirmation_code"],
 			})["data"])
 
+			// Revoking the refresh token also ends the access token, in the open session and in new requests.
 			status, _, _ := party.call(t, "/oauth/revoke", url.Values{"token": {token.RefreshToken}})
 			require.Equal(t, 200, status)
 
@@ -244,6 +252,7 @@ func TestMCP_Authentication(t *testing.T) {
 			program := server.seeker(t).program()
 
 			const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+			// Browsers send the header Origin. Pages of other sites are refused, pages of the issuer and programs are not.
 			for _, origin := range []string{"https://evil.example.com", "null", issuer + ".evil.example.com", "http://127.0.0.1:1"} {
 				require.Equal(t, 403, program.rpc(list, "Origin", origin).status, origin)
 			}
@@ -263,6 +272,8 @@ func TestMCP_Messages(t *testing.T) {
 		const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 		require.Equal(t, 200, program.rpc(ping).status)
 
+		// The wanted statuses: 400 is no valid message, 404 an unknown method, 202 a notification, which has no response, and
+		// 413 a body of more than 1 MiB.
 		for body, want := range map[string]int{
 			"":    400,
 			"{":   400,
@@ -292,6 +303,7 @@ func TestMCP_Messages(t *testing.T) {
 			require.Regexp(t, `"error"|"isError":true`, string(res.raw), invalidParams)
 		}
 
+		// The server accepts messages by POST only, and at exactly one path.
 		for _, method := range []string{"GET", "DELETE", "PUT", "HEAD"} {
 			res := program.try(method, "/mcp", nil)
 			require.Equal(t, 405, res.status, method)
@@ -339,6 +351,7 @@ func TestMCP_Apply(t *testing.T) {
 			require.Equal(t, content, draft["application"])
 			require.Zero(t, countApplications(ann))
 
+			// The code confirms this draft only: each changed member makes it invalid, as do another user and another app.
 			confirmed := maps.Clone(content)
 
 			confirmed["confirmation_code"] = draft["confirmation_code"]
@@ -360,6 +373,7 @@ func TestMCP_Apply(t *testing.T) {
 				"confirmation_code_invalid", "the code was given to another app")
 			require.Zero(t, countApplications(ann))
 
+			// The confirmed draft becomes one application. A repeated call returns it, even after the job is deleted.
 			first := callTool(t, session, "apply", confirmed)["data"].(object)
 			require.Equal(t, "Hello", first["cover_letter"])
 			require.Equal(t, ann.id, first["candidate_id"])
@@ -395,6 +409,7 @@ func TestMCP_Apply(t *testing.T) {
 				"already_applied", "an application that was withdrawn")
 
 			withQuestion := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
+			// The key is a part of the error that the arguments cause.
 			for want, arguments := range map[string]object{
 				"already_applied":             {"job_id": appliedTo},
 				"job_not_found":               {"job_id": boss.listing(object{"status": "draft"})},
@@ -427,6 +442,7 @@ func TestMCP_Apply(t *testing.T) {
 			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			job := boss.listing(nil)
 			code := callTool(t, program.session(t), "apply", object{"job_id": job})["confirmation_code"]
+			// 20 concurrent confirmations all succeed, but create one application.
 			const requests = 20
 			statuses := concurrently(t, requests, func(int) *response {
 				return program.tool("apply", object{"job_id": job, "confirmation_code": code})

@@ -33,6 +33,7 @@ func TestModeration_Reports(t *testing.T) {
 				}).
 				ok(201)
 			jo.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fraud"}).ok(201)
+			// An unknown reason, an invalid address, an unknown job and a draft are refused.
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "boring"}).invalid("reason")
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fraud", "email": "nonsense"}).invalid("email")
 			guest.fromNewAddress().post("/api/listings/"+nowhere+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
@@ -42,6 +43,7 @@ func TestModeration_Reports(t *testing.T) {
 
 			const maxReports = 10 // of one address in 15 minutes
 
+			// Refused reports also count towards the limit of an address.
 			limited := server.guest(t)
 			for range maxReports {
 				limited.post("/api/listings/"+nowhere+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
@@ -79,11 +81,13 @@ func TestModeration_Reports(t *testing.T) {
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 			require.Contains(t, server.waitForMail(t, boss.email, "Job removed by moderators"), "must not ask for fees")
 
+			// The applicant is warned about payments.
 			message := server.waitForMail(t, jo.email, "Job removed: Ward")
 			require.Contains(t, message, "Do not pay anything")
 
 			// The reason is for the employer only.
 			require.NotContains(t, message, "must not ask for fees")
+			// The case is closed as taken down, and the employer's audit log names the moderator.
 			require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"))
 			require.Equal(t, id, moderator.get("/api/admin/cases?state=taken-down").ok(200).text("data.cases.0.job.id"))
 			require.Equal(t, []auditEntry{{action: "listing.hidden", actorID: moderator.id, object: id}}, boss.auditEntries("&action=listing.hidden"))
@@ -94,12 +98,14 @@ func TestModeration_Reports(t *testing.T) {
 			moderator.post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
 			guest.get("/api/listings/" + id).ok(200)
 			server.waitForMail(t, boss.email, "Job public again")
+			// The jobseeker has withdrawn the application and gets no e-mail.
 			server.requireNoMail(t, jo.email, "Job public again")
 			moderator.post("/api/admin/jobs/"+nowhere+"/restore", object{}).fails(404, "Job listing not found")
 		})
 
 		t.Run("a report opens the case again", func(t *testing.T) {
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "other"}).ok(201)
+			// Only the new report counts. A moderator has decided on the earlier ones.
 			require.Equal(t, 1., moderator.get("/api/admin/cases?state=open").ok(200).at("data.cases.0.reports"))
 		})
 
@@ -201,6 +207,7 @@ func TestModeration_Pages(t *testing.T) {
 			require.Equal(t, []string{reportPath}, visitor.open("GET", "/jobs/"+id, nil).links("Report this job"))
 			require.Contains(t, visitor.open("GET", reportPath, nil).text, "What is wrong with it?")
 
+			// A report without a reason is refused, with a link to the field and the input that was sent.
 			refused := visitor.open("POST", reportPath, url.Values{"text": {wicked}, "email": {"nonsense"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, `<a href="#reason">Reason is required</a>`)
@@ -210,6 +217,7 @@ func TestModeration_Pages(t *testing.T) {
 			require.Equal(t, 404, visitor.open("GET", "/jobs/nonsense/report", nil).status)
 			require.Equal(t, 404, visitor.open("POST", "/jobs/nonsense/report", url.Values{"reason": {"fees"}}).status)
 
+			// A form that another site sends is refused. Browsers say so in the header Sec-Fetch-Site, which Site sets.
 			visitor.Site = "cross-site"
 			require.Equal(t, 403, visitor.open("POST", reportPath, url.Values{"reason": {"fees"}}).status)
 		})
@@ -228,6 +236,7 @@ func TestModeration_Pages(t *testing.T) {
 			require.Len(t, moderator.open("GET", employerPath, nil).links("Moderate this employer"), 1)
 			require.Empty(t, visitor.open("GET", employerPath, nil).links("Moderate this employer"))
 
+			// The page explains the reason of the report and shows the hostile text as text.
 			casePage := moderator.open("GET", casePath, nil)
 			require.Contains(t, casePage.text, "It asks applicants for money")
 			require.NotContains(t, casePage.text, "<script>alert")
@@ -251,6 +260,7 @@ func TestModeration_Pages(t *testing.T) {
 			require.Contains(t, takenDown.text, "Our moderators have taken this job down.")
 			require.Contains(t, takenDown.text, "No fees.")
 
+			// The page has none of these buttons, and the server refuses their forms.
 			for _, action := range []string{"publish", "pause", "renew", "restore", "duplicate"} {
 				require.NotContains(t, takenDown.text, `value="`+action+`"`)
 
@@ -321,6 +331,7 @@ func TestModeration_Organizations(t *testing.T) {
 		}
 
 		isPublic := func(listing string) bool { return guest.fromNewAddress().get("/api/listings/"+listing).status == 200 }
+		// The name contains random characters of a new address, so that it resembles no other organization.
 		name := "Royal " + newEmail()[1:9] + " Infirmary"
 		boss := register(name)
 		organization := idOf(boss)
@@ -350,11 +361,13 @@ func TestModeration_Organizations(t *testing.T) {
 		})
 
 		t.Run("a registration with a similar name is held", func(t *testing.T) {
+			// The name differs from the verified one in case, article and legal form only. Its jobs are not public.
 			fake := register("The " + strings.ToUpper(name) + " Ltd.")
 			held := fake.listing(nil)
 			require.False(t, isPublic(held))
 			require.Contains(t, server.signedIn(t, fake).show("/employer/jobs/"+held).text, "This job is not public yet.")
 
+			// Neither a copy nor publishing the job again makes it public, and the organization has no page.
 			copied := fake.post("/api/employers/jobs/"+held+"/duplicate", nil).ok(200).text("data.id")
 			require.False(t, isPublic(copied))
 			fake.fromNewAddress().put("/api/employers/jobs/"+held, object{"status": "active", "title": "Nurse"}).ok(200)
@@ -364,6 +377,7 @@ func TestModeration_Organizations(t *testing.T) {
 			queue := moderator.get("/api/admin/cases?state=open&organizationId=" + idOf(fake)).ok(200)
 			require.Equal(t, true, queue.at("data.cases.0.held"))
 			require.Equal(t, held, queue.text("data.cases.0.job.id"))
+			// The release publishes the jobs and closes the case.
 			changeStanding(idOf(fake), "release").ok(200)
 			require.Eventually(t, func() bool { return isPublic(held) && isPublic(copied) }, waitTimeout, 50*time.Millisecond)
 			require.Empty(t, moderator.get("/api/admin/cases?state=open&organizationId="+idOf(fake)).ok(200).list("data.cases"))
@@ -382,6 +396,7 @@ func TestModeration_Organizations(t *testing.T) {
 			changeStanding(organization, "suspend").ok(200)
 			require.Eventually(t, func() bool { return !isPublic(job) }, waitTimeout, 50*time.Millisecond)
 
+			// A job that is posted during the suspension is not public either.
 			later := boss.listing(nil)
 			require.False(t, isPublic(later))
 			require.Contains(t, server.waitForMail(t, boss.email, "Your organization is suspended"), "Contact the operator")
@@ -396,6 +411,7 @@ func TestModeration_Organizations(t *testing.T) {
 			moderate := func(id, action string) *response {
 				return moderator.post("/api/admin/accounts/"+id+"/standing", object{"action": action})
 			}
+			// The suspension ends every session. A sign-in fails as if the password were wrong.
 			moderate(boss.id, "suspend").ok(200)
 			boss.requireSignedOut(t)
 			require.Contains(t, server.waitForMail(t, boss.email, "Your account is suspended"), "Contact the operator")
@@ -453,6 +469,7 @@ func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 		require.Contains(t, server.signedIn(t, boss).page("/employer"), "our moderators check them first")
 
 		browser := server.signedIn(t, moderator)
+		// The queue leads to the page of the held organization. Verifying it there publishes its jobs.
 		page := browser.open("GET", "/moderation", nil)
 		path := page.links("St Brigid")[0]
 		require.Contains(t, browser.open("GET", path, nil).text, "Held")
@@ -460,11 +477,13 @@ func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 		require.Eventually(t, func() bool { return server.guest(t).get("/api/listings/"+job).status == 200 },
 			waitTimeout, 50*time.Millisecond)
 		require.Contains(t, browser.open("GET", path, nil).text, "Verified by a moderator")
+		// Unknown actions and organizations are refused. The page can also suspend the account of a member.
 		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"praise"}}).status)
 		require.Equal(t, 404, browser.open("GET", "/moderation/organizations/"+nowhere, nil).status)
 		require.Equal(t, 303, browser.open("POST", path+"/accounts/"+boss.id, url.Values{"action": {"suspend"}}).status)
 		require.Contains(t, browser.open("GET", path, nil).text, "Restore Asha Patel")
 
+		// Users who are no moderators are refused.
 		other := server.signedIn(t, server.seeker(t))
 		require.Equal(t, 403, other.open("GET", path, nil).status)
 		require.Equal(t, 403, other.open("POST", path, url.Values{"action": {"verify"}}).status)

@@ -190,6 +190,7 @@ func TestOAuthAttacks(t *testing.T) {
 
 			browser := server.signedIn(t, server.seeker(t))
 			for _, redirectURI := range []string{
+				// Each URI differs from the registered one, callback, in one part. The response is an error page and no redirect.
 				callback + "/more",
 				callback + "/",
 				callback + "?a=b",
@@ -232,6 +233,7 @@ func TestOAuthAttacks(t *testing.T) {
 			)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
+			// The registered loopback URI has no port. A request with a port, which the program chose when it started, succeeds.
 			party.RedirectURL = "http://127.0.0.1:51004/cb"
 			code := browser.allow(party.authorizationPath(verifier)).Get("code")
 			values := codeGrant(code, verifier)
@@ -262,6 +264,7 @@ func TestOAuthAttacks(t *testing.T) {
 				challenge := oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())
 				for _, parameters := range []url.Values{
 					{},
+					// The default method is "plain" (RFC 7636 §4.3), and names of methods are case-sensitive.
 					{"code_challenge": {challenge}},
 					{"code_challenge": {challenge}, "code_challenge_method": {"plain"}},
 					{"code_challenge": {challenge}, "code_challenge_method": {"s256"}},
@@ -306,6 +309,7 @@ func TestOAuthAttacks(t *testing.T) {
 			party := server.thirdParty(t, nil)
 
 			token := party.tokens(t)
+			// The consent was for jobs:read and applications:write. Every request for another scope is refused.
 			for _, wider := range []string{"applications:read", "jobs:read applications:write applications:read", "admin", "*"} {
 				values := refreshGrant(token.RefreshToken)
 				values.Set("scope", wider)
@@ -315,6 +319,7 @@ func TestOAuthAttacks(t *testing.T) {
 			values := refreshGrant(token.RefreshToken)
 			values.Set("scope", "jobs:read")
 
+			// A refresh may ask for fewer scopes. They apply to the new access token only, and not to later refreshes.
 			_, fewer, _ := party.call(t, "/oauth/token", values)
 			require.Equal(t, "jobs:read", fewer["scope"])
 
@@ -338,6 +343,7 @@ func TestOAuthAttacks(t *testing.T) {
 				require.Equal(t, "invalid_scope", redirect.Get("error"), scope)
 			}
 
+			// A request without a scope gets the default one.
 			party.Scopes = nil
 			code := browser.allow(party.authorizationPath(verifier)).Get("code")
 			_, body, _ := party.call(t, "/oauth/token", codeGrant(code, verifier))
@@ -357,6 +363,7 @@ func TestOAuthAttacks(t *testing.T) {
 			consent := url.Values{"decision": {"allow"}}
 			require.Equal(t, 403, browser.open("POST", path, consent).status)
 
+			// Neither an empty or invented token nor that of another user's session is accepted.
 			for _, wrong := range []string{"", "x", csrfOfOtherUser} {
 				consent.Set("csrf", wrong)
 				require.Equal(t, 403, browser.open("POST", path, consent).status)
@@ -364,6 +371,7 @@ func TestOAuthAttacks(t *testing.T) {
 
 			consent.Set("csrf", csrf)
 
+			// With the right token, a request is still refused if its headers show that it comes from another site.
 			for _, request := range []struct{ secFetchSite, origin string }{
 				{secFetchSite: "cross-site"},
 				{secFetchSite: "same-site"},
@@ -379,6 +387,7 @@ func TestOAuthAttacks(t *testing.T) {
 
 			browser.Site = ""
 			browser.Origin = server.url
+			// From the origin of the server, the same form is accepted.
 			require.NotEmpty(t, browser.redirectQuery(browser.open("POST", path, consent)).Get("code"))
 		})
 
@@ -437,6 +446,7 @@ func TestOAuthAttacks(t *testing.T) {
 			t.Parallel()
 
 			me := server.seeker(t)
+			// Each target would lead to another site in some browser, or is no path. The user gets to the own start page instead.
 			for _, next := range []string{
 				"https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example",
 				"https:evil.example", "/\t/evil.example", "javascript:alert(1)", " //evil.example",

@@ -50,6 +50,7 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 			token := party.tokens(t)
 
 			ip := server.guest(t).ip
+			// 60 different wrong secrets, at each endpoint in turn, are all refused as wrong.
 			for i := range 60 {
 				res := party.callFrom(t, ip, endpoints[i%len(endpoints)], "loc_cs_wrong"+strconv.Itoa(i), refreshGrant("x"))
 				require.Equal(t, 401, res.status, "%s", res.raw)
@@ -121,6 +122,7 @@ func TestOAuth_EncodedForm_RefusedUnread(t *testing.T) {
 		require.Less(t, bomb.Len(), 10<<10)
 
 		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
+			// The last case sends the header twice, the first time without a value.
 			for _, encodings := range [][]string{{"gzip, gzip"}, {"gzip"}, {"br"}, {"", "gzip"}} {
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+path, bytes.NewReader(bomb.Bytes()))
 				require.NoError(t, err)
@@ -149,6 +151,7 @@ func TestOAuth_InvalidRequestOfGuest_SignsInFirst(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		party := server.thirdParty(t, nil)
 		link := strings.Replace(party.authorizationPath(oauth2.GenerateVerifier()), "response_type=code", "response_type=token", 1)
+		// The request has an unsupported response_type, about which a signed-in user would be redirected to the client.
 		withoutRedirects := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		res, err := withoutRedirects.Get(server.url + link)
 		require.NoError(t, err)

@@ -53,6 +53,7 @@ func TestOAuth(t *testing.T) {
 				redirect := browser.open("GET", party.authorizationPath(verifier), nil)
 				require.Equal(t, 303, redirect.status)
 
+				// A guest is redirected to the sign-in, which leads back to the authorization request.
 				signIn, err := url.Parse(redirect.header.Get("Location"))
 				require.NoError(t, err)
 				require.Equal(t, "/developers/sign-in", signIn.Path)
@@ -63,6 +64,7 @@ func TestOAuth(t *testing.T) {
 					url.Values{"email": {user.email}, "password": {password}, "next": {signIn.Query().Get("next")}})
 				require.Contains(t, afterSignIn.text, `href="/oauth/authorize?`)
 
+				// The consent page names the app, its owner, the host of the redirect and the scopes.
 				page := browser.open("GET", party.authorizationPath(verifier), nil).text
 				for _, words := range []string{
 					"Ward Finder", "St Brigid&#39;s Hospital", "wardfinder.example.com",
@@ -116,6 +118,7 @@ func TestOAuth(t *testing.T) {
 				"/developers/apps":     {"name": {"Mine"}},
 				"/developers/sign-out": {},
 			} {
+				// Every form is refused without the token, and with a wrong one.
 				for _, csrf := range []string{"", "x"} {
 					values.Set("csrf", csrf)
 					require.Equal(t, 403, browser.open("POST", formPath, values).status, formPath)
@@ -124,6 +127,7 @@ func TestOAuth(t *testing.T) {
 
 			require.NotEmpty(t, browser.allow(path).Get("code"))
 
+			// With the token of the page, the form is accepted.
 			newApp := url.Values{"name": {"Mine"}, "csrf": {browser.Open("GET", "/developers", nil).CSRFToken(t)}}
 			require.Equal(t, 200, browser.open("POST", "/developers/apps", newApp).status)
 
@@ -153,6 +157,7 @@ func TestOAuth(t *testing.T) {
 			require.InDelta(t, time.Now().Add(15*time.Minute).Unix(), body["exp"], toleranceSeconds)
 			require.True(t, party.isActive(t, token.RefreshToken))
 
+			// Another client learns nothing about the token. A public client cannot introspect, because it has no secret.
 			_, body, _ = server.thirdParty(t, nil).call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
 			require.Equal(t, map[string]any{"active": false}, body, "another client gets the response for an unknown token")
 			server.thirdParty(t, object{"public": true}).
@@ -265,6 +270,7 @@ func TestOAuth(t *testing.T) {
 				require.Contains(t, []int{303, 400}, resp.status, parameters)
 			}
 
+			// A missing or unsupported response_type is reported to the client with a redirect.
 			for responseType, code := range map[string]string{
 				"":                    "invalid_request",
 				"response_type=token": "unsupported_response_type",
@@ -312,6 +318,7 @@ func TestOAuth(t *testing.T) {
 				party.refused(t, "/oauth/token", incomplete, 400, "invalid_request")
 			}
 
+			// The endpoints accept forms and no JSON.
 			asJSON := server.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"})
 			require.Contains(t, []int{400, 401}, asJSON.status)
 		})

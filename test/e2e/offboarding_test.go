@@ -63,17 +63,20 @@ func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
 		require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 1)
 		require.Equal(t, 200, server.guest(t).get(link).status)
 
+		// Only an admin of the organization can remove the member. The id may be in upper case.
 		member.delete(teamPath(boss.id)).fails(403, "Forbidden")
 		server.guest(t).delete(teamPath(member.id)).fails(401, "Unauthorized")
 		server.employer(t).delete(teamPath(member.id)).fails(403, "Team member not in your organization")
 		boss.delete(teamPath(strings.ToUpper(member.id))).ok(200)
 
+		// At once, the member has no session and is not in the team, and the link to the export does not work.
 		member.requireSignedOut(t)
 		require.False(t, boss.hasMember(member.id))
 		boss.delete(teamPath(member.id)).fails(403, "Team member not in your organization")
 		boss.delete(teamPath("x")).fails(403, "Team member not in your organization")
 		server.guest(t).get(link).fails(403, "Forbidden")
 
+		// The account still exists, but without access to the organization.
 		again := member.signIn(password)
 		again.get("/api/employers/jobs").fails(403, "Forbidden")
 
@@ -91,6 +94,7 @@ func TestRemoveMember_LastAdmin_Conflict(t *testing.T) {
 			boss := server.employer(t)
 			boss.delete(teamPath(boss.id)).fails(409, "An organization needs at least one admin")
 
+			// The second admin can remove the founder, who keeps the account of an employer.
 			second := boss.inviteMember("admin")
 			second.delete(teamPath(boss.id)).ok(200)
 			boss.requireSignedOut(t)
@@ -123,6 +127,7 @@ func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
 			}
 		}
 
+		// Only the admin is left, and neither of the two links works. The address can be invited again.
 		require.Len(t, boss.get("/api/employers/team").ok(200).list("data.team"), 1)
 		server.guest(t).post("/api/auth/accept-invitation", object{"token": unregisteredToken, "password": password}).invalid("token")
 		registered.post("/api/auth/accept-invitation", object{"token": registeredToken, "password": password}).invalid("token")
@@ -153,12 +158,14 @@ func TestMember_WithoutPermissions_SeesPublicOnly(t *testing.T) {
 			member.get("/api/employers"+path).fails(403, "Forbidden")
 		}
 
+		// No export can be created, and the link to an earlier one does not work. Only the public listing is visible.
 		member.post("/api/employers/exports", object{"kind": "jobs"}).fails(403, "Forbidden")
 		server.guest(t).get(link).fails(403, "Forbidden")
 		member.get("/api/listings/"+draft).fails(404, "Listing not found")
 		member.get("/api/listings/" + posted).ok(200)
 		boss.get("/api/listings/" + draft).ok(200)
 
+		// The pages about the user and the organization need no permission.
 		for _, path := range []string{"/profile", "/settings", "/organization"} {
 			member.get("/api/employers" + path).ok(200)
 		}

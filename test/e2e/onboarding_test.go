@@ -77,6 +77,7 @@ func TestOnboarding(t *testing.T) {
 			require.Equal(t, true, res.at("isGuest"))
 
 			set := res.guestCookie()
+			// The first form of a guest sets a cookie that scripts cannot read, for 90 days.
 			require.True(t, set.HttpOnly)
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
 			require.Equal(t, 90*24*60*60, set.MaxAge) // 90 days
@@ -88,6 +89,7 @@ func TestOnboarding(t *testing.T) {
 				ok(200)
 			require.Equal(t, set.Value, guest.guestCookie, "the same browser")
 
+			// The server stores the steps, the address and the preferences for this browser, and for no other.
 			res = guest.get(onboardingPath).ok(200)
 			status := steps(res)
 			require.Equal(t, "viewed", status["profile"])
@@ -104,6 +106,7 @@ func TestOnboarding(t *testing.T) {
 			require.Equal(t, false, res.at("isGuest"))
 			require.Equal(t, "completed", steps(res)["account"])
 
+			// The onboarding is complete after the last of the known steps, first-application, which ends the loop.
 			for _, step := range []string{
 				"profile", "preferences", "documents", "first-search", "first-application",
 				"a step of the client's own",
@@ -120,6 +123,7 @@ func TestOnboarding(t *testing.T) {
 			}
 
 			require.Equal(t, true, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
+			// The address of a jobseeker is that of the account: another one is not stored. Other users have their own steps.
 			seeker.sendOnboarding(form{"action": {"capture_email"}, "email": {"other@example.org"}, "source": {"save"}}).ok(200)
 			require.NotContains(t, string(seeker.get(onboardingPath).ok(200).raw), "other@")
 			require.Equal(t, "pending", steps(server.seeker(t).get(onboardingPath).ok(200))["profile"])
@@ -152,10 +156,12 @@ func TestOnboarding(t *testing.T) {
 				guest.sendOnboarding(form{"action": {"capture_email"}, "email": {invalidEmail}}).invalid("email")
 			}
 
+			// Preferences are a JSON object of at most 16 KiB.
 			for _, invalidJSON := range []string{"", "{", "null", `"x"`, `{"a":"` + strings.Repeat("a", 16<<10) + `"}`} {
 				guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {invalidJSON}}).invalid("preferences")
 			}
 
+			// The name of a step has at most 64 characters and is valid UTF-8.
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {strings.Repeat("s", 65)}, "actionType": {"viewed"}}).
 				invalid("step")
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"\xff"}, "actionType": {"viewed"}}).invalid("step")
@@ -171,6 +177,7 @@ func TestOnboarding(t *testing.T) {
 
 		t.Run("POST /api/jobseekers/onboarding is limited by address", func(t *testing.T) {
 			guest := server.guest(t)
+			// Ten requests in 15 minutes, valid or not, are the limit of an address.
 			for range 10 {
 				guest.post(onboardingPath, form{"action": {"sell"}}).fails(400, "Invalid action")
 			}
@@ -207,12 +214,14 @@ func TestOnboarding(t *testing.T) {
 				"userType": "jobseeker",
 			}).
 				ok(201)
+			// The guest registers with another address, and the account has the steps and preferences of the browser.
 			owner := server.guest(t)
 			owner.token = res.text("data.accessToken")
 			require.Equal(t, "completed", steps(owner.get(onboardingPath).ok(200))["first-search"], "also on another device")
 			require.Equal(t, "Renal", owner.get("/api/jobseekers/profile").ok(200).text("data.specialty"))
 			require.NotContains(t, string(owner.get(onboardingPath).ok(200).raw), email)
 
+			// The cookie from before the registration is not valid any more. A request with it gets a new cookie.
 			thief := server.guest(t)
 			thief.guestCookie = secret
 			require.Equal(t, "pending", steps(thief.get(onboardingPath).ok(200))["first-search"], "the secret is no longer valid")
@@ -226,6 +235,7 @@ func TestOnboarding(t *testing.T) {
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"documents"}, "actionType": {"skipped"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
 
+			// A sign-in takes over the steps of the browser, but not its preferences, and deletes the cookie.
 			res := guest.post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
 			require.Equal(t, "skipped", steps(seeker.get(onboardingPath).ok(200))["documents"])
 			require.NotContains(t, string(seeker.get("/api/jobseekers/profile").ok(200).raw), "Renal", "a browser may have several users")

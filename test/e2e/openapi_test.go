@@ -338,6 +338,7 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 	require.Contains(t, job["url"], job["id"])
 	require.Equal(t, job["questions"].([]any)[0].(object)["id"], application["answers"].([]any)[0].(object)["question_id"])
 
+	// The ids of different objects differ: the map has one key for each of them.
 	differentIDs := map[any]bool{
 		job["id"]:                     true,
 		job["company"].(object)["id"]: true,
@@ -361,6 +362,7 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 			}
 
 			for status, response := range op.Responses {
+				// The statuses have three digits, so that their text can be compared. Errors begin at 400.
 				if status < "400" {
 					continue
 				}
@@ -368,6 +370,7 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 				problem := parse(response.Content["application/problem+json"].Example)
 				require.NotEqual(t, "about:blank", problem["type"], "%s %s %s", method, path, status)
 
+				// Each error is about a parameter or member that the example of the request sends.
 				for _, fieldError := range problem["errors"].([]any) {
 					field := fieldError.(object)["field"].(string)
 					require.True(t, isSent[field], "%s %s: %v", method, path, fieldError)

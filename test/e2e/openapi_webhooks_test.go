@@ -74,6 +74,7 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 		receiver := newReceiver(t)
 		employer := server.employer(t)
 		path, _ := employer.createWebhook(receiver.URL, everyEvent...)
+		// A listing with all optional members, and its events: created, updated and closed.
 		listing := employer.listing(object{
 			"location":            "Leeds",
 			"contractType":        "permanent",
@@ -177,6 +178,7 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 		}
 		require.NoError(t, hit{headers: headers, raw: string(text)}.documentErrors(t, strict, kind))
 
+		// The example is about the job for which the example of an application applies.
 		job := document.Paths["/api/v1/applications"]["post"].RequestBody.Content["application/json"].Example
 		var applied object
 		require.NoError(t, json.Unmarshal(job, &applied))
@@ -190,6 +192,7 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 			require.Equal(t, applied["job_id"], data["job_id"])
 		}
 
+		// The document says what each response of a receiver means.
 		for _, status := range []string{"2XX", "410", "default"} {
 			require.Contains(t, op["responses"], status)
 		}

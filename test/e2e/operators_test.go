@@ -69,6 +69,8 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 			{action: "account.unlocked", actorID: "operator", object: member.id},
 		}, admin.auditEntries("&actor=operator"))
 
+		// The filters of the command: the log of the member has the commands and the member's own actions, and neither the
+		// admin's log nor a period in the future has them.
 		auditLog := server.run(t, "audit", "list", "--user", member.email)
 		require.Regexp(t, `account\.locked\s+operator\s`, auditLog)
 		require.Regexp(t, `api_key\.created\s+`+member.email, auditLog)

@@ -123,6 +123,7 @@ func requireOutagesSurvived(t *testing.T, database *services.Server, url string)
 		seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
 		outage.begin()
 
+		// Requests to the API fail with 503 in time, and clients learn when to try again.
 		for _, request := range []struct {
 			method, path string
 			body         any
@@ -136,6 +137,7 @@ func requireOutagesSurvived(t *testing.T, database *services.Server, url string)
 			require.NotEmpty(t, resp.header.Get("Retry-After"))
 		}
 
+		// Pages are shown with a message for users.
 		for _, path := range []string{"/developers", "/oauth/authorize?client_id=" + stores.NewID()} {
 			page := browser.Open("GET", path, nil)
 			require.Equal(t, 503, page.Status, "%s: %s", outage.name, path)
@@ -144,11 +146,13 @@ func requireOutagesSurvived(t *testing.T, database *services.Server, url string)
 			require.Contains(t, page.Text, "Please try again in a minute")
 		}
 
+		// The server reports that it is not ready, although its process is healthy.
 		unready := seeker.try("GET", "/readyz", nil)
 		require.Equal(t, 503, unready.status)
 		require.JSONEq(t, readiness(t, false, map[string]string{"database": "down", "events": "degraded"}), string(unready.raw))
 		require.Equal(t, 200, seeker.try("GET", "/healthz", nil).status, "the process is healthy")
 		outage.end()
+		// After the outage the server works again, and the employer gets the e-mail about the application.
 		require.Eventually(t, func() bool { return seeker.try("GET", "/api/auth/me", nil).status == 200 },
 			recoveryTimeout, 50*time.Millisecond, "no recovery after: %s", outage.name)
 		seeker.fromNewAddress().post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
@@ -193,6 +197,7 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 		// Missing credentials are refused without the database.
 		server.guest(t).try("GET", "/api/v1/jobs", nil).problem(401, "unauthorized")
 
+		// OAuth has its own error for an outage (RFC 6749 §4.1.2.1). The token in the form is invalid, but cannot be checked.
 		form := form{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {app}}
 		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
 			resp := server.guest(t).try("POST", path, form)

@@ -115,6 +115,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			for range 3 { // three random orders
 				seeker := server.seeker(t)
 				key := seeker.beginPayment(stripe)
+				// Webhooks that arrive while the payment is pending do not change the plan, whatever they report.
 				stale, staleSignature := stripe.SignedEvent("payment_intent.requires_action", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, stale, staleSignature))
 
@@ -152,6 +153,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				webhooks = slices.Concat(webhooks, webhooks, webhooks) // each three times
 				rand.Shuffle(len(webhooks), func(i, j int) { webhooks[i], webhooks[j] = webhooks[j], webhooks[i] })
 
+				// Four senders deliver the webhooks at the same time.
 				queue := make(chan webhook, len(webhooks))
 				for _, webhook := range webhooks {
 					queue <- webhook
@@ -181,6 +183,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			seeker := server.seeker(t)
 			key := seeker.beginPayment(stripe)
 			stripe.FinishAuthentication(key, "succeeded")
+			// The server finds the payment by itself, because it asks Stripe for pending payments from time to time.
 			require.Eventually(t, func() bool { return seeker.tier() == "premium" }, 5*time.Minute,
 				time.Second, "pending payments are polled")
 			seeker.requirePremium(stripe, key)
@@ -193,6 +196,8 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			key := seeker.beginPayment(stripe)
 			stripe.FinishAuthentication(key, "succeeded")
 
+			// The payer sends the same choice again, without a method. The server reads the payment and begins the plan. The
+			// webhook that follows changes nothing.
 			returned := seeker.fromNewAddress().
 				post(billingPath, object{"intent": "create-subscription", "planId": "premium"}).
 				ok(200)
@@ -230,9 +235,11 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			res := boss.fromNewAddress().
 				post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).
 				ok(202)
+			// Until the payment is confirmed, the app keeps its plan, and the audit log has no entry.
 			require.Equal(t, "free", res.text("data.plan"))
 			require.Empty(t, boss.auditEntries("&action=plan.changed"))
 
+			// Stripe forms a client secret from the id of the payment: ID_secret_RANDOM.
 			id, _, _ := strings.Cut(res.text("data.action.clientSecret"), "_secret")
 			key := stripe.ChargeKey(id)
 			stripe.FinishAuthentication(key, "succeeded")
@@ -280,6 +287,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 					return client.post(request.path, request.body)
 				}
 
+				// One request begins one payment of the owner, "pi" in Stripe, however often it is repeated with its key.
 				first := send("k1").ok(202)
 				id, _, _ := strings.Cut(first.text("data.action.clientSecret"), "_secret")
 				key := stripe.ChargeKey(id)
@@ -322,6 +330,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			require.Contains(t, page.text, "Your bank asks you to confirm this payment. Your plan changes once you have.")
 			require.Contains(t, page.text, "60 of 60 are left")
 
+			// The page links to the page of the bank, whose address ends with the id of the payment.
 			link := confirmLink.FindStringSubmatch(page.text)
 			require.NotNil(t, link, page.text)
 
@@ -332,10 +341,12 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				require.Contains(t, choosePlan(method).text, link[0], "the same payment can be confirmed later")
 			}
 
+			// The page of the app itself has no such link.
 			require.NotContains(t, browser.open("GET", path, nil).text, link[0])
 
 			key := stripe.ChargeKey(id)
 			stripe.FinishAuthentication(key, "succeeded")
+			// After the confirmation, the choice begins the plan with 300 requests a minute, for one payment.
 			require.Equal(t, 303, choosePlan("").status)
 
 			done := browser.open("GET", path, nil).text
@@ -348,6 +359,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			t.Parallel()
 
 			seeker := server.seeker(t)
+			// A set-up collects a card without a payment: "seti_" is its prefix in Stripe.
 			action := seeker.fromNewAddress().post("/api/billing/setup-intents", nil).ok(200)
 			require.Contains(t, action.text("data.action.clientSecret"), "seti_")
 			require.Equal(t, "pk_test_shown", action.text("data.action.publishableKey"))
@@ -357,10 +369,12 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 					post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": method})
 			}
 
+			// An unknown method and a declined card are refused. A good card begins the plan.
 			send("pm_none").invalid("paymentMethodId")
 			send(stripe.NewMethod(kit.CardRefused)).fails(400, "The payment was declined; please try another payment method")
 			require.Equal(t, "premium", send(stripe.NewMethod(kit.CardGood)).ok(200).text("data.subscription.tier"))
 			require.Equal(t, 1, stripe.CountOwned("cus", "user:"+seeker.id)) // one customer for all payments
+			// Deleting the account also deletes its customer in Stripe.
 			seeker.fromNewAddress().delete("/api/jobseekers/profile").ok(200)
 			require.Eventually(t, func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 },
 				waitTimeout, 100*time.Millisecond)

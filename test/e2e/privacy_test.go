@@ -219,6 +219,7 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		require.Empty(t, seen.text("data.application.applicantEmail"))
 		require.Equal(t, "withdrawn", seen.text("data.application.status"))
 		employer.get("/api/employers/exports/"+export).fails(404, "Export not found")
+		// The invitation of the user is deleted, so that the team has the employer only.
 		require.Len(t, employer.get("/api/employers/team").ok(200).list("data.team"), 1)
 
 		// The address can be registered again, for a new account without the old data.

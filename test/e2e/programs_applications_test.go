@@ -105,9 +105,11 @@ func TestDeveloperApplications(t *testing.T) {
 			seenByEmployer := boss.get("/api/employers/applications/" + created.text("data.id")).ok(200)
 			require.Equal(t, "https://example.org/cv.pdf", seenByEmployer.text("data.application.resumeUrl"))
 
+			// A second application for the same job is a conflict.
 			program.post("/api/v1/applications", object{"job_id": withQuestion, "answers": []object{{"question_id": "pin", "answer": "x"}}}).
 				problem(409, "already_applied")
 
+			// Optional members that were not sent are null or empty, not absent.
 			plain := program.post("/v1/applications", object{"job_id": job}).okDeveloper(201)
 			require.Nil(t, plain.at("data.cover_letter"))
 			require.Nil(t, plain.at("data.resume_url"))
@@ -131,6 +133,7 @@ func TestDeveloperApplications(t *testing.T) {
 				require.Equal(t, field, refused.text("errors.0.field"), "%s", refused.raw)
 			}
 
+			// The address of a CV is an absolute https:// address without credentials, of at most 2,048 characters.
 			for _, address := range []string{
 				"http://example.org/cv.pdf",
 				"javascript:alert(1)",
@@ -152,6 +155,7 @@ func TestDeveloperApplications(t *testing.T) {
 				require.Equal(t, field, threeErrors.text(fmt.Sprintf("errors.%d.field", i)), "%s", threeErrors.raw)
 			}
 
+			// A text that is no id, the id of a user, and a draft are not found alike.
 			for _, missing := range []string{"nonsense", ann.id, boss.listing(object{"status": "draft"})} {
 				program.post("/api/v1/applications", object{"job_id": missing}).problem(404, "job_not_found")
 			}
@@ -160,6 +164,7 @@ func TestDeveloperApplications(t *testing.T) {
 				require.Equal(t, 400, program.try("POST", "/api/v1/applications", body).status, body)
 			}
 
+			// A program applies for its user only, and not for another candidate.
 			for _, other := range []string{server.seeker(t).id, "nonsense"} {
 				program.post("/api/v1/applications", object{"job_id": job, "candidate_id": other}).problem(403, "forbidden")
 			}
@@ -173,10 +178,12 @@ func TestDeveloperApplications(t *testing.T) {
 				ann.program(),
 				ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead),
 			} {
+				// An API key and a token with the other scopes cannot apply. The error names the scope that is needed.
 				refused := reader.post("/api/v1/applications", object{"job_id": job}).problem(403, "insufficient_scope")
 				require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="applications:write"`)
 			}
 
+			// No refused request has created an application.
 			require.Empty(t, ann.get("/api/jobseekers/applications").ok(200).list("data.applications"))
 		})
 
@@ -188,6 +195,7 @@ func TestDeveloperApplications(t *testing.T) {
 			program.key = "once"
 			first := program.post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
 			again := program.post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
+			// The repetition has the stored response. The key cannot be used for another request.
 			require.Equal(t, first.raw, again.raw)
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 			require.Equal(t, first.header.Get("Location"), again.header.Get("Location"))
@@ -228,14 +236,17 @@ func TestDeveloperApplications(t *testing.T) {
 			withKey := employer.program()
 
 			withToken := employer.grantApp(server.seeker(t).app(), integrations.ApplicationsRead)
+			// The employer's programs list the applications for the organization's jobs, the newest first.
 			for _, program := range []*client{withKey, withToken} {
 				require.Equal(t, []string{third, second, first}, ids(program, ""))
 			}
 
+			// A jobseeker's programs list the user's own applications, to any employer. Another employer has none.
 			require.Equal(t, []string{ofOtherEmployer, third, first}, ids(ann.program(), ""))
 			require.Equal(t, []string{second}, ids(ben.grantApp(server.seeker(t).app(), integrations.ApplicationsRead), ""))
 			require.Empty(t, ids(otherEmployer.program(), ""))
 
+			// Each filter narrows the list. Upper and lower case of an id make no difference.
 			require.Equal(t, []string{second, first}, ids(withKey, "?job_id="+strings.ToUpper(listing)))
 			require.Equal(t, []string{third, first}, ids(withKey, "?candidate_id="+ann.id))
 			require.Equal(t, []string{second}, ids(withKey, "?status=review"))
@@ -263,6 +274,7 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Empty(t, ids(withKey, "?job_id=nonsense"))
 			require.Empty(t, ids(withKey, "?job_id="+job), "a listing of another employer")
 
+			// The second page has the oldest application, by cursor and by number.
 			page := withKey.get("/v1/applications?limit=2").okDeveloper(200)
 			require.Equal(t, object{"page": 1.0, "limit": 2.0, "total": 3.0, "total_pages": 2.0}, page.at("pagination"))
 			require.Contains(t, page.header.Get("Link"), `/v1/applications?limit=2&page=2>; rel="next"`)
@@ -285,6 +297,7 @@ func TestDeveloperApplications(t *testing.T) {
 				problem(403, "insufficient_scope")
 			ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead).get("/api/v1/jobs").problem(403, "insufficient_scope")
 
+			// A member who may not see applications has an empty list.
 			withoutPermission := server.addMember(t, employer, object{"applications": object{"view": false, "update": false}})
 			require.Empty(t, ids(withoutPermission.program(), ""))
 		})
@@ -310,6 +323,7 @@ func TestDeveloperApplications(t *testing.T) {
 			}
 
 			boss.program().get("/api/v1/applications/nonsense").problem(404, "application_not_found")
+			// After a withdrawal, the applicant does not find the application, and the employer sees its status.
 			ann.delete("/api/jobseekers/applications/" + application).ok(200)
 			ann.program().get("/api/v1/applications/"+application).problem(404, "application_not_found")
 			require.Equal(t, "withdrawn", boss.program().get("/api/v1/applications/"+application).okDeveloper(200).text("data.status"))

@@ -181,11 +181,13 @@ func (c programCall) checkCredentials(t *testing.T) {
 
 	c.send(t, server.guest(t)).problem(401, "unauthorized")
 
+	// Texts that are no key and no token, one of them in the format of a key.
 	for _, garbage := range []string{"x", "loc_live_" + strings.Repeat("0", 38), "\"'; --", strings.Repeat("k", 5000)} {
 		c.send(t, server.guest(t).withKey(garbage)).problem(401, "unauthorized")
 		c.send(t, &client{server: server, token: garbage}).problem(401, "unauthorized")
 	}
 
+	// A key that worked until it was deleted.
 	withDeletedKey := developer.programOf(app)
 	keys := "/api/developers/apps/" + app + "/keys"
 	developer.delete(keys + "/" + developer.get(keys).ok(200).text("data.keys.0.id")).ok(200)
@@ -194,6 +196,7 @@ func (c programCall) checkCredentials(t *testing.T) {
 	withPortalToken := &client{server: server, token: c.users.seeker.token}
 	c.send(t, withPortalToken).problem(401, "unauthorized")
 
+	// A token with all scopes that its app has revoked.
 	revoked := c.users.seeker.grantApp(app, allScopes...)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/oauth/revoke",
 		strings.NewReader(url.Values{"token": {revoked.token}}.Encode()))
@@ -203,6 +206,7 @@ func (c programCall) checkCredentials(t *testing.T) {
 	require.Equal(t, 200, revoked.do(request).status)
 	c.send(t, revoked).problem(401, "unauthorized")
 
+	// A token with all scopes that expired a second ago.
 	expired := c.users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, allScopes...)
 	c.send(t, expired).problem(401, "unauthorized")
 }
@@ -237,12 +241,14 @@ func (c programCall) checkOtherUsers(t *testing.T) {
 	allScopes := integrations.Scopes()
 	otherEmployer := c.users.otherEmployer.grantApp(app, allScopes...)
 
+	// API keys can only read, so that they are no users of a request that writes.
 	otherUsers := []*client{otherEmployer, c.users.otherSeeker.grantApp(app, allScopes...)}
 	if !c.writes() {
 		otherUsers = append(otherUsers, c.users.otherEmployer.program(), c.users.otherSeeker.program())
 	}
 
 	for _, other := range otherUsers {
+		// A request without an id, such as a list, succeeds but must not contain the resources of the others.
 		if c.row.hiddenPath == nil {
 			resp := c.send(t, other).okDeveloper(200)
 			require.NotContains(t, string(resp.raw), c.users.application)
@@ -331,6 +337,7 @@ func (r programRow) checkTool(t *testing.T, users *programUsers, route web.Route
 
 	for _, scope := range allScopes {
 		if scope != route.Scope {
+			// The error names the missing scope.
 			requireToolError(call(users.seeker.grantApp(app, scope)), string(route.Scope))
 		}
 	}
@@ -350,6 +357,7 @@ func (r programRow) checkTool(t *testing.T, users *programUsers, route web.Route
 		users.otherListing = users.employer.listing(nil) // a jobseeker applies for a listing once
 		requireToolError(call(users.otherEmployer.grantApp(app, allScopes...)), "403 forbidden")
 
+		// The tool that applies returns a draft first, which the user has to confirm.
 		draft := requireSuccess(call(users.seeker.grantApp(app, route.Scope)))
 		require.Contains(t, string(draft.raw), "confirmation_required")
 	}
@@ -358,6 +366,7 @@ func (r programRow) checkTool(t *testing.T, users *programUsers, route web.Route
 		users.otherEmployer.grantApp(app, allScopes...),
 		users.otherSeeker.grantApp(app, allScopes...),
 	} {
+		// Other users do not find a hidden resource. A list succeeds without it.
 		if r.hiddenArguments != nil {
 			requireToolError(callWith(other, r.hiddenArguments(users)), r.code)
 			continue

@@ -159,15 +159,18 @@ func TestDeveloperRoutes(t *testing.T) {
 					}
 				}
 
+				// The time at which bradford was posted is a bound that includes it. A microsecond later excludes it.
 				posted, err := time.Parse(time.RFC3339Nano, program.get(prefix+"/jobs/"+bradford).okDeveloper(200).text("data.posted_at"))
 				require.NoError(t, err)
 
 				// all[3] is bradford.
 				require.Equal(t, all[:4], find("sort=date&posted_after="+posted.Format(time.RFC3339Nano)).ids(), "the bound is inclusive")
 				require.Equal(t, all[:3], find("sort=date&posted_after="+posted.Add(time.Microsecond).Format(time.RFC3339Nano)).ids())
+				// By distance, the nearest job is first. By pay, the best paid of the three jobs with a salary is first.
 				require.Equal(t, []string{leeds, bradford}, find("location=Leeds&sort=distance&remote=false").ids())
 				require.Equal(t, []string{london, bradford, leeds}, find("sort=salary").ids()[:3])
 				require.Equal(t, all, find("sort=distance").ids(), "without a place the order is relevance")
+				// The totals are those of all results, whatever the page.
 				require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 5.0, "total_pages": 5.0},
 					find("limit=1").okDeveloper(200).at("pagination"))
 				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 5.0, "total_pages": 1.0}, find("").at("pagination"))
@@ -179,6 +182,7 @@ func TestDeveloperRoutes(t *testing.T) {
 						slices.Collect(maps.Keys(item.(object))), "no distance without a place")
 				}
 
+				// A search near a place adds the distance to each job.
 				for _, item := range find("location=Leeds").list("data") {
 					require.ElementsMatch(t,
 						append([]string{"distance_miles", "matched", "relaxed"}, jobMembers...),
@@ -188,12 +192,14 @@ func TestDeveloperRoutes(t *testing.T) {
 				require.NotEmpty(t, find("cursor=").ids(), "an empty cursor means the first page")
 
 				for query, field := range map[string]string{
-					"page=1&page=2":                         "page",
-					"limit=1&limit=1":                       "limit",
-					"location=a&location=b":                 "location",
-					"keywords=x":                            "keywords",
-					"sort=date&sort=date":                   "sort",
-					"radius=1&radius=1":                     "radius",
+					// Repeated parameters. The text of find contains "keywords" already.
+					"page=1&page=2":         "page",
+					"limit=1&limit=1":       "limit",
+					"location=a&location=b": "location",
+					"keywords=x":            "keywords",
+					"sort=date&sort=date":   "sort",
+					"radius=1&radius=1":     "radius",
+					// Values outside of their range, of another type, too long, and not valid as text.
 					"page=-1":                               "page",
 					"page=1.5":                              "page",
 					"page=":                                 "page",
@@ -228,6 +234,7 @@ func TestDeveloperRoutes(t *testing.T) {
 					"/applications":            {"GET", "HEAD", "OPTIONS", "POST"},
 					"/applications/" + nowhere: {"GET", "HEAD", "OPTIONS"},
 				} {
+					// None of these methods is one of an operation. The error lists the methods of the path.
 					for _, method := range []string{"PUT", "PATCH", "DELETE", "PROPFIND"} {
 						refused := program.try(method, prefix+path, nil).problem(405, "method_not_allowed")
 						require.ElementsMatch(t, allowed, strings.Split(refused.header.Get("Allow"), ", "), path)
@@ -242,6 +249,7 @@ func TestDeveloperRoutes(t *testing.T) {
 
 				program := server.seeker(t).program()
 				for _, path := range []string{
+					// Paths with another case or a further slash are not the same as those of operations.
 					"/jobs/", "/Jobs", "/jobs/" + leeds + "/", "/jobs//" + leeds, "/applications/",
 					"", "/", "/nothing",
 				} {
@@ -266,6 +274,7 @@ func TestDeveloperRoutes(t *testing.T) {
 				require.Equal(t, issuer+"/jobs/"+leeds, got.text("data.url"))
 				require.ElementsMatch(t, jobMembers, slices.Collect(maps.Keys(got.at("data").(object))))
 
+				// An error without a body also has the headers of the limits.
 				missing := program.sendWithHeaders("HEAD", prefix+"/jobs/nonsense", nil)
 				require.Equal(t, 404, missing.status)
 				missing.requireLimitHeaders()
@@ -290,6 +299,7 @@ func TestDeveloperRoutes(t *testing.T) {
 			list := program.get("/v1/jobs?keywords=" + word + "&limit=2&page=2&location=").okDeveloper(200)
 
 			pageByRel := map[string]string{}
+			// Each link leads to the same path with the same parameters, and differs in the page only.
 			for link := range strings.SplitSeq(list.header.Get("Link"), ", ") {
 				address, rel, _ := strings.Cut(strings.TrimPrefix(link, "<"), `>; rel=`)
 				target, err := url.Parse(address)
@@ -324,11 +334,13 @@ func TestDeveloperRoutes(t *testing.T) {
 			program := server.seeker(t).grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			program.key = "one"
 			first := program.post("/api/v1/applications", object{"job_id": leeds}).okDeveloper(201)
+			// The same request below the other prefix is a repetition. Another body with the same key is refused.
 			again := program.post("/v1/applications", object{"job_id": leeds}).okDeveloper(201)
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 			require.Equal(t, first.raw, again.raw)
 			program.post("/v1/applications", object{"job_id": london}).problem(422, "idempotency_key_reused")
 
+			// A key has at most 255 characters of ASCII.
 			for _, invalidKey := range []string{strings.Repeat("k", 256), "é"} {
 				program.key = invalidKey
 				program.try("POST", "/v1/applications", object{"job_id": london}).problem(400, "invalid_parameters")
@@ -338,6 +350,7 @@ func TestDeveloperRoutes(t *testing.T) {
 		t.Run("maximum size of an application", func(t *testing.T) {
 			t.Parallel()
 
+			// The listing has 20 required questions. Each answer has 1,000 characters of two bytes.
 			questions := []object{}
 
 			answers := []object{}
@@ -422,11 +435,13 @@ func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	server.run(t, "developers", "plan", app, "enterprise")
 
 	program := developer.programOf(app)
+	// Numbered pages end at the 10,000th of the 11,200 jobs, and have no link to a last page.
 	lastNumbered := program.get("/api/v1/jobs?limit=100&page=100").okDeveloper(200)
 	require.Equal(t, false, lastNumbered.at("total_is_estimate"), "totals of job searches are exact")
 	program.get("/api/v1/jobs?limit=100&page=101").problem(400, "page_too_deep")
 	require.NotContains(t, lastNumbered.header.Get("Link"), `rel="last"`)
 
+	// From there, cursors lead to the other jobs, each on one page. The last page has no next one.
 	page := lastNumbered
 
 	seen := map[string]bool{}

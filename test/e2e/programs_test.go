@@ -118,8 +118,8 @@ func (c *client) sendWithHeaders(method, path string, headers map[string]string)
 }
 
 // TestDeveloperJobs checks jobs in the developer API: search, detail, suggestions, headers and
-// conditional requests. Every caller sees public jobs only, members of the organization
-// too.
+// conditional requests. Every caller sees public jobs only, even a member of the organization. The
+// API has the same operations below /api/v1/ and /v1/, so that the requests use both.
 func TestDeveloperJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -146,6 +146,7 @@ func TestDeveloperJobs(t *testing.T) {
 
 		t.Run("GET /api/v1/jobs/suggest", func(t *testing.T) {
 			me := server.seeker(t).program()
+			// The first suggestion is Leeds. Its total depends on the other listings and is taken from the response.
 			all := me.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).list("data")
 			require.Contains(t, all, object{"kind": "place", "text": "Leeds, West Yorkshire", "total": all[0].(object)["total"]})
 			require.Equal(t, []any{}, me.get("/api/v1/jobs/suggest?q=zzzz").okDeveloper(200).at("data"))
@@ -159,6 +160,7 @@ func TestDeveloperJobs(t *testing.T) {
 			list := me.get("/api/v1/jobs?keywords=" + word + "&sort=date&limit=1").okDeveloper(200)
 			require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 2.0, "total_pages": 2.0}, list.at("pagination"))
 			require.Equal(t, false, list.at("total_is_estimate"))
+			// The newest job comes first. It was posted without a place and other optional members, which are null.
 			require.Equal(t, bare, list.text("data.0.id"))
 			require.Equal(t,
 				object{"text": nil, "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil},
@@ -176,6 +178,7 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Equal(t, full, next.text("data.0.id"))
 			require.Nil(t, next.at("next_cursor"))
 
+			// The older job has all members. The employer has the website that the test has set.
 			job := next.at("data.0").(object)
 			require.Equal(t, "St Brigid's Hospital", next.text("data.0.company.name"))
 			require.Equal(t, "https://stbrigids.example.org", next.text("data.0.company.website"))
@@ -213,9 +216,11 @@ func TestDeveloperJobs(t *testing.T) {
 
 			// Bradford is 8.5 miles from Leeds; which points are measured may differ by 2 miles.
 			require.InDelta(t, 8.5, near.number("data.0.distance_miles"), 2)
+			// No job is within 2 miles of Bradford, and neither of the two can be done remotely.
 			require.Empty(t, me.get("/api/v1/jobs?keywords="+word+"&location=Bradford&radius=2").okDeveloper(200).list("data"))
 			require.Equal(t, []any{}, me.get("/api/v1/jobs?keywords="+word+"&remote=true").okDeveloper(200).at("data"))
 
+			// Each filter matches the job with all members.
 			for _, filter := range []string{
 				"employment_type=full-time", "contract_type=permanent", "salary_min=40000",
 				"specialty=Intensive+Care", "posted_after=2020-01-01&location=Leeds",
@@ -251,6 +256,7 @@ func TestDeveloperJobs(t *testing.T) {
 				require.Equal(t, field, refused.text("errors.0.field"), "%s", refused.raw)
 			}
 
+			// Numbered pages end at the 10,000th item.
 			me.get("/api/v1/jobs?page=101&limit=100").problem(400, "page_too_deep")
 		})
 
@@ -261,6 +267,7 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Equal(t, bare, me.get("/v1/jobs/"+bare).okDeveloper(200).text("data.id"))
 
 			hidden := boss.listing(object{"status": "draft"})
+			// A draft, a text that is no id, and the id of a user are not found alike.
 			for _, missing := range []string{hidden, "nonsense", boss.id} {
 				me.get("/api/v1/jobs/"+missing).problem(404, "job_not_found")
 			}
@@ -283,6 +290,7 @@ func TestDeveloperJobs(t *testing.T) {
 				server.guest(t).get("/api/v1/jobs/"+full).problem(401, "unauthorized"),
 				me.get("/v1/jobs/"+nowhere).problem(404, "job_not_found"),
 			} {
+				// A response has every header that the document names for its status. Only 200 and 304 have an ETag.
 				documented := document.Paths["/api/v1/jobs/{job_id}"]["get"].Responses[strconv.Itoa(resp.status)].Headers
 				require.Contains(t, documented, "X-RateLimit-Remaining")
 
@@ -307,6 +315,7 @@ func TestDeveloperJobs(t *testing.T) {
 				tag := first.header.Get("ETag")
 				require.Regexp(t, `^W/"[\w-]+"$`, tag)
 
+				// One of the two tags in the condition is the current one, so that the response is 304 without a body.
 				again := me.sendWithHeaders("GET", path, map[string]string{"If-None-Match": `"x", ` + tag})
 				require.Equal(t, 304, again.status)
 				require.Empty(t, again.raw)
@@ -314,6 +323,7 @@ func TestDeveloperJobs(t *testing.T) {
 				again.requireLimitHeaders()
 				require.Equal(t, 200, me.sendWithHeaders("GET", path, map[string]string{"If-None-Match": `W/"other"`}).status)
 
+				// HEAD has the same headers as GET.
 				head := me.sendWithHeaders("HEAD", path, nil)
 				require.Equal(t, tag, head.header.Get("ETag"))
 				head.requireLimitHeaders()
@@ -331,11 +341,13 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 
 			guest := server.guest(t)
 			seeker := server.seeker(t)
+			// Without credentials, the challenge offers both schemes, and the limit is that of an address.
 			withNone := guest.get("/api/v1/jobs").problem(401, "unauthorized")
 			require.Equal(t, `Bearer realm="locum", ApiKey realm="locum"`, withNone.header.Get("WWW-Authenticate"))
 			require.Equal(t, "60", withNone.header.Get("X-RateLimit-Limit"))
 			require.Equal(t, `"minute";q=60;w=60`, withNone.header.Get("RateLimit-Policy"))
 
+			// A token of the portal is not one of the developer API.
 			withPortalToken := seeker.get("/v1/jobs").problem(401, "unauthorized")
 			require.Equal(t, `Bearer realm="locum", error="invalid_token"`, withPortalToken.header.Get("WWW-Authenticate"))
 
@@ -344,7 +356,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 				"x",
 				key + "x",
 				key[:len(key)-1] + "!",
-				// A key of the right form that does not exist.
+				// A key of the right form that does not exist: the characters after the prefix loc_live_ are zeros.
 				"loc_live_" + regexp.MustCompile(`.`).ReplaceAllString(key[9:], "0"),
 			} {
 				refused := (&client{t: t, server: server, ip: guest.ip, apiKey: invalidKey}).get("/api/v1/jobs").problem(401, "unauthorized")
@@ -422,6 +434,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			t.Parallel()
 
 			guest := server.guest(t)
+			// The type of a problem is the URL of a page that explains the error.
 			page := guest.try("GET", "/problems/insufficient_scope", nil)
 			require.Equal(t, 200, page.status)
 			require.Contains(t, string(page.raw), "insufficient_scope")
@@ -486,6 +499,7 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			// fromNewAddress returns a client without a key, and guests have a limit of their own.
 			one.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized")
 
+			// Another app of the same developer has its own quota.
 			anotherApp := developer.program()
 			anotherApp.get("/api/v1/jobs").okDeveloper(200)
 
@@ -511,6 +525,7 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 
 			refused := guest.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
 			require.Equal(t, []any{"minute"}, refused.at("violated-policies"))
+			// Guests at another address are not limited, and neither is a program with a key at the limited one.
 			guest.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized")
 
 			program := server.seeker(t).program()

@@ -271,6 +271,7 @@ func TestRaces(t *testing.T) {
 
 		subtest("concurrent refresh keeps the session", func(t *testing.T) {
 			seeker := server.seeker(t)
+			// Fewer than n clients, as the tabs of one browser would be.
 			counts := concurrently(t, 5, func(int) *response {
 				return server.guest(t).try("POST", "/api/auth/refresh", object{"refreshToken": seeker.refresh})
 			})
@@ -281,6 +282,7 @@ func TestRaces(t *testing.T) {
 		subtest("concurrent requests at the rate limit", func(t *testing.T) {
 			guest := server.guest(t)
 
+			// A guest gets 401 until the limit is reached, and 429 afterwards.
 			counts := concurrently(t, n, func(int) *response { return guest.try("POST", "/api/employers/jobs", nil) })
 			if !server.countsLocally() {
 				const maxRequests = 10 // of an address to this path in 15 minutes
@@ -368,6 +370,7 @@ func TestRaces_Users(t *testing.T) {
 			seeker := server.seeker(t)
 			counts := concurrently(t, n,
 				func(int) *response { return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) })
+			// After the first deletion, the token of the other requests is invalid.
 			require.Equal(t, map[int]int{200: 1, 401: n - 1}, counts)
 		})
 

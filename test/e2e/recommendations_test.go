@@ -236,6 +236,7 @@ func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 				first:   []string{"Theatre Practitioner"},
 			},
 		} {
+			// Only the beginning of the list is compared: the order of the jobs that fit badly does not matter.
 			titles := server.seekerWithProfile(t, test.profile).recommendedTitles()
 			require.GreaterOrEqual(t, len(titles), len(test.first), user)
 			require.Equal(t, test.first, titles[:len(test.first)], "%s: %v", user, titles)
@@ -250,6 +251,7 @@ func TestRecommendations_OtherNameOfTheRole_CountsAsTheRole(t *testing.T) {
 		postJobs(t, server, object{"title": "Registered Nurse", "location": "Leeds"})
 
 		seeker := server.seekerWithProfile(t, object{"currentRole": "RN", "location": "Leeds"})
+		// 100 is the score of a job that fits every part of the profile.
 		require.Equal(t, 100.0, seeker.get(recommendationsPath).ok(200).number("data.recommendations.0.relevanceScore"))
 	})
 }
@@ -283,6 +285,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t, 3.0, resp.number("data.total"))
 			require.Len(t, resp.list("data.recommendations"), 3) // the draft is not public
 
+			// The job with the role of the profile is first, with a full score and the reason. The next one fits less.
 			first := resp.at("data.recommendations.0").(object)
 			require.Equal(t, ids["Staff Nurse"], first["uuid"])
 			require.Equal(t, ids["Staff Nurse"], first["id"])
@@ -295,6 +298,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			repeated := seeker.get(recommendationsPath).ok(200)
 			require.Equal(t, string(resp.raw), string(repeated.raw), "the order is stable")
 
+			// Pages by number and by cursor have the items of the whole list.
 			second := seeker.get(recommendationsPath + "?limit=1&page=2").ok(200)
 			require.Equal(t, resp.at("data.recommendations.1"), second.at("data.recommendations.0"))
 
@@ -328,6 +332,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				seeker.delete(recommendationsPath+"/"+absent).fails(404, "Listing not found")
 			}
 
+			// A dismissal applies to the user who dismissed the job, and to no other.
 			require.Contains(t, server.seeker(t).recommendedTitles(), "Cook")
 		})
 
@@ -339,6 +344,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				ok(200)
 			seeker.waitForNotifications(1)
 
+			// The dashboard counts the application and the bookmark. Of the three public jobs, it recommends the two others.
 			resp := seeker.get(dashboardPath).ok(200)
 			require.Equal(t, false, resp.at("data.dashboard.isGuest"))
 			require.Equal(t, object{"tier": "premium", "isActive": true}, resp.at("data.dashboard.subscriptionStatus"))
@@ -388,6 +394,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				"experience":  "5 years",
 			}).
 				ok(200)
+			// The headline names the specialty of the request and the place of the profile.
 			require.Equal(t, "generate-personalized-content", resp.text("data.intent"))
 			require.Contains(t, resp.text("data.personalizedContent.headline"), "Nursing")
 			require.Contains(t, resp.text("data.personalizedContent.headline"), "Leeds")
@@ -397,6 +404,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Len(t, resp.list("data.personalizedContent.recommendations"), 3)
 
 			for _, body := range []object{
+				// All members are optional. Goals may be a list, and the experience a number.
 				{"intent": "generate-personalized-content"},
 				{"intent": "generate-personalized-content", "careerGoals": []string{"Teach", "Travel"}, "experience": 5},
 			} {
@@ -415,6 +423,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				"listingId": ids["Cook"],
 			}).
 				ok(200)
+			// A view of a recommendation leaves it in the list. Its dismissal removes it and is shown as an activity.
 			require.Equal(t, "track-dashboard-action", resp.text("data.intent"))
 			require.Contains(t, seeker.recommendedTitles(), "Cook")
 			seeker.post(dashboardPath, object{
@@ -425,6 +434,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				ok(200)
 			require.NotContains(t, seeker.recommendedTitles(), "Cook")
 			require.Equal(t, "Dismissed Cook", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
+			// A dismissal needs a public job. A draft of another organization is not found.
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation"}).invalid("listingId")
 			seeker.post(dashboardPath, object{
 				"intent":    "track-dashboard-action",

@@ -12,7 +12,7 @@ import (
 )
 
 // programs are the means by which programs act for an account: an API key, an
-// OAuth grant and a webhook.
+// OAuth grant, a webhook, and a consent for the app of another developer.
 type programs struct {
 	owner   *account // of the app
 	key     *client
@@ -106,10 +106,12 @@ func TestChangePassword_SignOutPrograms_OnRequestOnly(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		owner := server.seeker(t)
 		programs := owner.programs()
+		// A change without the member keeps the access of programs.
 		change := object{"currentPassword": password, "newPassword": password + "1"}
 		owner.post("/api/auth/change-password", change).ok(200)
 		programs.requireActive(t, owner.client)
 
+		// A change with the member revokes it.
 		change = object{"currentPassword": password + "1", "newPassword": password, "signOutPrograms": true}
 		owner.post("/api/auth/change-password", change).ok(200)
 		programs.requireRevoked(t, owner.client)
@@ -139,6 +141,7 @@ func TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked(t *testing.T) {
 		programs.requireRevoked(t, invited.client)
 		programs.requireListed(t, server.waitForMail(t, invited.email, "Programs"))
 
+		// A user who has confirmed the address before keeps the programs.
 		verified := server.seeker(t)
 		server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, verified.email, "confirm")}).ok(200)
 
@@ -171,6 +174,7 @@ func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 
 		token := server.tokenFromMail(t, victim.email, "Subject: Set a new password")
 		var creators sync.WaitGroup
+		// Four goroutines create five keys each, so that the channels never block.
 		keys := make(chan string, 20)
 
 		begun := make(chan struct{}, 20)
@@ -187,11 +191,13 @@ func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 			})
 		}
 
+		// The reset begins after the first key, while others are still being created.
 		<-begun
 		server.guest(t).post("/api/auth/reset-password", object{"token": token, "password": password + "1"}).ok(200)
 		creators.Wait()
 		close(keys)
 
+		// No key survives, whether it was created before or during the reset.
 		for key := range keys {
 			server.guest(t).withKey(key).get("/v1/jobs").problem(401, "unauthorized")
 		}
@@ -218,6 +224,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 				post("/api/auth/register", object{"email": victim.email, "password": password, "name": "N", "userType": "jobseeker"}).
 				fails(409, "Email already registered")
 
+			// The undo refuses a weak password and a changed token. It works once, and ends the attacker's session.
 			token := server.undoToken(t, victim.email)
 			undo := object{"token": token, "password": password + "1"}
 			server.guest(t).post("/api/auth/undo-email-change", object{"token": token, "password": "weak"}).invalid("password")
@@ -226,6 +233,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 			server.guest(t).post("/api/auth/undo-email-change", undo).invalid("token")
 			victim.requireSignedOut(t)
 
+			// The owner has the old address again. The attacker's programs are revoked, and the new address has no account.
 			owner := victim.signIn(password + "1")
 			require.Equal(t, victim.email, owner.get("/api/auth/me").ok(200).text("data.email"))
 			programs.requireRevoked(t, owner.client)
@@ -234,6 +242,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 
 		t.Run("undo link after a later change", func(t *testing.T) {
 			victim := server.seeker(t)
+			// The address is changed twice. The link that was sent to the first address still restores it.
 			for range 2 {
 				next := newEmail()
 				victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)

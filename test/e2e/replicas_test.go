@@ -109,6 +109,7 @@ func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 	require.Equal(t, "ok", server.adapterState(t, "replicas"))
 	require.Equal(t, 1.0, server.metric(t, "locum_database_replicas_usable"))
 
+	// After each of 20 writes, a guest sees the new title on the page and in the list, and the employer in the console.
 	const writes = 20
 	for i := range writes {
 		title := fmt.Sprint("Theatre Nurse ", i)
@@ -122,6 +123,7 @@ func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 	require.Contains(t, string(server.guest(t).get(employer.exportLink("applications")).raw), application)
 
 	const (
+		// The server names its connections "locum".
 		countConnections = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'locum'`
 		maxConnections   = 10 // the default of the server
 	)
@@ -199,6 +201,7 @@ func TestReplica_IsLost_NoRequestFails(t *testing.T) {
 
 			outage.begin()
 
+			// Every request during the outage succeeds in time, because it is served from the primary.
 			for range groups {
 				begun := time.Now()
 				statuses := concurrently(t, requestsPerGroup, func(int) *response { return server.listingPage(t, listing) })
@@ -206,6 +209,7 @@ func TestReplica_IsLost_NoRequestFails(t *testing.T) {
 				require.Less(t, time.Since(begun), maxGroupTime, "requests waited for the replica")
 			}
 
+			// An export that is read during the outage has the applications from before it and from within it.
 			applicationDuring := seeker.application(listing, nil)
 			export := string(server.guest(t).get(employer.exportLink("applications")).raw)
 			require.Eventually(t, func() bool { return server.adapterState(t, "replicas") == "degraded" }, waitTimeout, 50*time.Millisecond)
@@ -256,6 +260,7 @@ func TestReplica_AnotherDatabase_IsNotUsed(t *testing.T) {
 		"LOCUM_DATABASE_REPLICA_URLS="+replica.URL+","+primary.URL)
 	listing := server.employer(t).listing(object{"title": "Theatre Nurse"})
 	require.Eventually(t, func() bool {
+		// The log has a message for each of the two wrong URLs.
 		return strings.Contains(server.log.String(), "is not a replica of the primary") &&
 			strings.Contains(server.log.String(), "is not a standby server")
 	}, waitTimeout, 20*time.Millisecond)

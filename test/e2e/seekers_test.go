@@ -80,6 +80,7 @@ func TestJobseekerNotifications(t *testing.T) {
 				"Your application for Theatre Nurse has been accepted",
 			}, []string{notifications[0].message, notifications[1].message, notifications[2].message})
 
+			// The second page of two, by number and by cursor, has the oldest notification.
 			resp := seeker.get("/api/jobseekers/notifications?limit=2").ok(200)
 			require.Equal(t, "application", resp.text("data.notifications.0.type"))
 			require.Equal(t, false, resp.at("data.notifications.0.read"))
@@ -103,6 +104,7 @@ func TestJobseekerNotifications(t *testing.T) {
 		t.Run("PUT /api/jobseekers/notifications/:id", func(t *testing.T) {
 			client := seeker.fromNewAddress()
 			path := "/api/jobseekers/notifications/" + notifications[0].id
+			// The notification is marked as read, and then as unread again.
 			require.NotEmpty(t, client.put(path, object{"read": true}).ok(200).text("message"))
 			require.Equal(t, true, client.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
 			client.put(path, object{}).ok(200) // the default is true
@@ -120,6 +122,7 @@ func TestJobseekerNotifications(t *testing.T) {
 
 		t.Run("PUT /api/jobseekers/notifications/:id is limited by address", func(t *testing.T) {
 			client := seeker.fromNewAddress()
+			// Ten requests in 15 minutes, successful or not, are the limit of an address.
 			for range 10 {
 				client.put("/api/jobseekers/notifications/"+nowhere, object{"read": true}).fails(404, "Notification not found")
 			}
@@ -144,6 +147,7 @@ func TestJobseekerNotifications(t *testing.T) {
 				return seeker.get("/api/jobseekers/activity").ok(200).number("data.total") == 5
 			}, waitTimeout, 50*time.Millisecond)
 
+			// The newest activity is the withdrawal, and the oldest, on the fifth page of one, is the application.
 			resp := seeker.get("/api/jobseekers/activity?limit=1").ok(200)
 			require.Equal(t, "application", resp.text("data.activities.0.type"))
 			require.Equal(t, "withdrew", resp.text("data.activities.0.action"))

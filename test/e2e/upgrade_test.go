@@ -57,6 +57,7 @@ func releasedMigrations(t *testing.T, dialect gormdb.Dialect) fstest.MapFS {
 
 	for _, path := range paths {
 		base := filepath.Base(path)
+		// The name of a file begins with its version in four digits.
 		version, err := strconv.Atoi(base[:4])
 		require.NoError(t, err)
 
@@ -181,6 +182,7 @@ func createReleasedDatabase(t *testing.T, dir, databaseURL, receiverURL string) 
 	ring, err := jwttokens.Open([]string{keys}, "", clock.System{})
 	require.NoError(t, err)
 
+	// The secret is encrypted for the id of a webhook, and cannot be decrypted for another one.
 	encryptedSecret, err := ring.Encrypt(released.webhookSecret, idOf(webhookKind, 1))
 	require.NoError(t, err)
 

@@ -107,6 +107,8 @@ func (w *walk) step() {
 	application := choose(w, w.applications)
 
 	seeker := choose(w, w.seekers)
+	// The 20 numbers are equally likely, so that the ranges are the frequencies of the operations. A number whose case
+	// has a further condition that is false belongs to a later case: bookmark.
 	switch n := w.IntN(20); {
 	case n < 3 || listing == nil:
 		w.createListing()
@@ -228,6 +230,7 @@ func (w *walk) changeListing(listing *walkListing) {
 		listing.status = "active"
 		listing.deleted = false
 	case 4:
+		// The status of a duplicate is not predicted: the model adopts the one that the server reports.
 		id := owner.post("/api/employers/jobs/"+listing.id+"/duplicate", nil).ok(200).text("data.id")
 		status := owner.get("/api/employers/jobs/" + id).ok(200).text("data.job.status")
 		w.listings = append(w.listings, &walkListing{id: id, status: status, owner: listing.owner})
@@ -245,6 +248,7 @@ func (w *walk) changeListing(listing *walkListing) {
 func (w *walk) apply(seeker *account, listing *walkListing) {
 	resp := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing.id})
 
+	// A withdrawn application also counts: the seeker cannot apply again.
 	hasApplied := slices.ContainsFunc(w.applications, func(a *walkApplication) bool {
 		return a.listing == listing && a.seeker == seeker
 	})
@@ -371,6 +375,7 @@ func (w *walk) requireEmployerConsistent(employer *account) {
 
 	require.Equal(w.t, listings, count(listAll(employer.client, "/api/employers/jobs?", "data.listings", "status")))
 
+	// The export contains as many listings of each status as the model.
 	_, listingRows := employer.get("/api/employers/jobs/export").table(w.t)
 	require.Equal(w.t, listings, count(column(listingRows, "status")))
 
@@ -420,6 +425,7 @@ func (w *walk) requireListingConsistent(employer *account, row map[string]string
 		return
 	}
 
+	// Views are counted in the background, so that the number may be reached with a delay.
 	path := "/api/employers/jobs/" + row["id"] + "/analytics"
 	require.Eventually(w.t,
 		func() bool { return employer.get(path).ok(200).integer("data.views") == views },
@@ -435,6 +441,7 @@ func (w *walk) requireListingConsistent(employer *account, row map[string]string
 		require.Equal(w.t, applications[status], stats.integer("data.total"))
 	}
 
+	// The conversion rate is the percentage of views that led to an application, and zero without views.
 	conversionRate := 0.
 	if views > 0 {
 		conversionRate = float64(sum(applications)) / float64(views) * 100
@@ -493,6 +500,7 @@ func (w *walk) requireRecommendationsConsistent(seeker *account, dashboard *resp
 		recommendations.integer("data.total"),
 		dashboard.integer("data.dashboard.stats.recommendationsCount"))
 
+	// The dashboard shows the first recommendations in the same order.
 	recommended := idsOf(recommendations.list("data.recommendations"))
 	onDashboard := idsOf(dashboard.list("data.dashboard.recommendations"))
 	require.Equal(w.t, recommended[:len(onDashboard)], onDashboard)
@@ -519,6 +527,7 @@ func (w *walk) requirePublicListsConsistent() {
 		}
 	}
 
+	// The public list and the search report as many results as there are active listings.
 	seeker := w.seekers[0]
 	require.Equal(w.t, active, seeker.get("/api/listings?limit=1").ok(200).integer("data.pagination.total"))
 
