@@ -180,6 +180,7 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 
 	server.waitForUsedMemory(t, 2*initialBuffer)
 
+	// The third large body of the client is refused while two are unfinished.
 	third := server.sendPartOfLargeBody(t, ip, 1)
 	response, _ := readResponse(t, third)
 	require.Equal(t, 429, response.StatusCode)
@@ -210,6 +211,7 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	server.sendPartOfLargeBody(t, "203.0.113.2", half-1)
 	server.waitForUsedMemory(t, half)
 
+	// While half of the memory is used by a large body, another large one is refused, and a usual one is not.
 	besideHalf := server.sendPartOfLargeBody(t, "203.0.113.3", 1)
 	require.Equal(t, 503, readStatus(t, besideHalf))
 

@@ -71,8 +71,9 @@ func TestSMTP_Message_ArrivesUnchanged(t *testing.T) {
 		"List-Unsubscribe":      "<" + message.Unsubscribe + ">",
 		"List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
 		"Reply-To":              `"St. Mary" <jobs@stmary.example>`,
-		"User-Agent":            "",
-		"X-Mailer":              "",
+		// The message does not name the program that sent it.
+		"User-Agent": "",
+		"X-Mailer":   "",
 	} {
 		require.Equal(t, want, mails[0].Header.Get(name), name)
 	}
@@ -100,6 +101,7 @@ func TestSMTP_LineBreaks_AddNoHeaders(t *testing.T) {
 	require.Len(t, mails, 1)
 	require.Empty(t, mails[0].Header.Get("Bcc"))
 
+	// An address and a link with a line break are refused, and nothing more is sent.
 	message.To.Email = "a@example.org>\r\nRCPT TO:<b@example.org"
 	require.ErrorIs(t, mailer.Send(t.Context(), message), mail.ErrRefused)
 
@@ -129,6 +131,7 @@ func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
 	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 	server.Start() // closes the idle connection, which the mailer does not notice
 	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
+	// Six messages have arrived: all but the one that was sent while the server was stopped.
 	require.Len(t, server.Mails(), 6)
 }
 
@@ -195,6 +198,7 @@ func TestSMTP_Close_SendsQuit(t *testing.T) {
 
 	server := kit.NewSMTP(t)
 	mailer := newMailer(t, server.URL())
+	// The server stalls each message at DATA, until all three are in progress.
 	waiting := server.Stall("DATA")
 
 	var sent sync.WaitGroup
@@ -340,6 +344,7 @@ func TestSMTP_ContextEnds_Returns(t *testing.T) {
 			err := <-outcome
 			require.ErrorContains(t, err, "context canceled")
 			require.NotErrorIs(t, err, mail.ErrRefused)
+			// Send ends because of its context, and not because of a timeout of the mailer.
 			require.Less(t, time.Since(startedAt), probeTimeout)
 			server.Resume()
 			require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))

@@ -261,6 +261,7 @@ func TestKeys_Rotation(t *testing.T) {
 	before, err := old.Issue(claimsAt(clk))
 	require.NoError(t, err)
 
+	// Add a second key to the folder. It signs new tokens, and tokens of both keys are valid.
 	other := filepath.Join(t.TempDir(), "keys")
 	require.NoError(t, Generate(other))
 	require.NoError(t, os.Rename(filepath.Join(other, firstKey), filepath.Join(dir, "0002.pem")))
@@ -279,6 +280,7 @@ func TestKeys_Rotation(t *testing.T) {
 	_, err = old.Verify(after)
 	require.Error(t, err, "the newest key of the directory signs")
 
+	// In a list of files, the first key signs instead.
 	listed, err := Open([]string{filepath.Join(dir, firstKey), filepath.Join(dir, "0002.pem")}, issuer, clk)
 	require.NoError(t, err)
 	require.Equal(t, old.ring[0].id, listed.ring[0].id, "the first key of a list signs")
@@ -286,6 +288,7 @@ func TestKeys_Rotation(t *testing.T) {
 	var set struct {
 		Keys []map[string]string `json:"keys"`
 	}
+	// The key set has the public halves of both keys, each with its id.
 	require.NoError(t, json.Unmarshal(both.JWKS(), &set))
 	require.Len(t, set.Keys, 2)
 
@@ -334,6 +337,7 @@ func TestKeys_ConcurrentStart_ShareOneKey(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 
+	// A later start uses the key that exists.
 	before, err := load([]string{dir})
 	require.NoError(t, err)
 	require.NoError(t, Generate(dir))

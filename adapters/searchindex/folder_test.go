@@ -98,6 +98,7 @@ func TestOpen_FolderInUse_IsRefused(t *testing.T) {
 	open(t, o) // fails the test if the folder is still locked
 }
 
+// TestOpen_FolderIsAFile_NamesIt checks that the error for a path that is a file and not a folder contains the path.
 func TestOpen_FolderIsAFile_NamesIt(t *testing.T) {
 	t.Parallel()
 

@@ -143,6 +143,7 @@ func TestCharge_FailedAuthentication_IsDeclinedForGood(t *testing.T) {
 	bill := attached(t, payments, server, kit.CardSecure)
 	_, err := payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrActionRequired)
+	// The payer fails to authenticate. Each repetition of the charge is declined.
 	server.FinishAuthentication(key, "requires_payment_method")
 
 	for range 2 {
@@ -167,6 +168,7 @@ func TestCharge_Processing_IsUnderWay(t *testing.T) {
 	_, err = payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrUnderWay)
 
+	// Abandoning the payment does not cancel it either, because the bank may still complete it.
 	bill.Abandon = true
 	_, err = payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrUnderWay, "it can't be cancelled")
@@ -204,6 +206,7 @@ func TestAttach_AnotherCustomersMethod_IsUnknown(t *testing.T) {
 	bill := attached(t, payments, server, kit.CardGood)
 	_, err := payments.Attach(t.Context(), billing.Owner{Kind: billing.Application, ID: ownerID}, bill.MethodID)
 	require.Equal(t, billing.ErrUnknownMethod.Fields, fault.Of(err).Fields)
+	// Each of the two owners is a customer. Forgetting one leaves the other, and an unknown owner is no error.
 	require.Equal(t, 2, server.Count("cus"))
 	require.NoError(t, payments.Forget(t.Context(), owner))
 	require.Equal(t, 1, server.Count("cus"))
@@ -211,6 +214,8 @@ func TestAttach_AnotherCustomersMethod_IsUnknown(t *testing.T) {
 	require.Equal(t, 1, server.Count("cus"))
 }
 
+// TestSetUp_ReturnsTheSecretForTheClient checks that a set-up creates a customer, and returns the secret and the
+// publishable key with which a client collects a card.
 func TestSetUp_ReturnsTheSecretForTheClient(t *testing.T) {
 	t.Parallel()
 
@@ -257,6 +262,7 @@ func TestParseNotice(t *testing.T) {
 			require.ErrorIs(t, err, billing.ErrBadNotice, wrong)
 		}
 
+		// The signature does not fit a changed body.
 		_, err = parse(append(body, ' '), signature)
 		require.ErrorIs(t, err, billing.ErrBadNotice)
 		clk.Advance(6 * time.Minute)
@@ -273,6 +279,7 @@ func TestParseNotice(t *testing.T) {
 		clk.Advance(6 * time.Minute)
 	}
 
+	// An event that is not about a payment is accepted and contains nothing.
 	n, err := parse(server.SignedEvent("balance.available", "none", kit.StripeSecret))
 	require.NoError(t, err)
 	require.Zero(t, n)

@@ -235,6 +235,7 @@ func TestConfirm_Unconfirmed_IsDeclinedAfterADay(t *testing.T) {
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
 
+		// Until the payment is a day old, it stays pending.
 		for range 23 {
 			env.advance(time.Hour)
 		}
@@ -364,6 +365,7 @@ func TestConfirm_PastDueWithAnotherMethod_ReplacesTheRenewal(t *testing.T) {
 		env.advanceTo(env.subscribe(me, "premium", "").ExpiresAt)
 		env.takeChanges()
 
+		// The other method abandons the renewal, and begins a payment that the payer has to confirm, too.
 		renewal := provider.newestKey()
 		_, err := env.UseMethod(t.Context(), me, "pm_two")
 		require.ErrorIs(t, err, billing.ErrActionRequired)

@@ -128,12 +128,14 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+		// The second choice of the plan changes the payment method only: the paid period stays.
 		first := env.subscribe(me, "premium", "pm_one")
 		second := env.subscribe(me, "premium", "pm_two")
 		require.Equal(t, first.ExpiresAt, second.ExpiresAt)
 		require.Equal(t, "pm_two", env.overview(me).Subscription.Method.ID)
 		require.Equal(t, []string{"started", "payment-method-changed"}, env.takeChanges())
 
+		// An upgrade to the current plan is no error and changes nothing.
 		same, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.NoError(t, err)
 		require.True(t, same.AutoRenew)
@@ -142,6 +144,7 @@ func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 		require.NoError(t, err)
 		env.clock.Advance(10 * day)
 
+		// After a cancellation, the choice of the plan resumes its renewal without a new charge.
 		resumed := env.subscribe(me, "premium", "pm_three")
 		require.True(t, resumed.AutoRenew)
 		require.Equal(t, first.ExpiresAt, resumed.ExpiresAt)
@@ -160,10 +163,12 @@ func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+		// The free plan can be chosen with and without a payment method.
 		require.Equal(t, "basic", env.subscribe(me, "basic", "").Plan)
 		require.Equal(t, "basic", env.subscribe(me, "basic", "pm_one").Plan)
 		env.subscribe(me, "premium", "pm_one")
 
+		// Chosen instead of a paid plan, the free plan ends the renewal. The paid plan stays until its period ends.
 		sub := env.subscribe(me, "basic", "")
 		require.Equal(t, "premium", sub.Plan)
 		require.False(t, sub.AutoRenew)

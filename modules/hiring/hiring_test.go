@@ -410,6 +410,7 @@ func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	employer := newEmployer()
 
 	id := env.apply(newSeeker(), env.newListing(employer)).ID
+	// 250 changes are more than the timeline shows.
 	for range 125 {
 		require.NoError(t, env.setStatus(employer, id, string(hiring.Review)))
 		require.NoError(t, env.setStatus(employer, id, string(hiring.Interviewing)))

@@ -194,6 +194,7 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		viewer := newEmployer(auth.ApplicationsView)
 		viewer.OrganizationID = employer.OrganizationID
 		application := env.apply(newSeeker(), env.newListing(employer))
+		// An interview has to be scheduled before it can be changed.
 		_, err := env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
 		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
 
@@ -350,6 +351,7 @@ func TestMails_Hiring(t *testing.T) {
 		invitation := sent[0].Invite
 		require.Zero(t, invitation.Sequence)
 		require.False(t, invitation.Cancelled)
+		// Calendars show an interview as an hour, because its duration is not known.
 		require.Equal(t, time.Hour, invitation.End.Sub(invitation.Start))
 
 		// The second mail cancels the event of the first, which has the same UID.
@@ -525,6 +527,7 @@ func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, one, 1)
 
+		// Another organization has no interviews. A member who may not view applications is refused.
 		none, err := env.NextInterviews(t.Context(), newEmployer(auth.ApplicationsView), manyMore)
 		require.NoError(t, err)
 		require.Empty(t, none)

@@ -267,6 +267,7 @@ func TestRefresh_RotatesTokens(t *testing.T) {
 	require.NotEqual(t, signedIn.RefreshToken, next.RefreshToken)
 	env.actor(next)
 
+	// An unknown token, a text that is none, and an access token are refused alike.
 	for _, bad := range []string{"loc_rt_unknown", "x", signedIn.AccessToken} {
 		_, err = env.refresh(bad)
 		require.ErrorIs(t, err, identity.ErrBadRefreshToken)
@@ -285,6 +286,7 @@ func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 	require.NoError(t, err)
 	env.clock.Advance(10 * time.Second)
 
+	// Exactly ten seconds after the first use, the repetition is still accepted.
 	repeated, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
 	require.NotEqual(t, first.RefreshToken, repeated.RefreshToken)

@@ -323,6 +323,7 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 
 	_, err := env.accept(guest, env.mailToken("viewer@example.org"))
 	require.NoError(t, err)
+	// After the acceptance, the user has the permissions of a viewer, and after the change those of a recruiter.
 	require.True(t, may(boss.OrganizationID, viewerID, auth.AnyPermission))
 	require.True(t, may(boss.OrganizationID, viewerID, auth.ApplicationsView))
 	require.False(t, may(boss.OrganizationID, viewerID, auth.ApplicationsUpdate))
@@ -332,6 +333,7 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 	require.True(t, may(boss.OrganizationID, viewerID, auth.ApplicationsUpdate))
 	require.True(t, may(boss.OrganizationID, boss.UserID, auth.Manage))
 
+	// A user of another organization and an unknown id have no permission, nor has the admin in another organization.
 	idOfNoUser := boss.OrganizationID
 	for _, userID := range []string{rival.UserID, idOfNoUser} {
 		require.False(t, may(boss.OrganizationID, userID, auth.AnyPermission), "not a member")
@@ -349,6 +351,7 @@ func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 	recruiter := env.actor(env.addMember(admin, "r@example.org", "recruiter"))
 
 	viewer := env.actor(env.addMember(admin, "v@example.org", "viewer"))
+	// None of these users may change the team.
 	for _, actor := range []auth.Actor{guest, jobseeker, recruiter, viewer} {
 		require.ErrorIs(t, env.invite(actor, "new@example.org", ""), kit.Refusal(actor))
 
@@ -356,6 +359,7 @@ func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 		require.ErrorIs(t, err, kit.Refusal(actor))
 	}
 
+	// Users outside of the organization may not even read it.
 	for _, actor := range []auth.Actor{guest, jobseeker} {
 		_, err := env.Team(t.Context(), actor, page.Request{Number: 1, Size: 10})
 		require.ErrorIs(t, err, kit.Refusal(actor))

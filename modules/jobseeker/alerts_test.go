@@ -231,6 +231,7 @@ func TestAlerts_OlderListing_NotMatched(t *testing.T) {
 		env.advance(time.Minute)
 		require.Empty(t, env.notificationTexts(user))
 
+		// The second listing is not public when its event is handled.
 		unpublishedID := env.newListing("Nurse that closed at once")
 		env.unpublished[unpublishedID] = true
 		env.recordAndHandle(event.JobCreated{JobID: unpublishedID})
@@ -247,11 +248,13 @@ func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", withEmails)
 
+		// The interrupted run has stored the alert.
 		queue := env.AlertQueue
 		env.AlertQueue = failingQueue{queue}
 		env.publishWithoutPeriodic("Nurse")
 		require.Len(t, env.notificationTexts(user), 1)
 
+		// The next run finds the listing in the queue, creates no second alert and removes the listing.
 		env.AlertQueue = queue
 		env.advance(time.Minute)
 		require.Len(t, env.notificationTexts(user), 1)

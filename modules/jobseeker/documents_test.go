@@ -322,6 +322,7 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 			require.ErrorIs(t, err, c.want)
 		}
 
+		// Another user has no documents, and a guest is refused. Nothing was stored or deleted.
 		none, err := env.MyDocuments(ctx, newSeeker(), firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
@@ -333,6 +334,7 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		require.Equal(t, 1, env.fileStore.count())
 
+		// Only its user can delete the document. A task deletes its file, and the activities of the user have both actions.
 		deleted, err := env.DeleteDocument(ctx, user, doc.ID)
 		require.NoError(t, err)
 		require.Equal(t, doc, deleted)

@@ -60,6 +60,7 @@ func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 		env.onboard(me, "", trackStep("documents", "viewed"))
 		env.clock.Advance(time.Hour)
 		env.onboard(me, "", trackStep("documents", "viewed"))
+		// After two views and a skip, the step is skipped, and has the time of the first view.
 		env.onboard(me, "", trackStep("documents", "skipped"))
 
 		g, statuses := env.onboardingState(me, "")
@@ -72,6 +73,7 @@ func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 		g, statuses = env.onboardingState(me, "")
 		require.Equal(t, jobseeker.StepCompleted, statuses["documents"])
 		require.True(t, g.Steps[documentsStep].SkippedAt.IsZero())
+		// A later view does not change a completed step.
 		require.Equal(t, began.Add(2*time.Hour), g.Steps[documentsStep].CompletedAt)
 		require.False(t, g.Complete)
 	})
@@ -94,6 +96,7 @@ func TestOnboarding_ProfileFields_CompleteSteps(t *testing.T) {
 		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
 			[]jobseeker.StepStatus{statuses["account"], statuses["profile"], statuses["preferences"], statuses["documents"]})
 
+		// Skipping the other steps completes the onboarding.
 		for _, step := range []string{"documents", "first-search", "first-application"} {
 			env.onboard(me, "", trackStep(step, "skipped"))
 		}
@@ -137,6 +140,7 @@ func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 
 		p, err := env.MyProfile(t.Context(), me)
 		require.NoError(t, err)
+		// The guest's values fill empty fields, the place of the profile stays, and the invalid values are ignored.
 		require.Equal(t, []string{"Renal", "York", "7"}, []string{p.Specialty, p.PreferredLocation, p.Experience})
 		require.Equal(t, []string{"bank"}, p.EmploymentTypes)
 		require.Zero(t, p.LocationRadius)
@@ -155,6 +159,7 @@ func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 
 		p, err = env.MyProfile(t.Context(), me)
 		require.NoError(t, err)
+		// Later preferences fill the empty role, and replace nothing.
 		require.Equal(t, []string{"Nurse", "Renal"}, []string{p.CurrentRole, p.Specialty})
 		require.Nil(t, p.SalaryMin, "more than the maximum")
 	})
@@ -205,6 +210,7 @@ func TestOnboarding_GuestAfterNinetyDays_Deleted(t *testing.T) {
 		)
 		const day = 24 * time.Hour
 		env.clock.Advance(60 * day)
+		// A change after 60 days begins the 90 days anew. The data exists to their end, and not a second longer.
 		require.Equal(t, secret, env.onboard(guest, secret, trackStep("profile", "viewed")))
 		env.clock.Advance(90 * day)
 		env.runRetention()
@@ -261,6 +267,7 @@ func TestOnboarding_ForeignGuestSecret_NotUsed(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		newSecret := env.onboard(guest, "planted", jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org"})
 		require.NotEqual(t, "planted", newSecret)
+		// The new secret is too long to be guessed.
 		require.Greater(t, len(newSecret), 20)
 
 		g, _ := env.onboardingState(guest, "planted")
@@ -336,6 +343,7 @@ func TestOnboarding_TooManySteps_Refused(t *testing.T) {
 
 		_, err := env.Onboard(t.Context(), me, "", trackStep("one more", "viewed"))
 		require.Equal(t, "step", fault.Of(err).Fields[0].Name)
+		// A step that exists can still be changed. The guest's step is over the limit and is left out.
 		env.onboard(me, "", trackStep("step 7", "completed"))
 
 		secret := env.onboard(guest, "", trackStep("of the guest", "viewed"))

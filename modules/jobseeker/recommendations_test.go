@@ -347,6 +347,7 @@ func TestRecommendations_DismissedOrNotPublic_Omitted(t *testing.T) {
 
 		_, titles = env.recommended(other)
 		require.Equal(t, []string{"A", "C"}, titles)
+		// With the account, its dismissals are deleted.
 		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 
 		_, titles = env.recommended(me)
@@ -380,6 +381,7 @@ func TestRecommendations_Pages_FewQueries(t *testing.T) {
 			require.NoError(t, err)
 		}
 
+		// The first page needs few searches, and there are at most MaxRecommendations results.
 		env.suggestCalls = 0
 		first, err := env.Recommend(t.Context(), me, page.Request{Number: 1, Size: 30})
 		require.NoError(t, err)
@@ -410,6 +412,7 @@ func TestRecommendations_Pages_FewQueries(t *testing.T) {
 
 		require.Len(t, all, first.Total)
 
+		// A page after the last is empty, and cursors that no page has returned are refused.
 		beyond, err := env.Recommend(t.Context(), me, page.Request{Number: 50, Size: 30})
 		require.NoError(t, err)
 		require.Empty(t, beyond.Items)

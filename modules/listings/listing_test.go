@@ -176,6 +176,7 @@ func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 		require.Equal(t, Active, l.Status, name)
 	}
 
+	// Numbers outside of 1 to 365 are refused, and the listing stays closed.
 	for _, days := range []int{-1, 0, 366} {
 		l := Listing{Status: Closed}
 		require.Equal(t, fault.Invalid, fault.KindOf(l.Renew(noon, days)))

@@ -217,7 +217,7 @@ func TestModeration_Pages(t *testing.T) {
 			require.Equal(t, 404, visitor.open("GET", "/jobs/nonsense/report", nil).status)
 			require.Equal(t, 404, visitor.open("POST", "/jobs/nonsense/report", url.Values{"reason": {"fees"}}).status)
 
-			// A form that another site sends is refused. Browsers say so in the header Sec-Fetch-Site, which Site sets.
+			// A form that another site sends is refused. The browser marks it in the header Sec-Fetch-Site, which Site sets.
 			visitor.Site = "cross-site"
 			require.Equal(t, 403, visitor.open("POST", reportPath, url.Values{"reason": {"fees"}}).status)
 		})

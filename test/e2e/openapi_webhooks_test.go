@@ -192,7 +192,7 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 			require.Equal(t, applied["job_id"], data["job_id"])
 		}
 
-		// The document says what each response of a receiver means.
+		// The document explains the effect of each response of a receiver.
 		for _, status := range []string{"2XX", "410", "default"} {
 			require.Contains(t, op["responses"], status)
 		}

@@ -432,6 +432,7 @@ func (s *alertServer) matchWithinBounds() {
 		"%d matches, %d pages of searches, %d statements, %d MiB of additional memory",
 		newListings, postedAfter.Round(time.Second/10), savedSearches, matchedAfter.Round(time.Second/10),
 		matches, pages, statements, additionalMemory>>20)
+	// With fewer matches, the bounds below would prove little.
 	require.Greater(t, matches, 100_000)
 
 	// Searches are read in pages, for many listings at a time. The other statements are those for
@@ -491,6 +492,7 @@ func TestAlerts_NewListings_CPUTime(t *testing.T) {
 
 	cpuBefore := server.cpu()
 
+	// The role and the place are in few saved searches, so that the time is not that of many matches.
 	jobs := make([]map[string]any, 64)
 	for i := range jobs {
 		jobs[i] = map[string]any{"title": "Perfusionist", "location": "Carlisle", "description": "The team works in theatres."}

@@ -67,10 +67,12 @@ func TestBrowser_Console(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		signInEmployer(server, page)
 		page.open("/employer/jobs/new")
+		// The script suggests places while the user types.
 		page.do(chromedp.SendKeys(chromedp.CSS("#location"), "Lee"),
 			chromedp.WaitReady(`#location-suggestions option[value^="Leeds"]`))
 		page.open("/employer/exports")
 		page.press("Start the export")
+		// The page of the export updates itself: the link appears without a reload.
 		page.do(chromedp.WaitVisible(`//a[normalize-space()="Download"]`))
 		page.requireNoErrors()
 	})
@@ -117,6 +119,7 @@ func useConsole(t *testing.T, server *testServer, page *browser) {
 	page.follow("Settings")
 	page.checkPage("console-settings")
 	inviteColleague(t, server, page)
+	// The statuses of the pages above that refuse a request.
 	page.requireNoErrors("400", "403", "404")
 	page.validateSources()
 }
@@ -127,6 +130,7 @@ func postJob(t *testing.T, page *browser) {
 	page.follow("Jobs")
 	page.checkPage("console-jobs")
 	page.follow("Post a job")
+	// A job with a salary that is no number is refused, and can be corrected.
 	page.field("title", "Night Sister, Paediatrics")
 	page.field("salary.min", "a lot")
 	page.field("description", "Nights on a 12-bed ward.\n\n## You will\n\n- lead the shift\n- teach")
@@ -138,6 +142,7 @@ func postJob(t *testing.T, page *browser) {
 	page.press("Preview")
 	require.Contains(t, page.text(), "Nothing is saved yet")
 	page.checkPage("console-preview")
+	// The preview leads back to the form, and then to the publication.
 	page.press("Go back and edit")
 	page.field("location", "Leeds")
 	page.press("Preview")
@@ -146,6 +151,7 @@ func postJob(t *testing.T, page *browser) {
 	page.checkPage("console-job")
 	page.follow("Edit")
 	page.checkPage("console-edit")
+	// Close the first job of the list. Without a selection, the buttons of the list are refused.
 	page.open("/employer/jobs?status=active")
 	page.do(chromedp.Click(`(//tbody//input[@type="checkbox"])[1]`))
 	page.press("Close")
@@ -165,16 +171,19 @@ func handleApplications(t *testing.T, page *browser) {
 	page.checkPage("console-board")
 	page.leads(chromedp.Click(`(//div[@class="board"]/div[1]//h3/a)[1]`))
 	page.checkPage("console-application")
+	// The decision has a drafted message, which is sent with it.
 	page.follow("Move to review")
 	page.checkPage("console-decision")
 	page.press("Move to review")
 	require.Contains(t, page.text(), "the message is on its way")
+	// Schedule an interview, in a part of the page that is collapsed at first.
 	page.do(chromedp.Click(`//summary[normalize-space()="Schedule an interview"]`))
 	page.field("location", "Ward 7")
 	page.field("interviewer", "Asha Patel")
 	page.do(chromedp.SetAttributeValue(chromedp.CSS("#scheduledAt"), "value", "2099-03-03T10:00"))
 	page.press("Schedule")
 	require.Contains(t, page.text(), "3 Mar 2099, 10:00 UTC")
+	// Write a note and give a rating, which the board shows.
 	page.field("note", "Strong references.\nPrefers nights.")
 	page.press("Save note")
 	require.Contains(t, page.text(), "The note is saved.")
@@ -207,6 +216,7 @@ func inviteColleague(t *testing.T, server *testServer, page *browser) {
 	page.leads(chromedp.Click(`(//main//th[@scope="row"]/a[normalize-space()="Tom Okafor"])[last()]`))
 	page.checkPage("console-member")
 
+	// The invitation is for another account than the signed-in one. The invited user accepts it with a new account.
 	token := server.invitationToken(email)
 	page.open("/accept-invitation?token=" + token)
 	require.Contains(t, page.text(), "This invitation is for another account")

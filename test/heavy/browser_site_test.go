@@ -70,8 +70,10 @@ func TestBrowser_Site(t *testing.T) {
 	t.Run("suggestions", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		page.open("/")
+		// The script suggests places while the user types.
 		page.do(chromedp.SendKeys(chromedp.CSS("#where"), "Lee"),
 			chromedp.WaitReady(`#where-suggestions option[value^="Leeds"]`))
+		// A job that was opened is on the home page afterwards.
 		page.open("/jobs?q=nurse&where=Leeds")
 		page.leads(chromedp.Click(`(//main//h3/a)[1]`))
 		page.open("/")
@@ -147,6 +149,7 @@ func receiveJobAlerts(t *testing.T, server *testServer, page *browser, address s
 	t.Helper()
 
 	page.sources = map[string]string{}
+	// The visitor asks for alerts, and confirms the address with the link in the e-mail.
 	page.open("/jobs?q=perfusionist&where=Truro")
 	page.follow("Get job alerts for this search")
 	page.checkPage("job-alert")
@@ -159,6 +162,7 @@ func receiveJobAlerts(t *testing.T, server *testServer, page *browser, address s
 	page.press("Confirm job alert")
 	require.Contains(t, page.text(), "Your job alert is on")
 	page.checkPage("job-alert-on")
+	// A new job that matches the search causes an e-mail, whose link ends the alerts.
 	server.postDemoJob(map[string]any{"title": "Perfusionist", "location": "Truro", "description": "Days and nights."})
 	page.open(server.mailedLink(address, "/unsubscribe?alerts="))
 	page.checkPage("job-alert-end")
@@ -273,10 +277,12 @@ func showOnOtherSite(t *testing.T, server *testServer, hospital *hospitalSite) {
 	// The frame may have been loaded before the listener exists, so it is loaded again.
 	const isLoaded = `new Promise((resolve) => { const frame = document.querySelector("iframe"); frame.addEventListener("load", () => resolve(true)); frame.src = frame.src; })`
 
+	// The allowed address shows the frame, and the browser reports no error.
 	page.open(hospital.origin())
 	page.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
 	require.True(t, evaluate[bool](page, isLoaded))
 	page.requireNoErrors()
+	// The other address of the same site does not: the browser reports a violation of the policy of the frame.
 	page.open(hospital.URL)
 	page.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
 	require.True(t, evaluate[bool](page, isLoaded))
@@ -291,11 +297,13 @@ func visitSite(t *testing.T, page *browser) {
 	t.Helper()
 	page.open("/")
 	page.checkPage("home")
+	// A search with a misspelt word and a postcode is corrected, and shows distances.
 	page.do(chromedp.SendKeys(chromedp.CSS("#q"), "nusre"), chromedp.SendKeys(chromedp.CSS("#where"), "LS1 4DY"))
 	page.press("Search")
 	require.Contains(t, page.text(), "Showing results for nurse")
 	require.Contains(t, page.text(), "mile")
 	page.checkPage("jobs")
+	// Remove the place from the search, and open the first job and its employer.
 	page.leads(chromedp.Click(`//ul[contains(@class,"chips")]//a[contains(., "Where")]`))
 	require.NotContains(t, page.path(), "where")
 	page.leads(chromedp.Click(`(//main//h3/a)[1]`))
@@ -303,6 +311,7 @@ func visitSite(t *testing.T, page *browser) {
 	page.leads(chromedp.Click(`//article//p[@class="lead"]/a`))
 	require.Contains(t, page.text(), "open job")
 	page.checkPage("employer")
+	// A search that excludes its own word has no results, an unknown contract is refused, and a job does not exist.
 	page.open("/jobs?q=podiatrist+-podiatrist")
 	page.checkPage("jobs-none")
 	page.open("/jobs?contract=eternal")
