@@ -319,6 +319,7 @@ func TestOpen_Prefix_SeparatesServices(t *testing.T) {
 	}
 }
 
+// BenchmarkTake measures a call of Take for one key, which is soon over its limit.
 func BenchmarkTake(b *testing.B) {
 	l, err := Open(kit.RedisURL(b), locallimit.New(clock.System{}), slog.New(slog.DiscardHandler))
 	require.NoError(b, err)

@@ -34,6 +34,7 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 		require.Equal(t, env.clock.Now(), saved.SavedAt)
 
 		env.unpublished[in.ListingID] = true // the bookmark remains
+		// Both APIs, that of saved jobs and that of bookmarks, know that the listing is saved.
 		_, err = env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: strings.ToUpper(in.ListingID)})
 		require.ErrorIs(t, err, jobseeker.ErrAlreadySaved)
 
@@ -43,6 +44,7 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 		all, err := env.MyBookmarks(ctx, user, firstPage)
 		require.NoError(t, err)
 
+		// The list has the listing once, marked as no longer public.
 		saved.Public = false
 		require.Equal(t, []jobseeker.SavedJob{saved}, all.Items)
 
@@ -98,6 +100,7 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 
 		notes := " call Monday "
 		require.NoError(t, env.Note(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &notes}))
+		// Omitted notes are kept.
 		require.NoError(t, env.Note(ctx, user, saved.ID, jobseeker.NoteInput{}))
 
 		got, err := env.MyBookmark(ctx, user, saved.ID)
@@ -116,6 +119,7 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 			{by: user, id: stores.NewID(), want: jobseeker.ErrBookmarkNotFound},
 			{by: user, id: "nonsense", want: jobseeker.ErrBookmarkNotFound},
 			{
+				// A user with an organization is an employer, and employers have no bookmarks.
 				by:   auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()},
 				id:   saved.ID,
 				want: fault.ErrForbidden,
@@ -148,6 +152,7 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
 		require.NoError(t, env.store.Jobseeker.Tx.Do(ctx, func(ctx context.Context) error {
+			// Five places are left for the ten requests.
 			for range jobseeker.MaxBookmarks - 5 {
 				if err := env.store.Jobseeker.Bookmarks.Upsert(ctx, jobseeker.Bookmark{
 					ID:        stores.NewID(),
@@ -244,6 +249,8 @@ func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 			return out
 		}
 
+		// The reminder is about the listing that is public and closes soon. A second run repeats nothing. The line
+		// break of the title becomes a space.
 		want := "Staff Nurse, which you saved, closes on " + env.closesAt[closingSoon].Format("Monday 2 January 2006, 15:04 MST")
 		for range 2 {
 			env.runPeriodic("jobseeker.deadlines")

@@ -31,6 +31,7 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 		require.Equal(t, "Niamh", got.First())
 		require.Equal(t, "Byrne", got.Last())
 
+		// The second update keeps the fields of the first.
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
 			Bio:             new(" Nurse\nand more "),
 			Phone:           new("+353 1 000"),
@@ -75,6 +76,8 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 		}, got.Profile)
 		require.Equal(t, "York", got.Home())
 
+		// Empty strings and lists, a radius of 0 and a salary of 0 clear the fields. Without a preferred
+		// location, home is the location.
 		got, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
 			Bio:               new(""),
 			Phone:             new(""),

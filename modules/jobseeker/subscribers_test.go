@@ -65,6 +65,8 @@ func TestAlert_Confirmed_SendsDigestsUntilEnded(t *testing.T) {
 
 		end := env.sentToken()
 
+		// The token that confirms does not end the alerts, and the one that ends them is not that of a user's
+		// account. Ending can be repeated. Then neither a listing nor the next day brings an e-mail.
 		require.ErrorIs(t, env.EndAlerts(t.Context(), token), fault.ErrUnauthorized)
 		require.ErrorIs(t, env.Unsubscribe(t.Context(), end), fault.ErrUnauthorized)
 		require.NoError(t, env.EndAlerts(t.Context(), end))

@@ -26,6 +26,7 @@ func TestAccount_Security(t *testing.T) {
 				require.Contains(t, browser.page(user.home), `<a href="/request-verification">Get another link</a>`)
 				require.Contains(t, browser.page("/request-verification"), `value="`+email+`"`)
 
+				// The requested link is not that of the first mail, which was sent at the registration.
 				firstToken := server.tokenFromMail(t, email, "Please confirm your e-mail")
 				requested := browser.open("POST", "/request-verification", url.Values{"email": {email}})
 				require.Equal(t, 200, requested.status)
@@ -34,6 +35,8 @@ func TestAccount_Security(t *testing.T) {
 				token := server.tokenFromMail(t, email, "You asked for another link")
 				require.NotEqual(t, firstToken, token)
 
+				// A wrong link leads to the page that sends another. The right one confirms the address,
+				// after which the home page no longer offers to send one.
 				refused := browser.open("POST", "/verify-email", url.Values{"token": {"x"}})
 				require.Equal(t, 400, refused.status)
 				require.Contains(t, refused.text, `<a href="/request-verification">Get another link</a>`)
@@ -79,6 +82,7 @@ func TestAccount_Security(t *testing.T) {
 				require.Contains(t, refused.text, app.secret, "the secret is shown again")
 				require.NotContains(t, refused.text, "<b>")
 
+				// The right code turns it on. The page with the recovery codes must not be stored anywhere.
 				on := post("/confirm", url.Values{"code": {app.code()}})
 				require.Equal(t, 200, on.status, on.text)
 				require.Contains(t, on.header.Get("Cache-Control"), "no-store")
@@ -93,12 +97,14 @@ func TestAccount_Security(t *testing.T) {
 				require.Equal(t, 401, server.browser(t).SignIn(user.email, password).Status,
 					"the password alone no longer suffices")
 
+				// A recovery code replaces the code of the app, once.
 				usedCode := recoveryCodes[0]
 				unusedCode := recoveryCodes[1]
 				signIn := url.Values{"email": {user.email}, "password": {password}, "totp": {usedCode}}
 				server.browser(t).open("POST", "/sign-in", signIn).requireRedirect(t, "/")
 				require.Contains(t, browser.page(path), "9 unused recovery codes")
 
+				// Turning it off needs both the password and an unused code. Then the password suffices again.
 				wrongPassword := url.Values{"code": {unusedCode}, "currentPassword": {"wrong"}}
 				require.Equal(t, 400, post("/turn-off", wrongPassword).status)
 
@@ -110,6 +116,7 @@ func TestAccount_Security(t *testing.T) {
 				require.Equal(t, 303, server.browser(t).SignIn(user.email, password).Status)
 			}
 
+			// Guests have to sign in first, and another site cannot send the form.
 			server.browser(t).open("GET", path, nil).requireRedirect(t, "/sign-in?next=")
 
 			forged := server.signedIn(t, clinician)

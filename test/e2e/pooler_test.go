@@ -62,6 +62,7 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 		}
 	}
 
+	// The pooler restarts while the applicants apply.
 	restarted := make(chan struct{})
 	go func() {
 		defer close(restarted)
@@ -89,6 +90,7 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	// A request gets 400 if it repeats one that has stored the application, but whose response was lost.
 	require.Equal(t, applicants, counts[201]+counts[400], "an application failed: %v", counts)
 
+	// Each application is stored, and each applicant has at least the e-mail of the registration.
 	list := employer.get("/api/employers/applications?limit=50").ok(200)
 	for _, seeker := range seekers {
 		require.Contains(t, string(list.raw), seeker.email)

@@ -60,6 +60,7 @@ func TestREADME_MainJob_WorksAsPasted(t *testing.T) {
 	require.NotNil(t, ids, "%s", out)
 	require.NotContains(t, string(out), `"success":false`)
 
+	// The responses show the steps in order: the search, the interview, and the exported table.
 	search, _, _ := strings.Cut(string(out), `"applications"`)
 	require.Contains(t, search, ids[1], "the search finds the job")
 	require.Contains(t, string(out), `"status":"interview"`)

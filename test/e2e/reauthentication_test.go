@@ -76,10 +76,13 @@ func TestSensitiveOperations_RecentSignIn_NeedNoPassword(t *testing.T) {
 		seeker := server.seeker(t)
 		seeker.ageSignIns()
 
+		// New tokens continue the old session, so that the password is needed.
 		refreshed := server.guest(t).post("/api/auth/refresh", object{"refreshToken": seeker.refresh}).ok(200)
 		seeker.token = refreshed.text("data.accessToken")
 		seeker.post("/api/developers/apps", object{"name": "Ward Finder"}).fails(403, "Confirm this with your current password")
+		// A sign-in with the password is recent.
 		seeker.signIn(password).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
+		// So is the session of a member who has just accepted an invitation.
 		server.addMember(t, server.employer(t), nil).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
 	})
 }
@@ -121,6 +124,7 @@ func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 			return values
 		}
 
+		// A form without the password is forbidden (403), and one with a wrong password invalid (400).
 		refused := browser.open("POST", "/developers/apps", formWithout())
 		require.Equal(t, 403, refused.status)
 		require.Contains(t, refused.text, "Your password is required")
@@ -130,6 +134,7 @@ func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 		require.Equal(t, 200, created.status, created.text)
 
 		app := created.header.Get("Content-Location")
+		// A new secret and a new key need the password as well: it is not remembered after the first form.
 		for _, path := range []string{"/secret", "/keys"} {
 			require.Equal(t, 403, browser.open("POST", app+path, formWithout()).status)
 			require.Equal(t, 200, browser.open("POST", app+path, formWith(password)).status)

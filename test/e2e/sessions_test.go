@@ -49,6 +49,7 @@ func TestSessions(t *testing.T) {
 			next := me.get("/api/auth/sessions?limit=2").ok(200).text("data.nextCursor")
 			require.Equal(t, list.text("data.sessions.2.id"),
 				me.get("/api/auth/sessions?limit=2&cursor="+next).ok(200).text("data.sessions.0.id"))
+			// A sign-out ends the session of the API or of the browser, so that only the own one is left.
 			phone.post("/api/auth/logout", nil).ok(200)
 			browser.open("POST", "/developers/sign-out", url.Values{})
 			require.Len(t, me.get("/api/auth/sessions").ok(200).list("data.sessions"), 1)
@@ -67,6 +68,7 @@ func TestSessions(t *testing.T) {
 			phoneSession := list.text("data.sessions.1.id")
 			ownSession := list.text("data.sessions.2.id")
 
+			// Another user cannot end the session. Its owner can, once.
 			other.delete("/api/auth/sessions/"+phoneSession).fails(404, "Session not found")
 			phone.get("/api/auth/me").ok(200)
 			me.delete("/api/auth/sessions/" + phoneSession).ok(200)
@@ -78,6 +80,7 @@ func TestSessions(t *testing.T) {
 			require.Equal(t, 200, browser.open("GET", "/developers", nil).status)
 			me.delete("/api/auth/sessions/" + browserSession).ok(200)
 			require.Equal(t, 303, browser.open("GET", "/developers", nil).status)
+			// The current session can be ended as well.
 			me.delete("/api/auth/sessions/" + ownSession).ok(200)
 			me.requireSignedOut(t)
 		})
@@ -89,6 +92,7 @@ func TestSessions(t *testing.T) {
 			other := server.seeker(t)
 			phone := me.signIn(password)
 			browser := server.signedIn(t, me)
+			// All sessions of the user end except the current one, and no other user's does.
 			me.delete("/api/auth/sessions").ok(200)
 			phone.requireSignedOut(t)
 			require.Equal(t, 303, browser.open("GET", "/developers", nil).status)

@@ -27,11 +27,13 @@ func TestSettings(t *testing.T) {
 			require.GreaterOrEqual(t, resp.number("data.settings.id"), 1.)
 			require.Equal(t, seeker.id, resp.text("data.settings.uuid"))
 			require.Equal(t, seeker.email, resp.text("data.settings.email"))
+			// A new account is not shown to employers and gets all e-mail.
 			require.Equal(t, object{"name": "Niamh Byrne", "bio": "", "showProfile": false}, resp.at("data.settings.profile"))
 			require.Equal(t, object{
 				"notifications":  object{"email": true, "jobAlerts": true},
 				"jobPreferences": object{"preferredLocation": "", "employmentTypes": []any{}},
 			}, resp.at("data.settings.preferences"))
+			// The settings contain what the user has saved.
 			require.Equal(t, "Theatre Nurse", resp.text("data.settings.bookmarks.savedJobs.0.title"))
 			require.Equal(t, "Nights", resp.text("data.settings.bookmarks.savedSearches.0.name"))
 			require.Equal(t, resp.number("data.settings.id"), seeker.get(path).ok(200).number("data.settings.id"))
@@ -69,6 +71,7 @@ func TestSettings(t *testing.T) {
 				profile.at("data.preferences"), "the same in the profile")
 			require.Equal(t, "York", profile.text("data.preferredLocation"))
 
+			// The intent is required, and must be one of those of a jobseeker. Each has required members.
 			put(object{}).fails(400, "Intent is required")
 			put(object{"email": 7}).fails(400, "Intent is required")
 			put(object{"intent": "update-everything"}).invalid("intent")
@@ -119,6 +122,7 @@ func TestSettings(t *testing.T) {
 			put(object{"intent": "update-profile", "profile": object{"name": "Asha Patel"}}).ok(200)
 			require.Equal(t, "Asha Patel", boss.get("/api/auth/me").ok(200).text("data.name"))
 
+			// An employer has no intent for privacy. Incomplete and invalid members are refused.
 			put(object{"intent": "update-privacy", "showProfile": true}).invalid("intent")
 			put(object{"intent": "update-contact"}).invalid("contact")
 			put(object{"intent": "update-contact", "contact": object{"email": "nowhere"}}).invalid("contact.email")

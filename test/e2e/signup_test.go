@@ -26,6 +26,7 @@ func TestSignUpPage(t *testing.T) {
 			t.Parallel()
 
 			browser := server.browser(t)
+			// The page to sign in links to the registration, and the link keeps the requested page.
 			signInPath := browser.open("GET", "/developers", nil).header.Get("Location")
 			signUpLink := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(browser.open("GET", signInPath, nil).text)
 			require.NotNil(t, signUpLink)
@@ -34,6 +35,7 @@ func TestSignUpPage(t *testing.T) {
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.text, `name="next" value="/developers"`)
 
+			// The registration signs in and continues. With a session, the page continues at once.
 			values := form(url.Values{"next": {"/developers/consents"}})
 			signedUp := browser.open("POST", "/developers/sign-up", values)
 			require.Equal(t, 303, signedUp.status, signedUp.text)
@@ -41,6 +43,7 @@ func TestSignUpPage(t *testing.T) {
 			require.Equal(t, 200, browser.open("GET", "/developers", nil).status)
 			require.Equal(t, "/developers/consents",
 				browser.open("GET", "/developers/sign-up?next=/developers/consents", nil).header.Get("Location"))
+			// The account is an ordinary one: it can use the API, and is asked to confirm the address.
 			server.guest(t).post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200)
 			server.waitForMail(t, values.Get("email"), "confirm your e-mail address")
 		})
@@ -50,6 +53,7 @@ func TestSignUpPage(t *testing.T) {
 
 			browser := server.browser(t)
 			values := form(url.Values{"userType": {"employer"}})
+			// The form without an organization is shown again with the chosen kind of account and the missing field.
 			refused := browser.open("POST", "/developers/sign-up", values)
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "Organization is required")
@@ -86,6 +90,7 @@ func TestSignUpPage(t *testing.T) {
 		t.Run("open redirect", func(t *testing.T) {
 			t.Parallel()
 
+			// Addresses of other sites, those that browsers can read as such, and an empty one lead to the developers' page.
 			for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "/a\tb", ""} {
 				browser := server.browser(t)
 				require.Contains(t,
@@ -120,6 +125,7 @@ func TestSignUpPage(t *testing.T) {
 
 			refused := browser.open("POST", "/developers/sign-up", form(employer))
 
+			// A server that has counted in memory, because Redis was unavailable, may allow more requests.
 			if server.countsLocally() {
 				return
 			}

@@ -63,6 +63,7 @@ func requireMainJob(t *testing.T, server *testServer) {
 
 	require.True(t, server.isListed(t, "Theatre Nurse"))
 
+	// An application that is repeated with the same Idempotency-Key is stored once.
 	applicant := seeker.fromNewAddress()
 	applicant.key = "apply-once"
 	first := applicant.post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
@@ -71,12 +72,14 @@ func requireMainJob(t *testing.T, server *testServer) {
 
 	application := first.text("data.id")
 
+	// The employer gets an e-mail about the application, and the applicant a notification about its review.
 	server.waitForMail(t, employer.email, "application")
 
 	employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
 	server.waitForMail(t, seeker.email, "Subject:")
 	require.NotEmpty(t, seeker.waitForNotifications(1))
 
+	// A program of the employer reads the application, an app gets a plan, and the export contains the application.
 	app := employer.app()
 	program := employer.programOf(app)
 	require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 1)
@@ -88,6 +91,7 @@ func requireMainJob(t *testing.T, server *testServer) {
 			slices.ContainsFunc(log, func(e auditEntry) bool { return e.action == "export.created" })
 	}, waitTimeout, 20*time.Millisecond, "the audit log misses an entry of a module in another database")
 
+	// The deletion of the account withdraws its application.
 	seeker.delete("/api/jobseekers/profile").ok(200)
 	require.Eventually(t, func() bool {
 		resp := employer.fromNewAddress().get("/api/employers/applications/" + application).ok(200)

@@ -45,6 +45,7 @@ func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
 		refused := client.post("/api/auth/login", object{"email": person.email, "password": wrongPassword}).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, refused.status)
 
+		// The same network and account, but a browser with the cookie of a device that has signed in.
 		created := browser.open(http.MethodPost, "/developers/apps", url.Values{"name": {"Ward Finder"}, "currentPassword": {password}})
 		require.Regexp(t, appLink, created.text)
 	})
@@ -61,6 +62,7 @@ func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 		refused := client.post("/api/auth/login", credentials).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, refused.status)
 		require.NotEmpty(t, refused.header.Get("Retry-After"))
+		// An account without a failure can sign in from the same network.
 		client.post("/api/auth/login", object{"email": server.seeker(t).email, "password": password}).ok(200)
 	})
 }

@@ -72,12 +72,14 @@ func TestUploads_Multipart(t *testing.T) {
 			status, out := send(me.token, upload, formFile{field: "file", name: "Zoë.pdf", content: somePDF})
 			require.Equal(t, 200, status, out)
 
+			// The fields of the form arrive as those of JSON do, and the file is served unchanged.
 			id := out["data"].(object)["document"].(object)["id"].(string)
 			got := me.get(path + "/" + id).ok(200)
 			require.Equal(t, "Zoë.pdf", got.text("data.document.fileName"))
 			require.Equal(t, true, got.at("data.document.isDefault"))
 			require.Equal(t, somePDF, string(me.get(path+"/"+id+"/file").raw))
 
+			// Another file, here a text, replaces the content of the document.
 			status, _ = send(me.token, map[string]string{"intent": "update-document", "documentId": id},
 				formFile{field: "file", name: "cv.txt", content: "I am a nurse."})
 			require.Equal(t, 200, status)
