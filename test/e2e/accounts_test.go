@@ -24,6 +24,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 
 			member := boss.inviteMember("recruiter")
 
+			// A member who is not the last admin leaves the organization as it is.
 			deleted := member.delete("/api/employers/profile").ok(200)
 			require.Equal(t, "Account deleted successfully", deleted.text("message"))
 			member.requireSignedOut(t)
@@ -46,6 +47,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 				return server.guest(t).get("/api/listings/"+open).status == 404
 			}, waitTimeout, 20*time.Millisecond, "the organization's listings are closed")
 
+			// The boss signs in without an organization: reads an empty profile, and cannot name a company.
 			withoutOrganization := boss.signIn(password)
 			require.Equal(t, "EMPLOYER", withoutOrganization.get("/api/auth/me").ok(200).text("data.role"),
 				"an account that registered as an employer stays one")

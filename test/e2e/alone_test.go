@@ -25,6 +25,7 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	me := first.seeker(t)
 	app := me.app()
 
+	// A second process waits, fails, and writes nothing to the standard output.
 	started := time.Now()
 	var stdout, stderr bytes.Buffer
 	second := exec.Command(kit.Program(t), "serve")
@@ -38,10 +39,12 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	require.Contains(t, stderr.String(), "locum: database.url (from LOCUM_DATABASE_URL): another `locum serve` has this database")
 	require.Less(t, time.Since(started), 45*time.Second, "the wait is bounded, so that a supervisor sees the failure")
 
+	// Commands work beside the first process, which still serves.
 	require.Contains(t, first.run(t, "developers", "plan", app, "professional"), "professional", "commands of operators still work")
 	require.Contains(t, first.run(t, "users", "show", me.email), me.id)
 	me.get("/api/auth/me").ok(200)
 
+	// After the first process is killed, a third starts at once.
 	require.NoError(t, first.cmd.Process.Kill())
 	<-first.exited
 	first.exited <- nil // the cleanup of the test receives it again
@@ -50,6 +53,7 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	third.serve(t)
 	require.NotContains(t, third.log.String(), "waiting for it to end", "a killed process holds no lock")
 
+	// A fourth waits for the third, which stops, and then serves the same data.
 	fourth := &testServer{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
 	go func() {
 		assert.Eventually(t,

@@ -37,6 +37,7 @@ func TestDocumentation(t *testing.T) {
 				require.Equal(t, 404, guest.try("GET", path, nil).status, path)
 			}
 
+			// The OpenAPI document names the addresses of OAuth, with which the page authorizes.
 			var document struct {
 				Components struct {
 					SecuritySchemes struct {
@@ -78,6 +79,7 @@ func TestDocumentation(t *testing.T) {
 			t.Parallel()
 
 			guest, b := server.browser(t), server.signedIn(t, server.seeker(t))
+			// The reference, the list of guides, a guide, the sign-in of a guest, and the dashboard.
 			for _, page := range []pageView{
 				guest.open("GET", "/docs/developer", nil),
 				guest.open("GET", "/docs", nil),

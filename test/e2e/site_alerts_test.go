@@ -27,6 +27,7 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		require.Contains(t, guest.page("/jobs?q=perfusionist&where=Leeds"), `href="/job-alerts?q=perfusionist&amp;where=Leeds"`)
 		require.Contains(t, guest.page("/job-alerts?q=perfusionist&where=Leeds"), `value="perfusionist"`)
 
+		// An invalid address is shown again in the form. A valid one gets a link that asks for confirmation.
 		form := url.Values{"email": {address}, "query": {"perfusionist"}, "location": {"Leeds"}}
 		invalid := guest.open(http.MethodPost, "/job-alerts", url.Values{"email": {"no address"}, "query": {"perfusionist"}})
 		require.Equal(t, http.StatusBadRequest, invalid.status)
@@ -40,6 +41,7 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		require.NotEmpty(t, link)
 		require.Contains(t, guest.page(link), "Confirm job alert")
 
+		// The links without a token, with a wrong, a changed or an overlong one, confirm nothing.
 		for _, invalidLink := range []string{
 			"/job-alerts/confirm",
 			"/job-alerts/confirm?token=x",
@@ -49,6 +51,7 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 			require.Equal(t, http.StatusBadRequest, guest.open(http.MethodPost, invalidLink, url.Values{}).status, invalidLink)
 		}
 
+		// Another site can send neither form.
 		guest.Site = "cross-site"
 		require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, "/job-alerts", form).status)
 		require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, link, url.Values{}).status)
@@ -58,6 +61,7 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		require.Equal(t, http.StatusOK, confirmed.status)
 		require.Contains(t, confirmed.text, "perfusionist, Leeds")
 
+		// A matching job brings an e-mail, whose header lets mail programs end the alerts with one request.
 		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
 
 		message := server.waitForMail(t, address, "1 new job matches your job alerts")
@@ -67,6 +71,7 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		require.NotEmpty(t, endLink)
 		require.Contains(t, guest.page(endLink), "End your job alerts?")
 
+		// The request of a mail program, which has no cookies, ends the alerts. The page may repeat it.
 		response, err := http.PostForm(server.url+endLink, url.Values{"List-Unsubscribe": {"One-Click"}})
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())

@@ -42,6 +42,7 @@ func TestTasks_DeadTasks_ListedRetriedAndDropped(t *testing.T) {
 	first := server.seeker(t)
 	second := server.seeker(t)
 	var list string
+	// Both mails to confirm an address are dead after one attempt, with the reply of the mail server.
 	dead := regexp.MustCompile(`(?m)^([0-9a-f-]{36})\s+identity\.verify-email\s+dead\s+1\s`)
 	require.Eventually(t, func() bool {
 		list = server.run(t, "tasks", "list")
@@ -53,6 +54,7 @@ func TestTasks_DeadTasks_ListedRetriedAndDropped(t *testing.T) {
 	require.Contains(t, server.metrics(t), "locum_outbox_lag_seconds 0")
 	require.NotContains(t, server.run(t, "tasks", "list", "--kind", "identity.invite"), "verify-email")
 
+	// One of the tasks is retried and sends its mail. The other is dropped, and sends none.
 	mail.Accept()
 
 	retriedID := dead.FindStringSubmatch(list)[1]

@@ -92,6 +92,7 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 
 	<-posted
 
+	// While that transaction is open, the second instance finds each of the later listings.
 	for i := range 50 {
 		word := fmt.Sprintf("early%d", i)
 		employer.listing(object{"title": "Staff Nurse " + word})
