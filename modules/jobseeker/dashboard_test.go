@@ -48,6 +48,7 @@ func TestDashboard_Numbers_EqualLists(t *testing.T) {
 // other data.
 func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		// Without listings, a guest sees only the plan that guests have.
 		empty, err := env.MyDashboard(t.Context(), guest)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Dashboard{Guest: true, Plan: jobseeker.Plan{Tier: "basic"}}, empty)
@@ -94,9 +95,11 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 
 		_, titles = env.recommended(me)
 		require.Empty(t, titles)
+		// An action without a name is logged as well.
 		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: " "}))
 		require.Equal(t, []string{"used", "Used the dashboard"}, []string{last().Action, last().Description})
 
+		// A dismissal without a listing, a long name and unknown listings are refused.
 		err := env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation"})
 		require.Equal(t, "listingId", fault.Of(err).Fields[0].Name)
 		require.ErrorIs(
@@ -167,6 +170,7 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 			input.Summary,
 		)
 
+		// A text has at most 500 characters, and there are at most ten goals.
 		long := strings.Repeat("x", 501)
 		for field, in := range map[string]jobseeker.PersonalizeInput{
 			"specialty":   {Specialty: long},

@@ -25,6 +25,7 @@ func TestConsole_Settings(t *testing.T) {
 		require.Contains(t, saved.text, `value="Asha &lt;b&gt;Rao&lt;/b&gt;"`)
 		require.Contains(t, saved.text, `value="Matron"`)
 
+		// No name, no address, a wrong password, and a deletion that is not confirmed.
 		for section, values := range map[string]url.Values{
 			"/profile":  {"name": {" "}, "jobTitle": {"Sister"}},
 			"/email":    {"email": {"nonsense"}},
@@ -36,11 +37,13 @@ func TestConsole_Settings(t *testing.T) {
 
 		require.Equal(t, 409, browser.open("POST", path+"/email", url.Values{"email": {server.seeker(t).email}}).status)
 
+		// A new address is used only after it has been confirmed.
 		newAddress := newEmail()
 		require.Contains(t, browser.submit(path+"/email", url.Values{"email": {newAddress}}).text,
 			"It will change to <strong>"+newAddress)
 		require.Equal(t, 404, browser.open("POST", path+"/nonsense", url.Values{}).status)
 
+		// The other device is signed in until the boss ends its session.
 		require.Equal(t, 200, otherDevice.open("GET", path, nil).status)
 		require.Contains(t, browser.submit(path+"/sessions", url.Values{}).text, "All other devices are signed out.")
 		require.Equal(t, 303, otherDevice.open("GET", path, nil).status)
@@ -48,6 +51,7 @@ func TestConsole_Settings(t *testing.T) {
 		changed := browser.submit(path+"/password", url.Values{"currentPassword": {password}, "newPassword": {"Another-Passw0rd"}})
 		require.Contains(t, changed.text, "Your password is changed")
 
+		// A clinician, a form of another site and a guest can use no section.
 		seeker := server.signedIn(t, server.seeker(t))
 		crossSite := server.signedIn(t, server.employer(t))
 

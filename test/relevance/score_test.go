@@ -146,6 +146,7 @@ func TestEvaluate_MustNotAndExactResults_Counted(t *testing.T) {
 	require.Equal(t, score{ndcg: 1, recall: 1, mustNot: 1},
 		evaluate(query, []*advert{nurse, porter}, []*advert{nurse, porter}, 2))
 
+	// A query without grades has no answer, so that one exact result is wrong and none is right.
 	nothing, err := parseQuery(&board{}, "astronaut")
 	require.NoError(t, err)
 	require.Equal(t, score{ndcg: 1, recall: 1, wrong: true}, evaluate(nothing, []*advert{nurse}, []*advert{nurse}, 1))
