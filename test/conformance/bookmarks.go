@@ -201,6 +201,7 @@ func (suite bookmarkSuite) reminders(t *testing.T) {
 
 	// Of four bookmarks, calls with a limit of three return three, one and none.
 	const limit = 3
+
 	var reminded []string
 	for _, wantCount := range []int{3, 1, 0} {
 		require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {

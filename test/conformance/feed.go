@@ -43,6 +43,7 @@ func feedOpen(t *testing.T, b *board) {
 		return b.post(t, listings.CreateInput{Title: "Nurse"}).ID
 	}
 	oldest, middle, newest := postNurse(), postNurse(), postNurse()
+
 	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")}) // is not open
 
 	var read []string

@@ -102,6 +102,7 @@ func cookieFindsSession(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
 	session := fixture.browserSession(user)
 	fixture.browserSession(user) // another browser, which must not be found
+
 	byCookie := identity.SessionKey{CookieHash: session.CookieHash}
 
 	// The hash finds its session, which is returned without the hash.

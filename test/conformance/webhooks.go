@@ -373,6 +373,7 @@ func (suite webhookSuite) subscribedEndpoints(t *testing.T) {
 	// Pages of two.
 	created := integrations.EndpointFilter{Event: "job.created"}
 	closed := integrations.EndpointFilter{Event: "job.closed"}
+
 	require.Equal(t, []string{first.ID, second.ID}, fixture.listEndpoints(created, fromStart, 2))
 	require.Equal(t, []string{third.ID}, fixture.listEndpoints(created, second.ID, 2))
 	require.Equal(t, []string{first.ID}, fixture.listEndpoints(closed, fromStart, 2))

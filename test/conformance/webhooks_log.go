@@ -55,6 +55,7 @@ func (suite deliveryLogSuite) replay(t *testing.T) {
 	fixture.clk.Advance(time.Second)
 
 	secondFailedAt := fixture.clk.Now()
+
 	end(failedSecond, integrations.Failed)
 	end(succeeded, integrations.Succeeded)
 

@@ -321,6 +321,7 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 	const maxKeyLength = 255
 
 	tooLong := strings.Repeat("k", maxKeyLength+1)
+
 	require.Equal(t, 422, send("one", `{"text":"b"}`).Status)
 	require.Equal(t, 201, send("two", `{"text":"a"}`).Status)
 	require.Equal(t, 400, send(tooLong, `{"text":"a"}`).Status)
