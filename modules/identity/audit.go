@@ -78,6 +78,10 @@ func (s *Service) OrganizationAudit(
 		return page.Result[AuditEntry]{}, err
 	}
 
+	if f.Action != "" && !slices.Contains(audit.Actions(), f.Action) {
+		return page.Result[AuditEntry]{}, nil // no entry has it, and Postgres refuses some texts
+	}
+
 	f.OrganizationID = actor.OrganizationID
 
 	entries, err := s.AuditLog.List(ctx, f, r)

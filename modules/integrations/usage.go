@@ -222,7 +222,7 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 	return report, err
 }
 
-// parseDay returns the day of a date or date-time, as its first moment in UTC. For an empty
+// parseDay returns the day of a date or date-time, as the time at which it begins in UTC. For an empty
 // text it returns the day of byDefault. Faults name the given field.
 func parseDay(text, field string, byDefault time.Time) (time.Time, error) {
 	if text == "" {

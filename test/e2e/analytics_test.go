@@ -192,7 +192,7 @@ func TestEmployerAnalytics(t *testing.T) {
 		})
 
 		t.Run("large CSV response is complete", func(t *testing.T) {
-			// So many jobs are more than a client can create in one request. They are created in batches.
+			// A client can create fewer jobs than this in one request, so they are created in batches.
 			const (
 				batches   = 11
 				batchSize = 100 // the maximum

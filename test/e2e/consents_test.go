@@ -274,7 +274,7 @@ func TestBrowserSessions(t *testing.T) {
 		t.Run("wrong passwords are counted with those of logins", func(t *testing.T) {
 			t.Parallel()
 
-			// So many failed sign-ins within 15 minutes block an account for the network they came from.
+			// This number of failed sign-ins within 15 minutes blocks an account for their network.
 			const maxFailures = 10
 
 			user, browser := server.seeker(t), server.browser(t)

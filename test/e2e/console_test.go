@@ -519,6 +519,8 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 			require.Contains(t, invitations, `<th scope="row">Member invited`)
 			require.NotContains(t, invitations, `<th scope="row">Export created`)
 			require.Contains(t, browser.show("/employer/audit?action=unknown").text, "There are no entries.")
+			require.Equal(t, 200, browser.open("GET", "/employer/audit?action=%00%ff", nil).status)
+			require.Equal(t, 400, browser.open("GET", "/employer/audit?after=%00%ff", nil).status)
 		})
 
 		t.Run("member is changed and removed but not the last admin", func(t *testing.T) {

@@ -181,7 +181,7 @@ func TestPages_OtherOwners_AreRefused(t *testing.T) {
 		require.Equal(t, 403, poster.open("GET", export, nil).status, "without the permission to read applications")
 		require.NotContains(t, poster.show("/employer/exports").text, export)
 
-		// The forms end a session. Nobody can end the session of another user.
+		// The forms end a session. A user cannot end the session of another user.
 		for _, test := range []struct {
 			owner      *account
 			path       string

@@ -31,7 +31,7 @@ type accountAccess struct {
 
 	browser    *browser  // signed in to the pages with a cookie
 	programs   *programs // an API key, an OAuth grant and a webhook
-	exportLink string    // to an export of the organization, which everybody with the link can download
+	exportLink string    // to an export of the organization, which can be downloaded with the link alone
 	invitation string    // the token of an invitation by a second organization, which the user has not accepted
 
 	admin *account // of the organization of the account
@@ -194,7 +194,7 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 			return newSession.get(a.programs.webhook).ok(200).text("data.webhook.status")
 		}
 
-		// Nobody can read the webhook of a deleted account through the API, so that the test looks into the database.
+		// The API does not return the webhook of a deleted account, so the test reads it from the database.
 		// The server deletes the webhook in the background.
 		id := path.Base(a.programs.webhook)
 		require.Eventually(t,

@@ -76,7 +76,7 @@ func TestSeed(t *testing.T) {
 
 		server.stop(t)
 
-		// An installation for tests may become a public one with the demo accounts in it. Then nobody can sign in to them.
+		// An installation for tests may become a public one with the demo accounts in it. Their passwords are then refused.
 		privateEnv := server.env
 		server.env = append(slices.Clip(privateEnv), "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
 		server.serve(t)
