@@ -2,6 +2,7 @@ package listings
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/locumhq/locum/core/auth"
@@ -21,6 +22,11 @@ const (
 	StateExpired State = "expired"
 )
 
+// states are all states.
+var states = []State{
+	State(Active), State(Inactive), State(Closed), State(Draft), State(Archived), StateHidden, StateExpired,
+}
+
 // State returns the state of the listing at the time now.
 func (l *Listing) State(now time.Time) State {
 	switch {
@@ -38,6 +44,10 @@ func (l *Listing) State(now time.Time) State {
 func (s *Service) ListByState(ctx context.Context, by auth.Actor, state State, r page.Request) (page.Result[Listing], error) {
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return page.Result[Listing]{}, err
+	}
+
+	if state != "" && !slices.Contains(states, state) {
+		return page.Result[Listing]{}, nil // no listing has it, and Postgres refuses some texts
 	}
 
 	return s.Listings.ListByState(ctx, by.OrganizationID, state, s.Clock.Now(), r)

@@ -188,6 +188,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 				"The jobs are closed.")
 			require.Contains(t, browser.show("/employer/jobs?status=closed").text, path)
 			require.NotContains(t, browser.show("/employer/jobs?status=active").text, path)
+			require.NotContains(t, browser.show("/employer/jobs?status=%00%ff").text, path)
 			require.Contains(t,
 				browser.submit("/employer/jobs", url.Values{"action": {"renew"}, "id": {id}}).text,
 				"renewed for 30 days")
