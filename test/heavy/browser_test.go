@@ -124,8 +124,8 @@ func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 
 	err := chromedp.Do(ctx, steps...)
 	if err != nil {
-		selector, _ := chromedp.Run(b.ctx, chromedp.Location())
-		require.NoError(b.t, err, "at %s\n%s", selector, b.text())
+		location, _ := chromedp.Run(b.ctx, chromedp.Location())
+		require.NoError(b.t, err, "at %s\n%s", location, b.text())
 	}
 }
 
@@ -163,10 +163,10 @@ func (b *browser) text() string {
 func (b *browser) path() string {
 	b.t.Helper()
 
-	selector, err := chromedp.Run(b.ctx, chromedp.Location())
+	location, err := chromedp.Run(b.ctx, chromedp.Location())
 	require.NoError(b.t, err)
 
-	return strings.TrimPrefix(selector, b.site)
+	return strings.TrimPrefix(location, b.site)
 }
 
 // field fills in the form field with the name.
@@ -209,7 +209,7 @@ func (b *browser) leads(step chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// waitForAddress waits until the browser is at the address, with any query or
+// waitForAddress waits until the page at the address is loaded, with any query or
 // with one that has the prefix. Redirects may lead there.
 func (b *browser) waitForAddress(address string) {
 	b.t.Helper()
@@ -218,15 +218,18 @@ func (b *browser) waitForAddress(address string) {
 	defer again.Stop()
 
 	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
-		path := b.path()
+		// Chromium refuses to evaluate while it navigates to another page.
+		location, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](
+			`document.readyState === "complete" ? location.href : "a page that is loading"`))
+		path := strings.TrimPrefix(location, b.site)
 		rest, hasPrefix := strings.CutPrefix(path, address)
 
 		isThere := hasPrefix && (rest == "" || strings.HasPrefix(rest, "?") || strings.Contains(address, "?"))
-		if isThere && evaluate[string](b, "document.readyState") == "complete" {
+		if err == nil && isThere {
 			return
 		}
 
-		require.True(b.t, time.Now().Before(deadline), "is at %s, not at %s\n%s", path, address, b.text())
+		require.True(b.t, time.Now().Before(deadline), "is at %s, not at %s: %v\n%s", path, address, err, b.text())
 	}
 }
 
