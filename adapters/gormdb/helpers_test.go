@@ -59,7 +59,8 @@ func openTestSQLite(t *testing.T) *DB {
 	return migrated(t, sqliteURL(t))
 }
 
-// statements records the statements that a database receives, except for the inserts of GORM's Create.
+// statements records the statements that a database receives. It does not record the inserts of GORM's Create,
+// which have no plan, and the requests for plans.
 type statements struct {
 	sql  []string
 	vars [][]any // the values of each statement
@@ -71,11 +72,14 @@ func recordStatements(t *testing.T, pools ...*gorm.DB) *statements {
 
 	recorded := &statements{}
 	record := func(g *gorm.DB) {
-		if g.DryRun { // a subquery, which is a part of a statement
+		sql := g.Statement.SQL.String()
+		isSubquery := g.DryRun // a part of another statement, which is recorded itself
+
+		if isSubquery || strings.HasPrefix(sql, "EXPLAIN ") {
 			return
 		}
 
-		recorded.sql = append(recorded.sql, g.Statement.SQL.String())
+		recorded.sql = append(recorded.sql, sql)
 		recorded.vars = append(recorded.vars, g.Statement.Vars)
 	}
 
@@ -91,7 +95,7 @@ func recordStatements(t *testing.T, pools ...*gorm.DB) *statements {
 	return recorded
 }
 
-// requireOneStatement checks that call executes one recorded statement.
+// requireOneStatement checks that call executes exactly one statement.
 func (s *statements) requireOneStatement(t *testing.T, call func()) {
 	t.Helper()
 
@@ -101,14 +105,46 @@ func (s *statements) requireOneStatement(t *testing.T, call func()) {
 	require.Len(t, s.sql, before+1)
 }
 
+// requireIndex checks that SQLite plans to use the index for a statement that call executes. A call may execute
+// other statements as well: a list also counts its rows, and a deletion also deletes the rows of other tables.
+func (s *statements) requireIndex(t *testing.T, db *DB, index string, call func()) {
+	t.Helper()
+
+	before := len(s.sql)
+
+	call()
+
+	var plans []string
+	for i := before; i < len(s.sql); i++ {
+		plans = append(plans, sqlitePlan(t, db, s.sql[i], s.vars[i])...)
+	}
+
+	// A step of a plan is a text such as "SEARCH charges USING INDEX charges_owner (owner_kind=? AND owner_id=?)".
+	usesIndex := func(step string) bool { return slices.Contains(strings.Fields(step), index) }
+	require.True(t, slices.ContainsFunc(plans, usesIndex), "index %s is not used: %q", index, plans)
+}
+
+// primaryKey returns SQLite's name for the index of a table's primary key.
+func primaryKey(table string) string { return "sqlite_autoindex_" + table + "_1" }
+
 // allowSorting is an argument of requireIndexes for statements that may sort their rows.
 const allowSorting = "sorted"
 
-// requireIndexes checks the plan of every recorded statement on SQLite. No statement scans a table or
-// sorts rows. SQLite plans a statement by the indexes alone, so that the tables may be empty.
+// Scans that several tests allow.
+const (
+	// totalOfList is the name of the subquery whose rows a list counts for its total. A limit of page.MaxExact+1
+	// rows keeps it small.
+	totalOfList = "counted"
+	// constantRow is a row of values in the statement itself, which belongs to no table.
+	constantRow = "CONSTANT ROW"
+)
+
+// requireIndexes checks SQLite's plan of every recorded statement: no statement reads a whole table (a step
+// "SCAN" of the plan), and no statement sorts rows. Both would become slower as the table grows. SQLite chooses
+// a plan by the existing indexes, not by the rows, so that the tables may be empty.
 //
-// The argument allowed has the scans that are allowed, as they are written in the plan, such as the
-// names of subqueries with few rows. If it contains allowSorting, statements may also sort rows.
+// The argument allowed has the scans that are allowed, as they are written in the plan after "SCAN", such as
+// the names of subqueries with few rows. If it contains allowSorting, statements may also sort rows.
 func (s *statements) requireIndexes(t *testing.T, db *DB, allowed ...string) {
 	t.Helper()
 

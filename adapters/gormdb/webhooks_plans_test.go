@@ -12,19 +12,31 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// TestIntegrationsWebhooks_Queries_UseIndexes checks that no query of webhooks, deliveries and
-// their log scans a table. Results and errors are ignored where a row does not exist: only the statements
-// matter.
+// TestIntegrationsWebhooks_Queries_UseIndexes checks which index serves each query of webhook endpoints, of
+// deliveries to them and of the messages that are delivered, and that no query scans a table.
+//
+// One id stands for the ids of all rows. Where a row does not exist, the results and errors of the calls are
+// ignored: the statements are the same.
 func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 
 	db := openTestSQLite(t)
-	storage := db.Storage()
 	recorded := recordStatements(t, db.reader, db.writer)
+
+	t.Run("endpoints", func(t *testing.T) { checkEndpointIndexes(t, db, recorded) })
+	t.Run("deliveries", func(t *testing.T) { checkDeliveryIndexes(t, db, recorded) })
+	t.Run("deletions", func(t *testing.T) { checkWebhookDeletionIndexes(t, db, recorded) })
+
+	recorded.requireIndexes(t, db, totalOfList, constantRow)
+}
+
+// checkEndpointIndexes checks the queries of integrations.Webhooks.
+func checkEndpointIndexes(t *testing.T, db *DB, recorded *statements) {
+	t.Helper()
+
+	webhooks := db.Storage().Integrations.Webhooks
 	ctx := t.Context()
 	id := uuid.NewString()
-	now := time.Now().UTC()
-
 	pausedEndpoint := integrations.Endpoint{
 		ID:      id,
 		OwnerID: id,
@@ -33,64 +45,156 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 		Status:  integrations.EndpointPaused,
 	}
 
-	// Endpoints.
-	_, _ = storage.Integrations.Webhooks.Get(ctx, id, id)
-	_, _ = storage.Integrations.Webhooks.Get(ctx, integrations.AnyOwner, id)
-	_ = storage.Integrations.Webhooks.Upsert(ctx, pausedEndpoint)
-	_ = storage.Integrations.Webhooks.Delete(ctx, id, id, id)
+	// One endpoint, by its id.
+	byID := primaryKey("webhook_endpoints")
+	for _, ownerID := range []string{id, integrations.AnyOwner} {
+		recorded.requireIndex(t, db, byID, func() { _, _ = webhooks.Get(ctx, ownerID, id) })
+	}
 
-	const firstPage = ""
+	recorded.requireIndex(t, db, byID, func() { _ = webhooks.Upsert(ctx, pausedEndpoint) })
+	recorded.requireIndex(t, db, byID, func() { _ = webhooks.Delete(ctx, id, id, id) })
 
-	for _, f := range []integrations.EndpointFilter{
-		{AppID: id},
-		{Event: "job.created"},
-		{Event: "job.created", UserIDs: []string{id, uuid.NewString()}},
+	// The endpoints of an application, and those that subscribe to an event. The second list is read for each
+	// event, so that its index begins with the event's type.
+	const firstPage, limit = "", 500
+
+	for _, list := range []struct {
+		ownerID string
+		filter  integrations.EndpointFilter
+		index   string
+	}{
+		{
+			ownerID: id,
+			filter:  integrations.EndpointFilter{AppID: id},
+			index:   "webhook_endpoints_app",
+		},
+		{
+			ownerID: integrations.AnyOwner,
+			filter:  integrations.EndpointFilter{AppID: id},
+			index:   "webhook_endpoints_app",
+		},
+		{
+			ownerID: integrations.AnyOwner,
+			filter:  integrations.EndpointFilter{Event: "job.created"},
+			index:   primaryKey("webhook_subscriptions"),
+		},
+		{
+			ownerID: integrations.AnyOwner,
+			filter:  integrations.EndpointFilter{Event: "job.created", UserIDs: []string{id, uuid.NewString()}},
+			index:   primaryKey("webhook_subscriptions"),
+		},
 	} {
-		for _, after := range []string{firstPage, id} {
-			_, err := storage.Integrations.Webhooks.List(ctx, integrations.AnyOwner, f, after, 500)
-			require.NoError(t, err)
+		for _, afterID := range []string{firstPage, id} {
+			recorded.requireIndex(t, db, list.index, func() {
+				_, err := webhooks.List(ctx, list.ownerID, list.filter, afterID, limit)
+				require.NoError(t, err)
+			})
+		}
+	}
+}
+
+// checkDeliveryIndexes checks the queries of integrations.Deliveries.
+func checkDeliveryIndexes(t *testing.T, db *DB, recorded *statements) {
+	t.Helper()
+
+	deliveries := db.Storage().Integrations.Deliveries
+	ctx := t.Context()
+	id := uuid.NewString()
+	now := time.Now().UTC()
+
+	// The log of an endpoint, newest first, of all deliveries or of those with a status.
+	byNumber := page.Request{Number: 3, Size: 20}
+	afterCursor := page.Request{Number: 1, Size: 20, Cursor: id}
+
+	for _, log := range []struct {
+		status integrations.DeliveryStatus
+		index  string
+	}{
+		{status: "", index: "webhook_deliveries_endpoint"}, // every status
+		{status: integrations.Failed, index: "webhook_deliveries_status"},
+	} {
+		for _, request := range []page.Request{byNumber, afterCursor} {
+			recorded.requireIndex(t, db, log.index, func() {
+				_, err := deliveries.List(ctx, id, id, log.status, request)
+				require.NoError(t, err)
+			})
 		}
 	}
 
-	_, err := storage.Integrations.Webhooks.List(ctx, id, integrations.EndpointFilter{AppID: id}, firstPage, 100)
-	require.NoError(t, err)
+	// The messages that a worker sends: one delivery, or the pending ones of an endpoint by the time at which they
+	// are due. The index contains only pending deliveries.
+	for _, messages := range []struct {
+		filter integrations.MessageFilter
+		index  string
+	}{
+		{filter: integrations.MessageFilter{ID: id}, index: primaryKey("webhook_deliveries")},
+		{filter: integrations.MessageFilter{}, index: "webhook_deliveries_due"},
+		{filter: integrations.MessageFilter{DueBy: now}, index: "webhook_deliveries_due"},
+	} {
+		recorded.requireIndex(t, db, messages.index, func() {
+			const limit = 5
 
-	// Deliveries.
-	const anyDelivery integrations.DeliveryStatus = ""
-
-	for _, status := range []integrations.DeliveryStatus{anyDelivery, integrations.Failed} {
-		for _, request := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
-			_, err := storage.Integrations.Deliveries.List(ctx, id, id, status, request)
+			_, err := deliveries.ListMessages(ctx, id, id, messages.filter, limit)
 			require.NoError(t, err)
-		}
+		})
 	}
 
-	for _, f := range []integrations.MessageFilter{{ID: id}, {}, {DueBy: now}} {
-		_, err := storage.Integrations.Deliveries.ListMessages(ctx, id, id, f, 5)
+	recorded.requireIndex(t, db, "webhook_deliveries_due", func() {
+		_, err := deliveries.NextDue(ctx, id)
 		require.NoError(t, err)
+	})
+
+	// Deliveries that are sent again: one, or those that failed since a time. The index contains only failed ones.
+	for _, replay := range []struct {
+		filter integrations.ReplayFilter
+		index  string
+	}{
+		{filter: integrations.ReplayFilter{ID: id}, index: primaryKey("webhook_deliveries")},
+		{filter: integrations.ReplayFilter{FailedSince: now}, index: "webhook_deliveries_failed"},
+	} {
+		recorded.requireIndex(t, db, replay.index, func() {
+			const limit = 1000
+
+			_, err := deliveries.Replay(ctx, id, id, replay.filter, now, limit)
+			require.NoError(t, err)
+		})
 	}
 
-	_, err = storage.Integrations.Deliveries.NextDue(ctx, id)
-	require.NoError(t, err)
+	// Results find the deliveries by id, and new deliveries find their endpoints by id.
+	delivery := []integrations.Delivery{{ID: id, EndpointID: id}}
+	recorded.requireIndex(t, db, primaryKey("webhook_deliveries"), func() { _, _ = deliveries.RecordResults(ctx, id, delivery) })
+	recorded.requireIndex(t, db, primaryKey("webhook_endpoints"), func() {
+		var noMessages []integrations.Message
 
-	for _, f := range []integrations.ReplayFilter{{ID: id}, {FailedSince: now}} {
-		_, err := storage.Integrations.Deliveries.Replay(ctx, id, id, f, now, 1000)
-		require.NoError(t, err)
+		_ = deliveries.Enqueue(ctx, noMessages, delivery)
+	})
+}
+
+// checkWebhookDeletionIndexes checks the deletions of expired rows and of an applicant's data.
+func checkWebhookDeletionIndexes(t *testing.T, db *DB, recorded *statements) {
+	t.Helper()
+
+	storage := db.Storage().Integrations
+	ctx := t.Context()
+	now := time.Now().UTC()
+
+	for _, expired := range []struct {
+		kind  retention.Kind
+		index string
+	}{
+		{kind: integrations.MessagesKind, index: "webhook_messages_created"},
+		{kind: integrations.ListenersKind, index: "webhook_endpoints_listening"},
+	} {
+		recorded.requireIndex(t, db, expired.index, func() {
+			const maxDeleted = 10
+
+			_, err := storage.Retention.DeleteBefore(ctx, expired.kind, now, maxDeleted)
+			require.NoError(t, err)
+		})
 	}
 
-	deliveries := []integrations.Delivery{{ID: id, EndpointID: id}}
-	_, _ = storage.Integrations.Deliveries.RecordResults(ctx, id, deliveries)
-	_ = storage.Integrations.Deliveries.Enqueue(ctx, nil, deliveries)
-
-	// Deletions.
-	for _, kind := range []retention.Kind{integrations.MessagesKind, integrations.ListenersKind} {
-		_, err := storage.Integrations.Retention.DeleteBefore(ctx, kind, now, 10)
-		require.NoError(t, err)
-	}
-
-	require.NoError(t, storage.Integrations.Deliveries.DeleteByApplicant(ctx, id))
-
-	// The total of a list is the number of rows of a subquery named counted, whose size is limited. A
-	// constant row is no table.
-	recorded.requireIndexes(t, db, "counted", "CONSTANT ROW")
+	applicantID := uuid.NewString()
+	recorded.requireIndex(t, db, "webhook_messages_applicant", func() {
+		require.NoError(t, storage.Deliveries.DeleteByApplicant(ctx, applicantID))
+	})
 }
