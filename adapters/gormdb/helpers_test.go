@@ -109,19 +109,27 @@ func (s *statements) requireOneStatement(t *testing.T, call func()) {
 // other statements as well: a list also counts its rows, and a deletion also deletes the rows of other tables.
 func (s *statements) requireIndex(t *testing.T, db *DB, index string, call func()) {
 	t.Helper()
+	s.requireEachIndex(t, db, []string{index}, call)
+}
+
+// requireEachIndex checks that SQLite plans to use each of the indexes for a statement that call executes.
+func (s *statements) requireEachIndex(t *testing.T, db *DB, indexes []string, call func()) {
+	t.Helper()
 
 	before := len(s.sql)
 
 	call()
 
-	var plans []string
+	var steps []string // of the plans of all statements
 	for i := before; i < len(s.sql); i++ {
-		plans = append(plans, sqlitePlan(t, db, s.sql[i], s.vars[i])...)
+		steps = append(steps, sqlitePlan(t, db, s.sql[i], s.vars[i])...)
 	}
 
-	// A step of a plan is a text such as "SEARCH charges USING INDEX charges_owner (owner_kind=? AND owner_id=?)".
-	usesIndex := func(step string) bool { return slices.Contains(strings.Fields(step), index) }
-	require.True(t, slices.ContainsFunc(plans, usesIndex), "index %s is not used: %q", index, plans)
+	for _, index := range indexes {
+		// A step is a text such as "SEARCH charges USING INDEX charges_owner (owner_kind=? AND owner_id=?)".
+		usesIndex := func(step string) bool { return slices.Contains(strings.Fields(step), index) }
+		require.True(t, slices.ContainsFunc(steps, usesIndex), "index %s is not used: %q", index, steps)
+	}
 }
 
 // primaryKey returns SQLite's name for the index of a table's primary key.

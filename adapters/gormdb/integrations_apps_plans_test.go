@@ -78,9 +78,8 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 
 	// The deletion of an application deletes its webhooks, grants, consents and keys. Each of their tables needs an
 	// index of its own by application.
-	for _, index := range []string{"webhook_endpoints_app", "oauth_grants_app", "oauth_consents_app", "api_keys_app"} {
-		recorded.requireIndex(t, db, index, func() { _ = storage.Apps.Delete(ctx, id, id) })
-	}
+	ofApp := []string{"webhook_endpoints_app", "oauth_grants_app", "oauth_consents_app", "api_keys_app"}
+	recorded.requireEachIndex(t, db, ofApp, func() { _ = storage.Apps.Delete(ctx, id, id) })
 
 	// Usage, whose primary key is the application and the day. Old usage of all applications is deleted by day.
 	var noRequests []integrations.DayUsage
