@@ -14,12 +14,11 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// TestHiringQueries_UseIndexesAndFewStatements checks that all statements of the hiring module use
-// indexes, because an employer may have 100,000 applications. It also checks the number of statements
-// of each method, so that no list executes one statement per row.
+// TestHiringQueries_UseIndexesAndFewStatements checks which index serves each query of the hiring module, and that
+// no query scans or sorts a table, because an employer may have 100,000 applications. It also checks the number of
+// statements of each method, so that no list executes one statement per row.
 //
-// Some methods are called for rows that do not exist. Their results and errors are ignored: the test is about
-// their statements, which are the same as for rows that exist.
+// Where a row does not exist, the results and errors of the calls are ignored: the statements are the same.
 func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	t.Parallel()
 
@@ -31,20 +30,20 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	checkExportCosts(t, db, meter)
 	checkListingCosts(t, db, meter, applicationIDs)
 
-	// Every recorded statement must use an index. A scan is allowed only of the subquery named counted. Lists count
-	// its rows for their total, and a limit keeps it small.
-	meter.others.requireIndexes(t, db, "counted")
+	meter.others.requireIndexes(t, db, totalOfList)
 }
 
-// cost is the number of statements that a call executes.
+// cost is the number of statements that a call executes, and the index that it needs.
 type cost struct {
-	inserts int // statements that GORM's Create executes
-	others  int
+	inserts int    // statements that GORM's Create executes
+	others  int    // all other statements
+	index   string // the index that one of the others must use; empty if there are only inserts
 }
 
 // costMeter counts the statements that a database receives. Inserts are only counted. The other statements are
 // also recorded with their SQL, to check their plans.
 type costMeter struct {
+	db      *DB
 	inserts int
 	others  *statements
 }
@@ -53,7 +52,7 @@ type costMeter struct {
 func newCostMeter(t *testing.T, db *DB) *costMeter {
 	t.Helper()
 
-	meter := &costMeter{others: recordStatements(t, db.reader, db.writer)}
+	meter := &costMeter{db: db, others: recordStatements(t, db.reader, db.writer)}
 	countInsert := func(*gorm.DB) { meter.inserts++ }
 
 	for _, pool := range []*gorm.DB{db.reader, db.writer} {
@@ -63,14 +62,20 @@ func newCostMeter(t *testing.T, db *DB) *costMeter {
 	return meter
 }
 
-// requireCost checks the number of statements that call executes.
+// requireCost checks the number of statements that call executes, and that SQLite plans to use the index.
 func (m *costMeter) requireCost(t *testing.T, want cost, call func()) {
 	t.Helper()
 
 	insertsBefore, othersBefore := m.inserts, len(m.others.sql)
 
-	call()
-	require.Equal(t, want, cost{inserts: m.inserts - insertsBefore, others: len(m.others.sql) - othersBefore})
+	if want.index == "" {
+		call()
+	} else {
+		m.others.requireIndex(t, m.db, want.index, call)
+	}
+
+	require.Equal(t, want.inserts, m.inserts-insertsBefore, "inserts")
+	require.Equal(t, want.others, len(m.others.sql)-othersBefore, "other statements")
 }
 
 const (
@@ -84,7 +89,10 @@ const (
 // planPages returns requests for both ways to read a list: by page number, for small lists, and after a
 // cursor.
 func planPages(cursor string) []page.Request {
-	return []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: cursor}}
+	byNumber := page.Request{Number: 3, Size: 20}
+	afterCursor := page.Request{Number: 1, Size: 20, Cursor: cursor}
+
+	return []page.Request{byNumber, afterCursor}
 }
 
 // checkApplicationCosts creates 100 applications, checks the costs of the methods of hiring.Applications, and
@@ -126,53 +134,72 @@ func checkApplicationCosts(t *testing.T, db *DB, meter *costMeter) (ids []string
 
 	// All 100 applications are changed with few statements: one update for each new status, and one insert of all
 	// changes.
-	meter.requireCost(t, cost{others: len(hiring.Statuses), inserts: 1}, func() {
+	meter.requireCost(t, cost{others: len(hiring.Statuses), inserts: 1, index: "applications_organization"}, func() {
 		require.NoError(t, storage.UpdateStatuses(ctx, planUser, applications, changes))
 	})
-	meter.requireCost(t, cost{others: 1, inserts: 1}, func() {
+
+	// One application is changed with one update, and one insert of the change.
+	meter.requireCost(t, cost{others: 1, inserts: 1, index: primaryKey("applications")}, func() {
 		require.NoError(t, storage.Update(ctx, planUser, applications[0], withNewID(changes[0])))
 	})
-	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.ListChanges(ctx, planUser, ids[0], 200) })
+	meter.requireCost(t, cost{others: 1, index: "application_changes_timeline"}, func() {
+		const limit = 200
+
+		_, _ = storage.ListChanges(ctx, planUser, ids[0], limit)
+	})
 
 	noFilter := hiring.ApplicationFilter{}
 	wholePage := page.Request{Number: 1, Size: 100}
 
-	for _, visibility := range []hiring.Visibility{{OrganizationID: planUser}, {ApplicantID: planUser}} {
-		// A page needs the rows and the total.
+	// The lists that an employer and an applicant see. The index begins with the one whose list it is, and contains
+	// the ids, by which the lists are sorted.
+	for _, view := range []struct {
+		visibility hiring.Visibility
+		index      string
+	}{
+		{visibility: hiring.Visibility{OrganizationID: planUser}, index: "applications_organization"},
+		{visibility: hiring.Visibility{ApplicantID: planUser}, index: "applications_applicant"},
+	} {
+		// A page needs two statements: one for its rows, and one for the total.
 		for _, request := range planPages(ids[50]) {
-			meter.requireCost(t, cost{others: 2}, func() { _, _ = storage.List(ctx, visibility, noFilter, request) })
-			meter.requireCost(t, cost{others: 2}, func() {
-				_, _ = storage.List(ctx, visibility, hiring.ApplicationFilter{Details: true}, request)
-			})
+			for _, filter := range []hiring.ApplicationFilter{noFilter, {Details: true}} {
+				meter.requireCost(t, cost{others: 2, index: view.index}, func() {
+					_, _ = storage.List(ctx, view.visibility, filter, request)
+				})
+			}
 		}
 
 		// The total of a first page that contains the whole list is the number of its rows.
-		meter.requireCost(t, cost{others: 1}, func() {
-			_, _ = storage.List(ctx, visibility, hiring.ApplicationFilter{IDs: ids}, wholePage)
-		})
-		meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.List(ctx, visibility, noFilter, wholePage) })
+		for _, filter := range []hiring.ApplicationFilter{noFilter, {IDs: ids}} {
+			meter.requireCost(t, cost{others: 1, index: view.index}, func() {
+				_, _ = storage.List(ctx, view.visibility, filter, wholePage)
+			})
+		}
 
-		meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Get(ctx, visibility, ids[1]) })
+		meter.requireCost(t, cost{others: 1, index: primaryKey("applications")}, func() {
+			_, _ = storage.Get(ctx, view.visibility, ids[1])
+		})
 	}
 
 	asApplicant := hiring.Visibility{ApplicantID: planUser}
 
 	// The list has two parts: the withdrawn applications and the others. Each part needs its ids and its
-	// total, and one statement reads the rows of both.
-	meter.requireCost(t, cost{others: 2*2 + 1}, func() {
+	// total, and one statement reads the rows of both. Withdrawn applications have an index of their own.
+	meter.requireCost(t, cost{others: 2*2 + 1, index: "applications_withdrawn"}, func() {
 		f := hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn}
 		_, _ = storage.List(ctx, asApplicant, f, page.Request{Number: 2, Size: 20})
 	})
-	meter.requireCost(t, cost{others: 1}, func() {
+	meter.requireCost(t, cost{others: 1, index: "applications_withdrawn"}, func() {
 		f := hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn}
 		_, _ = storage.List(ctx, asApplicant, f, page.Request{Number: 1, Size: 1000})
 	})
 
+	// The numbers of applications in each status. The index has the statuses of each organization in order.
 	for _, f := range []hiring.ApplicationFilter{
 		noFilter,
 		{Statuses: []hiring.Status{hiring.Accepted}, ListingIDs: []string{planUser}, AppliedFrom: now, AppliedUntil: now},
 	} {
-		meter.requireCost(t, cost{others: 1}, func() {
+		meter.requireCost(t, cost{others: 1, index: "applications_organization_status"}, func() {
 			_, _ = storage.CountByStatus(ctx, hiring.Visibility{OrganizationID: planUser}, f)
 		})
 	}
@@ -207,21 +234,28 @@ func checkNoteAndRatingCosts(t *testing.T, db *DB, meter *costMeter, application
 	meter.requireCost(t, cost{inserts: 1}, func() { require.NoError(t, storage.Notes.Create(ctx, note)) })
 
 	for _, request := range planPages(applicationIDs[50]) {
-		meter.requireCost(t, cost{others: 2}, func() { _, _ = storage.Notes.List(ctx, planUser, applicationID, request) })
+		meter.requireCost(t, cost{others: 2, index: "application_notes_application"}, func() {
+			_, _ = storage.Notes.List(ctx, planUser, applicationID, request)
+		})
 	}
 
-	meter.requireCost(t, cost{others: 1}, func() {
+	meter.requireCost(t, cost{others: 1, index: primaryKey("application_notes")}, func() {
 		require.NoError(t, storage.Notes.Delete(ctx, planUser, applicationID, planUser, note.ID))
 	})
 
 	meter.requireCost(t, cost{inserts: 1}, func() { require.NoError(t, storage.Ratings.Upsert(ctx, rating)) })
-	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Ratings.Summarize(ctx, planUser, applicationIDs) })
-	meter.requireCost(t, cost{others: 1}, func() {
+	meter.requireCost(t, cost{others: 1, index: primaryKey("application_ratings")}, func() {
+		_, _ = storage.Ratings.Summarize(ctx, planUser, applicationIDs)
+	})
+	meter.requireCost(t, cost{others: 1, index: primaryKey("application_ratings")}, func() {
 		require.NoError(t, storage.Ratings.Delete(ctx, planUser, applicationID, planUser))
 	})
 
-	// The ids of the applications, their texts, and one statement for each of four other tables.
-	meter.requireCost(t, cost{others: 1 + 1 + 4}, func() {
+	// Erasing an applicant reads the ids of the withdrawn applications, clears their texts, and executes one
+	// statement for each of four other tables.
+	const eraseStatements = 1 + 1 + 4
+
+	meter.requireCost(t, cost{others: eraseStatements, index: "applications_withdrawn"}, func() {
 		require.NoError(t, storage.PersonalData.EraseByApplicant(ctx, planUser))
 	})
 }
@@ -245,17 +279,38 @@ func checkAppointmentAndMessageCosts(t *testing.T, db *DB, meter *costMeter, app
 
 	// The first Upsert executes an update that finds no row, and an insert. The second Upsert updates the
 	// row.
-	meter.requireCost(t, cost{others: 1, inserts: 1}, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
-	meter.requireCost(t, cost{others: 1}, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
+	for _, want := range []cost{
+		{others: 1, inserts: 1, index: primaryKey("interviews")},
+		{others: 1, inserts: 0, index: primaryKey("interviews")},
+	} {
+		meter.requireCost(t, want, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
+	}
 
-	for _, f := range []hiring.AppointmentFilter{{}, {Status: hiring.Scheduled}, {Status: hiring.Scheduled, ScheduledAfter: now}} {
+	// The interviews of an organization, all or those with a status.
+	for _, list := range []struct {
+		filter hiring.AppointmentFilter
+		index  string
+	}{
+		{filter: hiring.AppointmentFilter{}, index: "interviews_organization"},
+		{filter: hiring.AppointmentFilter{Status: hiring.Scheduled}, index: "interviews_status"},
+		{filter: hiring.AppointmentFilter{Status: hiring.Scheduled, ScheduledAfter: now}, index: "interviews_status"},
+	} {
 		for _, request := range planPages(uuid.NewString()) {
-			meter.requireCost(t, cost{others: 2}, func() { _, _ = storage.Appointments.List(ctx, planUser, f, request) })
+			meter.requireCost(t, cost{others: 2, index: list.index}, func() {
+				_, _ = storage.Appointments.List(ctx, planUser, list.filter, request)
+			})
 		}
 	}
 
-	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Messages.Get(ctx, planUser, applicationID) })
-	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Messages.List(ctx, planUser, applicationID, 50) })
+	// The table of messages is named application_letters.
+	meter.requireCost(t, cost{others: 1, index: primaryKey("application_letters")}, func() {
+		_, _ = storage.Messages.Get(ctx, planUser, applicationID)
+	})
+	meter.requireCost(t, cost{others: 1, index: "application_letters_application"}, func() {
+		const limit = 50
+
+		_, _ = storage.Messages.List(ctx, planUser, applicationID, limit)
+	})
 }
 
 // checkExportCosts checks the costs of hiring.Exports.
@@ -268,20 +323,37 @@ func checkExportCosts(t *testing.T, db *DB, meter *costMeter) {
 	const limit = 1
 	export := hiring.Export{ID: uuid.NewString(), OrganizationID: planUser, State: hiring.ExportQueued, CreatedAt: now}
 
-	// The number of exports is compared with the limit before the insert.
-	meter.requireCost(t, cost{others: 1, inserts: 1}, func() { require.NoError(t, storage.Create(ctx, export, limit)) })
-	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Get(ctx, planUser, export.ID) })
-	meter.requireCost(t, cost{others: 1}, func() { require.NoError(t, storage.Update(ctx, export)) })
+	// The number of the organization's unfinished exports is compared with the limit before the insert.
+	meter.requireCost(t, cost{others: 1, inserts: 1, index: "exports_unfinished"}, func() {
+		require.NoError(t, storage.Create(ctx, export, limit))
+	})
+	meter.requireCost(t, cost{others: 1, index: primaryKey("exports")}, func() { _, _ = storage.Get(ctx, planUser, export.ID) })
+	meter.requireCost(t, cost{others: 1, index: primaryKey("exports")}, func() { require.NoError(t, storage.Update(ctx, export)) })
 
-	for _, f := range []hiring.ExportFilter{
-		{CreatedBefore: now},
-		{CreatedBefore: now, Unfinished: true},
-		{CreatedBefore: now, OrganizationIDs: []string{planUser, uuid.NewString()}, Kind: "applications", Begun: true},
-	} {
-		meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.List(ctx, f, 100) })
+	// Old exports of all organizations are found by their time, and those of given organizations by the organization.
+	ofOrganizations := hiring.ExportFilter{
+		CreatedBefore:   now,
+		OrganizationIDs: []string{planUser, uuid.NewString()},
+		Kind:            "applications",
+		Begun:           true,
 	}
 
-	meter.requireCost(t, cost{others: 1}, func() {
+	for _, list := range []struct {
+		filter hiring.ExportFilter
+		index  string
+	}{
+		{filter: hiring.ExportFilter{CreatedBefore: now}, index: "exports_created"},
+		{filter: hiring.ExportFilter{CreatedBefore: now, Unfinished: true}, index: "exports_created"},
+		{filter: ofOrganizations, index: "exports_organization"},
+	} {
+		meter.requireCost(t, cost{others: 1, index: list.index}, func() {
+			const maxExports = 100
+
+			_, _ = storage.List(ctx, list.filter, maxExports)
+		})
+	}
+
+	meter.requireCost(t, cost{others: 1, index: primaryKey("exports")}, func() {
 		require.NoError(t, storage.Delete(ctx, []string{export.ID, uuid.NewString()}))
 	})
 }
@@ -298,20 +370,37 @@ func checkListingCosts(t *testing.T, db *DB, meter *costMeter, listingIDs []stri
 	otherCompany := listings.Selection{NotCompany: "New"}
 	afterListing := listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: planUser, CreatedAt: now}}
 
-	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Listings.CountByStatus(ctx, planUser) })
-	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Listings.ListBySelection(ctx, planUser, otherCompany, 100) })
-	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Listings.ListBySelection(ctx, planUser, afterListing, 100) })
+	const limit = 100
 
-	meter.requireCost(t, cost{others: 1}, func() { _, _ = storage.Views.Get(ctx, planUser, listingIDs) })
-	meter.requireCost(t, cost{others: 1}, func() { _ = storage.Views.Add(ctx, []listings.Visit{visit}) })
-	meter.requireCost(t, cost{others: 1, inserts: 1}, func() { _, _ = storage.Views.GetOrCreateSalt(ctx, planDay, "x") })
+	meter.requireCost(t, cost{others: 1, index: "listings_organization_status"}, func() {
+		_, _ = storage.Listings.CountByStatus(ctx, planUser)
+	})
+
+	// A selection is read a page at a time, from the newest listing of the organization on.
+	for _, selection := range []listings.Selection{otherCompany, afterListing} {
+		meter.requireCost(t, cost{others: 1, index: "listings_organization"}, func() {
+			_, _ = storage.Listings.ListBySelection(ctx, planUser, selection, limit)
+		})
+	}
+
+	meter.requireCost(t, cost{others: 1, index: primaryKey("listing_views")}, func() {
+		_, _ = storage.Views.Get(ctx, planUser, listingIDs)
+	})
+	meter.requireCost(t, cost{others: 1, index: primaryKey("listings")}, func() {
+		_ = storage.Views.Add(ctx, []listings.Visit{visit})
+	})
+	meter.requireCost(t, cost{others: 1, inserts: 1, index: primaryKey("listing_visit_salts")}, func() {
+		_, _ = storage.Views.GetOrCreateSalt(ctx, planDay, "x")
+	})
 
 	// One statement deletes the salts of expired days, and another one the visitors.
-	meter.requireCost(t, cost{others: 2}, func() { _, _ = expiries{db}.DeleteBefore(ctx, listings.Visits, now, 100) })
+	meter.requireCost(t, cost{others: 2, index: primaryKey("listing_visits")}, func() {
+		_, _ = expiries{db}.DeleteBefore(ctx, listings.Visits, now, limit)
+	})
 }
 
-// TestHiringQueries_SortedRows_UseIndexes checks the queries that sort their rows. An index must find
-// the rows. Sorting them is allowed, because an application or an applicant has few.
+// TestHiringQueries_SortedRows_UseIndexes checks the queries that sort their rows. An index must find the rows.
+// Sorting them is allowed, because the queries return the few rows of an application or of an applicant.
 func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	t.Parallel()
 
@@ -323,15 +412,25 @@ func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	asApplicant := hiring.Visibility{ApplicantID: id}
 	firstPage := page.Request{Number: 1, Size: 1}
 
-	_, err := storage.Appointments.List(ctx, id, hiring.AppointmentFilter{ApplicationIDs: []string{id}}, firstPage)
-	require.NoError(t, err)
-
 	ofListings := hiring.ApplicationFilter{ListingIDs: []string{id, id}, Withdrawn: hiring.IncludeWithdrawn}
-	_, err = storage.Applications.List(ctx, asApplicant, ofListings, firstPage)
-	require.NoError(t, err)
 
-	_, err = storage.Applications.CountByStatus(ctx, asApplicant, hiring.ApplicationFilter{})
-	require.NoError(t, err)
+	// The interview of an application.
+	recorded.requireIndex(t, db, "interviews_application", func() {
+		_, err := storage.Appointments.List(ctx, id, hiring.AppointmentFilter{ApplicationIDs: []string{id}}, firstPage)
+		require.NoError(t, err)
+	})
+
+	// An applicant's applications to given listings. An applicant has at most one application to a listing.
+	recorded.requireIndex(t, db, "applications_once", func() {
+		_, err := storage.Applications.List(ctx, asApplicant, ofListings, firstPage)
+		require.NoError(t, err)
+	})
+
+	// The numbers of an applicant's applications in each status.
+	recorded.requireIndex(t, db, "applications_applicant", func() {
+		_, err := storage.Applications.CountByStatus(ctx, asApplicant, hiring.ApplicationFilter{})
+		require.NoError(t, err)
+	})
 
 	recorded.requireIndexes(t, db, allowSorting)
 }
@@ -346,7 +445,7 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 	recorded := recordStatements(t, db.reader, db.writer)
 	id := uuid.NewString()
 
-	// Two lists of listings.
+	// Two lists of listings, of every status and of one.
 	cursor := listingCursor{CreatedAt: time.Now().UTC(), ID: uuid.NewString()}.encode()
 	for _, status := range []listings.Status{anyStatus, listings.Closed} {
 		_, err := db.Storage().Listings.Listings.List(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
@@ -354,17 +453,19 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 	}
 
 	// A list of applications, whose cursors are ids.
-	_, err := applications{db}.List(t.Context(), hiring.Visibility{OrganizationID: id},
-		hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 500, Cursor: id})
+	ofOrganization := hiring.Visibility{OrganizationID: id}
+	noFilter := hiring.ApplicationFilter{}
+	_, err := applications{db}.List(t.Context(), ofOrganization, noFilter, page.Request{Number: 1, Size: 500, Cursor: id})
 	require.NoError(t, err)
 
-	// In SQLite's plan, the columns of the cursor are then conditions of the search in the index.
+	// Each list executes a statement for its rows, and one for its total. In the plan of the first one, the columns of
+	// the cursor are conditions of the search in the index.
 	const lists = 3
 	beginAtCursor := 0 // the number of statements whose search in the index begins at the cursor
 
 	for i, sql := range recorded.sql {
 		for _, step := range sqlitePlan(t, db, sql, recorded.vars[i]) {
-			require.NotContains(t, step, "TEMP B-TREE", sql)
+			require.NotContains(t, step, "TEMP B-TREE", "rows are sorted: %s", sql)
 
 			isOfListings := strings.Contains(step, "organization_id=? AND (created_at,id)<(?,?)")
 			isOfApplications := strings.Contains(step, "organization_id=? AND id<?")
@@ -400,11 +501,11 @@ func TestVisibleApplications_Filtered_UseIndexes(t *testing.T) {
 	wantStatements := 0
 	for _, test := range []struct {
 		visibility        hiring.Visibility
-		statementsPerList int
+		statementsPerList int // two for each set of applications: its rows and its total
 	}{
 		{visibility: hiring.Visibility{OrganizationID: id}, statementsPerList: 2},
 		{visibility: hiring.Visibility{ApplicantID: id}, statementsPerList: 2},
-		// A user with an organization also sees own applications: twice the statements.
+		// A user with an organization sees two sets: those of the organization and the user's own.
 		{visibility: hiring.Visibility{OrganizationID: id, ApplicantID: otherID}, statementsPerList: 4},
 	} {
 		for _, filter := range filters {
@@ -419,7 +520,7 @@ func TestVisibleApplications_Filtered_UseIndexes(t *testing.T) {
 
 	for i, sql := range recorded.sql {
 		for _, step := range sqlitePlan(t, db, sql, recorded.vars[i]) {
-			require.NotContains(t, step, "SCAN applications", sql)
+			require.NotContains(t, step, "SCAN applications", "the table is scanned: %s", sql)
 		}
 	}
 }
