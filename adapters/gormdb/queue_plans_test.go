@@ -11,10 +11,13 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestClaim_100000FinishedRows_UsesIndex checks that the cost of claiming tasks and events does
-// not depend on the number of finished ones, which are kept for days. Each table has 100,000 finished
-// rows and 100 others. The plan must use the index both before and after PostgreSQL has statistics of
-// the table.
+// TestClaim_100000FinishedRows_UsesIndex checks PostgreSQL's plans of the two statements that claim work: the one of
+// tasks.Due, for which the index tasks_due exists, and the one of outbox.Claim with the index outbox_unsent. Both
+// indexes contain only unfinished rows, so that the cost of a claim does not depend on the number of finished
+// ones, which are kept for days.
+//
+// Each table has 100,000 finished rows and 100 others. PostgreSQL chooses a plan by its statistics of the tables.
+// It must use the index both before and after it has statistics.
 func TestClaim_100000FinishedRows_UsesIndex(t *testing.T) {
 	t.Parallel()
 
@@ -41,13 +44,19 @@ func TestClaim_100000FinishedRows_UsesIndex(t *testing.T) {
 		t.Helper()
 
 		claimTasks := recorded.recordClaim(t, func() error {
-			_, err := tasks{db}.Due(t.Context(), 500)
+			const maxTasks = 500
+
+			_, err := tasks{db}.Due(t.Context(), maxTasks)
+
 			return err
 		})
 		requireIndexPlan(t, db.genericPlan(t, claimTasks))
 
 		claimEvents := recorded.recordClaim(t, func() error {
-			_, err := outbox{db}.Claim(t.Context(), 1000, time.Minute)
+			const maxEvents, lease = 1000, time.Minute
+
+			_, err := outbox{db}.Claim(t.Context(), maxEvents, lease)
+
 			return err
 		})
 		requireIndexPlan(t, db.genericPlan(t, claimEvents))
@@ -74,7 +83,8 @@ func (s *statements) recordClaim(t *testing.T, fn func() error) statement {
 	require.NoError(t, fn())
 
 	for i := before; i < len(s.sql); i++ {
-		if strings.Contains(s.sql[i], "SKIP LOCKED") {
+		isClaim := strings.Contains(s.sql[i], "SKIP LOCKED") // rows that other callers have claimed are left out
+		if isClaim {
 			return statement{sql: s.sql[i], vars: s.vars[i]}
 		}
 	}
@@ -84,10 +94,11 @@ func (s *statements) recordClaim(t *testing.T, fn func() error) statement {
 	return statement{}
 }
 
-// requireIndexPlan checks that the plan of a claim locks rows and has no step that reads a whole table.
+// requireIndexPlan checks that the plan of a claim locks rows and has no step that may read a whole table: a
+// sequential scan, or a join of tables (of any of PostgreSQL's three kinds: merge, nested loop and hash).
 func requireIndexPlan(t *testing.T, plan string) {
 	t.Helper()
-	require.Contains(t, plan, "LockRows")
+	require.Contains(t, plan, "LockRows", "the plan of a claim")
 
 	for _, step := range []string{"Merge", "Seq Scan", "Nested"} {
 		require.NotContains(t, plan, step, "the plan may read a whole table")
@@ -98,8 +109,8 @@ func requireIndexPlan(t *testing.T, plan string) {
 	require.NotContains(t, withoutSubplan, "Hash", "the plan may read a whole table: %s", plan)
 }
 
-// genericPlan returns the plan of PostgreSQL for a prepared statement of the queue, with the
-// settings of the queue. The plan is generic: it does not depend on the values of the parameters.
+// genericPlan returns the plan of PostgreSQL for a prepared statement of the queue, with the settings that the
+// queue sets in its transactions. The plan is generic: it does not depend on the values of the parameters.
 func (db *DB) genericPlan(t *testing.T, claim statement) string {
 	t.Helper()
 
