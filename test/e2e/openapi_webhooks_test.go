@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,9 +15,11 @@ import (
 	"github.com/locumhq/locum/adapters/developer"
 )
 
-// webhooksOf returns a validator for the webhooks of a document, and the webhooks by the paths
-// /TYPE, under which the validator has them as operations, so that deliveries can be validated as
-// requests. It is strict: undocumented members are invalid.
+// webhooksOf returns a validator for deliveries of webhooks, and the webhooks of the OpenAPI document by path.
+//
+// The validator only knows paths, so that each webhook becomes an operation with the path /TYPE, such as
+// /job.created. A delivery can then be validated as a request to this path. The validator is strict:
+// undocumented members are invalid.
 func webhooksOf(t testing.TB, raw []byte) (strict validator.Validator, webhooks object) {
 	t.Helper()
 	var document object
@@ -47,10 +48,10 @@ func webhooksOf(t testing.TB, raw []byte) (strict validator.Validator, webhooks 
 
 // documentErrors returns the differences between a delivery and the document of the event type,
 // or nil.
-func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) error {
+func (h hit) documentErrors(t testing.TB, doc validator.Validator, eventType string) error {
 	t.Helper()
 
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/"+kind,
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/"+eventType,
 		io.NopCloser(strings.NewReader(h.raw)))
 	require.NoError(t, err)
 
@@ -58,7 +59,7 @@ func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) 
 
 	valid, problems := doc.ValidateHttpRequest(request)
 	if !valid {
-		return fmt.Errorf("%s %s: %v", kind, h.raw, problems)
+		return fmt.Errorf("%s %s: %v", eventType, h.raw, problems)
 	}
 
 	return nil
@@ -73,8 +74,9 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 
 		receiver := newReceiver(t)
 		employer := server.employer(t)
-		path, _ := employer.createWebhook(receiver.URL, everyEvent...)
-		// A listing with all optional members, and its events: created, updated and closed.
+		webhookPath, _ := employer.createWebhook(receiver.URL, everyEvent...)
+
+		// The events of a listing with all optional members, and of an application for it.
 		listing := employer.listing(object{
 			"location":            "Leeds",
 			"contractType":        "permanent",
@@ -89,65 +91,107 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 		receiver.waitForEvent("job.updated", "id", listing)
 		employer.delete("/api/employers/jobs/" + listing).ok(200)
 
-		bare := employer.listing(nil) // most of its members are null
-		receiver.waitForEvent("job.created", "id", bare)
+		// A listing most of whose members are null.
+		bareListing := employer.listing(nil)
+		receiver.waitForEvent("job.created", "id", bareListing)
 
-		for _, kind := range everyEvent {
-			employer.post(path+"/test", object{"type": kind}).ok(202)
+		for _, eventType := range everyEvent {
+			employer.post(webhookPath+"/test", object{"type": eventType}).ok(202)
 		}
 
-		byType := map[string]int{}
+		// The events of the requests above. Their order is not certain.
+		wantTypes := []string{
+			"job.created",                // the listing
+			"application.submitted",      // to the listing
+			"application.status_changed", // to review
+			"job.updated",                // the title
+			"job.closed",                 // by the deletion
+			"job.created",                // the bare listing
+		}
+		wantTypes = append(wantTypes, everyEvent...) // test events
 
-		// Six events of the jobs and the application above, and the test events.
-		for _, delivery := range receiver.waitForHits(6 + len(everyEvent)) {
+		var deliveredTypes []string
+		for _, delivery := range receiver.waitForHits(len(wantTypes)) {
+			deliveredTypes = append(deliveredTypes, delivery.body.Type)
+
 			require.NoError(t, delivery.documentErrors(t, strict, delivery.body.Type))
 
-			byType[delivery.body.Type]++
-			if delivery.body.Data["test"] != nil {
+			// The member test is optional, unlike those of real events.
+			isTest := delivery.body.Data["test"] != nil
+			if isTest {
 				continue
 			}
 
-			for _, other := range everyEvent {
-				if other != delivery.body.Type {
-					require.Error(t, delivery.documentErrors(t, strict, other), "each endpoint has its own description")
-				}
-			}
+			delivery.requireOwnDescription(t, strict)
+			delivery.requireEveryMemberRequired(t, strict)
 
-			// Every member except test is required, and every header of webhooks is documented.
-			for member := range delivery.body.Data {
-				var body object
-				require.NoError(t, json.Unmarshal([]byte(delivery.raw), &body))
-				delete(body["data"].(object), member)
-
-				incomplete, err := json.Marshal(body)
-				require.NoError(t, err)
-				require.Error(t, hit{headers: delivery.headers, raw: string(incomplete)}.documentErrors(t, strict, delivery.body.Type), member)
-			}
-
-			var documented []string
-			for _, p := range webhooks["/"+delivery.body.Type].(object)["post"].(object)["parameters"].([]any) {
-				documented = append(documented, p.(object)["name"].(string))
-			}
-
-			var sent []string
-			for name := range delivery.headers {
-				name = strings.ToLower(name)
-				if strings.HasPrefix(name, "webhook-") {
-					sent = append(sent, name)
-				}
-			}
-
-			require.ElementsMatch(t, documented, sent)
-
-			for _, name := range documented {
-				without := delivery.headers.Clone()
-				without.Del(name)
-				require.Error(t, hit{headers: without, raw: delivery.raw}.documentErrors(t, strict, delivery.body.Type), name)
-			}
+			documented := documentedHeaders(webhooks["/"+delivery.body.Type].(object))
+			require.ElementsMatch(t, documented, delivery.webhookHeaders())
+			delivery.requireHeadersRequired(t, strict, documented)
 		}
 
-		require.Len(t, byType, len(everyEvent))
+		require.ElementsMatch(t, wantTypes, deliveredTypes)
 	})
+}
+
+// requireOwnDescription requires that the delivery doesn't match the description of any other event type.
+func (h hit) requireOwnDescription(t *testing.T, strict validator.Validator) {
+	t.Helper()
+
+	for _, eventType := range everyEvent {
+		if eventType != h.body.Type {
+			require.Error(t, h.documentErrors(t, strict, eventType), eventType)
+		}
+	}
+}
+
+// requireEveryMemberRequired requires that the delivery is invalid without any one of the members of its data.
+func (h hit) requireEveryMemberRequired(t *testing.T, strict validator.Validator) {
+	t.Helper()
+
+	for member := range h.body.Data {
+		var body object
+		require.NoError(t, json.Unmarshal([]byte(h.raw), &body))
+		delete(body["data"].(object), member)
+
+		incomplete, err := json.Marshal(body)
+		require.NoError(t, err)
+
+		withoutMember := hit{headers: h.headers, raw: string(incomplete)}
+		require.Error(t, withoutMember.documentErrors(t, strict, h.body.Type), member)
+	}
+}
+
+// requireHeadersRequired requires that the delivery is invalid without any one of the headers.
+func (h hit) requireHeadersRequired(t *testing.T, strict validator.Validator, headers []string) {
+	t.Helper()
+
+	for _, name := range headers {
+		withoutHeader := hit{headers: h.headers.Clone(), raw: h.raw}
+		withoutHeader.headers.Del(name)
+		require.Error(t, withoutHeader.documentErrors(t, strict, h.body.Type), name)
+	}
+}
+
+// documentedHeaders returns the names of the headers that the description of a webhook has.
+func documentedHeaders(webhook object) (names []string) {
+	for _, parameter := range webhook["post"].(object)["parameters"].([]any) {
+		names = append(names, parameter.(object)["name"].(string))
+	}
+
+	return names
+}
+
+// webhookHeaders returns the names of the headers of the delivery that begin with webhook-, in lower case.
+func (h hit) webhookHeaders() (names []string) {
+	for name := range h.headers {
+		name = strings.ToLower(name)
+		if strings.HasPrefix(name, "webhook-") {
+			names = append(names, name)
+		}
+	}
+
+	return names
 }
 
 // TestOpenAPI_WebhookExamples_AreConsistent checks that every event type has a valid example,
@@ -158,16 +202,22 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 	raw, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	strict, webhooks := webhooksOf(t, raw)
 
-	names := []string{}
-	for path, item := range webhooks {
-		op := item.(object)["post"].(object)
-		example := op["requestBody"].(object)["content"].(object)["application/json"].(object)["example"]
-		text, err := json.Marshal(example)
+	// The job of the example of an application.
+	var application object
+	applicationExample := document.Paths["/api/v1/applications"]["post"].RequestBody.Content["application/json"].Example
+	require.NoError(t, json.Unmarshal(applicationExample, &application))
+	jobID := application["job_id"]
+
+	eventTypes := []string{}
+	for path, webhook := range webhooks {
+		operation := webhook.(object)["post"].(object)
+		example := operation["requestBody"].(object)["content"].(object)["application/json"].(object)["example"]
+		body, err := json.Marshal(example)
 		require.NoError(t, err)
 
-		kind := strings.TrimPrefix(path, "/")
-		names = append(names, kind)
-		require.Equal(t, kind, example.(object)["type"])
+		eventType := strings.TrimPrefix(path, "/")
+		eventTypes = append(eventTypes, eventType)
+		require.Equal(t, eventType, example.(object)["type"])
 
 		headers := http.Header{
 			"Content-Type":      {"application/json"},
@@ -176,30 +226,24 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 			"Webhook-Signature": {"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="},
 			"Webhook-Attempt":   {"1"},
 		}
-		require.NoError(t, hit{headers: headers, raw: string(text)}.documentErrors(t, strict, kind))
+		require.NoError(t, hit{headers: headers, raw: string(body)}.documentErrors(t, strict, eventType))
 
-		// The example is about the job for which the example of an application applies.
-		job := document.Paths["/api/v1/applications"]["post"].RequestBody.Content["application/json"].Example
-		var applied object
-		require.NoError(t, json.Unmarshal(job, &applied))
-
+		// The example is about this job, which is closed in that of job.closed only.
 		data := example.(object)["data"].(object)
-		if strings.HasPrefix(kind, "job.") {
-			require.Equal(t, applied["job_id"], data["id"])
-			require.Equal(t, applied["job_id"], data["job"].(object)["id"])
-			require.Equal(t, kind == "job.closed", data["job"].(object)["status"] == "closed")
+		if strings.HasPrefix(eventType, "job.") {
+			job := data["job"].(object)
+			require.Equal(t, jobID, data["id"])
+			require.Equal(t, jobID, job["id"])
+			require.Equal(t, eventType == "job.closed", job["status"] == "closed")
 		} else {
-			require.Equal(t, applied["job_id"], data["job_id"])
+			require.Equal(t, jobID, data["job_id"])
 		}
 
 		// The document explains the effect of each response of a receiver.
 		for _, status := range []string{"2XX", "410", "default"} {
-			require.Contains(t, op["responses"], status)
+			require.Contains(t, operation["responses"], status)
 		}
 	}
 
-	slices.Sort(names)
-
-	sorted := slices.Sorted(slices.Values(everyEvent))
-	require.Equal(t, sorted, names)
+	require.ElementsMatch(t, everyEvent, eventTypes)
 }

@@ -16,10 +16,11 @@ const appliedWithin = 2 * time.Second
 
 // TestOperatorCommands_Accounts checks `locum users`: signing out ends the sessions of a user
 // but not programs, locking ends both until the account is unlocked, and the audit log records
-// the operator.
+// the operator. The subtests depend on each other.
 func TestOperatorCommands_Accounts(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		// The member has two sessions and two programs: one with an API key and one with an OAuth token.
+		// The member has two sessions, one of the API and one of a browser. Two programs use an app of the member: one with
+		// a key of the app, and one with an OAuth token that the member has granted.
 		admin := server.employer(t)
 		member := server.addMember(t, admin, nil)
 		browser := server.signedIn(t, member)
@@ -27,58 +28,77 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 		programWithKey := member.programOf(app)
 		programWithToken := member.grantApp(app, integrations.JobsRead)
 
-		shown := server.run(t, "users", "show", member.email)
-		require.Regexp(t, `(?m)^id\s+`+member.id+`$`, shown)
-		require.Regexp(t, `(?m)^role\s+EMPLOYER_TEAM$`, shown)
-		require.Regexp(t, `(?m)^organization\s+St Brigid's Hospital \([0-9a-f-]{36}\), recruiter$`, shown)
-		require.Regexp(t, `(?m)^locked\s+no$`, shown)
-		require.Regexp(t, `(?m)^sessions\s+2$`, shown) // the API and the browser
+		login := object{"email": member.email, "password": password}
 
-		// Signing out ends the sessions only.
-		server.run(t, "users", "sign-out", member.email)
-		member.requireSignedOut(t)
-		require.Equal(t, http.StatusSeeOther, browser.open("GET", "/developers", nil).status)
-		programWithKey.get("/v1/jobs").okDeveloper(200)
+		// showMember returns what `locum users show` prints about the member: one line for each property.
+		showMember := func() string { return server.run(t, "users", "show", member.email) }
 
-		newSession := member.signIn(password)
+		t.Run("show", func(t *testing.T) {
+			shown := showMember()
+			require.Regexp(t, `(?m)^id\s+`+member.id+`$`, shown)
+			require.Regexp(t, `(?m)^role\s+EMPLOYER_TEAM$`, shown)
+			require.Regexp(t, `(?m)^organization\s+`+organizationName+` \([0-9a-f-]{36}\), recruiter$`, shown)
+			require.Regexp(t, `(?m)^locked\s+no$`, shown)
+			require.Regexp(t, `(?m)^sessions\s+2$`, shown)
+		})
 
-		// A locked account has no session, no sign-in and no program. Other members are not affected.
-		server.run(t, "users", "lock", member.email)
-		newSession.requireSignedOut(t)
-		server.guest(t).
-			post("/api/auth/login", object{"email": member.email, "password": password}).
-			fails(401, "Invalid email or password")
-		require.Equal(t, 401, server.browser(t).signIn(member).status)
-		require.Equal(t, 401, programWithKey.get("/v1/jobs").status)
-		require.Equal(t, 401, programWithToken.get("/v1/jobs").status)
-		require.NotRegexp(t, `(?m)^locked\s+no$`, server.run(t, "users", "show", member.email))
-		admin.get("/api/auth/me").ok(200)
+		t.Run("sign-out ends the sessions only", func(t *testing.T) {
+			server.run(t, "users", "sign-out", member.email)
+			member.requireSignedOut(t)
+			require.Equal(t, http.StatusSeeOther, browser.open("GET", "/developers", nil).status)
+			programWithKey.get("/v1/jobs").okDeveloper(200)
+		})
 
-		// An unlocked account signs in again, and its programs work as before.
-		server.run(t, "users", "unlock", member.email)
-		server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
-		programWithKey.get("/v1/jobs").okDeveloper(200)
-		programWithToken.get("/v1/jobs").okDeveloper(200)
+		t.Run("lock ends sessions and programs, and prevents the sign-in", func(t *testing.T) {
+			newSession := member.signIn(password)
+			server.run(t, "users", "lock", member.email)
 
-		require.Contains(t, server.fails(t, "users", "lock", newEmail()), "there is no account with this e-mail address")
+			newSession.requireSignedOut(t)
+			server.guest(t).post("/api/auth/login", login).fails(401, "Invalid email or password")
+			require.Equal(t, 401, server.browser(t).signIn(member).status)
+			require.Equal(t, 401, programWithKey.get("/v1/jobs").status)
+			require.Equal(t, 401, programWithToken.get("/v1/jobs").status)
+			require.Regexp(t, `(?m)^locked\s+`+timestampPattern+`$`, showMember())
 
-		// The audit log has the three commands, for the organization and for operators.
-		require.Equal(t, []auditEntry{
-			{action: "sessions.ended", actorID: "operator", object: member.id},
-			{action: "account.locked", actorID: "operator", object: member.id},
-			{action: "account.unlocked", actorID: "operator", object: member.id},
-		}, admin.auditEntries("&actor=operator"))
+			admin.get("/api/auth/me").ok(200) // other members are not affected
+		})
 
-		// The filters of the command: the log of the member has the commands and the member's own actions, and neither the
-		// admin's log nor a period in the future has them.
-		auditLog := server.run(t, "audit", "list", "--user", member.email)
-		require.Regexp(t, `account\.locked\s+operator\s`, auditLog)
-		require.Regexp(t, `api_key\.created\s+`+member.email, auditLog)
-		require.NotContains(t, server.run(t, "audit", "list", "--user", admin.email), "account.locked")
-		require.NotContains(t, server.run(t, "audit", "list", "--since", "2100-01-01"), "account.locked")
-		require.Contains(t, server.fails(t, "audit", "list", "--organization", "nonsense"), "--organization: must be the id")
+		t.Run("unlock restores the sign-in and the programs", func(t *testing.T) {
+			server.run(t, "users", "unlock", member.email)
+			server.guest(t).post("/api/auth/login", login).ok(200)
+			programWithKey.get("/v1/jobs").okDeveloper(200)
+			programWithToken.get("/v1/jobs").okDeveloper(200)
+		})
+
+		t.Run("unknown account", func(t *testing.T) {
+			require.Contains(t, server.fails(t, "users", "lock", newEmail()), "there is no account with this e-mail address")
+		})
+
+		t.Run("audit log of the organization", func(t *testing.T) {
+			require.Equal(t, []auditEntry{
+				{action: "sessions.ended", actorID: "operator", object: member.id},
+				{action: "account.locked", actorID: "operator", object: member.id},
+				{action: "account.unlocked", actorID: "operator", object: member.id},
+			}, admin.auditEntries("&actor=operator"))
+		})
+
+		t.Run("audit list with filters", func(t *testing.T) {
+			// The log of the member has the commands about the member, and the member's own actions.
+			ofMember := server.run(t, "audit", "list", "--user", member.email)
+			require.Regexp(t, `account\.locked\s+operator\s`, ofMember)
+			require.Regexp(t, `api_key\.created\s+`+member.email, ofMember)
+
+			// Neither the log of the admin nor a period in the future has the commands.
+			require.NotContains(t, server.run(t, "audit", "list", "--user", admin.email), "account.locked")
+			require.NotContains(t, server.run(t, "audit", "list", "--since", "2100-01-01"), "account.locked")
+
+			require.Contains(t, server.fails(t, "audit", "list", "--organization", "nonsense"), "--organization: must be the id")
+		})
 	})
 }
+
+// timestampPattern matches a time as operators' commands print it, in UTC.
+const timestampPattern = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
 
 // TestOperatorCommands_Moderators checks that `locum admin` makes a user a moderator and back,
 // with entries in the audit log.
@@ -89,7 +109,7 @@ func TestOperatorCommands_Moderators(t *testing.T) {
 		require.Regexp(t, isNoModerator, server.run(t, "users", "show", employer.email))
 
 		require.Contains(t, server.run(t, "admin", "grant", employer.email), "is a moderator")
-		require.NotRegexp(t, isNoModerator, server.run(t, "users", "show", employer.email))
+		require.Regexp(t, `(?m)^moderator\s+`+timestampPattern+`$`, server.run(t, "users", "show", employer.email))
 
 		server.run(t, "admin", "revoke", employer.email)
 		require.Regexp(t, isNoModerator, server.run(t, "users", "show", employer.email))
@@ -111,8 +131,11 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		guest := server.guest(t)
 		seeker := server.seeker(t)
 		program := seeker.programOf(seeker.app())
+
+		// The events of jobs are public, so that the owner of the webhook is any user.
 		receiver := newReceiver(t)
-		server.seeker(t).createWebhook(receiver.URL, "job.updated", "job.closed")
+		webhookOwner := server.seeker(t)
+		webhookOwner.createWebhook(receiver.URL, "job.updated", "job.closed")
 
 		// The only listing of this server.
 		title := "Ward " + newEmail()
@@ -142,46 +165,60 @@ func TestOperatorCommands_Listings(t *testing.T) {
 
 		requireHidden()
 
-		// Webhooks report the listing as closed. For its employer its status is the same as before.
-		closed := receiver.waitForEvent("job.closed", "id", id)
-		require.Equal(t, "closed", closed.body.Data["job"].(object)["status"])
-		require.Equal(t, "active", employer.get(path).ok(200).text("data.job.status"))
-		require.Equal(t, true, employer.get("/api/employers/jobs").ok(200).at("data.listings.0.hidden"))
+		t.Run("webhooks report the hidden listing as closed", func(t *testing.T) {
+			closed := receiver.waitForEvent("job.closed", "id", id)
+			require.Equal(t, "closed", closed.body.Data["job"].(object)["status"])
+		})
 
-		// A moderator cannot show it, and no change by its employer does.
-		server.moderator(t).
-			post("/api/admin/jobs/"+id+"/restore", object{}).
-			fails(409, "An operator has hidden the job; only an operator can show it")
-		requireHidden()
+		t.Run("its employer sees the previous status", func(t *testing.T) {
+			require.Equal(t, "active", employer.get(path).ok(200).text("data.job.status"))
+			require.Equal(t, true, employer.get("/api/employers/jobs").ok(200).at("data.listings.0.hidden"))
+		})
 
-		employer.put(path, object{"status": "closed"}).ok(200)
-		employer.put(path, object{"status": "active", "title": title + "!"}).ok(200)
-		requireHidden()
+		t.Run("a moderator cannot show it", func(t *testing.T) {
+			server.moderator(t).
+				post("/api/admin/jobs/"+id+"/restore", object{}).
+				fails(409, "An operator has hidden the job; only an operator can show it")
+			requireHidden()
+		})
 
-		employer.post(path+"/renew", object{"durationDays": 30}).ok(200)
-		requireHidden()
+		t.Run("no change by its employer shows it", func(t *testing.T) {
+			// Close and open the listing.
+			employer.put(path, object{"status": "closed"}).ok(200)
+			employer.put(path, object{"status": "active", "title": title + "!"}).ok(200)
+			requireHidden()
 
-		employer.delete(path).ok(200)
-		employer.post("/api/listings/"+id+"/restore", nil).ok(200)
-		requireHidden()
+			employer.post(path+"/renew", object{"durationDays": 30}).ok(200)
+			requireHidden()
 
-		// A copy is hidden, too.
-		duplicate := employer.post(path+"/duplicate", nil).ok(200).text("data.id")
-		guest.get("/api/listings/"+duplicate).fails(404, "Listing not found")
+			// Delete and restore the listing.
+			employer.delete(path).ok(200)
+			employer.post("/api/listings/"+id+"/restore", nil).ok(200)
+			requireHidden()
+		})
 
-		// The operator shows the listing again.
-		require.Contains(t, server.run(t, "listings", "show", id), "it is public")
-		require.Eventually(t, isListed, appliedWithin, 50*time.Millisecond)
-		guest.get("/api/listings/" + id).ok(200)
-		receiver.waitForEvent("job.updated", "id", id)
-		require.Equal(t, false, employer.get(path).ok(200).at("data.job.hidden"))
+		t.Run("a copy is hidden, too", func(t *testing.T) {
+			duplicate := employer.post(path+"/duplicate", nil).ok(200).text("data.id")
+			guest.get("/api/listings/"+duplicate).fails(404, "Listing not found")
+		})
 
-		require.Equal(t,
-			[]auditEntry{
+		t.Run("the operator shows it again", func(t *testing.T) {
+			require.Contains(t, server.run(t, "listings", "show", id), "it is public")
+			require.Eventually(t, isListed, appliedWithin, 50*time.Millisecond)
+			guest.get("/api/listings/" + id).ok(200)
+			receiver.waitForEvent("job.updated", "id", id)
+			require.Equal(t, false, employer.get(path).ok(200).at("data.job.hidden"))
+		})
+
+		t.Run("audit log", func(t *testing.T) {
+			require.Equal(t, []auditEntry{
 				{action: "listing.hidden", actorID: "operator", object: id},
 				{action: "listing.shown", actorID: "operator", object: id},
-			},
-			employer.auditEntries("&actor=operator"))
-		require.Contains(t, server.fails(t, "listings", "hide", "nonsense"), "Job listing not found")
+			}, employer.auditEntries("&actor=operator"))
+		})
+
+		t.Run("unknown listing", func(t *testing.T) {
+			require.Contains(t, server.fails(t, "listings", "hide", "nonsense"), "Job listing not found")
+		})
 	})
 }

@@ -34,19 +34,30 @@ func TestJobseekerExports(t *testing.T) {
 				require.Equal(t, midwifeApplication, export.text("data.applications.0.id"))
 				require.Equal(t, "Midwife", export.text("data.applications.0.jobTitle"))
 				require.Equal(t, "review", export.text("data.applications.0.status"))
-				require.Equal(t, "St Brigid's Hospital", export.text("data.applications.0.company"))
+				require.Equal(t, organizationName, export.text("data.applications.0.company"))
 				require.Equal(t, applicationWithFormula, export.text("data.applications.1.id"))
 			}
 
+			// The rows of the CSV have the same order. A formula begins with an apostrophe, which makes it text.
 			columns, rows := seeker.get(path + "?format=csv").table(t)
 			require.Equal(t, "id,listing_id,job_title,company,status,applied_at", strings.Join(columns, ","))
 			require.Len(t, rows, 2)
-			require.Equal(t, []string{midwifeApplication, midwifeListing, "Midwife", "St Brigid's Hospital", "review"},
-				[]string{rows[0]["id"], rows[0]["listing_id"], rows[0]["job_title"], rows[0]["company"], rows[0]["status"]})
-			require.Equal(t, "'"+formula, rows[1]["job_title"], "the apostrophe makes it text")
 
-			// An unknown format, and users without applications.
+			for column, want := range map[string]string{
+				"id":         midwifeApplication,
+				"listing_id": midwifeListing,
+				"job_title":  "Midwife",
+				"company":    organizationName,
+				"status":     "review",
+			} {
+				require.Equal(t, want, rows[0][column], column)
+			}
+
+			require.Equal(t, "'"+formula, rows[1]["job_title"])
+
 			seeker.get(path + "?format=xml").invalid("format")
+
+			// A jobseeker without applications gets an empty list. Guests and employers have no such export.
 			require.Empty(t, server.seeker(t).get(path).ok(200).list("data.applications"))
 			server.guest(t).get(path).fails(401, "Unauthorized")
 			employer.get(path).fails(403, "Forbidden")
@@ -66,29 +77,31 @@ func TestJobseekerExports(t *testing.T) {
 			}).
 				ok(200)
 
+			// JSON is the default.
 			export := seeker.get(path).ok(200)
 			require.Equal(t, seeker.id, export.text("data.profile.uuid"))
 			require.Equal(t, seeker.email, export.text("data.profile.email"))
-			require.Equal(t, "Niamh Byrne", export.text("data.profile.profile.name"))
+			require.Equal(t, seekerName, export.text("data.profile.profile.name"))
 			require.Equal(t, "Leeds", export.text("data.profile.profile.location"))
 
+			// The CSV has one row, in which the formula is text.
 			_, rows := seeker.get(path + "?format=csv").table(t)
 			require.Len(t, rows, 1)
-			require.Equal(
-				t,
-				[]string{seeker.id, seeker.email, "Niamh Byrne", "'" + formula, "30000", "bank, full-time"},
-				[]string{
-					rows[0]["uuid"],
-					rows[0]["email"],
-					rows[0]["name"],
-					rows[0]["bio"],
-					rows[0]["salary_min"],
-					rows[0]["employment_types"],
-				},
-			)
 
-			// An empty format, and users without a profile of a jobseeker.
-			seeker.get(path + "?format=").invalid("format")
+			for column, want := range map[string]string{
+				"uuid":             seeker.id,
+				"email":            seeker.email,
+				"name":             seekerName,
+				"bio":              "'" + formula,
+				"salary_min":       "30000",
+				"employment_types": "bank, full-time",
+			} {
+				require.Equal(t, want, rows[0][column], column)
+			}
+
+			seeker.get(path + "?format=").invalid("format") // empty is not the default
+
+			// Guests and employers have no profile of a jobseeker.
 			server.guest(t).get(path).fails(401, "Unauthorized")
 			employer.get(path).fails(403, "Forbidden")
 		})

@@ -57,7 +57,14 @@ func (c *client) register(path string, body object) *response {
 	return retryWhenBusy(func() *response { return c.try("POST", path, body) })
 }
 
-// seeker registers a jobseeker.
+// The names with which seeker and employer register users.
+const (
+	seekerName       = "Niamh Byrne"
+	employerName     = "Asha Patel"
+	organizationName = "St Brigid's Hospital" // of every employer
+)
+
+// seeker registers a jobseeker with the name seekerName.
 func (s *testServer) seeker(t testing.TB) *account {
 	t.Helper()
 
@@ -66,14 +73,15 @@ func (s *testServer) seeker(t testing.TB) *account {
 	registered := guest.register("/api/auth/register", object{
 		"email":    email,
 		"password": password,
-		"name":     "Niamh Byrne",
+		"name":     seekerName,
 		"userType": "jobseeker",
 	})
 
 	return s.account(t, registered, guest, email)
 }
 
-// employer registers an employer with an organization.
+// employer registers an employer with the name employerName and an organization with the name
+// organizationName.
 func (s *testServer) employer(t testing.TB) *account {
 	t.Helper()
 
@@ -82,8 +90,8 @@ func (s *testServer) employer(t testing.TB) *account {
 	registered := guest.register("/api/auth/register-employer", object{
 		"email":       email,
 		"password":    password,
-		"name":        "Asha Patel",
-		"companyName": "St Brigid's Hospital",
+		"name":        employerName,
+		"companyName": organizationName,
 	})
 
 	return s.account(t, registered, guest, email)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/test/kit"
 )
 
 // confirmAlertLink and endAlertsLink match the links in e-mails about job alerts.
@@ -16,66 +18,117 @@ var (
 	endAlertsLink    = regexp.MustCompile(`/unsubscribe\?alerts=[A-Za-z0-9._~%-]+`)
 )
 
-// TestSiteAlerts_Guest_ConfirmsAndEnds follows the job alert of a guest without an account:
-// no alert is sent to an address until its owner has confirmed it, and one click ends all
-// alerts.
+// requestAlert sends the form for a job alert and returns the link in the e-mail that asks the owner of the
+// address for confirmation. Its page has the button to confirm.
+func (b *browser) requestAlert(form url.Values) (confirmLink string) {
+	b.T.Helper()
+
+	address := form.Get("email")
+	sent := b.open(http.MethodPost, "/job-alerts", form)
+	require.Equal(b.T, http.StatusOK, sent.status)
+	require.Contains(b.T, sent.text, "We have sent a link to "+address)
+
+	message := b.server.waitForMail(b.T, address, form.Get("query"))
+	require.Contains(b.T, message, "Subject: Confirm your job alert")
+
+	confirmLink = confirmAlertLink.FindString(unfold(message))
+	require.NotEmpty(b.T, confirmLink)
+	require.Contains(b.T, b.page(confirmLink), "Confirm job alert")
+
+	return confirmLink
+}
+
+// TestSiteAlerts_Guest_ConfirmsAndEnds follows two job alerts of a guest without an account: no alert is
+// stored until the owner of the address has confirmed it. One request of a mail program then ends both, and
+// deletes them with the address.
 func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		employer := server.employer(t)
 		address := newEmail()
 		guest := server.browser(t)
-		require.Contains(t, guest.page("/jobs?q=perfusionist&where=Leeds"), `href="/job-alerts?q=perfusionist&amp;where=Leeds"`)
-		require.Contains(t, guest.page("/job-alerts?q=perfusionist&where=Leeds"), `value="perfusionist"`)
+		perfusionist := url.Values{"email": {address}, "query": {"perfusionist"}, "location": {"Leeds"}}
+		midwife := url.Values{"email": {address}, "query": {"midwife"}, "location": {"York"}}
 
-		// An invalid address is shown again in the form. A valid one gets a link that asks for confirmation.
-		form := url.Values{"email": {address}, "query": {"perfusionist"}, "location": {"Leeds"}}
-		invalid := guest.open(http.MethodPost, "/job-alerts", url.Values{"email": {"no address"}, "query": {"perfusionist"}})
-		require.Equal(t, http.StatusBadRequest, invalid.status)
-		require.Contains(t, invalid.text, `value="no address"`)
-
-		sent := guest.open(http.MethodPost, "/job-alerts", form)
-		require.Equal(t, http.StatusOK, sent.status)
-		require.Contains(t, sent.text, "We have sent a link to "+address)
-
-		link := confirmAlertLink.FindString(unfold(server.waitForMail(t, address, "Confirm your job alert")))
-		require.NotEmpty(t, link)
-		require.Contains(t, guest.page(link), "Confirm job alert")
-
-		// The links without a token, with a wrong, a changed or an overlong one, confirm nothing.
-		for _, invalidLink := range []string{
-			"/job-alerts/confirm",
-			"/job-alerts/confirm?token=x",
-			link + "x",
-			"/job-alerts/confirm?token=" + strings.Repeat("x", 7_000), // longer than any token
-		} {
-			require.Equal(t, http.StatusBadRequest, guest.open(http.MethodPost, invalidLink, url.Values{}).status, invalidLink)
+		// storedColumns returns the columns (table.column) that contain the address or one of the searches.
+		storedColumns := func() map[string]string {
+			return kit.ColumnsContaining(t, server.databaseURL(), address, "perfusionist", "midwife")
 		}
+		const (
+			addressColumn = "alert_subscribers.email"
+			searchColumn  = "saved_searches.query"
+		)
 
-		// Another site can send neither form.
-		guest.Site = "cross-site"
-		require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, "/job-alerts", form).status)
-		require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, link, url.Values{}).status)
+		t.Run("page of a search links to the form with the search", func(t *testing.T) {
+			require.Contains(t, guest.page("/jobs?q=perfusionist&where=Leeds"), `href="/job-alerts?q=perfusionist&amp;where=Leeds"`)
+			require.Contains(t, guest.page("/job-alerts?q=perfusionist&where=Leeds"), `value="perfusionist"`)
+		})
 
-		guest.Site = "same-origin"
-		confirmed := guest.open(http.MethodPost, link, url.Values{})
-		require.Equal(t, http.StatusOK, confirmed.status)
-		require.Contains(t, confirmed.text, "perfusionist, Leeds")
+		t.Run("invalid address is shown again in the form", func(t *testing.T) {
+			withoutAddress := url.Values{"email": {"no address"}, "query": {"perfusionist"}}
+			invalid := guest.open(http.MethodPost, "/job-alerts", withoutAddress)
+			require.Equal(t, http.StatusBadRequest, invalid.status)
+			require.Contains(t, invalid.text, `value="no address"`)
+		})
+
+		confirmLink := guest.requestAlert(perfusionist)
+
+		t.Run("invalid tokens confirm nothing", func(t *testing.T) {
+			for _, invalidLink := range []string{
+				"/job-alerts/confirm", // without a token
+				"/job-alerts/confirm?token=x",
+				confirmLink + "x",
+				"/job-alerts/confirm?token=" + strings.Repeat("x", 7_000), // longer than any token
+			} {
+				require.Equal(t, http.StatusBadRequest, guest.open(http.MethodPost, invalidLink, url.Values{}).status, invalidLink)
+			}
+		})
+
+		t.Run("forms of other sites are refused", func(t *testing.T) {
+			guest.Site = "cross-site"
+			require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, "/job-alerts", perfusionist).status)
+			require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, confirmLink, url.Values{}).status)
+
+			guest.Site = "same-origin"
+		})
+
+		require.NotContains(t, storedColumns(), searchColumn, "no alert is stored before it is confirmed")
+
+		t.Run("confirmation shows the search", func(t *testing.T) {
+			confirmed := guest.open(http.MethodPost, confirmLink, url.Values{})
+			require.Equal(t, http.StatusOK, confirmed.status)
+			require.Contains(t, confirmed.text, "perfusionist, Leeds")
+
+			confirmedSecond := guest.open(http.MethodPost, guest.requestAlert(midwife), url.Values{})
+			require.Contains(t, confirmedSecond.text, "midwife, York")
+		})
 
 		// A matching job brings an e-mail, whose header lets mail programs end the alerts with one request.
-		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
+		server.employer(t).listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
 
 		message := server.waitForMail(t, address, "1 new job matches your job alerts")
 		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
 
 		endLink := endAlertsLink.FindString(unfold(message))
 		require.NotEmpty(t, endLink)
-		require.Contains(t, guest.page(endLink), "End your job alerts?")
 
-		// The request of a mail program, which has no cookies, ends the alerts. The page may repeat it.
-		response, err := http.PostForm(server.url+endLink, url.Values{"List-Unsubscribe": {"One-Click"}})
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-		require.Equal(t, http.StatusOK, response.StatusCode)
-		require.Equal(t, []string{"/jobs"}, guest.open(http.MethodPost, endLink, url.Values{}).links("Search for jobs"))
+		t.Run("opening the link changes nothing", func(t *testing.T) {
+			require.Contains(t, guest.page(endLink), "End your job alerts?")
+			require.Contains(t, storedColumns(), addressColumn)
+			require.Contains(t, storedColumns(), searchColumn)
+		})
+
+		t.Run("one request of a mail program, which has no cookies, ends all alerts", func(t *testing.T) {
+			response, err := http.PostForm(server.url+endLink, url.Values{"List-Unsubscribe": {"One-Click"}})
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, http.StatusOK, response.StatusCode)
+
+			require.NotContains(t, storedColumns(), addressColumn)
+			require.NotContains(t, storedColumns(), searchColumn)
+		})
+
+		t.Run("the form of the page succeeds for ended alerts", func(t *testing.T) {
+			endedAgain := guest.open(http.MethodPost, endLink, url.Values{})
+			require.Equal(t, []string{"/jobs"}, endedAgain.links("Search for jobs"))
+		})
 	})
 }
