@@ -49,37 +49,40 @@ func TestWebhooks_SingleProcessKilled_NothingIsLost(t *testing.T) {
 	inst.deliverUnderKills()
 }
 
-// subject identifies events of one type about one object, a listing or an application. Events are
-// counted by subject.
-type subject struct{ eventType, objectID string }
+// eventKey identifies events of one type about one object, a listing or an application. There may be several
+// such events, for example two changes of the status of an application. The test counts them by key.
+type eventKey struct{ eventType, objectID string }
 
-// eventCounts holds how many events of each subject certainly happened, and how
-// many more may have happened in requests with an unknown outcome.
+// eventCounts holds how many events with each key certainly happened, and how many more may have happened in
+// requests with an unknown outcome.
 type eventCounts struct {
 	mu               sync.Mutex
-	certain          map[subject]int
-	maybe            map[subject]int
+	certain          map[eventKey]int
+	maybe            map[eventKey]int
 	unknownCreations int // creations with an unknown outcome, whose objects have no known id
 	accepted         int // accepted requests
-	refused          int // refused requests, which produce no event
+	refused          int // requests with invalid input, which were refused and produce no event
 }
 
-// record counts the response to a request that produces one event if it succeeds. The object id
-// of the subject is empty for a creation that failed.
-func (c *eventCounts) record(status int, err error, event subject) {
+// record counts the response to a request that produces one event if it succeeds. The object id of the key is
+// empty for a creation that did not succeed.
+func (c *eventCounts) record(status int, err error, key eventKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
+	// The server may have been killed after it had stored the change.
+	isUnknown := err != nil || status >= 500
+	isSuccess := err == nil && status < 300
+
 	switch {
-	case err != nil || status >= 500:
-		if event.objectID == "" {
-			c.unknownCreations++
-		} else {
-			c.maybe[event]++
-		}
-	case status < 300:
-		c.certain[event]++
+	case isUnknown && key.objectID == "":
+		c.unknownCreations++
+	case isUnknown:
+		c.maybe[key]++
+	case isSuccess:
+		c.certain[key]++
 		c.accepted++
+	default: // the server has refused the request, which produces no event
 	}
 }
 
@@ -106,10 +109,10 @@ type webhookReceiver struct {
 
 	mu       sync.Mutex
 	mode     int
-	released chan struct{}      // closed when the mode changes
-	bodies   map[string]string  // of all deliveries, by webhook-id
-	accepted map[string]subject // of successful deliveries, by webhook-id
-	problems []string           // why deliveries are invalid
+	released chan struct{}       // closed when the mode changes
+	bodies   map[string]string   // of all deliveries, by webhook-id
+	accepted map[string]eventKey // the events of successful deliveries, by webhook-id
+	problems []string            // why deliveries are invalid
 }
 
 // ServeHTTP checks the signature and the body of a delivery, and responds as the mode says.
@@ -152,7 +155,7 @@ func (rec *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		objectID = body.Data.ApplicationID
 	}
 
-	recordAccepted := func() { rec.accepted[id] = subject{eventType: body.Type, objectID: objectID} }
+	recordAccepted := func() { rec.accepted[id] = eventKey{eventType: body.Type, objectID: objectID} }
 	if mode == modeRespond {
 		recordAccepted()
 	}
@@ -204,7 +207,7 @@ func (inst *installation) newReceiver(
 		isAuthorized: isAuthorized,
 		released:     make(chan struct{}),
 		bodies:       map[string]string{},
-		accepted:     map[string]subject{},
+		accepted:     map[string]eventKey{},
 	}
 	receiver.Server = httptest.NewServer(receiver)
 	inst.t.Cleanup(func() {
@@ -252,31 +255,33 @@ func (inst *installation) grantConsent(account user, receiver *webhookReceiver) 
 // deliverUnderKills produces events for failing receivers while the victims are
 // killed, and then checks the deliveries of each receiver.
 func (inst *installation) deliverUnderKills() {
-	// The short form is for every run of the tests, and isFull the long one for `make chaos`.
-	minAccepted := 90
-
-	kills := 2 * len(inst.victims)
+	// The short form is for every run of the tests. isFull reports the long one, which `make chaos` runs.
+	minAccepted, killsPerVictim := 90, 2
 	if isFull() {
-		minAccepted = 1000
-		kills = 8 * len(inst.victims)
+		minAccepted, killsPerVictim = 1000, 8
 	}
 
 	employer := inst.registerEmployer()
 	applicants := []applicant{inst.registerApplicant(), inst.registerApplicant()}
 	isFirst := func(applicantID string) bool { return applicantID == applicants[0].id }
 
-	// The owner of each receiver may see other applications. The organization sees those of both
-	// applicants to its listings. The first applicant sees the own ones. The third owner has an app to
-	// which the first applicant consents. The stranger sees none.
-	receivers := []*webhookReceiver{
-		inst.newReceiver("organization", employer, func(string) bool { return true }),
-		inst.newReceiver("applicant", applicants[0].user, isFirst),
-		inst.newReceiver("consent", inst.registerSeeker(), isFirst),
-		inst.newReceiver("stranger", inst.registerSeeker(), func(string) bool { return false }),
-	}
-	inst.grantConsent(applicants[0].user, receivers[2])
+	// The owner of each receiver may see other applications: the organization those of both applicants to its
+	// listings, the first applicant the own ones, the owner of an app to which the first applicant consents the
+	// same ones, and the stranger none.
+	ofAll := func(string) bool { return true }
+	ofNone := func(string) bool { return false }
 
-	counts := &eventCounts{certain: map[subject]int{}, maybe: map[subject]int{}}
+	withConsent := inst.newReceiver("consent", inst.registerSeeker(), isFirst)
+	inst.grantConsent(applicants[0].user, withConsent)
+
+	receivers := []*webhookReceiver{
+		inst.newReceiver("organization", employer, ofAll),
+		inst.newReceiver("applicant", applicants[0].user, isFirst),
+		withConsent,
+		inst.newReceiver("stranger", inst.registerSeeker(), ofNone),
+	}
+
+	counts := &eventCounts{certain: map[eventKey]int{}, maybe: map[eventKey]int{}}
 	applicantIDs := &sync.Map{} // by application id
 
 	// Three activities run at the same time: kills, changes of the receivers' modes, and requests that cause events.
@@ -284,7 +289,7 @@ func (inst *installation) deliverUnderKills() {
 	go func() {
 		defer close(killsEnded)
 
-		inst.killVictims(kills)
+		inst.killVictims(killsPerVictim * len(inst.victims))
 	}()
 
 	loadEnded := make(chan struct{})
@@ -312,6 +317,7 @@ func (inst *installation) deliverUnderKills() {
 		})
 	}
 
+	// The load ends after the last kill. Then all receivers work again.
 	load.Wait()
 	close(loadEnded)
 	changingModes.Wait()
@@ -333,13 +339,13 @@ func (inst *installation) requireDeliveries(
 ) {
 	inst.t.Helper()
 	inst.waitFannedOut()
-	inst.waitQuiet()
+	inst.waitUntilNoneDue()
 
 	for _, receiver := range receivers {
 		inst.replayFailed(receiver)
 	}
 
-	inst.waitQuiet()
+	inst.waitUntilNoneDue()
 
 	for _, receiver := range receivers {
 		require.Zero(inst.t, inst.countDeliveries(receiver, "pending")+inst.countDeliveries(receiver, "failed"),
@@ -347,7 +353,7 @@ func (inst *installation) requireDeliveries(
 		receiver.requireEvents(inst.t, counts, applicantIDs)
 	}
 
-	bodies := map[string]string{}
+	bodies := map[string]string{} // by webhook-id
 	for _, receiver := range receivers {
 		for id, body := range receiver.bodies {
 			if other, isKnown := bodies[id]; isKnown {
@@ -395,9 +401,9 @@ func (inst *installation) runListing(
 		}
 	}
 
-	put := func(path string, input object, event subject) {
+	put := func(path string, input object, key eventKey) {
 		status, _, err := inst.call(employer, http.MethodPut, path, input)
-		counts.record(status, err, event)
+		counts.record(status, err, key)
 	}
 
 	requestInvalid(http.MethodPost, "/api/employers/jobs", object{"title": "", "description": "Days."})
@@ -406,34 +412,37 @@ func (inst *installation) runListing(
 
 	status, body, err := inst.call(employer, http.MethodPost, "/api/employers/jobs", listing)
 	if err != nil || status >= 300 {
-		counts.record(status, err, subject{})
+		counts.record(status, err, eventKey{})
 		pause(50 * time.Millisecond)
 		return
 	}
 
 	jobID := body["data"].(object)["id"].(string)
 	jobPath := "/api/employers/jobs/" + jobID
-	counts.record(status, nil, subject{"job.created", jobID})
-	put(jobPath, object{"title": fmt.Sprintf("Nurse %x", rand.Uint32())}, subject{"job.updated", jobID})
+	counts.record(status, nil, eventKey{eventType: "job.created", objectID: jobID})
+
+	newTitle := fmt.Sprintf("Nurse %x", rand.Uint32())
+	put(jobPath, object{"title": newTitle}, eventKey{eventType: "job.updated", objectID: jobID})
 	requestInvalid(http.MethodPut, jobPath, object{"title": ""})
 
 	status, body, err = inst.call(applicant.user, http.MethodPost, "/api/jobseekers/applications",
 		object{"listingId": jobID})
 	if err != nil || status >= 300 {
-		counts.record(status, err, subject{})
+		counts.record(status, err, eventKey{})
 	} else {
 		applicationID := body["data"].(object)["id"].(string)
 		applicationPath := "/api/employers/applications/" + applicationID
 		applicantIDs.Store(applicationID, applicant.id)
-		counts.record(status, nil, subject{"application.submitted", applicationID})
+		counts.record(status, nil, eventKey{eventType: "application.submitted", objectID: applicationID})
 
+		statusChanged := eventKey{eventType: "application.status_changed", objectID: applicationID}
 		for _, to := range []string{"review", "accepted"} {
-			put(applicationPath, object{"status": to}, subject{"application.status_changed", applicationID})
+			put(applicationPath, object{"status": to}, statusChanged)
 			requestInvalid(http.MethodPut, applicationPath, object{"status": "lost"})
 		}
 	}
 
-	put(jobPath, object{"status": "closed"}, subject{"job.closed", jobID})
+	put(jobPath, object{"status": "closed"}, eventKey{eventType: "job.closed", objectID: jobID})
 }
 
 // waitFannedOut waits until every event has its deliveries: one for each endpoint that subscribes to it and
@@ -450,14 +459,14 @@ func (inst *installation) waitFannedOut() {
 	}, 3*time.Minute, 100*time.Millisecond, "not every event was relayed")
 }
 
-// waitQuiet waits until no delivery is due within the next minute. Then all deliveries to working receivers
-// have arrived, including those whose worker was killed during an attempt. All other deliveries have
-// failed at least twice, because only then is the next attempt minutes away.
+// waitUntilNoneDue waits until no delivery is due within the next minute. Then all deliveries to working
+// receivers have arrived, including those whose worker was killed during an attempt. All other deliveries have
+// failed at least twice, because only the attempt after the second failure is minutes away.
 //
-// The timeout is that long because of the full test, in which deliveries begin over many minutes. When the
-// last of them have failed twice, the first ones are due again. The time between two attempts grows with
-// each attempt. In the worst case, no delivery is due for a minute only after the sixth attempts.
-func (inst *installation) waitQuiet() {
+// The full test needs the long timeout. Its deliveries begin over many minutes, so that the first ones are due
+// again when the last ones have failed twice. The time between two attempts grows with each attempt. In the
+// worst case, no delivery is due for a minute only after the sixth attempts.
+func (inst *installation) waitUntilNoneDue() {
 	inst.t.Helper()
 
 	storage := inst.openStorage()
@@ -534,53 +543,53 @@ func (rec *webhookReceiver) requireEvents(t *testing.T, counts *eventCounts, app
 	require.Empty(t, rec.problems, rec.name)
 	require.Len(t, rec.accepted, len(rec.bodies), "%s: failed deliveries succeeded later", rec.name)
 
-	received := map[subject]int{}
-	for _, event := range rec.accepted {
-		received[event]++
+	received := map[eventKey]int{}
+	for _, key := range rec.accepted {
+		received[key]++
 	}
 
-	isAuthorized := func(event subject) bool {
-		if !event.isAboutApplication() {
+	isAuthorized := func(key eventKey) bool {
+		if !key.isAboutApplication() {
 			return true // listings are public
 		}
 
-		applicantID, isKnown := applicantIDs.Load(event.objectID)
+		applicantID, isKnown := applicantIDs.Load(key.objectID)
 
 		return isKnown && rec.isAuthorized(applicantID.(string))
 	}
 
 	// Check the received events: each of them may have happened, and the owner may see it.
 	ofUnknownCreations := 0
-	for event, n := range received {
-		possible := counts.certain[event] + counts.maybe[event]
+	for key, n := range received {
+		possible := counts.certain[key] + counts.maybe[key]
 		if possible == 0 {
-			// No request is known for this event. So its object was created by a request without a response.
+			// No request is known for this key. So its object was created by a request without a response.
 			// The test does not know the applicant of such an object, but the stranger may see none at all.
 			ofUnknownCreations += n
 
-			isLeak := rec.name == "stranger" && event.isAboutApplication()
-			require.False(t, isLeak, "the stranger is not authorized to receive %v", event)
+			isLeak := rec.name == "stranger" && key.isAboutApplication()
+			require.False(t, isLeak, "the stranger is not authorized to receive %v", key)
 			continue
 		}
 
-		require.True(t, isAuthorized(event), "%s is not authorized to receive %v", rec.name, event)
-		require.LessOrEqual(t, n, possible, "%s received more events than happened: %v", rec.name, event)
+		require.True(t, isAuthorized(key), "%s is not authorized to receive %v", rec.name, key)
+		require.LessOrEqual(t, n, possible, "%s received more events than happened: %v", rec.name, key)
 	}
 
 	require.LessOrEqual(t, ofUnknownCreations, counts.unknownCreations, "%s: events without a change", rec.name)
 
 	// Check that no event is missing that certainly happened and that the owner may see.
-	subjects := 0
-	for event, n := range counts.certain {
-		if isAuthorized(event) {
-			subjects++
+	keys := 0
+	for key, n := range counts.certain {
+		if isAuthorized(key) {
+			keys++
 
-			require.GreaterOrEqual(t, received[event], n, "%s did not receive all events: %v", rec.name, event)
+			require.GreaterOrEqual(t, received[key], n, "%s did not receive all events: %v", rec.name, key)
 		}
 	}
 
-	t.Logf("%s: %d events of %d subjects", rec.name, len(rec.accepted), subjects)
+	t.Logf("%s: %d events, of %d keys that it may see", rec.name, len(rec.accepted), keys)
 }
 
 // isAboutApplication reports whether the events are about an application, not about a listing.
-func (s subject) isAboutApplication() bool { return strings.HasPrefix(s.eventType, "application.") }
+func (k eventKey) isAboutApplication() bool { return strings.HasPrefix(k.eventType, "application.") }
