@@ -14,41 +14,49 @@ import (
 func TestSite_Invalid_NamesTheSetting(t *testing.T) {
 	t.Parallel()
 
+	const valid = "" // instead of the key of an invalid setting
+
 	logo := filepath.Join(t.TempDir(), "logo.png")
 	require.NoError(t, os.WriteFile(logo, []byte("PNG"), 0o600))
 
-	for name, c := range map[string]struct {
-		change func(s *Site)
-		key    string // empty for a valid setting
+	for name, test := range map[string]struct {
+		change     func(s *Site) // changes one of the default settings, which are valid
+		invalidKey string        // the key that the error has to name, or valid
 	}{
-		"default":           {func(*Site) {}, ""},
-		"blank name":        {func(s *Site) { s.Name = " " }, "site.name"},
-		"no colour":         {func(s *Site) { s.Colour = "teal" }, "site.colour"},
-		"light colour":      {func(s *Site) { s.Colour = "#90c0ff" }, "site.colour"},
-		"dark colour":       {func(s *Site) { s.Colour = "#00437b" }, ""},
-		"contact":           {func(s *Site) { s.Contact = "desk" }, "site.contact"},
-		"logo":              {func(s *Site) { s.Logo = logo }, ""},
-		"missing logo":      {func(s *Site) { s.Logo = logo + ".gif" }, "site.logo"},
-		"link":              {func(s *Site) { s.Links = []string{"Privacy=https://example.org/privacy"} }, ""},
-		"link without text": {func(s *Site) { s.Links = []string{"=https://example.org"} }, "site.links"},
-		"origin of frames":  {func(s *Site) { s.EmbedOrigins = []string{"https://www.example.org", "*"} }, ""},
-		"frames with path":  {func(s *Site) { s.EmbedOrigins = []string{"https://www.example.org/jobs"} }, "site.embed_origins"},
-		"frames, directive": {func(s *Site) { s.EmbedOrigins = []string{"https://a;script-src *"} }, "site.embed_origins"},
-		"script as link":    {func(s *Site) { s.Links = []string{"Privacy=javascript:alert(1)"} }, "site.links"},
+		"default":           {change: func(*Site) {}, invalidKey: valid},
+		"blank name":        {change: func(s *Site) { s.Name = " " }, invalidKey: "site.name"},
+		"no colour":         {change: func(s *Site) { s.Colour = "teal" }, invalidKey: "site.colour"},
+		"light colour":      {change: func(s *Site) { s.Colour = "#90c0ff" }, invalidKey: "site.colour"},
+		"dark colour":       {change: func(s *Site) { s.Colour = "#00437b" }, invalidKey: valid},
+		"contact":           {change: func(s *Site) { s.Contact = "desk" }, invalidKey: "site.contact"},
+		"logo":              {change: func(s *Site) { s.Logo = logo }, invalidKey: valid},
+		"missing logo":      {change: func(s *Site) { s.Logo = logo + ".gif" }, invalidKey: "site.logo"},
+		"link":              {change: func(s *Site) { s.Links = []string{"Privacy=https://example.org/privacy"} }, invalidKey: valid},
+		"link without text": {change: func(s *Site) { s.Links = []string{"=https://example.org"} }, invalidKey: "site.links"},
+		"script as link":    {change: func(s *Site) { s.Links = []string{"Privacy=javascript:alert(1)"} }, invalidKey: "site.links"},
+		"origin of frames":  {change: func(s *Site) { s.EmbedOrigins = []string{"https://www.example.org", "*"} }, invalidKey: valid},
+		"frames with path": {
+			change:     func(s *Site) { s.EmbedOrigins = []string{"https://www.example.org/jobs"} },
+			invalidKey: "site.embed_origins",
+		},
+		"frames, directive": {
+			change:     func(s *Site) { s.EmbedOrigins = []string{"https://a;script-src *"} },
+			invalidKey: "site.embed_origins",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
 			configuration := Default()
-			c.change(&configuration.Site)
+			test.change(&configuration.Site)
 
 			err := configuration.validate()
-			if c.key == "" {
+			if test.invalidKey == valid {
 				require.NoError(t, err)
 				return
 			}
 
-			require.ErrorContains(t, err, c.key)
+			require.ErrorContains(t, err, test.invalidKey)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +30,16 @@ import (
 
 var _ identity.AccessTokens = (*Tokens)(nil)
 
-const issuer = "https://jobs.example.org"
+const (
+	issuer = "https://jobs.example.org"
+	// kidLength is the number of characters of a thumbprint that are the id of a key. The header kid of a token has the
+	// id of the key that signed it.
+	kidLength = 16
+)
+
+// signingKey returns the key that signs new tokens. It is the first of the ring, the list of all keys; the others only
+// verify older tokens.
+func signingKey(tokens *Tokens) key { return tokens.ring[0] }
 
 // openTokens returns the tokens of a new key.
 func openTokens(t *testing.T, clk *kit.Clock) *Tokens {
@@ -44,7 +54,10 @@ func openTokens(t *testing.T, clk *kit.Clock) *Tokens {
 	return tokens
 }
 
-// claimsAt returns claims that are valid for 15 minutes from now.
+// claimsLife is the time for which the tokens of these tests are valid.
+const claimsLife = 15 * time.Minute
+
+// claimsAt returns claims that are valid for claimsLife from the time of the clock.
 func claimsAt(clk *kit.Clock) identity.AccessClaims {
 	return identity.AccessClaims{
 		UserID:         "u-1",
@@ -52,7 +65,7 @@ func claimsAt(clk *kit.Clock) identity.AccessClaims {
 		Role:           auth.Employer,
 		OrganizationID: "o-1",
 		IssuedAt:       clk.Now(),
-		ExpiresAt:      clk.Now().Add(15 * time.Minute),
+		ExpiresAt:      clk.Now().Add(claimsLife),
 	}
 }
 
@@ -66,14 +79,17 @@ func TestVerify_UntilExpiry_Accepted(t *testing.T) {
 	token, err := tokens.Issue(claimsAt(clk))
 	require.NoError(t, err)
 
-	got, err := tokens.Verify(token)
+	claims, err := tokens.Verify(token)
 	require.NoError(t, err)
-	require.Equal(t, claimsAt(clk), got)
+	require.Equal(t, claimsAt(clk), claims)
 
-	clk.Advance(15*time.Minute + leeway - time.Second)
+	// One second before the end of the leeway, the token is valid.
+	clk.Advance(claimsLife + leeway - time.Second)
 
 	_, err = tokens.Verify(token)
 	require.NoError(t, err)
+
+	// At the end of the leeway, it is expired.
 	clk.Advance(time.Second)
 
 	_, err = tokens.Verify(token)
@@ -92,6 +108,8 @@ func TestIssue_Claims(t *testing.T) {
 	token, err := tokens.Issue(claimsAt(clk))
 	require.NoError(t, err)
 
+	// A token consists of a header, claims and a signature. The first two are JSON objects in base64.
+	parts := strings.Split(token, ".")
 	decode := func(part string) (fields map[string]any) {
 		text, err := base64.RawURLEncoding.DecodeString(part)
 		require.NoError(t, err)
@@ -100,16 +118,14 @@ func TestIssue_Claims(t *testing.T) {
 		return fields
 	}
 
-	parts := strings.Split(token, ".")
-	header := decode(parts[0])
-	require.Equal(t, map[string]any{"typ": "at+jwt", "alg": "EdDSA", "kid": tokens.ring[0].id}, header)
+	header, claims := decode(parts[0]), decode(parts[1])
+	require.Equal(t, map[string]any{"typ": "at+jwt", "alg": "EdDSA", "kid": signingKey(tokens).id}, header)
 
-	claims := decode(parts[1])
+	// The id of the token is random.
 	require.NotEmpty(t, claims["jti"])
 	delete(claims, "jti")
 
-	now := float64(clk.Now().Unix())
-	const quarterHour = 900
+	now := float64(clk.Now().Unix()) // JSON has no other numbers
 	require.Equal(t, map[string]any{
 		"iss":  issuer,
 		"aud":  []any{"locum-portal"},
@@ -119,12 +135,12 @@ func TestIssue_Claims(t *testing.T) {
 		"org":  "o-1",
 		"iat":  now,
 		"nbf":  now,
-		"exp":  now + quarterHour,
+		"exp":  now + claimsLife.Seconds(),
 	}, claims)
 }
 
-// forge returns a token that is valid but for the change of its header and claims: it is signed
-// with the key of tokens.
+// forge returns a token that is valid but for the change of its header and claims. It is signed with the key of tokens
+// after the change.
 func forge(t *testing.T, tokens *Tokens, clk *kit.Clock, change func(header, claims map[string]any)) string {
 	t.Helper()
 
@@ -140,10 +156,10 @@ func forge(t *testing.T, tokens *Tokens, clk *kit.Clock, change func(header, cla
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
 	token.Header["typ"] = tokenType
-	token.Header["kid"] = tokens.ring[0].id
+	token.Header["kid"] = signingKey(tokens).id
 	change(token.Header, claims)
 
-	signed, err := token.SignedString(tokens.ring[0].private)
+	signed, err := token.SignedString(signingKey(tokens).private)
 	require.NoError(t, err)
 
 	return signed
@@ -157,17 +173,21 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 
 	clk := kit.NewClock()
 	tokens := openTokens(t, clk)
-	honest := forge(t, tokens, clk, func(_, _ map[string]any) {})
+	unchanged := func(_, _ map[string]any) {}
+	honest := forge(t, tokens, clk, unchanged)
 	_, err := tokens.Verify(honest)
 	require.NoError(t, err, "a forged token without changes is valid")
 
-	strange, strangePrivate, err := ed25519.GenerateKey(rand.Reader)
+	// A key of an attacker, and its description as a header would have it.
+	strangePublic, strangePrivate, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
 
-	strangeJWK := map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(strange)}
+	strangeJWK := map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(strangePublic)}
+	strangeID := thumbprint(strangePublic)[:kidLength]
 
-	// signedWith returns a token with valid claims that is signed with another method or key.
-	signedWith := func(method jwt.SigningMethod, key any, header map[string]any) string {
+	// signedWith returns a token with valid claims that is signed with another method or key. The header fields are
+	// added to those of a valid token, or replace them.
+	signedWith := func(method jwt.SigningMethod, key any, headerFields map[string]any) string {
 		token := jwt.NewWithClaims(method, jwt.MapClaims{
 			"iss": issuer,
 			"aud": "locum-portal",
@@ -177,72 +197,88 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 			"exp": clk.Now().Add(time.Minute).Unix(),
 		})
 		token.Header["typ"] = tokenType
-		token.Header["kid"] = tokens.ring[0].id
-		maps.Copy(token.Header, header)
+		token.Header["kid"] = signingKey(tokens).id
+		maps.Copy(token.Header, headerFields)
 
-		s, err := token.SignedString(key)
+		signed, err := token.SignedString(key)
 		require.NoError(t, err)
 
-		return s
+		return signed
 	}
 
-	// changed returns a token that is signed with the right key after the change.
-	changed := func(change func(header, claims map[string]any)) string { return forge(t, tokens, clk, change) }
-	spki, err := x509.MarshalPKIXPublicKey(tokens.ring[0].public)
+	// withHeader and withClaim return a token with one other header field or claim, signed with the right key.
+	withHeader := func(change func(header map[string]any)) string {
+		return forge(t, tokens, clk, func(header, _ map[string]any) { change(header) })
+	}
+	withClaim := func(change func(claims map[string]any)) string {
+		return forge(t, tokens, clk, func(_, claims map[string]any) { change(claims) })
+	}
+
+	// The public key of the service in two encodings. Everyone knows it, so that it must not be accepted as a secret.
+	public := signingKey(tokens).public
+	publicDER, err := x509.MarshalPKIXPublicKey(public)
 	require.NoError(t, err)
 
-	publicPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: spki})
+	publicPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: publicDER})
+
+	// The parts of a valid token. Its last character has some bits that are not used.
 	parts := strings.Split(honest, ".")
-	seconds := func(d time.Duration) int64 { return clk.Now().Add(d).Unix() }
+	header, claims, signature := parts[0], parts[1], parts[2]
+	lastCharacter := honest[len(honest)-1]
+
+	const aboveMaximum = 4 * maxToken // bytes
+
+	inBase64 := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
+	timeIn := func(d time.Duration) int64 { return clk.Now().Add(d).Unix() }
 
 	for name, token := range map[string]string{
 		"nothing":                   "",
 		"two dots":                  "..",
-		"one part":                  parts[0],
-		"no signature":              parts[0] + "." + parts[1] + ".",
+		"one part":                  header,
+		"no signature":              header + "." + claims + ".",
 		"a fourth part":             honest + ".x",
 		"line end in the signature": honest + "\n",
 		"padding":                   honest + "=",
-		"claims are exchanged":      parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"admin"}`)) + "." + parts[2],
+		"claims are exchanged":      header + "." + inBase64(`{"sub":"admin"}`) + "." + signature,
 		"alg none":                  signedWith(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil),
-		"HS256 with the public key": signedWith(jwt.SigningMethodHS256, []byte(tokens.ring[0].public), nil),
+		"HS256 with the public key": signedWith(jwt.SigningMethodHS256, []byte(public), nil),
 		"HS256 with the public PEM": signedWith(jwt.SigningMethodHS256, publicPEM, nil),
 		"a stranger's key":          signedWith(jwt.SigningMethodEdDSA, strangePrivate, nil),
-		"a stranger's kid":          signedWith(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{"kid": thumbprint(strange)[:16]}),
+		"a stranger's kid":          signedWith(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{"kid": strangeID}),
 		"a key in the header":       signedWith(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{"jwk": strangeJWK}),
 		"a key URL": signedWith(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{
 			"jku": "https://evil.example/jwks",
 			"x5u": "https://evil.example/c",
 		}),
-		"kid is a path":              changed(func(h, _ map[string]any) { h["kid"] = "../../../dev/null" }),
-		"kid is no string":           changed(func(h, _ map[string]any) { h["kid"] = []string{tokens.ring[0].id} }),
-		"no kid":                     changed(func(h, _ map[string]any) { delete(h, "kid") }),
-		"crit":                       changed(func(h, _ map[string]any) { h["crit"] = []string{"b64"}; h["b64"] = true }),
-		"another kind of token":      changed(func(h, _ map[string]any) { h["typ"] = "JWT" }),
-		"no kind":                    changed(func(h, _ map[string]any) { delete(h, "typ") }),
-		"expired":                    changed(func(_, c map[string]any) { c["exp"] = seconds(-leeway) }),
-		"without end":                changed(func(_, c map[string]any) { delete(c, "exp") }),
-		"end is no number":           changed(func(_, c map[string]any) { c["exp"] = "tomorrow" }),
-		"not yet":                    changed(func(_, c map[string]any) { c["nbf"] = seconds(leeway + time.Second) }),
-		"from the future":            changed(func(_, c map[string]any) { c["iat"] = seconds(leeway + time.Second) }),
-		"another issuer":             changed(func(_, c map[string]any) { c["iss"] = issuer + "/" }),
-		"no issuer":                  changed(func(_, c map[string]any) { delete(c, "iss") }),
-		"the developers' audience":   changed(func(_, c map[string]any) { c["aud"] = "locum-developer" }),
-		"no audience":                changed(func(_, c map[string]any) { delete(c, "aud") }),
-		"no user":                    changed(func(_, c map[string]any) { delete(c, "sub") }),
-		"no session":                 changed(func(_, c map[string]any) { delete(c, "sid") }),
-		"sixteen kilobytes":          changed(func(_, c map[string]any) { c["x"] = strings.Repeat("x", 16<<10) }),
-		"sixteen kilobytes of dots":  strings.Repeat(".", 16<<10),
-		"a deep header":              base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat("[", 2000))) + ".e30.e30",
-		"bits after the last letter": honest[:len(honest)-1] + string(honest[len(honest)-1]+1),
+		"kid is a path":              withHeader(func(h map[string]any) { h["kid"] = "../../../dev/null" }),
+		"kid is no string":           withHeader(func(h map[string]any) { h["kid"] = []string{signingKey(tokens).id} }),
+		"no kid":                     withHeader(func(h map[string]any) { delete(h, "kid") }),
+		"crit":                       withHeader(func(h map[string]any) { h["crit"] = []string{"b64"}; h["b64"] = true }),
+		"another kind of token":      withHeader(func(h map[string]any) { h["typ"] = "JWT" }),
+		"no kind":                    withHeader(func(h map[string]any) { delete(h, "typ") }),
+		"expired":                    withClaim(func(c map[string]any) { c["exp"] = timeIn(-leeway) }),
+		"without end":                withClaim(func(c map[string]any) { delete(c, "exp") }),
+		"end is no number":           withClaim(func(c map[string]any) { c["exp"] = "tomorrow" }),
+		"not yet":                    withClaim(func(c map[string]any) { c["nbf"] = timeIn(leeway + time.Second) }),
+		"from the future":            withClaim(func(c map[string]any) { c["iat"] = timeIn(leeway + time.Second) }),
+		"another issuer":             withClaim(func(c map[string]any) { c["iss"] = issuer + "/" }),
+		"no issuer":                  withClaim(func(c map[string]any) { delete(c, "iss") }),
+		"the developers' audience":   withClaim(func(c map[string]any) { c["aud"] = "locum-developer" }),
+		"no audience":                withClaim(func(c map[string]any) { delete(c, "aud") }),
+		"no user":                    withClaim(func(c map[string]any) { delete(c, "sub") }),
+		"no session":                 withClaim(func(c map[string]any) { delete(c, "sid") }),
+		"too long":                   withClaim(func(c map[string]any) { c["x"] = strings.Repeat("x", aboveMaximum) }),
+		"too long, of dots":          strings.Repeat(".", aboveMaximum),
+		"a deep header":              inBase64(strings.Repeat("[", 2000)) + ".e30.e30", // e30 is {}
+		"bits after the last letter": strings.TrimSuffix(honest, string(lastCharacter)) + string(lastCharacter+1),
 	} {
-		got, err := tokens.Verify(token)
+		accepted, err := tokens.Verify(token)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, name)
-		require.Zero(t, got, name)
+		require.Zero(t, accepted, name)
 	}
 
-	// References to keys in the header are ignored.
-	_, err = tokens.Verify(changed(func(h, _ map[string]any) { h["jku"] = "https://evil.example/jwks"; h["jwk"] = strangeJWK }))
+	// References to keys in the header are ignored: a token that is signed with the right key is valid despite them.
+	_, err = tokens.Verify(withHeader(func(h map[string]any) { h["jku"] = "https://evil.example/jwks"; h["jwk"] = strangeJWK }))
 	require.NoError(t, err)
 }
 
@@ -251,54 +287,59 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 func TestKeys_Rotation(t *testing.T) {
 	t.Parallel()
 
+	// Issue a token with the first key.
 	clk := kit.NewClock()
 	dir := filepath.Join(t.TempDir(), "keys")
 	require.NoError(t, Generate(dir))
 
-	old, err := Open([]string{dir}, issuer, clk)
+	withOldKey, err := Open([]string{dir}, issuer, clk)
 	require.NoError(t, err)
 
-	before, err := old.Issue(claimsAt(clk))
+	oldToken, err := withOldKey.Issue(claimsAt(clk))
 	require.NoError(t, err)
 
 	// Add a second key to the folder. It signs new tokens, and tokens of both keys are valid.
-	other := filepath.Join(t.TempDir(), "keys")
-	require.NoError(t, Generate(other))
-	require.NoError(t, os.Rename(filepath.Join(other, firstKey), filepath.Join(dir, "0002.pem")))
+	const secondKey = "0002.pem" // sorts after firstKey
 
-	both, err := Open([]string{dir}, issuer, clk)
+	dirOfSecondKey := filepath.Join(t.TempDir(), "keys")
+	require.NoError(t, Generate(dirOfSecondKey))
+	require.NoError(t, os.Rename(filepath.Join(dirOfSecondKey, firstKey), filepath.Join(dir, secondKey)))
+
+	withBothKeys, err := Open([]string{dir}, issuer, clk)
 	require.NoError(t, err)
 
-	after, err := both.Issue(claimsAt(clk))
+	newToken, err := withBothKeys.Issue(claimsAt(clk))
 	require.NoError(t, err)
 
-	for _, token := range []string{before, after} {
-		_, err = both.Verify(token)
-		require.NoError(t, err)
-	}
+	_, err = withBothKeys.Verify(oldToken)
+	require.NoError(t, err)
 
-	_, err = old.Verify(after)
+	_, err = withBothKeys.Verify(newToken)
+	require.NoError(t, err)
+
+	_, err = withOldKey.Verify(newToken)
 	require.Error(t, err, "the newest key of the directory signs")
 
 	// In a list of files, the first key signs instead.
-	listed, err := Open([]string{filepath.Join(dir, firstKey), filepath.Join(dir, "0002.pem")}, issuer, clk)
+	fromList, err := Open([]string{filepath.Join(dir, firstKey), filepath.Join(dir, secondKey)}, issuer, clk)
 	require.NoError(t, err)
-	require.Equal(t, old.ring[0].id, listed.ring[0].id, "the first key of a list signs")
+	require.Equal(t, signingKey(withOldKey).id, signingKey(fromList).id, "the first key of a list signs")
 
+	// The key set has the public halves of both keys, each with its id.
 	var set struct {
 		Keys []map[string]string `json:"keys"`
 	}
-	// The key set has the public halves of both keys, each with its id.
-	require.NoError(t, json.Unmarshal(both.JWKS(), &set))
+
+	require.NoError(t, json.Unmarshal(withBothKeys.JWKS(), &set))
 	require.Len(t, set.Keys, 2)
 
-	for _, k := range set.Keys {
-		require.NotContains(t, k, "d", "only the public half")
-		require.Equal(t, "OKP", k["kty"])
+	for i, k := range set.Keys {
+		require.NotContains(t, k, "d", "key %d: d is the private half", i)
+		require.Equal(t, "OKP", k["kty"], "key %d", i)
 
-		x, err := base64.RawURLEncoding.DecodeString(k["x"])
-		require.NoError(t, err)
-		require.Equal(t, thumbprint(x)[:16], k["kid"])
+		public, err := base64.RawURLEncoding.DecodeString(k["x"])
+		require.NoError(t, err, "key %d", i)
+		require.Equal(t, thumbprint(public)[:kidLength], k["kid"], "key %d", i)
 	}
 }
 
@@ -306,9 +347,9 @@ func TestKeys_Rotation(t *testing.T) {
 func TestThumbprint(t *testing.T) {
 	t.Parallel()
 
-	x, err := base64.RawURLEncoding.DecodeString("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
+	publicKey, err := base64.RawURLEncoding.DecodeString("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
 	require.NoError(t, err)
-	require.Equal(t, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", thumbprint(x))
+	require.Equal(t, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", thumbprint(publicKey))
 }
 
 // TestKeys_ConcurrentStart_ShareOneKey checks that 20 processes that start at the same time in
@@ -325,17 +366,20 @@ func TestKeys_ConcurrentStart_ShareOneKey(t *testing.T) {
 
 	processes.Wait()
 
+	// There is one key, and no remains of the attempts of the others. Only its user has permissions.
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 
-	info, err := entries[0].Info()
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	const onlyUserReadsFile, onlyUserEntersFolder = os.FileMode(0o600), os.FileMode(0o700)
 
-	info, err = os.Stat(dir)
+	keyFile, err := entries[0].Info()
 	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	require.Equal(t, onlyUserReadsFile, keyFile.Mode().Perm())
+
+	folder, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, onlyUserEntersFolder, folder.Mode().Perm())
 
 	// A later start uses the key that exists.
 	before, err := load([]string{dir})
@@ -352,51 +396,62 @@ func TestKeys_ConcurrentStart_ShareOneKey(t *testing.T) {
 func TestKeys_Unusable_AreNamed(t *testing.T) {
 	t.Parallel()
 
+	// write returns the path of a new file.
 	dir := t.TempDir()
-	write := func(name string, mode os.FileMode, content []byte) string {
-		path := filepath.Join(dir, name)
+	write := func(name string, mode os.FileMode, content []byte) (path string) {
+		path = filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, content, 0o600))
-		require.NoError(t, os.Chmod(path, mode))
+		require.NoError(t, os.Chmod(path, mode)) // WriteFile does not set bits that the umask of the process clears
 
 		return path
 	}
 
-	pkcs8 := func(k any) []byte {
-		der, err := x509.MarshalPKCS8PrivateKey(k)
+	// inPEM and privatePEM return the content of a file with one key.
+	inPEM := func(blockType string, key []byte) []byte {
+		return pem.EncodeToMemory(&pem.Block{Type: blockType, Bytes: key})
+	}
+	privatePEM := func(key any) []byte {
+		der, err := x509.MarshalPKCS8PrivateKey(key)
 		require.NoError(t, err)
-		return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+
+		return inPEM("PRIVATE KEY", der)
 	}
 
-	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	// Generate a key that can be used, and two of other types.
+	publicKey, privateKey, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
 
-	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	const rsaBits = 2048
+
+	rsaKey, err := rsa.GenerateKey(rand.Reader, rsaBits)
 	require.NoError(t, err)
 
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 
-	good := pkcs8(ed)
-	for path, complaint := range map[string]string{
-		filepath.Join(dir, "absent"):                                        "no such file",
-		write("world.pem", 0o644, good):                                     "mode 0644): chmod 600",
-		write("group.pem", 0o660, good):                                     "chmod 600",
-		write("empty.pem", 0o600, nil):                                      "not a PEM file",
-		write("secret.txt", 0o600, []byte("correct horse")):                 "not a PEM file",
-		write("rsa.pem", 0o600, pkcs8(rsaKey)):                              "*rsa.PrivateKey, not an Ed25519 key",
-		write("ec.pem", 0o600, pkcs8(ecKey)):                                "*ecdsa.PrivateKey, not an Ed25519 key",
-		write("two.pem", 0o600, append(append([]byte{}, good...), good...)): "more than one key",
-		write("short.pem", 0o600, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("short")})): "too short",
-		write("public.pem", 0o600, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: ed[:32]})):         `"PUBLIC KEY"`,
+	good := privatePEM(privateKey)
+	for path, wantError := range map[string]string{
+		filepath.Join(dir, "absent"):                                     "no such file",
+		write("world.pem", 0o644, good):                                  "mode 0644): chmod 600",
+		write("group.pem", 0o660, good):                                  "chmod 600",
+		write("empty.pem", 0o600, nil):                                   "not a PEM file",
+		write("secret.txt", 0o600, []byte("correct horse")):              "not a PEM file",
+		write("rsa.pem", 0o600, privatePEM(rsaKey)):                      "*rsa.PrivateKey, not an Ed25519 key",
+		write("ec.pem", 0o600, privatePEM(ecKey)):                        "*ecdsa.PrivateKey, not an Ed25519 key",
+		write("two.pem", 0o600, slices.Concat(good, good)):               "more than one key",
+		write("short.pem", 0o600, inPEM("PRIVATE KEY", []byte("short"))): "too short",
+		write("public.pem", 0o600, inPEM("PUBLIC KEY", publicKey)):       `"PUBLIC KEY"`,
 	} {
 		_, err := Open([]string{path}, issuer, kit.NewClock())
-		require.ErrorContains(t, err, complaint)
+		require.ErrorContains(t, err, wantError)
 		require.ErrorContains(t, err, filepath.Base(path), "the file is named")
 	}
 
-	_, err = Open([]string{t.TempDir()}, issuer, kit.NewClock())
+	emptyFolder := t.TempDir()
+	_, err = Open([]string{emptyFolder}, issuer, kit.NewClock())
 	require.ErrorContains(t, err, "no *.pem key")
 
-	_, err = Open([]string{write("good.pem", 0o640, good)}, issuer, kit.NewClock())
+	groupReadable := write("good.pem", 0o640, good)
+	_, err = Open([]string{groupReadable}, issuer, kit.NewClock())
 	require.NoError(t, err, "group-readable files are accepted: secrets are often mounted that way")
 }

@@ -1,6 +1,7 @@
 package jwttokens
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,41 +19,57 @@ var _ auth.Vault = (*Tokens)(nil)
 func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 	t.Parallel()
 
+	const (
+		secret     = "whsec_secret"
+		owner      = "endpoint-1"
+		otherOwner = "endpoint-2"
+	)
+
+	// Encrypt a secret. A second ciphertext of the same secret is different: it does not show that they are equal.
 	clk := kit.NewClock()
-	tokens, others := openTokens(t, clk), openTokens(t, clk)
-	hidden, err := tokens.Encrypt("whsec_secret", "e-1")
+	tokens, newTokens := openTokens(t, clk), openTokens(t, clk) // with different keys
+	ciphertext, err := tokens.Encrypt(secret, owner)
 	require.NoError(t, err)
-	require.NotContains(t, hidden, "secret")
+	require.NotContains(t, ciphertext, "secret")
 
-	again, err := tokens.Encrypt("whsec_secret", "e-1")
+	secondCiphertext, err := tokens.Encrypt(secret, owner)
 	require.NoError(t, err)
-	require.NotEqual(t, hidden, again)
+	require.NotEqual(t, ciphertext, secondCiphertext)
 
-	secret, err := tokens.Decrypt(hidden, "e-1")
+	decrypted, err := tokens.Decrypt(ciphertext, owner)
 	require.NoError(t, err)
-	require.Equal(t, "whsec_secret", secret)
+	require.Equal(t, secret, decrypted)
 
-	rotated := *others
-	rotated.ring = append(append([]key{}, others.ring...), tokens.ring...)
-	secret, err = rotated.Decrypt(hidden, "e-1")
+	// After a rotation of keys, the new key is the first of the ring, and the older one still decrypts.
+	rotated := *newTokens
+	rotated.ring = slices.Concat(newTokens.ring, tokens.ring)
+	decrypted, err = rotated.Decrypt(ciphertext, owner)
 	require.NoError(t, err)
-	require.Equal(t, "whsec_secret", secret)
+	require.Equal(t, secret, decrypted)
 
-	name, text, _ := strings.Cut(hidden, ":")
+	// A ciphertext is the id of the key, a colon, and a text in base64. Change its first character, which is random, to
+	// another one.
+	keyID, text, _ := strings.Cut(ciphertext, ":")
 
-	other := map[bool]string{true: "C", false: "B"}[text[0] == 'B'] // the first character is random
-	for _, bad := range []string{
-		"", ":", "whsec_secret", name, name + ":", name + ":!", name + ":AAAA",
-		name + ":" + other + text[1:], hidden + "A!",
-	} {
-		_, err := tokens.Decrypt(bad, "e-1")
-		require.Error(t, err, bad)
-		require.NotContains(t, err.Error(), "whsec_secret")
+	otherCharacter := "B"
+	if strings.HasPrefix(text, otherCharacter) {
+		otherCharacter = "C"
 	}
 
-	_, err = tokens.Decrypt(hidden, "e-2")
+	altered := otherCharacter + text[1:]
+
+	for _, invalid := range []string{
+		"", ":", secret, keyID, keyID + ":", keyID + ":!", keyID + ":AAAA",
+		keyID + ":" + altered, ciphertext + "A!",
+	} {
+		_, err := tokens.Decrypt(invalid, owner)
+		require.Error(t, err, invalid)
+		require.NotContains(t, err.Error(), secret)
+	}
+
+	_, err = tokens.Decrypt(ciphertext, otherOwner)
 	require.Error(t, err, "another owner")
 
-	_, err = others.Decrypt(hidden, "e-1")
-	require.Error(t, err, "a deleted key")
+	_, err = newTokens.Decrypt(ciphertext, owner)
+	require.Error(t, err, "the key was deleted")
 }

@@ -13,33 +13,42 @@ import (
 func TestActor_Authorization(t *testing.T) {
 	t.Parallel()
 
-	seeker := Actor{UserID: "1", Role: Jobseeker, Seeker: true}
-	app := Actor{UserID: "1", Role: Jobseeker, Seeker: true, AppID: "2", Scopes: []Scope{ScopeJobsRead}}
-	writer := Actor{UserID: "1", Role: Jobseeker, Seeker: true, AppID: "2", Scopes: []Scope{ScopeApplicationsWrite}}
-	member := Actor{UserID: "1", Role: EmployerTeam, OrganizationID: "3", Permissions: []Permission{JobsCreate}}
-	admin := Actor{UserID: "1", Role: Employer, OrganizationID: "3", Permissions: []Permission{Manage}}
-	adminsApp := admin
-	adminsApp.AppID = "2"
-	enrolling := Actor{UserID: "1", Role: Employer, EnrollmentRequired: true}
+	guest := Actor{}
 
-	closed := Actor{UserID: "1", Role: Employer}
+	// A jobseeker, and two apps that act for them: one may read jobs, the other may write applications.
+	seeker := Actor{UserID: "user", Role: Jobseeker, Seeker: true}
+	readingApp, writingApp := seeker, seeker
+	readingApp.AppID, readingApp.Scopes = "app", []Scope{ScopeJobsRead}
+	writingApp.AppID, writingApp.Scopes = "app", []Scope{ScopeApplicationsWrite}
+
+	// A member of a team with one permission, and an admin with all permissions and an app.
+	member := Actor{UserID: "user", Role: EmployerTeam, OrganizationID: "organization", Permissions: []Permission{JobsCreate}}
+	admin := Actor{UserID: "user", Role: Employer, OrganizationID: "organization", Permissions: []Permission{Manage}}
+	adminsApp := admin
+	adminsApp.AppID = "app"
+
+	// An employer who has not set up the second factor that their organization requires, and one whose organization
+	// is closed.
+	enrolling := Actor{UserID: "user", Role: Employer, EnrollmentRequired: true}
+	closed := Actor{UserID: "user", Role: Employer}
+
 	for _, test := range []struct {
 		name string
 		got  error
-		want error
+		want error // nil if the actor may do the operation
 	}{
-		{name: "a guest is not a user", got: Actor{}.RequireUser(), want: fault.ErrUnauthorized},
-		{name: "a guest is not a jobseeker", got: Actor{}.RequireSeeker(), want: fault.ErrUnauthorized},
-		{name: "a guest is not a member", got: Actor{}.RequireMember(), want: fault.ErrUnauthorized},
-		{name: "a guest is not an employer", got: Actor{}.RequireEmployer(), want: fault.ErrUnauthorized},
-		{name: "a guest needs no scope", got: Actor{}.RequireScope(ScopeJobsRead), want: nil},
+		{name: "a guest is not a user", got: guest.RequireUser(), want: fault.ErrUnauthorized},
+		{name: "a guest is not a jobseeker", got: guest.RequireSeeker(), want: fault.ErrUnauthorized},
+		{name: "a guest is not a member", got: guest.RequireMember(), want: fault.ErrUnauthorized},
+		{name: "a guest is not an employer", got: guest.RequireEmployer(), want: fault.ErrUnauthorized},
+		{name: "a guest needs no scope", got: guest.RequireScope(ScopeJobsRead), want: nil},
 		{name: "a jobseeker is a jobseeker", got: seeker.RequireSeeker(), want: nil},
 		{name: "a jobseeker is not an employer", got: seeker.RequireEmployer(), want: fault.ErrForbidden},
 		{name: "a jobseeker is not a member", got: seeker.RequireMember(), want: fault.ErrForbidden},
-		{name: "an app is refused if no scope is permitted", got: app.RequireUser(), want: ErrScope},
-		{name: "an app without the scope is not a jobseeker", got: app.RequireSeeker(ScopeApplicationsWrite), want: ErrScope},
-		{name: "an app with the scope is a jobseeker", got: writer.RequireSeeker(ScopeApplicationsWrite), want: nil},
-		{name: "an app without the scope is refused", got: writer.RequireScope(ScopeJobsRead), want: ErrScope},
+		{name: "an app is refused if no scope is permitted", got: readingApp.RequireUser(), want: ErrScope},
+		{name: "an app without the scope is not a jobseeker", got: readingApp.RequireSeeker(ScopeApplicationsWrite), want: ErrScope},
+		{name: "an app with the scope is a jobseeker", got: writingApp.RequireSeeker(ScopeApplicationsWrite), want: nil},
+		{name: "an app without the scope is refused", got: writingApp.RequireScope(ScopeJobsRead), want: ErrScope},
 		{name: "an app of an admin has no permissions", got: adminsApp.Require(JobsCreate), want: ErrScope},
 		{name: "an app of an employer is not an employer", got: adminsApp.RequireEmployer(), want: ErrScope},
 		{name: "a member has the granted permission", got: member.Require(JobsCreate), want: nil},

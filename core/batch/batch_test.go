@@ -19,15 +19,23 @@ import (
 func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	t.Parallel()
 
-	const slots, maxItems = 2, 10
+	const (
+		slots         = 2  // calls at a time
+		maxItems      = 10 // in a batch
+		waitingItems  = 3 * maxItems
+		blockingItems = slots
+	)
 
-	begun, release := make(chan struct{}), make(chan struct{}) // of the calls that block
-	var joined, calls, inProgress, maxInProgress atomic.Int32
-	// The batcher asks for the weight of each item that joins a batch, which the test counts.
+	// The batcher asks for the weight of each item that joins a batch. Weighing counts these items.
+	var joined atomic.Int32
 	countJoined := func(int) (weight int) {
 		joined.Add(1)
 		return 1
 	}
+
+	// A call doubles the numbers of its batch. A call for a negative number begins and then blocks until release.
+	begun, release := make(chan struct{}), make(chan struct{})
+	var calls, inProgress, maxInProgress atomic.Int32
 	doubler := batch.New(slots, maxItems, countJoined, func(_ context.Context, numbers []int) ([]int, error) {
 		calls.Add(1)
 
@@ -54,46 +62,60 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 		callers.Go(func() {
 			doubled, err := doubler.Do(context.Background(), n)
 			if err != nil || doubled != 2*n {
-				t.Errorf("%d: %d, %v", n, doubled, err)
+				t.Errorf("the double of %d is %d, error %v", n, doubled, err)
 			}
 		})
 	}
 
+	// Occupy both slots.
 	double(-1)
 	<-begun
 	double(-2)
-	<-begun // both slots are in use
+	<-begun
 
-	for n := range 3 * maxItems {
+	// Add more items, and free the slots when all of them have joined a batch.
+	for n := range waitingItems {
 		double(n)
 	}
 
-	haveAllJoined := func() bool { return joined.Load() == slots+3*maxItems }
+	haveAllJoined := func() bool { return joined.Load() == blockingItems+waitingItems }
 	require.Eventually(t, haveAllJoined, 10*time.Second, time.Millisecond)
 	close(release)
 	callers.Wait()
-	require.EqualValues(t, 5, calls.Load(), "two single items, and 30 items in batches of ten")
+	require.EqualValues(t, blockingItems+waitingItems/maxItems, calls.Load(), "two single items, and 30 items in batches of ten")
 	require.EqualValues(t, slots, maxInProgress.Load())
 }
+
+// The batchers of the following tests make one call at a time, with at most ten items.
+const (
+	oneSlot  = 1
+	tenItems = 10
+)
 
 // TestBatcher_FailedCall_ReturnsError checks that an error, a panic and a wrong number of results are
 // errors of the callers, and that a panic does not cost a slot.
 func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 	t.Parallel()
 
+	const anyItem = 1
+
+	newBatcher := func(call func(context.Context, []int) ([]int, error)) *batch.Batcher[int, int] {
+		return batch.New(oneSlot, tenItems, batch.Unweighted, call)
+	}
+
 	broken := errors.New("broken")
-	fails := batch.New(1, 10, batch.Unweighted, func(context.Context, []int) ([]int, error) { return nil, broken })
-	_, err := fails.Do(t.Context(), 1)
+	fails := newBatcher(func(context.Context, []int) ([]int, error) { return nil, broken })
+	_, err := fails.Do(t.Context(), anyItem)
 	require.ErrorIs(t, err, broken)
 
-	panics := batch.New(1, 10, batch.Unweighted, func(context.Context, []int) ([]int, error) { panic("lost") })
-	for range 2 {
-		_, err = panics.Do(t.Context(), 1)
+	panics := newBatcher(func(context.Context, []int) ([]int, error) { panic("lost") })
+	for range 2 { // the second call needs the slot of the first one
+		_, err = panics.Do(t.Context(), anyItem)
 		require.ErrorContains(t, err, "lost")
 	}
 
-	short := batch.New(1, 10, batch.Unweighted, func(context.Context, []int) ([]int, error) { return nil, nil })
-	_, err = short.Do(t.Context(), 1)
+	returnsNothing := newBatcher(func(context.Context, []int) ([]int, error) { return nil, nil })
+	_, err = returnsNothing.Do(t.Context(), anyItem)
 	require.ErrorContains(t, err, "0 results for 1 items")
 }
 
@@ -103,18 +125,19 @@ func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 	t.Parallel()
 
-	ctx, cancel := context.WithCancel(t.Context())
-	identity := batch.New(1, 10, batch.Unweighted, func(batchCtx context.Context, in []int) ([]int, error) {
-		cancel()
-		return in, batchCtx.Err()
+	// The call cancels the context of its caller, and fails if its own context is cancelled by this.
+	callerCtx, cancelCaller := context.WithCancel(t.Context())
+	identity := batch.New(oneSlot, tenItems, batch.Unweighted, func(batchCtx context.Context, items []int) ([]int, error) {
+		cancelCaller()
+		return items, batchCtx.Err()
 	})
 
-	got, err := identity.Do(ctx, 7)
+	result, err := identity.Do(callerCtx, 7)
 	require.NoError(t, err)
-	require.Equal(t, 7, got)
+	require.Equal(t, 7, result)
 
-	_, err = identity.Do(ctx, 8)
-	require.ErrorIs(t, err, context.Canceled)
+	_, err = identity.Do(callerCtx, 8)
+	require.ErrorIs(t, err, context.Canceled, "the context was cancelled before Do")
 }
 
 // TestBatcher_Read_LeavesWhenCancelled checks that a caller of Read does not wait longer than its context
@@ -122,40 +145,45 @@ func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
 	t.Parallel()
 
-	begun, release := make(chan struct{}, 2), make(chan struct{})
-	slow := batch.New(1, 10, batch.Unweighted, func(batchCtx context.Context, in []int) ([]int, error) {
+	// Each call announces that it has begun, and hangs until release.
+	const calls = 2
+
+	begun, release := make(chan struct{}, calls), make(chan struct{})
+	slow := batch.New(oneSlot, tenItems, batch.Unweighted, func(batchCtx context.Context, items []int) ([]int, error) {
 		begun <- struct{}{}
 
 		<-release
 
-		return in, batchCtx.Err()
+		return items, batchCtx.Err()
 	})
 
-	ctx, cancel := context.WithCancel(t.Context())
+	// One caller has the slot and a call that hangs, and another one waits for the slot. Cancel the context of both.
+	callerCtx, cancelCallers := context.WithCancel(t.Context())
 	var callers sync.WaitGroup
 	callers.Go(func() {
-		_, err := slow.Read(ctx, 1)
+		_, err := slow.Read(callerCtx, 1)
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("the caller whose call hangs: %v", err)
+			t.Errorf("the caller whose call hangs: error %v, expected context.Canceled", err)
 		}
 	})
 
 	<-begun
 
 	callers.Go(func() {
-		_, err := slow.Read(ctx, 2)
+		_, err := slow.Read(callerCtx, 2)
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("a caller that waits for the slot: %v", err)
+			t.Errorf("a caller that waits for the slot: error %v, expected context.Canceled", err)
 		}
 	})
 
-	cancel()
-	callers.Wait()
+	cancelCallers()
+	callers.Wait() // both have returned, although the call still hangs
 
+	// A later caller gets the result for its item when the first call has ended.
 	callers.Go(func() {
-		got, err := slow.Read(t.Context(), 3)
-		if got != 3 || err != nil {
-			t.Errorf("a later caller: %d, %v", got, err)
+		result, err := slow.Read(t.Context(), 3)
+		if result != 3 || err != nil {
+			t.Errorf("a later caller: result %d, error %v; expected 3 and no error", result, err)
 		}
 	})
 
@@ -168,8 +196,15 @@ func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
 func TestBatcher_HeavyItem_IsABatch(t *testing.T) {
 	t.Parallel()
 
-	identity := batch.New(1, 10, func(n int) int { return n }, func(_ context.Context, in []int) ([]int, error) { return in, nil })
-	got, err := identity.Do(t.Context(), 1_000)
+	const (
+		maxWeight = 10
+		heavyItem = 100 * maxWeight // the weight of an item is its value
+	)
+
+	weightOf := func(item int) int { return item }
+	identity := batch.New(oneSlot, maxWeight, weightOf, func(_ context.Context, items []int) ([]int, error) { return items, nil })
+
+	result, err := identity.Do(t.Context(), heavyItem)
 	require.NoError(t, err)
-	require.Equal(t, 1_000, got)
+	require.Equal(t, heavyItem, result)
 }

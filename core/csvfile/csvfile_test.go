@@ -11,7 +11,8 @@ import (
 )
 
 // TestPage_Table_ReadsBackUnchanged checks that a CSV reader returns the cells that were added, whatever
-// commas, quotes and line ends they contain, and how numbers and timestamps are written.
+// commas, quotes and line ends they contain. It also checks that a page can be reused, and how numbers and timestamps
+// are written.
 func TestPage_Table_ReadsBackUnchanged(t *testing.T) {
 	t.Parallel()
 
@@ -31,14 +32,19 @@ func TestPage_Table_ReadsBackUnchanged(t *testing.T) {
 	}
 
 	require.Equal(t, len(rows), page.Rows())
-	require.True(t, strings.HasPrefix(string(page.Bytes()), "id,text\r\n"))
+	require.True(t, strings.HasPrefix(string(page.Bytes()), "id,text\r\n"), "cells without special characters are not quoted")
 	require.Equal(t, rows, parsePage(t, &page))
 
+	// Use the page again, for a row with a cell of each other type. The timestamp is written in UTC, without its
+	// nanoseconds.
 	page.Reset()
 	require.Zero(t, page.Rows())
+
+	oneHourAheadOfUTC := time.FixedZone("", 60*60)
+
 	page.Int(-3)
 	page.Float(31000.5)
-	page.Time(time.Date(2026, 3, 1, 9, 30, 0, 999, time.FixedZone("", 3600)))
+	page.Time(time.Date(2026, 3, 1, 9, 30, 0, 999, oneHourAheadOfUTC))
 	page.Text("")
 	page.End()
 	require.Equal(t, "-3,31000.5,2026-03-01T08:30:00Z,\r\n", string(page.Bytes()))
@@ -64,6 +70,7 @@ func FuzzCells(f *testing.F) {
 	}
 
 	f.Fuzz(func(t *testing.T, cell string) {
+		// A second cell shows where the first one ends.
 		var page Page
 		page.Row([]string{cell, "end"})
 

@@ -19,6 +19,10 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// The tests of this file record events in the outbox of a database. A relay turns each event into one task for each
+// subscriber, and a task calls the handler of its subscriber. kit.Work does both synchronously: Work.All returns when no
+// event and no due task is left. The clock of most tests is moved only by Advance.
+
 // recordEvents records events in a transaction.
 func recordEvents(t *testing.T, s adapters.Storage, events ...event.Event) {
 	t.Helper()
@@ -35,24 +39,33 @@ func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
+
+	// Two subscribers of created jobs and one of closed jobs note their calls, each as its name and the job.
 	var handled []string
-	work := kit.NewWork(t, storage, clk, []event.Subscription{
-		event.On("a", func(_ context.Context, e event.JobCreated) error { handled = append(handled, "a "+e.JobID); return nil }),
-		event.On("b", func(_ context.Context, e event.JobCreated) error { handled = append(handled, "b "+e.JobID); return nil }),
-		event.OnID("c", func(_ context.Context, id string, e event.JobClosed) error {
-			handled = append(handled, "c "+e.JobID)
-
-			require.Len(t, id, 36) // a UUID
-
+	noteCreated := func(subscriber string) event.Subscription {
+		return event.On(subscriber, func(_ context.Context, e event.JobCreated) error {
+			handled = append(handled, subscriber+" "+e.JobID)
 			return nil
-		}),
+		})
+	}
+	noteClosed := event.OnID("c", func(_ context.Context, eventID string, e event.JobClosed) error {
+		handled = append(handled, "c "+e.JobID)
+
+		const lengthOfUUID = 36
+
+		require.Len(t, eventID, lengthOfUUID)
+
+		return nil
 	})
+	work := kit.NewWork(t, storage, clk, []event.Subscription{noteCreated("a"), noteCreated("b"), noteClosed})
+
 	recordEvents(t, storage, event.JobCreated{JobID: "1"}, event.JobClosed{JobID: "2"}, event.JobUpdated{JobID: "without a subscriber"})
 
 	relayed, err := work.Relay.Drain(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, relayed)
 	require.Equal(t, []string{"a 1", "b 1", "c 2"}, handled)
+
 	clk.Advance(time.Hour)
 	work.All(t)
 	require.Len(t, handled, 3, "relayed events are not relayed again")
@@ -65,6 +78,8 @@ func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
+
+	// One subscriber fails twice and then succeeds, and another one succeeds at once.
 	var attempts, otherCalls int
 	work := kit.NewWork(t, storage, clk, []event.Subscription{
 		event.On("fragile", func(context.Context, event.JobCreated) error {
@@ -82,40 +97,43 @@ func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 	})
 	recordEvents(t, storage, event.JobCreated{JobID: "1"})
 
-	for want := 1; want <= 3; want++ {
+	for wantAttempts := 1; wantAttempts <= 3; wantAttempts++ {
 		work.All(t)
-		require.Equal(t, want, attempts)
+		require.Equal(t, wantAttempts, attempts)
+
 		work.All(t)
-		require.Equal(t, want, attempts, "a failed handler is not called before its retry is due")
-		clk.Advance(time.Minute)
+		require.Equal(t, wantAttempts, attempts, "a failed handler is not called before its retry is due")
+
+		clk.Advance(time.Minute) // more than the pauses before the first and the second retry
 	}
 
 	work.All(t)
-	require.Equal(t, 3, attempts)
+	require.Equal(t, 3, attempts, "a handler that succeeded is not called again")
 	require.Equal(t, 1, otherCalls, "subscribers that succeeded are not called again")
 }
 
 // TestRelay_UndecodableEvent_IsDeadAtOnce checks that a payload that does not fit the type of the handler is
-// not retried: no retry can change it.
+// not retried: no retry can change it. A dead task is one that is not retried until an operator requests it.
 func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
 	t.Parallel()
 
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
+	expectsTimestamp := event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil })
 	work := kit.NewWork(t, storage, clk, []event.Subscription{
 		{
-			Type:  "odd",
+			Type:  undecodableEvent{}.Type(),
 			Name:  "a",
 			Queue: task.Events,
-			React: event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil }).React,
+			React: expectsTimestamp.React,
 		},
 	})
 	recordEvents(t, storage, undecodableEvent{At: "not a timestamp"})
 	work.All(t)
 
-	dead, err := storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
+	deadTasks, err := storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(t, err)
-	require.Len(t, dead, 1)
+	require.Len(t, deadTasks, 1)
 }
 
 // undecodableEvent has a text where event.ApplicationSubmitted has a timestamp.
@@ -132,28 +150,39 @@ func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 	t.Parallel()
 
 	storage := stores.SQLite(t, clock.System{})
-	handled := make(chan string, 1)
+	handledJobs := make(chan string, 1)
 	log := slog.New(slog.DiscardHandler)
-	table := []event.Subscription{event.On("a", func(_ context.Context, e event.JobCreated) error { handled <- e.JobID; return nil })}
-	runner, err := task.NewRunner(
-		task.Deps{Store: storage.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)},
-	)
+	table := []event.Subscription{
+		event.On("a", func(_ context.Context, e event.JobCreated) error { handledJobs <- e.JobID; return nil }),
+	}
+
+	runner, err := task.NewRunner(task.Deps{
+		Store:    storage.Identity.Tasks,
+		Queue:    localtasks.New(),
+		Clock:    clock.System{},
+		Log:      log,
+		Handlers: event.Handlers(table),
+	})
 	require.NoError(t, err)
 
-	relay := event.NewRelay(
-		event.RelayDeps{
-			Sources: []event.Source{{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}},
-			Runner:  runner,
-			Table:   table,
-			Log:     log,
-		},
-	)
+	relay := event.NewRelay(event.RelayDeps{
+		Sources: []event.Source{{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}},
+		Runner:  runner,
+		Table:   table,
+		Log:     log,
+	})
+
+	// Run the relay and the workers.
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { relay.Run(ctx) })
 	running.Go(func() { _ = runner.Work(ctx) })
+
+	// An event that is recorded meanwhile is handled.
 	recordEvents(t, storage, event.JobCreated{JobID: "1"})
-	require.Equal(t, "1", <-handled)
+	require.Equal(t, "1", <-handledJobs)
+
+	// Both end with their context; otherwise Wait does not return.
 	stop()
 	running.Wait()
 }
@@ -165,18 +194,27 @@ func TestRelay_ExpiredLease_EventIsRelayed(t *testing.T) {
 
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
-	handled := 0
-	work := kit.NewWork(t, storage, clk,
-		[]event.Subscription{event.On("a", func(context.Context, event.JobCreated) error { handled++; return nil })})
+
+	calls := 0
+	countCalls := event.On("a", func(context.Context, event.JobCreated) error { calls++; return nil })
+	work := kit.NewWork(t, storage, clk, []event.Subscription{countCalls})
 	recordEvents(t, storage, event.JobCreated{JobID: "1"})
 
-	_, err := storage.Identity.Outbox.Claim(t.Context(), 10, 30*time.Second)
+	// Claim the event as the process did that was killed then.
+	const (
+		maxEvents = 10 // more than there are
+		lease     = 30 * time.Second
+	)
+
+	_, err := storage.Identity.Outbox.Claim(t.Context(), maxEvents, lease)
 	require.NoError(t, err)
+
 	work.All(t)
-	require.Zero(t, handled)
-	clk.Advance(time.Minute)
+	require.Zero(t, calls, "the event belongs to the process that has claimed it")
+
+	clk.Advance(2 * lease)
 	work.All(t)
-	require.Equal(t, 1, handled)
+	require.Equal(t, 1, calls)
 }
 
 // TestNewRunner_DuplicateSubscriber_ReturnsError checks that two subscribers with one name are refused at
@@ -185,6 +223,8 @@ func TestNewRunner_DuplicateSubscriber_ReturnsError(t *testing.T) {
 	t.Parallel()
 
 	react := func(context.Context, event.JobCreated) error { return nil }
-	_, err := task.NewRunner(task.Deps{Handlers: event.Handlers([]event.Subscription{event.On("a", react), event.On("a", react)})})
+	table := []event.Subscription{event.On("a", react), event.On("a", react)}
+
+	_, err := task.NewRunner(task.Deps{Handlers: event.Handlers(table)})
 	require.ErrorContains(t, err, "a have two handlers")
 }

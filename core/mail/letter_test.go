@@ -64,12 +64,17 @@ https://jobs.example.org/unsubscribe?token=x
 `, message.Text)
 	require.NotContains(t, message.HTML, "Floor", "empty facts are omitted")
 
-	for _, part := range []string{
-		`<html lang="en">`, "<title>Two posts &amp; more</title>", "<p>Hello Zoë,</p>",
-		`href="https://jobs.example.org/a?b=1&amp;c=2"`, "<dt", "Ward 3", "<li", "one\r\ntwo",
-		"token=x",
+	for _, wantPart := range []string{
+		`<html lang="en">`,
+		"<title>Two posts &amp; more</title>",
+		"<p>Hello Zoë,</p>",
+		`href="https://jobs.example.org/a?b=1&amp;c=2"`, // the link
+		"<dt", "Ward 3", // the facts
+		"<li",        // the items
+		"one\r\ntwo", // the quote
+		"token=x",    // the address to unsubscribe
 	} {
-		require.Contains(t, message.HTML, part)
+		require.Contains(t, message.HTML, wantPart)
 	}
 }
 
@@ -143,20 +148,22 @@ https://jobs.example.org
 func TestLetter_GreetingWithURL_Omitted(t *testing.T) {
 	t.Parallel()
 
+	const greeted, omitted = true, false
+
 	for name, isGreeted := range map[string]bool{
-		"Asha":                 true,
-		"Dr. Niamh Ní Bhroin":  true,
-		"J. R. R.":             true,
-		"Zoë-Anne O’Neil":      true,
-		"https://evil.example": false,
-		"evil.example":         false,
-		"a@evil.example":       false,
-		"Win evil.example/now": false,
+		"Asha":                 greeted,
+		"Dr. Niamh Ní Bhroin":  greeted,
+		"J. R. R.":             greeted,
+		"Zoë-Anne O’Neil":      greeted,
+		"https://evil.example": omitted,
+		"evil.example":         omitted,
+		"a@evil.example":       omitted,
+		"Win evil.example/now": omitted,
 	} {
 		message, err := defaultTemplates.Render(Letter{Greeting: name})
-		require.NoError(t, err)
-		require.Equal(t, isGreeted, strings.Contains(message.Text, "Hello"), name)
-		require.Equal(t, isGreeted, strings.Contains(message.HTML, "Hello"), name)
+		require.NoError(t, err, name)
+		require.Equal(t, isGreeted, strings.Contains(message.Text, "Hello"), "text for %s", name)
+		require.Equal(t, isGreeted, strings.Contains(message.HTML, "Hello"), "HTML for %s", name)
 	}
 }
 
@@ -165,6 +172,8 @@ func TestLetter_GreetingWithURL_Omitted(t *testing.T) {
 // slashes remain. The fallback takes the place of a name of which nothing remains.
 func TestSafeName_HoldsURLs_RemovesThem(t *testing.T) {
 	t.Parallel()
+
+	const fallback = "the employer"
 
 	for name, want := range map[string]string{
 		"St Mary's Hospital":                    "St Mary's Hospital",
@@ -175,9 +184,9 @@ func TestSafeName_HoldsURLs_RemovesThem(t *testing.T) {
 		"Win at evil.example/claim now":         "Win at now",
 		"Win at evil.example":                   "Win at evil. example",
 		"mail a@evil.example":                   "mail",
-		"HTTPS://EVIL.EXAMPLE":                  "the employer",
+		"HTTPS://EVIL.EXAMPLE":                  fallback,
 	} {
-		require.Equal(t, want, SafeName(name, "the employer"), name)
+		require.Equal(t, want, SafeName(name, fallback), name)
 	}
 
 	// Render treats the name of the recipient in the same way.
@@ -195,13 +204,15 @@ func (m stubMailer) Send(context.Context, Message) error { return m.err }
 // after any other error.
 func TestDeliver_Refused_IsPermanent(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, Deliver(t.Context(), stubMailer{err: nil}, Letter{}))
 
-	err := Deliver(t.Context(), stubMailer{err: ErrRefused}, Letter{})
-	require.True(t, task.IsPermanent(err))
+	err := Deliver(t.Context(), stubMailer{err: nil}, Letter{})
+	require.NoError(t, err)
+
+	err = Deliver(t.Context(), stubMailer{err: ErrRefused}, Letter{})
+	require.True(t, task.IsPermanent(err), "a refused message is not sent again")
 
 	busy := errors.New("busy")
 	err = Deliver(t.Context(), stubMailer{err: busy}, Letter{})
 	require.ErrorIs(t, err, busy)
-	require.False(t, task.IsPermanent(err))
+	require.False(t, task.IsPermanent(err), "after another error, the message is sent again")
 }

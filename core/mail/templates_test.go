@@ -27,17 +27,17 @@ func (m *brandedMailer) Send(_ context.Context, message Message) error {
 func TestTemplates_Folder_ReplacesTheDefaults(t *testing.T) {
 	t.Parallel()
 
+	// A folder with a template for the text part, and without one for the HTML part.
 	folder := t.TempDir()
-	require.NoError(
-		t,
-		os.WriteFile(filepath.Join(folder, "letter.txt"), []byte("{{range .Body}}{{line .Text}}{{end}} – {{.Brand}}"), 0o600),
-	)
+	textTemplate := "{{range .Body}}{{line .Text}}{{end}} – {{.Brand}}"
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "letter.txt"), []byte(textTemplate), 0o600))
 
 	templates, err := ReadTemplates(folder, "St Brigid’s <Jobs>")
 	require.NoError(t, err)
 
 	mailer := &brandedMailer{templates: templates}
-	require.NoError(t, Deliver(t.Context(), mailer, Letter{Body: []Block{{Text: "There is\nnews."}}, Home: "https://jobs.example.org"}))
+	letter := Letter{Body: []Block{{Text: "There is\nnews."}}, Home: "https://jobs.example.org"}
+	require.NoError(t, Deliver(t.Context(), mailer, letter))
 	require.Equal(t, "There is news. – St Brigid’s <Jobs>", mailer.sent.Text)
 	require.Contains(t, mailer.sent.HTML, `<a href="https://jobs.example.org">St Brigid’s &lt;Jobs&gt;</a>`,
 		"the default for the file that is missing")
@@ -71,6 +71,7 @@ func TestTemplates_Invalid_AreRefused(t *testing.T) {
 		require.Error(t, err, name)
 	}
 
-	_, err := ReadTemplates(filepath.Join(t.TempDir(), "missing"), "locum")
-	require.ErrorContains(t, err, "missing")
+	missingFolder := filepath.Join(t.TempDir(), "missing")
+	_, err := ReadTemplates(missingFolder, "locum")
+	require.ErrorContains(t, err, missingFolder)
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// The tests of this file join stores of tasks to one. A run is an attempt to execute a task. A process that runs a task
+// holds a lease on it, a time for which no other process starts the task, and extends the lease at each heartbeat.
+
 // runStore is a store that contains the running attempts, or fails with err.
 type runStore struct {
 	Store
@@ -19,24 +22,28 @@ type runStore struct {
 	err     error
 }
 
-func (s runStore) Extend(_ context.Context, all []Run, _ time.Duration) (lost []Run, err error) {
+// Extend returns the runs that the store does not contain.
+func (s runStore) Extend(_ context.Context, runs []Run, _ time.Duration) (lost []Run, err error) {
 	if s.err != nil {
 		return nil, s.err
 	}
 
-	return slices.DeleteFunc(slices.Clone(all), func(r Run) bool { return slices.Contains(s.running, r) }), nil
+	isRunning := func(r Run) bool { return slices.Contains(s.running, r) }
+
+	return slices.DeleteFunc(slices.Clone(runs), isRunning), nil
 }
 
-func (s runStore) Start(context.Context, []string, time.Duration) (out []Task, err error) {
+// Start returns the tasks of all runs that the store contains, whichever tasks the caller asks for.
+func (s runStore) Start(context.Context, []string, time.Duration) (started []Task, err error) {
 	for _, r := range s.running {
-		out = append(out, Task{ID: r.ID, Attempt: r.Attempt})
+		started = append(started, Task{ID: r.ID, Attempt: r.Attempt})
 	}
 
-	return out, s.err
+	return started, s.err
 }
 
-// TestJoin_Extend checks when a run is lost, so that its handler is cancelled: only if no store contains it.
-// A store that fails may contain it, so that its runs continue.
+// TestJoin_Extend checks which runs the joined store reports as lost; their handlers are cancelled then. A run is lost
+// only if no store contains it. A store that fails may contain it, so that the run continues.
 func TestJoin_Extend(t *testing.T) {
 	t.Parallel()
 
@@ -72,7 +79,8 @@ func TestJoin_Extend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			lost, err := Join(test.stores...).Extend(t.Context(), []Run{runA, runB, runC}, time.Second)
+			joined := Join(test.stores...)
+			lost, err := joined.Extend(t.Context(), []Run{runA, runB, runC}, lease)
 			require.ErrorIs(t, err, test.wantErr)
 			require.Equal(t, test.wantLost, lost)
 		})
@@ -80,23 +88,29 @@ func TestJoin_Extend(t *testing.T) {
 }
 
 // TestJoin_StartWithAFailedStore_ReturnsTheOthers checks that an unavailable store does not stop the tasks of
-// the others.
+// the others. Start fails only if no store responds.
 func TestJoin_StartWithAFailedStore_ReturnsTheOthers(t *testing.T) {
 	t.Parallel()
 
 	unavailable := errors.New("unavailable")
-	started, err := Join(runStore{err: unavailable}, runStore{running: []Run{{"b", 1}}}).Start(t.Context(), nil, time.Second)
-	require.NoError(t, err)
-	require.Len(t, started, 1)
+	failed := runStore{err: unavailable}
+	empty := runStore{}
+	withTask := runStore{running: []Run{{ID: "a", Attempt: 1}}}
+	ids := []string{"a"}
 
-	started, err = Join(runStore{err: unavailable}, runStore{}).Start(t.Context(), []string{"a"}, time.Second)
+	started, err := Join(failed, withTask).Start(t.Context(), ids, lease)
+	require.NoError(t, err)
+	require.Equal(t, []Task{{ID: "a", Attempt: 1}}, started)
+
+	started, err = Join(failed, empty).Start(t.Context(), ids, lease)
 	require.NoError(t, err, "one store that responds is enough")
 	require.Empty(t, started)
 
-	_, err = Join(runStore{err: unavailable}, runStore{err: unavailable}).Start(t.Context(), nil, time.Second)
+	_, err = Join(failed, failed).Start(t.Context(), ids, lease)
 	require.ErrorIs(t, err, unavailable)
 }
 
+// TestJoin_OneStore_ReturnsTheStore checks that nothing is wrapped around a single store.
 func TestJoin_OneStore_ReturnsTheStore(t *testing.T) {
 	t.Parallel()
 
@@ -105,25 +119,26 @@ func TestJoin_OneStore_ReturnsTheStore(t *testing.T) {
 }
 
 // TestJoin_LeaseEnded_TaskIsForgotten checks that the memory of started tasks does not grow: a task
-// is removed when its lease was not renewed for more than 4 leases. The test waits for 15 heartbeats
-// of a third of a lease, which are 5 leases.
+// is removed when its lease was not renewed for more than 4 leases. Time is simulated: Sleep returns at once.
 func TestJoin_LeaseEnded_TaskIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, b := Run{"a", 1}, Run{"b", 1}
-		j := Join(runStore{running: []Run{a, b}}, runStore{}).(*joinedStore)
-		_, err := j.Start(t.Context(), []string{"a", "b"}, lease)
+		// Start two tasks.
+		forgotten, renewed := Run{ID: "forgotten", Attempt: 1}, Run{ID: "renewed", Attempt: 1}
+		joined := Join(runStore{running: []Run{forgotten, renewed}}, runStore{}).(*joinedStore)
+		_, err := joined.Start(t.Context(), []string{forgotten.ID, renewed.ID}, lease)
 		require.NoError(t, err)
 
-		for range 15 {
+		// For five leases, renew the lease of only one of them at each heartbeat.
+		for range 5 * lease / heartbeat {
 			time.Sleep(heartbeat)
 
-			_, err = j.Extend(t.Context(), []Run{b}, lease)
+			_, err = joined.Extend(t.Context(), []Run{renewed}, lease)
 			require.NoError(t, err)
 		}
 
-		require.Len(t, j.started, 1)
-		require.Contains(t, j.started, "b")
+		require.Len(t, joined.started, 1)
+		require.Contains(t, joined.started, renewed.ID)
 	})
 }
 
@@ -137,7 +152,12 @@ type hangingStore struct {
 
 // newHangingStore returns a store with the running attempts, which responds until hangs is set.
 func newHangingStore(running ...Run) hangingStore {
-	return hangingStore{runStore: runStore{running: running}, hangs: new(atomic.Bool), calls: new(atomic.Int32), recordedIDs: new([]string)}
+	return hangingStore{
+		runStore:    runStore{running: running},
+		hangs:       new(atomic.Bool),
+		calls:       new(atomic.Int32),
+		recordedIDs: new([]string),
+	}
 }
 
 // respond counts a call, and waits until it is cancelled while the store hangs.
@@ -152,18 +172,20 @@ func (s hangingStore) respond(ctx context.Context) error {
 	return nil
 }
 
-func (s hangingStore) Due(ctx context.Context, _ int) (out []Reference, err error) {
+// Due returns references to all tasks of the store.
+func (s hangingStore) Due(ctx context.Context, _ int) (due []Reference, err error) {
 	if err := s.respond(ctx); err != nil {
 		return nil, err
 	}
 
 	for _, r := range s.running {
-		out = append(out, Reference{ID: r.ID})
+		due = append(due, Reference{ID: r.ID})
 	}
 
-	return out, nil
+	return due, nil
 }
 
+// RecordOutcomes notes the tasks whose outcomes are stored.
 func (s hangingStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) error {
 	if err := s.respond(ctx); err != nil {
 		return err
@@ -177,34 +199,40 @@ func (s hangingStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) e
 }
 
 // TestJoin_AStoreHangs_TheOthersAreDelayedOnce checks that a store that does not respond delays one call by
-// its timeout, is then not called for a while, and is called again after it.
+// its timeout, is then not called for a while, and is called again after it. Time is simulated, so that the test knows
+// exactly how long each call takes.
 func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, b := newHangingStore(Run{"a", 1}), newHangingStore(Run{"b", 1})
-		j := Join(store, b)
-		countDue := func() (n int, took time.Duration) {
+		hanging, healthy := newHangingStore(Run{ID: "a", Attempt: 1}), newHangingStore(Run{ID: "b", Attempt: 1})
+		joined := Join(hanging, healthy)
+		countDue := func() (tasks int, took time.Duration) {
+			const maxTasks = 10 // more than the stores contain
+
 			begin := time.Now()
-			refs, err := j.Due(t.Context(), 10)
+			due, err := joined.Due(t.Context(), maxTasks)
 			require.NoError(t, err)
 
-			return len(refs), time.Since(begin)
+			return len(due), time.Since(begin)
 		}
 
-		store.hangs.Store(true)
+		// While a store hangs, only the first call waits for it. Each call returns the task of the other store.
+		hanging.hangs.Store(true)
 
-		for _, want := range []time.Duration{joinTimeout, 0, 0} {
-			n, took := countDue()
-			require.Equal(t, 1, n)
-			require.Equal(t, want, took)
+		for i, wantTook := range []time.Duration{joinTimeout, 0, 0} {
+			tasks, took := countDue()
+			require.Equal(t, 1, tasks, "call %d", i)
+			require.Equal(t, wantTook, took, "call %d", i)
 		}
 
-		require.EqualValues(t, 1, store.calls.Load())
-		store.hangs.Store(false)
+		require.EqualValues(t, 1, hanging.calls.Load())
+
+		// When the store responds again and its suspension has ended, the tasks of both stores are returned.
+		hanging.hangs.Store(false)
 		time.Sleep(suspendFor)
 
-		n, took := countDue()
-		require.Equal(t, 2, n)
+		tasks, took := countDue()
+		require.Equal(t, 2, tasks)
 		require.Zero(t, took)
 	})
 }
@@ -214,27 +242,32 @@ func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
 func TestJoin_RecordOutcomesWithAHangingStore_StoresTheOthersOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, b := newHangingStore(Run{"a", 1}), newHangingStore(Run{"b", 1})
-		runner := &Runner{Deps: Deps{Store: Join(store, b)}}
-		_, err := runner.Store.Start(t.Context(), []string{"a", "b"}, time.Minute)
+		// Start a task of each of two stores.
+		runA, runB := Run{ID: "a", Attempt: 1}, Run{ID: "b", Attempt: 1}
+		hanging, healthy := newHangingStore(runA), newHangingStore(runB)
+		runner := &Runner{Deps: Deps{Store: Join(hanging, healthy)}}
+		_, err := runner.Store.Start(t.Context(), []string{runA.ID, runB.ID}, lease)
 		require.NoError(t, err)
 
-		outcomes := []Outcome{{Run: Run{"a", 1}, State: Done}, {Run: Run{"b", 1}, State: Done}}
+		// Record the outcomes of both in one batch, while one of the stores hangs.
+		outcomeA, outcomeB := Outcome{Run: runA, State: Done}, Outcome{Run: runB, State: Done}
 
-		store.hangs.Store(true)
+		hanging.hangs.Store(true)
 
-		errs, err := runner.recordBatch(t.Context(), outcomes)
-		require.NoError(t, err)
-		require.ErrorIs(t, errs[0], context.DeadlineExceeded)
-		require.NoError(t, errs[1])
+		errs, err := runner.recordBatch(t.Context(), []Outcome{outcomeA, outcomeB})
+		require.NoError(t, err, "the batch did not fail as a whole")
+		require.ErrorIs(t, errs[0], context.DeadlineExceeded, "the outcome of the hanging store is not stored")
+		require.NoError(t, errs[1], "the other outcome is stored")
 
-		store.hangs.Store(false)
+		// Record the failed outcome again, when the store responds and its suspension has ended.
+		hanging.hangs.Store(false)
 		time.Sleep(suspendFor)
 
-		errs, err = runner.recordBatch(t.Context(), outcomes[:1])
-		require.NoError(t, errors.Join(append(errs, err)...))
-		require.Equal(t, []string{"a"}, *store.recordedIDs)
-		require.Equal(t, []string{"b"}, *b.recordedIDs)
-		require.EqualValues(t, 1, b.calls.Load())
+		errs, err = runner.recordBatch(t.Context(), []Outcome{outcomeA})
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(errs...))
+		require.Equal(t, []string{runA.ID}, *hanging.recordedIDs)
+		require.Equal(t, []string{runB.ID}, *healthy.recordedIDs)
+		require.EqualValues(t, 1, healthy.calls.Load(), "the other store was called for the first batch only")
 	})
 }

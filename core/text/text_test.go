@@ -14,7 +14,7 @@ import (
 func TestName_InvisibleCharacters_Removed(t *testing.T) {
 	t.Parallel()
 
-	for in, want := range map[string]string{
+	for written, want := range map[string]string{
 		" Ward Finder ":                             "Ward Finder",
 		"\u202egro.elgoog\u202c":                    "gro.elgoog",
 		"\u200e\u200f\u061c\u2066a\u2067b\u2069":    "ab",
@@ -24,6 +24,6 @@ func TestName_InvisibleCharacters_Removed(t *testing.T) {
 		"\U0001f469\u200d\u2695\ufe0f Nurse Niamh":  "\U0001f469\u200d\u2695\ufe0f Nurse Niamh",
 		"\u202a\u202b\u202c\u202d\u202e\u2068Tom\t": "Tom",
 	} {
-		require.Equal(t, want, text.Name(in))
+		require.Equal(t, want, text.Name(written), "%q", written)
 	}
 }

@@ -2,7 +2,6 @@ package valid_test
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,20 +10,22 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
-// TestValue_EachRule checks each rule with values that it accepts and values that violate it, which all get
-// the message. none is a nil pointer, an absent value; a pointer to "" is a value that is present.
+// TestValue_EachRule checks each rule with values that it accepts and values that violate it. A rule is written as in
+// a struct tag, such as "min=2". Its meaning and its message depend on the type of the value: a minimum is one of
+// characters, of items or of a number.
 func TestValue_EachRule(t *testing.T) {
 	t.Parallel()
 
+	// A pointer to "" is a value that is present, and a nil pointer is an absent one.
 	empty := ""
-	blank := " \u200b"
+	blank := " \u200b" // a space, and a space without a width
 
 	var none *string
 	for _, test := range []struct {
 		rules         string
 		validValues   []any
 		invalidValues []any
-		message       string
+		message       string // for each of the invalid values
 	}{
 		{
 			rules:         "required",
@@ -145,23 +146,27 @@ func TestValue_EachRule(t *testing.T) {
 			message:       "must have at least 2 characters",
 		},
 	} {
-		for _, v := range test.validValues {
-			require.NoError(t, valid.Value("x", v, test.rules), "%s %#v", test.rules, v)
+		for _, value := range test.validValues {
+			err := valid.Value("x", value, test.rules)
+			require.NoError(t, err, "%s %#v", test.rules, value)
 		}
 
-		for _, v := range test.invalidValues {
-			want := []fault.Field{{Name: "x", Message: test.message}}
-			require.Equal(t, want, fault.FieldsOf(valid.Value("x", v, test.rules)), "%s %#v", test.rules, v)
+		wantFields := []fault.Field{{Name: "x", Message: test.message}}
+		for _, value := range test.invalidValues {
+			err := valid.Value("x", value, test.rules)
+			require.Equal(t, wantFields, fault.FieldsOf(err), "%s %#v", test.rules, value)
 		}
 	}
 }
 
+// TestValue_UnknownRule_Panics checks that a mistake in a rule, here "maximum" instead of "max", does not pass
+// unnoticed as a rule that every value satisfies.
 func TestValue_UnknownRule_Panics(t *testing.T) {
 	t.Parallel()
 	require.PanicsWithValue(t, "valid: rule maximum", func() { _ = valid.Value("x", "a", "maximum=2") })
 }
 
-// The types of an input with nested structs, lists, an embedded struct and names in different tags.
+// The following types are those of an input with nested structs, lists, an embedded struct and names in different tags.
 
 type pay struct {
 	Min *float64 `json:"min" validate:"omitempty,min=0"`
@@ -192,37 +197,61 @@ type input struct {
 	Note string `json:"note"`
 }
 
-// TestProblems_Struct_NamesPaths checks the paths in the names of fields, the order of the problems, and that
-// a field has only one: the result of the method Problems is left out for a field that violates a tag.
+// TestProblems_Struct_NamesPaths checks the names of invalid fields, which are paths such as questions.1.text, and the
+// order of the problems: those of the tags first, and then those of the method Problems. A field has at most one
+// problem: that of the method is left out for a field that violates a tag.
 func TestProblems_Struct_NamesPaths(t *testing.T) {
 	t.Parallel()
 
-	describeProblems := func(in any) string {
-		var out []string
-		for _, f := range valid.Problems(in) {
-			out = append(out, f.Name+" "+f.Message)
-		}
-
-		return strings.Join(out, "; ")
-	}
-
 	negative := -1.
 
-	require.Equal(t, "title is required", describeProblems(input{}))
-	require.Equal(
-		t,
-		"pay.min must be at least 0; questions.1.text is required; tags.0 is required; questions.0.text must be yes",
-		describeProblems(
-			&input{Title: "a", details: details{Pay: &pay{&negative}, Questions: []question{{"no"}, {}}, Tags: &[]string{" ", "a"}}},
-		),
-	)
-	require.Equal(t, "questions must have at most 2 items",
-		describeProblems(input{Title: "a", details: details{Questions: []question{{"yes"}, {}, {}}}}))
-	require.Equal(t, "questions.0.text must have at most 3 characters",
-		describeProblems(input{Title: "a", details: details{Questions: []question{{"long"}}}}), "one problem for each field")
+	for name, test := range map[string]struct {
+		input any
+		want  []string // each is the name of a field and its message
+	}{
+		"a missing text": {
+			input: input{},
+			want:  []string{"title is required"},
+		},
+		"problems at several paths": {
+			input: &input{Title: "a", details: details{
+				Pay:       &pay{Min: &negative},
+				Questions: []question{{Text: "no"}, {Text: ""}},
+				Tags:      &[]string{" ", "a"},
+			}},
+			want: []string{
+				"pay.min must be at least 0",
+				"questions.1.text is required",
+				"tags.0 is required",
+				"questions.0.text must be yes", // of the method Problems
+			},
+		},
+		"a list that is too long, with invalid items": {
+			input: input{Title: "a", details: details{Questions: []question{{Text: "yes"}, {Text: ""}, {Text: ""}}}},
+			want:  []string{"questions must have at most 2 items"},
+		},
+		"a field that violates a tag and the method": {
+			input: input{Title: "a", details: details{Questions: []question{{Text: "long"}}}},
+			want:  []string{"questions.0.text must have at most 3 characters"},
+		},
+	} {
+		var problems []string
+		for _, field := range valid.Problems(test.input) {
+			problems = append(problems, field.Name+" "+field.Message)
+		}
+
+		require.Equal(t, test.want, problems, name)
+	}
+}
+
+// TestCheck_Prefix_BeginsTheNames checks that Check returns the problems as an error, with the prefix before the names
+// of the fields.
+func TestCheck_Prefix_BeginsTheNames(t *testing.T) {
+	t.Parallel()
 
 	err := valid.Check("job.", input{})
 	require.ErrorIs(t, err, fault.ErrInvalid)
 	require.Equal(t, []fault.Field{{Name: "job.title", Message: "is required"}}, fault.Of(err).Fields)
+
 	require.NoError(t, valid.Check("job.", input{Title: "a"}))
 }
