@@ -50,7 +50,9 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 	role, specialty := skewed(random, benchRoles), skewed(random, 200)
 
 	const (
-		period         = 60 * 24 * time.Hour // of the posting dates
+		day            = 24 * time.Hour
+		period         = 60 * day // of the posting dates
+		bodyWords      = 120      // the title has four more, with the separator
 		fieldSeparator = ""
 	)
 
@@ -65,16 +67,21 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 			"specialty" + strconv.Itoa(specialty),
 		},
 		Keys: []string{
-			fmt.Sprint("role:", role, "@head"), fmt.Sprint("role:", skewed(random, benchRoles), "@text"), fmt.Sprint("specialty:", specialty),
-			fmt.Sprint("region:", skewed(random, 100)), fmt.Sprint("contract:", skewed(random, 5)), fmt.Sprint("employer:", skewed(random, 5000)),
+			fmt.Sprint("role:", role, "@head"),
+			fmt.Sprint("role:", skewed(random, benchRoles), "@text"),
+			fmt.Sprint("specialty:", specialty),
+			fmt.Sprint("region:", skewed(random, 100)),
+			fmt.Sprint("contract:", skewed(random, 5)),
+			fmt.Sprint("employer:", skewed(random, 5000)),
 		},
-		SortTitle: fmt.Sprint(role, " ", specialty), SortLocation: strconv.Itoa(skewed(random, benchPlaces)),
+		SortTitle:    fmt.Sprint(role, " ", specialty),
+		SortLocation: strconv.Itoa(skewed(random, benchPlaces)),
 	}
-	for range 120 {
+	for range bodyWords {
 		document.Body = append(document.Body, "word"+strconv.Itoa(skewed(random, benchWords)))
 	}
 
-	if random.IntN(10) < 8 {
+	if hasPay := random.IntN(10) < 8; hasPay {
 		const pence = 100 // of a pound; pay is in the smallest unit of its currency
 
 		low := int64(20_000+random.IntN(80_000)) * pence
@@ -82,8 +89,10 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 		document.Pay = &search.PayRange{Min: low, Max: low + 10_000*pence, Currency: currency}
 	}
 
-	if random.IntN(10) < 6 {
-		document.Deadline = benchStart.Add(time.Duration(random.IntN(60*24)-24) * time.Hour)
+	if hasDeadline := random.IntN(10) < 6; hasDeadline {
+		// The deadline is between a day before the time of the queries, which is over, and 59 days after it.
+		hours := random.IntN(60*24) - 24
+		document.Deadline = benchStart.Add(time.Duration(hours) * time.Hour)
 	}
 
 	// The number of a place is the seed of its coordinates, so that they are the same in every document. The places
@@ -124,6 +133,7 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 		return nil, err
 	}
 
+	// Add up the sizes of the files.
 	files, _ := filepath.Glob(filepath.Join(folder, "*"+segmentSuffix))
 	for _, f := range files {
 		if info, err := os.Stat(f); err == nil {
@@ -131,6 +141,7 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 		}
 	}
 
+	// Open the index and measure the time and the memory.
 	heapBefore := heapBytes()
 	start := time.Now()
 	b.index, err = Open(o)
@@ -196,9 +207,13 @@ func benchQueries() map[string]func(i int) search.Query {
 	// The slot of role n: the main role of a document is n, or a related one, or its description mentions role n.
 	head := func(n int) search.Expr { return search.HasKey(fmt.Sprint("role:", n, "@head")) }
 	role := func(n int) search.Slot {
+		closeRole, distantRole := n+1, n+7
+
 		return search.Slot{Levels: []search.SlotLevel{
-			{Expr: head(n), Exact: true}, {Expr: head(n + 1), Cost: 4, Exact: true},
-			{Expr: search.HasKey(fmt.Sprint("role:", n, "@text")), Cost: 6}, {Expr: head(n + 7), Cost: 8},
+			{Expr: head(n), Exact: true},
+			{Expr: head(closeRole), Cost: 4, Exact: true},
+			{Expr: search.HasKey(fmt.Sprint("role:", n, "@text")), Cost: 6},
+			{Expr: head(distantRole), Cost: 8},
 		}}
 	}
 
@@ -208,15 +223,21 @@ func benchQueries() map[string]func(i int) search.Query {
 		p := near(i)
 
 		return search.Slot{Levels: []search.SlotLevel{
-			{Expr: search.IsWithin(p, 10), Exact: true}, {Expr: search.IsWithin(p, 25), Cost: 3}, {Expr: search.IsWithin(p, 50), Cost: 5},
+			{Expr: search.IsWithin(p, 10), Exact: true},
+			{Expr: search.IsWithin(p, 25), Cost: 3},
+			{Expr: search.IsWithin(p, 50), Cost: 5},
 			{Expr: search.HasKey(fmt.Sprint("region:", i%20)), Cost: 7},
 		}}
 	}
 
-	// must returns a query for the documents that satisfy all conditions. The lower the number of a word, the more
-	// documents contain it.
+	// must returns a query for the documents that satisfy all conditions.
 	must := func(conditions ...search.Expr) search.Query { return search.Query{Must: conditions} }
-	word := func(i int) search.Expr { return search.HasWord("word" + strconv.Itoa(i)) }
+
+	// word is the condition that a document contains a word. The lower the number of a word, the more documents contain
+	// it.
+	word := func(number int) search.Expr { return search.HasWord("word" + strconv.Itoa(number)) }
+
+	// sorted returns the queries of a class with a sort: for a frequent word, in both directions in turn.
 	sorted := func(by search.SortKey) func(int) search.Query {
 		return func(i int) search.Query {
 			q := must(word(i % 10))
@@ -349,14 +370,18 @@ func BenchmarkFindMixed(b *testing.B) {
 			b.ReportAllocs()
 
 			latencies := make([]time.Duration, b.N)
-			var next atomic.Int64
+
+			// nextQuery returns the number of a query that no other client makes.
+			var begun atomic.Int64
+			nextQuery := func() int { return int(begun.Add(1)) - 1 }
 
 			// Each client makes the next of the b.N queries until none is left.
 			var running sync.WaitGroup
 			for range clients {
 				running.Go(func() {
-					for i := int(next.Add(1)) - 1; i < b.N; i = int(next.Add(1)) - 1 {
-						q := queries[i%len(queries)](i)
+					for i := nextQuery(); i < b.N; i = nextQuery() {
+						class := queries[i%len(queries)]
+						q := class(i)
 						q.Now, q.Limit = benchStart, benchPageSize
 						start := time.Now()
 
@@ -375,7 +400,8 @@ func BenchmarkFindMixed(b *testing.B) {
 			slices.Sort(latencies)
 
 			for _, percent := range []int{50, 95, 99} {
-				b.ReportMetric(float64(latencies[(b.N-1)*percent/100].Microseconds())/1000, fmt.Sprintf("p%d-ms", percent))
+				percentile := latencies[(b.N-1)*percent/100]
+				b.ReportMetric(float64(percentile.Microseconds())/1000, fmt.Sprintf("p%d-ms", percent))
 			}
 		})
 	}
@@ -390,13 +416,17 @@ func BenchmarkBatch(b *testing.B) {
 		return search.HasKey(fmt.Sprint("role:", n%benchRoles, "@", level))
 	}
 
+	const maxBatch = 64 // listings, each of which may match a query
+
 	queries := make([]search.Query, 100_000)
 	for i := range queries {
 		role := skewed(random, benchRoles)
 		p := search.Point{Lat: 50 + 8*random.Float64(), Lon: -5 + 6*random.Float64()}
 		queries[i] = search.Query{
-			Now: benchStart, Limit: 64,
-			Must: []search.Expr{search.Or(search.HasKey(fmt.Sprint("contract:", skewed(random, 5))))},
+			Now:   benchStart,
+			Limit: maxBatch,
+			Must:  []search.Expr{search.Or(search.HasKey(fmt.Sprint("contract:", skewed(random, 5))))},
+			// The slots of the role, of the place and of the words in the title.
 			Slots: []search.Slot{
 				{Levels: []search.SlotLevel{
 					{Expr: search.Or(roleAt(role, "head")), Exact: true},
@@ -411,20 +441,22 @@ func BenchmarkBatch(b *testing.B) {
 					{Expr: search.HasKey("country:gb"), Cost: 17},
 				}},
 				{Levels: []search.SlotLevel{
-					{Expr: search.HasTitleWord("role" + strconv.Itoa(role)), Exact: true}, {Expr: search.All(), Cost: 4, Exact: true},
+					{Expr: search.HasTitleWord("role" + strconv.Itoa(role)), Exact: true},
+					{Expr: search.All(), Cost: 4, Exact: true},
 				}},
 			},
 		}
 	}
 
-	for _, batchSize := range []int{1, 64} {
+	for _, batchSize := range []int{1, maxBatch} {
 		b.Run(strconv.Itoa(batchSize), func(b *testing.B) {
 			b.ReportAllocs()
 
 			matches := 0
 
-			var ids []string
+			var ids []string // the memory for the matches of a query
 			for b.Loop() {
+				// Build a batch of new listings.
 				docs := make([]*search.Document, batchSize)
 				for i := range docs {
 					docs[i] = benchDocument(random, i, batchSize)
@@ -436,6 +468,7 @@ func BenchmarkBatch(b *testing.B) {
 					b.Fatal(err)
 				}
 
+				// Evaluate all queries on it.
 				for i := range queries {
 					ids = batch.AppendMatches(ids[:0], &queries[i])
 					matches += len(ids)
@@ -460,7 +493,10 @@ func BenchmarkBuild(b *testing.B) {
 	b.ReportMetric(float64(bench.open.Milliseconds()), "ms/open")
 	b.ReportMetric(float64(bench.heap)/1e6, "MB/open")
 	b.ReportMetric(float64(bench.bytes)/float64(bench.docs), "B/doc")
-	b.ReportMetric(0, "ns/op")
+
+	const omitted = 0
+
+	b.ReportMetric(omitted, "ns/op")
 }
 
 // BenchmarkApply measures batches of one and of 100 changes to a large index.

@@ -22,7 +22,7 @@ func countMatches(t *testing.T, s *segment, expression search.Expr) int {
 	t.Helper()
 
 	node := compiler{segment: s, normalize: trimS}.node(&expression)
-	var ev evaluation
+	var ev evaluation // has the memory for the vectors
 
 	total := 0
 	for block := range s.blocks() {
@@ -31,12 +31,13 @@ func countMatches(t *testing.T, s *segment, expression search.Expr) int {
 		allDocs := ev.vector()
 		allDocs.fill(s.blockDocs(block))
 
+		// Set the documents of the block that match.
 		matches := ev.vector()
 		node.eval(&ev, allDocs, matches)
 
 		for i := range s.blockDocs(block) {
 			doc := uint32(block*blockDocs + i)
-			require.Equal(t, matches.has(uint32(i)), node.has(doc))
+			require.Equal(t, matches.has(uint32(i)), node.has(doc), "document %d", doc)
 		}
 
 		total += matches.count()
@@ -97,9 +98,11 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, segment.pairReferences)
 
-	for range 300 {
+	const phrases, maxWords = 300, 4
+
+	for range phrases {
 		phrase := search.HasPhrase()
-		for range 1 + random.IntN(4) {
+		for range 1 + random.IntN(maxWords) {
 			phrase.Words = append(phrase.Words, randomWord(random))
 		}
 
@@ -166,7 +169,9 @@ func TestWithin_EqualsDistances(t *testing.T) {
 	segment, err := build(docs, trimS)
 	require.NoError(t, err)
 
-	for range 300 {
+	const circles = 300
+
+	for range circles {
 		const maxMiles = 13_000 // more than half of the circumference of the Earth, so that some circles contain all points
 
 		center := anywhere()
@@ -209,7 +214,9 @@ func TestExpired_AnyOrderOfTimes(t *testing.T) {
 	segment, err := build(docs, trimS)
 	require.NoError(t, err)
 
-	for range 200 {
+	const queries = 200
+
+	for range queries {
 		const margin = 2 // days before the first deadline and after the last one
 
 		now := firstDeadline.AddDate(0, 0, random.IntN(deadlineDays+2*margin)-margin).UnixMicro()
@@ -233,7 +240,7 @@ func TestFind_PhraseInManyTexts_CountsEach(t *testing.T) {
 	for i := range changes {
 		body := []string{"days", "nights"} // two thirds of the texts
 		if i%3 == 0 {
-			body = []string{"nights", "days"}
+			body = []string{"nights", "days"} // one third
 		}
 
 		changes[i] = search.Change{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Body: body}}

@@ -15,14 +15,17 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// newGeneration stores an index with one document and this position in the next numbered subfolder. An empty position
-// makes the generation incomplete.
+// noPosition is the position of an incomplete generation.
+const noPosition = ""
+
+// newGeneration stores an index with one document and this position in the next numbered subfolder. The generation is
+// incomplete if its position is noPosition.
 func newGeneration(t *testing.T, folder, position string) {
 	t.Helper()
 
 	index, err := OpenNext(options(folder))
 	require.NoError(t, err)
-	put(t, index, 1, 0, 1, position)
+	put(t, index, docRange{version: 1, from: 0, to: 1}, position)
 	require.NoError(t, index.Close())
 }
 
@@ -84,7 +87,7 @@ func TestOpenNewest_WithoutPosition_OpensTheOneBefore(t *testing.T) {
 
 	folder := t.TempDir()
 	newGeneration(t, folder, "a")
-	newGeneration(t, folder, "") // a build that was interrupted
+	newGeneration(t, folder, noPosition) // a build that was interrupted
 
 	index := openNewest(t, folder)
 	require.Equal(t, "a", index.Position())
@@ -98,7 +101,7 @@ func TestOpenNewest_OnlyWithoutPosition_IsEmpty(t *testing.T) {
 	t.Parallel()
 
 	folder := t.TempDir()
-	newGeneration(t, folder, "")
+	newGeneration(t, folder, noPosition)
 
 	index := openNewest(t, folder)
 	require.Empty(t, index.Position())

@@ -40,8 +40,10 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 
 	folder := t.TempDir()
 
-	position := ""
-	for range 8 { // kills, all of the same index
+	const kills = 8
+
+	position := "" // of the index after the last kill
+	for range kills {
 		// Start a process and kill it at a random time, usually within a checkpoint or a merge. Each process starts with
 		// the index that the one before has left.
 		child := exec.Command(os.Args[0], "-test.run", "^TestOpen_AfterKill_IsConsistent$")
@@ -63,8 +65,8 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 			wantDocs = 0
 		}
 
-		require.Equal(t, wantDocs, total(t, index, search.HasKey("version:"+position)))
-		require.Equal(t, wantDocs, total(t, index, search.All()))
+		require.Equal(t, wantDocs, total(t, index, search.HasKey("version:"+position)), "documents of the batch at %q", position)
+		require.Equal(t, wantDocs, total(t, index, search.All()), "all documents at %q", position)
 		require.NoError(t, index.Close())
 	}
 
@@ -110,7 +112,7 @@ func fillFolder(t *testing.T, folder string) {
 		return index.checkpoint()
 	}
 
-	put(t, index, 1, 0, 10, "one")
+	put(t, index, docRange{version: 1, from: 0, to: 10}, "one")
 	require.NoError(t, checkpoint())
 
 	stored, err := os.ReadFile(filepath.Join(folder, manifestFile))
@@ -126,19 +128,19 @@ func fillFolder(t *testing.T, folder string) {
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limited))
 
 	index.fileDocs = killedDocs // so that merges write files
-	put(t, index, 2, 0, killedDocs/2, "one")
-	put(t, index, 2, killedDocs/2, killedDocs, "two")
+	put(t, index, docRange{version: 2, from: 0, to: killedDocs / 2}, "one")
+	put(t, index, docRange{version: 2, from: killedDocs / 2, to: killedDocs}, "two")
 	require.ErrorIs(t, checkpoint(), syscall.EFBIG)
 	require.ErrorIs(t, index.Compact(context.Background()), syscall.EFBIG)
 	require.Equal(t, killedDocs, total(t, index, search.HasKey("version:2")), "found in memory")
 
 	storedAfterFailure, err := os.ReadFile(filepath.Join(folder, manifestFile))
 	require.NoError(t, err)
-	require.Equal(t, stored, storedAfterFailure)
+	require.Equal(t, stored, storedAfterFailure, "the manifest of version 1 remains")
 
 	// Without the limit, version 3 is stored.
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited))
-	put(t, index, 3, 0, killedDocs, "three")
+	put(t, index, docRange{version: 3, from: 0, to: killedDocs}, "three")
 	require.NoError(t, index.Compact(context.Background()))
 	require.NoError(t, index.Close())
 }
@@ -155,8 +157,11 @@ func replaceUntilKilled(t *testing.T, folder string) {
 	version++
 
 	index.fileDocs = killedDocs // so that merges write files
-	for start := time.Now(); time.Since(start) < 10*time.Second; version++ {
-		put(t, index, int64(version), 0, killedDocs, strconv.Itoa(version))
+
+	const maxLife = 10 * time.Second
+
+	for start := time.Now(); time.Since(start) < maxLife; version++ {
+		put(t, index, docRange{version: int64(version), from: 0, to: killedDocs}, strconv.Itoa(version))
 		require.NoError(t, index.mergeAll(context.Background()))
 	}
 }

@@ -64,23 +64,26 @@ func TestSortOrder_FirstHits_EqualsSorting(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 
 	// Build a segment of random documents. trimS normalizes the words of texts, which these documents do not have.
+	const documents, queries, maxPageSize = 3000, 300, 100
+
 	var docs []*search.Document
-	for i := range 3000 {
+	for i := range documents {
 		docs = append(docs, sortDocument(random, i))
 	}
 
 	segment, err := build(docs, trimS)
 	require.NoError(t, err)
 
-	for range 300 {
+	for range queries {
 		query := randomSort(random)
 		order := newSortOrder(segment, &query)
 
 		// Sort a random set of documents.
 		hits := newVector(segment.docs())
+		shareOfDocs := random.Float64()
 
 		var sorted []item
-		for _, doc := range randomDocs(random, segment.docs(), random.Float64()) {
+		for _, doc := range randomDocs(random, segment.docs(), shareOfDocs) {
 			hits.set(doc)
 
 			sorted = append(sorted, item{key: order.key(doc), doc: doc})
@@ -97,7 +100,7 @@ func TestSortOrder_FirstHits_EqualsSorting(t *testing.T) {
 		}
 
 		// Without a limit of visited documents, firstHits returns the same page as sorting.
-		pageSize := 1 + random.IntN(100)
+		pageSize := 1 + random.IntN(maxPageSize)
 		page, isComplete := order.firstHits(hits, begin, pageSize, segment.docs())
 		require.True(t, isComplete, "firstHits may visit all documents, but gave up")
 		require.Equal(t, sorted[:min(pageSize, len(sorted))], page, "%+v after %+v", query.Sort, begin)

@@ -16,14 +16,15 @@ func BenchmarkPosting(b *testing.B) {
 	const docs, sets = 1_000_000, 10
 	for _, density := range []float64{0.0002, 0.01, 0.3} {
 		random := rand.New(rand.NewPCG(1, 2))
-		ordinals := make([][]uint32, sets)
+		ordinals := make([][]uint32, sets) // the numbers of the documents in each set
 
-		own, theirs := make([][]byte, sets), make([][]byte, sets)
+		ownSets, roaringSets := make([][]byte, sets), make([][]byte, sets) // as in files
 		for i := range ordinals {
 			ordinals[i] = randomDocs(random, docs, density)
-			own[i], theirs[i] = appendPosting(nil, ordinals[i]), roaringBytes(b, ordinals[i])
+			ownSets[i], roaringSets[i] = appendPosting(nil, ordinals[i]), roaringBytes(b, ordinals[i])
 		}
 
+		// Operations can be limited to the documents of a mask. Here, the mask has all documents.
 		allDocs := newVector(docs)
 		allDocs.fill(docs)
 
@@ -41,28 +42,28 @@ func BenchmarkPosting(b *testing.B) {
 			{
 				operation: "union",
 				own: func() int {
-					return countBlocks(docs, func(e *evaluation, out vector) { unite(e, allDocs.block(e), own, out) })
+					return countBlocks(docs, func(e *evaluation, out vector) { unite(e, allDocs.block(e), ownSets, out) })
 				},
-				theirs: func() int { return int(roaring.FastOr(readRoaring(b, theirs)...).GetCardinality()) },
+				theirs: func() int { return int(roaring.FastOr(readRoaring(b, roaringSets)...).GetCardinality()) },
 			},
 			{
 				operation: "intersection",
 				own: func() int {
-					return countBlocks(docs, func(e *evaluation, out vector) { intersect(e, allDocs.block(e), own[:3], out) })
+					return countBlocks(docs, func(e *evaluation, out vector) { intersect(e, allDocs.block(e), ownSets[:3], out) })
 				},
-				theirs: func() int { return int(roaring.FastAnd(readRoaring(b, theirs[:3])...).GetCardinality()) },
+				theirs: func() int { return int(roaring.FastAnd(readRoaring(b, roaringSets[:3])...).GetCardinality()) },
 			},
 			{
-				operation: "union-of-5-and-union-of-5",
+				operation: "union-of-5-and-union-of-5", // the documents that are in both unions
 				own: func() int {
 					return countBlocks(docs, func(e *evaluation, out vector) {
 						first := e.vector()
-						unite(e, allDocs.block(e), own[:5], first)
-						unite(e, first, own[5:], out)
+						unite(e, allDocs.block(e), ownSets[:5], first)
+						unite(e, first, ownSets[5:], out)
 					})
 				},
 				theirs: func() int {
-					bitmaps := readRoaring(b, theirs)
+					bitmaps := readRoaring(b, roaringSets)
 					return int(roaring.FastOr(bitmaps[:5]...).AndCardinality(roaring.FastOr(bitmaps[5:]...)))
 				},
 			},

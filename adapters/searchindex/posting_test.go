@@ -35,24 +35,27 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 		docs      = (blocks-1)*blockDocs + lastBlock
 		singleDoc = 0.000_01 // instead of a probability: a set of one document
 	)
-	for _, p := range []float64{0, singleDoc, 0.001, 0.05, 0.07, 0.9, 1} {
-		set, mask := randomDocs(random, docs, p), randomDocs(random, docs, 0.5)
-		if p == singleDoc {
+	for _, probability := range []float64{0, singleDoc, 0.001, 0.05, 0.07, 0.9, 1} {
+		set, mask := randomDocs(random, docs, probability), randomDocs(random, docs, 0.5)
+		if probability == singleDoc {
 			set = []uint32{blockDocs + 3} // in the second block
 		}
 
+		// The expected results: the set, and its intersection with the mask.
 		wantSet, wantBoth := roaring.BitmapOf(set...), roaring.BitmapOf(mask...)
 		wantBoth.And(wantSet)
 
-		list := readPosting(appendPosting(nil, set))
-		require.Equal(t, set, list.appendTo(nil), "documents with probability %v", p)
+		// Write the posting to bytes and read it again.
+		stored := appendPosting(nil, set)
+		list := readPosting(stored)
+		require.Equal(t, set, list.appendTo(nil), "documents with probability %v", probability)
 
 		// From here, check a set of one document in its other form, which stores the document itself and no blocks.
 		if len(set) == 1 {
 			list = posting{count: 1, single: set[0]}
 		}
 
-		require.Equal(t, int(wantSet.GetCardinality()), list.count)
+		require.Equal(t, int(wantSet.GetCardinality()), list.count, "probability %v", probability)
 
 		// Intersect the posting with the mask, one block after the other.
 		masked, found := newVector(docs), newVector(docs)
@@ -66,13 +69,13 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 		}
 
 		const copiesBits = true
-		require.True(t, wantBoth.Equals(roaring.FromDense(found, copiesBits)), "intersection with probability %v", p)
-		require.Equal(t, int(wantBoth.GetCardinality()), list.countIn(masked))
+		require.True(t, wantBoth.Equals(roaring.FromDense(found, copiesBits)), "intersection with probability %v", probability)
+		require.Equal(t, int(wantBoth.GetCardinality()), list.countIn(masked), "probability %v", probability)
 
 		// Look up single documents.
 		for range 1000 {
 			doc := uint32(random.IntN(docs))
-			require.Equal(t, wantSet.Contains(doc), list.has(doc))
+			require.Equal(t, wantSet.Contains(doc), list.has(doc), "document %d with probability %v", doc, probability)
 		}
 	}
 }
@@ -87,35 +90,37 @@ func TestCounters_EqualNumbers(t *testing.T) {
 
 	const docs, costBits = 1000, 7
 
-	c := make(counters, costBits)
-	for b := range c {
-		c[b] = newVector(docs)
+	sums := make(counters, costBits)
+	for b := range sums {
+		sums[b] = newVector(docs)
 	}
 
-	// Add each cost to half of the documents.
-	numbers, carry := make([]uint64, docs), newVector(docs)
+	// Add each cost to a random half of the documents, in the counters and in ordinary numbers.
+	wantSums, carry := make([]uint64, docs), newVector(docs)
 	for _, cost := range []int{1, 5, 12, 0, 40, 63} {
 		half := newVector(docs)
 		for _, doc := range randomDocs(random, docs, 0.5) {
 			half.set(doc)
 
-			numbers[doc] += uint64(cost)
+			wantSums[doc] += uint64(cost)
 		}
 
-		c.add(half, cost, carry)
+		sums.add(half, cost, carry)
 	}
 
+	// Compare the sums of all documents with each number n. compare sets the documents with this sum, and those with a
+	// greater one.
 	const beyondBits = 1<<costBits + 12
 
 	equal, greater := newVector(docs), newVector(docs)
 	for n := range uint64(beyondBits) {
 		equal.fill(docs)
-		c.compare(n, equal, greater)
+		sums.compare(n, equal, greater)
 
-		for doc, want := range numbers {
-			require.Equal(t, want, c.get(uint32(doc)))
-			require.Equal(t, want == n, equal.has(uint32(doc)))
-			require.Equal(t, want > n, greater.has(uint32(doc)))
+		for doc, want := range wantSums {
+			require.Equal(t, want, sums.get(uint32(doc)), "document %d", doc)
+			require.Equal(t, want == n, equal.has(uint32(doc)), "document %d, sum %d = %d", doc, want, n)
+			require.Equal(t, want > n, greater.has(uint32(doc)), "document %d, sum %d > %d", doc, want, n)
 		}
 	}
 }
@@ -128,6 +133,6 @@ func TestVector_Fill_ClearsUnusedBits(t *testing.T) {
 	for docs := range 2*wordBits + 2 { // up to three words
 		v := newVector(docs)
 		v.fill(docs)
-		require.Equal(t, docs, v.count())
+		require.Equal(t, docs, v.count(), "of %d documents", docs)
 	}
 }
