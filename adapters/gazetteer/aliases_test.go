@@ -11,13 +11,14 @@ import (
 func TestAliases_Each_NamesAPlace(t *testing.T) {
 	t.Parallel()
 
-	tab := unpack()
-	for name, to := range tab.aliases {
-		_, ok := tab.findAlias(name)
-		require.True(t, ok, "%s -> %v", name, to)
+	tables := unpack()
+	for alias, target := range tables.aliases {
+		_, isFound := tables.findAlias(alias)
+		require.True(t, isFound, "%s -> %v", alias, target)
 	}
 
-	for name := range rows(aliasesFile) {
-		require.Equal(t, name[0], normalize(name[0]), "aliases are stored in the form in which they are looked up")
+	for row := range rows(aliasesFile) {
+		alias := row[0] // the first column
+		require.Equal(t, normalize(alias), alias, "aliases are stored in the form in which they are looked up")
 	}
 }

@@ -70,15 +70,15 @@ func TestResolve_Postcode_IsItsDistrict(t *testing.T) {
 		"Boston MA 02115":                     "Boston|Massachusetts||US",
 		"02115, USA":                          "02115, Boston|Massachusetts||US",
 	} {
-		p, ok := g.Resolve(text)
-		require.True(t, ok, text)
-		require.Equal(t, want, p.Name+"|"+p.Region+"|"+p.Nation+"|"+p.Country, text)
-		require.Equal(t, listings.Town, p.Kind, text)
-		require.Zero(t, p.Population, text)
+		place, isFound := g.Resolve(text)
+		require.True(t, isFound, text)
+		require.Equal(t, want, place.Name+"|"+place.Region+"|"+place.Nation+"|"+place.Country, text)
+		require.Equal(t, listings.Town, place.Kind, text)
+		require.Zero(t, place.Population, "the tables have no population of %s", text)
 	}
 }
 
-// TestResolve_NoPostcode_IsNotFound checks words of queries that look like postcodes.
+// TestResolve_NoPostcode_IsNotFound checks words of queries that look like postcodes, and must not become a place.
 func TestResolve_NoPostcode_IsNotFound(t *testing.T) {
 	t.Parallel()
 
@@ -97,8 +97,8 @@ func TestResolve_NoPostcode_IsNotFound(t *testing.T) {
 		// other numbers and single letters
 		"band 5", "5", "1st", "E", "W", "S",
 	} {
-		p, ok := g.Resolve(text)
-		require.False(t, ok, "%q is %v", text, p)
+		place, isFound := g.Resolve(text)
+		require.False(t, isFound, "%q is %v", text, place)
 	}
 }
 
@@ -108,24 +108,28 @@ func TestResolve_PostcodeWithTown_IsAtTheDistrict(t *testing.T) {
 	t.Parallel()
 
 	g := gazetteer.New()
-	district, _ := g.Resolve("LS29")
-	address, _ := g.Resolve("Leeds LS29 9AA")
+	district, isFound := g.Resolve("LS29")
+	require.True(t, isFound)
+
+	address, isFound := g.Resolve("Leeds LS29 9AA")
+	require.True(t, isFound)
 	require.Equal(t, [2]float64{district.Lat, district.Lon}, [2]float64{address.Lat, address.Lon})
 }
 
 // FuzzResolve checks that no text makes a lookup or a correction panic.
 func FuzzResolve(f *testing.F) {
-	for _, s := range []string{"LS1 4DY", "Leeds, LS1 4DY", "02115-1234", "Dublin 6W", "LS1,", ",,", "d08 xy12, Cork"} {
-		f.Add(s)
+	for _, text := range []string{"LS1 4DY", "Leeds, LS1 4DY", "02115-1234", "Dublin 6W", "LS1,", ",,", "d08 xy12, Cork"} {
+		f.Add(text)
 	}
 
 	g := gazetteer.New()
-	f.Fuzz(func(_ *testing.T, s string) {
-		g.Resolve(s)
-		g.Correct(s)
+	f.Fuzz(func(_ *testing.T, text string) {
+		g.Resolve(text)
+		g.Correct(text)
 	})
 }
 
+// BenchmarkResolve_Postcode measures a complete postcode, without the time to unpack the tables at the first call.
 func BenchmarkResolve_Postcode(b *testing.B) {
 	g := gazetteer.New()
 	g.Resolve("LS1")

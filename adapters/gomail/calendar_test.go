@@ -26,26 +26,34 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	server := kit.NewSMTP(t)
 	mailer := newMailer(t, server.URL())
 
-	// On 28 March 2027 daylight-saving time begins in London at 1 in the morning.
-	before := time.Date(2027, 3, 27, 10, 0, 0, 0, london)
-	after := time.Date(2027, 3, 28, 10, 0, 0, 0, london)
-	require.Equal(t, 23*time.Hour, after.Sub(before))
+	// On 28 March 2027 daylight-saving time begins in London at 1 in the morning: a day later is 23 hours later.
+	dayBefore := time.Date(2027, 3, 27, 10, 0, 0, 0, london)
+	dayOfChange := time.Date(2027, 3, 28, 10, 0, 0, 0, london)
+	require.Equal(t, 23*time.Hour, dayOfChange.Sub(dayBefore))
 
-	for sequence, invite := range []mail.Invite{{Start: before}, {Start: after}, {Start: after, Cancelled: true}} {
-		invite.UID = "0195a1b2-0000-7000-8000-000000000001"
+	// Send three messages about one interview: the invitation, the new time, and the cancellation. The texts of users
+	// have line breaks with properties after them, quotation marks, and a line that is too long for a calendar.
+	const interviewID = "0195a1b2-0000-7000-8000-000000000001"
+
+	longWord := strings.Repeat("é", 200)
+
+	for sequence, invite := range []mail.Invite{{Start: dayBefore}, {Start: dayOfChange}, {Start: dayOfChange, Cancelled: true}} {
+		invite.UID = interviewID
 		invite.Sequence = sequence
 		invite.End = invite.Start.Add(time.Hour)
-		invite.Stamp = before.Add(time.Duration(sequence) * time.Minute)
+		invite.Stamp = dayBefore.Add(time.Duration(sequence) * time.Minute)
 		invite.Summary = "Interview; Nurse, \"Ward 3\"\r\nX-EVIL:1"
 		invite.Location = "Room 4\r\nATTACH:http://evil"
-		invite.Description = "Bring:\r\n- your\u2028ID\x0b\n- " + strings.Repeat("é", 200)
+		invite.Description = "Bring:\r\n- your\u2028ID\x0b\n- " + longWord
 		invite.Attendee = mail.Address{Name: "Zoë \"Z\"\r\nX:1", Email: "zoe@example.org"}
 		invite.Organizer = mail.Address{Name: "St. Mary's, Leeds", Email: "no-reply@jobs.example.org"}
+
 		message := testMessage("zoe@example.org")
 		message.Invite = &invite
 		require.NoError(t, mailer.Send(t.Context(), message))
 	}
 
+	// Add the messages to a calendar one by one, and note the start of its event after each.
 	calendar := kit.Calendar{}
 
 	var starts []string
@@ -61,10 +69,11 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	require.Equal(t, []string{"20270327T100000Z", "20270328T090000Z", "20270328T090000Z"}, starts, "10 o'clock in London both times")
 	require.Len(t, calendar, 1)
 
-	event := calendar["0195a1b2-0000-7000-8000-000000000001@jobs.example.org"]
+	// Check the event after the last message.
+	event := calendar[interviewID+"@jobs.example.org"]
 	sequence, err := event.Props.Get(ical.PropSequence).Int()
 	require.NoError(t, err)
-	require.Equal(t, 2, sequence)
+	require.Equal(t, 2, sequence, "the third message, counted from 0")
 
 	status, err := event.Status()
 	require.NoError(t, err)
@@ -72,15 +81,16 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 
 	start, err := event.DateTimeStart(time.UTC)
 	require.NoError(t, err)
-	require.True(t, start.Equal(after))
+	require.True(t, start.Equal(dayOfChange), "starts at %v", start)
 
 	end, err := event.DateTimeEnd(time.UTC)
 	require.NoError(t, err)
 	require.Equal(t, time.Hour, end.Sub(start))
 
-	text, err := event.Props.Text(ical.PropDescription)
+	// Line breaks remain in the description only. Names have neither line breaks nor quotation marks.
+	description, err := event.Props.Text(ical.PropDescription)
 	require.NoError(t, err)
-	require.Equal(t, "Bring:\n- your ID\n- "+strings.Repeat("é", 200), text)
+	require.Equal(t, "Bring:\n- your ID\n- "+longWord, description)
 
 	attendee := event.Props.Get(ical.PropAttendee)
 	require.Equal(t, "mailto:zoe@example.org", attendee.Value)
@@ -94,10 +104,12 @@ func requireSafeCalendar(t *testing.T, text string) {
 	t.Helper()
 	require.NotRegexp(t, `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`, text,
 		"no character that other programs take for a line break")
-	require.NotRegexp(t, `[^\r]\n`, text)
+	require.NotRegexp(t, `[^\r]\n`, text, "each line ends with CR LF")
+
+	const maxCalendarLine = 75 // RFC 5545 §3.1
 
 	for line := range strings.SplitSeq(text, "\r\n") {
-		require.LessOrEqual(t, len(line), 75, "RFC 5545 §3.1")
+		require.LessOrEqual(t, len(line), maxCalendarLine, line)
 		require.True(t, utf8.ValidString(line), "lines are folded between letters")
 	}
 

@@ -24,34 +24,35 @@ import (
 var _ mail.Mailer = (*Files)(nil)
 
 // newFileMailer returns a mailer with a new folder, its clock and its log.
-func newFileMailer(t *testing.T) (*Files, *kit.Clock, *bytes.Buffer) {
+func newFileMailer(t *testing.T) (mailer *Files, clk *kit.Clock, log *bytes.Buffer) {
 	t.Helper()
-	var log bytes.Buffer
-	clk := kit.NewClock()
+
+	clk, log = kit.NewClock(), new(bytes.Buffer)
 	dir := filepath.Join(t.TempDir(), "data", "mail")
 	sender := mail.Address{Name: "Locum", Email: "no-reply@jobs.example.org"}
-	mailer, err := NewFiles(dir, sender, clk, slog.New(slog.NewTextHandler(&log, nil)))
+
+	mailer, err := NewFiles(dir, sender, clk, slog.New(slog.NewTextHandler(log, nil)))
 	require.NoError(t, err)
 
-	return mailer, clk, &log
+	return mailer, clk, log
 }
 
 // sentMessages returns the files of the messages in the order of their names, and their
 // contents.
-func sentMessages(t *testing.T, mailer *Files) (paths []string, raw []string) {
+func sentMessages(t *testing.T, mailer *Files) (paths, contents []string) {
 	t.Helper()
 
 	paths, err := filepath.Glob(filepath.Join(mailer.dir, "*"))
 	require.NoError(t, err)
 
-	for _, p := range paths {
-		b, err := os.ReadFile(p)
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 
-		raw = append(raw, string(b))
+		contents = append(contents, string(content))
 	}
 
-	return paths, raw
+	return paths, contents
 }
 
 // TestFile_Message_IsReadable checks the file of a message: developers read it in an editor and
@@ -70,20 +71,27 @@ func TestFile_Message_IsReadable(t *testing.T) {
 		Text:    "Hello Zoë,\n\n" + link + "\n.\nFrom us\n",
 	}))
 
-	paths, raw := sentMessages(t, mailer)
+	// The name of the file begins with the time of the clock and the id, and the log contains it.
+	paths, contents := sentMessages(t, mailer)
 	require.Len(t, paths, 1)
-	require.Regexp(t, `^20260317T103000\.000000Z-0195a1b2-0000-7000-8000-000000000001-\w{6}\.eml$`, filepath.Base(paths[0]))
-	require.Contains(t, log.String(), paths[0])
+
+	path, raw := paths[0], contents[0]
+	require.Regexp(t, `^20260317T103000\.000000Z-0195a1b2-0000-7000-8000-000000000001-\w{6}\.eml$`, filepath.Base(path))
+	require.Contains(t, log.String(), path)
 	require.NotContains(t, log.String(), "zoe@", "addresses stay out of the log")
 
-	info, err := os.Stat(paths[0])
+	const onlyUserReads = os.FileMode(0o600)
+
+	info, err := os.Stat(path)
 	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.Equal(t, onlyUserReads, info.Mode().Perm())
 
-	require.Contains(t, raw[0], "\r\n"+link+"\r\n", "links are not wrapped")
-	require.NotRegexp(t, `[^\r]\n`, raw[0])
+	// Developers can copy the link from the file.
+	require.Contains(t, raw, "\r\n"+link+"\r\n", "links are not wrapped")
+	require.NotRegexp(t, `[^\r]\n`, raw, "each line ends with CR LF")
 
-	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
+	// A mail program reads the header and the body as they were sent.
+	msg, err := netmail.ReadMessage(strings.NewReader(raw))
 	require.NoError(t, err)
 
 	header := msg.Header
@@ -91,20 +99,21 @@ func TestFile_Message_IsReadable(t *testing.T) {
 	require.Equal(t, "auto-generated", header.Get("Auto-Submitted"))
 	require.Equal(t, "text/plain; charset=UTF-8", header.Get("Content-Type"))
 	require.Equal(t, "1.0", header.Get("MIME-Version"))
-	require.Empty(t, header.Get("User-Agent")+header.Get("X-Mailer"))
+	require.Empty(t, header.Get("User-Agent"), "the message does not name the program that sent it")
+	require.Empty(t, header.Get("X-Mailer"))
 
 	date, err := header.Date()
 	require.NoError(t, err)
-	require.True(t, date.Equal(mailer.clock.Now()))
+	require.True(t, date.Equal(mailer.clock.Now()), "the date is %v", date)
 
 	for name, want := range map[string]netmail.Address{
 		"From":     {Name: "Locum", Address: "no-reply@jobs.example.org"},
 		"To":       {Name: "Zoë O'Neil", Address: "zoe@example.org"},
 		"Reply-To": {Name: `St. "Mary" <x>`, Address: "jobs@stmary.example"},
 	} {
-		list, err := header.AddressList(name)
+		addresses, err := header.AddressList(name)
 		require.NoError(t, err, name)
-		require.Equal(t, []*netmail.Address{&want}, list, name)
+		require.Equal(t, []*netmail.Address{&want}, addresses, name)
 	}
 
 	subject, err := new(mime.WordDecoder).DecodeHeader(header.Get("Subject"))
@@ -132,10 +141,10 @@ func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 		Text:    "plain\rold\r\ntext\n",
 	}))
 
-	_, raw := sentMessages(t, mailer)
-	require.Len(t, raw, 1, "the id does not lead out of the directory")
+	_, contents := sentMessages(t, mailer)
+	require.Len(t, contents, 1, "the id does not lead out of the directory")
 
-	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
+	msg, err := netmail.ReadMessage(strings.NewReader(contents[0]))
 	require.NoError(t, err)
 	require.Empty(t, msg.Header.Get("Bcc"))
 
@@ -150,7 +159,12 @@ func TestFile_InvalidAddress_IsRefused(t *testing.T) {
 	t.Parallel()
 
 	mailer, _, _ := newFileMailer(t)
-	for _, address := range []string{"", "no address", "a@example.org\r\nBcc: b@example.org", "a@example.org, b@example.org"} {
+	for _, address := range []string{
+		"",
+		"no address",
+		"a@example.org\r\nBcc: b@example.org",
+		"a@example.org, b@example.org",
+	} {
 		err := mailer.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: address}})
 		require.ErrorIs(t, err, mail.ErrRefused, address)
 		require.NotContains(t, err.Error(), "example.org", "addresses stay out of the log")
@@ -163,21 +177,25 @@ func TestFile_InvalidAddress_IsRefused(t *testing.T) {
 	require.Empty(t, paths)
 }
 
-// TestFile_LongLines_AreIntact checks that a text with a line above the 998 bytes of RFC 5322 is
+// TestFile_LongLines_AreIntact checks that a text with a line above the maximum of RFC 5322 is
 // encoded and arrives unchanged.
 func TestFile_LongLines_AreIntact(t *testing.T) {
 	t.Parallel()
 
 	mailer, _, _ := newFileMailer(t)
-	text := strings.Repeat("é", 3000) + "\r\nend"
-	require.NoError(t, mailer.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: "a@example.org"}, Text: text}))
+	text := strings.Repeat("é", 3*maxLineBytes) + "\r\nend"
+	message := mail.Message{ID: "x", To: mail.Address{Email: "a@example.org"}, Text: text}
+	require.NoError(t, mailer.Send(context.Background(), message))
 
-	_, raw := sentMessages(t, mailer)
-	for line := range strings.SplitSeq(raw[0], "\r\n") {
-		require.LessOrEqual(t, len(line), 998)
+	_, contents := sentMessages(t, mailer)
+	require.Len(t, contents, 1)
+
+	raw := contents[0]
+	for line := range strings.SplitSeq(raw, "\r\n") {
+		require.LessOrEqual(t, len(line), maxLineBytes, line)
 	}
 
-	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
+	msg, err := netmail.ReadMessage(strings.NewReader(raw))
 	require.NoError(t, err)
 
 	body, err := io.ReadAll(quotedprintable.NewReader(msg.Body))
@@ -190,9 +208,11 @@ func TestFile_LongLines_AreIntact(t *testing.T) {
 func TestFile_SentAgain_KeepsMessageID(t *testing.T) {
 	t.Parallel()
 
+	// Send a message several times at once.
+	const times = 20
+
 	mailer, clk, _ := newFileMailer(t)
 	message := mail.Message{ID: "z", To: mail.Address{Email: "a@example.org"}, Subject: "s", Text: "t"}
-	const times = 20
 
 	var sends sync.WaitGroup
 	for range times {
@@ -200,15 +220,19 @@ func TestFile_SentAgain_KeepsMessageID(t *testing.T) {
 	}
 
 	sends.Wait()
+
+	// Send another message later. Its id sorts before that of the first message.
 	clk.Advance(time.Microsecond)
 
 	later := message
-	later.ID = "a" // sorts before z
+	later.ID = "a"
 	require.NoError(t, mailer.Send(context.Background(), later))
 
-	paths, raw := sentMessages(t, mailer)
+	paths, contents := sentMessages(t, mailer)
 	require.Len(t, paths, times+1)
-	require.Contains(t, raw[0], "Message-ID: <z@jobs.example.org>")
-	require.Equal(t, raw[0], raw[times-1])
-	require.Contains(t, raw[times], "Message-ID: <a@jobs.example.org>", "file names sort by time")
+
+	first, lastCopy, newest := contents[0], contents[times-1], contents[times]
+	require.Contains(t, first, "Message-ID: <z@jobs.example.org>")
+	require.Equal(t, first, lastCopy)
+	require.Contains(t, newest, "Message-ID: <a@jobs.example.org>", "file names sort by time")
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// A limiter counts the calls for each key, such as the address of a client. To count per minute or per day, it keeps the
+// keys in memory. The tests of this file check which keys it keeps.
+
 // TestLimiter runs the suite for limiters.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
@@ -29,6 +32,17 @@ func (l *Limiter) countKeys() (n int) {
 	return n
 }
 
+// tenPerMinute is the rule of these tests. They do not reach its limit: they check only which keys are in memory.
+var tenPerMinute = limit.Rule{Name: "r", Max: 10, Per: time.Minute}
+
+// take counts one call for the key. The result does not matter to the tests.
+func take(l *Limiter, key string) { _, _ = l.Take(context.Background(), tenPerMinute, key) }
+
+// spend counts one call of the application for its quota. The result does not matter to the tests.
+func spend(l *Limiter, quota limit.Quota, app string) {
+	_, _ = l.Spend(context.Background(), quota, app)
+}
+
 // TestLimiter_ExpiredKeys_AreRemoved checks that calls remove keys whose counts have expired. The
 // test uses new keys in each of five hours, with a limit per minute. Expired keys are not removed
 // at once: those of up to three hours may remain.
@@ -38,12 +52,11 @@ func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 	clk := kit.NewClock()
 	limiter := New(clk)
 
-	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
 	const hours, maxRemainingHours, keysPerHour = 5, 3, 100_000
 
 	for hour := range hours {
 		for i := range keysPerHour {
-			_, _ = limiter.Take(context.Background(), rule, strconv.Itoa(hour)+"/"+strconv.Itoa(i))
+			take(limiter, strconv.Itoa(hour)+"/"+strconv.Itoa(i))
 		}
 
 		clk.Advance(time.Hour)
@@ -62,9 +75,8 @@ func TestLimiter_ManyKeys_BoundMemory(t *testing.T) {
 
 	limiter := New(kit.NewClock())
 
-	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
 	for i := range manyKeys {
-		_, _ = limiter.Take(context.Background(), rule, strconv.Itoa(i))
+		take(limiter, strconv.Itoa(i))
 	}
 
 	require.LessOrEqual(t, limiter.countKeys(), maxKeys)
@@ -78,22 +90,25 @@ func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 
 	clk := kit.NewClock()
 	limiter := New(clk)
-	daily := limit.Quota{PerMinute: 10, PerDay: 10}
+	withDailyLimit := limit.Quota{PerMinute: 10, PerDay: 10}
+	withoutDailyLimit := limit.Quota{PerMinute: 10}
 
 	// Keys without a daily limit evict each other, but not the day of the application.
-	_, _ = limiter.Spend(context.Background(), daily, "app")
+	spend(limiter, withDailyLimit, "app")
+
 	for i := range manyKeys {
-		_, _ = limiter.Spend(context.Background(), limit.Quota{PerMinute: 10}, strconv.Itoa(i))
+		spend(limiter, withoutDailyLimit, strconv.Itoa(i))
 	}
 
 	require.LessOrEqual(t, limiter.countKeys(), maxKeys)
 
-	status, _ := limiter.Status(context.Background(), daily, "app")
-	require.Equal(t, daily.PerDay-1, status.Day.Remaining, "the call at the beginning still counts")
+	status, err := limiter.Status(context.Background(), withDailyLimit, "app")
+	require.NoError(t, err)
+	require.Equal(t, withDailyLimit.PerDay-1, status.Day.Remaining, "the call at the beginning still counts")
 
 	// The number of daily counts is bounded.
 	for i := range manyKeys {
-		_, _ = limiter.Spend(context.Background(), daily, strconv.Itoa(i))
+		spend(limiter, withDailyLimit, strconv.Itoa(i))
 	}
 
 	countDays := func() (n int) {
@@ -106,11 +121,11 @@ func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 
 	require.LessOrEqual(t, countDays(), maxKeys)
 
-	// After the day, calls remove the expired counts.
+	// After the day, the expired counts are removed by a sweep. One of about as many calls as there are keys sweeps.
 	clk.Advance(24 * time.Hour)
 
 	for i := range 2 * maxKeys {
-		_, _ = limiter.Status(context.Background(), daily, strconv.Itoa(i))
+		_, _ = limiter.Status(context.Background(), withDailyLimit, strconv.Itoa(i))
 	}
 
 	require.Zero(t, countDays())
@@ -118,23 +133,27 @@ func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 
 // BenchmarkSpend measures Spend with the keys of 100 applications.
 func BenchmarkSpend(b *testing.B) {
+	const apps = 100
+
 	limiter := New(clock.System{})
+	quota := limit.Quota{PerMinute: 1000, PerDay: 50_000}
 
 	b.ReportAllocs()
 
 	for i := 0; b.Loop(); i++ {
-		_, _ = limiter.Spend(context.Background(), limit.Quota{PerMinute: 1000, PerDay: 50_000}, strconv.Itoa(i%100))
+		spend(limiter, quota, strconv.Itoa(i%apps))
 	}
 }
 
 // BenchmarkTake measures Take with the keys of 100,000 clients.
 func BenchmarkTake(b *testing.B) {
+	const clients = 100_000
+
 	limiter := New(clock.System{})
-	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
 
 	b.ReportAllocs()
 
 	for i := 0; b.Loop(); i++ {
-		_, _ = limiter.Take(context.Background(), rule, strconv.Itoa(i%100_000))
+		take(limiter, strconv.Itoa(i%clients))
 	}
 }

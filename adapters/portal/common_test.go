@@ -1,6 +1,7 @@
 package portal
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 
@@ -17,15 +18,15 @@ import (
 func TestFault_Intent_ReportedFirst(t *testing.T) {
 	t.Parallel()
 
-	// A route whose body has an intent and other fields.
+	// A route whose body has an intent, the name of the operation, and other fields.
 	routes := API(adapters.Services{}).Routes
 	i := slices.IndexFunc(routes, func(r web.Route) bool { return r.Method == "POST" && r.Path == "/api/employers/team" })
-	inviteMember := routes[i]
+	changeTeam := routes[i]
 
 	const intentRequired = "Intent is required"
 
 	noValue := func(string) string { return "" }
-	for body, want := range map[string]string{
+	for body, wantError := range map[string]string{
 		`{"name":7}`:                       intentRequired,
 		`{"intent":"","name":7}`:           intentRequired,
 		`{"intent":null}`:                  intentRequired,
@@ -33,15 +34,15 @@ func TestFault_Intent_ReportedFirst(t *testing.T) {
 		`{"intent":"remove-member"}`:       fault.ErrInvalid.Message,
 		`{"intent":" ","email":"a@b.org"}`: fault.ErrInvalid.Message,
 	} {
-		err := inviteMember.Op.Check(&web.Request{Path: noValue, Header: noValue, Cookie: noValue, Body: []byte(body)})
+		err := changeTeam.Op.Check(&web.Request{Path: noValue, Header: noValue, Cookie: noValue, Body: []byte(body)})
 		require.Error(t, err, body)
 
 		status, responseBody := Fault(fault.Of(err))
 		failure := responseBody.(Failure)
-		hasDetails := failure.Details != nil
+		require.Equal(t, http.StatusBadRequest, status, body)
+		require.Equal(t, wantError, failure.Error, body)
 
-		require.Equal(t, 400, status, body)
-		require.Equal(t, want, failure.Error, body)
-		require.Equal(t, want != intentRequired, hasDetails, body)
+		hasDetails := failure.Details != nil
+		require.Equal(t, wantError != intentRequired, hasDetails, body)
 	}
 }

@@ -13,23 +13,25 @@ import (
 func TestSearchListingsInput_DefaultsMatchTags(t *testing.T) {
 	t.Parallel()
 
-	// tag returns the number in a tag of a field of the body.
-	tag := func(field, name string) int {
-		f, ok := reflect.TypeFor[SearchListingsInput]().FieldByName(field)
-		require.True(t, ok)
+	// numberInTag returns the number in a tag of a field of the body.
+	numberInTag := func(fieldName, tag string) int {
+		field, exists := reflect.TypeFor[SearchListingsInput]().FieldByName(fieldName)
+		require.True(t, exists, fieldName)
 
-		n, err := strconv.Atoi(f.Tag.Get(name))
-		require.NoError(t, err)
+		number, err := strconv.Atoi(field.Tag.Get(tag))
+		require.NoError(t, err, "the tag %s of %s", tag, fieldName)
 
-		return n
+		return number
 	}
 
-	defaultPage := SearchListingsInput{}.find().Page
-	require.Equal(t, tag("Page", "default"), defaultPage.Number)
-	require.Equal(t, tag("Limit", "default"), defaultPage.Size)
+	emptyBody := SearchListingsInput{}
+	defaultPage := emptyBody.find().Page
+	require.Equal(t, numberInTag("Page", "default"), defaultPage.Number)
+	require.Equal(t, numberInTag("Limit", "default"), defaultPage.Size)
 
-	// clamp is the maximum, to which a larger limit is reduced.
-	aboveMaximum := tag("Limit", "clamp") + 1
+	// The tag clamp has the maximum, to which a larger limit is reduced.
+	maxLimit := numberInTag("Limit", "clamp")
+	aboveMaximum := maxLimit + 1
 	largestPage := SearchListingsInput{Limit: &aboveMaximum}.find().Page
-	require.Equal(t, tag("Limit", "clamp"), largestPage.Size)
+	require.Equal(t, maxLimit, largestPage.Size)
 }

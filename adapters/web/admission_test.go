@@ -10,7 +10,16 @@ import (
 // their /64: a host usually has a whole /64, and could use another address for each request.
 func TestLimitKey_AddressesOfOneIPv6Network_AreOneClient(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, LimitKey("2001:db8::1"), LimitKey("2001:db8::ffff:1"))
-	require.NotEqual(t, LimitKey("2001:db8::1"), LimitKey("2001:db8:0:1::1"))
-	require.NotEqual(t, LimitKey("192.0.2.1"), LimitKey("192.0.2.2"))
+
+	const (
+		address            = "2001:db8::1"
+		inSameNetwork      = "2001:db8::ffff:1"
+		inNextNetwork      = "2001:db8:0:1::1"
+		addressIPv4        = "192.0.2.1"
+		anotherAddressIPv4 = "192.0.2.2"
+	)
+
+	require.Equal(t, LimitKey(address), LimitKey(inSameNetwork))
+	require.NotEqual(t, LimitKey(address), LimitKey(inNextNetwork))
+	require.NotEqual(t, LimitKey(addressIPv4), LimitKey(anotherAddressIPv4))
 }

@@ -37,6 +37,9 @@ type question struct {
 	Text string `json:"text" validate:"required"`
 }
 
+// noQuery is the query of a request without one.
+var noQuery map[string][]string
+
 // bindTo binds a body and a query to a value of the type, by an operation whose input has the
 // type. The path parameter has the value "p".
 func bindTo[T any](body string, query map[string][]string) (T, error) {
@@ -77,16 +80,19 @@ func TestBind_Body(t *testing.T) {
 	t.Parallel()
 
 	bound, err := bindTo[sample](`{"title":"T","count":3,"remote":false,"pay":{"min":1.5},"tags":["x"],
-		"questions":[{"id":"q","text":"Why?"}],"free":{"a":[1]},"items":[1,null],"id":"body","unknown":1}`, nil)
+		"questions":[{"id":"q","text":"Why?"}],"free":{"a":[1]},"items":[1,null],"id":"body","unknown":1}`, noQuery)
 	require.NoError(t, err)
 	require.Equal(t, "p", bound.ID, "the value of the path takes precedence over the body")
 	require.Equal(t, 3, bound.Count)
 	require.False(t, *bound.Remote)
-	require.InDelta(t, 1.5, *bound.Pay.Min, 0)
-	require.Nil(t, bound.Pay.Max)
+
+	const exactly = 0 // the permitted difference
+
+	require.InDelta(t, 1.5, *bound.Pay.Min, exactly)
+	require.Nil(t, bound.Pay.Max, "an absent member")
 	require.Equal(t, []question{{ID: "q", Text: "Why?"}}, bound.Questions)
 	require.JSONEq(t, `{"a":[1]}`, string(bound.Free))
-	require.Len(t, bound.Items, 2)
+	require.Len(t, bound.Items, 2, "a number and null")
 }
 
 // TestBind_Problems_AreInTheOrderOfTheBody checks that all errors are reported at once, in the
@@ -94,7 +100,7 @@ func TestBind_Body(t *testing.T) {
 func TestBind_Problems_AreInTheOrderOfTheBody(t *testing.T) {
 	t.Parallel()
 
-	_, err := bindTo[sample](`{"tags":["long","ok","many"],"pay":{"max":-1,"min":"x"},"count":9,"kind":"c"}`, nil)
+	_, err := bindTo[sample](`{"tags":["long","ok","many"],"pay":{"max":-1,"min":"x"},"count":9,"kind":"c"}`, noQuery)
 	require.Equal(t, []string{
 		"tags must have at most 2 items",
 		"pay.max must be at least 0",
@@ -110,7 +116,7 @@ func TestBind_Problems_AreInTheOrderOfTheBody(t *testing.T) {
 func TestBind_ProblemInArray_NamesTheItem(t *testing.T) {
 	t.Parallel()
 
-	_, err := bindTo[sample](`{"title":"T","questions":[{"id":"q","text":"ok"},{"text":7},"no",null],"tags":["four"]}`, nil)
+	_, err := bindTo[sample](`{"title":"T","questions":[{"id":"q","text":"ok"},{"text":7},"no",null],"tags":["four"]}`, noQuery)
 	require.Equal(t, []string{
 		"questions.1.text must be a string",
 		"questions.2 must be an object",
@@ -137,7 +143,7 @@ func TestBind_WrongTypes_AreNamed(t *testing.T) {
 		`{"title":null}`:                             "title is required",
 		`{"title":"T","email":"a@b@c"}`:              "email must be a valid email address",
 	} {
-		_, err := bindTo[sample](body, nil)
+		_, err := bindTo[sample](body, noQuery)
 		require.Equal(t, []string{want}, fieldsOf(t, err), body)
 	}
 }
@@ -148,15 +154,15 @@ func TestBind_WholeNumber_HasAnyForm(t *testing.T) {
 	t.Parallel()
 
 	for _, number := range []string{"3", "3.0", "3.00", "3e0", "30e-1"} {
-		bound, err := bindTo[sample](`{"title":"T","count":`+number+`}`, nil)
+		bound, err := bindTo[sample](`{"title":"T","count":`+number+`}`, noQuery)
 		require.NoError(t, err, number)
 		require.Equal(t, 3, bound.Count, number)
 	}
 
-	// The first two have a fraction. 1e19 is greater than the greatest int. The last number is the first
-	// integer that a float64 cannot represent. With a point, it is read as a float64.
+	// The first two numbers have a fraction. 1e19 is greater than the greatest int. The last number is the first
+	// integer that a float64 cannot represent; with its point, it is read as a float64.
 	for _, number := range []string{"3.5", "1e-1", "1e19", "9007199254740993.0"} {
-		_, err := bindTo[sample](`{"title":"T","count":`+number+`}`, nil)
+		_, err := bindTo[sample](`{"title":"T","count":`+number+`}`, noQuery)
 		require.Equal(t, []string{"count must be a whole number"}, fieldsOf(t, err), number)
 	}
 }
@@ -204,7 +210,7 @@ func TestBind_AmbiguousJSON_IsRejected(t *testing.T) {
 		strings.Repeat(`[`, 10_000):                     "body must not be nested deeper than 32 levels",
 		`{"free":` + strings.Repeat(`{"a":`, 40) + `1}`: "body must not be nested deeper than 32 levels",
 	} {
-		_, err := bindTo[sample](body, nil)
+		_, err := bindTo[sample](body, noQuery)
 		require.Equal(t, []string{want}, fieldsOf(t, err), body)
 	}
 }
@@ -214,7 +220,7 @@ func TestBind_AmbiguousJSON_IsRejected(t *testing.T) {
 func TestBind_SameNameInDifferentObjects_IsAccepted(t *testing.T) {
 	t.Parallel()
 
-	_, err := bindTo[sample](`{"title":"title","free":{"title":{"title":["title","title"]}}}`, nil)
+	_, err := bindTo[sample](`{"title":"title","free":{"title":{"title":["title","title"]}}}`, noQuery)
 	require.NoError(t, err)
 }
 
@@ -223,7 +229,7 @@ func TestBind_SameNameInDifferentObjects_IsAccepted(t *testing.T) {
 func TestBind_EmptyBody_IsAnEmptyObject(t *testing.T) {
 	t.Parallel()
 
-	_, err := bindTo[sample](``, nil)
+	_, err := bindTo[sample](noBody, noQuery)
 	require.Equal(t, []string{"title is required"}, fieldsOf(t, err))
 }
 
@@ -236,10 +242,10 @@ func TestBind_UnreadBody_MustBeWellFormed(t *testing.T) {
 	}
 
 	for _, body := range []string{"", " ", "{}", `{"x":1}`, "null", "[]"} {
-		_, err := bindTo[Nothing](body, nil)
+		_, err := bindTo[Nothing](body, noQuery)
 		require.NoError(t, err, body)
 
-		_, err = bindTo[named](body, nil)
+		_, err = bindTo[named](body, noQuery)
 		require.NoError(t, err, body)
 	}
 
@@ -252,13 +258,16 @@ func TestBind_UnreadBody_MustBeWellFormed(t *testing.T) {
 		`{} {}`:           "body must be one JSON value",
 		`{"a":1e9999999}`: "a must be a number of at most 64 bits",
 	} {
-		_, err := bindTo[Nothing](body, nil)
+		_, err := bindTo[Nothing](body, noQuery)
 		require.Equal(t, []string{want}, fieldsOf(t, err), body)
 
-		_, err = bindTo[named](body, nil)
+		_, err = bindTo[named](body, noQuery)
 		require.Equal(t, []string{want}, fieldsOf(t, err), body)
 	}
 }
+
+// noBody is the body of a request without one.
+const noBody = ""
 
 // listInput is the input of an operation whose values are in the query.
 type listInput struct {
@@ -274,20 +283,23 @@ type listInput struct {
 func TestBind_Query_HasDefaultsAndLimits(t *testing.T) {
 	t.Parallel()
 
-	withDefaults, err := bindTo[listInput]("", nil)
+	withDefaults, err := bindTo[listInput](noBody, noQuery)
 	require.NoError(t, err)
 	require.Equal(t, Paging{Page: 1, Limit: 20}, withDefaults.Paging)
 
-	bound, err := bindTo[listInput](
-		"",
-		map[string][]string{"page": {"2"}, "limit": {"5000"}, "salary_min": {"12.5"}, "kinds": {"a,b", "c"}, "remote": {"true"}},
-	)
+	bound, err := bindTo[listInput](noBody, map[string][]string{
+		"page":       {"2"},
+		"limit":      {"5000"},
+		"salary_min": {"12.5"},
+		"kinds":      {"a,b", "c"},
+		"remote":     {"true"},
+	})
 	require.NoError(t, err)
-	require.Equal(t, Paging{Page: 2, Limit: 100}, bound.Paging)
+	require.Equal(t, Paging{Page: 2, Limit: 100}, bound.Paging, "100 is the maximum of the limit")
 	require.Equal(t, []string{"a", "b", "c"}, bound.Kinds)
 	require.True(t, *bound.Remote)
 
-	withEmptyField, err := bindTo[listInput]("", map[string][]string{"salary_min": {""}})
+	withEmptyField, err := bindTo[listInput](noBody, map[string][]string{"salary_min": {""}})
 	require.NoError(t, err)
 	require.Nil(t, withEmptyField.Salary, "an empty form field is not a number")
 }
@@ -296,6 +308,7 @@ func TestBind_Query_HasDefaultsAndLimits(t *testing.T) {
 func TestBind_InvalidQuery_NamesTheParameter(t *testing.T) {
 	t.Parallel()
 
+	// Pages have 20 items by default, so that page 501 is the first one beyond 10,000 items.
 	const tooDeep = "page reaches beyond 10000 items; follow nextCursor with the cursor parameter instead"
 
 	type query = map[string][]string
@@ -317,7 +330,7 @@ func TestBind_InvalidQuery_NamesTheParameter(t *testing.T) {
 		"a long cursor":   {query: query{"cursor": {strings.Repeat("x", 513)}}, want: "cursor must have at most 512 characters"},
 		"NUL in a cursor": {query: query{"cursor": {"\x00"}}, want: "cursor must be valid UTF-8 without NUL"},
 	} {
-		_, err := bindTo[listInput]("", test.query)
+		_, err := bindTo[listInput](noBody, test.query)
 		require.Equal(t, []string{test.want}, fieldsOf(t, err), name)
 	}
 }
@@ -327,7 +340,7 @@ func TestBind_InvalidQuery_NamesTheParameter(t *testing.T) {
 func TestPaging_LastExactPage_IsAccepted(t *testing.T) {
 	t.Parallel()
 
-	_, err := bindTo[listInput]("", map[string][]string{"page": {"500"}})
+	_, err := bindTo[listInput](noBody, map[string][]string{"page": {"500"}})
 	require.NoError(t, err)
 }
 
@@ -339,13 +352,16 @@ func FuzzBind(f *testing.F) {
 	f.Add(`[[[`)
 
 	f.Fuzz(func(t *testing.T, body string) {
-		_, err := bindTo[sample](body, nil)
-		if err == nil && strings.TrimSpace(body) != "" && !json.Valid([]byte(body)) {
-			t.Fatalf("accepted %q", body)
+		_, err := bindTo[sample](body, noQuery)
+
+		isEmptyOrJSON := strings.TrimSpace(body) == "" || json.Valid([]byte(body))
+		if err == nil && !isEmptyOrJSON {
+			t.Fatalf("accepted %q, which is not JSON", body)
 		}
 
-		if err != nil && fault.KindOf(err) != fault.Invalid {
-			t.Fatalf("%q: %v", body, err)
+		isClientError := fault.KindOf(err) == fault.Invalid
+		if err != nil && !isClientError {
+			t.Fatalf("%q is refused with %v, expected a fault.Invalid", body, err)
 		}
 	})
 }
@@ -356,13 +372,13 @@ func TestOp_PathThatIsNoText_IsNotFound(t *testing.T) {
 	t.Parallel()
 
 	op := Op(func(_ context.Context, _ Call, _ sample) (Done, error) { return Message("ok"), nil })
-	for _, value := range []string{"a\x00", "\xff"} {
+	for _, pathValue := range []string{"a\x00", "\xff"} {
 		_, err := op.Handle(context.Background(), Call{}, &Request{
-			Path:   func(string) string { return value },
+			Path:   func(string) string { return pathValue },
 			Query:  func(string) []string { return nil },
 			Header: func(string) string { return "" },
 			Body:   []byte(`{"title":"a","questions":[]}`),
 		})
-		require.ErrorIs(t, err, ErrNoRoute)
+		require.ErrorIs(t, err, ErrNoRoute, "%q", pathValue)
 	}
 }

@@ -13,7 +13,7 @@ import (
 func TestDisposition_FileName_IsEscaped(t *testing.T) {
 	t.Parallel()
 
-	for name, want := range map[string]string{
+	for name, wantName := range map[string]string{
 		"cv.pdf":                    "cv.pdf",
 		"Zoë O'Brien (CV) 100%.pdf": "Zoë O'Brien (CV) 100%.pdf",
 		"履歴書.docx":                  "履歴書.docx",
@@ -23,11 +23,11 @@ func TestDisposition_FileName_IsEscaped(t *testing.T) {
 		"cv\u202efdp.exe":           "cvfdp.exe",
 	} {
 		header := File{Name: name}.Disposition()
-		require.NotContains(t, header, "\n")
+		require.NotContains(t, header, "\n", "%q", name)
 
 		disposition, parameters, err := mime.ParseMediaType(header)
 		require.NoError(t, err, header)
 		require.Equal(t, "attachment", disposition)
-		require.Equal(t, want, parameters["filename"], header)
+		require.Equal(t, wantName, parameters["filename"], header)
 	}
 }

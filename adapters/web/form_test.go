@@ -35,21 +35,25 @@ func bindForm(contentType, body string) (bound formInput, err error) {
 	return bound, err
 }
 
-// multipartOf returns a form with the fields (name, value) in the encoding multipart/form-data.
-func multipartOf(t testing.TB, fields ...[2]string) (contentType, body string) {
-	t.Helper()
-	var b bytes.Buffer
+// formField is a field of a form. A form may have several fields with one name.
+type formField struct{ name, value string }
 
-	w := multipart.NewWriter(&b)
+// multipartOf returns a form with the fields in the encoding multipart/form-data.
+func multipartOf(t testing.TB, fields ...formField) (contentType, body string) {
+	t.Helper()
+	var form bytes.Buffer
+
+	w := multipart.NewWriter(&form)
 	for _, f := range fields {
-		require.NoError(t, w.WriteField(f[0], f[1]))
+		require.NoError(t, w.WriteField(f.name, f.value))
 	}
 
 	require.NoError(t, w.Close())
 
-	return w.FormDataContentType(), b.String()
+	return w.FormDataContentType(), form.String()
 }
 
+// urlEncoded is the content type of the other encoding of forms: name=value&name=value.
 const urlEncoded = "application/x-www-form-urlencoded"
 
 // TestForm_BothEncodings_AreRead checks that both encodings of HTML forms give the same values,
@@ -62,14 +66,16 @@ func TestForm_BothEncodings_AreRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, bound)
 
-	multipartType, body := multipartOf(t, [2]string{"name", "Zoë &"}, [2]string{"number", "7"}, [2]string{"other", "x"})
+	multipartType, body := multipartOf(t, formField{"name", "Zoë &"}, formField{"number", "7"}, formField{"other", "x"})
 	bound, err = bindForm(multipartType, body)
 	require.NoError(t, err)
 	require.Equal(t, want, bound)
 
-	bound, err = bindForm("", "")
+	const noContentType = ""
+
+	bound, err = bindForm(noContentType, noBody)
 	require.NoError(t, err)
-	require.Equal(t, formInput{Guest: "guest!"}, bound)
+	require.Equal(t, formInput{Guest: "guest!"}, bound, "only the cookie has a value")
 }
 
 // TestForm_Malformed_IsRejected checks that ambiguous or invalid forms are refused, and that the
@@ -77,25 +83,29 @@ func TestForm_BothEncodings_AreRead(t *testing.T) {
 func TestForm_Malformed_IsRejected(t *testing.T) {
 	t.Parallel()
 
-	twiceType, twice := multipartOf(t, [2]string{"name", "a"}, [2]string{"name", "b"})
+	// A form with two fields of one name.
+	twiceType, twice := multipartOf(t, formField{"name", "a"}, formField{"name", "b"})
 
 	// A form with one field above the limit, in both encodings.
-	var fields [][2]string
+	var fields []formField
 
 	tooManyEncoded := url.Values{}
 	for i := range maxParts + 1 {
 		fieldName := fmt.Sprint("f", i)
-		fields = append(fields, [2]string{fieldName, "x"})
+		fields = append(fields, formField{fieldName, "x"})
 		tooManyEncoded.Set(fieldName, "x")
 	}
 
 	tooManyType, tooMany := multipartOf(t, fields...)
 
+	// A form with a file instead of a text.
 	var upload bytes.Buffer
 	w := multipart.NewWriter(&upload)
 	_, err := w.CreateFormFile("name", "cv.pdf")
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
+
+	uploadType := w.FormDataContentType()
 
 	for name, test := range map[string]struct{ contentType, body, wantField string }{
 		"JSON":                     {contentType: "application/json", body: `{"name":"a"}`, wantField: "body"},
@@ -108,7 +118,7 @@ func TestForm_Malformed_IsRejected(t *testing.T) {
 		"too many encoded fields":  {contentType: urlEncoded, body: tooManyEncoded.Encode(), wantField: "body"},
 		"a field twice":            {contentType: urlEncoded, body: "name=a&name=b", wantField: "name"},
 		"a part twice":             {contentType: twiceType, body: twice, wantField: "name"},
-		"a file":                   {contentType: w.FormDataContentType(), body: upload.String(), wantField: "name"},
+		"a file":                   {contentType: uploadType, body: upload.String(), wantField: "name"},
 		"bad UTF-8":                {contentType: urlEncoded, body: "name=%ff", wantField: "name"},
 		"a NUL":                    {contentType: urlEncoded, body: "name=%00", wantField: "name"},
 		"a word for a number":      {contentType: urlEncoded, body: "number=seven", wantField: "number"},
@@ -116,6 +126,8 @@ func TestForm_Malformed_IsRejected(t *testing.T) {
 	} {
 		_, err := bindForm(test.contentType, test.body)
 		require.ErrorIs(t, err, fault.ErrInvalid, name)
-		require.Equal(t, test.wantField, fault.Of(err).Fields[0].Name, name)
+
+		firstProblem := fault.Of(err).Fields[0]
+		require.Equal(t, test.wantField, firstProblem.Name, name)
 	}
 }

@@ -26,7 +26,7 @@ func TestOneOrMany(t *testing.T) {
 		`{"role":["a","b"]}`:  {"a", "b"},
 		`{"role":["\u00e9"]}`: {"é"},
 	} {
-		bound, err := bindTo[choices](body, nil)
+		bound, err := bindTo[choices](body, noQuery)
 		require.NoError(t, err, body)
 		require.Equal(t, want, bound.Role, body)
 	}
@@ -37,13 +37,13 @@ func TestOneOrMany(t *testing.T) {
 func TestOneOrMany_OtherTypes_AreRefused(t *testing.T) {
 	t.Parallel()
 
-	for _, body := range []string{`1`, `true`, `{}`, `[1]`, `["a",{}]`, `[["a"]]`} {
-		_, err := bindTo[choices](`{"role":`+body+`}`, nil)
-		require.Equal(t, []string{"role must be a string or an array of strings"}, fieldsOf(t, err), body)
+	for _, value := range []string{`1`, `true`, `{}`, `[1]`, `["a",{}]`, `[["a"]]`} {
+		_, err := bindTo[choices](`{"role":`+value+`}`, noQuery)
+		require.Equal(t, []string{"role must be a string or an array of strings"}, fieldsOf(t, err), value)
 	}
 
-	_, err := bindTo[choices](`{"role":["a","b","c"]}`, nil)
-	require.Equal(t, []string{"role must have at most 2 items"}, fieldsOf(t, err))
+	_, err := bindTo[choices](`{"role":["a","b","c"]}`, noQuery)
+	require.Equal(t, []string{"role must have at most 2 items"}, fieldsOf(t, err), "the rule of the field is max=2")
 }
 
 // TestOneOrMany_Reused_ForgetsEarlierValues checks that null clears the value, as encoding/json
@@ -51,7 +51,7 @@ func TestOneOrMany_OtherTypes_AreRefused(t *testing.T) {
 func TestOneOrMany_Reused_ForgetsEarlierValues(t *testing.T) {
 	t.Parallel()
 
-	o := OneOrMany{"a", "b"}
-	require.NoError(t, json.Unmarshal([]byte(`null`), &o))
-	require.Nil(t, o)
+	value := OneOrMany{"a", "b"}
+	require.NoError(t, json.Unmarshal([]byte(`null`), &value))
+	require.Nil(t, value)
 }
