@@ -185,7 +185,7 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 	strangeJWK := map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(strangePublic)}
 	strangeID := thumbprint(strangePublic)[:kidLength]
 
-	// signedWith returns a token with valid claims that is signed with another method or key. The header fields are
+	// signedWith returns a token with valid claims that is signed with the method and the key. The header fields are
 	// added to those of a valid token, or replace them.
 	signedWith := func(method jwt.SigningMethod, key any, headerFields map[string]any) string {
 		token := jwt.NewWithClaims(method, jwt.MapClaims{
@@ -205,6 +205,11 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 
 		return signed
 	}
+
+	var noHeaderFields map[string]any
+
+	_, err = tokens.Verify(signedWith(jwt.SigningMethodEdDSA, signingKey(tokens).private, noHeaderFields))
+	require.NoError(t, err, "with the right method and key, the token is valid")
 
 	// withHeader and withClaim return a token with one other header field or claim, signed with the right key.
 	withHeader := func(change func(header map[string]any)) string {
@@ -232,45 +237,50 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 	timeIn := func(d time.Duration) int64 { return clk.Now().Add(d).Unix() }
 
 	for name, token := range map[string]string{
-		"nothing":                   "",
-		"two dots":                  "..",
-		"one part":                  header,
-		"no signature":              header + "." + claims + ".",
-		"a fourth part":             honest + ".x",
-		"line end in the signature": honest + "\n",
-		"padding":                   honest + "=",
-		"claims are exchanged":      header + "." + inBase64(`{"sub":"admin"}`) + "." + signature,
-		"alg none":                  signedWith(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil),
-		"HS256 with the public key": signedWith(jwt.SigningMethodHS256, []byte(public), nil),
-		"HS256 with the public PEM": signedWith(jwt.SigningMethodHS256, publicPEM, nil),
-		"a stranger's key":          signedWith(jwt.SigningMethodEdDSA, strangePrivate, nil),
+		// malformed tokens, and parts of a valid one
+		"nothing":                    "",
+		"two dots":                   "..",
+		"one part":                   header,
+		"no signature":               header + "." + claims + ".",
+		"a fourth part":              honest + ".x",
+		"line end in the signature":  honest + "\n",
+		"padding":                    honest + "=",
+		"bits after the last letter": strings.TrimSuffix(honest, string(lastCharacter)) + string(lastCharacter+1),
+		"claims are exchanged":       header + "." + inBase64(`{"sub":"admin"}`) + "." + signature,
+		// another method or key
+		"alg none":                  signedWith(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, noHeaderFields),
+		"HS256 with the public key": signedWith(jwt.SigningMethodHS256, []byte(public), noHeaderFields),
+		"HS256 with the public PEM": signedWith(jwt.SigningMethodHS256, publicPEM, noHeaderFields),
+		"a stranger's key":          signedWith(jwt.SigningMethodEdDSA, strangePrivate, noHeaderFields),
 		"a stranger's kid":          signedWith(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{"kid": strangeID}),
 		"a key in the header":       signedWith(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{"jwk": strangeJWK}),
 		"a key URL": signedWith(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{
 			"jku": "https://evil.example/jwks",
 			"x5u": "https://evil.example/c",
 		}),
-		"kid is a path":              withHeader(func(h map[string]any) { h["kid"] = "../../../dev/null" }),
-		"kid is no string":           withHeader(func(h map[string]any) { h["kid"] = []string{signingKey(tokens).id} }),
-		"no kid":                     withHeader(func(h map[string]any) { delete(h, "kid") }),
-		"crit":                       withHeader(func(h map[string]any) { h["crit"] = []string{"b64"}; h["b64"] = true }),
-		"another kind of token":      withHeader(func(h map[string]any) { h["typ"] = "JWT" }),
-		"no kind":                    withHeader(func(h map[string]any) { delete(h, "typ") }),
-		"expired":                    withClaim(func(c map[string]any) { c["exp"] = timeIn(-leeway) }),
-		"without end":                withClaim(func(c map[string]any) { delete(c, "exp") }),
-		"end is no number":           withClaim(func(c map[string]any) { c["exp"] = "tomorrow" }),
-		"not yet":                    withClaim(func(c map[string]any) { c["nbf"] = timeIn(leeway + time.Second) }),
-		"from the future":            withClaim(func(c map[string]any) { c["iat"] = timeIn(leeway + time.Second) }),
-		"another issuer":             withClaim(func(c map[string]any) { c["iss"] = issuer + "/" }),
-		"no issuer":                  withClaim(func(c map[string]any) { delete(c, "iss") }),
-		"the developers' audience":   withClaim(func(c map[string]any) { c["aud"] = "locum-developer" }),
-		"no audience":                withClaim(func(c map[string]any) { delete(c, "aud") }),
-		"no user":                    withClaim(func(c map[string]any) { delete(c, "sub") }),
-		"no session":                 withClaim(func(c map[string]any) { delete(c, "sid") }),
-		"too long":                   withClaim(func(c map[string]any) { c["x"] = strings.Repeat("x", aboveMaximum) }),
-		"too long, of dots":          strings.Repeat(".", aboveMaximum),
-		"a deep header":              inBase64(strings.Repeat("[", 2000)) + ".e30.e30", // e30 is {}
-		"bits after the last letter": strings.TrimSuffix(honest, string(lastCharacter)) + string(lastCharacter+1),
+		// another header
+		"kid is a path":         withHeader(func(h map[string]any) { h["kid"] = "../../../dev/null" }),
+		"kid is no string":      withHeader(func(h map[string]any) { h["kid"] = []string{signingKey(tokens).id} }),
+		"no kid":                withHeader(func(h map[string]any) { delete(h, "kid") }),
+		"crit":                  withHeader(func(h map[string]any) { h["crit"] = []string{"b64"}; h["b64"] = true }),
+		"another kind of token": withHeader(func(h map[string]any) { h["typ"] = "JWT" }),
+		"no kind":               withHeader(func(h map[string]any) { delete(h, "typ") }),
+		// other claims
+		"expired":                  withClaim(func(c map[string]any) { c["exp"] = timeIn(-leeway) }),
+		"without end":              withClaim(func(c map[string]any) { delete(c, "exp") }),
+		"end is no number":         withClaim(func(c map[string]any) { c["exp"] = "tomorrow" }),
+		"not yet":                  withClaim(func(c map[string]any) { c["nbf"] = timeIn(leeway + time.Second) }),
+		"from the future":          withClaim(func(c map[string]any) { c["iat"] = timeIn(leeway + time.Second) }),
+		"another issuer":           withClaim(func(c map[string]any) { c["iss"] = issuer + "/" }),
+		"no issuer":                withClaim(func(c map[string]any) { delete(c, "iss") }),
+		"the developers' audience": withClaim(func(c map[string]any) { c["aud"] = "locum-developer" }),
+		"no audience":              withClaim(func(c map[string]any) { delete(c, "aud") }),
+		"no user":                  withClaim(func(c map[string]any) { delete(c, "sub") }),
+		"no session":               withClaim(func(c map[string]any) { delete(c, "sid") }),
+		// tokens that are costly to read
+		"too long":          withClaim(func(c map[string]any) { c["x"] = strings.Repeat("x", aboveMaximum) }),
+		"too long, of dots": strings.Repeat(".", aboveMaximum),
+		"a deep header":     inBase64(strings.Repeat("[", 2000)) + ".e30.e30", // e30 is {}
 	} {
 		accepted, err := tokens.Verify(token)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, name)

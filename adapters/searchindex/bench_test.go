@@ -199,7 +199,8 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// benchQueries returns, by the name of a class of queries, a function that returns query i of the class.
+// benchQueries returns, by the name of a class of queries, a function that returns query i of the class. The queries of
+// a class differ in their words, roles or places: with i%50, there are 50 of them in turn.
 func benchQueries() map[string]func(i int) search.Query {
 	// A slot is a part of a search, such as its role or its place. Its levels are alternative conditions from the best
 	// to the worst. A document belongs to the first level that it satisfies, at the cost of the level.
@@ -248,21 +249,25 @@ func benchQueries() map[string]func(i int) search.Query {
 		}
 	}
 
+	newestFirst := search.Sort{By: search.SortDate, Descending: true}
+
 	return map[string]func(i int) search.Query{
-		"all": func(int) search.Query {
-			return search.Query{Sort: search.Sort{By: search.SortDate, Descending: true}}
-		},
+		"all": func(int) search.Query { return search.Query{Sort: newestFirst} },
 		"latest": func(i int) search.Query {
 			q := must(search.HasKey(fmt.Sprint("contract:", i%5)), search.HasKey(fmt.Sprint("region:", i%7)))
-			q.Sort = search.Sort{By: search.SortDate, Descending: true}
+			q.Sort = newestFirst
+
 			return q
 		},
 		"one-word":    func(i int) search.Query { return must(word(i % 50)) },
 		"three-words": func(i int) search.Query { return must(word(i%20), word(i%30+20), word(i%40+50)) },
+		// Relaxed is the number of hits that a query may add which are not exact in each slot.
 		"role-place": func(i int) search.Query {
-			return search.Query{Slots: []search.Slot{role(i % 40), place(i)}, Relaxed: 20, MaxCost: 12}
+			return search.Query{Slots: []search.Slot{role(i % 40), place(i)}, Relaxed: benchPageSize, MaxCost: 12}
 		},
-		"place":      func(i int) search.Query { return search.Query{Slots: []search.Slot{place(i)}, Relaxed: 20} },
+		"place": func(i int) search.Query {
+			return search.Query{Slots: []search.Slot{place(i)}, Relaxed: benchPageSize}
+		},
 		"exclusion":  func(i int) search.Query { return must(search.Not(word(i%20)), word(i%20+1)) },
 		"rare":       func(i int) search.Query { return must(word(benchWords - 1 - i%1000)) },
 		"nothing":    func(i int) search.Query { return must(word(i%50), search.HasKey("unknown")) },
@@ -270,7 +275,9 @@ func benchQueries() map[string]func(i int) search.Query {
 		"radius-10":  func(i int) search.Query { return must(search.IsWithin(near(i), 10)) },
 		"radius-200": func(i int) search.Query { return must(search.IsWithin(near(i), 200)) },
 		"pay": func(i int) search.Query {
-			return must(search.PaysBetween(search.PayRange{Min: int64(i%50+50) * 100_000, Currency: "GBP"}))
+			const thousandPounds = 100_000 // pence
+
+			return must(search.PaysBetween(search.PayRange{Min: int64(i%50+50) * thousandPounds, Currency: "GBP"}))
 		},
 		"sort-pay":      sorted(search.SortPay),
 		"sort-title":    sorted(search.SortTitle),
@@ -319,7 +326,7 @@ func TestOpen_LargeFolder_IsCheap(t *testing.T) {
 	)
 
 	if b.open > maxTime || b.heap > maxHeap {
-		t.Fatalf("Open took %v and %d bytes of heap, expected at most 1 s and 100 MB", b.open, b.heap)
+		t.Fatalf("Open took %v and %d bytes of heap, expected at most %v and %.0f bytes", b.open, b.heap, maxTime, maxHeap)
 	}
 }
 

@@ -50,7 +50,8 @@ func countMatches(t *testing.T, s *segment, expression search.Expr) int {
 }
 
 // randomWord returns a random word. Four of five words are one of the frequent ones, a to h and as to hs. The others
-// are rare: x0, x1, …
+// are rare: x0, x1, … The function skewed returns small numbers more often than large ones, so that x0 is the most
+// frequent of them.
 func randomWord(random *rand.Rand) string {
 	if random.IntN(5) == 0 {
 		return fmt.Sprint("x", skewed(random, 400))
@@ -234,7 +235,7 @@ func TestExpired_AnyOrderOfTimes(t *testing.T) {
 func TestFind_PhraseInManyTexts_CountsEach(t *testing.T) {
 	t.Parallel()
 
-	index := open(t, options(""))
+	index := open(t, options(inMemory))
 
 	changes := make([]search.Change, 3*minParallelTexts)
 	for i := range changes {

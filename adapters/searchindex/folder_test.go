@@ -20,9 +20,11 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// options returns the options of the tests for an index in the folder, or in memory if the folder is empty. A
-// checkpoint stores the changes since the one before in files. The interval of checkpoints is so long that a test
-// has only those that it makes itself.
+// inMemory is the folder of an index without files.
+const inMemory = ""
+
+// options returns the options of the tests for an index in the folder, or inMemory. A checkpoint stores the changes
+// since the one before in files. The interval of checkpoints is so long that a test has only those that it makes itself.
 func options(folder string) Options {
 	return Options{
 		Folder:             folder,
@@ -49,6 +51,9 @@ type docRange struct {
 	from, to int
 }
 
+// documentID returns the id of the document with the number.
+func documentID(number int) string { return fmt.Sprintf("%05d", number) }
+
 // put creates or replaces the documents in one call of Apply. The position is the place in the feed of changes from
 // which a caller continues after a restart; the index stores it with the documents. Each document has the keys "all" and
 // "version:N", by which the tests count the documents of a version.
@@ -58,7 +63,7 @@ func put(t *testing.T, index *Index, docs docRange, position string) {
 	var changes []search.Change
 	for i := docs.from; i < docs.to; i++ {
 		changes = append(changes, search.Change{
-			ID:      fmt.Sprintf("%05d", i),
+			ID:      documentID(i),
 			Version: docs.version,
 			Document: &search.Document{
 				PostedAt:     time.Unix(int64(i), 0),
@@ -449,8 +454,8 @@ func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 	// Close the index while the state is read.
 	require.NoError(t, index.Close())
 
-	newestID := onlyPart.ids.at(0) // documents are stored from the newest to the oldest
-	require.Equal(t, "00099", newestID, "the file is still mapped")
+	newestID := onlyPart.ids.at(0) // documents are stored from the newest, the one with the highest number, to the oldest
+	require.Equal(t, documentID(99), newestID, "the file is still mapped")
 
 	readState.release()
 	require.Zero(t, onlyPart.holders.Load(), "the last reader has released the file")

@@ -52,7 +52,7 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 		time.Sleep(100*time.Millisecond + rand.N(200*time.Millisecond))
 		require.NoError(t, child.Process.Kill())
 
-		_ = child.Wait()
+		_ = child.Wait() // its error is that the process was killed
 
 		index, err := Open(options(folder))
 		require.NoError(t, err)
@@ -88,9 +88,9 @@ func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
 	output, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 
-	unfinished, err := filepath.Glob(filepath.Join(o.Folder, "*"+partialSuffix))
+	unfinishedFiles, err := filepath.Glob(filepath.Join(o.Folder, "*"+partialSuffix))
 	require.NoError(t, err)
-	require.Empty(t, unfinished)
+	require.Empty(t, unfinishedFiles)
 
 	index := open(t, o)
 	require.Equal(t, "three", index.Position())
@@ -112,6 +112,7 @@ func fillFolder(t *testing.T, folder string) {
 		return index.checkpoint()
 	}
 
+	// Store version 1.
 	put(t, index, docRange{version: 1, from: 0, to: 10}, "one")
 	require.NoError(t, checkpoint())
 
@@ -127,7 +128,9 @@ func fillFolder(t *testing.T, folder string) {
 	limited := syscall.Rlimit{Cur: maxFileSize, Max: unlimited.Max}
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limited))
 
-	index.fileDocs = killedDocs // so that merges write files
+	// Fail to store version 2, by a checkpoint and by a merge. fileDocs is the number of documents from which a merge
+	// writes a file.
+	index.fileDocs = killedDocs
 	put(t, index, docRange{version: 2, from: 0, to: killedDocs / 2}, "one")
 	put(t, index, docRange{version: 2, from: killedDocs / 2, to: killedDocs}, "two")
 	require.ErrorIs(t, checkpoint(), syscall.EFBIG)
@@ -156,7 +159,7 @@ func replaceUntilKilled(t *testing.T, folder string) {
 	version, _ := strconv.Atoi(index.Position()) // 0 for the empty position of a new index
 	version++
 
-	index.fileDocs = killedDocs // so that merges write files
+	index.fileDocs = killedDocs // the number of documents from which a merge writes a file
 
 	const maxLife = 10 * time.Second
 

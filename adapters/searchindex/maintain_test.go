@@ -26,7 +26,8 @@ import (
 func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	t.Parallel()
 
-	index := open(t, options(""))
+	// Store two segments of 100 documents.
+	index := open(t, options(inMemory))
 	put(t, index, docRange{version: 1, from: 0, to: 100}, "one")
 	put(t, index, docRange{version: 1, from: 100, to: 200}, "two")
 
@@ -41,7 +42,7 @@ func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	// Replace five of the 200 documents and delete one: a change without a document is a deletion.
 	put(t, index, docRange{version: 2, from: 0, to: 5}, "three")
 
-	deletion := search.Change{ID: "00150", Version: 9}
+	deletion := search.Change{ID: documentID(150), Version: 2}
 	require.NoError(t, index.Apply(context.Background(), []search.Change{deletion}, "four"))
 
 	// End the merge.
@@ -80,13 +81,16 @@ func TestApply_ManyBatches_AreMerged(t *testing.T) {
 	// Delete all documents.
 	var deletions []search.Change
 	for i := range batches {
-		deletions = append(deletions, search.Change{ID: fmt.Sprintf("%05d", i), Version: 2})
+		deletions = append(deletions, search.Change{ID: documentID(i), Version: 2})
 	}
 
 	require.NoError(t, index.Apply(context.Background(), deletions, "deleted"))
 	require.NoError(t, index.mergeAll(context.Background()))
 	require.Empty(t, index.state.Load().parts)
-	require.Zero(t, index.Frequency("nurse"), "a word of each title")
+
+	const wordOfEachTitle = "nurse"
+
+	require.Zero(t, index.Frequency(wordOfEachTitle))
 }
 
 // TestApply_DuringLargeMerge_DoesNotWait checks Apply while the goroutine that merges segments is occupied by a large
@@ -144,6 +148,7 @@ func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
 		o.Log = slog.New(failures)
 		index, err := Open(o)
 		require.NoError(t, err)
+		t.Cleanup(func() { _ = index.Close() }) // after a failed check, too
 
 		// Make each merge write a file, and let it fail by deleting the folder.
 		index.fileDocs = 1
