@@ -166,7 +166,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		}
 
 		for _, user := range registered {
-			first.waitForMail(t, user.email, "Subject:")
+			first.waitForMail(t, user.email, "confirm your e-mail")
 		}
 
 		// If both instances executed the same task, the second e-mail would be sent at about the same

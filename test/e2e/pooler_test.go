@@ -94,7 +94,7 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	list := employer.get("/api/employers/applications?limit=50").ok(200)
 	for _, seeker := range seekers {
 		require.Contains(t, string(list.raw), seeker.email)
-		one.waitForMail(t, seeker.email, "Subject:")
+		one.waitForMail(t, seeker.email, "confirm your e-mail")
 	}
 
 	require.Eventually(t, func() bool { return len(one.messagesTo(t, employer.email, "application")) == applicants },
@@ -140,5 +140,5 @@ func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 		require.Eventually(t, func() bool { return two.isListed(t, title) }, 10*time.Second, 20*time.Millisecond)
 	}
 
-	one.waitForMail(t, employer.email, "Subject:")
+	one.waitForMail(t, employer.email, "confirm your e-mail")
 }

@@ -76,7 +76,7 @@ func requireMainJob(t *testing.T, server *testServer) {
 	server.waitForMail(t, employer.email, "application")
 
 	employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
-	server.waitForMail(t, seeker.email, "Subject:")
+	server.waitForMail(t, seeker.email, "Your application: Theatre Nurse")
 	require.NotEmpty(t, seeker.waitForNotifications(1))
 
 	// A program of the employer reads the application, an app gets a plan, and the export contains the application.
