@@ -134,9 +134,9 @@ func (b hiringOrganizations) May(ctx context.Context, id, userID string, p auth.
 // hiringListings implements hiring.Listings with the service of module listings.
 type hiringListings struct{ *listings.Service }
 
-// ForApply returns what hiring needs to accept an application to the listing.
-func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting, error) {
-	listing, err := b.Service.ForApply(ctx, id)
+// GetPublic returns what hiring needs to accept an application to the listing.
+func (b hiringListings) GetPublic(ctx context.Context, id string) (hiring.Posting, error) {
+	listing, err := b.Service.GetPublic(ctx, id)
 	if err != nil {
 		return hiring.Posting{}, err
 	}
@@ -150,18 +150,18 @@ func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting
 	}, nil
 }
 
-// Briefs returns the titles and companies of listings, by listing id.
-func (b hiringListings) Briefs(ctx context.Context, ids []string) (map[string]hiring.Brief, error) {
-	briefs, err := b.Service.Briefs(ctx, ids)
+// ListBriefs returns the titles and companies of listings, by listing id.
+func (b hiringListings) ListBriefs(ctx context.Context, ids []string) (map[string]hiring.Brief, error) {
+	briefs, err := b.Service.ListBriefs(ctx, ids)
 
 	return list.ToMap(briefs, func(brief listings.Brief) (id string, hiringBrief hiring.Brief) {
 		return brief.ID, hiring.Brief{Title: brief.Title, Company: brief.Company}
 	}), err
 }
 
-// Viewed returns the title of the organization's listing and the number of its views.
-func (b hiringListings) Viewed(ctx context.Context, organizationID, id string) (title string, views int, err error) {
-	listing, views, err := b.Service.Viewed(ctx, organizationID, id)
+// GetTitleAndViews returns the title of the organization's listing and the number of its views.
+func (b hiringListings) GetTitleAndViews(ctx context.Context, organizationID, id string) (title string, views int, err error) {
+	listing, views, err := b.Service.GetWithViews(ctx, organizationID, id)
 	return listing.Title, views, err
 }
 

@@ -109,13 +109,13 @@ type seekersListings struct{ *listings.Service }
 
 // Public returns those of the listings that are public.
 func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.Listing, error) {
-	publicListings, err := b.PublicMany(ctx, ids)
+	publicListings, err := b.ListPublic(ctx, ids)
 	return newSeekersListings(publicListings), err
 }
 
-// Briefs returns the short forms of listings, by listing id.
-func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]jobseeker.Brief, error) {
-	briefs, err := b.Service.Briefs(ctx, ids)
+// ListBriefs returns the short forms of listings, by listing id.
+func (b seekersListings) ListBriefs(ctx context.Context, ids []string) (map[string]jobseeker.Brief, error) {
+	briefs, err := b.Service.ListBriefs(ctx, ids)
 
 	return list.ToMap(briefs, func(brief listings.Brief) (id string, seekersBrief jobseeker.Brief) {
 		return brief.ID, jobseeker.Brief{
@@ -127,10 +127,10 @@ func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]j
 	}), err
 }
 
-// ClosingBetween returns at most n public listings that come after from, in the order of their
+// ListClosing returns at most n public listings that come after from, in the order of their
 // deadlines and ids, and whose deadline is not after until.
-func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Closing, until time.Time, n int) ([]jobseeker.Closing, error) {
-	closing, err := b.Service.ClosingBetween(ctx, from.At, from.ID, until, n)
+func (b seekersListings) ListClosing(ctx context.Context, from jobseeker.Closing, until time.Time, n int) ([]jobseeker.Closing, error) {
+	closing, err := b.Service.ListClosing(ctx, from.At, from.ID, until, n)
 
 	return list.Map(closing, func(brief listings.Brief) jobseeker.Closing {
 		return jobseeker.Closing{At: brief.Deadline, ID: brief.ID, Title: brief.Title}

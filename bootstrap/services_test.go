@@ -31,8 +31,8 @@ var withoutActor = map[string]string{
 	"other modules, which have authorized the actor": `
 		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.AppliedAmong Hiring.AppliedLately Identity.Admins Identity.HoldsJobs Identity.IsActive Identity.ListMemberIDs
 		Identity.MemberMay Identity.OrganizationChanges Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
-		Listings.Briefs Listings.CloseOrganization Listings.ClosestTo Listings.ClosingBetween Listings.CountByStatus Listings.ForApply Listings.Gather
-		Listings.PublicMany Listings.Resolve Listings.Viewed Seekers.Read Seekers.SavedAmong Seekers.SavedCount
+		Listings.ListBriefs Listings.CloseOrganization Listings.ClosestTo Listings.ListClosing Listings.CountByStatus Listings.GetPublic Listings.Gather
+		Listings.ListPublic Listings.Resolve Listings.GetWithViews Seekers.Read Seekers.SavedAmong Seekers.SavedCount
 		Seekers.TakeOverOnboarding Seekers.TakeOverProgress`,
 }
 

@@ -61,7 +61,7 @@ func (s *Server) countView(c *fiber.Ctx, viewer *pages.Viewer, listingID string)
 		request.Actor = viewer.Actor()
 	}
 
-	s.services.Listings.Seen(request.Actor, request.IP, request.UserAgent, listingID)
+	s.services.Listings.AddVisit(request.Actor, request.IP, request.UserAgent, listingID)
 }
 
 // takeOperationLimit counts a request from the client's address towards the rate limit of an

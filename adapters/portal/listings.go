@@ -98,8 +98,8 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 			Errors:  []int{404},
 			Tag:     tag,
 			Summary: "Get a public listing, or a listing of the caller's organization in any state",
-			Op:      getByID(s.DetailFor, viewDetail),
-			OnRead:  func(c web.Call, path func(string) string) { s.Seen(c.Actor, c.IP, c.UserAgent, path("id")) },
+			Op:      getByID(s.GetVisible, viewDetail),
+			OnRead:  func(c web.Call, path func(string) string) { s.AddVisit(c.Actor, c.IP, c.UserAgent, path("id")) },
 		},
 	}
 }

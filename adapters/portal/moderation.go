@@ -70,7 +70,7 @@ func moderationRoutes(s *listings.Service) []web.Route {
 			Path:    "/api/admin/jobs/:id",
 			Errors:  []int{404},
 			Summary: "Get a job in any state with its reports and what is suspicious about it",
-			Op:      getByID(s.CaseOf, viewCaseDetail),
+			Op:      getByID(s.GetCase, viewCaseDetail),
 		},
 		{
 			Method:  http.MethodPost,

@@ -83,7 +83,7 @@ func publicAddressesOnly() func(network, address string, c syscall.RawConn) erro
 			return err
 		}
 
-		if !integrations.Reachable(port) {
+		if !integrations.IsPublicPort(port) {
 			return errPort
 		}
 

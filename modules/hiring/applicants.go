@@ -81,7 +81,7 @@ func (s *Service) prepare(
 		return Application{}, nil, err
 	}
 
-	posting, err := s.Listings.ForApply(ctx, listingID)
+	posting, err := s.Listings.GetPublic(ctx, listingID)
 	if err != nil {
 		return Application{}, nil, err
 	}

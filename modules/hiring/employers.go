@@ -360,7 +360,7 @@ func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string)
 	}
 
 	// Viewed fails for a listing of another organization.
-	title, views, err := s.Listings.Viewed(ctx, by.OrganizationID, jobID)
+	title, views, err := s.Listings.GetTitleAndViews(ctx, by.OrganizationID, jobID)
 	if err != nil {
 		return JobAnalytics{}, err
 	}

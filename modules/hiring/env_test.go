@@ -104,8 +104,8 @@ func (e *testEnv) sentMails() []mail.Message {
 	return sent
 }
 
-// ForApply implements hiring.Listings: it returns a listing that newListing has added.
-func (e *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error) {
+// GetPublic implements hiring.Listings: it returns a listing that newListing has added.
+func (e *testEnv) GetPublic(_ context.Context, id string) (hiring.Posting, error) {
 	posting, found := e.postings[id]
 	if !found {
 		return posting, hiring.ErrListingNotFound
@@ -114,8 +114,8 @@ func (e *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error)
 	return posting, nil
 }
 
-// Briefs implements hiring.Listings: every id has a listing. It counts its calls.
-func (e *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Brief, error) {
+// ListBriefs implements hiring.Listings: every id has a listing. It counts its calls.
+func (e *testEnv) ListBriefs(_ context.Context, ids []string) (map[string]hiring.Brief, error) {
 	e.lookups.Add(1)
 
 	briefs := map[string]hiring.Brief{}
@@ -126,8 +126,8 @@ func (e *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Bri
 	return briefs, nil
 }
 
-// Viewed implements hiring.Listings.
-func (e *testEnv) Viewed(_ context.Context, _, id string) (string, int, error) {
+// GetTitleAndViews implements hiring.Listings.
+func (e *testEnv) GetTitleAndViews(_ context.Context, _, id string) (string, int, error) {
 	return "Title of " + id, e.views, nil
 }
 

@@ -35,14 +35,14 @@ var (
 
 // Listings provides the listings that people apply to.
 type Listings interface {
-	// ForApply returns the listing, or ErrListingNotFound if it is not public.
-	ForApply(ctx context.Context, id string) (Posting, error)
-	// Briefs returns summaries of the listings by id, whatever their state. It omits
+	// GetPublic returns the listing, or ErrListingNotFound if it is not public.
+	GetPublic(ctx context.Context, id string) (Posting, error)
+	// ListBriefs returns summaries of the listings by id, whatever their state. It omits
 	// listings that do not exist.
-	Briefs(ctx context.Context, ids []string) (map[string]Brief, error)
-	// Viewed returns the title and the number of views of a listing of the
+	ListBriefs(ctx context.Context, ids []string) (map[string]Brief, error)
+	// GetTitleAndViews returns the title and the number of views of a listing of the
 	// organization, or a NotFound fault.
-	Viewed(ctx context.Context, organizationID, id string) (title string, views int, err error)
+	GetTitleAndViews(ctx context.Context, organizationID, id string) (title string, views int, err error)
 	// CountByStatus counts the organization's listings by status.
 	CountByStatus(ctx context.Context, organizationID string) (map[string]int, error)
 }

@@ -350,7 +350,7 @@ func (s *Service) loadCorrespondence(
 		return correspondence{}, err
 	}
 
-	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
+	briefs, err := s.Listings.ListBriefs(ctx, []string{listingID})
 	if err != nil {
 		return correspondence{}, err
 	}

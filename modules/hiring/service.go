@@ -92,7 +92,7 @@ func (s *Service) loadDetail(ctx context.Context, v View) (Detail, error) {
 func (s *Service) withListings(ctx context.Context, applications []Application) ([]View, error) {
 	listingIDs := list.Distinct(applications, func(a Application) string { return a.ListingID })
 
-	briefs, err := s.Listings.Briefs(ctx, listingIDs)
+	briefs, err := s.Listings.ListBriefs(ctx, listingIDs)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func receiverProblem(address string, allowPrivate bool) string {
 	form := "must be an https:// address"
 	ports := "443, 80, 8443 or one from 1024"
 
-	isPermittedPort := Reachable
+	isPermittedPort := IsPublicPort
 	if allowPrivate {
 		form = "must be an http:// or https:// address"
 		ports = "1 to 65535"
@@ -136,9 +136,9 @@ func isPort(port string) bool {
 	return err == nil && n >= 1 && n <= 65_535
 }
 
-// Reachable reports whether webhooks may be sent to the port on the public internet. The
+// IsPublicPort reports whether webhooks may be sent to the port on the public internet. The
 // ports below 1024 that belong to other services than web servers are excluded.
-func Reachable(port string) bool {
+func IsPublicPort(port string) bool {
 	n, err := strconv.Atoi(port)
 	return err == nil && (n == 443 || n == 80 || n >= 1_024 && n <= 65_535)
 }

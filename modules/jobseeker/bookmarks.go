@@ -128,7 +128,7 @@ func listingOf(b Bookmark) string { return b.ListingID }
 // withListings returns the bookmarks with the properties of their listings, which are empty
 // for a deleted listing.
 func (s *BookmarkService) withListings(ctx context.Context, bookmarks []Bookmark) ([]SavedJob, error) {
-	briefs, err := s.Listings.Briefs(ctx, list.Map(bookmarks, listingOf))
+	briefs, err := s.Listings.ListBriefs(ctx, list.Map(bookmarks, listingOf))
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (s *BookmarkService) RemoveBookmark(ctx context.Context, by auth.Actor, boo
 		return "", err
 	}
 
-	briefs, err := s.Listings.Briefs(ctx, []string{b.ListingID})
+	briefs, err := s.Listings.ListBriefs(ctx, []string{b.ListingID})
 	if err != nil {
 		return "", err
 	}
@@ -248,7 +248,7 @@ func (s *BookmarkService) remindOfDeadlines(ctx context.Context) error {
 
 	from := Closing{At: now}
 	for {
-		closing, err := s.Listings.ClosingBetween(ctx, from, now.Add(reminderLeadTime), listingBatchSize)
+		closing, err := s.Listings.ListClosing(ctx, from, now.Add(reminderLeadTime), listingBatchSize)
 		if err != nil || len(closing) == 0 {
 			return err
 		}

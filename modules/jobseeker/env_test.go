@@ -218,8 +218,8 @@ func (env *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 	return parts[1], nil
 }
 
-// Briefs implements jobseeker.Listings.
-func (env *testEnv) Briefs(_ context.Context, ids []string) (map[string]jobseeker.Brief, error) {
+// ListBriefs implements jobseeker.Listings.
+func (env *testEnv) ListBriefs(_ context.Context, ids []string) (map[string]jobseeker.Brief, error) {
 	out := map[string]jobseeker.Brief{}
 	for _, id := range ids {
 		if t, ok := env.titles[id]; ok {
@@ -230,8 +230,8 @@ func (env *testEnv) Briefs(_ context.Context, ids []string) (map[string]jobseeke
 	return out, nil
 }
 
-// ClosingBetween implements jobseeker.Listings.
-func (env *testEnv) ClosingBetween(_ context.Context, from jobseeker.Closing, until time.Time, n int) (out []jobseeker.Closing, _ error) {
+// ListClosing implements jobseeker.Listings.
+func (env *testEnv) ListClosing(_ context.Context, from jobseeker.Closing, until time.Time, n int) (out []jobseeker.Closing, _ error) {
 	for id, at := range env.closesAt {
 		// from is the last listing of the previous page.
 		isAfter := at.After(from.At) || from.ID != "" && at.Equal(from.At) && id > from.ID

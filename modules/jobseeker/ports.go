@@ -53,12 +53,12 @@ type ApplicationCounts struct{ Total, Pending int }
 
 // Listings provides listings.
 type Listings interface {
-	// Briefs maps the ids of listings that exist, in any state, to summaries.
-	Briefs(ctx context.Context, ids []string) (map[string]Brief, error)
-	// ClosingBetween returns at most n public listings, ordered by deadline and then by id.
+	// ListBriefs maps the ids of listings that exist, in any state, to summaries.
+	ListBriefs(ctx context.Context, ids []string) (map[string]Brief, error)
+	// ListClosing returns at most n public listings, ordered by deadline and then by id.
 	// It returns those that come after the listing from in this order, and whose deadline
 	// is not after until. For the first page, from only has a time.
-	ClosingBetween(ctx context.Context, from Closing, until time.Time, n int) ([]Closing, error)
+	ListClosing(ctx context.Context, from Closing, until time.Time, n int) ([]Closing, error)
 	// Public returns the listings that are public now, in any order.
 	Public(ctx context.Context, ids []string) ([]Listing, error)
 	// Suggest returns the first n results of the public search. Its duration does

@@ -189,7 +189,7 @@ func (s *DashboardService) likedTitles(ctx context.Context, userID string) ([]st
 
 	ids = append(ids, list.Map(bookmarks.Items, listingOf)...)
 
-	briefs, err := s.Listings.Briefs(ctx, ids)
+	briefs, err := s.Listings.ListBriefs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

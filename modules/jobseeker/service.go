@@ -145,7 +145,7 @@ func (s *Shared) newNotification(n Notification) Notification {
 // publicBrief returns the summary of a public listing. For other listings it returns
 // ErrListingNotFound, so that their existence is not disclosed.
 func (s *Shared) publicBrief(ctx context.Context, listingID string) (Brief, error) {
-	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
+	briefs, err := s.Listings.ListBriefs(ctx, []string{listingID})
 	if err == nil && !briefs[listingID].Public {
 		err = ErrListingNotFound
 	}
@@ -155,7 +155,7 @@ func (s *Shared) publicBrief(ctx context.Context, listingID string) (Brief, erro
 
 // listingTitle returns the title of a listing for use in a message.
 func (s *Shared) listingTitle(ctx context.Context, listingID string) (string, error) {
-	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
+	briefs, err := s.Listings.ListBriefs(ctx, []string{listingID})
 	return titleOrPlaceholder(briefs[listingID]), err
 }
 

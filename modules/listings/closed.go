@@ -12,10 +12,10 @@ import (
 // closedPageLifetime is how long the page of a listing remains after the listing was closed.
 const closedPageLifetime = 30 * 24 * time.Hour
 
-// Page returns a listing for its page, and whether the listing is public. It also returns a listing
+// GetForPage returns a listing for its page, and whether the listing is public. It also returns a listing
 // that was closed, or whose deadline passed, in the last 30 days. For any other listing it returns
 // ErrGone if the listing was once public, and ErrNotFound if it was not.
-func (s *Service) Page(ctx context.Context, by auth.Actor, listingID string) (listing Listing, isPublic bool, err error) {
+func (s *Service) GetForPage(ctx context.Context, by auth.Actor, listingID string) (listing Listing, isPublic bool, err error) {
 	listing, err = s.Detail(ctx, by, listingID)
 
 	isNotPublic := fault.KindOf(err) == fault.NotFound

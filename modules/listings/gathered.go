@@ -13,8 +13,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// PublicMany returns the listings with the ids that are public now, in any order.
-func (s *Service) PublicMany(ctx context.Context, ids []string) ([]Listing, error) {
+// ListPublic returns the listings with the ids that are public now, in any order.
+func (s *Service) ListPublic(ctx context.Context, ids []string) ([]Listing, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func (s *Service) Resolve(ctx context.Context, text string) (resolved string, er
 // Gather reads the listings with the ids, except listings that are not public now. It leaves out
 // listings that cannot be analyzed, so that they do not prevent the alerts about the others.
 func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
-	ls, err := s.PublicMany(ctx, ids)
+	ls, err := s.ListPublic(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -82,8 +82,8 @@ type Question struct {
 // maxTitle is the maximum length of a title, in characters.
 const maxTitle = 200
 
-// Public reports whether the listing is public at the given time.
-func (l *Listing) Public(now time.Time) bool {
+// IsPublic reports whether the listing is public at the given time.
+func (l *Listing) IsPublic(now time.Time) bool {
 	isExpired := l.Deadline != nil && !l.Deadline.After(now)
 	return l.Status == Active && l.DeletedAt == nil && l.HiddenAt == nil && !isExpired
 }
@@ -187,7 +187,7 @@ func (l *Listing) Copy(id string, now time.Time) Listing {
 // Listing for a new listing.
 func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 	wasOpen := l.Open // only this method sets Open
-	l.Open, l.UpdatedAt = l.Public(now), now
+	l.Open, l.UpdatedAt = l.IsPublic(now), now
 
 	switch {
 	case l.Open && l.PostedAt == nil: // the first publication

@@ -42,7 +42,7 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 
 		change()
 		require.Equal(t, wantEvents, eventTypes(listing.finishChange(&before, now)))
-		require.Equal(t, listing.Public(now), listing.Open)
+		require.Equal(t, listing.IsPublic(now), listing.Open)
 		require.Equal(t, now, listing.UpdatedAt)
 	}
 
@@ -113,8 +113,8 @@ func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 	t.Parallel()
 
 	l := Listing{Status: Active, Content: Content{Deadline: &noon}}
-	require.True(t, l.Public(noon.Add(-time.Microsecond)))
-	require.False(t, l.Public(noon))
+	require.True(t, l.IsPublic(noon.Add(-time.Microsecond)))
+	require.False(t, l.IsPublic(noon))
 	require.Empty(t, eventTypes(l.finishChange(&Listing{}, noon)), "a listing that is created expired records no event")
 	require.Nil(t, l.PostedAt)
 }

@@ -162,7 +162,7 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 		return auth.ErrScope
 	}
 
-	listing, err := s.ForApply(ctx, listingID)
+	listing, err := s.GetPublic(ctx, listingID)
 	if err != nil {
 		return err
 	}
@@ -490,9 +490,9 @@ const (
 	maxDuplicateTitle = 80
 )
 
-// CaseOf returns a listing in any state with its case and its reports. It requires a
+// GetCase returns a listing in any state with its case and its reports. It requires a
 // moderator.
-func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (out CaseDetail, err error) {
+func (s *Service) GetCase(ctx context.Context, by auth.Actor, listingID string) (out CaseDetail, err error) {
 	if err := by.RequireModerator(); err != nil {
 		return out, err
 	}

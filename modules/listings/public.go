@@ -16,11 +16,11 @@ func (s *Service) Detail(ctx context.Context, by auth.Actor, listingID string) (
 		return Listing{}, err
 	}
 
-	return s.ForApply(ctx, listingID)
+	return s.GetPublic(ctx, listingID)
 }
 
-// ForApply returns a public listing for an application, or ErrNotFound.
-func (s *Service) ForApply(ctx context.Context, listingID string) (Listing, error) {
+// GetPublic returns a public listing for an application, or ErrNotFound.
+func (s *Service) GetPublic(ctx context.Context, listingID string) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
 		return Listing{}, ErrNotFound
@@ -31,9 +31,9 @@ func (s *Service) ForApply(ctx context.Context, listingID string) (Listing, erro
 	return list.First(found, err, ErrNotFound)
 }
 
-// DetailFor returns a public listing, like Detail. To members of the listing's organization
+// GetVisible returns a public listing, like Detail. To members of the listing's organization
 // who have a permission it also returns listings that are not public.
-func (s *Service) DetailFor(ctx context.Context, by auth.Actor, listingID string) (Listing, error) {
+func (s *Service) GetVisible(ctx context.Context, by auth.Actor, listingID string) (Listing, error) {
 	l, err := s.Detail(ctx, by, listingID)
 
 	isNotPublic := fault.KindOf(err) == fault.NotFound
@@ -45,9 +45,9 @@ func (s *Service) DetailFor(ctx context.Context, by auth.Actor, listingID string
 	return l, err
 }
 
-// Briefs returns the listings with the ids, in any state and order. Unknown ids are
+// ListBriefs returns the listings with the ids, in any state and order. Unknown ids are
 // left out.
-func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
+func (s *Service) ListBriefs(ctx context.Context, ids []string) ([]Brief, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -55,10 +55,10 @@ func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
 	return s.Public.ListBriefs(ctx, ids, s.Clock.Now())
 }
 
-// ClosingBetween returns at most n public listings, ordered by deadline and then by id. It begins
+// ListClosing returns at most n public listings, ordered by deadline and then by id. It begins
 // after the deadline from and the id fromID in this order, and ends with listings whose deadline is
 // until.
-func (s *Service) ClosingBetween(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
+func (s *Service) ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
 	return s.Public.ListClosing(ctx, from, fromID, until, n)
 }
 
@@ -81,9 +81,9 @@ func (s *Service) CountByStatus(ctx context.Context, organizationID string) (map
 	return s.Listings.CountByStatus(ctx, organizationID)
 }
 
-// Viewed returns one of the organization's listings, in any state, with its number
+// GetWithViews returns one of the organization's listings, in any state, with its number
 // of views, or ErrJobNotFound.
-func (s *Service) Viewed(ctx context.Context, organizationID, listingID string) (Listing, int, error) {
+func (s *Service) GetWithViews(ctx context.Context, organizationID, listingID string) (Listing, int, error) {
 	l, err := s.get(ctx, organizationID, listingID)
 	if err != nil {
 		return Listing{}, 0, err

@@ -32,7 +32,7 @@ func (l *Listing) State(now time.Time) State {
 	switch {
 	case l.HiddenAt != nil:
 		return StateHidden
-	case l.Status == Active && !l.Public(now):
+	case l.Status == Active && !l.IsPublic(now):
 		return StateExpired
 	}
 
@@ -80,9 +80,9 @@ type HiddenInfo struct {
 	Message string
 }
 
-// WhyHidden returns why listings of the actor's organization, at most 100, are hidden, by their
+// ListHiddenInfo returns why listings of the actor's organization, at most 100, are hidden, by their
 // ids. Listings that are not hidden are left out.
-func (s *Service) WhyHidden(ctx context.Context, by auth.Actor, ls ...Listing) (map[string]HiddenInfo, error) {
+func (s *Service) ListHiddenInfo(ctx context.Context, by auth.Actor, ls ...Listing) (map[string]HiddenInfo, error) {
 	// A listing is hidden by a decision unless its case, the record of its moderation, says
 	// that it is held because of its organization.
 	infoByID := map[string]HiddenInfo{}

@@ -91,9 +91,9 @@ func (c *visitBuffer) add(vs ...Visit) {
 	}
 }
 
-// Seen adds a view of a listing by a signed-in user, or by a guest with the address
+// AddVisit adds a view of a listing by a signed-in user, or by a guest with the address
 // and user agent.
-func (s *Service) Seen(by auth.Actor, address, userAgent, listingID string) {
+func (s *Service) AddVisit(by auth.Actor, address, userAgent, listingID string) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
 		return // not the id of a listing

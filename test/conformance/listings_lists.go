@@ -293,7 +293,7 @@ func titlesInEveryStatus(t *testing.T, b *board) {
 	deleted := b.post(t, listings.CreateInput{Title: "D"})
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
 
-	briefs, err := b.svc.Briefs(t.Context(), []string{listing.ID, deleted.ID, newID()})
+	briefs, err := b.svc.ListBriefs(t.Context(), []string{listing.ID, deleted.ID, newID()})
 	require.NoError(t, err)
 
 	titles := map[string]string{}
@@ -390,7 +390,7 @@ func briefsInEveryStatus(t *testing.T, b *board) {
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
 
 	briefsByID := func() map[string]listings.Brief {
-		briefs, err := b.svc.Briefs(t.Context(), []string{listing.ID, deleted.ID, expiring.ID, newID()})
+		briefs, err := b.svc.ListBriefs(t.Context(), []string{listing.ID, deleted.ID, expiring.ID, newID()})
 		require.NoError(t, err)
 
 		byID := map[string]listings.Brief{}
@@ -420,7 +420,7 @@ func briefsInEveryStatus(t *testing.T, b *board) {
 	want[expiring.ID] = expired
 	require.Equal(t, want, briefsByID(), "after the deadline")
 
-	none, err := b.svc.Briefs(t.Context(), nil)
+	none, err := b.svc.ListBriefs(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, none, "briefs of no listings")
 }
@@ -449,7 +449,7 @@ func listingsClosingInPeriod(t *testing.T, b *board) {
 
 	lastDeadline, lastID := now, ""
 	for {
-		found, err := b.svc.ClosingBetween(t.Context(), lastDeadline, lastID, end, pageSize)
+		found, err := b.svc.ListClosing(t.Context(), lastDeadline, lastID, end, pageSize)
 		require.NoError(t, err)
 
 		for _, brief := range found {

@@ -121,7 +121,7 @@ func (s *Site) loadApplication(ctx context.Context, viewer *pages.Viewer, id str
 	v.myApplicationRow = newMyApplicationRow(v.Detail.View)
 	v.IsWithdrawn = v.WithdrawnAt != nil
 
-	job, _, err := s.services.Listings.Page(ctx, viewer.Actor(), v.ListingID)
+	job, _, err := s.services.Listings.GetForPage(ctx, viewer.Actor(), v.ListingID)
 	hasNoPage := errors.Is(err, listings.ErrGone) || fault.KindOf(err) == fault.NotFound
 
 	switch {

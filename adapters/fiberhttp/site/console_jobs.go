@@ -216,7 +216,7 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		MayUpdate:         actor.May(auth.JobsUpdate),
 		Problem:           problem,
 	}
-	if listing.Public(now) {
+	if listing.IsPublic(now) {
 		v.Path = jobPath(listing)
 	}
 

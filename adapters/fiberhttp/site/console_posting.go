@@ -487,7 +487,7 @@ func (s *Site) previewJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		return err
 	}
 
-	isOpen := job.Public(s.now())
+	isOpen := job.IsPublic(s.now())
 	v := previewView{Job: s.newJobView(job, isOpen), ID: job.ID, State: states[job.ID]}
 
 	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, v)

@@ -90,7 +90,7 @@ var hiddenTexts = map[listings.HiddenReason]string{
 
 // jobStatesOf returns the states of the actor's jobs, at most 100, by their ids.
 func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listings.Listing) (map[string]jobState, error) {
-	hidden, err := s.services.Listings.WhyHidden(ctx, actor, jobs...)
+	hidden, err := s.services.Listings.ListHiddenInfo(ctx, actor, jobs...)
 	if err != nil {
 		return nil, err
 	}

@@ -336,7 +336,7 @@ func (s *Site) newJobView(job listings.Listing, isOpen bool) jobView {
 // job shows a job. A job that was open until recently is shown, too, but without the data for search engines. For a
 // job that was closed earlier, the response is a page with status 410.
 func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	listing, isOpen, err := s.services.Listings.Page(readContext(ctx, viewer), actorOf(viewer), c.Params("id"))
+	listing, isOpen, err := s.services.Listings.GetForPage(readContext(ctx, viewer), actorOf(viewer), c.Params("id"))
 	if errors.Is(err, listings.ErrGone) {
 		return s.renderGone(c, viewer)
 	}

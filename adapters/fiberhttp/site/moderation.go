@@ -80,7 +80,7 @@ type caseView struct {
 
 // loadCase collects what the page of a case shows.
 func (s *Site) loadCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (caseView, error) {
-	detail, err := s.services.Listings.CaseOf(ctx, viewer.Actor(), c.Params("id"))
+	detail, err := s.services.Listings.GetCase(ctx, viewer.Actor(), c.Params("id"))
 	job := detail.Listing
 
 	return caseView{
