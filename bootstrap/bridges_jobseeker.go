@@ -234,15 +234,15 @@ func (b seekersPlans) Plan(ctx context.Context, userID string) (jobseeker.Plan, 
 // seekersApplied implements jobseeker.Applied with the applications of module hiring.
 type seekersApplied struct{ *hiring.Service }
 
-// Lately returns the ids of the listings of the user's n newest applications that are not withdrawn.
-func (b seekersApplied) Lately(ctx context.Context, userID string, n int) ([]string, error) {
-	return b.AppliedLately(ctx, userID, n)
+// ListRecentlyApplied returns the ids of the listings of the user's n newest applications that are not withdrawn.
+func (b seekersApplied) ListRecentlyApplied(ctx context.Context, userID string, n int) ([]string, error) {
+	return b.Service.ListRecentlyApplied(ctx, userID, n)
 }
 
-// Among returns the set of those of the listings to which the user has applied. Withdrawn applications
+// FilterApplied returns the set of those of the listings to which the user has applied. Withdrawn applications
 // count too.
-func (b seekersApplied) Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
-	return b.AppliedAmong(ctx, userID, listingIDs)
+func (b seekersApplied) FilterApplied(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+	return b.Service.FilterApplied(ctx, userID, listingIDs)
 }
 
 // Counts returns the numbers of the user's applications, and of those that are still pending.

@@ -165,10 +165,10 @@ func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 		return identity.Principal{User: u, Membership: m}.Actor()
 	}
 
-	mine, err := desk.Mine(ctx, who(3), page.Request{Number: 1, Size: 50})
+	mine, err := desk.MyApplications(ctx, who(3), page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
 
-	received, err := desk.Received(ctx, who(1), page.Request{Number: 1, Size: 50})
+	received, err := desk.ReceivedApplications(ctx, who(1), page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
 	require.Equal(t, 5, mine.Total)
 	require.Equal(t, 9, received.Total)

@@ -347,7 +347,7 @@ func (l List[T]) pageLinks(isByCursor bool, publicURL, requestURL string) string
 	}
 
 	isReachable := func(number int) bool {
-		return !(page.Request{Number: number, Size: l.Pagination.Limit}).TooDeep()
+		return !(page.Request{Number: number, Size: l.Pagination.Limit}).IsTooDeep()
 	}
 	byNumber := func(number int) map[string]string { return map[string]string{"page": strconv.Itoa(number)} }
 	number := l.Pagination.Page

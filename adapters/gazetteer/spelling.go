@@ -25,10 +25,10 @@ const (
 	minPopulationAbroad = 100_000
 )
 
-// spellingIndex finds names by their misspellings. From the beginning of each name, it deletes up to two
-// letters in every possible way, and maps each remainder to the name. An edit is a letter that is wrong,
-// missing, added or swapped. A text and a name within two edits of it have at least one remainder in
-// common.
+// spellingIndex finds names by their misspellings. An edit is a letter that is wrong, missing, added, or
+// swapped with its neighbour. From the beginning of each name, spellingIndex deletes up to two letters in
+// every possible way, and maps each remainder to the name. The same is done to the text of a search: a text
+// and a name within two edits of it have at least one remainder in common.
 type spellingIndex struct {
 	seed    maphash.Seed
 	names   []spelledName
@@ -92,7 +92,8 @@ func eligibleNames(t *tables) []spelledName {
 		}
 	}
 
-	// Of names that are equally close, a country precedes a region, and a region all but the largest cities.
+	// Of names that are equally close, the largest is chosen. These sizes place countries before regions, and
+	// regions before cities with fewer people.
 	const regionSize, countrySize = 1_000_000, 10_000_000
 	for key := range t.regions {
 		add(key, regionSize)
@@ -207,8 +208,8 @@ func (g *Gazetteer) Correct(text string) (listings.Place, bool) {
 
 	misspelled := normalize(head)
 
-	hasLength := len(misspelled) >= minCorrected && len(misspelled) <= maxName
-	if !hasLength || strings.ContainsAny(text, "0123456789") {
+	hasPermittedLength := len(misspelled) >= minCorrected && len(misspelled) <= maxName
+	if !hasPermittedLength || strings.ContainsAny(text, "0123456789") {
 		return listings.Place{}, false
 	}
 

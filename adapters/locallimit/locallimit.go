@@ -27,8 +27,8 @@ type Limiter struct {
 	shards [shards]shard
 }
 
-// hash is the SHA-256 of a key. Keys are not stored themselves, because they may contain
-// personal data.
+// hash identifies a rule and a key: it is the first half of the SHA-256 of both. Keys are not
+// stored themselves, because they may contain personal data.
 type hash [16]byte
 
 // shard has a part of the keys. Shards have separate locks, so that requests rarely wait for
@@ -106,7 +106,8 @@ func (l *Limiter) decide(rule limit.Rule, key string, record bool) limit.Decisio
 
 	e := s.log(h, now, per)
 	if n := len(e.timestamps); n >= rule.Max {
-		// The next call is allowed when only Max-1 of the timestamps are left in the window.
+		// The next call is allowed when Max-1 timestamps are left in the window. Until then, the
+		// oldest n-Max+1 of the n timestamps expire, the last of them at index n-Max.
 		lastToExpire := e.timestamps[n-rule.Max]
 		return limit.Decision{RetryAfter: time.Duration(lastToExpire+per-now) * time.Microsecond}
 	}
@@ -244,6 +245,7 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 		s.days[h] = ofDay
 	}
 
+	// The status is that after this call, which was allowed, even if no further call is.
 	after := quotaStatus(quota, minuteLog, ofDay, now)
 	after.Allowed = true
 
@@ -256,8 +258,9 @@ func quotaStatus(quota limit.Quota, minuteLog entry, ofDay day, now int64) (stat
 	n := len(minuteLog.timestamps)
 	status.Minute = limit.Window{Limit: max(0, quota.PerMinute), Remaining: max(0, quota.PerMinute-n)}
 
-	// Remaining increases when the oldest of the newest PerMinute timestamps expires. There may be
-	// more of them, if the key had a larger quota before.
+	// Remaining increases when the number of timestamps falls below PerMinute. Usually this is when
+	// the oldest expires. The log has more than PerMinute timestamps if the key had a larger quota
+	// before; then only the newest PerMinute of them count, of which the oldest is the next to expire.
 	if oldest := max(0, n-quota.PerMinute); oldest < n {
 		status.Minute.Reset = time.Duration(minuteLog.timestamps[oldest]+perMinute-now) * time.Microsecond
 	}

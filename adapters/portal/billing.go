@@ -28,7 +28,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 			Audience: web.Seeker,
 			Tag:      tag,
 			Summary:  "Get the caller's plan, payments and payment method",
-			Op:       getOwn(s.Mine, viewBilling),
+			Op:       getOwn(s.MyBilling, viewBilling),
 		},
 		{
 			Method:   http.MethodPost,

@@ -131,7 +131,7 @@ func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 			Summary: "Get the number of requests of an app by day in UTC, by default of the last 30 days",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in UsageInput) (web.Reply[usageView], error) {
-					u, err := s.UsageOf(ctx, c.Actor, in.ID, in.UsageInput)
+					u, err := s.GetUsage(ctx, c.Actor, in.ID, in.UsageInput)
 					return web.OK(viewUsage(u), ""), err
 				}),
 		},

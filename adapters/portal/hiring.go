@@ -32,7 +32,7 @@ func ownApplicationRoutes(h hiringHandlers) []web.Route {
 			Method:  http.MethodGet,
 			Path:    "/api/jobseekers/applications",
 			Summary: "List the caller's applications, newest first",
-			Op: list(h.Mine, func(r page.Result[hiring.View], p web.Paging) ownApplicationsView {
+			Op: list(h.MyApplications, func(r page.Result[hiring.View], p web.Paging) ownApplicationsView {
 				return ownApplicationsView{Applications: web.Each(r.Items, viewOwnRow), SeekerPaged: seekerPaged(r, p)}
 			}),
 		},
@@ -78,7 +78,7 @@ func receivedRoutes(h hiringHandlers) []web.Route {
 			Path:       "/api/employers/applications",
 			Permission: auth.ApplicationsView,
 			Summary:    "List the applications to the organization's listings, newest first",
-			Op: list(h.Received, func(r page.Result[hiring.View], p web.Paging) receivedView {
+			Op: list(h.ReceivedApplications, func(r page.Result[hiring.View], p web.Paging) receivedView {
 				return receivedView{Applications: web.Each(r.Items, viewReceivedRow), Paged: paged(r, p)}
 			}),
 		},

@@ -102,7 +102,7 @@ func (in SearchIntentInput) run(
 	case "update-search-preferences":
 		message = "Search preferences updated successfully"
 		change := jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes}
-		searches, err = s.Prefer(ctx, actor, change)
+		searches, err = s.UpdateJobPreferences(ctx, actor, change)
 	case "delete-search":
 		message = "Search deleted successfully"
 		searches, err = s.DeleteSearch(ctx, actor, in.SearchID)
@@ -258,7 +258,7 @@ func bookmarkRoutes(s *jobseeker.Service) []web.Route {
 			Summary: "Set the note on a saved listing",
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in NoteInput) (web.Done, error) {
-					return web.Message("Bookmark updated successfully"), s.Note(ctx, c.Actor, in.ID, in.NoteInput)
+					return web.Message("Bookmark updated successfully"), s.SetNotes(ctx, c.Actor, in.ID, in.NoteInput)
 				}),
 		},
 		{

@@ -85,9 +85,9 @@ type SettingsInput struct {
 	Profile *SettingsProfile `json:"profile" intents:"update-profile update-employer-profile"`
 
 	Email *bool `json:"email" intents:"update-notifications"`
-	// EmailAlerts is an alias of Email.
+	// EmailAlerts is another name of Email for employers.
 	EmailAlerts *bool `json:"emailAlerts" intents:"update-notifications"`
-	// JobAlerts is for jobseekers.
+	// JobAlerts is for jobseekers. A request of an employer may contain it, but it has no effect.
 	JobAlerts *bool `json:"jobAlerts" intents:"update-notifications"`
 
 	ShowProfile *bool `json:"showProfile" intents:"update-privacy"`
@@ -124,7 +124,8 @@ func (in SettingsInput) check(a auth.Actor) error {
 		allowed = append(allowed, seekerIntents...)
 	}
 
-	if isEmployer := a.Role != auth.Jobseeker; isEmployer {
+	// A jobseeker in an organization also has the intents of employers.
+	if worksForOrganization := a.Role != auth.Jobseeker; worksForOrganization {
 		allowed = append(allowed, employerIntents...)
 	}
 
@@ -164,12 +165,12 @@ func (in SettingsInput) applyAsSeeker(ctx context.Context, seekers *jobseeker.Se
 
 		_, err = seekers.UpdateProfile(ctx, actor, in.Profile.ProfileInput)
 	case "update-notifications":
-		err = seekers.Notify(ctx, actor, jobseeker.NotifyInput{Email: in.Email, JobAlerts: in.JobAlerts})
+		err = seekers.UpdateNotifications(ctx, actor, jobseeker.NotifyInput{Email: in.Email, JobAlerts: in.JobAlerts})
 	case "update-privacy":
-		err = seekers.Show(ctx, actor, in.ShowProfile)
+		err = seekers.UpdatePrivacy(ctx, actor, in.ShowProfile)
 	case "update-job-preferences":
 		change := jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes}
-		_, err = seekers.Prefer(ctx, actor, change)
+		_, err = seekers.UpdateJobPreferences(ctx, actor, change)
 	}
 
 	return err

@@ -21,8 +21,9 @@ func (p *part) isDead(doc uint32) bool { return p.dead != nil && p.dead.has(doc)
 // live returns the number of documents that were not deleted.
 func (p *part) live() int { return p.docs() - p.deadCount }
 
-// without returns the part with one more document deleted. The vector of deleted documents is copied, because readers
-// may be using it. If unseen is true, no reader uses the part yet, and its vector is changed without a copy.
+// without returns a part with one more document deleted. The vector of deleted documents is copied, because readers
+// may be using it. Unseen must be true only if no reader uses the part, and it is not used any more: the new part
+// then has the vector itself, not a copy.
 func (p *part) without(doc uint32, unseen bool) *part {
 	next := &part{segment: p.segment, dead: p.dead, deadCount: p.deadCount + 1}
 
@@ -42,7 +43,7 @@ func (p *part) without(doc uint32, unseen bool) *part {
 // released when no state that contains the segment has a holder.
 type state struct {
 	parts   []*part
-	holders atomic.Int64 // their number
+	holders atomic.Int64 // the number of readers, plus one while it is the current state
 }
 
 // newState returns a state with one holder, the caller.
@@ -51,7 +52,7 @@ func newState(parts []*part) *state {
 	s.holders.Store(1)
 
 	for _, p := range parts {
-		p.holders.Add(1)
+		p.segment.holders.Add(1) // a segment counts the states that contain it
 	}
 
 	return s
@@ -88,7 +89,7 @@ func (s *state) release() {
 	}
 
 	for _, p := range s.parts {
-		isLast := p.holders.Add(-1) == 0
+		isLast := p.segment.holders.Add(-1) == 0
 		if isLast && p.image.release != nil { // an image that is not mapped from a file needs no release
 			_ = p.image.release() // an error has no effect on readers, since none is left
 		}

@@ -20,8 +20,7 @@ import (
 )
 
 // API is an HTTP API: its routes and the format of its errors. An error for clients is a fault, which
-// has a kind, a code and a message (package fault). The comments of fields say "documentation" for
-// the OpenAPI document.
+// has a kind, a code and a message (package fault). The documentation is the OpenAPI document.
 type API struct {
 	// Name is a short name in URLs, such as the URL of the OpenAPI document.
 	Name string
@@ -127,8 +126,8 @@ type ErrorBody interface {
 }
 
 // RenderError returns the response to a request that failed with err. path and requestID are the path
-// and the id of the request. If the caller has already set a header WWW-Authenticate, the caller must
-// keep it, and ignore the one that RenderError returns, which is less specific.
+// and the id of the request. The Authenticator may have set a header WWW-Authenticate, which is more
+// specific than that of the response. The caller must keep it.
 func (a API) RenderError(err error, path, requestID string) Answer {
 	f := FaultOf(err)
 

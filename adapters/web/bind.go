@@ -58,7 +58,7 @@ func (p Paging) check() []fault.Field {
 // ValidatePage returns a problem if the page, given by its number, reaches beyond page.MaxExact items.
 // The result is empty for a valid page.
 func ValidatePage(r page.Request) []fault.Field {
-	if !r.TooDeep() {
+	if !r.IsTooDeep() {
 		return nil
 	}
 

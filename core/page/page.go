@@ -41,8 +41,8 @@ func (r Request) CheckID() error {
 // Offset returns the number of items before the page.
 func (r Request) Offset() int { return (r.Number - 1) * r.Size }
 
-// TooDeep reports whether the page is beyond MaxExact.
-func (r Request) TooDeep() bool {
+// IsTooDeep reports whether the page is beyond MaxExact.
+func (r Request) IsTooDeep() bool {
 	if r.Cursor != "" || r.Number == 1 {
 		return false
 	}

@@ -536,7 +536,7 @@ func TestBilling_Employer_Forbidden(t *testing.T) {
 			{},
 			{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID(), Permissions: []auth.Permission{auth.Manage}},
 		} {
-			_, err := env.Mine(t.Context(), by)
+			_, err := env.MyBilling(t.Context(), by)
 			require.ErrorIs(t, err, kit.Refusal(by))
 
 			for _, try := range []func() (billing.Subscription, error){

@@ -177,7 +177,7 @@ func (e *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscrip
 func (e *testEnv) overview(by auth.Actor) billing.Overview {
 	e.t.Helper()
 
-	o, err := e.Mine(e.t.Context(), by)
+	o, err := e.MyBilling(e.t.Context(), by)
 	require.NoError(e.t, err)
 
 	return o

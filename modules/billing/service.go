@@ -53,8 +53,8 @@ type Overview struct {
 	History      []Charge // the newest first, at most 100
 }
 
-// Mine returns the caller's billing.
-func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
+// MyBilling returns the caller's billing.
+func (s *Service) MyBilling(ctx context.Context, by auth.Actor) (Overview, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Overview{}, err
 	}

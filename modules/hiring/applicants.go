@@ -49,7 +49,7 @@ func (s *Service) CheckApply(ctx context.Context, by auth.Actor, in ApplyInput) 
 
 // requireFirst returns ErrAlreadyApplied if the applicant has applied to the listing before.
 func (s *Service) requireFirst(ctx context.Context, application Application) error {
-	applied, err := s.AppliedAmong(ctx, application.ApplicantID, []string{application.ListingID})
+	applied, err := s.FilterApplied(ctx, application.ApplicantID, []string{application.ListingID})
 	if err != nil {
 		return err
 	}
@@ -215,8 +215,8 @@ func checkAnswers(questions []Question, answers []Answer) error {
 	return nil
 }
 
-// Mine lists the caller's applications that are not withdrawn, newest first.
-func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
+// MyApplications lists the caller's applications that are not withdrawn, newest first.
+func (s *Service) MyApplications(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
 	return s.listMine(ctx, by, ExcludeWithdrawn, r)
 }
 
@@ -401,16 +401,16 @@ func (s *Service) cancelInterview(ctx context.Context, by auth.Actor, applicatio
 	return s.Events.Record(ctx, interview.event(application, event.InterviewCancelled, by.UserID))
 }
 
-// AppliedLately returns the ids of the listings of the applicant's n newest applications that
+// ListRecentlyApplied returns the ids of the listings of the applicant's n newest applications that
 // are not withdrawn.
-func (s *Service) AppliedLately(ctx context.Context, applicantID string, n int) ([]string, error) {
+func (s *Service) ListRecentlyApplied(ctx context.Context, applicantID string, n int) ([]string, error) {
 	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After("", n))
 	return list.Distinct(found.Items, func(a Application) string { return a.ListingID }), err
 }
 
-// AppliedAmong returns the listings to which the applicant has applied, among at most 1,000 given
+// FilterApplied returns the listings to which the applicant has applied, among at most 1,000 given
 // listings, by id. Withdrawn applications count too.
-func (s *Service) AppliedAmong(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
+func (s *Service) FilterApplied(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 {
 		return map[string]bool{}, nil
 	}

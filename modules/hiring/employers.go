@@ -16,8 +16,8 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Received lists the applications to the organization's listings, newest first.
-func (s *Service) Received(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
+// ReceivedApplications lists the applications to the organization's listings, newest first.
+func (s *Service) ReceivedApplications(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
 	return s.FindReceived(ctx, by, StatsInput{}, r)
 }
 

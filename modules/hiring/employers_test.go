@@ -62,7 +62,7 @@ func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 			require.ErrorIs(t, env.Dismiss(t.Context(), rival, id), hiring.ErrNotFound)
 		}
 
-		receivedByRival, err := env.Received(t.Context(), rival, firstPage)
+		receivedByRival, err := env.ReceivedApplications(t.Context(), rival, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, receivedByRival.Items)
 		require.Zero(t, receivedByRival.Total)
@@ -87,7 +87,7 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 
 	// The next three functions return the error of each use case.
 	readAsEmployer := func(by auth.Actor) []error {
-		_, listErr := env.Received(t.Context(), by, firstPage)
+		_, listErr := env.ReceivedApplications(t.Context(), by, firstPage)
 		_, getErr := env.ReceivedApplication(t.Context(), by, application.ID)
 		return []error{listErr, getErr}
 	}
@@ -102,7 +102,7 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 
 	actAsApplicant := func(by auth.Actor) []error {
 		_, applyErr := env.Apply(t.Context(), by, hiring.ApplyInput{ListingID: application.ListingID})
-		_, listErr := env.Mine(t.Context(), by, firstPage)
+		_, listErr := env.MyApplications(t.Context(), by, firstPage)
 		_, getErr := env.MyApplication(t.Context(), by, application.ID)
 		_, trackErr := env.Track(t.Context(), by, application.ID, hiring.TrackInput{})
 		withdrawErr := env.Withdraw(t.Context(), by, application.ID)

@@ -105,7 +105,7 @@ func TestOnAccountDeleted_ManyApplications_SeveralTransactions(t *testing.T) {
 	env.deleteAccount(ann)
 	require.Len(t, env.recordedEvents(), 45)
 
-	open, err := env.Mine(t.Context(), ann, page.Request{Number: 1, Size: 10})
+	open, err := env.MyApplications(t.Context(), ann, page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Zero(t, open.Total)
 }

@@ -142,7 +142,7 @@ func TestApply_Twice_Conflict(t *testing.T) {
 		require.Equal(t, "Already applied to this position", hiring.ErrAlreadyApplied.Message)
 
 		// A withdrawn application counts as an earlier one, too.
-		mine, err := env.Mine(t.Context(), ann, firstPage)
+		mine, err := env.MyApplications(t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Len(t, mine.Items, 1)
 		require.NoError(t, env.Withdraw(t.Context(), ann, mine.Items[0].ID))
@@ -288,7 +288,7 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 		require.ErrorIs(t, env.Withdraw(t.Context(), ann, application.ID), hiring.ErrNotFound)
 
-		mine, err := env.Mine(t.Context(), ann, firstPage)
+		mine, err := env.MyApplications(t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, mine.Items)
 		require.Zero(t, mine.Total)
@@ -335,10 +335,10 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 
 		for name, list := range map[string]func(page.Request) (page.Result[hiring.View], error){
 			"received": func(request page.Request) (page.Result[hiring.View], error) {
-				return env.Received(t.Context(), employer, request)
+				return env.ReceivedApplications(t.Context(), employer, request)
 			},
 			"mine": func(request page.Request) (page.Result[hiring.View], error) {
-				return env.Mine(t.Context(), ann, request)
+				return env.MyApplications(t.Context(), ann, request)
 			},
 		} {
 			// checkPage checks the rows and the total of a page, and returns the ids of its rows.

@@ -456,8 +456,9 @@ func (s *Service) NextInterviews(ctx context.Context, by auth.Actor, n int) ([]V
 // scheduled interviews that will take place, the next one first. All others follow, the latest date
 // first. If the status is not empty, it lists only interviews with that status.
 //
-// Only the newest 1,000 interviews are sorted by date. A request with a cursor continues after
-// them, in the order of Interviews.
+// Only the newest 1,000 interviews are sorted by date, and have pages with numbers. The last of these
+// pages has a cursor. A request with this cursor continues with the older interviews, in the order of
+// Interviews.
 func (s *Service) InterviewsByDate(
 	ctx context.Context,
 	by auth.Actor,
@@ -466,8 +467,6 @@ func (s *Service) InterviewsByDate(
 ) (page.Result[View], error) {
 	var none page.Result[View]
 
-	// A cursor was returned by an earlier call, with the last page of the sorted interviews. It
-	// continues after the newest 1,000 interviews.
 	if r.Cursor != "" {
 		return s.Interviews(ctx, by, status, r)
 	}
@@ -484,8 +483,7 @@ func (s *Service) InterviewsByDate(
 	now := s.Clock.Now()
 	slices.SortStableFunc(found.Items, func(a, b Appointment) int { return compareByDate(a, b, now) })
 
-	// Cut the page from the sorted interviews. The last page of them has the cursor of the
-	// interviews that were not read.
+	// Cut the page from the sorted interviews.
 	start := min(r.Offset(), len(found.Items))
 	end := min(start+r.Size, len(found.Items))
 	isLastPage := end == len(found.Items)
@@ -578,6 +576,8 @@ func (s *Service) cancelUpcoming(ctx context.Context, organizationID string) (in
 
 	interviews := list.ToMap(upcoming.Items, func(a Appointment) (string, Appointment) { return a.ApplicationID, a })
 
+	// Each scheduled interview has an application that is not withdrawn, because a withdrawal cancels
+	// the interview. So every interview of the batch is cancelled below.
 	applications, err := s.listReceived(ctx, organizationID, list.Map(upcoming.Items, interviewApplicationID))
 	if err != nil {
 		return 0, err

@@ -84,7 +84,7 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 	now := s.Clock.Now()
 
 	idle := now.Sub(principal.Session.LastUsedAt)
-	if !principal.Session.Alive(now) || idle >= browserIdle {
+	if !principal.Session.IsAlive(now) || idle >= browserIdle {
 		return Principal{}, fault.ErrUnauthorized
 	}
 

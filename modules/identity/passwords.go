@@ -358,7 +358,7 @@ func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (
 		return MailToken{}, fault.IfNotFound(err, errBadToken)
 	}
 
-	if !token.Usable(s.Clock.Now()) {
+	if !token.IsUsable(s.Clock.Now()) {
 		return MailToken{}, errBadToken
 	}
 

@@ -261,7 +261,7 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 		return auth.Actor{}, err
 	case principal == nil:
 		return auth.Actor{}, fault.ErrUnauthorized.WithCause(ErrSessionNotFound)
-	case !principal.Session.Alive(s.Clock.Now()), principal.User.ID != claims.UserID:
+	case !principal.Session.IsAlive(s.Clock.Now()), principal.User.ID != claims.UserID:
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
 

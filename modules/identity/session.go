@@ -92,8 +92,8 @@ func (s Session) UnusedUntil() time.Time {
 // earlier returns the earlier of two times.
 func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
-// Alive reports whether the session has neither ended nor expired.
-func (s Session) Alive(now time.Time) bool { return s.EndedAt.IsZero() && now.Before(s.ExpiresAt) }
+// IsAlive reports whether the session has neither ended nor expired.
+func (s Session) IsAlive(now time.Time) bool { return s.EndedAt.IsZero() && now.Before(s.ExpiresAt) }
 
 // RefreshToken is a refresh token of a session. Each refresh replaces it with a new one. Only
 // its hash is stored.
@@ -162,8 +162,8 @@ func NewMailToken(userID, email string, p Purpose, now time.Time) (token MailTok
 	return token, secret
 }
 
-// Usable reports whether the token is neither used nor expired.
-func (t MailToken) Usable(now time.Time) bool { return t.UsedAt.IsZero() && now.Before(t.ExpiresAt) }
+// IsUsable reports whether the token is neither used nor expired.
+func (t MailToken) IsUsable(now time.Time) bool { return t.UsedAt.IsZero() && now.Before(t.ExpiresAt) }
 
 // Principal is a session with its user and membership.
 type Principal struct {

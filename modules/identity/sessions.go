@@ -42,7 +42,7 @@ func (s *Service) EndSession(ctx context.Context, actor auth.Actor, sessionID st
 		}
 
 		isOwn := principal.User.ID == actor.UserID
-		if !isOwn || !principal.Session.Alive(now) {
+		if !isOwn || !principal.Session.IsAlive(now) {
 			return ErrSessionNotFound
 		}
 

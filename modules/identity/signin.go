@@ -204,7 +204,7 @@ func (s *Service) useRefreshToken(
 		return SignedIn{}, false, err
 	}
 
-	if !principal.Session.Alive(now) {
+	if !principal.Session.IsAlive(now) {
 		return SignedIn{}, false, ErrBadRefreshToken
 	}
 

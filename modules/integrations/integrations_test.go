@@ -84,7 +84,7 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 		end()
 		env.CountCalls(ended, func(err error) { require.NoError(t, err) })
 
-		used, err := env.UsageOf(t.Context(), me, app.ID, integrations.UsageInput{})
+		used, err := env.GetUsage(t.Context(), me, app.ID, integrations.UsageInput{})
 		require.NoError(t, err)
 		require.Len(t, used.Days, 30, "by default, the last 30 days")
 		require.Equal(t, []integrations.DayUsage{

@@ -64,8 +64,8 @@ type Token struct {
 	UsedAt              *time.Time
 }
 
-// Active reports whether the token of the grant can be used.
-func (t Token) Active(g Grant, now time.Time) bool {
+// IsActive reports whether the token of the grant can be used.
+func (t Token) IsActive(g Grant, now time.Time) bool {
 	return t.UsedAt == nil && g.EndedAt == nil && now.Before(t.ExpiresAt) && now.Before(g.ExpiresAt)
 }
 
@@ -469,7 +469,7 @@ func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKin
 	}
 
 	t, err = s.Grants.Get(ctx, kinds[i], HashToken(kinds[i], token))
-	if err != nil || !t.Token.Active(t.Grant, s.Clock.Now()) {
+	if err != nil || !t.Token.IsActive(t.Grant, s.Clock.Now()) {
 		return t, false, err
 	}
 

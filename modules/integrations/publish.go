@@ -165,7 +165,7 @@ func (s *Service) isAuthorized(
 ) (bool, error) {
 	canSee := func(userID string) (bool, error) {
 		v, err := s.Accounts.Visibility(ctx, userID)
-		return v.Sees(organizationID, applicantID), err
+		return v.CanSee(organizationID, applicantID), err
 	}
 
 	ownerCanSee, err := canSee(endpoint.OwnerID)

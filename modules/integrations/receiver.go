@@ -93,7 +93,8 @@ func receiverProblem(address string, allowPrivate bool) string {
 	return ""
 }
 
-// hasServer reports whether all URL parsers find the same server in the URL. The host must be
+// hasServer reports whether the host and the port of the URL are valid and unambiguous. URL parsers
+// disagree about other hosts, so that the sender might connect to a server that was not checked. The host must be
 // an IP address, or a name with labels of letters, digits, hyphens and underscores
 // (RFC 1123 §2.1). The port must be from 1 to 65535, or absent.
 func hasServer(u *url.URL) bool {

@@ -23,7 +23,7 @@ const (
 	maxCounters = 50_000
 	// usageRetention is the time after which counters are deleted: a little more than a year.
 	usageRetention = 400 * 24 * time.Hour
-	// defaultDays is the number of days that UsageOf returns unless the caller selects others.
+	// defaultDays is the number of days that GetUsage returns unless the caller selects others.
 	defaultDays = 30
 	// maxDays is the maximum number of days that a caller can select.
 	maxDays = 366
@@ -176,9 +176,9 @@ type UsageReport struct {
 	Days []DayUsage
 }
 
-// UsageOf returns the usage of one of the caller's applications, by default for the last 30
+// GetUsage returns the usage of one of the caller's applications, by default for the last 30
 // days.
-func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in UsageInput) (UsageReport, error) {
+func (s *Service) GetUsage(ctx context.Context, by auth.Actor, appID string, in UsageInput) (UsageReport, error) {
 	app, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return UsageReport{}, err

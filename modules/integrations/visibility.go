@@ -11,8 +11,8 @@ type Visibility struct {
 	ApplicantID string
 }
 
-// Sees reports whether the set contains a job application of the applicant to the
+// CanSee reports whether the set contains a job application of the applicant to the
 // organization.
-func (v Visibility) Sees(organizationID, applicantID string) bool {
+func (v Visibility) CanSee(organizationID, applicantID string) bool {
 	return v.OrganizationID != "" && v.OrganizationID == organizationID || v.ApplicantID != "" && v.ApplicantID == applicantID
 }

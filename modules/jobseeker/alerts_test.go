@@ -491,7 +491,7 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 		require.Equal(t, overLimit, refused)
 
 		// Prefer with empty input changes nothing, and returns the searches of the user.
-		saved, err := env.Prefer(ctx, user, jobseeker.ProfileInput{})
+		saved, err := env.UpdateJobPreferences(ctx, user, jobseeker.ProfileInput{})
 		require.NoError(t, err)
 		require.Len(t, saved, jobseeker.MaxSearches)
 
@@ -505,7 +505,7 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 		for _, err := range []error{
 			searchErr(env.SaveSearch(ctx, auth.Actor{}, jobseeker.SaveSearchInput{Query: "x"})),
 			searchErr(env.DeleteSearch(ctx, auth.Actor{}, saved[1].ID)),
-			searchErr(env.Prefer(ctx, auth.Actor{}, jobseeker.ProfileInput{})),
+			searchErr(env.UpdateJobPreferences(ctx, auth.Actor{}, jobseeker.ProfileInput{})),
 		} {
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
@@ -522,10 +522,10 @@ func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
 		place, types := " Leeds ", []string{"full-time", "permanent"}
-		_, err := env.Prefer(ctx, user, jobseeker.ProfileInput{PreferredLocation: &place})
+		_, err := env.UpdateJobPreferences(ctx, user, jobseeker.ProfileInput{PreferredLocation: &place})
 		require.NoError(t, err)
 
-		_, err = env.Prefer(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &types})
+		_, err = env.UpdateJobPreferences(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &types})
 		require.NoError(t, err)
 
 		profile, err := env.MyProfile(ctx, user)
@@ -534,7 +534,7 @@ func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 		require.Equal(t, types, profile.EmploymentTypes)
 
 		tooMany := slices.Repeat([]string{"bank"}, 11)
-		_, err = env.Prefer(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &tooMany})
+		_, err = env.UpdateJobPreferences(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &tooMany})
 		require.Equal(t, "employmentTypes", fault.Of(err).Fields[0].Name)
 	})
 }

@@ -73,7 +73,7 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 	b := Bookmark{UserID: by.UserID, ListingID: listingID}
 
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
-		saved, err := s.SavedAmong(ctx, by.UserID, []string{listingID})
+		saved, err := s.FilterSaved(ctx, by.UserID, []string{listingID})
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 			return briefErr
 		}
 
-		count, err := s.SavedCount(ctx, by.UserID)
+		count, err := s.CountSaved(ctx, by.UserID)
 		if err != nil {
 			return err
 		}
@@ -155,8 +155,8 @@ type NoteInput struct {
 	Notes *string `json:"notes" validate:"omitempty,max=2000"`
 }
 
-// Note stores the notes of one of the caller's bookmarks.
-func (s *BookmarkService) Note(ctx context.Context, by auth.Actor, bookmarkID string, in NoteInput) error {
+// SetNotes stores the notes of one of the caller's bookmarks.
+func (s *BookmarkService) SetNotes(ctx context.Context, by auth.Actor, bookmarkID string, in NoteInput) error {
 	bookmarkID, err := requireSeekerAndID(by, bookmarkID, ErrBookmarkNotFound)
 	if err != nil {
 		return err
@@ -213,9 +213,9 @@ func (s *BookmarkService) bookmark(ctx context.Context, by auth.Actor, bookmarkI
 	return list.First(found.Items, err, ErrBookmarkNotFound)
 }
 
-// SavedAmong returns the set of the given listings, at most 1,000, that the user has saved.
+// FilterSaved returns the set of the given listings, at most 1,000, that the user has saved.
 // The set is empty for an empty userID, which stands for a guest.
-func (s *BookmarkService) SavedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+func (s *BookmarkService) FilterSaved(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 || userID == "" {
 		return map[string]bool{}, nil
 	}
@@ -225,8 +225,8 @@ func (s *BookmarkService) SavedAmong(ctx context.Context, userID string, listing
 	return list.ToMap(found.Items, func(b Bookmark) (string, bool) { return b.ListingID, true }), err
 }
 
-// SavedCount returns the number of listings that the user has saved.
-func (s *BookmarkService) SavedCount(ctx context.Context, userID string) (int, error) {
+// CountSaved returns the number of listings that the user has saved.
+func (s *BookmarkService) CountSaved(ctx context.Context, userID string) (int, error) {
 	firstPage := page.Request{Number: 1, Size: 1} // only the total is used
 	found, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{}, firstPage)
 

@@ -48,11 +48,11 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 		saved.Public = false
 		require.Equal(t, []jobseeker.SavedJob{saved}, all.Items)
 
-		n, err := env.SavedCount(ctx, user.UserID)
+		n, err := env.CountSaved(ctx, user.UserID)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 
-		got, err := env.SavedAmong(ctx, user.UserID, []string{in.ListingID, stores.NewID()})
+		got, err := env.FilterSaved(ctx, user.UserID, []string{in.ListingID, stores.NewID()})
 		require.NoError(t, err)
 		require.Equal(t, map[string]bool{in.ListingID: true}, got)
 
@@ -67,7 +67,7 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 			[]string{log.Items[0].Type, log.Items[0].Action, log.Items[0].Description})
 		require.Equal(t, "Saved Staff Nurse", log.Items[1].Description)
 
-		got, err = env.SavedAmong(ctx, "", []string{in.ListingID})
+		got, err = env.FilterSaved(ctx, "", []string{in.ListingID})
 		require.NoError(t, err)
 		require.Empty(t, got, "guests cannot save listings")
 	})
@@ -99,16 +99,16 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 		require.NoError(t, err)
 
 		notes := " call Monday "
-		require.NoError(t, env.Note(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &notes}))
+		require.NoError(t, env.SetNotes(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &notes}))
 		// Omitted notes are kept.
-		require.NoError(t, env.Note(ctx, user, saved.ID, jobseeker.NoteInput{}))
+		require.NoError(t, env.SetNotes(ctx, user, saved.ID, jobseeker.NoteInput{}))
 
 		got, err := env.MyBookmark(ctx, user, saved.ID)
 		require.NoError(t, err)
 		require.Equal(t, "call Monday", got.Notes)
 
 		long := strings.Repeat("é", 2_001)
-		require.Equal(t, "notes", fault.Of(env.Note(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &long})).Fields[0].Name)
+		require.Equal(t, "notes", fault.Of(env.SetNotes(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &long})).Fields[0].Name)
 
 		for _, c := range []struct {
 			by   auth.Actor
@@ -127,8 +127,8 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 		} {
 			_, err := env.MyBookmark(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
-			require.ErrorIs(t, env.Note(ctx, c.by, c.id, jobseeker.NoteInput{Notes: &notes}), c.want)
-			require.ErrorIs(t, env.Note(ctx, c.by, c.id, jobseeker.NoteInput{}), c.want)
+			require.ErrorIs(t, env.SetNotes(ctx, c.by, c.id, jobseeker.NoteInput{Notes: &notes}), c.want)
+			require.ErrorIs(t, env.SetNotes(ctx, c.by, c.id, jobseeker.NoteInput{}), c.want)
 
 			_, err = env.RemoveBookmark(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
@@ -189,7 +189,7 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 		requests.Wait()
 		require.EqualValues(t, 5, refused.Load())
 
-		n, err := env.SavedCount(ctx, user.UserID)
+		n, err := env.CountSaved(ctx, user.UserID)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.MaxBookmarks, n)
 	})

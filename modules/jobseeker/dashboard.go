@@ -90,7 +90,7 @@ func (s *DashboardService) MyDashboard(ctx context.Context, by auth.Actor) (d Da
 	}
 
 	d.Applications = counts.Total
-	d.Bookmarks, err = s.Saved.SavedCount(ctx, by.UserID)
+	d.Bookmarks, err = s.Saved.CountSaved(ctx, by.UserID)
 
 	return d, err
 }
@@ -370,7 +370,7 @@ func (s *DashboardService) MyAnalytics(ctx context.Context, by auth.Actor) (a An
 		return a, err
 	}
 
-	if a.SavedJobs, err = s.Saved.SavedCount(ctx, by.UserID); err != nil {
+	if a.SavedJobs, err = s.Saved.CountSaved(ctx, by.UserID); err != nil {
 		return a, err
 	}
 

@@ -147,12 +147,12 @@ type Person struct{ Name, Email string }
 
 // Applied provides the applications of users.
 type Applied interface {
-	// Lately returns the listings of the user's n newest applications, without withdrawn
+	// ListRecentlyApplied returns the listings of the user's n newest applications, without withdrawn
 	// ones.
-	Lately(ctx context.Context, userID string, n int) (listingIDs []string, err error)
-	// Among returns the set of the given listings, at most 1,000, that the user has
+	ListRecentlyApplied(ctx context.Context, userID string, n int) (listingIDs []string, err error)
+	// FilterApplied returns the set of the given listings, at most 1,000, that the user has
 	// applied for. Withdrawn applications count too.
-	Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
+	FilterApplied(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
 	// Counts counts the user's applications that are not withdrawn.
 	Counts(ctx context.Context, userID string) (ApplicationCounts, error)
 }

@@ -134,7 +134,7 @@ type ProfileInput struct {
 	SalaryMin         *float64          `json:"salaryMin" validate:"omitempty,min=0,max=100000000"`
 	SalaryMax         *float64          `json:"salaryMax" validate:"omitempty,min=0,max=100000000"`
 	Preferences       *PreferencesInput `json:"preferences"`
-	// ShowProfile is not part of this request. The method Show sets it.
+	// ShowProfile is not part of this request. The method UpdatePrivacy sets it.
 	ShowProfile *bool `json:"-"`
 }
 
@@ -366,8 +366,8 @@ func (s *ProfileService) assignNumber(ctx context.Context, userID string) (int64
 // are nil keep their value.
 type NotifyInput struct{ Email, JobAlerts *bool }
 
-// Notify stores which notifications the caller wants.
-func (s *ProfileService) Notify(ctx context.Context, by auth.Actor, in NotifyInput) error {
+// UpdateNotifications stores which notifications the caller wants.
+func (s *ProfileService) UpdateNotifications(ctx context.Context, by auth.Actor, in NotifyInput) error {
 	if in.Email == nil && in.JobAlerts == nil {
 		return fault.InvalidField("email", "is required without jobAlerts")
 	}
@@ -378,8 +378,8 @@ func (s *ProfileService) Notify(ctx context.Context, by auth.Actor, in NotifyInp
 	return err
 }
 
-// Show stores whether organizations may see the caller's profile (Profile.ShowProfile).
-func (s *ProfileService) Show(ctx context.Context, by auth.Actor, show *bool) error {
+// UpdatePrivacy stores whether organizations may see the caller's profile (Profile.ShowProfile).
+func (s *ProfileService) UpdatePrivacy(ctx context.Context, by auth.Actor, show *bool) error {
 	if show == nil {
 		return fault.InvalidField("showProfile", "is required")
 	}

@@ -153,7 +153,7 @@ func (s *DashboardService) collectCandidates(ctx context.Context, queries []*can
 // that the user has saved, dismissed or applied for, including withdrawn applications.
 func (s *DashboardService) excludeKnown(ctx context.Context, userID string, candidates []*scoredCandidate) ([]*scoredCandidate, error) {
 	type findKnown func(ctx context.Context, userID string, listingIDs []string) (known map[string]bool, err error)
-	for _, knownAmong := range []findKnown{s.Applied.Among, s.Saved.SavedAmong, s.dismissedAmong} {
+	for _, knownAmong := range []findKnown{s.Applied.FilterApplied, s.Saved.FilterSaved, s.dismissedAmong} {
 		ids := list.Map(candidates, func(c *scoredCandidate) string { return c.ID })
 		for chunk := range slices.Chunk(ids, listingBatchSize) {
 			known, err := knownAmong(ctx, userID, chunk)
@@ -182,7 +182,7 @@ func (s *DashboardService) likedTitles(ctx context.Context, userID string) ([]st
 		return nil, err
 	}
 
-	ids, err := s.Applied.Lately(ctx, userID, recentListingLimit)
+	ids, err := s.Applied.ListRecentlyApplied(ctx, userID, recentListingLimit)
 	if err != nil {
 		return nil, err
 	}

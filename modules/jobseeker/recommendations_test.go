@@ -67,15 +67,15 @@ func (env *testEnv) Suggest(_ context.Context, w jobseeker.Wanted, n int) (found
 	return found[:min(n, len(found))], nil
 }
 
-// Lately implements jobseeker.Applied.
-func (env *testEnv) Lately(_ context.Context, userID string, n int) ([]string, error) {
+// ListRecentlyApplied implements jobseeker.Applied.
+func (env *testEnv) ListRecentlyApplied(_ context.Context, userID string, n int) ([]string, error) {
 	ids := slices.Clone(env.applied[userID])
 	slices.Reverse(ids)
 	return ids[:min(n, len(ids))], nil
 }
 
-// Among implements jobseeker.Applied.
-func (env *testEnv) Among(_ context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+// FilterApplied implements jobseeker.Applied.
+func (env *testEnv) FilterApplied(_ context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	out := map[string]bool{}
 	for _, id := range listingIDs {
 		out[id] = slices.Contains(env.applied[userID], id)

@@ -331,9 +331,9 @@ func (s *SearchService) DeleteSearch(ctx context.Context, by auth.Actor, searchI
 	return rest, err
 }
 
-// Prefer changes the caller's preferences, which are fields of the profile, and returns the
+// UpdateJobPreferences changes the caller's preferences, which are fields of the profile, and returns the
 // caller's searches.
-func (s *SearchService) Prefer(ctx context.Context, by auth.Actor, in ProfileInput) (all []Search, err error) {
+func (s *SearchService) UpdateJobPreferences(ctx context.Context, by auth.Actor, in ProfileInput) (all []Search, err error) {
 	const noPrefix = "" // the request contains the fields of the profile at its top level
 
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {

@@ -21,9 +21,9 @@ func TestSettings_EqualProfile(t *testing.T) {
 
 		saved, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Porter")})
 		require.NoError(t, err)
-		require.NoError(t, env.Notify(ctx, user, jobseeker.NotifyInput{Email: new(false)}))
-		require.NoError(t, env.Notify(ctx, user, jobseeker.NotifyInput{JobAlerts: new(false)}))
-		require.NoError(t, env.Show(ctx, user, new(true)))
+		require.NoError(t, env.UpdateNotifications(ctx, user, jobseeker.NotifyInput{Email: new(false)}))
+		require.NoError(t, env.UpdateNotifications(ctx, user, jobseeker.NotifyInput{JobAlerts: new(false)}))
+		require.NoError(t, env.UpdatePrivacy(ctx, user, new(true)))
 
 		got, err := env.MySettings(ctx, user)
 		require.NoError(t, err)
@@ -48,10 +48,10 @@ func TestSettings_EqualProfile(t *testing.T) {
 		require.True(t, other.EmailNotifications)
 		require.False(t, other.ShowProfile, "profiles are hidden by default")
 
-		require.Equal(t, "email", fault.Of(env.Notify(ctx, user, jobseeker.NotifyInput{})).Fields[0].Name)
-		require.Equal(t, "showProfile", fault.Of(env.Show(ctx, user, nil)).Fields[0].Name)
-		require.ErrorIs(t, env.Notify(ctx, auth.Actor{}, jobseeker.NotifyInput{Email: new(true)}), fault.ErrUnauthorized)
-		require.ErrorIs(t, env.Show(ctx, auth.Actor{}, new(true)), fault.ErrUnauthorized)
+		require.Equal(t, "email", fault.Of(env.UpdateNotifications(ctx, user, jobseeker.NotifyInput{})).Fields[0].Name)
+		require.Equal(t, "showProfile", fault.Of(env.UpdatePrivacy(ctx, user, nil)).Fields[0].Name)
+		require.ErrorIs(t, env.UpdateNotifications(ctx, auth.Actor{}, jobseeker.NotifyInput{Email: new(true)}), fault.ErrUnauthorized)
+		require.ErrorIs(t, env.UpdatePrivacy(ctx, auth.Actor{}, new(true)), fault.ErrUnauthorized)
 
 		_, err = env.MySettings(ctx, auth.Actor{})
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
@@ -118,8 +118,8 @@ func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 			env.saveSearch(user, "Nurse", true)
 		}
 
-		require.NoError(t, env.Notify(ctx, withoutAlerts, jobseeker.NotifyInput{JobAlerts: new(false)}))
-		require.NoError(t, env.Notify(ctx, withoutEmail, jobseeker.NotifyInput{Email: new(false)}))
+		require.NoError(t, env.UpdateNotifications(ctx, withoutAlerts, jobseeker.NotifyInput{JobAlerts: new(false)}))
+		require.NoError(t, env.UpdateNotifications(ctx, withoutEmail, jobseeker.NotifyInput{Email: new(false)}))
 		env.publish("Nurse")
 		env.advance(25 * time.Hour)
 		require.Empty(t, env.notificationTexts(withoutAlerts))
@@ -128,8 +128,8 @@ func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 		require.Len(t, env.takeSentTexts(), 1)
 
 		// Matches that were dropped while alerts were off are not sent later.
-		require.NoError(t, env.Notify(ctx, withoutAlerts, jobseeker.NotifyInput{JobAlerts: new(true)}))
-		require.NoError(t, env.Notify(ctx, withoutEmail, jobseeker.NotifyInput{Email: new(true)}))
+		require.NoError(t, env.UpdateNotifications(ctx, withoutAlerts, jobseeker.NotifyInput{JobAlerts: new(true)}))
+		require.NoError(t, env.UpdateNotifications(ctx, withoutEmail, jobseeker.NotifyInput{Email: new(true)}))
 		env.publish("Another Nurse")
 		env.advance(25 * time.Hour)
 

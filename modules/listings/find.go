@@ -212,7 +212,7 @@ func (in *FindInput) validate() error {
 		return ErrQuery.WithFields(fault.Field{Name: "query", Message: fmt.Sprintf("must have at most %d characters", maxQuery)})
 	}
 
-	if in.Page.TooDeep() {
+	if in.Page.IsTooDeep() {
 		return fault.InvalidField("page", fmt.Sprintf("reaches beyond %d items; follow nextCursor with cursor instead", page.MaxExact))
 	}
 

@@ -55,15 +55,18 @@ func (s *Service) ListBriefs(ctx context.Context, ids []string) ([]Brief, error)
 	return s.Public.ListBriefs(ctx, ids, s.Clock.Now())
 }
 
-// ListClosing returns at most n public listings, ordered by deadline and then by id. It begins
-// after the deadline from and the id fromID in this order, and ends with listings whose deadline is
-// until.
-func (s *Service) ListClosing(ctx context.Context, from time.Time, fromID string, until time.Time, n int) ([]Brief, error) {
-	return s.Public.ListClosing(ctx, from, fromID, until, n)
+// ListClosing returns at most n public listings, ordered by deadline and then by id. The last listing
+// of the previous page had the deadline afterDeadline and the id afterID. Listings whose deadline is
+// later than lastDeadline are left out.
+func (s *Service) ListClosing(
+	ctx context.Context, afterDeadline time.Time, afterID string, lastDeadline time.Time, n int,
+) ([]Brief, error) {
+	return s.Public.ListClosing(ctx, afterDeadline, afterID, lastDeadline, n)
 }
 
-// get returns the organization's listing in any state, or ErrJobNotFound. Inside a
-// transaction it locks the listing until the end of the transaction.
+// get returns the organization's listing in any state. Its error is ErrJobNotFound, whose message is
+// that of the employers' operations. Inside a transaction, the repository locks the listing until
+// the end of the transaction.
 func (s *Service) get(ctx context.Context, organizationID, listingID string) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {

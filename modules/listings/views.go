@@ -109,7 +109,7 @@ func (s *Service) AddVisit(by auth.Actor, address, userAgent, listingID string) 
 	s.visits.add(v)
 }
 
-// CountViews stores the visits that Seen has added, several times a second, until ctx is
+// CountViews stores the visits that AddVisit has added, several times a second, until ctx is
 // done. Then it stores the remaining visits. It reports errors of the store by calling
 // onError, and retries.
 func (s *Service) CountViews(ctx context.Context, onError func(error)) {

@@ -434,7 +434,7 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	}
 
 	principal := fixture.principal(identity.SessionKey{ID: session.ID})
-	require.True(t, principal.Session.Alive(fixture.now), "a former member stays signed in")
+	require.True(t, principal.Session.IsAlive(fixture.now), "a former member stays signed in")
 
 	for _, token := range deletedTokens {
 		_, err := fixture.MailTokens.Get(ctx, token.Hash, token.Purpose)

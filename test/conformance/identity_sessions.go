@@ -125,7 +125,7 @@ func cookieFindsSession(t *testing.T, fixture *identityFixture) {
 	// An ended session is still found. The service refuses it by its EndedAt.
 	const exceptNone = ""
 	require.NoError(t, fixture.Sessions.EndByUsers(ctx, []string{user.ID}, exceptNone, fixture.now))
-	require.False(t, fixture.principal(byCookie).Session.Alive(fixture.now), "the session has ended")
+	require.False(t, fixture.principal(byCookie).Session.IsAlive(fixture.now), "the session has ended")
 
 	// With the data of the account, its sessions are deleted.
 	require.NoError(t, fixture.PersonalData.DeleteByUser(ctx, user.ID))
@@ -397,7 +397,7 @@ func mailTokensMarkedTogether(t *testing.T, fixture *identityFixture) {
 			require.NoError(t, err)
 			require.Equal(t, token.OrganizationID, got.OrganizationID)
 
-			if got.Usable(fixture.now) {
+			if got.IsUsable(fixture.now) {
 				names = append(names, name)
 			}
 		}

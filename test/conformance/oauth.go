@@ -101,7 +101,7 @@ func (suite grantSuite) useAndEnd(t *testing.T) {
 	isActive := func(token integrations.Token) bool {
 		issued, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
 		require.NoError(t, err)
-		return issued.Token.Active(issued.Grant, now)
+		return issued.Token.IsActive(issued.Grant, now)
 	}
 
 	wasUsed, err := fixture.Grants.Use(fixture.ctx(), otherGrant.ID, code.Hash, now)

@@ -170,8 +170,8 @@ func webhookControls() []removal {
 			name: "SSRF, ports at the dialer",
 			cuts: []cut{{
 				file: sender,
-				old:  "if !integrations.Reachable(port) {",
-				new:  "if !integrations.Reachable(port) && port == \"\" {",
+				old:  "if !integrations.IsPublicPort(port) {",
+				new:  "if !integrations.IsPublicPort(port) && port == \"\" {",
 			}},
 			tests: []testName{dialTest("ports")},
 		},

@@ -140,7 +140,7 @@ func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 		return err
 	}
 
-	if v.Used, err = d.integrations.UsageOf(ctx, viewer.Actor(), appID, integrations.UsageInput{}); err != nil {
+	if v.Used, err = d.integrations.GetUsage(ctx, viewer.Actor(), appID, integrations.UsageInput{}); err != nil {
 		return err
 	}
 

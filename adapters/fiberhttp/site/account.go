@@ -245,7 +245,7 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 
 	v.Notifications = web.Each(notifications.Items, newNotificationRow)
 
-	applications, err := s.services.Hiring.Mine(ctx, actor, page.Request{Number: 1, Size: overviewApplications})
+	applications, err := s.services.Hiring.MyApplications(ctx, actor, page.Request{Number: 1, Size: overviewApplications})
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (s *Site) countMine(ctx context.Context, actor auth.Actor, v *myOverview) (
 		return err
 	}
 
-	if v.Saved, err = s.services.Seekers.SavedCount(ctx, actor.UserID); err != nil {
+	if v.Saved, err = s.services.Seekers.CountSaved(ctx, actor.UserID); err != nil {
 		return err
 	}
 

@@ -33,12 +33,12 @@ func (s *Site) loadViewerState(ctx context.Context, viewer *pages.Viewer, listin
 
 	ids := []string{listingID}
 
-	saved, err := s.services.Seekers.SavedAmong(ctx, viewer.Actor().UserID, ids)
+	saved, err := s.services.Seekers.FilterSaved(ctx, viewer.Actor().UserID, ids)
 	if err != nil {
 		return v, err
 	}
 
-	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, ids)
+	applied, err := s.services.Hiring.FilterApplied(ctx, viewer.Actor().UserID, ids)
 
 	return viewerState{IsClinician: true, IsSaved: saved[listingID], HasApplied: applied[listingID]}, err
 }
@@ -79,7 +79,7 @@ func (s *Site) loadMyJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	}
 
 	listingIDs := web.Each(bookmarks.Items, func(saved jobseeker.SavedJob) string { return saved.ListingID })
-	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, listingIDs)
+	applied, err := s.services.Hiring.FilterApplied(ctx, viewer.Actor().UserID, listingIDs)
 
 	jobs := web.Each(bookmarks.Items, func(saved jobseeker.SavedJob) myJob {
 		return myJob{SavedJob: saved, Heading: cmp.Or(saved.Title, "A deleted job"), HasApplied: applied[saved.ListingID]}
@@ -102,7 +102,7 @@ func (s *Site) saveJobNote(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	form := pages.FormOf(c)
 
 	in := jobseeker.NoteInput{Notes: new(form.Value("notes"))}
-	if err := s.services.Seekers.Note(ctx, viewer.Actor(), c.Params("id"), in); err != nil {
+	if err := s.services.Seekers.SetNotes(ctx, viewer.Actor(), c.Params("id"), in); err != nil {
 		return s.renderProblem(c, myJobsPage, viewer, &form, err, func() (any, error) { return s.loadMyJobs(ctx, c, viewer, &form) })
 	}
 

@@ -226,7 +226,7 @@ func (s *Site) saveSection(
 	case "preferences":
 		// Browsers do not send a check box that is not checked.
 		in := jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))}
-		return mySettingsPath, "preferences-saved", s.services.Seekers.Notify(ctx, viewer.Actor(), in)
+		return mySettingsPath, "preferences-saved", s.services.Seekers.UpdateNotifications(ctx, viewer.Actor(), in)
 	case "email":
 		return mySettingsPath, "email-requested", s.changeEmail(ctx, c, viewer, form.Value("email"))
 	case "password", "session", "sessions":

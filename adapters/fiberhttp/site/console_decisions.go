@@ -143,6 +143,7 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 		return redirect(c, "/employer/applications/"+id, notice)
 	}
 
+	// Show an error that the user can correct beside the form. Any other error is returned.
 	if form.Problem, err = formProblem(err, formName); err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error 
 	// An error marks the limiter as degraded. The count in the process is cleared anyway.
 	_ = l.update(ctx, ruleName(rule, key), func(_ int64, e *entry) time.Duration {
 		*e = entry{}
-		return 0
+		return 0 // without a lifetime, update deletes the file
 	})
 
 	return l.fallback.Clear(ctx, rule, key)
@@ -218,7 +218,8 @@ func (l *Limiter) evaluate(
 			return lifetime
 		}
 
-		// Count the call. The entry is needed until the day ends, and for the minute after the call.
+		// Count the call, and return the status after it. The entry is needed until the day ends, and
+		// for the minute after the call.
 		e.Times = append(e.Times, now)
 		e.Spent++
 
@@ -246,8 +247,8 @@ func (e *entry) expire(now int64, per time.Duration) (wasSetBack bool) {
 	return wasSetBack
 }
 
-// window returns how many of maxCalls are left, and when there will be one more: when
-// the first of the last calls that use up the limit leaves the window.
+// window returns how many of maxCalls are left, and after which time there will be one more. That is
+// when the oldest of the newest maxCalls calls is as old as per.
 func (e *entry) window(now int64, maxCalls int, per time.Duration) limit.Window {
 	calls := len(e.Times)
 

@@ -84,9 +84,9 @@ type Invoice struct {
 	DueAt       time.Time     `json:"due_at"`
 }
 
-// Charge implements billing.Payments. The name of the file is the key, so that there is
-// one invoice for a key.
-func (p *Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
+// Charge implements billing.Payments. It returns the number of the invoice. The name of the file is the
+// key of the bill, so that a repeated bill has one invoice.
+func (p *Payments) Charge(ctx context.Context, b billing.Bill) (invoiceNumber string, err error) {
 	key, ok := id.Canonical(b.Key)
 	switch {
 	case ctx.Err() != nil:
@@ -96,12 +96,18 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	}
 
 	path := filepath.Join(p.folder, key+".json")
-	switch stored, err := read(path); {
-	case err == nil:
+
+	stored, err := read(path)
+	if err == nil { // the bill is repeated
 		return stored.Number, nil
-	case !errors.Is(err, fs.ErrNotExist):
+	}
+
+	if !errors.Is(err, fs.ErrNotExist) {
 		return "", unavailable(err)
-	case days[b.MethodID] == 0, b.MethodID == Once && b.Unattended:
+	}
+
+	isKnownMethod := days[b.MethodID] > 0
+	if !isKnownMethod || b.MethodID == Once && b.Unattended {
 		return "", billing.ErrDeclined
 	}
 
@@ -119,8 +125,8 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	return invoice.Number, nil
 }
 
-// Forget implements billing.Payments. Invoices are kept without their owner. It reads
-// all invoices; with many of them, store them by owner.
+// Forget implements billing.Payments. Invoices are kept without their owner. It reads all invoices,
+// which is slow if there are many. An adapter for many invoices needs an index by owner.
 func (p *Payments) Forget(ctx context.Context, o billing.Owner) error {
 	paths, err := filepath.Glob(filepath.Join(p.folder, "*.json"))
 	if err = errors.Join(ctx.Err(), err); err != nil {

@@ -163,7 +163,7 @@ func (s Service) Popular(ctx context.Context) ([]Popular, error) {
 		ids[i] = c.ListingID
 	}
 
-	public, err := s.Services.Listings.PublicMany(ctx, ids)
+	public, err := s.Services.Listings.ListPublic(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
