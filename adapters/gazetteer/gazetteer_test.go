@@ -122,7 +122,7 @@ func TestFind_AmbiguousNames_CommonMeaning(t *testing.T) {
 func TestFind_NotAPlace_NotFound(t *testing.T) {
 	t.Parallel()
 
-	aboveMaximumLength := strings.Repeat("\x00", 300)
+	aboveMaximumLength := strings.Repeat("\x00", 300) // bytes; the maximum is 200
 
 	g := gazetteer.New()
 	for _, text := range []string{

@@ -99,14 +99,16 @@ func TestSeal_ForgedLink_Refused(t *testing.T) {
 	}
 
 	// withKey, withHeader and withClaim return a token that is valid but for the key, one header or one claim.
+	var validHeaders map[string]any
+
 	validClaims := func(*jwt.RegisteredClaims) {}
 	private, public := signingKey(tokens).private, signingKey(tokens).public
-	withKey := func(method jwt.SigningMethod, key any) string { return sign(method, key, nil, validClaims) }
+	withKey := func(method jwt.SigningMethod, key any) string { return sign(method, key, validHeaders, validClaims) }
 	withHeader := func(name string, value any) string {
 		return sign(jwt.SigningMethodEdDSA, private, map[string]any{name: value}, validClaims)
 	}
 	withClaim := func(change func(*jwt.RegisteredClaims)) string {
-		return sign(jwt.SigningMethodEdDSA, private, nil, change)
+		return sign(jwt.SigningMethodEdDSA, private, validHeaders, change)
 	}
 
 	subject, err := tokens.Unseal(auth.ForDownload, withKey(jwt.SigningMethodEdDSA, private))

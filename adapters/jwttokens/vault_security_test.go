@@ -64,7 +64,7 @@ func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 	} {
 		_, err := tokens.Decrypt(invalid, owner)
 		require.Error(t, err, invalid)
-		require.NotContains(t, err.Error(), secret)
+		require.NotContains(t, err.Error(), secret, invalid)
 	}
 
 	_, err = tokens.Decrypt(ciphertext, otherOwner)

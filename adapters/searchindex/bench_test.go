@@ -34,11 +34,16 @@ type benchmark struct {
 // package use it as any fixed date.
 var benchStart = time.Date(2026, 3, 17, 0, 0, 0, 0, time.UTC)
 
-// The numbers of distinct words, roles and places of the documents. A few of each are frequent; see skewed.
+// The numbers of distinct words, roles and other values of the documents. A few of each are frequent; see skewed.
 const (
-	benchWords  = 50_000
-	benchRoles  = 300
-	benchPlaces = 24_000
+	benchWords       = 50_000
+	benchTitleWords  = 500
+	benchRoles       = 300
+	benchSpecialties = 200
+	benchPlaces      = 24_000
+	benchRegions     = 100
+	benchContracts   = 5
+	benchEmployers   = 5000
 )
 
 // skewed returns a random number below n. Small numbers are more frequent than large ones, as with the words of texts.
@@ -47,7 +52,7 @@ func skewed(r *rand.Rand, n int) int { return int(math.Pow(float64(n), r.Float64
 // benchDocument returns document i of docs: 124 words, posted within 60 days, with pay in 8 of 10 cases
 // and a deadline in 6 of 10.
 func benchDocument(random *rand.Rand, i, docs int) *search.Document {
-	role, specialty := skewed(random, benchRoles), skewed(random, 200)
+	role, specialty := skewed(random, benchRoles), skewed(random, benchSpecialties)
 
 	const (
 		day            = 24 * time.Hour
@@ -61,7 +66,7 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 	document := &search.Document{
 		PostedAt: benchStart.Add(-time.Duration(i) * period / time.Duration(docs)),
 		Title: []string{
-			"word" + strconv.Itoa(skewed(random, 500)),
+			"word" + strconv.Itoa(skewed(random, benchTitleWords)),
 			"role" + strconv.Itoa(role),
 			fieldSeparator,
 			"specialty" + strconv.Itoa(specialty),
@@ -70,9 +75,9 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 			fmt.Sprint("role:", role, "@head"),
 			fmt.Sprint("role:", skewed(random, benchRoles), "@text"),
 			fmt.Sprint("specialty:", specialty),
-			fmt.Sprint("region:", skewed(random, 100)),
-			fmt.Sprint("contract:", skewed(random, 5)),
-			fmt.Sprint("employer:", skewed(random, 5000)),
+			fmt.Sprint("region:", skewed(random, benchRegions)),
+			fmt.Sprint("contract:", skewed(random, benchContracts)),
+			fmt.Sprint("employer:", skewed(random, benchEmployers)),
 		},
 		SortTitle:    fmt.Sprint(role, " ", specialty),
 		SortLocation: strconv.Itoa(skewed(random, benchPlaces)),
@@ -85,7 +90,8 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 		const pence = 100 // of a pound; pay is in the smallest unit of its currency
 
 		low := int64(20_000+random.IntN(80_000)) * pence
-		currency := []string{"GBP", "EUR", "USD"}[skewed(random, 3)]
+		currencies := []string{"GBP", "EUR", "USD"}
+		currency := currencies[skewed(random, len(currencies))]
 		document.Pay = &search.PayRange{Min: low, Max: low + 10_000*pence, Currency: currency}
 	}
 
@@ -432,7 +438,7 @@ func BenchmarkBatch(b *testing.B) {
 		queries[i] = search.Query{
 			Now:   benchStart,
 			Limit: maxBatch,
-			Must:  []search.Expr{search.Or(search.HasKey(fmt.Sprint("contract:", skewed(random, 5))))},
+			Must:  []search.Expr{search.Or(search.HasKey(fmt.Sprint("contract:", skewed(random, benchContracts))))},
 			// The slots of the role, of the place and of the words in the title.
 			Slots: []search.Slot{
 				{Levels: []search.SlotLevel{

@@ -242,11 +242,14 @@ func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 		isInMemory := p.image.file == ""
 		if isInMemory {
 			unfinished := copyFolder(t, o.Folder)
-			require.NoError(t, os.WriteFile(filepath.Join(unfinished, "00000009"+segmentSuffix), p.image.bytes, 0o600))
+
+			const unusedName = "00000009" + segmentSuffix
+
+			require.NoError(t, os.WriteFile(filepath.Join(unfinished, unusedName), p.image.bytes, 0o600))
 
 			reopened := open(t, options(unfinished))
-			require.Equal(t, "one", reopened.Position())
-			require.Equal(t, 100, total(t, reopened, search.HasKey("version:1")))
+			require.Equal(t, "one", reopened.Position(), "the position of the checkpoint")
+			require.Equal(t, 100, total(t, reopened, search.HasKey("version:1")), "the documents of the checkpoint")
 		}
 	}
 

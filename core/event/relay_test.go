@@ -99,7 +99,7 @@ func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 
 	for wantAttempts := 1; wantAttempts <= 3; wantAttempts++ {
 		work.All(t)
-		require.Equal(t, wantAttempts, attempts)
+		require.Equal(t, wantAttempts, attempts, "an attempt that is due is made")
 
 		work.All(t)
 		require.Equal(t, wantAttempts, attempts, "a failed handler is not called before its retry is due")
