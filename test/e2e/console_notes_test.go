@@ -13,102 +13,111 @@ import (
 // noteID matches the field of the form that deletes a note.
 var noteID = regexp.MustCompile(`name="id" value="([0-9a-f-]{36})"`)
 
+// maxNoteCharacters is the limit of a note. Browsers send line breaks as CR LF, which count as one character.
+const maxNoteCharacters = 2000
+
 // TestConsole_NotesAndRatings checks the notes and ratings that the members of an organization give to an
 // application. All members see them. Only the author can delete a note. The applicant never sees notes
-// and ratings, neither on pages nor in exports.
+// and ratings, neither on pages nor in exports. Each subtest continues with the notes and ratings that the one
+// before has left.
 func TestConsole_NotesAndRatings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		boss, jo := server.employer(t), server.seeker(t)
-		id := jo.application(boss.listing(object{"title": "Porter"}), nil)
+		employer, applicant := server.employer(t), server.seeker(t)
+		id := applicant.application(employer.listing(object{"title": "Porter"}), nil)
 		path := "/employer/applications/" + id
 
-		// Two members of the organization: the boss, and a viewer.
-		browser, viewer := server.signedIn(t, boss), server.signedIn(t, boss.inviteMember("viewer"))
+		// Two members of the organization: the admin, and a viewer.
+		admin, viewer := server.signedIn(t, employer), server.signedIn(t, employer.inviteMember("viewer"))
 		writeNote := func(text string) url.Values { return url.Values{"action": {"write-note"}, "note": {text}} }
+		deleteNote := func(id string) url.Values { return url.Values{"action": {"delete-note"}, "id": {id}} }
 		rate := func(rating string) url.Values { return url.Values{"action": {"rate"}, "rating": {rating}} }
 
-		// Both members write a note.
-		require.Contains(t, browser.show(path).text, "There are no notes yet.")
+		t.Run("members see all notes as text, newest first", func(t *testing.T) {
+			require.Contains(t, admin.show(path).text, "There are no notes yet.")
 
-		require.Contains(t,
-			browser.submit(path, writeNote("Strong\r\n<script>alert(1)</script> references")).text,
-			"The note is saved.")
+			first := admin.submit(path, writeNote("Strong\r\n<script>alert(1)</script> references"))
+			require.Contains(t, first.text, "The note is saved.")
 
-		// The longest note. Browsers send line breaks as CR LF, which count as one character.
-		const maxCharacters = 2000
-		longest := strings.Repeat("é", maxCharacters-2) + "\r\nn"
-		page := viewer.submit(path, writeNote(longest))
-		require.Contains(t, page.text, "The note is saved.")
-		require.Contains(t, page.text, "Strong\n&lt;script&gt;")
-		require.Less(t, strings.Index(page.text, "éé"), strings.Index(page.text, "Strong"), "newest first")
+			longest := strings.Repeat("é", maxNoteCharacters-2) + "\r\nn"
+			both := viewer.submit(path, writeNote(longest))
+			require.Contains(t, both.text, "The note is saved.")
+			require.Contains(t, both.text, "Strong\n&lt;script&gt;")
+			require.Less(t, strings.Index(both.text, "éé"), strings.Index(both.text, "Strong"))
+		})
 
-		// A page has a form to delete each note of its reader, and none for other notes.
-		require.Len(t, noteID.FindAllString(page.text, -1), 1, "notes that the viewer can delete")
+		t.Run("note without text, and one that is too long", func(t *testing.T) {
+			for _, note := range []string{" ", strings.Repeat("é", maxNoteCharacters+1)} {
+				refused := admin.open("POST", path, writeNote(note))
+				require.Equal(t, 400, refused.status)
+				require.Contains(t, refused.text, `href="#note"`)
+				require.Contains(t, refused.text, note, "the input is kept")
+			}
+		})
 
-		noteOfBoss := noteID.FindStringSubmatch(browser.show(path).text)[1]
-		require.Equal(t, 404, viewer.open("POST", path, url.Values{"action": {"delete-note"}, "id": {noteOfBoss}}).status)
+		t.Run("only the author can delete a note", func(t *testing.T) {
+			// A page has a form to delete each note of its reader, and none for other notes.
+			require.Len(t, noteID.FindAllString(viewer.show(path).text, -1), 1, "notes that the viewer can delete")
 
-		// A note without text, and one that is too long.
-		for _, note := range []string{" ", strings.Repeat("é", maxCharacters+1)} {
-			refused := browser.open("POST", path, writeNote(note))
-			require.Equal(t, 400, refused.status)
-			require.Contains(t, refused.text, `href="#note"`)
-			require.Contains(t, refused.text, note, "the input is kept")
-		}
+			noteOfAdmin := noteID.FindStringSubmatch(admin.show(path).text)[1]
+			require.Equal(t, 404, viewer.open("POST", path, deleteNote(noteOfAdmin)).status)
+			require.Contains(t, admin.submit(path, deleteNote(noteOfAdmin)).text, "The note is deleted.")
+			require.NotContains(t, viewer.show(path).text, "Strong")
+		})
 
-		require.Contains(t,
-			browser.submit(path, url.Values{"action": {"delete-note"}, "id": {noteOfBoss}}).text,
-			"The note is deleted.")
-		require.NotContains(t, viewer.show(path).text, "Strong")
+		t.Run("page shows 50 notes and a link to older ones", func(t *testing.T) {
+			const pageSize = 50
+			for range pageSize + 1 {
+				require.Equal(t, 303, admin.open("POST", path, writeNote("Called again")).status)
+			}
 
-		// A page shows 50 notes, and has a link to the page with older notes.
-		const pageSize = 50
-		for range pageSize + 1 {
-			require.Equal(t, 303, browser.open("POST", path, writeNote("Called again")).status)
-		}
+			first := admin.show(path)
+			require.Equal(t, pageSize, strings.Count(first.text, "Called again"))
 
-		first := browser.show(path)
-		require.Equal(t, pageSize, strings.Count(first.text, "Called again"))
+			older := admin.show(strings.TrimSuffix(first.links("Show older notes")[0], "#team-notes"))
+			require.Equal(t, 1, strings.Count(older.text, "Called again"))
+			require.Contains(t, older.text, "éé")
+			require.Empty(t, older.links("Show older notes"))
+			require.Equal(t, 400, admin.open("GET", path+"?notes=nonsense", nil).status)
+		})
 
-		older := browser.show(strings.TrimSuffix(first.links("Show older notes")[0], "#team-notes"))
-		require.Equal(t, 1, strings.Count(older.text, "Called again"))
-		require.Contains(t, older.text, "éé")
-		require.Empty(t, older.links("Show older notes"))
-		require.Equal(t, 400, browser.open("GET", path+"?notes=nonsense", nil).status)
+		t.Run("each member has one rating from 1 to 5, and pages show the mean", func(t *testing.T) {
+			require.Contains(t, admin.submit(path, rate("5")).text, "5 of 5 (1 rating)")
+			require.Contains(t, viewer.submit(path, rate("2")).text, "3.5 of 5 (2 ratings)")
+			require.Contains(t, admin.submit(path, rate("3")).text, `value="3" selected`, "it replaces the rating 5")
 
-		// Each member has one rating, from 1 to 5, and pages show the mean. A second one replaces the first.
-		require.Contains(t, browser.submit(path, rate("5")).text, "5 of 5 (1 rating)")
-		require.Contains(t, viewer.submit(path, rate("2")).text, "3.5 of 5 (2 ratings)")
-		require.Contains(t, browser.submit(path, rate("3")).text, `value="3" selected`)
+			for _, invalid := range []string{"", "0", "6", "x"} {
+				require.Equal(t, 400, admin.open("POST", path, rate(invalid)).status)
+			}
 
-		for _, invalid := range []string{"", "0", "6", "x"} {
-			require.Equal(t, 400, browser.open("POST", path, rate(invalid)).status)
-		}
+			for _, list := range []string{"/employer/applications", "/employer/applications/board"} {
+				require.Contains(t, viewer.show(list).text, "2.5 of 5 (2 ratings)")
+			}
+		})
 
-		for _, list := range []string{"/employer/applications", "/employer/applications/board"} {
-			require.Contains(t, viewer.show(list).text, "2.5 of 5 (2 ratings)")
-		}
+		t.Run("applicant sees none of it in the API, on pages and in exports", func(t *testing.T) {
+			browser := server.signedIn(t, applicant)
+			shown := fmt.Sprint(applicant.get("/api/jobseekers/applications/" + id).ok(200).body)
+			shown += browser.show("/account/applications/" + id).text
+			shown += browser.show("/account/applications").text
+			shown += browser.open("GET", "/account/export/applications", nil).text
+			shown += browser.open("GET", "/account/export/profile", nil).text
+			require.Contains(t, shown, "Porter")
 
-		// The applicant sees none of it: neither in the API, nor on pages, nor in exports.
-		applicant := server.signedIn(t, jo)
-		shown := fmt.Sprint(jo.get("/api/jobseekers/applications/" + id).ok(200).body)
-		shown += applicant.show("/account/applications/" + id).text
-		shown += applicant.show("/account/applications").text
-		shown += applicant.open("GET", "/account/export/applications", nil).text
-		shown += applicant.open("GET", "/account/export/profile", nil).text
-		require.Contains(t, shown, "Porter")
+			for _, secret := range []string{"Called again", "2.5", "of 5"} {
+				require.NotContains(t, shown, secret)
+			}
+		})
 
-		for _, secret := range []string{"Called again", "2.5", "of 5"} {
-			require.NotContains(t, shown, secret)
-		}
+		t.Run("rating is removed", func(t *testing.T) {
+			require.Contains(t, viewer.submit(path, url.Values{"action": {"remove-rating"}}).text, "3 of 5 (1 rating)")
+		})
 
-		require.Contains(t, viewer.submit(path, url.Values{"action": {"remove-rating"}}).text, "3 of 5 (1 rating)")
-
-		// A withdrawn application cannot get notes and ratings.
-		jo.delete("/api/jobseekers/applications/" + id).ok(200)
-		require.Equal(t, 409, browser.open("POST", path, writeNote("Sad")).status)
-		require.Equal(t, 409, browser.open("POST", path, rate("5")).status)
-		require.NotContains(t, browser.show(path).text, "Save note")
+		t.Run("withdrawn application gets no notes and ratings", func(t *testing.T) {
+			applicant.delete("/api/jobseekers/applications/" + id).ok(200)
+			require.Equal(t, 409, admin.open("POST", path, writeNote("Sad")).status)
+			require.Equal(t, 409, admin.open("POST", path, rate("5")).status)
+			require.NotContains(t, admin.show(path).text, "Save note")
+		})
 	})
 }
 

@@ -11,18 +11,18 @@ const (
 	dashboardPath       = "/api/jobseekers/dashboard"
 )
 
-// postJobs posts the jobs as one new employer and returns their ids by title.
+// postJobs posts the jobs as one new employer and returns their ids by title. Jobs without a description get
+// one.
 func postJobs(t *testing.T, server *testServer, jobs ...object) map[string]string {
 	t.Helper()
 
-	for _, job := range jobs {
-		if job["description"] == nil {
-			job["description"] = "A good place to work."
-		}
+	described := make([]object, len(jobs))
+	for i, job := range jobs {
+		described[i] = merge(object{"description": "A good place to work."}, job)
 	}
 
 	employer := server.employer(t)
-	resp := employer.post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+	resp := employer.post("/api/employers/jobs/batch", object{"jobs": described}).ok(200)
 
 	ids := map[string]string{}
 	for _, item := range resp.list("data.created") {
@@ -56,190 +56,201 @@ func (a *account) recommendedTitles() (titles []string) {
 	return titles
 }
 
-// TestRecommendations_RankLikeARecruiter checks the first results for typical profiles, all
-// from one employer, as a recruiter would rank them.
+// salary returns a salary in pounds a year.
+func salary(lowest, highest int) object {
+	return object{"min": lowest, "max": highest, "currency": "GBP"}
+}
+
+// recruitersJobs are the jobs of TestRecommendations_RankLikeARecruiter, all from one employer.
+var recruitersJobs = []object{
+	{
+		"title":          "Registered Nurse, ICU",
+		"specialty":      "Critical care",
+		"location":       "Leeds",
+		"contractType":   "permanent",
+		"employmentType": "full-time",
+		"salary":         salary(36000, 44000),
+	},
+	{
+		"title":          "Staff Nurse, ITU nights",
+		"specialty":      "Intensive care",
+		"location":       "London",
+		"contractType":   "permanent",
+		"employmentType": "full-time",
+		"salary":         salary(40000, 48000),
+	},
+	{
+		"title":          "Staff Nurse, Renal",
+		"specialty":      "Renal",
+		"location":       "Bradford",
+		"contractType":   "temporary",
+		"employmentType": "bank",
+	},
+	{
+		"title":          "Community Nurse",
+		"specialty":      "Community",
+		"location":       "Wakefield",
+		"contractType":   "permanent",
+		"employmentType": "part-time",
+		"salary":         salary(30000, 34000),
+	},
+	{
+		"title":          "Healthcare Assistant",
+		"location":       "Leeds",
+		"contractType":   "permanent",
+		"employmentType": "full-time",
+		"salary":         salary(22000, 24000),
+	},
+	{
+		"title":          "Band 6 Midwife",
+		"specialty":      "Midwifery",
+		"location":       "York",
+		"contractType":   "permanent",
+		"employmentType": "full-time",
+		"salary":         salary(37000, 44000),
+	},
+	{
+		"title":          "Midwife, birth centre",
+		"specialty":      "Midwifery",
+		"location":       "Plymouth",
+		"contractType":   "permanent",
+		"employmentType": "part-time",
+	},
+	{
+		"title":          "Physiotherapist",
+		"specialty":      "Musculoskeletal",
+		"location":       "Manchester",
+		"contractType":   "permanent",
+		"employmentType": "full-time",
+		"salary":         salary(35000, 42000),
+	},
+	{
+		"title":          "Telehealth Physiotherapist",
+		"specialty":      "Musculoskeletal",
+		"remote":         true,
+		"contractType":   "contract",
+		"employmentType": "flexible",
+	},
+	{
+		"title":        "Salaried GP",
+		"specialty":    "General practice",
+		"location":     "Bristol",
+		"contractType": "permanent",
+		"salary":       salary(85000, 105000),
+	},
+	{
+		"title":        "Locum GP",
+		"specialty":    "General practice",
+		"location":     "Bristol",
+		"contractType": "temporary",
+		"salary":       object{"min": 85, "max": 100, "currency": "GBP", "period": "hour"},
+	},
+	{
+		"title":          "Radiographer",
+		"specialty":      "Imaging",
+		"location":       "Glasgow",
+		"contractType":   "permanent",
+		"employmentType": "full-time",
+	},
+	{
+		"title":          "Theatre Practitioner",
+		"specialty":      "Theatres",
+		"location":       "Cardiff",
+		"contractType":   "temporary",
+		"employmentType": "bank",
+	},
+}
+
+// recruitersChoices are typical profiles, by a description of the user, with the jobs of recruitersJobs that a
+// recruiter would recommend first.
+var recruitersChoices = map[string]struct {
+	profile object
+	first   []string // the titles of the first recommendations, in this order
+}{
+	"ICU nurse in Leeds": {
+		profile: object{"currentRole": "RN", "specialty": "ICU", "location": "Leeds"},
+		first:   []string{"Registered Nurse, ICU"},
+	},
+	"ICU nurse who would move to London": {
+		profile: object{
+			"currentRole":       "Staff Nurse",
+			"specialty":         "Critical care",
+			"location":          "Leeds",
+			"preferredLocation": "London",
+		},
+		first: []string{"Staff Nurse, ITU nights"},
+	},
+	"bank nurse near Bradford": {
+		profile: object{"currentRole": "Nurse", "preferredLocation": "Bradford", "employmentTypes": []string{"bank"}},
+		first:   []string{"Staff Nurse, Renal"},
+	},
+	"part-time nurse in the county": {
+		profile: object{
+			"currentRole":       "Nurse",
+			"preferredLocation": "West Yorkshire",
+			"employmentTypes":   []string{"part-time"},
+		},
+		first: []string{"Community Nurse"},
+	},
+	"HCA": {
+		profile: object{"currentRole": "HCA", "location": "Leeds"},
+		first:   []string{"Healthcare Assistant"},
+	},
+	"midwife in Yorkshire": {
+		profile: object{"currentRole": "Midwife", "preferredLocation": "York"},
+		first:   []string{"Band 6 Midwife", "Midwife, birth centre"},
+	},
+	"midwife in Devon": {
+		profile: object{"currentRole": "Midwife", "preferredLocation": "Exeter", "locationRadius": 50},
+		first:   []string{"Midwife, birth centre", "Band 6 Midwife"},
+	},
+	"physio who wants to work from anywhere": {
+		profile: object{"currentRole": "Physio", "employmentTypes": []string{"flexible"}},
+		first:   []string{"Telehealth Physiotherapist", "Physiotherapist"},
+	},
+	"physio in Manchester": {
+		profile: object{
+			"currentRole":     "Physiotherapist",
+			"location":        "Manchester",
+			"employmentTypes": []string{"full-time", "permanent"},
+		},
+		first: []string{"Physiotherapist", "Telehealth Physiotherapist"},
+	},
+	"doctor who wants a salary": {
+		profile: object{"currentRole": "GP", "location": "Bristol", "employmentTypes": []string{"permanent"}},
+		first:   []string{"Salaried GP", "Locum GP"},
+	},
+	"doctor who wants more than a salary pays": {
+		profile: object{"currentRole": "GP", "location": "Bristol", "salaryMin": 120000},
+		first:   []string{"Locum GP", "Salaried GP"},
+	},
+	"user with a specialty only": {
+		profile: object{"specialty": "Imaging"},
+		first:   []string{"Radiographer"},
+	},
+	"user with a town only": {
+		profile: object{"location": "Cardiff"},
+		first:   []string{"Theatre Practitioner"},
+	},
+	"theatre practitioner far from the only such job": {
+		profile: object{"currentRole": "Theatre Practitioner", "location": "Glasgow"},
+		first:   []string{"Theatre Practitioner"},
+	},
+}
+
+// TestRecommendations_RankLikeARecruiter checks the first recommendations for typical profiles.
 func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		pay := func(lowest, highest int) object { return object{"min": lowest, "max": highest, "currency": "GBP"} }
-		postJobs(
-			t,
-			server,
-			object{
-				"title":          "Registered Nurse, ICU",
-				"specialty":      "Critical care",
-				"location":       "Leeds",
-				"contractType":   "permanent",
-				"employmentType": "full-time",
-				"salary":         pay(36000, 44000),
-			},
-			object{
-				"title":          "Staff Nurse, ITU nights",
-				"specialty":      "Intensive care",
-				"location":       "London",
-				"contractType":   "permanent",
-				"employmentType": "full-time",
-				"salary":         pay(40000, 48000),
-			},
-			object{
-				"title":          "Staff Nurse, Renal",
-				"specialty":      "Renal",
-				"location":       "Bradford",
-				"contractType":   "temporary",
-				"employmentType": "bank",
-			},
-			object{
-				"title":          "Community Nurse",
-				"specialty":      "Community",
-				"location":       "Wakefield",
-				"contractType":   "permanent",
-				"employmentType": "part-time",
-				"salary":         pay(30000, 34000),
-			},
-			object{
-				"title":          "Healthcare Assistant",
-				"location":       "Leeds",
-				"contractType":   "permanent",
-				"employmentType": "full-time",
-				"salary":         pay(22000, 24000),
-			},
-			object{
-				"title":          "Band 6 Midwife",
-				"specialty":      "Midwifery",
-				"location":       "York",
-				"contractType":   "permanent",
-				"employmentType": "full-time",
-				"salary":         pay(37000, 44000),
-			},
-			object{
-				"title":          "Midwife, birth centre",
-				"specialty":      "Midwifery",
-				"location":       "Plymouth",
-				"contractType":   "permanent",
-				"employmentType": "part-time",
-			},
-			object{
-				"title":          "Physiotherapist",
-				"specialty":      "Musculoskeletal",
-				"location":       "Manchester",
-				"contractType":   "permanent",
-				"employmentType": "full-time",
-				"salary":         pay(35000, 42000),
-			},
-			object{
-				"title":          "Telehealth Physiotherapist",
-				"specialty":      "Musculoskeletal",
-				"remote":         true,
-				"contractType":   "contract",
-				"employmentType": "flexible",
-			},
-			object{
-				"title":        "Salaried GP",
-				"specialty":    "General practice",
-				"location":     "Bristol",
-				"contractType": "permanent",
-				"salary":       pay(85000, 105000),
-			},
-			object{
-				"title":        "Locum GP",
-				"specialty":    "General practice",
-				"location":     "Bristol",
-				"contractType": "temporary",
-				"salary":       object{"min": 85, "max": 100, "currency": "GBP", "period": "hour"},
-			},
-			object{
-				"title":          "Radiographer",
-				"specialty":      "Imaging",
-				"location":       "Glasgow",
-				"contractType":   "permanent",
-				"employmentType": "full-time",
-			},
-			object{
-				"title":          "Theatre Practitioner",
-				"specialty":      "Theatres",
-				"location":       "Cardiff",
-				"contractType":   "temporary",
-				"employmentType": "bank",
-			},
-		)
+		postJobs(t, server, recruitersJobs...)
 
-		for user, test := range map[string]struct {
-			profile object
-			first   []string // the titles of the first recommendations, in this order
-		}{
-			"ICU nurse in Leeds": {
-				profile: object{"currentRole": "RN", "specialty": "ICU", "location": "Leeds"},
-				first:   []string{"Registered Nurse, ICU"},
-			},
-			"ICU nurse who would move to London": {
-				profile: object{
-					"currentRole":       "Staff Nurse",
-					"specialty":         "Critical care",
-					"location":          "Leeds",
-					"preferredLocation": "London",
-				},
-				first: []string{"Staff Nurse, ITU nights"},
-			},
-			"bank nurse near Bradford": {
-				profile: object{"currentRole": "Nurse", "preferredLocation": "Bradford", "employmentTypes": []string{"bank"}},
-				first:   []string{"Staff Nurse, Renal"},
-			},
-			"part-time nurse in the county": {
-				profile: object{
-					"currentRole":       "Nurse",
-					"preferredLocation": "West Yorkshire",
-					"employmentTypes":   []string{"part-time"},
-				},
-				first: []string{"Community Nurse"},
-			},
-			"HCA": {
-				profile: object{"currentRole": "HCA", "location": "Leeds"},
-				first:   []string{"Healthcare Assistant"},
-			},
-			"midwife in Yorkshire": {
-				profile: object{"currentRole": "Midwife", "preferredLocation": "York"},
-				first:   []string{"Band 6 Midwife", "Midwife, birth centre"},
-			},
-			"midwife in Devon": {
-				profile: object{"currentRole": "Midwife", "preferredLocation": "Exeter", "locationRadius": 50},
-				first:   []string{"Midwife, birth centre", "Band 6 Midwife"},
-			},
-			"physio who wants to work from anywhere": {
-				profile: object{"currentRole": "Physio", "employmentTypes": []string{"flexible"}},
-				first:   []string{"Telehealth Physiotherapist", "Physiotherapist"},
-			},
-			"physio in Manchester": {
-				profile: object{
-					"currentRole":     "Physiotherapist",
-					"location":        "Manchester",
-					"employmentTypes": []string{"full-time", "permanent"},
-				},
-				first: []string{"Physiotherapist", "Telehealth Physiotherapist"},
-			},
-			"doctor who wants a salary": {
-				profile: object{"currentRole": "GP", "location": "Bristol", "employmentTypes": []string{"permanent"}},
-				first:   []string{"Salaried GP", "Locum GP"},
-			},
-			"doctor who wants more than a salary pays": {
-				profile: object{"currentRole": "GP", "location": "Bristol", "salaryMin": 120000},
-				first:   []string{"Locum GP", "Salaried GP"},
-			},
-			"user with a specialty only": {
-				profile: object{"specialty": "Imaging"},
-				first:   []string{"Radiographer"},
-			},
-			"user with a town only": {
-				profile: object{"location": "Cardiff"},
-				first:   []string{"Theatre Practitioner"},
-			},
-			"theatre practitioner far from the only such job": {
-				profile: object{"currentRole": "Theatre Practitioner", "location": "Glasgow"},
-				first:   []string{"Theatre Practitioner"},
-			},
-		} {
-			// Only the beginning of the list is compared: the order of the jobs that fit badly does not matter.
-			titles := server.seekerWithProfile(t, test.profile).recommendedTitles()
-			require.GreaterOrEqual(t, len(titles), len(test.first), user)
-			require.Equal(t, test.first, titles[:len(test.first)], "%s: %v", user, titles)
+		for user, test := range recruitersChoices {
+			t.Run(user, func(t *testing.T) {
+				titles := server.seekerWithProfile(t, test.profile).recommendedTitles()
+
+				// Only the beginning of the list is compared: the order of the jobs that fit badly does not matter.
+				require.GreaterOrEqual(t, len(titles), len(test.first))
+				require.Equal(t, test.first, titles[:len(test.first)], "%v", titles)
+			})
 		}
 	})
 }
