@@ -86,31 +86,43 @@ func TestAuditLog(t *testing.T) {
 				{action: "app.deleted", actorID: boss.id, object: app},
 			}, log)
 
-			entry := boss.get("/api/employers/audit?action=permissions.changed").ok(200)
-			require.Equal(t, object{"id": boss.id, "name": "Asha Patel", "email": boss.email}, entry.at("data.entries.0.actor"))
-			require.Regexp(t, `^10\..*\.0/24$`, entry.text("data.entries.0.network"), "the network and not the host")
+			t.Run("entry has the actor and the network, but not the host", func(t *testing.T) {
+				entry := boss.get("/api/employers/audit?action=permissions.changed").ok(200)
+				require.Equal(t, object{"id": boss.id, "name": employerName, "email": boss.email}, entry.at("data.entries.0.actor"))
+				require.Regexp(t, `^10\..*\.0/24$`, entry.text("data.entries.0.network"))
+			})
 
-			// The entries whose actor is the member: one for joining, two for sign-ins, one for the password and
-			// one for the sessions.
-			require.Len(t, boss.auditEntries("&actor="+member.id), 5)
-			require.Empty(t, boss.auditEntries("&actor="+other.id))
-			require.Empty(t, boss.auditEntries("&to=2020-01-01"))
+			t.Run("filters", func(t *testing.T) {
+				// The entries whose actor is the member: one for joining, two for sign-ins, one for the password and
+				// one for the sessions.
+				require.Len(t, boss.auditEntries("&actor="+member.id), 5)
+				require.Empty(t, boss.auditEntries("&actor="+other.id))
 
-			today := time.Now().UTC().Format(time.DateOnly)
-			require.Len(t, boss.auditEntries("&from="+today+"&to="+today), len(log))
-			boss.get("/api/employers/audit?action=nonsense").invalid("action")
-			boss.get("/api/employers/audit?from=nonsense").invalid("from")
+				today := time.Now().UTC().Format(time.DateOnly)
+				require.Len(t, boss.auditEntries("&from="+today+"&to="+today), len(log))
+				require.Empty(t, boss.auditEntries("&to=2020-01-01"))
 
-			// The second page of one entry has the last but one.
-			cursor := boss.get("/api/employers/audit?limit=1").ok(200).text("data.nextCursor")
-			secondPage := boss.get("/api/employers/audit?limit=1&cursor=" + cursor).ok(200)
-			require.Equal(t, "sessions.ended", secondPage.text("data.entries.0.action"))
+				boss.get("/api/employers/audit?action=nonsense").invalid("action")
+				boss.get("/api/employers/audit?from=nonsense").invalid("from")
+			})
 
-			require.Len(t, other.auditEntries(""), 1, "the other organization has an entry for its own sign-in")
-			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": newPassword}).ok(200)
-			member.get("/api/employers/audit").fails(403, "Forbidden")
-			server.seeker(t).get("/api/employers/audit").fails(403, "Forbidden")
-			server.guest(t).get("/api/employers/audit").fails(401, "Unauthorized")
+			t.Run("pages", func(t *testing.T) {
+				// The second page of one entry has the last but one.
+				cursor := boss.get("/api/employers/audit?limit=1").ok(200).text("data.nextCursor")
+				secondPage := boss.get("/api/employers/audit?limit=1&cursor=" + cursor).ok(200)
+				require.Equal(t, "sessions.ended", secondPage.text("data.entries.0.action"))
+			})
+
+			t.Run("other users", func(t *testing.T) {
+				require.Len(t, other.auditEntries(""), 1, "the other organization has an entry for its own sign-in")
+
+				// A member who is no admin.
+				server.guest(t).post("/api/auth/login", object{"email": member.email, "password": newPassword}).ok(200)
+				member.get("/api/employers/audit").fails(403, "Forbidden")
+
+				server.seeker(t).get("/api/employers/audit").fails(403, "Forbidden")
+				server.guest(t).get("/api/employers/audit").fails(401, "Unauthorized")
+			})
 		})
 
 		t.Run("entries of a deleted account keep only its id", func(t *testing.T) {

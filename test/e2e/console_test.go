@@ -614,200 +614,252 @@ var consoleForms = map[string]url.Values{
 	"/employer/organization": {"name": {"Mine"}},
 }
 
+// consoleUsers are the users of TestConsole_ForbiddenUsers, with an organization that has a job and an
+// application for it. Each browser but the last belongs to a user who lacks a permission.
+type consoleUsers struct {
+	server   *testServer
+	employer *account // the admin of the organization
+	job      string
+	// placeholders replaces JOB, APPLICATION and MEMBER in the paths and forms of the console by ids.
+	placeholders *strings.Replacer
+
+	viewer, withoutPermissions *browser // members of the organization
+	seeker                     *browser // the applicant
+	otherOrganization          *browser // an admin of another organization
+	guest                      *browser
+}
+
+// newConsoleUsers registers the users and creates the job and the application.
+func newConsoleUsers(t *testing.T, server *testServer) *consoleUsers {
+	t.Helper()
+
+	employer, applicant := server.employer(t), server.seeker(t)
+	job := employer.listing(nil)
+	application := applicant.application(job, nil)
+
+	return &consoleUsers{
+		server:       server,
+		employer:     employer,
+		job:          job,
+		placeholders: strings.NewReplacer("JOB", job, "APPLICATION", application, "MEMBER", employer.id),
+		viewer:       server.signedIn(t, employer.inviteMember("viewer")),
+		withoutPermissions: server.signedIn(t, server.addMember(t, employer, object{
+			"jobs":         object{"create": false, "update": false},
+			"applications": object{"view": false, "update": false},
+		})),
+		seeker:            server.signedIn(t, applicant),
+		otherOrganization: server.signedIn(t, server.employer(t)),
+		guest:             server.browser(t),
+	}
+}
+
 // TestConsole_ForbiddenUsers sends every page and form of the console as every kind of user who
 // lacks the permission. The status is 403 for a missing permission. It is 404 for members of another
 // organization, who must not learn that the resource exists. Guests are redirected to the sign-in.
 func TestConsole_ForbiddenUsers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		boss, jo := server.employer(t), server.seeker(t)
-		job := boss.listing(nil)
-		placeholders := strings.NewReplacer("JOB", job, "APPLICATION", jo.application(job, nil), "MEMBER", boss.id)
-		replaceInForm := func(form url.Values) url.Values {
-			replaced := url.Values{}
-			for name, values := range form {
-				for _, value := range values {
-					replaced.Add(name, placeholders.Replace(value))
-				}
-			}
+		users := newConsoleUsers(t, server)
 
-			return replaced
-		}
-
-		viewer := server.signedIn(t, boss.inviteMember("viewer"))
-		withoutPermissions := server.signedIn(t, server.addMember(t, boss, object{
-			"jobs":         object{"create": false, "update": false},
-			"applications": object{"view": false, "update": false},
-		}))
-		seeker := server.signedIn(t, jo)
-		otherOrganization := server.signedIn(t, server.employer(t))
-
-		guest := server.browser(t)
 		for template, statusForViewer := range consolePages {
-			path := placeholders.Replace(template)
-			hasID := path != template
-			// A viewer gets the status of the table, and a clinician none of the pages.
-			require.Equal(t, statusForViewer, viewer.open("GET", path, nil).status, path)
-
-			refused := seeker.open("GET", path, nil)
-			require.Equal(t, 403, refused.status, path)
-			require.Contains(t, refused.text, "You are signed in as a clinician", path)
-
-			// A member without permissions is refused, except on the two pages that are for every member.
-			isForEveryMember := path == "/employer/organization" || path == "/employer/settings"
-			if !isForEveryMember {
-				require.Equal(t, 403, withoutPermissions.open("GET", path, nil).status, path)
-			}
-
-			if hasID {
-				require.Equal(t, 404, otherOrganization.open("GET", path, nil).status, path)
-			}
-
-			isForGuests := path == "/employer" // which introduces the site to them
-			if !isForGuests {
-				require.Equal(t, "/sign-in?next="+url.QueryEscape(path), guest.open("GET", path, nil).header.Get("Location"))
-			}
+			t.Run("GET "+template, func(t *testing.T) { users.checkPage(t, template, statusForViewer) })
 		}
 
-		for template, templateForm := range consoleForms {
-			path := placeholders.Replace(template)
-			hasID := path != template
-
-			// None of these users may send a form of the console, not even the viewer, who sees most pages.
-			form := replaceInForm(templateForm)
-			for name, user := range map[string]*browser{
-				"viewer":              viewer,
-				"without permissions": withoutPermissions,
-				"seeker":              seeker,
-			} {
-				require.Equal(t, 403, user.open("POST", path, form).status, "%s %s", path, name)
-			}
-
-			if hasID {
-				require.Equal(t, 404, otherOrganization.open("POST", path, form).status, path)
-			}
-
-			guest.open("POST", path, form).requireRedirect(t, "/sign-in")
-
-			// A form that another site sends with the session of the employer is refused. Browsers say
-			// where a form comes from in the header Sec-Fetch-Site, which Site sets.
-			forged := server.signedIn(t, boss)
-			forged.Site = "cross-site"
-			require.Equal(t, 403, forged.open("POST", path, form).status, path)
-
-			// Old browsers send neither this header nor Origin. Their forms need the CSRF token, which
-			// this form lacks.
-			forged.Site = ""
-			forged.Origin = ""
-			require.Equal(t, 403, forged.open("POST", path, form).status, "%s without a CSRF token", path)
+		for template, form := range consoleForms {
+			t.Run("POST "+template, func(t *testing.T) { users.checkForm(t, template, form) })
 		}
 
-		// No form has archived the job.
-		require.Equal(t, "active", boss.get("/api/employers/jobs/"+job).ok(200).text("data.job.status"))
+		t.Run("no form has archived the job", func(t *testing.T) {
+			require.Equal(t, "active", users.employer.get("/api/employers/jobs/"+users.job).ok(200).text("data.job.status"))
+		})
 
-		// Pages show no links and buttons that the user may not use.
-		require.NotContains(t, viewer.show("/employer").text, "/employer/jobs/new")
-		require.NotContains(t, viewer.show("/employer/jobs/"+job).text, "Archive")
-		require.NotContains(t, viewer.show("/employer/team").text, "Send the invitation")
-		require.NotContains(t, withoutPermissions.open("GET", "/employer", nil).text, `href="/employer/jobs"`)
-		require.Contains(t, guest.show("/employer").text, "/register?as=employer")
-		require.Equal(t, 404, otherOrganization.open("GET", "/employer/exports/"+job, nil).status)
+		t.Run("pages show no links and buttons that the user may not use", func(t *testing.T) {
+			require.NotContains(t, users.viewer.show("/employer").text, "/employer/jobs/new")
+			require.NotContains(t, users.viewer.show("/employer/jobs/"+users.job).text, "Archive")
+			require.NotContains(t, users.viewer.show("/employer/team").text, "Send the invitation")
+			require.NotContains(t, users.withoutPermissions.open("GET", "/employer", nil).text, `href="/employer/jobs"`)
+			require.Contains(t, users.guest.show("/employer").text, "/register?as=employer")
+		})
+
+		t.Run("id of a job is no export", func(t *testing.T) {
+			require.Equal(t, 404, users.otherOrganization.open("GET", "/employer/exports/"+users.job, nil).status)
+		})
 	})
 }
+
+// checkPage opens a page as every user. The viewer gets the given status.
+func (u *consoleUsers) checkPage(t *testing.T, template string, statusForViewer int) {
+	t.Helper()
+
+	path := u.placeholders.Replace(template)
+	require.Equal(t, statusForViewer, u.viewer.open("GET", path, nil).status)
+
+	// A clinician gets none of the pages.
+	refused := u.seeker.open("GET", path, nil)
+	require.Equal(t, 403, refused.status)
+	require.Contains(t, refused.text, "You are signed in as a clinician")
+
+	// A member without permissions is refused, except on the two pages that are for every member.
+	isForEveryMember := path == "/employer/organization" || path == "/employer/settings"
+	if !isForEveryMember {
+		require.Equal(t, 403, u.withoutPermissions.open("GET", path, nil).status)
+	}
+
+	hasID := path != template
+	if hasID {
+		require.Equal(t, 404, u.otherOrganization.open("GET", path, nil).status)
+	}
+
+	isForGuests := path == "/employer" // which introduces the site to them
+	if !isForGuests {
+		asGuest := u.guest.open("GET", path, nil)
+		require.Equal(t, "/sign-in?next="+url.QueryEscape(path), asGuest.header.Get("Location"))
+	}
+}
+
+// checkForm sends a form as every user. None of these users may send a form of the console, not even the
+// viewer, who sees most pages.
+func (u *consoleUsers) checkForm(t *testing.T, template string, templateForm url.Values) {
+	t.Helper()
+
+	path := u.placeholders.Replace(template)
+	form := url.Values{}
+	for name, values := range templateForm {
+		for _, value := range values {
+			form.Add(name, u.placeholders.Replace(value))
+		}
+	}
+
+	require.Equal(t, 403, u.viewer.open("POST", path, form).status, "viewer")
+	require.Equal(t, 403, u.withoutPermissions.open("POST", path, form).status, "without permissions")
+	require.Equal(t, 403, u.seeker.open("POST", path, form).status, "seeker")
+
+	hasID := path != template
+	if hasID {
+		require.Equal(t, 404, u.otherOrganization.open("POST", path, form).status)
+	}
+
+	u.guest.open("POST", path, form).requireRedirect(t, "/sign-in")
+
+	// A form that another site sends with the session of the employer is refused. Browsers say
+	// where a form comes from in the header Sec-Fetch-Site, which Site sets.
+	forged := u.server.signedIn(t, u.employer)
+	forged.Site = "cross-site"
+	require.Equal(t, 403, forged.open("POST", path, form).status, "of another site")
+
+	// Old browsers send neither this header nor Origin. Their forms need the CSRF token, which
+	// this form lacks.
+	forged.Site = ""
+	forged.Origin = ""
+	require.Equal(t, 403, forged.open("POST", path, form).status, "without a CSRF token")
+}
+
+// wickedText would be executed if a page showed it without escaping. The quotation mark would end an attribute,
+// the script would run, and the action {{.}} would be replaced by a template that is executed twice.
+const wickedText = `"><script>alert(1)</script>{{.}}`
 
 // TestConsole_StoredScript_IsText checks that text of users is escaped on every page of the
 // console, in attributes too.
 func TestConsole_StoredScript_IsText(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		// The quotation mark would end an attribute, the script would run, and the action {{.}} would
-		// be replaced by a template that is executed twice.
-		const wicked = `"><script>alert(1)</script>{{.}}`
-
-		boss, jo := server.employer(t), server.seeker(t)
-		jo.put("/api/jobseekers/profile", object{
+		employer, applicant := server.employer(t), server.seeker(t)
+		applicant.put("/api/jobseekers/profile", object{
 			"intent": "update-profile",
 			"profile": object{
-				"firstName":   wicked,
-				"lastName":    wicked,
-				"bio":         wicked,
-				"specialty":   wicked,
-				"currentRole": wicked,
+				"firstName":   wickedText,
+				"lastName":    wickedText,
+				"bio":         wickedText,
+				"specialty":   wickedText,
+				"currentRole": wickedText,
 			},
 		}).ok(200)
-		boss.put("/api/employers/organization", object{"name": wicked, "description": wicked, "industry": wicked}).ok(200)
+		employer.put("/api/employers/organization",
+			object{"name": wickedText, "description": wickedText, "industry": wickedText}).ok(200)
 
-		browser := server.signedIn(t, boss)
-		// The pages that follow a valid form.
-		form := jobForm("publish", url.Values{
-			"title":                {wicked},
-			"description":          {wicked},
-			"location":             {wicked},
-			"department":           {wicked},
-			"specialty":            {wicked},
-			"requirements":         {wicked},
-			"benefits":             {wicked},
-			"questions.1.text":     {wicked},
-			"questions.1.id":       {"pin"},
-			"questions.1.required": {},
+		browser := server.signedIn(t, employer)
+
+		t.Run("pages after valid forms", func(t *testing.T) {
+			requireWickedTextEscaped(t, browser.submit("/employer/jobs/new", wickedJobForm("publish")))
+			requireWickedTextEscaped(t, browser.open("POST", "/employer/jobs/new", wickedJobForm("preview")))
 		})
-		published := browser.submit("/employer/jobs/new", form)
-		pages := []pageView{published}
-		job := strings.TrimPrefix(ownJobPath.FindString(published.text), "/employer/jobs/")
-		id := jo.application(job, object{
-			"coverLetter": wicked,
-			"answers":     []object{{"question_id": "pin", "answer": wicked}},
+
+		job := strings.TrimPrefix(ownJobPath.FindString(browser.show("/employer/jobs").text), "/employer/jobs/")
+		id := applicant.application(job, object{
+			"coverLetter": wickedText,
+			"answers":     []object{{"question_id": "pin", "answer": wickedText}},
 		})
-		interview := url.Values{
-			"action":      {"schedule"},
-			"scheduledAt": {"2099-03-03T10:00"},
-			"location":    {wicked},
-			"interviewer": {wicked},
-			"notes":       {wicked},
-		}
-		pages = append(pages, browser.submit("/employer/applications/"+id, interview))
 
-		form.Set("action", "preview")
+		t.Run("page of an interview", func(t *testing.T) {
+			requireWickedTextEscaped(t, browser.submit("/employer/applications/"+id, url.Values{
+				"action":      {"schedule"},
+				"scheduledAt": {"2099-03-03T10:00"},
+				"location":    {wickedText},
+				"interviewer": {wickedText},
+				"notes":       {wickedText},
+			}))
+		})
 
-		pages = append(pages, browser.open("POST", "/employer/jobs/new", form))
-
-		// The pages of refused forms, which repeat the input.
-		form.Set("salary.min", wicked)
-
-		pages = append(pages,
-			browser.open("POST", "/employer/jobs/new", form),
-			browser.open("POST", "/employer/team", url.Values{"name": {wicked}, "email": {wicked}, "role": {wicked}}),
-			browser.open("POST", "/employer/exports", url.Values{"kind": {wicked}, "startDate": {wicked}}))
+		t.Run("pages of refused forms, which repeat the input", func(t *testing.T) {
+			invalidJob := with(wickedJobForm("preview"), "salary.min", wickedText)
+			requireWickedTextEscaped(t, browser.open("POST", "/employer/jobs/new", invalidJob))
+			requireWickedTextEscaped(t, browser.open("POST", "/employer/team",
+				url.Values{"name": {wickedText}, "email": {wickedText}, "role": {wickedText}}))
+			requireWickedTextEscaped(t, browser.open("POST", "/employer/exports",
+				url.Values{"kind": {wickedText}, "startDate": {wickedText}}))
+		})
 
 		// All other pages of the console.
 		for _, path := range []string{
 			"",
 			"/jobs",
-			"/jobs?status=" + url.QueryEscape(wicked),
+			"/jobs?status=" + url.QueryEscape(wickedText),
 			"/jobs/" + job,
 			"/jobs/" + job + "/edit",
 			"/jobs/" + job + "/preview",
 			"/applications",
-			"/applications?status=" + url.QueryEscape(wicked),
+			"/applications?status=" + url.QueryEscape(wickedText),
 			"/applications/board",
 			"/applications/" + id + "?to=rejected",
-			"/applications/" + id + "?to=" + url.QueryEscape(wicked),
+			"/applications/" + id + "?to=" + url.QueryEscape(wickedText),
 			"/interviews",
 			"/analytics",
 			"/exports",
 			"/team",
 			"/organization",
 		} {
-			pages = append(pages, browser.open("GET", "/employer"+path, nil))
-		}
-
-		for i, page := range pages {
-			require.NotContains(t, page.text, "<script>alert", "page %d", i)
-			require.NotContains(t, page.text, `value=""><`, "page %d: the text ends an attribute", i)
-
-			// A page repeats the text a few times only. A template that repeats itself would exceed this size.
-			const maxPageSize = 150 << 10
-			require.LessOrEqual(t, len(page.text), maxPageSize, "page %d is too large", i)
+			t.Run("GET /employer"+path, func(t *testing.T) {
+				requireWickedTextEscaped(t, browser.open("GET", "/employer"+path, nil))
+			})
 		}
 	})
+}
+
+// wickedJobForm returns the form for a job all of whose texts are wickedText. The action is the name of the
+// button.
+func wickedJobForm(action string) url.Values {
+	return jobForm(action, url.Values{
+		"title":                {wickedText},
+		"description":          {wickedText},
+		"location":             {wickedText},
+		"department":           {wickedText},
+		"specialty":            {wickedText},
+		"requirements":         {wickedText},
+		"benefits":             {wickedText},
+		"questions.1.text":     {wickedText},
+		"questions.1.id":       {"pin"},
+		"questions.1.required": {},
+	})
+}
+
+// requireWickedTextEscaped requires that the page contains wickedText neither as HTML nor as the end of an
+// attribute, and that no template has executed it.
+func requireWickedTextEscaped(t *testing.T, page pageView) {
+	t.Helper()
+	require.NotContains(t, page.text, "<script>alert")
+	require.NotContains(t, page.text, `value=""><`, "the text ends an attribute")
+
+	// A page repeats the text a few times only. A template that repeats itself would exceed this size.
+	const maxPageSize = 150 << 10
+	require.LessOrEqual(t, len(page.text), maxPageSize, "the page is too large")
 }
 
 // jobForm returns the values of a valid form for a job, replaced by those of more. The action is the

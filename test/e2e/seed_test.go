@@ -18,20 +18,28 @@ import (
 // demoAccount matches a line of data/demo.txt: the address and the password of a demo account.
 var demoAccount = regexp.MustCompile(`(?m)^([a-z]+@locum\.example) +(\S+) `)
 
+// seed runs `locum seed` with additional settings and arguments.
+func (s *testServer) seed(t *testing.T, additionalEnv []string, args ...string) (output string, err error) {
+	t.Helper()
+
+	cmd := exec.Command(kit.Program(t), append([]string{"seed"}, args...)...)
+	cmd.Dir = s.dir
+	cmd.Env = slices.Concat(s.env, additionalEnv)
+	out, err := cmd.CombinedOutput()
+
+	return string(out), err
+}
+
+// publicURL is a setting that makes an installation a public one.
+const publicURL = "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org"
+
 // TestSeed checks the demo data: it is never added to a store with users or to a public
 // installation, its accounts cannot sign in if the server has a public URL, and it can be
-// removed without other data.
+// removed without other data. The subtests depend on each other.
 func TestSeed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		// seed runs `locum seed` with additional settings and arguments.
-		seed := func(additionalEnv []string, args ...string) (output string, err error) {
-			cmd := exec.Command(kit.Program(t), append([]string{"seed"}, args...)...)
-			cmd.Dir = server.dir
-			cmd.Env = slices.Concat(server.env, additionalEnv)
-			out, err := cmd.CombinedOutput()
-
-			return string(out), err
-		}
+		file := filepath.Join(server.dir, "data", "demo.txt") // the accounts
+		var accounts [][]string                               // the matches of demoAccount in the file
 
 		// login signs in with the address and the password of a match of demoAccount.
 		login := func(demoAccountMatch []string) *response {
@@ -39,76 +47,83 @@ func TestSeed(t *testing.T) {
 			return server.guest(t).post("/api/auth/login", object{"email": email, "password": demoPassword})
 		}
 
-		// A server with a public URL gets no demo data.
-		out, err := seed([]string{"LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org"})
-		require.Error(t, err)
-		require.Contains(t, out, "http.public_url")
+		t.Run("a server with a public URL gets no demo data", func(t *testing.T) {
+			out, err := server.seed(t, []string{publicURL})
+			require.Error(t, err)
+			require.Contains(t, out, "http.public_url")
+		})
 
-		// The first call adds the data, and writes the demo accounts to a file and to its output.
-		out, err = seed(nil)
-		require.NoError(t, err, "%s", out)
+		t.Run("the first call adds the data and writes the accounts to a file and to its output", func(t *testing.T) {
+			out, err := server.seed(t, nil)
+			require.NoError(t, err, "%s", out)
 
-		file := filepath.Join(server.dir, "data", "demo.txt")
-		accountsFile, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.Contains(t, out, string(accountsFile))
+			accountsFile, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Contains(t, out, string(accountsFile))
 
-		info, err := os.Stat(file)
-		require.NoError(t, err)
+			info, err := os.Stat(file)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode(), "the file contains passwords")
 
-		require.Equal(t, os.FileMode(0o600), info.Mode(), "the file contains passwords")
+			accounts = demoAccount.FindAllStringSubmatch(string(accountsFile), -1)
+			require.Len(t, accounts, 4)
 
-		accounts := demoAccount.FindAllStringSubmatch(string(accountsFile), -1)
-		require.Len(t, accounts, 4)
+			for _, account := range accounts {
+				login(account).ok(200)
+			}
+		})
 
-		for _, account := range accounts {
-			login(account).ok(200)
-		}
+		t.Run("a second call adds nothing", func(t *testing.T) {
+			out, err := server.seed(t, nil)
+			require.Error(t, err)
+			require.Contains(t, out, "the store has users")
 
-		// A second call adds nothing. With --optional it is no error.
-		out, err = seed(nil)
-		require.Error(t, err)
-		require.Contains(t, out, "the store has users")
+			out, err = server.seed(t, nil, "--optional")
+			require.NoError(t, err)
+			require.Contains(t, out, "no demo data is added: the store has users")
+		})
 
-		out, err = seed(nil, "--optional")
-		require.NoError(t, err)
-		require.Contains(t, out, "no demo data is added: the store has users")
-
-		server.stop(t)
-
-		// An installation for tests may become a public one with the demo accounts in it. Their passwords are then refused.
+		// An installation for tests may become a public one with the demo accounts in it.
 		privateEnv := server.env
-		server.env = append(slices.Clip(privateEnv), "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
-		server.serve(t)
-
-		for _, account := range accounts {
-			login(account).fails(401, "Invalid email or password")
-		}
-
-		server.env = privateEnv
 		server.stop(t)
+		server.env = append(slices.Clip(privateEnv), publicURL)
 		server.serve(t)
 
-		// The removal deletes the demo data, and keeps the listing of another employer.
-		server.employer(t).listing(object{"title": "Registered Midwife"})
+		t.Run("the accounts cannot sign in once the server has a public URL", func(t *testing.T) {
+			for _, account := range accounts {
+				login(account).fails(401, "Invalid email or password")
+			}
+		})
 
-		out, err = seed(nil, "--remove")
-		require.NoError(t, err, "%s", out)
-		require.Contains(t, out, "200 listings")
-		require.NoFileExists(t, file)
+		server.stop(t)
+		server.env = privateEnv
+		server.serve(t)
 
-		for _, account := range accounts {
-			login(account).fails(401, "Invalid email or password")
-		}
+		t.Run("the removal deletes the demo data and keeps other listings", func(t *testing.T) {
+			server.employer(t).listing(object{"title": "Registered Midwife"})
 
-		require.Eventually(t, func() bool {
-			return server.guest(t).get("/api/listings").ok(200).number("data.pagination.total") == 1
-		}, waitTimeout, 200*time.Millisecond, "the server applies the change of another process")
+			out, err := server.seed(t, nil, "--remove")
+			require.NoError(t, err, "%s", out)
+			require.Contains(t, out, "200 listings")
+			require.NoFileExists(t, file)
 
-		// A second removal finds nothing.
-		out, err = seed(nil, "--remove")
-		require.NoError(t, err)
-		require.Contains(t, out, "removed 0 demo accounts and 0 listings")
+			for _, account := range accounts {
+				login(account).fails(401, "Invalid email or password")
+			}
+
+			// The server applies the change of the other process.
+			isOtherListingLeft := func() bool {
+				return server.guest(t).get("/api/listings").ok(200).number("data.pagination.total") == 1
+			}
+			require.Eventually(t, isOtherListingLeft, waitTimeout, 200*time.Millisecond)
+		})
+
+		t.Run("a second removal finds nothing", func(t *testing.T) {
+			out, err := server.seed(t, nil, "--remove")
+			require.NoError(t, err)
+			require.Contains(t, out, "removed 0 demo accounts and 0 listings")
+		})
+
 		require.NotContains(t, strings.ToLower(server.log.String()), "panic")
 	})
 }
