@@ -75,114 +75,16 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 		t.Run("life cycle of a webhook", func(t *testing.T) {
 			t.Parallel()
 
-			receiver := newReceiver(t)
-			browser := server.signedIn(t, server.seeker(t))
-			app := browser.newAppPath("Ward Finder")
-			require.Contains(t, browser.open("GET", app, nil).text, "Add a webhook")
-
-			// Create a webhook. Its secret is on this page only.
-			receiverURL := receiver.URL + "/?a=1&b=2"
-			events := []string{"job.created", "application.submitted"}
-			created := browser.open("POST", app+"/webhooks", url.Values{"url": {receiverURL}, "events": events})
-			require.Equal(t, 200, created.status, created.text)
-			require.Equal(t, "no-store", created.header.Get("Cache-Control"))
-			require.Contains(t, created.text, `href="/docs/guides/webhooks"`)
-
-			firstSecret := hookSecret.FindString(created.visibleText())
-			require.NotEmpty(t, firstSecret, created.text)
-
-			path := hookLink.FindString(created.text)
-			webhook := browser.open("GET", path, nil)
-			require.NotContains(t, webhook.text, "whsec_")
-			require.Contains(t, webhook.visibleText(), receiverURL)
-			require.Contains(t, webhook.text, "Nothing was sent in the last 30 days")
-			require.Contains(t, browser.open("GET", app, nil).text, path)
-
-			// Send a test event. The log shows it with the response of the receiver.
-			testSent := browser.open("POST", path+"/test", url.Values{"type": {"application.submitted"}})
-			log := browser.waitForText(testSent, "Accepted with status 200")
-			delivered := receiver.waitForHits(1)[0]
-			require.NoError(t, delivered.verify(t, firstSecret))
-			require.Equal(t, "application.submitted", delivered.body.Type)
-			require.Contains(t, log.text, ">thanks</pre>")
-			require.Contains(t, log.text, delivered.headers.Get("Webhook-Id"))
-			require.Contains(t, log.text, "<details open>")
-
-			// The page of the delivery shows the request as it was sent.
-			deliveryPath := sentLink.FindString(log.text)
-			delivery := browser.open("GET", deliveryPath, nil)
-			require.Equal(t, 200, delivery.status, delivery.text)
-			require.Contains(t, delivery.text, "Accepted with status 200")
-			require.Contains(t, delivery.visibleText(), "<pre>"+delivered.raw+"</pre>")
-
-			for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt"} {
-				require.Contains(t, delivery.visibleText(), name+": "+delivered.headers.Get(name)+"\n")
-			}
-
-			// Replay the delivery, which sends it again with the same id, from the log. The form leads back to
-			// the log.
-			replay := replayLink.FindString(log.text)
-			replayed := browser.follow(browser.open("POST", replay, url.Values{}))
-			require.Contains(t, replayed.text, "It is sent once more.")
-			require.Equal(t, delivered.headers.Get("Webhook-Id"), receiver.waitForHits(2)[1].headers.Get("Webhook-Id"))
-
-			// Replay the delivery from its own page. The form leads back to that page.
-			fromDelivery := url.Values{"from": {"delivery"}}
-
-			require.Contains(t, delivery.text, `name="from" value="delivery"`)
-			require.Equal(t, replay, replayLink.FindString(delivery.text))
-
-			redirect := browser.open("POST", replay, fromDelivery)
-			require.Equal(t, deliveryPath+"?notice=replayed", redirect.header.Get("Location"))
-			require.Contains(t, browser.follow(redirect).text, "It is sent once more.")
-			require.Equal(t, delivered.headers.Get("Webhook-Id"), receiver.waitForHits(3)[2].headers.Get("Webhook-Id"))
-
-			// Replace the secret. For 24 hours, deliveries are signed with both secrets, so that
-			// receivers can change theirs.
-			replaced := browser.open("POST", path+"/secret", url.Values{})
-			require.Equal(t, 200, replaced.status)
-			require.Contains(t, replaced.text, "For 24 hours")
-
-			secondSecret := hookSecret.FindString(replaced.visibleText())
-			require.NotEqual(t, firstSecret, secondSecret)
-			browser.submit(path+"/test", url.Values{"type": {"job.closed"}})
-
-			signedTwice := receiver.waitForHits(4)[3]
-			require.NoError(t, signedTwice.verify(t, firstSecret))
-			require.NoError(t, signedTwice.verify(t, secondSecret))
-
-			// Change the webhook.
-			otherURL := receiver.URL + "/other"
-			changed := browser.submit(path, url.Values{"url": {otherURL}, "events": {"job.updated"}})
-			require.Contains(t, changed.text, otherURL)
-
-			// A paused webhook sends nothing, and its pages say so instead of offering a replay.
-			paused := browser.submit(path+"/status", url.Values{"status": {"paused"}})
-			require.Contains(t, paused.text, ">Paused</span>")
-			require.Equal(t, 409, browser.open("POST", path+"/test", url.Values{}).status)
-			require.Equal(t, 409, browser.open("POST", path+"/replay", url.Values{"since": {"2026-01-01T00:00"}}).status)
-
-			delivery = browser.open("GET", deliveryPath, nil)
-			require.NotContains(t, delivery.text, "/replay\"", "a paused webhook is resumed first")
-			require.Contains(t, delivery.text, `Resume <a href="`+path+`">the webhook</a> to replay it.`)
-
-			refused := browser.open("POST", replay, fromDelivery)
-			require.Equal(t, 409, refused.status)
-			require.Contains(t, refused.text, "The webhook is not active")
-			require.Contains(t, refused.text, "What was sent")
-
-			opened := browser.follow(browser.open("GET", replay, nil))
-			require.Contains(t, opened.text, "What was sent", "the address of the form leads to the page that it is on")
-
-			resumed := browser.submit(path+"/status", url.Values{"status": {"active"}})
-			require.Contains(t, resumed.text, ">Active</span>")
-
-			// Delete the webhook.
-			deleted := browser.follow(browser.open("POST", path+"/delete", url.Values{}))
-			require.NotContains(t, deleted.text, path)
-			require.Equal(t, 404, browser.open("GET", path, nil).status)
-			require.Equal(t, 303, browser.open("POST", path+"/delete", url.Values{}).status, "a repeated deletion redirects too")
-			receiver.waitForHits(4) // no request since the change of the secret
+			hook := createHookOnDashboard(t, server)
+			hook.sendTestEvent()
+			hook.requirePageOfDelivery()
+			hook.replayFromLog()
+			hook.replayFromDelivery()
+			hook.replaceSecret()
+			hook.change()
+			hook.pause()
+			hook.resume()
+			hook.delete()
 		})
 
 		t.Run("failed delivery disables the webhook and is replayed", func(t *testing.T) {
@@ -392,4 +294,186 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			receiver.waitForHits(1)
 		})
 	})
+}
+
+// dashboardHook is a webhook on the dashboard of its developer. Its methods are the steps of the subtest "life
+// cycle of a webhook". Each step continues with the webhook as the one before has left it.
+type dashboardHook struct {
+	t        *testing.T
+	receiver *receiver
+	browser  *browser // of the developer
+
+	path         string // of the page of the webhook
+	secret       string // with which the webhook was created
+	log          pageView
+	delivered    hit      // the first request to the receiver, a test event
+	deliveryPath string   // of the page of this delivery
+	delivery     pageView // the page
+	replayPath   string   // of the form that sends the delivery again
+}
+
+// createHookOnDashboard creates a webhook for two types of events. It requires that the secret is on the page
+// after the form only, and that the page of the app links to the webhook.
+func createHookOnDashboard(t *testing.T, server *testServer) *dashboardHook {
+	t.Helper()
+
+	receiver := newReceiver(t)
+	browser := server.signedIn(t, server.seeker(t))
+	app := browser.newAppPath("Ward Finder")
+	require.Contains(t, browser.open("GET", app, nil).text, "Add a webhook")
+
+	receiverURL := receiver.URL + "/?a=1&b=2"
+	events := []string{"job.created", "application.submitted"}
+	created := browser.open("POST", app+"/webhooks", url.Values{"url": {receiverURL}, "events": events})
+	require.Equal(t, 200, created.status, created.text)
+	require.Equal(t, "no-store", created.header.Get("Cache-Control"))
+	require.Contains(t, created.text, `href="/docs/guides/webhooks"`)
+
+	secret := hookSecret.FindString(created.visibleText())
+	require.NotEmpty(t, secret, created.text)
+
+	path := hookLink.FindString(created.text)
+	webhook := browser.open("GET", path, nil)
+	require.NotContains(t, webhook.text, "whsec_")
+	require.Contains(t, webhook.visibleText(), receiverURL)
+	require.Contains(t, webhook.text, "Nothing was sent in the last 30 days")
+	require.Contains(t, browser.open("GET", app, nil).text, path)
+
+	return &dashboardHook{t: t, receiver: receiver, browser: browser, path: path, secret: secret}
+}
+
+// sendTestEvent sends a test event. It requires that the log shows the delivery with the response of the
+// receiver, "thanks".
+func (h *dashboardHook) sendTestEvent() {
+	h.t.Helper()
+
+	testSent := h.browser.open("POST", h.path+"/test", url.Values{"type": {"application.submitted"}})
+	h.log = h.browser.waitForText(testSent, "Accepted with status 200")
+	h.delivered = h.receiver.waitForHits(1)[0]
+	require.NoError(h.t, h.delivered.verify(h.t, h.secret))
+	require.Equal(h.t, "application.submitted", h.delivered.body.Type)
+
+	requireContainsAll(h.t, h.log.text, ">thanks</pre>", h.delivered.headers.Get("Webhook-Id"), "<details open>")
+
+	h.deliveryPath = sentLink.FindString(h.log.text)
+	h.replayPath = replayLink.FindString(h.log.text)
+}
+
+// requirePageOfDelivery requires that the page of the delivery shows the request as it was sent.
+func (h *dashboardHook) requirePageOfDelivery() {
+	h.t.Helper()
+
+	h.delivery = h.browser.open("GET", h.deliveryPath, nil)
+	require.Equal(h.t, 200, h.delivery.status, h.delivery.text)
+	require.Contains(h.t, h.delivery.text, "Accepted with status 200")
+	require.Contains(h.t, h.delivery.visibleText(), "<pre>"+h.delivered.raw+"</pre>")
+
+	for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt"} {
+		require.Contains(h.t, h.delivery.visibleText(), name+": "+h.delivered.headers.Get(name)+"\n")
+	}
+}
+
+// requireReplayed requires that the receiver has got n requests, the last of which has the id of the first
+// delivery.
+func (h *dashboardHook) requireReplayed(n int) {
+	h.t.Helper()
+
+	last := h.receiver.waitForHits(n)[n-1]
+	require.Equal(h.t, h.delivered.headers.Get("Webhook-Id"), last.headers.Get("Webhook-Id"))
+}
+
+// replayFromLog sends the delivery again with the form of the log, which leads back to the log.
+func (h *dashboardHook) replayFromLog() {
+	h.t.Helper()
+
+	replayed := h.browser.follow(h.browser.open("POST", h.replayPath, url.Values{}))
+	require.Contains(h.t, replayed.text, "It is sent once more.")
+	h.requireReplayed(2)
+}
+
+// fromDelivery is the input of the form that replays a delivery on its own page.
+var fromDelivery = url.Values{"from": {"delivery"}}
+
+// replayFromDelivery sends the delivery again with the form of its own page, which leads back to that page.
+func (h *dashboardHook) replayFromDelivery() {
+	h.t.Helper()
+
+	require.Contains(h.t, h.delivery.text, `name="from" value="delivery"`)
+	require.Equal(h.t, h.replayPath, replayLink.FindString(h.delivery.text))
+
+	redirect := h.browser.open("POST", h.replayPath, fromDelivery)
+	require.Equal(h.t, h.deliveryPath+"?notice=replayed", redirect.header.Get("Location"))
+	require.Contains(h.t, h.browser.follow(redirect).text, "It is sent once more.")
+	h.requireReplayed(3)
+}
+
+// replaceSecret replaces the secret. For 24 hours, deliveries are signed with both secrets, so that receivers
+// can change theirs.
+func (h *dashboardHook) replaceSecret() {
+	h.t.Helper()
+
+	replaced := h.browser.open("POST", h.path+"/secret", url.Values{})
+	require.Equal(h.t, 200, replaced.status)
+	require.Contains(h.t, replaced.text, "For 24 hours")
+
+	newSecret := hookSecret.FindString(replaced.visibleText())
+	require.NotEqual(h.t, h.secret, newSecret)
+	h.browser.submit(h.path+"/test", url.Values{"type": {"job.closed"}})
+
+	signedTwice := h.receiver.waitForHits(4)[3]
+	require.NoError(h.t, signedTwice.verify(h.t, h.secret))
+	require.NoError(h.t, signedTwice.verify(h.t, newSecret))
+}
+
+// change changes the address and the events of the webhook.
+func (h *dashboardHook) change() {
+	h.t.Helper()
+
+	otherURL := h.receiver.URL + "/other"
+	changed := h.browser.submit(h.path, url.Values{"url": {otherURL}, "events": {"job.updated"}})
+	require.Contains(h.t, changed.text, otherURL)
+}
+
+// pause pauses the webhook. It requires that nothing can be sent, and that the pages of the webhook say so
+// instead of offering a replay.
+func (h *dashboardHook) pause() {
+	h.t.Helper()
+
+	paused := h.browser.submit(h.path+"/status", url.Values{"status": {"paused"}})
+	require.Contains(h.t, paused.text, ">Paused</span>")
+	require.Equal(h.t, 409, h.browser.open("POST", h.path+"/test", url.Values{}).status)
+	require.Equal(h.t, 409, h.browser.open("POST", h.path+"/replay", url.Values{"since": {"2026-01-01T00:00"}}).status)
+
+	delivery := h.browser.open("GET", h.deliveryPath, nil)
+	require.NotContains(h.t, delivery.text, "/replay\"", "a paused webhook is resumed first")
+	require.Contains(h.t, delivery.text, `Resume <a href="`+h.path+`">the webhook</a> to replay it.`)
+
+	refused := h.browser.open("POST", h.replayPath, fromDelivery)
+	require.Equal(h.t, 409, refused.status)
+	require.Contains(h.t, refused.text, "The webhook is not active")
+	require.Contains(h.t, refused.text, "What was sent")
+
+	// The address of the form, opened without a form, leads to the page that it is on.
+	opened := h.browser.follow(h.browser.open("GET", h.replayPath, nil))
+	require.Contains(h.t, opened.text, "What was sent")
+}
+
+// resume makes the paused webhook active again.
+func (h *dashboardHook) resume() {
+	h.t.Helper()
+
+	resumed := h.browser.submit(h.path+"/status", url.Values{"status": {"active"}})
+	require.Contains(h.t, resumed.text, ">Active</span>")
+}
+
+// delete deletes the webhook. It requires that a repeated deletion redirects, too, and that the receiver got no
+// request since the change of the secret.
+func (h *dashboardHook) delete() {
+	h.t.Helper()
+
+	deleted := h.browser.follow(h.browser.open("POST", h.path+"/delete", url.Values{}))
+	require.NotContains(h.t, deleted.text, h.path)
+	require.Equal(h.t, 404, h.browser.open("GET", h.path, nil).status)
+	require.Equal(h.t, 303, h.browser.open("POST", h.path+"/delete", url.Values{}).status)
+	h.receiver.waitForHits(4)
 }

@@ -104,6 +104,84 @@ func (a *account) requirePremium(stripe *kit.Stripe, key string) {
 // confirmLink matches the link to the page of the bank.
 var confirmLink = regexp.MustCompile(`<a href="([^"]+)">Confirm the payment</a>`)
 
+// stripeWebhook is a webhook of Stripe with the status that the server must respond with.
+type stripeWebhook struct {
+	body       []byte
+	signature  string
+	wantStatus int
+}
+
+// webhooksOfPendingPayment delivers webhooks while the payment of the jobseeker is pending. It requires that
+// they do not change the plan, whatever they report: a webhook only makes the server read the payment from
+// Stripe. It returns them for later deliveries, and with them the same webhooks with a wrong and with no
+// signature, which the server refuses.
+func webhooksOfPendingPayment(t *testing.T, seeker *account, stripe *kit.Stripe, key string) []stripeWebhook {
+	t.Helper()
+
+	server := seeker.server
+	stale, staleSignature := stripe.SignedEvent("payment_intent.requires_action", key, kit.StripeSecret)
+	require.Equal(t, 200, server.deliver(t, stale, staleSignature))
+
+	failed, failedSignature := stripe.SignedEvent("payment_intent.payment_failed", key, kit.StripeSecret)
+	require.Equal(t, 200, server.deliver(t, failed, failedSignature), "the content of a webhook is not trusted")
+	require.Equal(t, "basic", seeker.tier())
+
+	stripe.FinishAuthentication(key, "processing")
+	require.Equal(t, 200, server.deliver(t, stale, staleSignature))
+	require.Equal(t, "basic", seeker.tier())
+
+	forgedSignature := strings.Replace(staleSignature, "v1=", "v1=00", 1)
+
+	return []stripeWebhook{
+		{body: stale, signature: staleSignature, wantStatus: 200},
+		{body: failed, signature: failedSignature, wantStatus: 200},
+		{body: stale, signature: forgedSignature, wantStatus: 400},
+		{body: stale, signature: "", wantStatus: 400},
+	}
+}
+
+// webhooksOfPayment returns the webhooks of a payment that succeeds, signed with each of the two secrets.
+func webhooksOfPayment(stripe *kit.Stripe, key string) (webhooks []stripeWebhook) {
+	for _, kind := range []string{"created", "processing", "succeeded"} {
+		for _, secret := range []string{kit.StripeSecret, nextStripeSecret} {
+			body, signature := stripe.SignedEvent("payment_intent."+kind, key, secret)
+			webhooks = append(webhooks, stripeWebhook{body: body, signature: signature, wantStatus: 200})
+		}
+	}
+
+	return webhooks
+}
+
+// deliverShuffled delivers the webhooks in a random order, by four senders at the same time, and requires the
+// status of each.
+func (s *testServer) deliverShuffled(t *testing.T, webhooks []stripeWebhook) {
+	t.Helper()
+
+	rand.Shuffle(len(webhooks), func(i, j int) { webhooks[i], webhooks[j] = webhooks[j], webhooks[i] })
+
+	queue := make(chan stripeWebhook, len(webhooks))
+	for _, webhook := range webhooks {
+		queue <- webhook
+	}
+
+	close(queue)
+
+	const senders = 4
+
+	var group sync.WaitGroup
+	for range senders {
+		group.Go(func() {
+			for webhook := range queue {
+				if status := s.deliver(t, webhook.body, webhook.signature); status != webhook.wantStatus {
+					t.Errorf("%s: %d, not %d", webhook.body, status, webhook.wantStatus)
+				}
+			}
+		})
+	}
+
+	group.Wait()
+}
+
 // TestStripe_RepeatedAndReorderedWebhooks_LoseNothing checks that a payment is collected and
 // reported exactly once, whether its webhooks are repeated, reordered, forged or lost, and that
 // one request creates one payment.
@@ -112,67 +190,16 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 		t.Run("any order, repeated and concurrent", func(t *testing.T) {
 			t.Parallel()
 
-			for range 3 { // three random orders
+			const randomOrders = 3
+			for range randomOrders {
 				seeker := server.seeker(t)
 				key := seeker.beginPayment(stripe)
-				// Webhooks that arrive while the payment is pending do not change the plan, whatever they report.
-				stale, staleSignature := stripe.SignedEvent("payment_intent.requires_action", key, kit.StripeSecret)
-				require.Equal(t, 200, server.deliver(t, stale, staleSignature))
 
-				failed, failedSignature := stripe.SignedEvent("payment_intent.payment_failed", key, kit.StripeSecret)
-				require.Equal(t, 200, server.deliver(t, failed, failedSignature), "the content of a webhook is not trusted")
-				require.Equal(t, "basic", seeker.tier())
-				stripe.FinishAuthentication(key, "processing")
-				require.Equal(t, 200, server.deliver(t, stale, staleSignature))
-				require.Equal(t, "basic", seeker.tier())
+				webhooks := webhooksOfPendingPayment(t, seeker, stripe, key)
 				stripe.FinishAuthentication(key, "succeeded")
 
-				type webhook struct {
-					body       []byte
-					signature  string
-					wantStatus int
-				}
-
-				// A webhook only makes the server read the payment from Stripe, so that old
-				// ones are harmless. Those with a wrong or no signature are refused.
-				forgedSignature := strings.Replace(staleSignature, "v1=", "v1=00", 1)
-
-				webhooks := []webhook{
-					{body: stale, signature: staleSignature, wantStatus: 200},
-					{body: failed, signature: failedSignature, wantStatus: 200},
-					{body: stale, signature: forgedSignature, wantStatus: 400},
-					{body: stale, signature: "", wantStatus: 400},
-				}
-				for _, kind := range []string{"created", "processing", "succeeded"} {
-					for _, secret := range []string{kit.StripeSecret, nextStripeSecret} {
-						body, signature := stripe.SignedEvent("payment_intent."+kind, key, secret)
-						webhooks = append(webhooks, webhook{body: body, signature: signature, wantStatus: 200})
-					}
-				}
-
-				webhooks = slices.Concat(webhooks, webhooks, webhooks) // each three times
-				rand.Shuffle(len(webhooks), func(i, j int) { webhooks[i], webhooks[j] = webhooks[j], webhooks[i] })
-
-				// Four senders deliver the webhooks at the same time.
-				queue := make(chan webhook, len(webhooks))
-				for _, webhook := range webhooks {
-					queue <- webhook
-				}
-
-				close(queue)
-
-				var senders sync.WaitGroup
-				for range 4 {
-					senders.Go(func() {
-						for webhook := range queue {
-							if status := server.deliver(t, webhook.body, webhook.signature); status != webhook.wantStatus {
-								t.Errorf("%s: %d, not %d", webhook.body, status, webhook.wantStatus)
-							}
-						}
-					})
-				}
-
-				senders.Wait()
+				webhooks = append(webhooks, webhooksOfPayment(stripe, key)...)
+				server.deliverShuffled(t, slices.Concat(webhooks, webhooks, webhooks)) // each three times
 				seeker.requirePremium(stripe, key)
 			}
 		})
@@ -183,9 +210,10 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			seeker := server.seeker(t)
 			key := seeker.beginPayment(stripe)
 			stripe.FinishAuthentication(key, "succeeded")
+
 			// The server finds the payment by itself, because it asks Stripe for pending payments from time to time.
-			require.Eventually(t, func() bool { return seeker.tier() == "premium" }, 5*time.Minute,
-				time.Second, "pending payments are polled")
+			isPremium := func() bool { return seeker.tier() == "premium" }
+			require.Eventually(t, isPremium, 5*time.Minute, time.Second, "pending payments are polled")
 			seeker.requirePremium(stripe, key)
 		})
 
@@ -235,6 +263,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			res := boss.fromNewAddress().
 				post(path+"/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).
 				ok(202)
+
 			// Until the payment is confirmed, the app keeps its plan, and the audit log has no entry.
 			require.Equal(t, "free", res.text("data.plan"))
 			require.Empty(t, boss.auditEntries("&action=plan.changed"))
@@ -291,6 +320,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				first := send("k1").ok(202)
 				id, _, _ := strings.Cut(first.text("data.action.clientSecret"), "_secret")
 				key := stripe.ChargeKey(id)
+
 				requireRepeated := func() {
 					t.Helper()
 
@@ -344,8 +374,8 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			// The page of the app itself has no such link.
 			require.NotContains(t, browser.open("GET", path, nil).text, link[0])
 
-			key := stripe.ChargeKey(id)
-			stripe.FinishAuthentication(key, "succeeded")
+			stripe.FinishAuthentication(stripe.ChargeKey(id), "succeeded")
+
 			// After the confirmation, the choice begins the plan with 300 requests a minute, for one payment.
 			require.Equal(t, 303, choosePlan("").status)
 
@@ -359,6 +389,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			t.Parallel()
 
 			seeker := server.seeker(t)
+
 			// A set-up collects a card without a payment: "seti_" is its prefix in Stripe.
 			action := seeker.fromNewAddress().post("/api/billing/setup-intents", nil).ok(200)
 			require.Contains(t, action.text("data.action.clientSecret"), "seti_")
@@ -374,6 +405,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			send(stripe.NewMethod(kit.CardRefused)).fails(400, "The payment was declined; please try another payment method")
 			require.Equal(t, "premium", send(stripe.NewMethod(kit.CardGood)).ok(200).text("data.subscription.tier"))
 			require.Equal(t, 1, stripe.CountOwned("cus", "user:"+seeker.id)) // one customer for all payments
+
 			// Deleting the account also deletes its customer in Stripe.
 			seeker.fromNewAddress().delete("/api/jobseekers/profile").ok(200)
 			require.Eventually(t, func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 },

@@ -86,7 +86,7 @@ func TestDeveloperRoutes(t *testing.T) {
 		)
 		remote := createListing(object{"remote": true})
 		unknownPlace := createListing(object{"location": "Zzyzx Ward"})
-		all := []string{unknownPlace, remote, london, bradford, leeds} // the newest first
+		newestFirst := []string{unknownPlace, remote, london, bradford, leeds}
 
 		for _, prefix := range []string{"/api/v1", "/v1"} {
 			t.Run("GET "+prefix+"/jobs", func(t *testing.T) {
@@ -110,118 +110,136 @@ func TestDeveloperRoutes(t *testing.T) {
 					return program.get(path)
 				}
 
-				for query, want := range map[string][]string{
-					"":          all,
-					"sort=date": all,
-					// The default radius reaches Bradford; remote jobs are near every place.
-					"location=Leeds":                           {leeds, bradford, remote},
-					"location=Leeds&radius=5":                  {leeds, remote},
-					"location=Leeds&radius=500":                {leeds, bradford, remote, london},
-					"location=Leeds&radius=0.5":                {leeds, remote},
-					"location=zzyzx+ward":                      {unknownPlace},
-					"location=":                                all,
-					"location=Yorkshire":                       {leeds, bradford, remote},
-					"radius=5":                                 all, // a radius without a place is ignored
-					"specialty=Theatre":                        {bradford},
-					"employment_type=full-time":                {leeds},
-					"employment_type=part-time":                {bradford},
-					"employment_type=bank":                     {london},
-					"employment_type=per-diem":                 {},
-					"employment_type=":                         all,
-					"contract_type=permanent":                  {leeds},
-					"contract_type=temporary":                  {bradford},
-					"contract_type=contract":                   {london},
-					"salary_min=45000":                         {bradford, london}, // 25 an hour are 48,750 a year
-					"salary_min=50000":                         {london},
-					"salary_max=35000":                         {leeds},
-					"salary_min=39000&salary_max=39500":        {leeds, bradford},
-					"salary_min=0":                             {leeds, bradford, london},
-					"remote=true":                              {remote},
-					"remote=false":                             {unknownPlace, london, bradford, leeds},
-					"posted_after=2020-01-01":                  all,
-					"posted_after=2020-01-01T00:00:00%2B01:00": all,
-					"posted_after=2999-01-01":                  {},
-					"posted_after=2999-01-01T00:00:00Z":        {},
-					"unknown=1&apiKey=2":                       all, // unknown parameters are ignored
-					"page=2":                                   {},
-					"limit=2":                                  all[:2],
-					"limit=2&page=3":                           all[4:],
-				} {
-					got := find(query).ids()
+				t.Run("filters and pages", func(t *testing.T) {
+					for query, want := range map[string][]string{
+						"":          newestFirst,
+						"sort=date": newestFirst,
+						// The default radius reaches Bradford; remote jobs are near every place.
+						"location=Leeds":                           {leeds, bradford, remote},
+						"location=Leeds&radius=5":                  {leeds, remote},
+						"location=Leeds&radius=500":                {leeds, bradford, remote, london},
+						"location=Leeds&radius=0.5":                {leeds, remote},
+						"location=zzyzx+ward":                      {unknownPlace},
+						"location=":                                newestFirst,
+						"location=Yorkshire":                       {leeds, bradford, remote},
+						"radius=5":                                 newestFirst, // a radius without a place is ignored
+						"specialty=Theatre":                        {bradford},
+						"employment_type=full-time":                {leeds},
+						"employment_type=part-time":                {bradford},
+						"employment_type=bank":                     {london},
+						"employment_type=per-diem":                 {},
+						"employment_type=":                         newestFirst,
+						"contract_type=permanent":                  {leeds},
+						"contract_type=temporary":                  {bradford},
+						"contract_type=contract":                   {london},
+						"salary_min=45000":                         {bradford, london}, // 25 an hour are 48,750 a year
+						"salary_min=50000":                         {london},
+						"salary_max=35000":                         {leeds},
+						"salary_min=39000&salary_max=39500":        {leeds, bradford},
+						"salary_min=0":                             {leeds, bradford, london},
+						"remote=true":                              {remote},
+						"remote=false":                             {unknownPlace, london, bradford, leeds},
+						"posted_after=2020-01-01":                  newestFirst,
+						"posted_after=2020-01-01T00:00:00%2B01:00": newestFirst,
+						"posted_after=2999-01-01":                  {},
+						"posted_after=2999-01-01T00:00:00Z":        {},
+						"unknown=1&apiKey=2":                       newestFirst, // unknown parameters are ignored
+						"page=2":                                   {},
+						"limit=2":                                  newestFirst[:2],
+						"limit=2&page=3":                           newestFirst[4:],
+					} {
+						found := find(query).ids()
 
-					// Pages are parts of the list by date; other queries rank by relevance, whose order
-					// has tests of its own.
-					hasKnownOrder := strings.Contains(query, "page=") || strings.Contains(query, "limit=") || query == "sort=date"
-					if hasKnownOrder {
-						require.Equal(t, want, got, query)
-					} else {
-						require.ElementsMatch(t, want, got, query)
+						// Pages are parts of the list by date; other queries rank by relevance, whose order
+						// has tests of its own.
+						hasKnownOrder := strings.Contains(query, "page=") || strings.Contains(query, "limit=") || query == "sort=date"
+						if hasKnownOrder {
+							require.Equal(t, want, found, query)
+						} else {
+							require.ElementsMatch(t, want, found, query)
+						}
 					}
-				}
+				})
 
-				// The time at which bradford was posted is a bound that includes it. A microsecond later excludes it.
-				posted, err := time.Parse(time.RFC3339Nano, program.get(prefix+"/jobs/"+bradford).okDeveloper(200).text("data.posted_at"))
-				require.NoError(t, err)
+				t.Run("posted_after includes its bound", func(t *testing.T) {
+					job := program.get(prefix + "/jobs/" + bradford).okDeveloper(200)
+					posted, err := time.Parse(time.RFC3339Nano, job.text("data.posted_at"))
+					require.NoError(t, err)
 
-				// all[3] is bradford.
-				require.Equal(t, all[:4], find("sort=date&posted_after="+posted.Format(time.RFC3339Nano)).ids(), "the bound is inclusive")
-				require.Equal(t, all[:3], find("sort=date&posted_after="+posted.Add(time.Microsecond).Format(time.RFC3339Nano)).ids())
-				// By distance, the nearest job is first. By pay, the best paid of the three jobs with a salary is first.
-				require.Equal(t, []string{leeds, bradford}, find("location=Leeds&sort=distance&remote=false").ids())
-				require.Equal(t, []string{london, bradford, leeds}, find("sort=salary").ids()[:3])
-				require.Equal(t, all, find("sort=distance").ids(), "without a place the order is relevance")
-				// The totals are those of all results, whatever the page.
-				require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 5.0, "total_pages": 5.0},
-					find("limit=1").okDeveloper(200).at("pagination"))
-				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 5.0, "total_pages": 1.0}, find("").at("pagination"))
-				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 0.0, "total_pages": 0.0},
-					find("specialty=None+such").at("pagination"))
+					findAfter := func(bound time.Time) []string {
+						return find("sort=date&posted_after=" + bound.Format(time.RFC3339Nano)).ids()
+					}
+					newerThanBradford := slices.Index(newestFirst, bradford)
+					require.Equal(t, newestFirst[:newerThanBradford+1], findAfter(posted))
+					require.Equal(t, newestFirst[:newerThanBradford], findAfter(posted.Add(time.Microsecond)))
+				})
 
-				for _, item := range find("").list("data") {
-					require.ElementsMatch(t, append([]string{"matched", "relaxed"}, jobMembers...),
-						slices.Collect(maps.Keys(item.(object))), "no distance without a place")
-				}
+				t.Run("orders", func(t *testing.T) {
+					// By distance, the nearest job is first. Without a place the order is relevance.
+					require.Equal(t, []string{leeds, bradford}, find("location=Leeds&sort=distance&remote=false").ids())
+					require.Equal(t, newestFirst, find("sort=distance").ids())
 
-				// A search near a place adds the distance to each job.
-				for _, item := range find("location=Leeds").list("data") {
-					require.ElementsMatch(t,
-						append([]string{"distance_miles", "matched", "relaxed"}, jobMembers...),
-						slices.Collect(maps.Keys(item.(object))))
-				}
+					// By pay, the best paid of the three jobs with a salary is first.
+					require.Equal(t, []string{london, bradford, leeds}, find("sort=salary").ids()[:3])
+				})
 
-				require.NotEmpty(t, find("cursor=").ids(), "an empty cursor means the first page")
+				t.Run("totals are those of all results, whatever the page", func(t *testing.T) {
+					require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 5.0, "total_pages": 5.0},
+						find("limit=1").okDeveloper(200).at("pagination"))
+					require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 5.0, "total_pages": 1.0}, find("").at("pagination"))
+					require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 0.0, "total_pages": 0.0},
+						find("specialty=None+such").at("pagination"))
+				})
 
-				for query, field := range map[string]string{
-					// Repeated parameters. The text of find contains "keywords" already.
-					"page=1&page=2":         "page",
-					"limit=1&limit=1":       "limit",
-					"location=a&location=b": "location",
-					"keywords=x":            "keywords",
-					"sort=date&sort=date":   "sort",
-					"radius=1&radius=1":     "radius",
-					// Values outside of their range, of another type, too long, and not valid as text.
-					"page=-1":                               "page",
-					"page=1.5":                              "page",
-					"page=":                                 "page",
-					"limit=0":                               "limit",
-					"radius=0":                              "radius",
-					"radius=501":                            "radius",
-					"radius=NaN":                            "radius",
-					"radius=1e999":                          "radius",
-					"salary_min=-1":                         "salary_min",
-					"salary_max=x":                          "salary_max",
-					"salary_min=Inf":                        "salary_min",
-					"remote=maybe":                          "remote",
-					"employment_type=Full-Time":             "employment_type",
-					"posted_after=2026-13-01":               "posted_after",
-					"location=" + strings.Repeat("x", 201):  "location",
-					"specialty=" + strings.Repeat("x", 201): "specialty",
-					"location=%ff":                          "location",
-					"location=%00":                          "location",
-				} {
-					refused := find(query).problem(400, "invalid_parameters")
-					require.Equal(t, field, refused.text("errors.0.field"), "%s: %s", query, refused.raw)
-				}
+				t.Run("members of a job, with a distance near a place", func(t *testing.T) {
+					for query, more := range map[string][]string{
+						"":               {"matched", "relaxed"},
+						"location=Leeds": {"matched", "relaxed", "distance_miles"},
+					} {
+						want := slices.Concat(jobMembers, more)
+						for _, item := range find(query).list("data") {
+							require.ElementsMatch(t, want, slices.Collect(maps.Keys(item.(object))), query)
+						}
+					}
+				})
+
+				t.Run("empty cursor means the first page", func(t *testing.T) {
+					require.NotEmpty(t, find("cursor=").ids())
+				})
+
+				t.Run("invalid parameters", func(t *testing.T) {
+					for query, field := range map[string]string{
+						// Repeated parameters. The text of find contains "keywords" already.
+						"page=1&page=2":         "page",
+						"limit=1&limit=1":       "limit",
+						"location=a&location=b": "location",
+						"keywords=x":            "keywords",
+						"sort=date&sort=date":   "sort",
+						"radius=1&radius=1":     "radius",
+						// Values outside of their range, of another type, too long, and not valid as text.
+						"page=-1":                               "page",
+						"page=1.5":                              "page",
+						"page=":                                 "page",
+						"limit=0":                               "limit",
+						"radius=0":                              "radius",
+						"radius=501":                            "radius",
+						"radius=NaN":                            "radius",
+						"radius=1e999":                          "radius",
+						"salary_min=-1":                         "salary_min",
+						"salary_max=x":                          "salary_max",
+						"salary_min=Inf":                        "salary_min",
+						"remote=maybe":                          "remote",
+						"employment_type=Full-Time":             "employment_type",
+						"posted_after=2026-13-01":               "posted_after",
+						"location=" + strings.Repeat("x", 201):  "location",
+						"specialty=" + strings.Repeat("x", 201): "specialty",
+						"location=%ff":                          "location",
+						"location=%00":                          "location",
+					} {
+						refused := find(query).problem(400, "invalid_parameters")
+						require.Equal(t, field, refused.text("errors.0.field"), "%s: %s", query, refused.raw)
+					}
+				})
 			})
 
 			t.Run("methods below "+prefix, func(t *testing.T) {
