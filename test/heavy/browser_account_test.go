@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -22,14 +21,7 @@ func TestBrowser_Account(t *testing.T) {
 	t.Run("every page checked",
 		func(t *testing.T) { visitAccount(t, newBrowser(t, server.url, axe), "niamh@example.org") })
 
-	t.Run("without script", func(t *testing.T) {
-		const noCheck = "" // the accessibility check is a script
-		page := newBrowser(t, server.url, noCheck)
-		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
-			emulation.SetScriptExecutionDisabledParams{Value: true})
-		require.NoError(t, err)
-		visitAccount(t, page, "asha@example.org")
-	})
+	t.Run("without script", func(t *testing.T) { visitAccount(t, newBrowserWithoutScript(t, server.url), "asha@example.org") })
 
 	t.Run("progress of uploads", func(t *testing.T) { uploadInBackground(t, newBrowser(t, server.url, axe)) })
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 )
@@ -52,13 +51,7 @@ func TestBrowser_Console(t *testing.T) {
 	axe := axeCore(t)
 	t.Run("every page checked", func(t *testing.T) { useConsole(t, server, newBrowser(t, server.url, axe)) })
 
-	t.Run("without script", func(t *testing.T) {
-		page := newBrowser(t, server.url, "")
-		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
-			emulation.SetScriptExecutionDisabledParams{Value: true})
-		require.NoError(t, err)
-		useConsole(t, server, page)
-	})
+	t.Run("without script", func(t *testing.T) { useConsole(t, server, newBrowserWithoutScript(t, server.url)) })
 
 	t.Run("documents of applicants", func(t *testing.T) { readDocuments(t, server, axe) })
 	t.Run("times in the zone of the browser", func(t *testing.T) { readTimes(t, server) })
@@ -67,11 +60,13 @@ func TestBrowser_Console(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		signInEmployer(server, page)
 		page.open("/employer/jobs/new")
+
 		// The script suggests places while the user types.
 		page.do(chromedp.SendKeys(chromedp.CSS("#location"), "Lee"),
 			chromedp.WaitReady(`#location-suggestions option[value^="Leeds"]`))
 		page.open("/employer/exports")
 		page.press("Start the export")
+
 		// The page of the export updates itself: the link appears without a reload.
 		page.do(chromedp.WaitVisible(`//a[normalize-space()="Download"]`))
 		page.requireNoErrors()
@@ -119,6 +114,7 @@ func useConsole(t *testing.T, server *testServer, page *browser) {
 	page.follow("Settings")
 	page.checkPage("console-settings")
 	inviteColleague(t, server, page)
+
 	// The statuses of the pages above that refuse a request.
 	page.requireNoErrors("400", "403", "404")
 	page.validateSources()
@@ -130,6 +126,7 @@ func postJob(t *testing.T, page *browser) {
 	page.follow("Jobs")
 	page.checkPage("console-jobs")
 	page.follow("Post a job")
+
 	// A job with a salary that is no number is refused, and can be corrected.
 	page.field("title", "Night Sister, Paediatrics")
 	page.field("salary.min", "a lot")
@@ -142,6 +139,7 @@ func postJob(t *testing.T, page *browser) {
 	page.press("Preview")
 	require.Contains(t, page.text(), "Nothing is saved yet")
 	page.checkPage("console-preview")
+
 	// The preview leads back to the form, and then to the publication.
 	page.press("Go back and edit")
 	page.field("location", "Leeds")
@@ -151,6 +149,7 @@ func postJob(t *testing.T, page *browser) {
 	page.checkPage("console-job")
 	page.follow("Edit")
 	page.checkPage("console-edit")
+
 	// Close the first job of the list. Without a selection, the buttons of the list are refused.
 	page.open("/employer/jobs?status=active")
 	page.do(chromedp.Click(`(//tbody//input[@type="checkbox"])[1]`))
@@ -171,11 +170,13 @@ func handleApplications(t *testing.T, page *browser) {
 	page.checkPage("console-board")
 	page.leads(chromedp.Click(`(//div[@class="board"]/div[1]//h3/a)[1]`))
 	page.checkPage("console-application")
+
 	// The decision has a drafted message, which is sent with it.
 	page.follow("Move to review")
 	page.checkPage("console-decision")
 	page.press("Move to review")
 	require.Contains(t, page.text(), "the message is on its way")
+
 	// Schedule an interview, in a part of the page that is collapsed at first.
 	page.do(chromedp.Click(`//summary[normalize-space()="Schedule an interview"]`))
 	page.field("location", "Ward 7")
@@ -183,6 +184,7 @@ func handleApplications(t *testing.T, page *browser) {
 	page.do(chromedp.SetAttributeValue(chromedp.CSS("#scheduledAt"), "value", "2099-03-03T10:00"))
 	page.press("Schedule")
 	require.Contains(t, page.text(), "3 Mar 2099, 10:00 UTC")
+
 	// Write a note and give a rating, which the board shows.
 	page.field("note", "Strong references.\nPrefers nights.")
 	page.press("Save note")

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -45,24 +44,14 @@ func TestBrowser_Site(t *testing.T) {
 	axe := axeCore(t)
 	t.Run("every page checked", func(t *testing.T) { visitSite(t, newBrowser(t, server.url, axe)) })
 
-	t.Run("without script", func(t *testing.T) {
-		page := newBrowser(t, server.url, "")
-		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
-			emulation.SetScriptExecutionDisabledParams{Value: true})
-		require.NoError(t, err)
-		visitSite(t, page)
-	})
+	t.Run("without script", func(t *testing.T) { visitSite(t, newBrowserWithoutScript(t, server.url)) })
 
 	t.Run("valid HTML", func(t *testing.T) { validatePages(t, server.url) })
 	t.Run("job alerts",
 		func(t *testing.T) { receiveJobAlerts(t, server, newBrowser(t, server.url, axe), "alerts@example.org") })
 
 	t.Run("job alerts without script", func(t *testing.T) {
-		page := newBrowser(t, server.url, "")
-		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
-			emulation.SetScriptExecutionDisabledParams{Value: true})
-		require.NoError(t, err)
-		receiveJobAlerts(t, server, page, "alerts-without-script@example.org")
+		receiveJobAlerts(t, server, newBrowserWithoutScript(t, server.url), "alerts-without-script@example.org")
 	})
 
 	t.Run("jobs on another site", func(t *testing.T) { showOnOtherSite(t, server, hospital) })
@@ -70,9 +59,11 @@ func TestBrowser_Site(t *testing.T) {
 	t.Run("suggestions", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		page.open("/")
+
 		// The script suggests places while the user types.
 		page.do(chromedp.SendKeys(chromedp.CSS("#where"), "Lee"),
 			chromedp.WaitReady(`#where-suggestions option[value^="Leeds"]`))
+
 		// A job that was opened is on the home page afterwards.
 		page.open("/jobs?q=nurse&where=Leeds")
 		page.leads(chromedp.Click(`(//main//h3/a)[1]`))
@@ -101,19 +92,20 @@ func validatePages(t *testing.T, site string) {
 	job := regexp.MustCompile(`/jobs/[0-9a-f-]{36}/[a-z0-9-]+`).FindString(get("/jobs"))
 	employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(get(job))
 
+	// Pages without a valid id or token are checked, too: their HTML is that of errors.
 	sources := map[string]string{}
 	for _, path := range []string{
 		"/", "/jobs", "/jobs?q=nurse&where=Leeds", "/jobs?q=nusre", "/jobs?contract=eternal", job, employer, employer + "/embed", "/jobs/nothing", "/job-alerts", "/help", "/privacy", "/job-alerts/confirm?token=x", "/sign-in",
 		"/register", "/forgot-password", "/request-verification", "/verify-email?token=x", "/reset-password?token=x", "/unsubscribe?token=x", "/problems/not_found", "/docs/guides/quick-start",
 	} {
-		// Pages without a valid id or token are checked, too: their HTML is that of errors.
 		sources[path] = get(path)
 	}
 
 	validateHTML(t, sources)
 }
 
-// validateHTML checks pages by their names with html-validate, and their size.
+// validateHTML checks the HTML of pages with html-validate, and their size. The sources are by the names of
+// the pages.
 func validateHTML(t *testing.T, sources map[string]string) {
 	t.Helper()
 
@@ -149,6 +141,7 @@ func receiveJobAlerts(t *testing.T, server *testServer, page *browser, address s
 	t.Helper()
 
 	page.sources = map[string]string{}
+
 	// The visitor asks for alerts, and confirms the address with the link in the e-mail.
 	page.open("/jobs?q=perfusionist&where=Truro")
 	page.follow("Get job alerts for this search")
@@ -162,6 +155,7 @@ func receiveJobAlerts(t *testing.T, server *testServer, page *browser, address s
 	page.press("Confirm job alert")
 	require.Contains(t, page.text(), "Your job alert is on")
 	page.checkPage("job-alert-on")
+
 	// A new job that matches the search causes an e-mail, whose link ends the alerts.
 	server.postDemoJob(map[string]any{"title": "Perfusionist", "location": "Truro", "description": "Days and nights."})
 	page.open(server.mailedLink(address, "/unsubscribe?alerts="))
@@ -282,6 +276,7 @@ func showOnOtherSite(t *testing.T, server *testServer, hospital *hospitalSite) {
 	page.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
 	require.True(t, evaluate[bool](page, isLoaded))
 	page.requireNoErrors()
+
 	// The other address of the same site does not: the browser reports a violation of the policy of the frame.
 	page.open(hospital.URL)
 	page.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
@@ -297,12 +292,14 @@ func visitSite(t *testing.T, page *browser) {
 	t.Helper()
 	page.open("/")
 	page.checkPage("home")
+
 	// A search with a misspelt word and a postcode is corrected, and shows distances.
 	page.do(chromedp.SendKeys(chromedp.CSS("#q"), "nusre"), chromedp.SendKeys(chromedp.CSS("#where"), "LS1 4DY"))
 	page.press("Search")
 	require.Contains(t, page.text(), "Showing results for nurse")
 	require.Contains(t, page.text(), "mile")
 	page.checkPage("jobs")
+
 	// Remove the place from the search, and open the first job and its employer.
 	page.leads(chromedp.Click(`//ul[contains(@class,"chips")]//a[contains(., "Where")]`))
 	require.NotContains(t, page.path(), "where")
@@ -311,9 +308,12 @@ func visitSite(t *testing.T, page *browser) {
 	page.leads(chromedp.Click(`//article//p[@class="lead"]/a`))
 	require.Contains(t, page.text(), "open job")
 	page.checkPage("employer")
-	// A search that excludes its own word has no results, an unknown contract is refused, and a job does not exist.
+
+	// A search that excludes its own word has no results.
 	page.open("/jobs?q=podiatrist+-podiatrist")
 	page.checkPage("jobs-none")
+
+	// A search for an unknown contract type is refused, and an unknown job has a page with an error.
 	page.open("/jobs?contract=eternal")
 	page.checkPage("jobs-refused")
 	page.open("/jobs/nothing")

@@ -34,6 +34,7 @@ type browser struct {
 	ctx  context.Context //nolint:containedctx // it is the browser
 	axe  string          // the source of axe-core, which checks accessibility; empty to skip all checks of pages
 	seen map[string]bool
+
 	// sources are the pages that checkPage has loaded again, by name, nil to collect none.
 	sources map[string]string
 
@@ -86,6 +87,21 @@ func newBrowser(t *testing.T, site, axe string) *browser {
 	}))
 
 	_, err := chromedp.Call(ctx, log.Enable, cdp.Empty{})
+	require.NoError(t, err)
+
+	return page
+}
+
+// newBrowserWithoutScript starts a browser in which JavaScript is disabled. It does not check pages
+// for accessibility, because axe is a script.
+func newBrowserWithoutScript(t *testing.T, site string) *browser {
+	t.Helper()
+
+	const noAxe = ""
+
+	page := newBrowser(t, site, noAxe)
+	_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
+		emulation.SetScriptExecutionDisabledParams{Value: true})
 	require.NoError(t, err)
 
 	return page

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -34,13 +33,7 @@ func TestBrowser_Developer(t *testing.T) {
 	axe := axeCore(t)
 	t.Run("every page checked", func(t *testing.T) { checkDashboard(t, server, newBrowser(t, server.url, axe)) })
 
-	t.Run("without script", func(t *testing.T) {
-		browser := newBrowser(t, server.url, "")
-		_, err := chromedp.Call(browser.ctx, emulation.SetScriptExecutionDisabled,
-			emulation.SetScriptExecutionDisabledParams{Value: true})
-		require.NoError(t, err)
-		checkDashboard(t, server, browser)
-	})
+	t.Run("without script", func(t *testing.T) { checkDashboard(t, server, newBrowserWithoutScript(t, server.url)) })
 
 	t.Run("keyboard only", func(t *testing.T) { signUpByKeyboard(t, newBrowser(t, server.url, "")) })
 	t.Run("pages of mail links", func(t *testing.T) { checkMailPages(t, newBrowser(t, server.url, axe)) })
