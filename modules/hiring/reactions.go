@@ -24,14 +24,18 @@ import (
 // maxAdmins is the maximum number of admins who are notified of an event.
 const maxAdmins = 10
 
-// receivedMail is the payload of the task that notifies one admin of a new application.
-type receivedMail struct {
-	Event  event.ApplicationSubmitted `json:"event"`
-	UserID string                     `json:"user_id"`
-}
+// The kinds of the tasks with an adminMail.
+const (
+	kindReceived  = "hiring.mail-application-received"
+	kindWithdrawn = "hiring.mail-application-withdrawn"
+)
 
-// kindReceived is the kind of the tasks with a receivedMail.
-const kindReceived = "hiring.mail-application-received"
+// adminMail is the payload of a task that sends one admin of an organization an e-mail about an
+// application.
+type adminMail[E any] struct {
+	Event  E      `json:"event"`
+	UserID string `json:"user_id"`
+}
 
 // Handlers returns the handlers of the tasks that the module adds.
 func (s *Service) Handlers() []task.Handler {
@@ -70,48 +74,69 @@ func (s *Service) Periodic() []task.Periodic {
 	)
 }
 
-// OnApplicationSubmitted adds a task for each admin of the organization, so that an e-mail
-// that cannot be delivered does not delay the others.
+// OnApplicationSubmitted adds tasks that notify the admins of the organization.
 func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e event.ApplicationSubmitted) error {
-	admins, err := s.Organizations.Admins(ctx, e.OrganizationID, maxAdmins)
+	return addAdminMails(ctx, s, kindReceived, eventID, e.OrganizationID, e)
+}
+
+// addAdminMails adds a task of the kind for each admin of the organization. Each task sends one e-mail
+// about the event e, so that an e-mail that cannot be delivered does not delay the others.
+func addAdminMails[E any](ctx context.Context, s *Service, kind, eventID, organizationID string, e E) error {
+	admins, err := s.Organizations.Admins(ctx, organizationID, maxAdmins)
 	if err != nil {
 		return err
 	}
 
 	// The keys contain the event, so that a handler that runs again adds no second task.
 	return s.Tasks.Add(ctx, list.Map(admins, func(adminID string) task.Task {
-		key := kindReceived + "/" + eventID + "/" + adminID
-		return task.New(kindReceived, task.Mail, key, receivedMail{Event: e, UserID: adminID})
+		key := kind + "/" + eventID + "/" + adminID
+		return task.New(kind, task.Mail, key, adminMail[E]{Event: e, UserID: adminID})
 	})...)
 }
 
-// mailReceived notifies one admin of a new application, unless the admin does not want e-mails about
-// the organization. The e-mail does not contain the address of the applicant.
-func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
-	wantsAlerts, err := s.Organizations.WantsAlerts(ctx, m.UserID)
+// mailAdmin sends one admin a letter about an application. It sends none if the admin does not want
+// e-mails about the organization, or if the admin or the applicant has deleted the account.
+func (s *Service) mailAdmin(
+	ctx context.Context,
+	adminID string,
+	about Application,
+	write func(c correspondence) mail.Letter,
+) error {
+	wantsAlerts, err := s.Organizations.WantsAlerts(ctx, adminID)
 	if err != nil || !wantsAlerts {
 		return err
 	}
 
-	c, err := s.loadCorrespondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
-	if err != nil || !c.canReach(m.UserID) || !c.canReach(m.Event.CandidateID) {
+	c, err := s.loadCorrespondence(ctx, about.ListingID, about.OrganizationID, adminID, about.ApplicantID)
+	if err != nil || !c.canReach(adminID) || !c.canReach(about.ApplicantID) {
 		return err
 	}
 
-	c.page = s.pageLink("See the application", "/employer/applications/"+m.Event.ApplicationID)
+	c.page = s.pageLink("See the application", "/employer/applications/"+about.ID)
 
-	return s.sendLetter(ctx, c, m.UserID, mail.Letter{
-		ID:      "received-" + m.Event.ApplicationID + "-" + m.UserID,
-		Subject: "New application: " + c.title,
-		Body: []mail.Block{
-			{Text: "There is a new application for " + c.title + "."},
-			{
-				Facts: []mail.Fact{
-					{Name: "Applicant", Value: c.people[m.Event.CandidateID].Name},
-					{Name: "Received", Value: formatTime(m.Event.SubmittedAt)},
+	return s.sendLetter(ctx, c, adminID, write(c))
+}
+
+// mailReceived notifies one admin of a new application. The e-mail does not contain the address of the
+// applicant.
+func (s *Service) mailReceived(ctx context.Context, m adminMail[event.ApplicationSubmitted]) error {
+	e := m.Event
+	about := Application{ID: e.ApplicationID, ListingID: e.JobID, OrganizationID: e.OrganizationID, ApplicantID: e.CandidateID}
+
+	return s.mailAdmin(ctx, m.UserID, about, func(c correspondence) mail.Letter {
+		return mail.Letter{
+			ID:      "received-" + e.ApplicationID + "-" + m.UserID,
+			Subject: "New application: " + c.title,
+			Body: []mail.Block{
+				{Text: "There is a new application for " + c.title + "."},
+				{
+					Facts: []mail.Fact{
+						{Name: "Applicant", Value: c.people[e.CandidateID].Name},
+						{Name: "Received", Value: formatTime(e.SubmittedAt)},
+					},
 				},
 			},
-		},
+		}
 	})
 }
 
