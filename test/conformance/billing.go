@@ -22,8 +22,8 @@ func Billing(t *testing.T, open BillingOpener) {
 	t.Run("charges", func(t *testing.T) { Charges(t, open) })
 }
 
-// openBilling returns an empty storage and the time of its clock, to which it adds microseconds:
-// the smallest unit that all databases store.
+// openBilling returns an empty storage and the time of its clock, in a parallel test. It adds a fraction of a
+// second to the time, in microseconds: the smallest unit that all databases store.
 func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
@@ -32,7 +32,9 @@ func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, tim
 	storage := open(t, clk)
 	requirePorts(t, storage)
 
-	return storage, clk.Now().Add(1234567 * time.Microsecond)
+	const untilMicroseconds = 1_234_567 * time.Microsecond
+
+	return storage, clk.Now().Add(untilMicroseconds)
 }
 
 // deletedOwner returns a new owner with which an erasure replaces a deleted user.
@@ -291,8 +293,8 @@ func (suite chargeSuite) createAndUpdate(t *testing.T) {
 	require.True(t, isStored)
 	require.Equal(t, []billing.Charge{charge}, suite.pending(t, charges, charge.Owner), "with the time of the action")
 
-	// The first attempt was successful after all. Its result is stored, although the number of its attempts is
-	// outdated: a second attempt has begun meanwhile. A paid charge needs no payment method.
+	// The first attempt was successful after all. Its result is stored, although it is an update of the charge as
+	// it was before that attempt, with no attempts. A paid charge needs no payment method.
 	paid := charge
 	paid.Status = billing.Paid
 	paid.Receipt = "ch_1"

@@ -20,6 +20,8 @@ func schedule(
 	t.Helper()
 
 	application := apply(t, storage, organization, newID(), at)
+
+	// The texts contain quotes, letters beyond ASCII, and only white space: storages return them unchanged.
 	appointment := hiring.Appointment{
 		ID:             newID(),
 		ApplicationID:  application.ID,
@@ -211,6 +213,7 @@ func newExport(organization, kind string, state hiring.ExportState, at time.Time
 
 // Exports checks the port hiring.Exports.
 func Exports(t *testing.T, open HiringOpener) {
+	// The port is optional: a storage without exports skips the tests.
 	open = withPort(open, "Exports", func(s adapters.HiringStorage) any { return s.Exports })
 	ctx := context.Background()
 	const limit = 5 // of unfinished exports of an organization
@@ -275,8 +278,8 @@ func Exports(t *testing.T, open HiringOpener) {
 		require.Equal(t, []hiring.Export{foreign}, list(t, storage, hiring.ExportFilter{}))
 	})
 
-	// Only the unfinished exports of the organization count towards the limit. Finished exports, and an export
-	// of another organization, do not prevent that as many as the limit are created.
+	// Only the unfinished exports of the organization count towards the limit. Finished exports do not
+	// count, nor does an export of another organization.
 	t.Run("limit", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		org := newID()

@@ -98,15 +98,16 @@ func (r *randomSearch) document() *search.Document {
 	return document
 }
 
-// changes returns count changes that create, replace and delete documents. There are at most documents ids. Some
-// changes have a version that is already stored, or an older one.
-func (r *randomSearch) changes(count, documents int) []search.Change {
-	const goldenRatio = 2654435761 // 2³² divided by the golden ratio (Knuth's multiplicative hash)
+// changes returns count changes that create, replace and delete documents. The number of different ids is at most
+// maxIDs. Some changes have a version that is already stored, or an older one.
+func (r *randomSearch) changes(count, maxIDs int) []search.Change {
+	const multiplier = 2654435761 // 2³² divided by the golden ratio (Knuth's multiplicative hash)
 
 	changes := make([]search.Change, count)
 	for i := range changes {
 		// The multiplication scatters the ids, so that their order is not that of the numbers.
-		id := fmt.Sprintf("%06x", uint32(r.IntN(documents))*goldenRatio>>8)
+		// The upper 24 bits of the product are the id.
+		id := fmt.Sprintf("%06x", (uint32(r.IntN(maxIDs))*multiplier)>>8)
 
 		version := r.versions[id] + 1
 		if r.chance(10) {
@@ -200,8 +201,11 @@ func (r *randomSearch) pay() search.Expr {
 // query returns a valid query that uses any of the fields.
 func (r *randomSearch) query() search.Query {
 	query := search.Query{
-		Now: searchStart.Add(time.Duration(r.IntN(200)-100) * time.Hour), Must: r.exprs(r.zipf(4), 3),
-		Relaxed: r.IntN(3) * 6, Offset: r.zipf(30), Limit: r.IntN(25),
+		Now:     searchStart.Add(time.Duration(r.IntN(200)-100) * time.Hour), // some documents have expired by then
+		Must:    r.exprs(r.zipf(4), 3),
+		Relaxed: r.IntN(3) * 6, // at most 0, 6 or 12 hits that satisfy only a part of the query
+		Offset:  r.zipf(30),
+		Limit:   r.IntN(25),
 	}
 	for range r.zipf(5) {
 		query.Slots = append(query.Slots, r.slot())

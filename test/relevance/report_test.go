@@ -35,10 +35,10 @@ type result struct {
 	total int       // the number of exact results
 }
 
-// sums are the scores of several queries. NDCG (normalized discounted cumulative gain) is 1 if the first ten results are
-// the best ones in the best order. Recall is the share of the right results among the first ten. Both are means
-// over the queries that have an answer.
-type sums struct {
+// summary has the scores of several queries together. NDCG (normalized discounted cumulative gain) is 1 if the
+// first ten results are the best ones in the best order. Recall is the share of the right results among the first
+// ten. Both are means over the queries that have an answer.
+type summary struct {
 	Queries   int     `json:"queries"`
 	Answered  int     `json:"answered"` // queries that have an answer
 	NDCG      float64 `json:"ndcg"`
@@ -50,14 +50,14 @@ type sums struct {
 // report is the content of the baseline file. The search is tuned with two thirds of the queries, and the others are held
 // out to find over-fitting. Groups only contain tuned queries.
 type report struct {
-	All     sums            `json:"all"`
-	Tuned   sums            `json:"tuned"`
-	HeldOut sums            `json:"heldOut"`
-	Groups  map[string]sums `json:"groups"`
+	All     summary            `json:"all"`
+	Tuned   summary            `json:"tuned"`
+	HeldOut summary            `json:"heldOut"`
+	Groups  map[string]summary `json:"groups"`
 }
 
-// sum returns the sums of the results whose query include accepts.
-func sum(results []result, include func(*query) bool) (s sums) {
+// summarize returns the summary of the results whose query include accepts.
+func summarize(results []result, include func(*query) bool) (s summary) {
 	for _, result := range results {
 		if !include(result.query) {
 			continue
@@ -86,17 +86,17 @@ func sum(results []result, include func(*query) bool) (s sums) {
 // round rounds to four decimals, as scores are stored in the baseline.
 func round(v float64) float64 { return math.Round(v*1e4) / 1e4 }
 
-// newReport sums up the results.
+// newReport summary up the results.
 func newReport(results []result) report {
 	r := report{
-		All:     sum(results, func(*query) bool { return true }),
-		Tuned:   sum(results, func(q *query) bool { return !q.heldOut() }),
-		HeldOut: sum(results, (*query).heldOut),
-		Groups:  map[string]sums{},
+		All:     summarize(results, func(*query) bool { return true }),
+		Tuned:   summarize(results, func(q *query) bool { return !q.heldOut() }),
+		HeldOut: summarize(results, (*query).heldOut),
+		Groups:  map[string]summary{},
 	}
 	for _, result := range results {
 		group := result.query.group
-		r.Groups[group] = sum(results, func(q *query) bool { return q.group == group && !q.heldOut() })
+		r.Groups[group] = summarize(results, func(q *query) bool { return q.group == group && !q.heldOut() })
 	}
 
 	return r
@@ -105,7 +105,7 @@ func newReport(results []result) report {
 // String returns the report as a table with one row for each group.
 func (r report) String() string {
 	var table strings.Builder
-	writeRow := func(name string, s sums) {
+	writeRow := func(name string, s summary) {
 		ndcg, recall := "-", "-"
 		if s.Answered > 0 {
 			ndcg, recall = fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall)
@@ -177,7 +177,8 @@ func failures(results []result) string {
 		isWrong := score.mustNot > 0 || score.wrong
 		isWeak := !query.findsNothing() && score.ndcg < weak
 
-		if !isWrong && !isWeak || query.heldOut() {
+		isFailure := isWrong || isWeak
+		if !isFailure || query.heldOut() {
 			continue
 		}
 
@@ -222,7 +223,7 @@ func writeBaseline(r report) error {
 // TestProblems checks which changes of the scores fail the suite: a fall beyond maxDrop, one more wrong result,
 // and a gap between tuned and held-out queries that neither maxGap nor the baseline permits.
 func TestProblems(t *testing.T) {
-	good := sums{Queries: 10, NDCG: .9, Recall: .9, MustNot: 1, ZeroWrong: 1}
+	good := summary{Queries: 10, NDCG: .9, Recall: .9, MustNot: 1, ZeroWrong: 1}
 
 	baseline := report{All: good, Tuned: good, HeldOut: good}
 	for _, test := range []struct {
@@ -232,7 +233,7 @@ func TestProblems(t *testing.T) {
 	}{
 		{name: "equal", change: func(*report) {}, want: nil},
 		{name: "small drop", change: func(r *report) { r.All.NDCG -= .004 }, want: nil},
-		{name: "better", change: func(r *report) { r.All = sums{NDCG: 1, Recall: 1} }, want: nil},
+		{name: "better", change: func(r *report) { r.All = summary{NDCG: 1, Recall: 1} }, want: nil},
 		{
 			name:   "lower NDCG",
 			change: func(r *report) { r.All.NDCG = .89 },
