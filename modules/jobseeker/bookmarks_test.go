@@ -23,53 +23,59 @@ import (
 func TestBookmark_SameListing_IsOne(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
-		in := jobseeker.SaveJobInput{ListingID: env.newListing("Staff Nurse")}
-		saved, err := env.SaveJob(ctx, user, in)
+		listingID := env.newListing("Staff Nurse")
+
+		saved, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: listingID})
 		require.NoError(t, err)
-		require.Equal(
-			t,
-			[]string{in.ListingID, "Staff Nurse", "St Brigid's"},
-			[]string{saved.ListingID, saved.Title, saved.Company},
-		)
+		require.Equal(t, listingID, saved.ListingID)
+		require.Equal(t, "Staff Nurse", saved.Title)
+		require.Equal(t, "St Brigid's", saved.Company, "the company of every listing in these tests")
 		require.Equal(t, env.clock.Now(), saved.SavedAt)
 
-		env.unpublished[in.ListingID] = true // the bookmark remains
+		env.unpublished[listingID] = true // the bookmark remains
+
 		// Both APIs, that of saved jobs and that of bookmarks, know that the listing is saved.
-		_, err = env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: strings.ToUpper(in.ListingID)})
+		_, err = env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: strings.ToUpper(listingID)})
 		require.ErrorIs(t, err, jobseeker.ErrAlreadySaved)
 
-		_, err = env.Bookmark(ctx, user, in)
+		_, err = env.Bookmark(ctx, user, jobseeker.SaveJobInput{ListingID: listingID})
 		require.ErrorIs(t, err, jobseeker.ErrAlreadyBookmarked)
 
-		all, err := env.MyBookmarks(ctx, user, firstPage)
-		require.NoError(t, err)
-
 		// The list has the listing once, marked as no longer public.
+		bookmarks, err := env.MyBookmarks(ctx, user, firstPage)
+		require.NoError(t, err)
+
 		saved.Public = false
-		require.Equal(t, []jobseeker.SavedJob{saved}, all.Items)
+		require.Equal(t, []jobseeker.SavedJob{saved}, bookmarks.Items)
 
-		n, err := env.CountSaved(ctx, user.UserID)
+		count, err := env.CountSaved(ctx, user.UserID)
 		require.NoError(t, err)
-		require.Equal(t, 1, n)
+		require.Equal(t, 1, count)
 
-		got, err := env.FilterSaved(ctx, user.UserID, []string{in.ListingID, stores.NewID()})
+		isSaved, err := env.FilterSaved(ctx, user.UserID, []string{listingID, stores.NewID()})
 		require.NoError(t, err)
-		require.Equal(t, map[string]bool{in.ListingID: true}, got)
+		require.Equal(t, map[string]bool{listingID: true}, isSaved)
 
-		removed, err := env.RemoveBookmark(ctx, user, strings.ToUpper(saved.ID))
+		// The user removes the bookmark. The activity log has both actions, the newest first.
+		removedID, err := env.RemoveBookmark(ctx, user, strings.ToUpper(saved.ID))
 		require.NoError(t, err)
-		require.Equal(t, saved.ID, removed)
+		require.Equal(t, saved.ID, removedID)
 
-		log, err := env.MyActivity(ctx, user, firstPage)
+		activities, err := env.MyActivity(ctx, user, firstPage)
 		require.NoError(t, err)
-		require.Len(t, log.Items, 2)
-		require.Equal(t, []string{"bookmark", "removed", "Removed Staff Nurse from the saved jobs"},
-			[]string{log.Items[0].Type, log.Items[0].Action, log.Items[0].Description})
-		require.Equal(t, "Saved Staff Nurse", log.Items[1].Description)
+		require.Len(t, activities.Items, 2)
 
-		got, err = env.FilterSaved(ctx, "", []string{in.ListingID})
+		removal, saving := activities.Items[0], activities.Items[1]
+		require.Equal(t, "bookmark", removal.Type)
+		require.Equal(t, "removed", removal.Action)
+		require.Equal(t, "Removed Staff Nurse from the saved jobs", removal.Description)
+		require.Equal(t, "Saved Staff Nurse", saving.Description)
+
+		const noUser = ""
+
+		isSaved, err = env.FilterSaved(ctx, noUser, []string{listingID})
 		require.NoError(t, err)
-		require.Empty(t, got, "guests cannot save listings")
+		require.Empty(t, isSaved, "guests cannot save listings")
 	})
 }
 
@@ -82,7 +88,7 @@ func TestBookmark_NotPublic_NotFound(t *testing.T) {
 		env.unpublished[unpublishedID] = true
 		for _, id := range []string{unpublishedID, stores.NewID(), "nonsense"} {
 			_, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: id})
-			require.ErrorIs(t, err, jobseeker.ErrListingNotFound)
+			require.ErrorIs(t, err, jobseeker.ErrListingNotFound, id)
 		}
 
 		_, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{})
@@ -100,48 +106,50 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 
 		notes := " call Monday "
 		require.NoError(t, env.SetNotes(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &notes}))
-		// Omitted notes are kept.
-		require.NoError(t, env.SetNotes(ctx, user, saved.ID, jobseeker.NoteInput{}))
+		require.NoError(t, env.SetNotes(ctx, user, saved.ID, jobseeker.NoteInput{}), "omitted notes are kept")
 
-		got, err := env.MyBookmark(ctx, user, saved.ID)
+		bookmark, err := env.MyBookmark(ctx, user, saved.ID)
 		require.NoError(t, err)
-		require.Equal(t, "call Monday", got.Notes)
+		require.Equal(t, "call Monday", bookmark.Notes)
 
-		long := strings.Repeat("é", 2_001)
-		require.Equal(t, "notes", fault.Of(env.SetNotes(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &long})).Fields[0].Name)
+		const maxNotes = 2_000
 
-		for _, c := range []struct {
-			by   auth.Actor
-			id   string
-			want error
+		long := strings.Repeat("é", maxNotes+1)
+		err = env.SetNotes(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &long})
+		require.Equal(t, "notes", fault.Of(err).Fields[0].Name)
+
+		// A user with an organization is an employer, and employers have no bookmarks.
+		employer := auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()}
+
+		for name, test := range map[string]struct {
+			by      auth.Actor
+			id      string
+			wantErr error
 		}{
-			{by: newSeeker(), id: saved.ID, want: jobseeker.ErrBookmarkNotFound},
-			{by: user, id: stores.NewID(), want: jobseeker.ErrBookmarkNotFound},
-			{by: user, id: "nonsense", want: jobseeker.ErrBookmarkNotFound},
-			{
-				// A user with an organization is an employer, and employers have no bookmarks.
-				by:   auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()},
-				id:   saved.ID,
-				want: fault.ErrForbidden,
-			},
+			"another user": {by: newSeeker(), id: saved.ID, wantErr: jobseeker.ErrBookmarkNotFound},
+			"unknown id":   {by: user, id: stores.NewID(), wantErr: jobseeker.ErrBookmarkNotFound},
+			"invalid id":   {by: user, id: "nonsense", wantErr: jobseeker.ErrBookmarkNotFound},
+			"employer":     {by: employer, id: saved.ID, wantErr: fault.ErrForbidden},
 		} {
-			_, err := env.MyBookmark(ctx, c.by, c.id)
-			require.ErrorIs(t, err, c.want)
-			require.ErrorIs(t, env.SetNotes(ctx, c.by, c.id, jobseeker.NoteInput{Notes: &notes}), c.want)
-			require.ErrorIs(t, env.SetNotes(ctx, c.by, c.id, jobseeker.NoteInput{}), c.want)
+			_, err := env.MyBookmark(ctx, test.by, test.id)
+			require.ErrorIs(t, err, test.wantErr, name)
+			require.ErrorIs(t, env.SetNotes(ctx, test.by, test.id, jobseeker.NoteInput{Notes: &notes}), test.wantErr, name)
+			require.ErrorIs(t, env.SetNotes(ctx, test.by, test.id, jobseeker.NoteInput{}), test.wantErr, name)
 
-			_, err = env.RemoveBookmark(ctx, c.by, c.id)
-			require.ErrorIs(t, err, c.want)
+			_, err = env.RemoveBookmark(ctx, test.by, test.id)
+			require.ErrorIs(t, err, test.wantErr, name)
 		}
+
+		// Another user has no bookmarks, and a guest is refused.
 
 		none, err := env.MyBookmarks(ctx, newSeeker(), firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
 
-		_, err = env.MyBookmarks(ctx, auth.Actor{}, firstPage)
+		_, err = env.MyBookmarks(ctx, guest, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
-		_, err = env.SaveJob(ctx, auth.Actor{}, jobseeker.SaveJobInput{ListingID: saved.ListingID})
+		_, err = env.SaveJob(ctx, guest, jobseeker.SaveJobInput{ListingID: saved.ListingID})
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
@@ -150,10 +158,11 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 // places of the limit.
 func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		const numRequests, freePlaces = 10, 5
+
 		ctx, user := t.Context(), newSeeker()
 		require.NoError(t, env.store.Jobseeker.Tx.Do(ctx, func(ctx context.Context) error {
-			// Five places are left for the ten requests.
-			for range jobseeker.MaxBookmarks - 5 {
+			for range jobseeker.MaxBookmarks - freePlaces {
 				if err := env.store.Jobseeker.Bookmarks.Upsert(ctx, jobseeker.Bookmark{
 					ID:        stores.NewID(),
 					UserID:    user.UserID,
@@ -168,7 +177,7 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 		}))
 
 		var listingIDs []string
-		for range 10 {
+		for range numRequests {
 			listingIDs = append(listingIDs, env.newListing("Nurse"))
 		}
 
@@ -187,11 +196,11 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 		}
 
 		requests.Wait()
-		require.EqualValues(t, 5, refused.Load())
+		require.EqualValues(t, numRequests-freePlaces, refused.Load())
 
-		n, err := env.CountSaved(ctx, user.UserID)
+		count, err := env.CountSaved(ctx, user.UserID)
 		require.NoError(t, err)
-		require.Equal(t, jobseeker.MaxBookmarks, n)
+		require.Equal(t, jobseeker.MaxBookmarks, count)
 	})
 }
 
@@ -199,9 +208,9 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 func (env *testEnv) runPeriodic(kind string) {
 	env.t.Helper()
 
-	for _, p := range env.Periodic() {
-		if p.Kind == kind {
-			require.NoError(env.t, p.Do(env.t.Context()))
+	for _, periodic := range env.Periodic() {
+		if periodic.Kind == kind {
+			require.NoError(env.t, periodic.Do(env.t.Context()))
 			return
 		}
 	}
@@ -214,39 +223,42 @@ func (env *testEnv) runPeriodic(kind string) {
 func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx := t.Context()
-		user := newSeeker()
-		other := newSeeker()
+		user, other := newSeeker(), newSeeker()
+
+		// Three days are 72 hours. One listing closes before they end, one afterwards, and one is not public any more.
 		closingSoon := env.newListing("Staff\nNurse")
 		closingLate := env.newListing("Porter")
 		unpublishedID := env.newListing("Gone")
 		now := env.clock.Now()
-		env.closesAt[closingSoon] = now.Add(70 * time.Hour) // within three days
+		env.closesAt[closingSoon] = now.Add(70 * time.Hour)
 		env.closesAt[closingLate] = now.Add(80 * time.Hour)
 		env.closesAt[unpublishedID] = now.Add(time.Hour)
 
-		saveJob := func(by auth.Actor, listing string) string {
-			b, err := env.SaveJob(ctx, by, jobseeker.SaveJobInput{ListingID: listing})
+		saveJob := func(by auth.Actor, listing string) (bookmarkID string) {
+			saved, err := env.SaveJob(ctx, by, jobseeker.SaveJobInput{ListingID: listing})
 			require.NoError(t, err)
-			return b.ID
+			return saved.ID
 		}
 
-		id := saveJob(user, closingSoon)
+		bookmarkID := saveJob(user, closingSoon)
 		saveJob(user, closingLate)
 		saveJob(user, unpublishedID)
 		saveJob(other, closingSoon)
 
 		env.unpublished[unpublishedID] = true
-		messages := func(by auth.Actor) (out []string) {
-			all, err := env.MyNotifications(ctx, by, firstPage)
+
+		// reminders returns the texts of the user's notifications, all of which must be about deadlines.
+		reminders := func(of auth.Actor) (texts []string) {
+			notifications, err := env.MyNotifications(ctx, of, firstPage)
 			require.NoError(t, err)
 
-			for _, n := range all.Items {
-				require.Equal(t, jobseeker.AboutDeadline, n.Type)
+			for _, notification := range notifications.Items {
+				require.Equal(t, jobseeker.AboutDeadline, notification.Type)
 
-				out = append(out, n.Message)
+				texts = append(texts, notification.Message)
 			}
 
-			return out
+			return texts
 		}
 
 		// The reminder is about the listing that is public and closes soon. A second run repeats nothing. The line
@@ -254,19 +266,21 @@ func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 		want := "Staff Nurse, which you saved, closes on " + env.closesAt[closingSoon].Format("Monday 2 January 2006, 15:04 MST")
 		for range 2 {
 			env.runPeriodic("jobseeker.deadlines")
-			require.Equal(t, []string{want}, messages(user))
-			require.Equal(t, []string{want}, messages(other))
+			require.Equal(t, []string{want}, reminders(user))
+			require.Equal(t, []string{want}, reminders(other))
 		}
 
-		_, err := env.RemoveBookmark(ctx, user, id)
+		// The user removes the listing and saves it again.
+		_, err := env.RemoveBookmark(ctx, user, bookmarkID)
 		require.NoError(t, err)
 		saveJob(user, closingSoon)
 		env.runPeriodic("jobseeker.deadlines")
-		require.Len(t, messages(user), 1, "saving a listing again creates no second reminder")
-		// The second listing now closes within three days too.
+		require.Len(t, reminders(user), 1, "saving a listing again creates no second reminder")
+
+		// Ten hours later, the second listing also closes within three days. Only one of the users has saved it.
 		env.clock.Advance(10 * time.Hour)
 		env.runPeriodic("jobseeker.deadlines")
-		require.Len(t, messages(user), 2)
-		require.Len(t, messages(other), 1)
+		require.Len(t, reminders(user), 2)
+		require.Len(t, reminders(other), 1)
 	})
 }

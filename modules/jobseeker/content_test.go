@@ -21,7 +21,8 @@ func (onlyPDF) Detect(content []byte) (string, error) {
 	return "", nil
 }
 
-// FuzzContent requires that content is either rejected or returned as the detected file.
+// FuzzContent checks that the content of a document, as a request contains it, is either rejected or returned as
+// the file that was detected. Content is text, a file in Base64 or a data URI.
 func FuzzContent(f *testing.F) {
 	for _, seed := range []string{
 		"I am a nurse", "JVBERi0xLjcK", "data:,%25PDF", "data:application/pdf;base64,JVBERi0xLjcK",
@@ -30,26 +31,26 @@ func FuzzContent(f *testing.F) {
 		f.Add(seed)
 	}
 
-	s := &DocumentService{FileTypes: onlyPDF{}}
+	service := &DocumentService{FileTypes: onlyPDF{}}
 	f.Fuzz(func(t *testing.T, sent string) {
-		c, problem := s.readContent(sent)
-		if problem != nil {
-			require.Equal(t, "content", problem[0].Name)
+		content, problems := service.readContent(sent)
+		if problems != nil {
+			require.Equal(t, "content", problems[0].Name)
 			return
 		}
 
-		require.EqualValues(t, len(sent), c.Size)
+		require.EqualValues(t, len(sent), content.Size)
 
-		file, err := c.Form.decode(sent)
+		file, err := content.Form.decode(sent)
 		require.NoError(t, err)
 
-		if c.MediaType == PlainText {
+		if content.MediaType == PlainText {
 			require.Equal(t, sent, string(file))
 		} else {
 			require.True(t, bytes.HasPrefix(file, []byte("%PDF")))
 		}
 
-		require.Contains(t, MediaTypes(), c.MediaType)
+		require.Contains(t, MediaTypes(), content.MediaType)
 	})
 }
 
@@ -59,15 +60,16 @@ func TestExperience_StringOrNumber(t *testing.T) {
 	t.Parallel()
 
 	for sent, want := range map[string]Words{`"7 years"`: "7 years", `7`: "7", `7.5`: "7.5", `""`: ""} {
-		var got Words
-		require.NoError(t, json.Unmarshal([]byte(sent), &got), sent)
-		require.Equal(t, want, got)
+		var decoded Words
+		require.NoError(t, json.Unmarshal([]byte(sent), &decoded), sent)
+		require.Equal(t, want, decoded, sent)
 	}
 
 	for _, sent := range []string{`true`, `[7]`, `{}`} {
-		var got Words
-		require.ErrorContains(t, json.Unmarshal([]byte(sent), &got), "must be a string or a number")
+		var decoded Words
+		require.ErrorContains(t, json.Unmarshal([]byte(sent), &decoded), "must be a string or a number", sent)
 	}
 
+	// The API's description lists both types.
 	require.Equal(t, "string number", strings.Join(Words("").JSONTypes(), " "))
 }

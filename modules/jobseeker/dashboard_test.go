@@ -18,9 +18,13 @@ import (
 // lists, and that it contains the first ten recommendations.
 func TestDashboard_Numbers_EqualLists(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		for range 15 {
+		const offers, shownOffers = 15, 10
+
+		for range offers {
 			env.addOffer(offerTitled("Staff Nurse"))
 		}
+
+		// The user has one bookmark and two applications.
 
 		me := env.profile(jobseeker.ProfileInput{CurrentRole: new("Staff Nurse")})
 		savedID := env.newListing("Midwife")
@@ -28,19 +32,22 @@ func TestDashboard_Numbers_EqualLists(t *testing.T) {
 		require.NoError(t, err)
 
 		env.applied[me.UserID] = []string{env.newListing("Cook"), env.newListing("Porter")}
-		got, err := env.MyDashboard(t.Context(), me)
-		require.NoError(t, err)
-		require.False(t, got.Guest)
-		require.Equal(t, jobseeker.Plan{Tier: "premium", Active: true}, got.Plan)
 
-		all, _ := env.recommended(me)
-		require.Equal(t, all[:10], got.Recommendations)
-		require.Equal(t, []int{15, 2, 1}, []int{got.Recommended, got.Applications, got.Bookmarks})
-
-		log, err := env.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 10})
+		dashboard, err := env.MyDashboard(t.Context(), me)
 		require.NoError(t, err)
-		require.Equal(t, log.Items, got.Recent)
-		require.NotEmpty(t, got.Recent)
+		require.False(t, dashboard.Guest)
+		require.Equal(t, jobseeker.Plan{Tier: "premium", Active: true}, dashboard.Plan, "the plan of every user in these tests")
+
+		recommendations, _ := env.recommended(me)
+		require.Equal(t, recommendations[:shownOffers], dashboard.Recommendations)
+		require.Equal(t, offers, dashboard.Recommended)
+		require.Equal(t, 2, dashboard.Applications)
+		require.Equal(t, 1, dashboard.Bookmarks)
+
+		activities, err := env.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 10})
+		require.NoError(t, err)
+		require.Equal(t, activities.Items, dashboard.Recent)
+		require.NotEmpty(t, dashboard.Recent)
 	})
 }
 
@@ -57,11 +64,11 @@ func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
 			env.addOffer(offerTitled(title))
 		}
 
-		got, err := env.MyDashboard(t.Context(), auth.Actor{})
+		dashboard, err := env.MyDashboard(t.Context(), guest)
 		require.NoError(t, err)
-		require.Len(t, got.Recommendations, 3)
-		require.Equal(t, "A", got.Recommendations[0].Title)
-		require.Equal(t, 3, got.Recommended)
+		require.Len(t, dashboard.Recommendations, 3)
+		require.Equal(t, "A", dashboard.Recommendations[0].Title, "the newest listing")
+		require.Equal(t, 3, dashboard.Recommended)
 	})
 }
 
@@ -71,48 +78,47 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
 		listing := env.addOffer(offerTitled("Cook"))
-		last := func() jobseeker.Activity {
-			r, err := env.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 1})
+		track := func(input jobseeker.TrackInput) error { return env.TrackDashboard(t.Context(), me, input) }
+		lastActivity := func() jobseeker.Activity {
+			activities, err := env.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
-			return r.Items[0]
+			return activities.Items[0]
 		}
 
-		require.NoError(
-			t,
-			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "view-recommendation", ListingID: listing}),
-		)
-		require.Equal(t,
-			[]string{"dashboard", "view-recommendation", "On the dashboard: view-recommendation, Cook"},
-			[]string{last().Type, last().Action, last().Description})
+		// Viewing a recommendation is logged, and the recommendation stays.
+		require.NoError(t, track(jobseeker.TrackInput{Action: "view-recommendation", ListingID: listing}))
+		require.Equal(t, "dashboard", lastActivity().Type)
+		require.Equal(t, "view-recommendation", lastActivity().Action)
+		require.Equal(t, "On the dashboard: view-recommendation, Cook", lastActivity().Description)
 
 		_, titles := env.recommended(me)
 		require.Len(t, titles, 1)
-		require.NoError(
-			t,
-			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation", ListingID: listing}),
-		)
-		require.Equal(t, "Dismissed Cook", last().Description)
+
+		// Dismissing it removes it from the list.
+		require.NoError(t, track(jobseeker.TrackInput{Action: "dismiss-recommendation", ListingID: listing}))
+		require.Equal(t, "Dismissed Cook", lastActivity().Description)
 
 		_, titles = env.recommended(me)
 		require.Empty(t, titles)
+
 		// An action without a name is logged as well.
-		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: " "}))
-		require.Equal(t, []string{"used", "Used the dashboard"}, []string{last().Action, last().Description})
+		require.NoError(t, track(jobseeker.TrackInput{Action: " "}))
+		require.Equal(t, "used", lastActivity().Action)
+		require.Equal(t, "Used the dashboard", lastActivity().Description)
 
 		// A dismissal without a listing, a long name and unknown listings are refused.
-		err := env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation"})
+		const maxAction = 64
+
+		err := track(jobseeker.TrackInput{Action: "dismiss-recommendation"})
 		require.Equal(t, "listingId", fault.Of(err).Fields[0].Name)
-		require.ErrorIs(
-			t,
-			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: strings.Repeat("a", 65)}),
-			fault.ErrInvalid,
-		)
-		require.ErrorIs(t,
-			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: "nonsense"}),
-			jobseeker.ErrListingNotFound)
-		require.ErrorIs(t,
-			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: stores.NewID()}),
-			jobseeker.ErrListingNotFound)
+
+		err = track(jobseeker.TrackInput{Action: strings.Repeat("a", maxAction+1)})
+		require.ErrorIs(t, err, fault.ErrInvalid)
+
+		for _, unknown := range []string{"nonsense", stores.NewID()} {
+			err = track(jobseeker.TrackInput{Action: "x", ListingID: unknown})
+			require.ErrorIs(t, err, jobseeker.ErrListingNotFound, unknown)
+		}
 	})
 }
 
@@ -122,26 +128,30 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		for range 3 {
-			o := offerTitled("Renal Nurse")
-			o.Location = "Leeds"
-			env.addOffer(o)
+			renalNurse := offerTitled("Renal Nurse")
+			renalNurse.Location = "Leeds"
+			env.addOffer(renalNurse)
 		}
 
-		write := func(by auth.Actor, in jobseeker.PersonalizeInput) jobseeker.Personalized {
+		personalize := func(by auth.Actor, input jobseeker.PersonalizeInput) jobseeker.Personalized {
 			t.Helper()
 
-			p, err := env.Personalize(t.Context(), by, in)
+			texts, err := env.Personalize(t.Context(), by, input)
 			require.NoError(t, err)
 
-			return p
+			return texts
 		}
 
-		stranger := write(newSeeker(), jobseeker.PersonalizeInput{})
-		require.Equal(t, "3 jobs in healthcare for you", stranger.Headline)
-		require.Contains(t, stranger.Summary, "Tell us")
-		require.Len(t, stranger.Suggestions, 5)
-		require.Len(t, stranger.Jobs, 3)
+		noInput := jobseeker.PersonalizeInput{}
 
+		// A user without a profile.
+		general := personalize(newSeeker(), noInput)
+		require.Equal(t, "3 jobs in healthcare for you", general.Headline)
+		require.Contains(t, general.Summary, "Tell us")
+		require.Len(t, general.Suggestions, 5, "one for each thing that is missing")
+		require.Len(t, general.Jobs, 3)
+
+		// A user with a profile.
 		me := env.profile(
 			jobseeker.ProfileInput{
 				Specialty:       new("Renal"),
@@ -150,38 +160,37 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 				EmploymentTypes: &[]string{"bank"},
 			},
 		)
-		own := write(me, jobseeker.PersonalizeInput{})
-		require.Equal(t, "3 Renal jobs near Leeds for you", own.Headline)
-		require.Equal(t, "You bring 7 years of experience to Renal.", own.Summary)
-		require.Equal(t, []string{"Save a search to hear of new jobs at once", "Apply for a job that suits you"}, own.Suggestions)
+		ofProfile := personalize(me, noInput)
+		require.Equal(t, "3 Renal jobs near Leeds for you", ofProfile.Headline)
+		require.Equal(t, "You bring 7 years of experience to Renal.", ofProfile.Summary)
+		require.Equal(t,
+			[]string{"Save a search to hear of new jobs at once", "Apply for a job that suits you"}, ofProfile.Suggestions)
 
-		input := write(
-			me,
-			jobseeker.PersonalizeInput{
-				Specialty:   " Midwifery\n",
-				Experience:  "1",
-				CareerGoals: jobseeker.Goals{"Lead a team.", "", "Work\nless!"},
-			},
-		)
-		require.Equal(t, "Be the first to hear of new Midwifery jobs near Leeds", input.Headline)
-		require.Equal(
-			t,
-			"You bring one year of experience to Midwifery. What you are after: Lead a team; Work less.",
-			input.Summary,
-		)
+		// The same user with an input.
+		ofInput := personalize(me, jobseeker.PersonalizeInput{
+			Specialty:   " Midwifery\n",
+			Experience:  "1",
+			CareerGoals: jobseeker.Goals{"Lead a team.", "", "Work\nless!"},
+		})
+		require.Equal(t, "Be the first to hear of new Midwifery jobs near Leeds", ofInput.Headline)
+		require.Equal(t,
+			"You bring one year of experience to Midwifery. What you are after: Lead a team; Work less.", ofInput.Summary)
 
-		// A text has at most 500 characters, and there are at most ten goals.
-		long := strings.Repeat("x", 501)
-		for field, in := range map[string]jobseeker.PersonalizeInput{
+		// Too long texts and too many goals are refused.
+		const maxText, maxGoals = 500, 10
+
+		long := strings.Repeat("x", maxText+1)
+		for field, input := range map[string]jobseeker.PersonalizeInput{
 			"specialty":   {Specialty: long},
 			"experience":  {Experience: jobseeker.Words(long)},
 			"careerGoals": {CareerGoals: jobseeker.Goals{long}},
 		} {
-			_, err := env.Personalize(t.Context(), me, in)
+			_, err := env.Personalize(t.Context(), me, input)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
 
-		_, err := env.Personalize(t.Context(), me, jobseeker.PersonalizeInput{CareerGoals: make(jobseeker.Goals, 11)})
+		tooManyGoals := make(jobseeker.Goals, maxGoals+1)
+		_, err := env.Personalize(t.Context(), me, jobseeker.PersonalizeInput{CareerGoals: tooManyGoals})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
 }
@@ -191,13 +200,13 @@ func TestGoals_StringOrList(t *testing.T) {
 	t.Parallel()
 
 	for raw, want := range map[string]jobseeker.Goals{`"a"`: {"a"}, `["a","b"]`: {"a", "b"}, `[]`: {}} {
-		var g jobseeker.Goals
-		require.NoError(t, json.Unmarshal([]byte(raw), &g))
-		require.Equal(t, want, g)
+		var goals jobseeker.Goals
+		require.NoError(t, json.Unmarshal([]byte(raw), &goals), raw)
+		require.Equal(t, want, goals, raw)
 	}
 
 	for _, raw := range []string{`7`, `{}`, `[1]`} {
-		var g jobseeker.Goals
-		require.Error(t, json.Unmarshal([]byte(raw), &g))
+		var goals jobseeker.Goals
+		require.Error(t, json.Unmarshal([]byte(raw), &goals), raw)
 	}
 }

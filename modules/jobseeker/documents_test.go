@@ -88,33 +88,36 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 			"a PDF that is not base64":   {sent: pdf, media: jobseeker.PlainText, file: pdf},
 			"a text that looks like RTF": {sent: `{\rtf1 hello}`, media: jobseeker.PlainText, file: `{\rtf1 hello}`},
 		}
-		for name, c := range accepted {
-			doc, err := env.Upload(ctx, user, uploadInput(c.sent))
+		for name, want := range accepted {
+			uploaded, err := env.Upload(ctx, user, uploadInput(want.sent))
 			require.NoError(t, err, name)
+			require.Equal(t, want.media, uploaded.MediaType, name)
 
-			got, content, err := env.MyDocument(ctx, user, doc.ID)
+			stored, content, err := env.MyDocument(ctx, user, uploaded.ID)
 			require.NoError(t, err, name)
-			require.Equal(t, doc, got, name)
-			require.Equal(t, c.sent, content, "%s: the API returns the content as it was sent", name)
-			require.Equal(t, c.media, doc.MediaType, name)
+			require.Equal(t, uploaded, stored, name)
+			require.Equal(t, want.sent, content, "%s: the API returns the content as it was sent", name)
 
-			file, err := env.DownloadDocument(ctx, user, doc.ID)
+			file, err := env.DownloadDocument(ctx, user, uploaded.ID)
 			require.NoError(t, err, name)
-			require.Equal(t, c.file, string(file.Body), name)
-			require.Equal(t, c.media, file.MediaType, name)
+			require.Equal(t, want.file, string(file.Body), name)
+			require.Equal(t, want.media, file.MediaType, name)
 		}
+
+		encodedHTML := base64.StdEncoding.EncodeToString([]byte("<html><script>alert(1)</script>"))
+
+		// The file begins like a ZIP archive with a folder word, which a Word document is.
+		brokenWordFile := "PK\x03\x04" + strings.Repeat("\x00", 26) + "word/"
 
 		for name, sent := range map[string]string{
 			"nothing":                  "",
 			"spaces":                   " \n",
 			"a data URI of text":       "data:text/plain,hello",
-			"a data URI of HTML":       "data:application/pdf;base64," + base64.StdEncoding.EncodeToString([]byte("<html><script>alert(1)</script>")),
+			"a data URI of HTML":       "data:application/pdf;base64," + encodedHTML,
 			"a data URI of nothing":    "data:application/pdf;base64,",
 			"a data URI of nonsense":   "data:application/pdf;base64,@@@",
 			"invalid percent-encoding": "data:,%zz",
-
-			// The file begins like a ZIP archive with a folder word, which a Word document is.
-			"a broken Word document": base64.StdEncoding.EncodeToString([]byte("PK\x03\x04" + strings.Repeat("\x00", 26) + "word/")),
+			"a broken Word document":   base64.StdEncoding.EncodeToString([]byte(brokenWordFile)),
 		} {
 			_, err := env.Upload(ctx, user, uploadInput(sent))
 			require.Equal(t, fault.Invalid, fault.KindOf(err), name)
@@ -132,62 +135,64 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 func TestDocument_NoName_GetsOne(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
-		for _, c := range []struct {
-			in       jobseeker.UploadInput
+		for _, test := range []struct {
+			input    jobseeker.UploadInput
 			title    string // the expected title
 			download string // the expected name of the download
 		}{
 			{
-				in:       jobseeker.UploadInput{Type: "cv", Title: " Mine ", FileName: "x.txt"},
+				input:    jobseeker.UploadInput{Type: "cv", Title: " Mine ", FileName: "x.txt"},
 				title:    "Mine",
 				download: "x.txt",
 			},
 			{
-				in:       jobseeker.UploadInput{Type: "cv", FileName: `C:\fakepath\Lebenslauf 2026.pdf`},
+				input:    jobseeker.UploadInput{Type: "cv", FileName: `C:\fakepath\Lebenslauf 2026.pdf`},
 				title:    "Lebenslauf 2026",
 				download: "Lebenslauf 2026.txt",
 			},
 			{
-				in:       jobseeker.UploadInput{Type: "cv", FileName: "../../etc/passwd"},
+				input:    jobseeker.UploadInput{Type: "cv", FileName: "../../etc/passwd"},
 				title:    "passwd",
 				download: "passwd.txt",
 			},
-			{in: jobseeker.UploadInput{Type: "cv", FileName: "CV v1.2"}, title: "CV v1", download: "CV v1.2.txt"},
-			{in: jobseeker.UploadInput{Type: "cv", FileName: "cv.html"}, title: "cv", download: "cv.html.txt"},
-			{in: jobseeker.UploadInput{Type: "cv", FileName: "photo.JPEG"}, title: "photo", download: "photo.txt"},
-			{in: jobseeker.UploadInput{Type: "cv", FileName: ".pdf"}, title: "CV", download: "CV.txt"},
-			{in: jobseeker.UploadInput{Type: "cover-letter"}, title: "Cover letter", download: "Cover letter.txt"},
+			{input: jobseeker.UploadInput{Type: "cv", FileName: "CV v1.2"}, title: "CV v1", download: "CV v1.2.txt"},
+			{input: jobseeker.UploadInput{Type: "cv", FileName: "cv.html"}, title: "cv", download: "cv.html.txt"},
+			{input: jobseeker.UploadInput{Type: "cv", FileName: "photo.JPEG"}, title: "photo", download: "photo.txt"},
+			{input: jobseeker.UploadInput{Type: "cv", FileName: ".pdf"}, title: "CV", download: "CV.txt"},
+			{input: jobseeker.UploadInput{Type: "cover-letter"}, title: "Cover letter", download: "Cover letter.txt"},
 			{
-				in:       jobseeker.UploadInput{Type: "certification", Title: "BLS/ALS: 2026"},
+				input:    jobseeker.UploadInput{Type: "certification", Title: "BLS/ALS: 2026"},
 				title:    "BLS/ALS: 2026",
 				download: "BLS-ALS- 2026.txt",
 			},
-			{in: jobseeker.UploadInput{Type: "other"}, title: "Document", download: "Document.txt"},
+			{input: jobseeker.UploadInput{Type: "other"}, title: "Document", download: "Document.txt"},
 		} {
-			c.in.Content = "text"
-			doc, err := env.Upload(ctx, user, c.in)
-			require.NoError(t, err)
-			require.Equal(t, c.title, doc.Title)
+			test.input.Content = "text"
+			document, err := env.Upload(ctx, user, test.input)
+			require.NoError(t, err, test.title)
+			require.Equal(t, test.title, document.Title)
 
-			file, err := env.DownloadDocument(ctx, user, doc.ID)
-			require.NoError(t, err)
-			require.Equal(t, c.download, file.Name)
+			file, err := env.DownloadDocument(ctx, user, document.ID)
+			require.NoError(t, err, test.title)
+			require.Equal(t, test.download, file.Name)
 		}
 
 		_, err := env.Upload(ctx, user, jobseeker.UploadInput{Type: "cv", FileName: "..", Content: "text"})
 		require.NoError(t, err, "the name of a parent folder is accepted, too")
 
 		// The refusal of invalid input names the field, or all of them.
-		for field, in := range map[string]jobseeker.UploadInput{
+		const maxTitle, maxFileName = 200, 255
+
+		for field, invalid := range map[string]jobseeker.UploadInput{
 			"type":     {Type: "photo", Content: "x"},
-			"title":    {Type: "cv", Title: strings.Repeat("é", 201), Content: "x"},
+			"title":    {Type: "cv", Title: strings.Repeat("é", maxTitle+1), Content: "x"},
 			"fileName": {Type: "cv", FileName: "a\r\nb", Content: "x"},
 		} {
-			_, err := env.Upload(ctx, user, in)
+			_, err := env.Upload(ctx, user, invalid)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
 
-		_, err = env.Upload(ctx, user, jobseeker.UploadInput{FileName: strings.Repeat("x", 256)})
+		_, err = env.Upload(ctx, user, jobseeker.UploadInput{FileName: strings.Repeat("x", maxFileName+1)})
 		require.Len(t, fault.Of(err).Fields, 3, "type, content and fileName")
 	})
 }
@@ -198,35 +203,38 @@ func TestDocument_NoName_GetsOne(t *testing.T) {
 func TestDocument_Update(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
-		doc, err := env.Upload(ctx, user, uploadInput("first"))
+		document, err := env.Upload(ctx, user, uploadInput("first"))
 		require.NoError(t, err)
+
+		// The content and the title are replaced an hour later.
 		env.clock.Advance(time.Hour)
 
-		changed, err := env.ChangeDocument(ctx, user, strings.ToUpper(doc.ID),
+		changed, err := env.ChangeDocument(ctx, user, strings.ToUpper(document.ID),
 			jobseeker.ChangeDocumentInput{Content: new("second"), Title: new("Other")})
 		require.NoError(t, err)
-		require.Equal(t, doc.UploadedAt, changed.UploadedAt)
+		require.Equal(t, document.UploadedAt, changed.UploadedAt)
 		require.Equal(t, env.clock.Now(), changed.UpdatedAt)
 
-		got, content, err := env.MyDocument(ctx, user, doc.ID)
+		stored, content, err := env.MyDocument(ctx, user, document.ID)
 		require.NoError(t, err)
-		require.Equal(t, changed, got)
+		require.Equal(t, changed, stored)
 		require.Equal(t, "second", content)
 
 		// A task deletes the file of the first content.
 		env.tasks.All(t)
 		require.Equal(t, 1, env.fileStore.count(), "only the file of the second content remains")
 
-		changed, err = env.ChangeDocument(ctx, user, doc.ID, jobseeker.ChangeDocumentInput{Title: new(" ")})
+		changed, err = env.ChangeDocument(ctx, user, document.ID, jobseeker.ChangeDocumentInput{Title: new(" ")})
 		require.NoError(t, err)
 		require.Equal(t, "cv", changed.Title, "an empty title becomes the name of the file")
 
-		for field, in := range map[string]jobseeker.ChangeDocumentInput{
+		// The refusal of an invalid change names the field.
+		for field, invalid := range map[string]jobseeker.ChangeDocumentInput{
 			"title":    {Title: new(strings.Repeat("x", 201))},
 			"fileName": {FileName: new("a\nb")},
 			"content":  {Content: new("data:text/plain,x")},
 		} {
-			_, err := env.ChangeDocument(ctx, user, doc.ID, in)
+			_, err := env.ChangeDocument(ctx, user, document.ID, invalid)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
 	})
@@ -240,19 +248,19 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 
 		var ids []string
 		for _, kind := range []string{"cv", "cv", "cover-letter"} {
-			doc, err := env.Upload(ctx, user, jobseeker.UploadInput{Type: kind, Content: "x", IsDefault: true})
+			document, err := env.Upload(ctx, user, jobseeker.UploadInput{Type: kind, Content: "x", IsDefault: true})
 			require.NoError(t, err)
 
-			ids = append(ids, doc.ID)
+			ids = append(ids, document.ID)
 		}
 
 		// areDefault reports for each document, in the order of ids, whether it is a default.
 		areDefault := func() (flags []bool) {
 			for _, id := range ids {
-				doc, _, err := env.MyDocument(ctx, user, id)
+				document, _, err := env.MyDocument(ctx, user, id)
 				require.NoError(t, err)
 
-				flags = append(flags, doc.IsDefault)
+				flags = append(flags, document.IsDefault)
 			}
 
 			return flags
@@ -264,8 +272,11 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 		// Concurrent requests make each of the two CVs the default.
 		var requests sync.WaitGroup
 		for i := range 20 {
+			cvID := ids[i%2] // the two CVs alternate
+
 			requests.Go(func() {
-				if _, err := env.ChangeDocument(ctx, user, ids[i%2], jobseeker.ChangeDocumentInput{IsDefault: new(true)}); err != nil {
+				_, err := env.ChangeDocument(ctx, user, cvID, jobseeker.ChangeDocumentInput{IsDefault: new(true)})
+				if err != nil {
 					t.Error(err)
 				}
 			})
@@ -292,34 +303,32 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 func TestDocument_OtherUser_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
-		doc, err := env.Upload(ctx, user, uploadInput("x"))
+		document, err := env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
 
-		for _, c := range []struct {
-			by   auth.Actor
-			id   string
-			want error
+		employer := auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()}
+
+		for name, test := range map[string]struct {
+			by      auth.Actor
+			id      string
+			wantErr error
 		}{
-			{by: newSeeker(), id: doc.ID, want: jobseeker.ErrDocumentNotFound},
-			{by: user, id: stores.NewID(), want: jobseeker.ErrDocumentNotFound},
-			{by: user, id: "nonsense", want: jobseeker.ErrDocumentNotFound},
-			{
-				by:   auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()},
-				id:   doc.ID,
-				want: fault.ErrForbidden,
-			},
+			"another user": {by: newSeeker(), id: document.ID, wantErr: jobseeker.ErrDocumentNotFound},
+			"unknown id":   {by: user, id: stores.NewID(), wantErr: jobseeker.ErrDocumentNotFound},
+			"invalid id":   {by: user, id: "nonsense", wantErr: jobseeker.ErrDocumentNotFound},
+			"employer":     {by: employer, id: document.ID, wantErr: fault.ErrForbidden},
 		} {
-			_, _, err := env.MyDocument(ctx, c.by, c.id)
-			require.ErrorIs(t, err, c.want)
+			_, _, err := env.MyDocument(ctx, test.by, test.id)
+			require.ErrorIs(t, err, test.wantErr, name)
 
-			_, err = env.DownloadDocument(ctx, c.by, c.id)
-			require.ErrorIs(t, err, c.want)
+			_, err = env.DownloadDocument(ctx, test.by, test.id)
+			require.ErrorIs(t, err, test.wantErr, name)
 
-			_, err = env.ChangeDocument(ctx, c.by, c.id, jobseeker.ChangeDocumentInput{Content: new("mine")})
-			require.ErrorIs(t, err, c.want)
+			_, err = env.ChangeDocument(ctx, test.by, test.id, jobseeker.ChangeDocumentInput{Content: new("mine")})
+			require.ErrorIs(t, err, test.wantErr, name)
 
-			_, err = env.DeleteDocument(ctx, c.by, c.id)
-			require.ErrorIs(t, err, c.want)
+			_, err = env.DeleteDocument(ctx, test.by, test.id)
+			require.ErrorIs(t, err, test.wantErr, name)
 		}
 
 		// Another user has no documents, and a guest is refused. Nothing was stored or deleted.
@@ -327,26 +336,29 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
 
-		_, err = env.MyDocuments(ctx, auth.Actor{}, firstPage)
+		_, err = env.MyDocuments(ctx, guest, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
-		_, err = env.Upload(ctx, auth.Actor{}, uploadInput("x"))
+		_, err = env.Upload(ctx, guest, uploadInput("x"))
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
-		require.Equal(t, 1, env.fileStore.count())
+		require.Equal(t, 1, env.fileStore.count(), "only the file of the user's document")
 
-		// Only its user can delete the document. A task deletes its file, and the activities of the user have both actions.
-		deleted, err := env.DeleteDocument(ctx, user, doc.ID)
+		// The user deletes the document. A task deletes its file, and the activity log has both actions.
+		deleted, err := env.DeleteDocument(ctx, user, document.ID)
 		require.NoError(t, err)
-		require.Equal(t, doc, deleted)
+		require.Equal(t, document, deleted)
 
-		_, _, err = env.MyDocument(ctx, user, doc.ID)
+		_, _, err = env.MyDocument(ctx, user, document.ID)
 		require.ErrorIs(t, err, jobseeker.ErrDocumentNotFound)
 		env.tasks.All(t)
 		require.Zero(t, env.fileStore.count())
 
-		log, err := env.MyActivity(ctx, user, firstPage)
+		activities, err := env.MyActivity(ctx, user, firstPage)
 		require.NoError(t, err)
-		require.Equal(t, []string{"Deleted My CV", "Uploaded My CV"}, []string{log.Items[0].Description, log.Items[1].Description})
+
+		deletion, upload := activities.Items[0], activities.Items[1] // the newest first
+		require.Equal(t, "Deleted My CV", deletion.Description)
+		require.Equal(t, "Uploaded My CV", upload.Description)
 	})
 }
 
@@ -384,7 +396,7 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 func TestDocument_StorageLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
-		doc, err := env.Upload(ctx, user, uploadInput("four"))
+		document, err := env.Upload(ctx, user, uploadInput("four"))
 		require.NoError(t, err)
 
 		big := jobseeker.Document{
@@ -400,34 +412,35 @@ func TestDocument_StorageLimit_Refused(t *testing.T) {
 		env.storeDocument(big)
 
 		_, err = env.Upload(ctx, user, uploadInput("12"))
-		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
+		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge, "two bytes are one too many")
 
-		_, err = env.ChangeDocument(ctx, user, doc.ID, jobseeker.ChangeDocumentInput{Content: new("five5")})
+		_, err = env.ChangeDocument(ctx, user, document.ID, jobseeker.ChangeDocumentInput{Content: new("five5")})
 		require.NoError(t, err, "the previous content does not count for the limit")
 
-		_, err = env.ChangeDocument(ctx, user, doc.ID, jobseeker.ChangeDocumentInput{Content: new("sixsix")})
+		_, err = env.ChangeDocument(ctx, user, document.ID, jobseeker.ChangeDocumentInput{Content: new("sixsix")})
 		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
 
-		_, content, err := env.MyDocument(ctx, user, doc.ID)
+		_, content, err := env.MyDocument(ctx, user, document.ID)
 		require.NoError(t, err)
 		require.Equal(t, "five5", content)
 
 		mine, err := env.MyDocuments(ctx, user, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, 2, mine.Total)
-		require.EqualValues(t, jobseeker.MaxDocumentBytes, mine.Items[0].Size+mine.Items[1].Size)
+		require.EqualValues(t, jobseeker.MaxDocumentBytes, mine.Items[0].Size+mine.Items[1].Size, "the size of both documents")
 	})
 }
 
 // storeDocument reserves the file of the document and stores it.
-func (env *testEnv) storeDocument(doc jobseeker.Document) {
+func (env *testEnv) storeDocument(document jobseeker.Document) {
 	env.t.Helper()
 	require.NoError(env.t, env.store.Jobseeker.Tx.Do(env.t.Context(), func(ctx context.Context) error {
-		if err := env.store.Jobseeker.DocumentFiles.Reserve(ctx, doc.UserID, doc.File, doc.UpdatedAt.Add(time.Hour)); err != nil {
+		until := document.UpdatedAt.Add(time.Hour)
+		if err := env.store.Jobseeker.DocumentFiles.Reserve(ctx, document.UserID, document.File, until); err != nil {
 			return err
 		}
 
-		return env.store.Jobseeker.Documents.Upsert(ctx, doc)
+		return env.store.Jobseeker.Documents.Upsert(ctx, document)
 	}))
 }
 
@@ -453,16 +466,15 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 		env.fileStore.putErr = nil
 
 		// A process has reserved and written a file, and ended before it stored the document.
-		orphan := stores.NewID()
-		require.NoError(
-			t,
-			env.store.Jobseeker.DocumentFiles.Reserve(ctx, user.UserID,
-				jobseeker.DocumentFile{ID: orphan, Extension: ".pdf"}, env.clock.Now().Add(time.Hour)),
-		)
+		orphan := jobseeker.DocumentFile{ID: stores.NewID(), Extension: ".pdf"}
+		reservedUntil := env.clock.Now().Add(time.Hour)
+		require.NoError(t, env.store.Jobseeker.DocumentFiles.Reserve(ctx, user.UserID, orphan, reservedUntil))
 
-		env.fileStore.keys["documents/"+orphan+".pdf"] = true
+		env.fileStore.keys["documents/"+orphan.ID+orphan.Extension] = true
 		env.runPeriodic(filesLeft)
 		require.Equal(t, 1, env.fileStore.count(), "the upload may still be running")
+
+		// After the reservation has expired, the periodic task deletes the file.
 		env.clock.Advance(time.Hour)
 		env.runPeriodic(filesLeft)
 		require.Zero(t, env.fileStore.count())
@@ -474,16 +486,16 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
-		doc, err := env.Upload(ctx, user, uploadInput("x"))
+		document, err := env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
 
-		_, err = env.DeleteDocument(ctx, user, doc.ID)
+		_, err = env.DeleteDocument(ctx, user, document.ID)
 		require.NoError(t, err)
 
 		env.fileStore.deleteErr = errors.New("out of order")
-		for _, p := range env.Periodic() {
-			if p.Kind == filesLeft {
-				require.ErrorIs(t, p.Do(ctx), env.fileStore.deleteErr)
+		for _, periodic := range env.Periodic() {
+			if periodic.Kind == filesLeft {
+				require.ErrorIs(t, periodic.Do(ctx), env.fileStore.deleteErr)
 			}
 		}
 
@@ -510,15 +522,25 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 		})
 		require.NoError(t, err)
 
-		doc := jobseeker.Document{ID: stores.NewID(), UserID: user.UserID, Type: jobseeker.CV, Title: "CV",
-			Content: jobseeker.Content{File: file, Size: int64(len(text)), Form: jobseeker.AsText, MediaType: jobseeker.PlainText}}
-		env.storeDocument(doc)
+		document := jobseeker.Document{
+			ID:     stores.NewID(),
+			UserID: user.UserID,
+			Type:   jobseeker.CV,
+			Title:  "CV",
+			Content: jobseeker.Content{
+				File:      file,
+				Size:      int64(len(text)),
+				Form:      jobseeker.AsText,
+				MediaType: jobseeker.PlainText,
+			},
+		}
+		env.storeDocument(document)
 
-		got, err := env.DownloadDocument(ctx, user, doc.ID)
+		download, err := env.DownloadDocument(ctx, user, document.ID)
 		require.NoError(t, err)
-		require.Equal(t, jobseeker.Download{Name: "CV.txt", MediaType: jobseeker.PlainText, Body: []byte(text)}, got)
+		require.Equal(t, jobseeker.Download{Name: "CV.txt", MediaType: jobseeker.PlainText, Body: []byte(text)}, download)
 
-		_, err = env.DeleteDocument(ctx, user, doc.ID)
+		_, err = env.DeleteDocument(ctx, user, document.ID)
 		require.NoError(t, err)
 		env.tasks.All(t)
 		require.Zero(t, env.fileStore.count())
@@ -530,11 +552,11 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 func TestDocument_FileMissing_IsAnInternalError(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
-		doc, err := env.Upload(ctx, user, uploadInput("x"))
+		document, err := env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
-		require.NoError(t, env.fileStore.Delete(ctx, "documents/"+doc.File.ID+".txt"))
+		require.NoError(t, env.fileStore.Delete(ctx, "documents/"+document.File.ID+".txt"))
 
-		_, _, err = env.MyDocument(ctx, user, doc.ID)
+		_, _, err = env.MyDocument(ctx, user, document.ID)
 		require.Equal(t, fault.Internal, fault.KindOf(err))
 	})
 }

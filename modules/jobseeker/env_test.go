@@ -126,14 +126,14 @@ func (env *testEnv) PendingEmail(_ context.Context, userID string) (string, erro
 	return env.pendingEmails[userID], nil
 }
 
-// Public implements jobseeker.Listings.
-func (env *testEnv) Public(_ context.Context, ids []string) (out []jobseeker.Listing, _ error) {
+// Public implements jobseeker.Listings. Every listing has the same company and place.
+func (env *testEnv) Public(_ context.Context, ids []string) (public []jobseeker.Listing, _ error) {
 	for _, id := range ids {
 		if env.unpublished[id] || env.titles[id] == "" {
 			continue
 		}
 
-		out = append(out, jobseeker.Listing{
+		public = append(public, jobseeker.Listing{
 			ID:       id,
 			Title:    env.titles[id],
 			Company:  "St Brigid's",
@@ -142,7 +142,7 @@ func (env *testEnv) Public(_ context.Context, ids []string) (out []jobseeker.Lis
 		})
 	}
 
-	return out, nil
+	return public, nil
 }
 
 // Resolve implements jobseeker.Listings. It corrects one misspelt word.
@@ -170,26 +170,26 @@ type matchingByTitle []jobseeker.Listing
 func (g matchingByTitle) Listings() []jobseeker.Listing { return g }
 
 // Matching implements jobseeker.ListingBatch.
-func (g matchingByTitle) Matching(_ context.Context, t jobseeker.Terms) (out []int, _ error) {
-	for i, p := range g {
-		if strings.Contains(p.Title, t.Query) {
-			out = append(out, i)
+func (g matchingByTitle) Matching(_ context.Context, t jobseeker.Terms) (positions []int, _ error) {
+	for i, listing := range g {
+		if strings.Contains(listing.Title, t.Query) {
+			positions = append(positions, i)
 		}
 	}
 
-	return out, nil
+	return positions, nil
 }
 
-// ByIDs implements jobseeker.People.
+// ByIDs implements jobseeker.People. A user without a name in env.names is called Niamh.
 func (env *testEnv) ByIDs(_ context.Context, ids []string) (map[string]jobseeker.Person, error) {
-	out := map[string]jobseeker.Person{}
+	people := map[string]jobseeker.Person{}
 	for _, id := range ids {
 		if !env.withoutEmailAddress[id] {
-			out[id] = jobseeker.Person{Name: cmp.Or(env.names[id], "Niamh"), Email: id + "@example.org"}
+			people[id] = jobseeker.Person{Name: cmp.Or(env.names[id], "Niamh"), Email: id + "@example.org"}
 		}
 	}
 
-	return out, nil
+	return people, nil
 }
 
 // Send implements mail.Mailer.
@@ -220,31 +220,39 @@ func (env *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 
 // ListBriefs implements jobseeker.Listings.
 func (env *testEnv) ListBriefs(_ context.Context, ids []string) (map[string]jobseeker.Brief, error) {
-	out := map[string]jobseeker.Brief{}
+	briefs := map[string]jobseeker.Brief{}
 	for _, id := range ids {
-		if t, ok := env.titles[id]; ok {
-			out[id] = jobseeker.Brief{Title: t, Company: "St Brigid's", Location: "Leeds", Public: !env.unpublished[id]}
+		if title, exists := env.titles[id]; exists {
+			briefs[id] = jobseeker.Brief{Title: title, Company: "St Brigid's", Location: "Leeds", Public: !env.unpublished[id]}
 		}
 	}
 
-	return out, nil
+	return briefs, nil
 }
 
-// ListClosing implements jobseeker.Listings.
-func (env *testEnv) ListClosing(_ context.Context, from jobseeker.Closing, until time.Time, n int) (out []jobseeker.Closing, _ error) {
+// ListClosing implements jobseeker.Listings. The listings are sorted by the time at which they close, and then by
+// id. A page begins after from, the last listing of the page before.
+func (env *testEnv) ListClosing(
+	_ context.Context,
+	from jobseeker.Closing,
+	until time.Time,
+	n int,
+) (closing []jobseeker.Closing, _ error) {
 	for id, at := range env.closesAt {
-		// from is the last listing of the previous page.
-		isAfter := at.After(from.At) || from.ID != "" && at.Equal(from.At) && id > from.ID
-		if isAfter && !at.After(until) && !env.unpublished[id] {
-			out = append(out, jobseeker.Closing{At: at, ID: id, Title: env.titles[id]})
+		closesLater := at.After(from.At)
+		closesAtSameTime := from.ID != "" && at.Equal(from.At) && id > from.ID
+		isInRange := (closesLater || closesAtSameTime) && !at.After(until)
+
+		if isInRange && !env.unpublished[id] {
+			closing = append(closing, jobseeker.Closing{At: at, ID: id, Title: env.titles[id]})
 		}
 	}
 
-	slices.SortFunc(out, func(a, b jobseeker.Closing) int {
+	slices.SortFunc(closing, func(a, b jobseeker.Closing) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 	})
 
-	return out[:min(n, len(out))], nil
+	return closing[:min(n, len(closing))], nil
 }
 
 // openStorage opens a database for a test.
@@ -376,30 +384,30 @@ func (env *testEnv) recordAndHandle(events ...event.Event) {
 // firstPage contains all items of a test.
 var firstPage = page.Request{Number: 1, Size: 100}
 
-// notificationTexts returns the user's notifications, newest first.
-func (env *testEnv) notificationTexts(user auth.Actor) (out []string) {
+// notificationTexts returns the user's notifications, newest first, as "TYPE: MESSAGE".
+func (env *testEnv) notificationTexts(user auth.Actor) (texts []string) {
 	env.t.Helper()
 
-	r, err := env.MyNotifications(env.t.Context(), user, firstPage)
+	notifications, err := env.MyNotifications(env.t.Context(), user, firstPage)
 	require.NoError(env.t, err)
 
-	for _, n := range r.Items {
-		out = append(out, string(n.Type)+": "+n.Message)
+	for _, notification := range notifications.Items {
+		texts = append(texts, string(notification.Type)+": "+notification.Message)
 	}
 
-	return out
+	return texts
 }
 
-// activityTexts returns the user's activity log, newest first.
-func (env *testEnv) activityTexts(user auth.Actor) (out []string) {
+// activityTexts returns the user's activity log, newest first, as "TYPE ACTION: DESCRIPTION".
+func (env *testEnv) activityTexts(user auth.Actor) (texts []string) {
 	env.t.Helper()
 
-	r, err := env.MyActivity(env.t.Context(), user, firstPage)
+	activities, err := env.MyActivity(env.t.Context(), user, firstPage)
 	require.NoError(env.t, err)
 
-	for _, a := range r.Items {
-		out = append(out, a.Type+" "+a.Action+": "+a.Description)
+	for _, activity := range activities.Items {
+		texts = append(texts, activity.Type+" "+activity.Action+": "+activity.Description)
 	}
 
-	return out
+	return texts
 }

@@ -19,7 +19,9 @@ import (
 func TestNotifications_Decision_SentOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user, listing := newSeeker(), env.newListing("Staff Nurse")
-		changed := func(to string) event.Event {
+
+		// statusChanged returns the event of a decision of the employer, a minute after the event before.
+		statusChanged := func(newStatus string) event.Event {
 			env.clock.Advance(time.Minute)
 
 			return event.ApplicationStatusChanged{
@@ -27,7 +29,7 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 				JobID:         listing,
 				CandidateID:   user.UserID,
 				ActorID:       stores.NewID(),
-				Status:        to,
+				Status:        newStatus,
 				ChangedAt:     env.clock.Now(),
 			}
 		}
@@ -45,8 +47,8 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 
 		// Two subscribers of the test handle each of these events: delivery is at least
 		// once.
-		env.recordAndHandle(changed("review"))
-		env.recordAndHandle(changed("accepted"))
+		env.recordAndHandle(statusChanged("review"))
+		env.recordAndHandle(statusChanged("accepted"))
 		require.Equal(t, []string{
 			"application: Your application for Staff Nurse has been accepted",
 			"application: Your application for Staff Nurse is under review",
@@ -56,7 +58,7 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 			"application status-changed: Your application for Staff Nurse is under review",
 			"application applied: Applied for Staff Nurse",
 		}, env.activityTexts(user))
-		require.Empty(t, env.notificationTexts(newSeeker()))
+		require.Empty(t, env.notificationTexts(newSeeker()), "another user")
 	})
 }
 
@@ -87,7 +89,11 @@ func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user, listing := newSeeker(), env.newListing("Paramedic")
 
-		at := time.Date(2026, 4, 1, 9, 5, 0, 0, time.FixedZone("BST", 3600))
+		const anHour = 3600 // seconds
+
+		britishSummerTime := time.FixedZone("BST", anHour)
+		at := time.Date(2026, 4, 1, 9, 5, 0, 0, britishSummerTime) // 08:05 UTC
+
 		for _, change := range []string{"scheduled", "moved", "cancelled"} {
 			env.recordAndHandle(
 				event.InterviewChanged{
@@ -110,7 +116,7 @@ func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 			"interview: Your interview for Paramedic has changed: it is on Wednesday 1 April 2026, 08:05 UTC",
 			"interview: You are invited to an interview for Paramedic on Wednesday 1 April 2026, 08:05 UTC",
 		}, env.notificationTexts(user))
-		require.Len(t, env.activityTexts(user), 3) // messages are not in the activity log
+		require.Len(t, env.activityTexts(user), 3, "the interviews are in the activity log, and the message is not")
 	})
 }
 
@@ -119,49 +125,50 @@ func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 func TestNotifications_OtherUser_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx := t.Context()
-		user := newSeeker()
-		stranger := newSeeker()
+		user, stranger := newSeeker(), newSeeker()
+		withoutRole := auth.Actor{UserID: user.UserID}
 
 		env.recordAndHandle(
 			event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: env.newListing("GP"), CandidateID: user.UserID},
 		)
 
-		r, err := env.MyNotifications(ctx, user, firstPage)
+		notifications, err := env.MyNotifications(ctx, user, firstPage)
 		require.NoError(t, err)
 
-		id, yes := r.Items[0].ID, true
-		require.False(t, r.Items[0].Read)
+		notification := notifications.Items[0]
+		require.False(t, notification.Read)
 
-		for _, in := range []jobseeker.MarkInput{{}, {Read: &yes}} {
-			require.ErrorIs(t, env.MarkNotification(ctx, stranger, id, in), jobseeker.ErrNotificationNotFound)
-			require.ErrorIs(t, env.MarkNotification(ctx, user, "nonsense", in), jobseeker.ErrNotificationNotFound)
-			require.ErrorIs(t, env.MarkNotification(ctx, auth.Actor{UserID: user.UserID}, id, in), fault.ErrForbidden)
-			require.NoError(t, env.MarkNotification(ctx, user, id, in))
+		// Mark the notification, without a change and as read.
+		for _, input := range []jobseeker.MarkInput{{}, {Read: new(true)}} {
+			mark := func(by auth.Actor, id string) error { return env.MarkNotification(ctx, by, id, input) }
+
+			require.ErrorIs(t, mark(stranger, notification.ID), jobseeker.ErrNotificationNotFound)
+			require.ErrorIs(t, mark(user, "nonsense"), jobseeker.ErrNotificationNotFound)
+			require.ErrorIs(t, mark(withoutRole, notification.ID), fault.ErrForbidden)
+			require.NoError(t, mark(user, notification.ID))
 		}
 
+		// Delete the notification.
+		id := notification.ID
 		require.ErrorIs(t, env.DeleteNotification(ctx, stranger, id), jobseeker.ErrNotificationNotFound)
-		require.ErrorIs(t, env.DeleteNotification(ctx, auth.Actor{}, id), fault.ErrUnauthorized)
+		require.ErrorIs(t, env.DeleteNotification(ctx, guest, id), fault.ErrUnauthorized)
 		require.NoError(t, env.DeleteNotification(ctx, user, id))
 		require.Empty(t, env.notificationTexts(user))
 
-		_, err = env.MyNotifications(ctx, auth.Actor{}, firstPage)
+		// Guests have no lists, and cursors that no page has returned are refused.
+		_, err = env.MyNotifications(ctx, guest, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
-		_, err = env.MyActivity(ctx, auth.Actor{}, firstPage)
+		_, err = env.MyActivity(ctx, guest, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
-		for _, list := range []func() error{
-			func() error {
-				_, err := env.MyNotifications(ctx, user, page.Request{Number: 1, Size: 1, Cursor: "x"})
-				return err
-			},
-			func() error {
-				_, err := env.MyActivity(ctx, user, page.Request{Number: 1, Size: 1, Cursor: "x"})
-				return err
-			},
-		} {
-			require.Equal(t, "cursor", fault.Of(list()).Fields[0].Name)
-		}
+		unknownCursor := page.Request{Number: 1, Size: 1, Cursor: "x"}
+
+		_, err = env.MyNotifications(ctx, user, unknownCursor)
+		require.Equal(t, "cursor", fault.Of(err).Fields[0].Name)
+
+		_, err = env.MyActivity(ctx, user, unknownCursor)
+		require.Equal(t, "cursor", fault.Of(err).Fields[0].Name)
 	})
 }
 
@@ -183,12 +190,17 @@ func TestNotifications_AfterHalfAYear_Deleted(t *testing.T) {
 			)
 		}
 
+		const day = 24 * time.Hour
+
+		// After 179 days, both notifications exist.
 		changeStatus()
-		env.clock.Advance(179 * 24 * time.Hour)
+		env.clock.Advance(179 * day)
 		changeStatus()
 		env.runPeriodic("jobseeker.forget")
 		require.Len(t, env.notificationTexts(user), 2)
-		env.clock.Advance(2 * 24 * time.Hour)
+
+		// After 181 days, the first one is deleted.
+		env.clock.Advance(2 * day)
 		env.runPeriodic("jobseeker.forget")
 		require.Len(t, env.notificationTexts(user), 1)
 		require.Len(t, env.activityTexts(user), 1)

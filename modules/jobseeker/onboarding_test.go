@@ -16,66 +16,98 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// trackStep returns the input for an event of a step.
+// The onboarding guides a visitor through steps, such as "profile" and "documents". A step is pending until the
+// visitor has viewed, skipped or completed it. A guest, who has no account, is known by a secret that the service
+// issues and the browser stores; for a user, the account is sufficient.
+
+// noSecret is the secret of a browser that has none.
+const noSecret = ""
+
+// guest is a visitor without an account.
+var guest auth.Actor
+
+// trackStep returns the input that records an action on a step: "viewed", "skipped" or "completed".
 func trackStep(step, action string) jobseeker.OnboardingInput {
 	return jobseeker.OnboardingInput{Action: "track_step", Step: step, ActionType: action}
 }
 
-// onboard stores an event and returns the secret that the browser has to store.
-func (env *testEnv) onboard(by auth.Actor, secret string, in jobseeker.OnboardingInput) (newSecret string) {
+// updatePreferences returns the input that stores preferences, which are a JSON object.
+func updatePreferences(preferences string) jobseeker.OnboardingInput {
+	return jobseeker.OnboardingInput{Action: "update_preferences", Preferences: preferences}
+}
+
+// captureEmail returns the input that stores the address of a guest.
+func captureEmail(source string) jobseeker.OnboardingInput {
+	return jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org", Source: source}
+}
+
+// onboard stores the input and returns the secret that the browser has to store.
+func (env *testEnv) onboard(by auth.Actor, secret string, input jobseeker.OnboardingInput) (newSecret string) {
 	env.t.Helper()
 
-	newSecret, err := env.Onboard(env.t.Context(), by, secret, in)
+	newSecret, err := env.Onboard(env.t.Context(), by, secret, input)
 	require.NoError(env.t, err)
 
 	return newSecret
 }
 
-// onboardingState returns the onboarding of a visitor, and the status of each step by its name.
-func (env *testEnv) onboardingState(by auth.Actor, secret string) (jobseeker.Guided, map[string]jobseeker.StepStatus) {
+// onboardingState returns the onboarding of a visitor, and the steps by their names.
+func (env *testEnv) onboardingState(by auth.Actor, secret string) (jobseeker.Guided, map[string]jobseeker.Step) {
 	env.t.Helper()
 
-	g, _, err := env.MyOnboarding(env.t.Context(), by, secret)
+	guided, _, err := env.MyOnboarding(env.t.Context(), by, secret)
 	require.NoError(env.t, err)
 
-	out := map[string]jobseeker.StepStatus{}
-	for _, s := range g.Steps {
-		out[s.Step] = s.Status()
+	steps := map[string]jobseeker.Step{}
+	for _, step := range guided.Steps {
+		steps[step.Step] = step
 	}
 
-	return g, out
+	return guided, steps
 }
 
-// guest is a visitor without an account.
-var guest auth.Actor
+// requireStatuses checks the statuses of steps of the visitor, by the names of the steps.
+func (env *testEnv) requireStatuses(by auth.Actor, want map[string]jobseeker.StepStatus) {
+	env.t.Helper()
 
-// documentsStep is the position of the step "documents" in the guide.
-const documentsStep = 3
+	_, steps := env.onboardingState(by, noSecret)
+	for name, status := range want {
+		require.Equal(env.t, status, steps[name].Status(), "status of the step %s", name)
+	}
+}
 
 // TestOnboarding_RepeatedStep_KeepsFirstTime checks that a step keeps the time of its first
 // view, and that completing it replaces an earlier skip.
 func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me, began := newSeeker(), env.clock.Now()
-		env.onboard(me, "", trackStep("documents", "viewed"))
-		env.clock.Advance(time.Hour)
-		env.onboard(me, "", trackStep("documents", "viewed"))
+		me, firstViewAt := newSeeker(), env.clock.Now()
+
 		// After two views and a skip, the step is skipped, and has the time of the first view.
-		env.onboard(me, "", trackStep("documents", "skipped"))
-
-		g, statuses := env.onboardingState(me, "")
-		require.Equal(t, jobseeker.StepSkipped, statuses["documents"])
-		require.Equal(t, began, g.Steps[documentsStep].ViewedAt)
+		env.onboard(me, noSecret, trackStep("documents", "viewed"))
 		env.clock.Advance(time.Hour)
-		env.onboard(me, "", trackStep("documents", "completed"))
-		env.onboard(me, "", trackStep("documents", "viewed"))
+		env.onboard(me, noSecret, trackStep("documents", "viewed"))
+		env.onboard(me, noSecret, trackStep("documents", "skipped"))
 
-		g, statuses = env.onboardingState(me, "")
-		require.Equal(t, jobseeker.StepCompleted, statuses["documents"])
-		require.True(t, g.Steps[documentsStep].SkippedAt.IsZero())
-		// A later view does not change a completed step.
-		require.Equal(t, began.Add(2*time.Hour), g.Steps[documentsStep].CompletedAt)
-		require.False(t, g.Complete)
+		_, steps := env.onboardingState(me, noSecret)
+		require.Equal(t, jobseeker.StepSkipped, steps["documents"].Status())
+		require.Equal(t, firstViewAt, steps["documents"].ViewedAt)
+
+		// Completing the step replaces the skip. A later view does not change a completed step.
+		env.clock.Advance(time.Hour)
+
+		completedAt := env.clock.Now()
+		env.onboard(me, noSecret, trackStep("documents", "completed"))
+		env.onboard(me, noSecret, trackStep("documents", "viewed"))
+
+		guided, steps := env.onboardingState(me, noSecret)
+		require.Equal(t, jobseeker.StepCompleted, steps["documents"].Status())
+		require.True(t, steps["documents"].SkippedAt.IsZero(), "the skip is replaced")
+		require.Equal(t, completedAt, steps["documents"].CompletedAt)
+		require.False(t, guided.Complete, "other steps are pending")
+
+		const documentsPosition = 3 // in the guide, after account, profile and preferences
+
+		require.Equal(t, "documents", guided.Steps[documentsPosition].Step)
 	})
 }
 
@@ -85,24 +117,26 @@ func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 func TestOnboarding_ProfileFields_CompleteSteps(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
-		_, statuses := env.onboardingState(me, "")
-		require.Equal(t, jobseeker.StepPending, statuses["profile"])
+		env.requireStatuses(me, map[string]jobseeker.StepStatus{"profile": jobseeker.StepPending})
 
+		// The specialty belongs to the step "profile", and the place to "preferences".
 		specialty, place := "Intensive care", "Leeds"
 		_, err := env.UpdateProfile(t.Context(), me, jobseeker.ProfileInput{Specialty: &specialty, PreferredLocation: &place})
 		require.NoError(t, err)
-
-		_, statuses = env.onboardingState(me, "")
-		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
-			[]jobseeker.StepStatus{statuses["account"], statuses["profile"], statuses["preferences"], statuses["documents"]})
+		env.requireStatuses(me, map[string]jobseeker.StepStatus{
+			"account":     jobseeker.StepCompleted, // by every user
+			"profile":     jobseeker.StepCompleted,
+			"preferences": jobseeker.StepCompleted,
+			"documents":   jobseeker.StepPending,
+		})
 
 		// Skipping the other steps completes the onboarding.
 		for _, step := range []string{"documents", "first-search", "first-application"} {
-			env.onboard(me, "", trackStep(step, "skipped"))
+			env.onboard(me, noSecret, trackStep(step, "skipped"))
 		}
 
-		g, _ := env.onboardingState(me, "")
-		require.True(t, g.Complete)
+		guided, _ := env.onboardingState(me, noSecret)
+		require.True(t, guided.Complete)
 	})
 }
 
@@ -118,9 +152,13 @@ func TestOnboarding_Actions_CompleteSteps(t *testing.T) {
 		require.NoError(t, err)
 
 		env.applied[me.UserID] = []string{env.newListing("Nurse")}
-		_, statuses := env.onboardingState(me, "")
-		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
-			[]jobseeker.StepStatus{statuses["documents"], statuses["first-search"], statuses["first-application"], statuses["profile"]})
+
+		env.requireStatuses(me, map[string]jobseeker.StepStatus{
+			"documents":         jobseeker.StepCompleted,
+			"first-search":      jobseeker.StepCompleted,
+			"first-application": jobseeker.StepCompleted,
+			"profile":           jobseeker.StepPending,
+		})
 	})
 }
 
@@ -129,39 +167,32 @@ func TestOnboarding_Actions_CompleteSteps(t *testing.T) {
 // ignored, because the preferences are a free-form object that a client has stored.
 func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		input := jobseeker.OnboardingInput{
-			Action: "update_preferences",
-			Preferences: `{"specialty":"Renal","preferredLocation":"Leeds","locationRadius":1e9,
+		secret := env.onboard(guest, noSecret, updatePreferences(
+			`{"specialty":"Renal","preferredLocation":"Leeds","locationRadius":1e9,
 			"employmentTypes":["bank"],"salaryMin":"much","experience":7,"email":"thief@example.org","firstName":"Mallory","colour":{"a":[1]}}`,
-		}
-		secret := env.onboard(guest, "", input)
+		))
 		me := env.profile(jobseeker.ProfileInput{PreferredLocation: new("York"), SalaryMax: new(50000.0)})
 		require.NoError(t, env.TakeOverOnboarding(t.Context(), me.UserID, secret))
 
-		p, err := env.MyProfile(t.Context(), me)
+		profile, err := env.MyProfile(t.Context(), me)
 		require.NoError(t, err)
-		// The guest's values fill empty fields, the place of the profile stays, and the invalid values are ignored.
-		require.Equal(t, []string{"Renal", "York", "7"}, []string{p.Specialty, p.PreferredLocation, p.Experience})
-		require.Equal(t, []string{"bank"}, p.EmploymentTypes)
-		require.Zero(t, p.LocationRadius)
-		require.Nil(t, p.SalaryMin)
-		require.Empty(t, p.FirstName)
-		require.Empty(t, env.pendingEmails)
+		require.Equal(t, "Renal", profile.Specialty)
+		require.Equal(t, "York", profile.PreferredLocation, "the place was not empty")
+		require.Equal(t, "7", profile.Experience)
+		require.Equal(t, []string{"bank"}, profile.EmploymentTypes)
+		require.Zero(t, profile.LocationRadius, "a radius of 1e9 is invalid")
+		require.Nil(t, profile.SalaryMin, "a salary that is not a number is invalid")
+		require.Empty(t, profile.FirstName, "a field of the account")
+		require.Empty(t, env.pendingEmails, "a field of the account")
 
-		env.onboard(
-			me,
-			"",
-			jobseeker.OnboardingInput{
-				Action:      "update_preferences",
-				Preferences: `{"currentRole":"Nurse","specialty":"Cardiac","salaryMin":60000}`,
-			},
-		)
+		// Later preferences fill the empty role. They replace nothing.
+		env.onboard(me, noSecret, updatePreferences(`{"currentRole":"Nurse","specialty":"Cardiac","salaryMin":60000}`))
 
-		p, err = env.MyProfile(t.Context(), me)
+		profile, err = env.MyProfile(t.Context(), me)
 		require.NoError(t, err)
-		// Later preferences fill the empty role, and replace nothing.
-		require.Equal(t, []string{"Nurse", "Renal"}, []string{p.CurrentRole, p.Specialty})
-		require.Nil(t, p.SalaryMin, "more than the maximum")
+		require.Equal(t, "Nurse", profile.CurrentRole)
+		require.Equal(t, "Renal", profile.Specialty)
+		require.Nil(t, profile.SalaryMin, "more than the maximum")
 	})
 }
 
@@ -170,28 +201,31 @@ func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 // computer.
 func TestOnboarding_GuestPreferences_NewAccountsOnly(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		input := jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"specialty":"Renal","preferredLocation":"Leeds"}`}
+		preferences := updatePreferences(`{"specialty":"Renal","preferredLocation":"Leeds"}`)
+
 		for name, use := range map[string]func(me auth.Actor, secret string){
 			"signs in": func(me auth.Actor, secret string) {
 				require.NoError(t, env.TakeOverProgress(t.Context(), me.UserID, secret))
 			},
 			"reads the onboarding when signed in": func(me auth.Actor, secret string) { env.onboardingState(me, secret) },
 		} {
-			secret := env.onboard(guest, "", input)
+			secret := env.onboard(guest, noSecret, preferences)
 			env.onboard(guest, secret, trackStep("documents", "completed"))
 
 			me := newSeeker()
 			use(me, secret)
 
-			_, steps := env.onboardingState(me, "")
-			require.Equal(t, jobseeker.StepCompleted, steps["documents"], name)
+			// The user has the progress, and the profile is still empty.
+			_, steps := env.onboardingState(me, noSecret)
+			require.Equal(t, jobseeker.StepCompleted, steps["documents"].Status(), name)
 
-			p, err := env.MyProfile(t.Context(), me)
-			require.NoError(t, err)
-			require.Empty(t, p.Specialty+p.PreferredLocation, name)
+			profile, err := env.MyProfile(t.Context(), me)
+			require.NoError(t, err, name)
+			require.Empty(t, profile.Specialty, name)
+			require.Empty(t, profile.PreferredLocation, name)
 
-			again, _ := env.onboardingState(guest, secret)
-			require.Empty(t, again.Preferences, "a merged secret is no longer valid")
+			ofGuest, _ := env.onboardingState(guest, secret)
+			require.Empty(t, ofGuest.Preferences, "%s: a merged secret is no longer valid", name)
 		}
 	})
 }
@@ -200,32 +234,39 @@ func TestOnboarding_GuestPreferences_NewAccountsOnly(t *testing.T) {
 // days after the last change, and that the data of a user stays.
 func TestOnboarding_GuestAfterNinetyDays_Deleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me := newSeeker()
-		env.onboard(me, "", trackStep("documents", "viewed"))
-
-		secret := env.onboard(
-			guest,
-			"",
-			jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org", Source: "apply"},
+		const (
+			day       = 24 * time.Hour
+			retention = 90 * day
 		)
-		const day = 24 * time.Hour
+
+		me := newSeeker()
+		env.onboard(me, noSecret, trackStep("documents", "viewed"))
+
+		secret := env.onboard(guest, noSecret, captureEmail("apply"))
+
+		// A change after 60 days begins the 90 days anew.
 		env.clock.Advance(60 * day)
-		// A change after 60 days begins the 90 days anew. The data exists to their end, and not a second longer.
-		require.Equal(t, secret, env.onboard(guest, secret, trackStep("profile", "viewed")))
-		env.clock.Advance(90 * day)
+
+		secretAfterChange := env.onboard(guest, secret, trackStep("profile", "viewed"))
+		require.Equal(t, secret, secretAfterChange)
+
+		// The data exists to the end of these days, and not a second longer.
+		env.clock.Advance(retention)
 		env.runRetention()
 
-		g, _ := env.onboardingState(guest, secret)
-		require.Equal(t, "zoe@example.org", g.Email)
+		ofGuest, _ := env.onboardingState(guest, secret)
+		require.Equal(t, "zoe@example.org", ofGuest.Email)
+
 		env.clock.Advance(time.Second)
 		env.runRetention()
 
-		g, _ = env.onboardingState(guest, secret)
-		require.Empty(t, g.Email)
+		ofGuest, _ = env.onboardingState(guest, secret)
+		require.Empty(t, ofGuest.Email)
 
-		_, statuses := env.onboardingState(me, "")
-		require.Equal(t, jobseeker.StepViewed, statuses["documents"])
-		require.NotEqual(t, secret, env.onboard(guest, secret, trackStep("profile", "viewed")), "an expired secret is not reused")
+		env.requireStatuses(me, map[string]jobseeker.StepStatus{"documents": jobseeker.StepViewed})
+
+		newSecret := env.onboard(guest, secret, trackStep("profile", "viewed"))
+		require.NotEqual(t, secret, newSecret, "an expired secret is not reused")
 	})
 }
 
@@ -233,9 +274,9 @@ func TestOnboarding_GuestAfterNinetyDays_Deleted(t *testing.T) {
 func (env *testEnv) runRetention() {
 	env.t.Helper()
 
-	for _, p := range env.Periodic() {
-		if p.Kind == "jobseeker.forget" {
-			require.NoError(env.t, p.Do(env.t.Context()))
+	for _, periodic := range env.Periodic() {
+		if periodic.Kind == "jobseeker.forget" {
+			require.NoError(env.t, periodic.Do(env.t.Context()))
 		}
 	}
 }
@@ -245,18 +286,15 @@ func (env *testEnv) runRetention() {
 func TestOnboarding_AccountDeleted_Deleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me, other := newSeeker(), newSeeker()
-		env.onboard(me, "", trackStep("documents", "viewed"))
-		env.onboard(other, "", trackStep("documents", "viewed"))
+		env.onboard(me, noSecret, trackStep("documents", "viewed"))
+		env.onboard(other, noSecret, trackStep("documents", "viewed"))
 
-		for range 2 {
+		for range 2 { // deliveries of the event
 			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		}
 
-		_, statuses := env.onboardingState(me, "")
-		require.Equal(t, jobseeker.StepPending, statuses["documents"])
-
-		_, statuses = env.onboardingState(other, "")
-		require.Equal(t, jobseeker.StepViewed, statuses["documents"])
+		env.requireStatuses(me, map[string]jobseeker.StepStatus{"documents": jobseeker.StepPending})
+		env.requireStatuses(other, map[string]jobseeker.StepStatus{"documents": jobseeker.StepViewed})
 	})
 }
 
@@ -265,13 +303,14 @@ func TestOnboarding_AccountDeleted_Deleted(t *testing.T) {
 // guest enters.
 func TestOnboarding_ForeignGuestSecret_NotUsed(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		newSecret := env.onboard(guest, "planted", jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org"})
-		require.NotEqual(t, "planted", newSecret)
-		// The new secret is too long to be guessed.
-		require.Greater(t, len(newSecret), 20)
+		const planted, noSource = "planted", ""
 
-		g, _ := env.onboardingState(guest, "planted")
-		require.Empty(t, g.Email)
+		newSecret := env.onboard(guest, planted, captureEmail(noSource))
+		require.NotEqual(t, planted, newSecret)
+		require.Greater(t, len(newSecret), 20, "the new secret is too long to be guessed")
+
+		ofPlanted, _ := env.onboardingState(guest, planted)
+		require.Empty(t, ofPlanted.Email)
 	})
 }
 
@@ -281,54 +320,60 @@ func TestOnboarding_ForeignGuestSecret_NotUsed(t *testing.T) {
 func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me, other := newSeeker(), newSeeker()
-		began := env.clock.Now()
+		guestViewedAt := env.clock.Now()
 
-		secret := env.onboard(guest, "", trackStep("documents", "viewed"))
-		for _, in := range []jobseeker.OnboardingInput{
+		// The guest views one step, completes or skips others, and stores an address and preferences.
+		secret := env.onboard(guest, noSecret, trackStep("documents", "viewed"))
+		for _, input := range []jobseeker.OnboardingInput{
 			trackStep("first-search", "completed"),
 			trackStep("profile", "skipped"),
-			trackStep("own", "completed"),
-			{Action: "capture_email", Email: "zoe@example.org", Source: "save"},
-			{Action: "update_preferences", Preferences: `{"from":"guest"}`},
+			trackStep("own", "completed"), // a step of the client, which the service does not know
+			captureEmail("save"),
+			updatePreferences(`{"from":"guest"}`),
 		} {
-			env.onboard(guest, secret, in)
+			env.onboard(guest, secret, input)
 		}
 
+		// An hour later, the user completes two of the same steps and stores other preferences.
 		env.clock.Advance(time.Hour)
-		env.onboard(me, "", trackStep("documents", "completed"))
-		env.onboard(me, "", trackStep("profile", "completed"))
-		env.onboard(me, "", jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"from":"me"}`})
+		env.onboard(me, noSecret, trackStep("documents", "completed"))
+		env.onboard(me, noSecret, trackStep("profile", "completed"))
+		env.onboard(me, noSecret, updatePreferences(`{"from":"me"}`))
 
-		var all sync.WaitGroup
+		// Eight concurrent requests merge the steps of the guest.
+		var requests sync.WaitGroup
 		for range 8 {
-			all.Go(func() {
+			requests.Go(func() {
 				if err := env.TakeOverOnboarding(context.Background(), me.UserID, secret); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 
-		all.Wait()
+		requests.Wait()
 
-		g, statuses := env.onboardingState(me, "")
-		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "completed"},
-			[]jobseeker.StepStatus{statuses["documents"], statuses["profile"], statuses["first-search"], statuses["own"]})
-		require.Equal(t, began, g.Steps[documentsStep].ViewedAt, "a step that only the guest viewed")
-		require.JSONEq(t, `{"from":"me"}`, g.Preferences)
-		require.Empty(t, g.Email)
+		env.requireStatuses(me, map[string]jobseeker.StepStatus{
+			"documents":    jobseeker.StepCompleted,
+			"profile":      jobseeker.StepCompleted,
+			"first-search": jobseeker.StepCompleted,
+			"own":          jobseeker.StepCompleted,
+		})
+
+		guided, steps := env.onboardingState(me, noSecret)
+		require.Equal(t, guestViewedAt, steps["documents"].ViewedAt, "a step that only the guest viewed")
+		require.JSONEq(t, `{"from":"me"}`, guided.Preferences)
+		require.Empty(t, guided.Email)
+
+		// The secret is used up: a second account gets nothing.
 		require.NoError(t, env.TakeOverOnboarding(t.Context(), other.UserID, secret))
+		env.requireStatuses(other, map[string]jobseeker.StepStatus{"first-search": jobseeker.StepPending})
 
-		_, statuses = env.onboardingState(other, "")
-		require.Equal(t, jobseeker.StepPending, statuses["first-search"])
-
-		// The next request of the browser merges its progress too.
-		secret = env.onboard(guest, "", trackStep("first-search", "completed"))
+		// A signed-in request of a browser that has a secret merges the progress as well.
+		secret = env.onboard(guest, noSecret, trackStep("first-search", "completed"))
 		_, newSecret, err := env.MyOnboarding(t.Context(), other, secret)
 		require.NoError(t, err)
 		require.Empty(t, newSecret)
-
-		_, statuses = env.onboardingState(other, "")
-		require.Equal(t, jobseeker.StepCompleted, statuses["first-search"])
+		env.requireStatuses(other, map[string]jobseeker.StepStatus{"first-search": jobseeker.StepCompleted})
 	})
 }
 
@@ -336,21 +381,25 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 // six steps of the service, and that a merge does not exceed the limit.
 func TestOnboarding_TooManySteps_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		const serviceSteps, maxClientSteps = 6, 50
+
 		me := newSeeker()
-		for i := range 50 {
-			env.onboard(me, "", trackStep(fmt.Sprint("step ", i), "viewed"))
+		for i := range maxClientSteps {
+			env.onboard(me, noSecret, trackStep(fmt.Sprint("step ", i), "viewed"))
 		}
 
-		_, err := env.Onboard(t.Context(), me, "", trackStep("one more", "viewed"))
+		_, err := env.Onboard(t.Context(), me, noSecret, trackStep("one more", "viewed"))
 		require.Equal(t, "step", fault.Of(err).Fields[0].Name)
-		// A step that exists can still be changed. The guest's step is over the limit and is left out.
-		env.onboard(me, "", trackStep("step 7", "completed"))
 
-		secret := env.onboard(guest, "", trackStep("of the guest", "viewed"))
+		// A step that exists can still be changed.
+		env.onboard(me, noSecret, trackStep("step 7", "completed"))
+
+		// A merge leaves out the step of the guest that is above the limit.
+		secret := env.onboard(guest, noSecret, trackStep("of the guest", "viewed"))
 		require.NoError(t, env.TakeOverOnboarding(t.Context(), me.UserID, secret))
 
-		g, _ := env.onboardingState(me, "")
-		require.Len(t, g.Steps, 6+50)
+		guided, _ := env.onboardingState(me, noSecret)
+		require.Len(t, guided.Steps, serviceSteps+maxClientSteps)
 	})
 }
 
@@ -361,12 +410,12 @@ func TestOnboarding_Employer_Forbidden(t *testing.T) {
 
 	env := newTestEnv(t, stores.SQLite)
 	employer := auth.Actor{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID()}
-	_, _, err := env.MyOnboarding(t.Context(), employer, "")
+	_, _, err := env.MyOnboarding(t.Context(), employer, noSecret)
 	require.ErrorIs(t, err, fault.ErrForbidden)
 
-	_, err = env.Onboard(t.Context(), employer, "", trackStep("profile", "viewed"))
+	_, err = env.Onboard(t.Context(), employer, noSecret, trackStep("profile", "viewed"))
 	require.ErrorIs(t, err, fault.ErrForbidden)
 
-	_, err = env.Onboard(t.Context(), guest, "", jobseeker.OnboardingInput{Action: "steal"})
+	_, err = env.Onboard(t.Context(), guest, noSecret, jobseeker.OnboardingInput{Action: "steal"})
 	require.ErrorIs(t, err, jobseeker.ErrInvalidAction)
 }

@@ -23,15 +23,20 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
 		env.names[user.UserID] = "Niamh Byrne"
-		got, err := env.MyProfile(ctx, user)
-		require.NoError(t, err)
-		require.Equal(t,
-			jobseeker.Account{Profile: jobseeker.NewProfile(user.UserID), Name: "Niamh Byrne", Email: user.UserID + "@example.org"},
-			got)
-		require.Equal(t, "Niamh", got.First())
-		require.Equal(t, "Byrne", got.Last())
 
-		// The second update keeps the fields of the first.
+		// A new profile has only the name and the address of the account.
+		newAccount := jobseeker.Account{
+			Profile: jobseeker.NewProfile(user.UserID),
+			Name:    "Niamh Byrne",
+			Email:   user.UserID + "@example.org",
+		}
+		account, err := env.MyProfile(ctx, user)
+		require.NoError(t, err)
+		require.Equal(t, newAccount, account)
+		require.Equal(t, "Niamh", account.First())
+		require.Equal(t, "Byrne", account.Last())
+
+		// Two updates change different fields. The second one keeps the fields of the first.
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
 			Bio:             new(" Nurse\nand more "),
 			Phone:           new("+353 1 000"),
@@ -57,7 +62,7 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 		)
 		require.NoError(t, err)
 
-		got, err = env.MyProfile(ctx, user)
+		account, err = env.MyProfile(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Profile{
 			UserID:            user.UserID,
@@ -72,13 +77,13 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 			EmploymentTypes:   []string{"bank"},
 			SalaryMin:         new(30_000.5),
 			SalaryMax:         new(40_000.0),
-			Number:            1,
-		}, got.Profile)
-		require.Equal(t, "York", got.Home())
+			Number:            1, // of the first jobseeker with a profile
+		}, account.Profile)
+		require.Equal(t, "York", account.Home())
 
 		// Empty strings and lists, a radius of 0 and a salary of 0 clear the fields. Without a preferred
 		// location, home is the location.
-		got, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
+		account, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
 			Bio:               new(""),
 			Phone:             new(""),
 			PreferredLocation: new(" "),
@@ -87,11 +92,13 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 			EmploymentTypes:   &[]string{},
 		})
 		require.NoError(t, err)
-		require.Empty(t, got.Bio+got.Phone+got.PreferredLocation)
-		require.Zero(t, got.LocationRadius)
-		require.Nil(t, got.SalaryMin)
-		require.Empty(t, got.EmploymentTypes)
-		require.Equal(t, "Leeds", got.Home())
+		require.Empty(t, account.Bio)
+		require.Empty(t, account.Phone)
+		require.Empty(t, account.PreferredLocation)
+		require.Zero(t, account.LocationRadius)
+		require.Nil(t, account.SalaryMin)
+		require.Empty(t, account.EmploymentTypes)
+		require.Equal(t, "Leeds", account.Home())
 	})
 }
 
@@ -101,48 +108,53 @@ func TestProfile_Name_IsTheAccounts(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
 
+		// Each change applies to the name that the one before has left.
 		env.names[user.UserID] = "Niamh Byrne"
-		for _, c := range []struct {
-			in                jobseeker.ProfileInput
-			name, first, last string
+		for _, change := range []struct {
+			input             jobseeker.ProfileInput
+			name, first, last string // after the change
 		}{
 			{
-				in:    jobseeker.ProfileInput{LastName: new("O'Brien ")},
+				input: jobseeker.ProfileInput{LastName: new("O'Brien ")},
 				name:  "Niamh O'Brien",
 				first: "Niamh",
 				last:  "O'Brien",
 			},
 			{
-				in:    jobseeker.ProfileInput{FirstName: new("Mary Jane")},
+				input: jobseeker.ProfileInput{FirstName: new("Mary Jane")},
 				name:  "Mary Jane O'Brien",
 				first: "Mary Jane",
 				last:  "O'Brien",
 			},
 			{
-				in:    jobseeker.ProfileInput{Bio: new("Nurse")},
+				input: jobseeker.ProfileInput{Bio: new("Nurse")},
 				name:  "Mary Jane O'Brien",
 				first: "Mary Jane",
 				last:  "O'Brien",
 			},
 			{
-				in:    jobseeker.ProfileInput{Name: new("Zoë van Dyk")},
+				input: jobseeker.ProfileInput{Name: new("Zoë van Dyk")},
 				name:  "Zoë van Dyk",
 				first: "Zoë",
 				last:  "van Dyk",
 			},
-			{in: jobseeker.ProfileInput{LastName: new("")}, name: "Zoë", first: "Zoë", last: ""},
+			{input: jobseeker.ProfileInput{LastName: new("")}, name: "Zoë", first: "Zoë", last: ""},
 		} {
-			got, err := env.UpdateProfile(ctx, user, c.in)
-			require.NoError(t, err)
-			require.Equal(t, c.name, got.Name)
-			require.Equal(t, c.name, env.names[user.UserID])
-			require.Equal(t, []string{c.first, c.last}, []string{got.First(), got.Last()})
+			account, err := env.UpdateProfile(ctx, user, change.input)
+			require.NoError(t, err, change.name)
+			require.Equal(t, change.name, account.Name)
+			require.Equal(t, change.name, env.names[user.UserID], "the name of the account")
+			require.Equal(t, change.first, account.First(), change.name)
+			require.Equal(t, change.last, account.Last(), change.name)
 		}
 
-		env.names[user.UserID] = "Somebody Else" // renamed by other means
-		got, err := env.MyProfile(ctx, user)
+		// The account gets another name, without an update of the profile.
+		env.names[user.UserID] = "Somebody Else"
+
+		account, err := env.MyProfile(ctx, user)
 		require.NoError(t, err)
-		require.Equal(t, []string{"Somebody", "Else"}, []string{got.First(), got.Last()})
+		require.Equal(t, "Somebody", account.First())
+		require.Equal(t, "Else", account.Last())
 	})
 }
 
@@ -151,19 +163,20 @@ func TestProfile_Name_IsTheAccounts(t *testing.T) {
 func TestProfile_Email_NeedsConfirmation(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
-		got, err := env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Email: new("new@example.org"), Bio: new("Nurse")})
+		account, err := env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Email: new("new@example.org"), Bio: new("Nurse")})
 		require.NoError(t, err)
 		require.Equal(t, "new@example.org", env.pendingEmails[user.UserID])
-		require.Equal(t, "new@example.org", got.PendingEmail)
-		require.Equal(t, user.UserID+"@example.org", got.Email)
+		require.Equal(t, "new@example.org", account.PendingEmail)
+		require.Equal(t, user.UserID+"@example.org", account.Email, "the address until the new one is confirmed")
 
+		// Another user has the next address, so that the whole request is refused.
 		env.emailErr = errors.New("taken")
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Email: new("taken@example.org"), Bio: new("Gone")})
 		require.ErrorIs(t, err, env.emailErr)
 
-		got, err = env.MyProfile(ctx, user)
+		account, err = env.MyProfile(ctx, user)
 		require.NoError(t, err)
-		require.Equal(t, "Nurse", got.Bio, "all or nothing")
+		require.Equal(t, "Nurse", account.Bio, "a refused request changes nothing")
 	})
 }
 
@@ -173,13 +186,17 @@ func TestProfile_Email_NeedsConfirmation(t *testing.T) {
 func TestProfile_InvalidInput_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
+
+		// long returns a text of n characters.
 		long := func(n int) *string { return new(strings.Repeat("é", n)) }
+
+		// The stored values, on which the limits of lastName and salaryMax depend.
 		_, err := env.UpdateProfile(ctx, user, jobseeker.ProfileInput{SalaryMin: new(100.0), FirstName: long(100)})
 		require.NoError(t, err)
 
-		for field, in := range map[string]jobseeker.ProfileInput{
+		for field, invalid := range map[string]jobseeker.ProfileInput{
 			"firstName":         {FirstName: long(101)},
-			"lastName":          {LastName: long(100)},
+			"lastName":          {LastName: long(100)}, // with the first name and a space, 201 characters
 			"name":              {Name: new(" ")},
 			"bio":               {Bio: long(5_001)},
 			"phone":             {Phone: new("12")},
@@ -192,15 +209,16 @@ func TestProfile_InvalidInput_Refused(t *testing.T) {
 			"employmentTypes.1": {EmploymentTypes: &[]string{"bank", "often"}},
 			"employmentTypes":   {EmploymentTypes: new(make([]string, 9))},
 			"salaryMin":         {SalaryMin: new(math.NaN())},
-			"salaryMax":         {SalaryMax: new(99.0)},
+			"salaryMax":         {SalaryMax: new(99.0)}, // less than the minimum
 		} {
-			_, err := env.UpdateProfile(ctx, user, in)
+			_, err := env.UpdateProfile(ctx, user, invalid)
 			require.Equal(t, "profile."+field, fault.Of(err).Fields[0].Name, field)
 		}
 
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{LocationRadius: new(1.5)})
-		require.ErrorIs(t, err, fault.ErrInvalid)
+		require.ErrorIs(t, err, fault.ErrInvalid, "a radius is a whole number of miles")
 
+		// Guests and employers have no profile.
 		for _, stranger := range []auth.Actor{{}, {UserID: stores.NewID(), OrganizationID: stores.NewID()}} {
 			_, err = env.MyProfile(ctx, stranger)
 			require.ErrorIs(t, err, kit.Refusal(stranger))
@@ -228,9 +246,9 @@ func TestProfileExport_FileName_HasDate(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, table, int(file.Size))
 		require.Contains(t, string(table), ",Renal,")
-		require.Contains(t, string(table), ",25,,,50000,")
+		require.Contains(t, string(table), ",25,,,50000,", "the radius, no employment types, no minimum and the maximum pay")
 
-		_, err = env.ExportProfile(t.Context(), auth.Actor{})
+		_, err = env.ExportProfile(t.Context(), guest)
 		require.Error(t, err)
 	})
 }

@@ -47,15 +47,16 @@ func (env *testEnv) sentToken() string {
 // of the address to its end. Each token is valid for its own purpose only.
 func TestAlert_Confirmed_SendsDigestsUntilEnded(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		token := env.requestAlert("jo@example.org", "Nurse")
+		confirmToken := env.requestAlert("jo@example.org", "Nurse")
 		env.publish("Early Nurse")
 		require.Empty(t, env.takeSentTexts(), "an alert that is not confirmed sends nothing")
 
-		for range 2 {
-			_, err := env.ConfirmAlert(t.Context(), token)
+		for range 2 { // clicks on the link
+			_, err := env.ConfirmAlert(t.Context(), confirmToken)
 			require.NoError(t, err)
 		}
 
+		// The first digest has the matching listing, and a link that ends the alerts.
 		env.publish("Staff Nurse", "Cook")
 		require.Len(t, env.sent, 1)
 		require.Equal(t, "jo@example.org", env.sent[0].To.Email)
@@ -63,14 +64,16 @@ func TestAlert_Confirmed_SendsDigestsUntilEnded(t *testing.T) {
 		require.NotContains(t, env.sent[0].Text, "Cook")
 		require.Contains(t, env.sent[0].Unsubscribe, "/unsubscribe?alerts=")
 
-		end := env.sentToken()
+		endToken := env.sentToken()
 
 		// The token that confirms does not end the alerts, and the one that ends them is not that of a user's
-		// account. Ending can be repeated. Then neither a listing nor the next day brings an e-mail.
-		require.ErrorIs(t, env.EndAlerts(t.Context(), token), fault.ErrUnauthorized)
-		require.ErrorIs(t, env.Unsubscribe(t.Context(), end), fault.ErrUnauthorized)
-		require.NoError(t, env.EndAlerts(t.Context(), end))
-		require.NoError(t, env.EndAlerts(t.Context(), end))
+		// account.
+		require.ErrorIs(t, env.EndAlerts(t.Context(), confirmToken), fault.ErrUnauthorized)
+		require.ErrorIs(t, env.Unsubscribe(t.Context(), endToken), fault.ErrUnauthorized)
+
+		// Ending the alerts can be repeated. Afterwards no digest is sent, not even on the next day.
+		require.NoError(t, env.EndAlerts(t.Context(), endToken))
+		require.NoError(t, env.EndAlerts(t.Context(), endToken))
 		env.publish("Night Nurse")
 		env.advance(25 * time.Hour)
 		require.Empty(t, env.takeSentTexts())
@@ -82,21 +85,21 @@ func TestAlert_Confirmed_SendsDigestsUntilEnded(t *testing.T) {
 // read it with.
 func TestAlert_TwoSearches_OneDigestWithoutNotifications(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		var subscriber string
+		var subscriberID string
 		for _, query := range []string{"Nurse", "Staff"} {
 			search, err := env.ConfirmAlert(t.Context(), env.requestAlert("jo@example.org", query))
 			require.NoError(t, err)
 			require.Equal(t, query, search.Name)
 
-			subscriber = search.UserID
+			subscriberID = search.UserID
 		}
 
 		env.publish("Staff Nurse")
 		require.Len(t, env.takeSentTexts(), 1)
 
-		user := newSeeker()
-		user.UserID = subscriber
-		require.Empty(t, env.notificationTexts(user))
+		subscriber := newSeeker()
+		subscriber.UserID = subscriberID
+		require.Empty(t, env.notificationTexts(subscriber))
 	})
 }
 
@@ -120,15 +123,15 @@ func TestAlert_MailFails_LinkIsSentLater(t *testing.T) {
 // criterion, and criteria that exist.
 func TestRequestAlert_InvalidInput_IsRefused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		for name, in := range map[string]jobseeker.AlertInput{
+		for field, input := range map[string]jobseeker.AlertInput{
 			"email":        {Email: "jo", Query: "Nurse"},
 			"query":        {Email: "jo@example.org"},
 			"contractType": {Email: "jo@example.org", ContractType: "forever"},
 		} {
-			err := env.RequestAlert(t.Context(), in, clientIP)
+			err := env.RequestAlert(t.Context(), input, clientIP)
 			var invalid *fault.Error
-			require.ErrorAs(t, err, &invalid)
-			require.Equal(t, name, invalid.Fields[0].Name)
+			require.ErrorAs(t, err, &invalid, field)
+			require.Equal(t, field, invalid.Fields[0].Name)
 		}
 	})
 }
@@ -140,15 +143,18 @@ func TestRequestAlert_SameMailbox_IsLimited(t *testing.T) {
 		request := func(email string) error {
 			return env.RequestAlert(t.Context(), jobseeker.AlertInput{Email: email, Query: "Nurse"}, clientIP)
 		}
-		for range 3 {
+
+		const perMailbox, perClient = 3, 20
+
+		for range perMailbox {
 			require.NoError(t, request("jo@example.org"))
 		}
 
 		require.ErrorIs(t, request("JO@example.org"), fault.ErrRateLimit)
 		require.ErrorIs(t, request("jo+2@example.org"), fault.ErrRateLimit, "another tag of the same mailbox")
 
-		// The client has made 5 of its 20 requests.
-		for i := range 15 {
+		// The client has made 5 of its 20 requests, 2 of which have failed.
+		for i := range perClient - (perMailbox + 2) {
 			require.NoError(t, request(fmt.Sprintf("jo%d@example.org", i)))
 		}
 
@@ -160,13 +166,15 @@ func TestRequestAlert_SameMailbox_IsLimited(t *testing.T) {
 // confirmations in a week, even if the requests are spread over several hours.
 func TestRequestAlert_SameMailboxForAWeek_IsLimited(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		in := jobseeker.AlertInput{Email: "jo@example.org", Query: "Nurse"}
-		for range 10 {
-			require.NoError(t, env.RequestAlert(t.Context(), in, clientIP))
+		const perWeek = 10
+
+		input := jobseeker.AlertInput{Email: "jo@example.org", Query: "Nurse"}
+		for range perWeek {
+			require.NoError(t, env.RequestAlert(t.Context(), input, clientIP))
 			env.clock.Advance(time.Hour)
 		}
 
-		require.ErrorIs(t, env.RequestAlert(t.Context(), in, clientIP), fault.ErrRateLimit)
+		require.ErrorIs(t, env.RequestAlert(t.Context(), input, clientIP), fault.ErrRateLimit)
 	})
 }
 
@@ -174,12 +182,12 @@ func TestRequestAlert_SameMailboxForAWeek_IsLimited(t *testing.T) {
 // can be sent to any address, does not contain a link that a client has put into the search.
 func TestRequestAlert_SearchWithLink_SendsNone(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		in := jobseeker.AlertInput{
+		input := jobseeker.AlertInput{
 			Email:    "jo@example.org",
 			Query:    "ACCOUNT LOCKED http://evil.example/unlock",
 			Location: "www.evil.example",
 		}
-		require.NoError(t, env.RequestAlert(t.Context(), in, clientIP))
+		require.NoError(t, env.RequestAlert(t.Context(), input, clientIP))
 		env.tasks.All(t)
 		require.Len(t, env.sent, 1)
 		require.NotContains(t, env.sent[0].Text, "evil.example")
@@ -191,12 +199,14 @@ func TestRequestAlert_SearchWithLink_SendsNone(t *testing.T) {
 func TestConfirmAlert_TooMany_IsRefused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		for i := range 10 {
-			_, err := env.ConfirmAlert(t.Context(), env.requestAlert("jo@example.org", fmt.Sprintf("Nurse %d", i)))
+			token := env.requestAlert("jo@example.org", fmt.Sprintf("Nurse %d", i))
+			_, err := env.ConfirmAlert(t.Context(), token)
 			require.NoError(t, err)
-			env.clock.Advance(24 * time.Hour)
+			env.clock.Advance(24 * time.Hour) // the number of requests in a day is limited as well
 		}
 
-		_, err := env.ConfirmAlert(t.Context(), env.requestAlert("jo@example.org", "Nurse 10"))
+		oneMore := env.requestAlert("jo@example.org", "Nurse 10")
+		_, err := env.ConfirmAlert(t.Context(), oneMore)
 		require.ErrorIs(t, err, jobseeker.ErrTooManyAlerts)
 	})
 }

@@ -27,52 +27,72 @@ func eventTypes(events []event.Event) string {
 }
 
 // TestListing_PublicChange_RecordsEvent follows one listing through its states. Each step changes the listing and names
-// the events that finishChange then records, or "" for none. Events are about what the public sees. Therefore a change
-// of a draft, a change of meta, which is private, and a change without a difference record none.
+// the event that finishChange then records. Events are about what the public sees. Therefore a change of a draft, a
+// change of meta, which is private, and a change without a difference record none.
 func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	t.Parallel()
 
+	const noEvent, created, updated, closed = "", "job.created", "job.updated", "job.closed"
+
 	listing := Listing{ID: "1", OrganizationID: "2", Status: Draft, Content: Content{Title: "Nurse", Description: "x"}}
 	now := noon
-	step := func(wantEvents string, change func()) {
+	step := func(wantEvent string, change func()) {
 		t.Helper()
 
 		before := listing.clone()
 		now = now.Add(time.Minute) // each step is a minute after the one before
 
 		change()
-		require.Equal(t, wantEvents, eventTypes(listing.finishChange(&before, now)))
+		require.Equal(t, wantEvent, eventTypes(listing.finishChange(&before, now)))
 		require.Equal(t, listing.IsPublic(now), listing.Open)
 		require.Equal(t, now, listing.UpdatedAt)
 	}
+	setStatus := func(status Status) func() {
+		return func() { require.NoError(t, listing.SetStatus(status)) }
+	}
+	changeNothing := func() {}
 
-	step("", func() {})
-	step("", func() { listing.Title = "Senior nurse" })
+	// A draft is published.
+	step(noEvent, changeNothing)
+	step(noEvent, func() { listing.Title = "Senior nurse" })
 	require.Nil(t, listing.PostedAt)
-	step("job.created", func() { require.NoError(t, listing.SetStatus(Active)) })
+	step(created, setStatus(Active))
 
-	posted := *listing.PostedAt
+	firstPostedAt := *listing.PostedAt
 
-	step("", func() {})
-	step("", func() { listing.Meta = json.RawMessage(`{"a":1}`) })
-	step("job.updated", func() { listing.Title = "Nurse" })
-	step("job.updated", func() { listing.Salary = &Salary{Currency: "GBP", Period: "year"} })
-	step("job.closed", func() { require.NoError(t, listing.SetStatus(Inactive)) })
-	step("", func() { listing.Title = "Changed while not public" })
-	step("", func() { require.NoError(t, listing.SetStatus(Closed)) })
-	step("job.updated", func() { require.NoError(t, listing.SetStatus(Active)) })
-	step("job.closed", func() { listing.Archive(now) })
-	step("", func() { listing.Delete(now) })
-	step("job.updated", func() { require.NoError(t, listing.Restore()) })
-	step("job.closed", func() { listing.Delete(now) })
-	step("job.updated", func() { require.NoError(t, listing.Renew(now, 1)) })
+	// The public listing changes.
+	step(noEvent, changeNothing)
+	step(noEvent, func() { listing.Meta = json.RawMessage(`{"a":1}`) })
+	step(updated, func() { listing.Title = "Nurse" })
+	step(updated, func() { listing.Salary = &Salary{Currency: "GBP", Period: "year"} })
+
+	// The listing becomes private, changes, and is published again.
+	step(closed, setStatus(Inactive))
+	step(noEvent, func() { listing.Title = "Changed while not public" })
+	step(noEvent, setStatus(Closed))
+	step(updated, setStatus(Active))
+
+	// The listing is archived and deleted, and is restored each time.
+	step(closed, func() { listing.Archive(now) })
+	step(noEvent, func() { listing.Delete(now) })
+	step(updated, func() { require.NoError(t, listing.Restore()) })
+	step(closed, func() { listing.Delete(now) })
+	step(updated, func() {
+		const days = 1
+
+		require.NoError(t, listing.Renew(now, days))
+	})
 
 	// The next step happens at the deadline, from which the listing is not public.
 	now = listing.Deadline.Add(-time.Minute)
 
-	step("job.closed", func() {})
-	step("job.updated", func() { require.NoError(t, listing.Renew(now, 30)) })
-	require.Equal(t, posted, *listing.PostedAt, "the time of the first publication does not change")
+	step(closed, changeNothing)
+	step(updated, func() {
+		const days = 30
+
+		require.NoError(t, listing.Renew(now, days))
+	})
+	require.Equal(t, firstPostedAt, *listing.PostedAt, "the time of the first publication does not change")
 }
 
 // TestListing_Event_ContainsSnapshot checks that an event contains the listing as it was at the time of the event,
@@ -100,23 +120,33 @@ func TestListing_Event_ContainsSnapshot(t *testing.T) {
 		return inEvent
 	}
 
-	l := snapshot("On a ward.")
-	require.Equal(t, []any{"1", "Nurse", "On a ward.", Active, noon}, []any{l.ID, l.Title, l.Description, l.Status, *l.PostedAt})
-	require.Equal(t, "1", snapshot(strings.Repeat("x", 20<<10)).ID, "a listing that fits into a webhook is in the event")
+	inEvent := snapshot("On a ward.")
+	require.Equal(t, "1", inEvent.ID)
+	require.Equal(t, "Nurse", inEvent.Title)
+	require.Equal(t, "On a ward.", inEvent.Description)
+	require.Equal(t, Active, inEvent.Status)
+	require.Equal(t, noon, *inEvent.PostedAt)
 
-	// The character < takes six bytes in JSON, so that this shorter text is larger than the one above.
-	require.Empty(t, snapshot(strings.Repeat("<", 4<<10)), "a listing that does not fit into a webhook is not in the event")
+	// 20 KiB fit into a webhook. The character < takes six bytes in JSON, so that 4 KiB of it become 24 KiB.
+	fits := strings.Repeat("x", 20<<10)
+	doesNotFit := strings.Repeat("<", 4<<10)
+
+	require.Equal(t, "1", snapshot(fits).ID, "a listing that fits into a webhook is in the event")
+	require.Empty(t, snapshot(doesNotFit), "a listing that does not fit into a webhook is not in the event")
 }
 
 // TestListing_DeadlinePassed_IsNotPublic checks that a listing is public before its deadline and not at it.
 func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 	t.Parallel()
 
-	l := Listing{Status: Active, Content: Content{Deadline: &noon}}
-	require.True(t, l.IsPublic(noon.Add(-time.Microsecond)))
-	require.False(t, l.IsPublic(noon))
-	require.Empty(t, eventTypes(l.finishChange(&Listing{}, noon)), "a listing that is created expired records no event")
-	require.Nil(t, l.PostedAt)
+	listing := Listing{Status: Active, Content: Content{Deadline: &noon}}
+	require.True(t, listing.IsPublic(noon.Add(-time.Microsecond)), "just before the deadline")
+	require.False(t, listing.IsPublic(noon), "at the deadline")
+
+	beforeCreation := Listing{}
+	events := listing.finishChange(&beforeCreation, noon)
+	require.Empty(t, eventTypes(events), "a listing that is created expired records no event")
+	require.Nil(t, listing.PostedAt)
 }
 
 // TestListing_SetStatus_OtherStatus_IsRefused checks that employers cannot set an active listing to a status that has
@@ -124,9 +154,10 @@ func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 func TestListing_SetStatus_OtherStatus_IsRefused(t *testing.T) {
 	t.Parallel()
 
-	for _, status := range []Status{Draft, Archived, "gone", ""} {
+	for _, refused := range []Status{Draft, Archived, "gone", ""} {
 		listing := Listing{Status: Active}
-		require.Equal(t, fault.Invalid, fault.KindOf(listing.SetStatus(status)), status)
+		err := listing.SetStatus(refused)
+		require.Equal(t, fault.Invalid, fault.KindOf(err), "status %q", refused)
 	}
 }
 
@@ -136,15 +167,21 @@ func TestListing_ArchiveAndDelete_KeepFirstTimes(t *testing.T) {
 	t.Parallel()
 
 	listing := Listing{Status: Active}
+	anHourLater := noon.Add(time.Hour)
 	require.ErrorIs(t, listing.Restore(), ErrNotDeleted)
+
+	// The listing is archived at noon, and again an hour later.
 	listing.Archive(noon)
 	require.Equal(t, Archived, listing.Status)
 	require.ErrorIs(t, listing.Restore(), ErrNotDeleted, "archived is not deleted")
-	listing.Archive(noon.Add(time.Hour))
+	listing.Archive(anHourLater)
 	require.Equal(t, noon, *listing.ArchivedAt, "the time of the first archiving does not change")
-	listing.Delete(noon.Add(time.Hour))
+
+	// The archived listing is deleted.
+	listing.Delete(anHourLater)
 	require.Equal(t, noon, *listing.ArchivedAt)
-	require.Equal(t, noon.Add(time.Hour), *listing.DeletedAt)
+	require.Equal(t, anHourLater, *listing.DeletedAt)
+
 	// Another status restores the listing.
 	require.NoError(t, listing.SetStatus(Inactive))
 	require.Nil(t, listing.ArchivedAt)
@@ -162,25 +199,26 @@ func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 		renewalDays = 30
 	)
 
-	for name, c := range map[string]struct {
-		deadline *time.Time
-		want     time.Time
+	for name, test := range map[string]struct {
+		deadline     *time.Time
+		wantDeadline time.Time
 	}{
-		"without a deadline": {deadline: nil, want: noon.Add(renewalDays * day)},
-		"expired":            {deadline: new(noon.Add(-9 * day)), want: noon.Add(renewalDays * day)},
-		"still open":         {deadline: new(noon.Add(5 * day)), want: noon.Add((5 + renewalDays) * day)},
+		"without a deadline": {deadline: nil, wantDeadline: noon.Add(renewalDays * day)},
+		"expired":            {deadline: new(noon.Add(-9 * day)), wantDeadline: noon.Add(renewalDays * day)},
+		"still open":         {deadline: new(noon.Add(5 * day)), wantDeadline: noon.Add((5 + renewalDays) * day)},
 	} {
-		l := Listing{Status: Closed, Content: Content{Deadline: c.deadline}}
-		require.NoError(t, l.Renew(noon, renewalDays), name)
-		require.Equal(t, c.want, *l.Deadline, name)
-		require.Equal(t, Active, l.Status, name)
+		listing := Listing{Status: Closed, Content: Content{Deadline: test.deadline}}
+		require.NoError(t, listing.Renew(noon, renewalDays), name)
+		require.Equal(t, test.wantDeadline, *listing.Deadline, name)
+		require.Equal(t, Active, listing.Status, name)
 	}
 
 	// Numbers outside of 1 to 365 are refused, and the listing stays closed.
 	for _, days := range []int{-1, 0, 366} {
-		l := Listing{Status: Closed}
-		require.Equal(t, fault.Invalid, fault.KindOf(l.Renew(noon, days)))
-		require.Equal(t, Closed, l.Status)
+		listing := Listing{Status: Closed}
+		err := listing.Renew(noon, days)
+		require.Equal(t, fault.Invalid, fault.KindOf(err), "%d days", days)
+		require.Equal(t, Closed, listing.Status, "%d days", days)
 	}
 }
 
@@ -201,18 +239,30 @@ func TestCopy_IsANewListing(t *testing.T) {
 		Meta:           json.RawMessage(`{"a":1}`),
 		Content:        Content{Title: "Nurse", Deadline: new(noon.Add(-time.Second)), Questions: []Question{{ID: "q"}}},
 	}
-	duplicate := listing.Copy("2", noon)
-	require.Equal(t, Listing{ID: "2", OrganizationID: "o", Company: "C", Status: Active, Meta: listing.Meta, CreatedAt: noon,
-		Content: Content{Title: "Nurse (Copy)", Questions: []Question{{ID: "q"}}}}, duplicate)
+
+	const newID = "2"
+
+	wantDuplicate := Listing{
+		ID:             newID,
+		OrganizationID: "o",
+		Company:        "C",
+		Status:         Active,
+		Meta:           listing.Meta,
+		CreatedAt:      noon,
+		Content:        Content{Title: "Nurse (Copy)", Questions: []Question{{ID: "q"}}},
+	}
+	require.Equal(t, wantDuplicate, listing.Copy(newID, noon))
 
 	// A title of the maximum length, and a deadline that has not passed.
 	const maxTitle, suffix = 200, " (Copy)"
 
-	listing.Title, listing.Deadline = strings.Repeat("ü", maxTitle), new(noon.Add(time.Second))
-	duplicate = listing.Copy("2", noon)
+	listing.Title = strings.Repeat("ü", maxTitle)
+	listing.Deadline = new(noon.Add(time.Second))
+
+	duplicate := listing.Copy(newID, noon)
 	require.Equal(t, strings.Repeat("ü", maxTitle-len(suffix))+suffix, duplicate.Title)
 	require.NotNil(t, duplicate.Deadline)
-	require.NoError(t, valid.Check("", CreateInput{Title: duplicate.Title, Description: "x"}))
+	require.NoError(t, check(CreateInput{Title: duplicate.Title, Description: "x"}))
 }
 
 // TestDetails_RequireFutureDeadline_RefusesPassedDeadline checks a rule that the pages for employers set by
@@ -220,15 +270,22 @@ func TestCopy_IsANewListing(t *testing.T) {
 func TestDetails_RequireFutureDeadline_RefusesPassedDeadline(t *testing.T) {
 	t.Parallel()
 
-	past := &Listing{}
-	future := &Listing{}
-	required := Details{RequireFutureDeadline: true}
-	past.Deadline, future.Deadline = &noon, new(noon.Add(time.Second))
-	require.Equal(t, "applicationDeadline", fault.Of(required.checkDeadline(past, noon)).Fields[0].Name)
-	require.NoError(t, required.checkDeadline(future, noon))
-	require.NoError(t, required.checkDeadline(&Listing{}, noon))
-	require.NoError(t, Details{}.checkDeadline(past, noon))
+	withoutDeadline := &Listing{}
+	past := &Listing{Content: Content{Deadline: &noon}}
+	future := &Listing{Content: Content{Deadline: new(noon.Add(time.Second))}}
+
+	ofPages := Details{RequireFutureDeadline: true}
+	ofAPI := Details{RequireFutureDeadline: false}
+
+	refusal := fault.Of(ofPages.checkDeadline(past, noon))
+	require.Equal(t, "applicationDeadline", refusal.Fields[0].Name)
+	require.NoError(t, ofPages.checkDeadline(future, noon))
+	require.NoError(t, ofPages.checkDeadline(withoutDeadline, noon))
+	require.NoError(t, ofAPI.checkDeadline(past, noon))
 }
+
+// check validates the input of a new listing. The names of invalid fields have no prefix.
+func check(input CreateInput) error { return valid.Check("", input) }
 
 // TestCreateInput_TooLong_IsRefused checks the limits of the fields with values at and just above each limit. Limits are
 // in characters and not in bytes. Questions without an id may have the same text, but the ids of questions must be
@@ -237,11 +294,11 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	t.Parallel()
 
 	good := func() CreateInput { return CreateInput{Title: "T", Description: "D"} }
-	require.NoError(t, valid.Check("", good()))
+	require.NoError(t, check(good()))
 
 	// long returns a text of n characters and 2n bytes.
 	long := func(n int) string { return strings.Repeat("é", n) }
-	require.NoError(t, valid.Check("", CreateInput{Title: long(200), Description: long(20_000), Details: Details{
+	atLimits := CreateInput{Title: long(200), Description: long(20_000), Details: Details{
 		Department:     new(long(200)),
 		Specialty:      new(long(200)),
 		Location:       new(long(200)),
@@ -250,31 +307,34 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 		Requirements:   &[]string{long(500)},
 		Benefits:       &[]string{},
 		Questions:      &[]QuestionInput{{ID: long(64), Text: long(500)}, {Text: "a"}, {Text: "a"}},
-	}}))
+	}}
+	require.NoError(t, check(atLimits))
 
 	for field, spoil := range map[string]func(*CreateInput){
-		"title":            func(in *CreateInput) { in.Title = " " },
-		"description":      func(in *CreateInput) { in.Description = long(20_001) },
-		"department":       func(in *CreateInput) { in.Department = new(long(201)) },
-		"contractType":     func(in *CreateInput) { in.ContractType = new("forever") },
-		"employmentType":   func(in *CreateInput) { in.EmploymentType = new("never") },
-		"specialty":        func(in *CreateInput) { in.Specialty = new(long(201)) },
-		"location":         func(in *CreateInput) { in.Location = new(long(201)) },
-		"requirements":     func(in *CreateInput) { in.Requirements = new(make([]string, 51)) },
-		"requirements.1":   func(in *CreateInput) { in.Requirements = &[]string{"a", " "} },
-		"benefits.0":       func(in *CreateInput) { in.Benefits = &[]string{long(501)} },
-		"questions":        func(in *CreateInput) { in.Questions = new(make([]QuestionInput, 51)) },
-		"questions.0.text": func(in *CreateInput) { in.Questions = &[]QuestionInput{{ID: "a"}} },
-		"questions.1.id":   func(in *CreateInput) { in.Questions = &[]QuestionInput{{ID: "a", Text: "x"}, {ID: "a", Text: "y"}} },
+		"title":            func(input *CreateInput) { input.Title = " " },
+		"description":      func(input *CreateInput) { input.Description = long(20_001) },
+		"department":       func(input *CreateInput) { input.Department = new(long(201)) },
+		"contractType":     func(input *CreateInput) { input.ContractType = new("forever") },
+		"employmentType":   func(input *CreateInput) { input.EmploymentType = new("never") },
+		"specialty":        func(input *CreateInput) { input.Specialty = new(long(201)) },
+		"location":         func(input *CreateInput) { input.Location = new(long(201)) },
+		"requirements":     func(input *CreateInput) { input.Requirements = new(make([]string, 51)) },
+		"requirements.1":   func(input *CreateInput) { input.Requirements = &[]string{"a", " "} },
+		"benefits.0":       func(input *CreateInput) { input.Benefits = &[]string{long(501)} },
+		"questions":        func(input *CreateInput) { input.Questions = new(make([]QuestionInput, 51)) },
+		"questions.0.text": func(input *CreateInput) { input.Questions = &[]QuestionInput{{ID: "a"}} },
+		"questions.1.id": func(input *CreateInput) {
+			input.Questions = &[]QuestionInput{{ID: "a", Text: "x"}, {ID: "a", Text: "y"}}
+		},
 	} {
 		// field is the only field that is wrong after spoil.
-		in := good()
-		spoil(&in)
+		input := good()
+		spoil(&input)
 
-		f := fault.Of(valid.Check("", in))
-		require.NotNil(t, f, field)
-		require.Equal(t, fault.Invalid, f.Kind, field)
-		require.Equal(t, field, f.Fields[0].Name)
+		refusal := fault.Of(check(input))
+		require.NotNil(t, refusal, field)
+		require.Equal(t, fault.Invalid, refusal.Kind, field)
+		require.Equal(t, field, refusal.Fields[0].Name)
 	}
 }
 
@@ -293,40 +353,49 @@ func TestSalary_Yearly_IsInMinorUnits(t *testing.T) {
 		minorPerUnit = 100 // pence in a pound, cents in a dollar or euro
 	)
 
-	for _, c := range []struct {
-		in        SalaryInput
-		low, high int64
+	for _, test := range []struct {
+		input             SalaryInput
+		wantLow, wantHigh int64
 	}{
-		{in: SalaryInput{Min: new(30000.0), Max: new(40000.5)}, low: 30000 * minorPerUnit, high: 40000.5 * minorPerUnit},
+		{input: SalaryInput{Min: new(30000.0), Max: new(40000.5)}, wantLow: 30000 * minorPerUnit, wantHigh: 40000.5 * minorPerUnit},
 		{
-			in:   SalaryInput{Min: new(20.0), Period: new("hour")},
-			low:  20 * minorPerUnit * hours,
-			high: 20 * minorPerUnit * hours,
+			input:    SalaryInput{Min: new(20.0), Period: new("hour")},
+			wantLow:  20 * minorPerUnit * hours,
+			wantHigh: 20 * minorPerUnit * hours,
 		},
 		{
-			in:   SalaryInput{Max: new(20.0), Period: new("hour"), Currency: new("EUR")},
-			low:  20 * minorPerUnit * hours,
-			high: 20 * minorPerUnit * hours,
+			input:    SalaryInput{Max: new(20.0), Period: new("hour"), Currency: new("EUR")},
+			wantLow:  20 * minorPerUnit * hours,
+			wantHigh: 20 * minorPerUnit * hours,
 		},
 		{
-			in:   SalaryInput{Min: new(20.1), Max: new(45.55), Period: new("hour"), Currency: new("usd")},
-			low:  20.1 * minorPerUnit * hoursForUSD,
-			high: 45.55 * minorPerUnit * hoursForUSD,
+			input:    SalaryInput{Min: new(20.1), Max: new(45.55), Period: new("hour"), Currency: new("usd")},
+			wantLow:  20.1 * minorPerUnit * hoursForUSD,
+			wantHigh: 45.55 * minorPerUnit * hoursForUSD,
 		},
-		{in: SalaryInput{Min: new(100.0), Period: new("day")}, low: 100 * minorPerUnit * days, high: 100 * minorPerUnit * days},
-		{in: SalaryInput{Min: new(500.0), Period: new("week")}, low: 500 * minorPerUnit * weeks, high: 500 * minorPerUnit * weeks},
 		{
-			in:   SalaryInput{Min: new(3000.0), Period: new("month")},
-			low:  3000 * minorPerUnit * months,
-			high: 3000 * minorPerUnit * months,
+			input:    SalaryInput{Min: new(100.0), Period: new("day")},
+			wantLow:  100 * minorPerUnit * days,
+			wantHigh: 100 * minorPerUnit * days,
 		},
-		{in: SalaryInput{Min: new(0.0), Max: new(1e9)}, low: 0, high: 1e9 * minorPerUnit},
+		{
+			input:    SalaryInput{Min: new(500.0), Period: new("week")},
+			wantLow:  500 * minorPerUnit * weeks,
+			wantHigh: 500 * minorPerUnit * weeks,
+		},
+		{
+			input:    SalaryInput{Min: new(3000.0), Period: new("month")},
+			wantLow:  3000 * minorPerUnit * months,
+			wantHigh: 3000 * minorPerUnit * months,
+		},
+		{input: SalaryInput{Min: new(0.0), Max: new(1e9)}, wantLow: 0, wantHigh: 1e9 * minorPerUnit},
 	} {
-		salary, err := newSalary(c.in)
+		salary, err := newSalary(test.input)
 		require.NoError(t, err)
 
 		low, high := salary.Yearly()
-		require.Equal(t, []int64{c.low, c.high}, []int64{low, high})
+		require.Equal(t, test.wantLow, low, "%+v", salary)
+		require.Equal(t, test.wantHigh, high, "%+v", salary)
 	}
 }
 
@@ -334,25 +403,26 @@ func TestSalary_Yearly_IsInMinorUnits(t *testing.T) {
 func TestSalary_InvalidInput_IsRefused(t *testing.T) {
 	t.Parallel()
 
-	check := func(in SalaryInput) error {
-		return valid.Check("", CreateInput{Title: "T", Description: "D", Details: Details{Salary: &in}})
+	checkSalary := func(salary SalaryInput) error {
+		return check(CreateInput{Title: "T", Description: "D", Details: Details{Salary: &salary}})
 	}
-	for field, in := range map[string]SalaryInput{
+
+	for field, invalid := range map[string]SalaryInput{
 		"salary.min":      {Min: new(-1.0)},
 		"salary.max":      {Min: new(5.0), Max: new(4.0)},
 		"salary.currency": {Min: new(1.0), Currency: new("XXZ")},
 		"salary.period":   {Min: new(1.0), Period: new("fortnight")},
 	} {
-		require.Equal(t, field, fault.Of(check(in)).Fields[0].Name)
+		require.Equal(t, field, fault.Of(checkSalary(invalid)).Fields[0].Name)
 	}
 
-	for _, in := range []SalaryInput{
+	for _, invalid := range []SalaryInput{
 		{Min: new(1e9 + 1)}, // above the maximum
 		{Max: new(10.005)},  // a part of a penny
 		{Min: new(1.0), Currency: new("")},
-		{Min: new(1.0), Currency: new("G P")},
+		{Min: new(1.0), Currency: new("G P")}, // not three letters
 	} {
-		require.Error(t, check(in))
+		require.Error(t, checkSalary(invalid), "%+v", invalid)
 	}
 
 	for _, withoutAmount := range []SalaryInput{{}, {Currency: new("GBP")}} {
@@ -367,7 +437,7 @@ func TestSalary_InvalidInput_IsRefused(t *testing.T) {
 func TestMeta_Update_IsMerged(t *testing.T) {
 	t.Parallel()
 
-	for _, c := range []struct{ meta, patch, want string }{
+	for _, test := range []struct{ meta, patch, want string }{
 		// the examples of RFC 7396 in which all values are objects
 		{meta: `{"a":"b"}`, patch: `{"a":"c"}`, want: `{"a":"c"}`},
 		{meta: `{"a":"b"}`, patch: `{"b":"c"}`, want: `{"a":"b","b":"c"}`},
@@ -383,9 +453,9 @@ func TestMeta_Update_IsMerged(t *testing.T) {
 		{meta: ``, patch: `{"listing":{"title":"<T> & \"t\""}}`, want: `{"listing":{"title":"<T> & \"t\""}}`},
 		{meta: `{"n":1}`, patch: `{"m":12345678901234567890}`, want: `{"n":1,"m":12345678901234567890}`},
 	} {
-		merged, err := mergeMeta(json.RawMessage(c.meta), json.RawMessage(c.patch))
-		require.NoError(t, err, c.patch)
-		require.JSONEq(t, c.want, string(merged))
+		merged, err := mergeMeta(json.RawMessage(test.meta), json.RawMessage(test.patch))
+		require.NoError(t, err, test.patch)
+		require.JSONEq(t, test.want, string(merged), test.patch)
 	}
 }
 
@@ -410,32 +480,41 @@ func TestMeta_TooLarge_IsRefused(t *testing.T) {
 	// ofSize returns an object of n bytes.
 	ofSize := func(n int) string { return `{"a":"` + strings.Repeat("x", n-len(`{"a":""}`)) + `"}` }
 
+	const maxLevels, maxNames = 8, 100
+
+	var noMeta json.RawMessage // of a listing that has none yet
+
+	// beginning returns the first 40 bytes of a patch, for messages.
+	beginning := func(patch string) string { return patch[:min(40, len(patch))] }
+
 	for _, good := range []string{
-		deep(8),
-		keys(100),
+		deep(maxLevels),
+		keys(maxNames),
 		ofSize(maxMetaBytes),
-		`{"a":{"b_":1}}`,
+		`{"a":{"b_":1}}`, // a name that ends with an underscore
 		`{"a":1e308,"b":-0.0,"c":0e999}`,
 	} {
-		_, err := mergeMeta(nil, json.RawMessage(good))
-		require.NoError(t, err, good[:min(40, len(good))])
+		_, err := mergeMeta(noMeta, json.RawMessage(good))
+		require.NoError(t, err, beginning(good))
 	}
 
 	for _, bad := range []string{
-		deep(9), keys(101), ofSize(maxMetaBytes + 1),
+		deep(maxLevels + 1), keys(maxNames + 1), ofSize(maxMetaBytes + 1),
 		`{"_a":1}`, `{"a":{"_b":1}}`, `{"a":[{"_b":1}]}`, // reserved names
 		`[]`, `"x"`, `null`, `1`, // not objects
 		`{"a":1e999}`, `{"a":1e-999}`, `{"a":` + strings.Repeat("9", 65) + `}`, // numbers
 	} {
-		_, err := mergeMeta(nil, json.RawMessage(bad))
-		require.Equal(t, fault.Invalid, fault.KindOf(err), bad[:min(40, len(bad))])
+		_, err := mergeMeta(noMeta, json.RawMessage(bad))
+		require.Equal(t, fault.Invalid, fault.KindOf(err), beginning(bad))
 	}
 
 	// The names are counted after the patch is merged. A null in a patch removes a name.
-	_, err := mergeMeta(json.RawMessage(keys(100)), json.RawMessage(`{"more":1}`))
+	full := json.RawMessage(keys(maxNames))
+
+	_, err := mergeMeta(full, json.RawMessage(`{"more":1}`))
 	require.Error(t, err, "101 names")
 
-	_, err = mergeMeta(json.RawMessage(keys(100)), json.RawMessage(`{"more":1,"k":null}`))
+	_, err = mergeMeta(full, json.RawMessage(`{"more":1,"k":null}`))
 	require.NoError(t, err, "100 names")
 }
 
@@ -456,7 +535,7 @@ func TestParseMoment_DatesAndTimestamps(t *testing.T) {
 	} {
 		at, err := ParseMoment(text, endOfDay)
 		require.NoError(t, err, text)
-		require.Equal(t, want, at.Format(time.RFC3339Nano))
+		require.Equal(t, want, at.Format(time.RFC3339Nano), text)
 	}
 
 	for _, text := range []string{
@@ -467,6 +546,7 @@ func TestParseMoment_DatesAndTimestamps(t *testing.T) {
 		require.Error(t, err, text)
 	}
 
+	// Otherwise a date means its first second.
 	day, err := ParseMoment("2026-12-31", !endOfDay)
 	require.NoError(t, err)
 	require.Equal(t, 0, day.Hour())
