@@ -23,36 +23,45 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// wired starts the services of a command and sets the targets.
-func wired(t *testing.T, cfg *config.Config, r role, targets ...any) {
+// Positions in demoAccounts.
+const (
+	demoRecruiter = 1
+	demoSeeker    = 3
+)
+
+// startCommand starts the services of a command and sets the targets, which are pointers to services.
+func startCommand(t *testing.T, cfg *config.Config, r role, targets ...any) {
 	t.Helper()
 
 	r.isCommand = true
-	a := wire(t.Context(), cfg, newRegistry(nil), r, slog.New(slog.DiscardHandler), fx.Populate(targets...))
-	require.NoError(t, a.Start(t.Context()))
-	t.Cleanup(func() { require.NoError(t, a.Stop(context.Background())) })
+	app := wire(t.Context(), cfg, newRegistry(nil), r, slog.New(slog.DiscardHandler), fx.Populate(targets...))
+	require.NoError(t, app.Start(t.Context()))
+	t.Cleanup(func() { require.NoError(t, app.Stop(context.Background())) })
 }
 
-// openSeeded returns a database with demo data and n listings.
-func openSeeded(t *testing.T, n int) (*config.Config, adapters.Storage) {
+// openSeeded returns a database with the demo data, among them the given number of listings.
+func openSeeded(t *testing.T, listingCount int) (*config.Config, adapters.Storage) {
 	t.Helper()
 
 	cfg := testConfig(t, nil)
 	migrate(t, cfg)
+
 	var storage adapters.Storage
-	var hiringSvc *hiring.Service
+	var hiringService *hiring.Service
 	clock := &pastClock{}
-	wired(t, cfg, role{clock: clock, newID: clock.newID}, &storage, &hiringSvc)
-	var told atomic.Int64
-	accounts, err := seed(t.Context(), storage, hiringSvc, clock, n, func(n int) { told.Add(int64(n)) })
+	startCommand(t, cfg, role{clock: clock, newID: clock.newID}, &storage, &hiringService)
+
+	var stored atomic.Int64
+	countStored := func(batch int) { stored.Add(int64(batch)) }
+	accounts, err := seed(t.Context(), storage, hiringService, clock, listingCount, countStored)
 	require.NoError(t, err)
 	require.Len(t, accounts, len(demoAccounts))
-	require.EqualValues(t, n, told.Load())
+	require.EqualValues(t, listingCount, stored.Load())
 
 	return cfg, storage
 }
 
-// noAccounts answers questions about organizations and seekers that do not exist.
+// noAccounts implements the ports of listings for organizations and seekers: none of them exist.
 type noAccounts struct{}
 
 func (noAccounts) HoldsJobs(context.Context, string) (bool, bool, error) { return false, false, nil }
@@ -81,47 +90,53 @@ func searchOver(t *testing.T, storage adapters.Storage) *listings.Service {
 func TestSeed_Twice_SameData(t *testing.T) {
 	t.Parallel()
 
-	read := func() string {
-		_, storage := openSeeded(t, 300)
+	const listingCount, pageSize = 300, 100
 
-		var b strings.Builder
-		for n := 1; n <= 3; n++ {
-			r, err := searchOver(
-				t,
-				storage,
-			).Find(t.Context(), auth.Actor{}, listings.FindInput{Page: page.Request{Number: n, Size: 100}, Full: true})
+	// seedAndRead seeds a new database and returns the text of all of its listings.
+	seedAndRead := func() string {
+		_, storage := openSeeded(t, listingCount)
+		service := searchOver(t, storage)
+
+		var text strings.Builder
+		for number := 1; number <= listingCount/pageSize; number++ {
+			input := listings.FindInput{Page: page.Request{Number: number, Size: pageSize}, Full: true}
+			found, err := service.Find(t.Context(), auth.Actor{}, input)
 			require.NoError(t, err)
 
-			for _, h := range r.Items {
-				b.WriteString(h.Listing.ID + h.Listing.Title + h.Listing.Company + h.Listing.Description + "\n")
+			for _, hit := range found.Items {
+				text.WriteString(hit.Listing.ID + hit.Listing.Title + hit.Listing.Company + hit.Listing.Description + "\n")
 			}
 		}
 
-		require.ErrorIs(t,
-			checkDemoAllowed(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, storage, false),
-			errHasUsers)
+		// The database has users now, so that it is not seeded again.
+		const isPublic = false
 
-		u, err := storage.Identity.Users.GetByEmail(t.Context(), demoAccounts[1].Email)
+		local := &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}
+		require.ErrorIs(t, checkDemoAllowed(t.Context(), local, storage, isPublic), errHasUsers)
+
+		recruiter, err := storage.Identity.Users.GetByEmail(t.Context(), demoAccounts[demoRecruiter].Email)
 		require.NoError(t, err)
 
-		m, err := storage.Identity.Members.GetByUser(t.Context(), u.ID)
+		membership, err := storage.Identity.Members.GetByUser(t.Context(), recruiter.ID)
 		require.NoError(t, err)
-		require.Equal(t, identity.Recruiter, m.Role)
+		require.Equal(t, identity.Recruiter, membership.Role)
 
-		return b.String()
+		return text.String()
 	}
 
-	day := func() int { return time.Now().UTC().YearDay() }
+	today := func() int { return time.Now().UTC().YearDay() }
 
-	first, second := "", ""
-	for begun := -1; begun != day(); { // they are of the day, which may end
-		begun = day()
-		first, second = read(), read()
+	// The data depend on the day. If the day ends meanwhile, both are read again.
+	var first, second string
+	for isSameDay := false; !isSameDay; {
+		begunOn := today()
+		first, second = seedAndRead(), seedAndRead()
+		isSameDay = begunOn == today()
 	}
 
 	require.Equal(t, first, second)
-	require.NotContains(t, first, "{")
-	require.NotContains(t, first, "  ")
+	require.NotContains(t, first, "{", "a placeholder of a template")
+	require.NotContains(t, first, "  ", "two spaces, between which a value is missing")
 }
 
 // TestSeed_Listings_AreInOrderOfPosting checks that ids, which lists are sorted by, agree with
@@ -129,19 +144,22 @@ func TestSeed_Twice_SameData(t *testing.T) {
 func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 	t.Parallel()
 
-	_, s := openSeeded(t, 600)
-	svc := searchOver(t, s)
-	_, err := svc.Create(t.Context(),
-		auth.Actor{OrganizationID: newID(), Permissions: []auth.Permission{auth.Manage}},
-		listings.CreateInput{Title: "Nurse of today", Description: "x"})
+	_, storage := openSeeded(t, 600)
+	service := searchOver(t, storage)
+
+	// Create a listing after the demo data.
+	employer := auth.Actor{OrganizationID: newID(), Permissions: []auth.Permission{auth.Manage}}
+	_, err := service.Create(t.Context(), employer, listings.CreateInput{Title: "Nurse of today", Description: "x"})
 	require.NoError(t, err)
 
-	r, err := svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Sort: "date", Page: page.Request{Number: 1, Size: 100}})
+	newestFirst := listings.FindInput{Sort: "date", Page: page.Request{Number: 1, Size: 100}}
+	found, err := service.Find(t.Context(), auth.Actor{}, newestFirst)
 	require.NoError(t, err)
-	require.Equal(t, "Nurse of today", r.Items[0].Listing.Title)
+	require.Equal(t, "Nurse of today", found.Items[0].Listing.Title)
 
-	for i := 1; i < len(r.Items); i++ {
-		require.False(t, r.Items[i].Listing.PostedAt.After(*r.Items[i-1].Listing.PostedAt))
+	for i := 1; i < len(found.Items); i++ {
+		newer, older := found.Items[i-1].Listing, found.Items[i].Listing
+		require.False(t, older.PostedAt.After(*newer.PostedAt), "listings %d and %d", i-1, i)
 	}
 }
 
@@ -151,43 +169,55 @@ func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 	t.Parallel()
 
 	cfg, storage := openSeeded(t, 200)
-	var desk *hiring.Service
-	wired(t, cfg, role{}, &desk)
+	var service *hiring.Service
+	startCommand(t, cfg, role{}, &service)
 
-	ctx, deps := t.Context(), newDeps(cfg, slog.New(slog.DiscardHandler))
-	who := func(account int) auth.Actor {
-		u, err := storage.Identity.Users.GetByEmail(ctx, demoAccounts[account].Email)
+	ctx := t.Context()
+	now := newDeps(cfg, slog.New(slog.DiscardHandler)).Clock.Now()
+	demoActor := func(account int) auth.Actor {
+		user, err := storage.Identity.Users.GetByEmail(ctx, demoAccounts[account].Email)
 		require.NoError(t, err)
 
-		m, err := storage.Identity.Members.GetByUser(ctx, u.ID)
+		membership, err := storage.Identity.Members.GetByUser(ctx, user.ID)
 		require.NoError(t, err)
 
-		return identity.Principal{User: u, Membership: m}.Actor()
+		return identity.Principal{User: user, Membership: membership}.Actor()
 	}
+	seeker, recruiter := demoActor(demoSeeker), demoActor(demoRecruiter)
+	wholeList := page.Request{Number: 1, Size: 50}
 
-	mine, err := desk.MyApplications(ctx, who(3), page.Request{Number: 1, Size: 50})
-	require.NoError(t, err)
-
-	received, err := desk.ReceivedApplications(ctx, who(1), page.Request{Number: 1, Size: 50})
+	// The clinician has five applications. The employer has these, and four of others.
+	mine, err := service.MyApplications(ctx, seeker, wholeList)
 	require.NoError(t, err)
 	require.Equal(t, 5, mine.Total)
+
+	received, err := service.ReceivedApplications(ctx, recruiter, wholeList)
+	require.NoError(t, err)
 	require.Equal(t, 9, received.Total)
 
-	standing := map[hiring.Status]int{}
-	for _, a := range mine.Items {
-		standing[a.Status]++
-		require.True(t, a.ChangedAt.Before(deps.Clock.Now()))
+	countByStatus := map[hiring.Status]int{}
+	for _, application := range mine.Items {
+		countByStatus[application.Status]++
+		require.True(t, application.ChangedAt.Before(now), "changed in the past: %s", application.Status)
 	}
 
-	require.Equal(t,
-		map[hiring.Status]int{hiring.Pending: 1, hiring.Review: 1, hiring.Interviewing: 1, hiring.Accepted: 1, hiring.Rejected: 1},
-		standing)
+	oneOfEach := map[hiring.Status]int{
+		hiring.Pending:      1,
+		hiring.Review:       1,
+		hiring.Interviewing: 1,
+		hiring.Accepted:     1,
+		hiring.Rejected:     1,
+	}
+	require.Equal(t, oneOfEach, countByStatus)
 
-	ahead, err := desk.Interviews(ctx, who(1), "", page.Request{Number: 1, Size: 50})
+	// The employer has an interview with the clinician.
+	const anyStatus = ""
+
+	interviews, err := service.Interviews(ctx, recruiter, anyStatus, wholeList)
 	require.NoError(t, err)
-	require.Len(t, ahead.Items, 1)
-	require.Equal(t, who(3).UserID, ahead.Items[0].ApplicantID)
-	require.True(t, ahead.Items[0].Interview.ScheduledAt.After(deps.Clock.Now()))
+	require.Len(t, interviews.Items, 1)
+	require.Equal(t, seeker.UserID, interviews.Items[0].ApplicantID)
+	require.True(t, interviews.Items[0].Interview.ScheduledAt.After(now), "in the future")
 }
 
 // TestSeed_FewListings_NoApplications checks that a seed with fewer listings than the demo
