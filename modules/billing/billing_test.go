@@ -86,9 +86,12 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 		env.clock.Advance(time.Microsecond)
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan, "before the renewal has run")
-		env.advance(0)
+
+		const justRenew, moreThanAYear = 0, 400 * day
+
+		env.advance(justRenew)
 		require.Equal(t, []string{"ended"}, env.takeChanges())
-		env.advance(400 * day)
+		env.advance(moreThanAYear)
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 		require.Empty(t, env.takeChanges())
 
@@ -107,18 +110,18 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 			require.Equal(t, history[i+1].PeriodEnd, history[i].PeriodStart, "the periods follow each other exactly")
 		}
 
-		require.Contains(t, env.sent[0].Text, "28 February 2027")
+		require.Contains(t, env.sent[0].Text, "28 February 2027", "the first mail has the end of the first period")
 
 		// Two subscriptions have sent each mail, with the same message id.
 		copies := map[string]int{} // by message id
-		for _, m := range env.sent {
-			copies[m.ID]++
+		for _, message := range env.sent {
+			copies[message.ID]++
 		}
 
 		require.Len(t, copies, 6, "started, 3 × renewed, cancelled and ended")
 
-		for id, n := range copies {
-			require.Equal(t, 2, n, "mail %s", id)
+		for id, count := range copies {
+			require.Equal(t, 2, count, "mail %s", id)
 		}
 	})
 }
@@ -128,6 +131,7 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+
 		// The second choice of the plan changes the payment method only: the paid period stays.
 		first := env.subscribe(me, "premium", "pm_one")
 		second := env.subscribe(me, "premium", "pm_two")
@@ -163,13 +167,14 @@ func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+
 		// The free plan can be chosen with and without a payment method.
-		require.Equal(t, "basic", env.subscribe(me, "basic", "").Plan)
+		require.Equal(t, "basic", env.subscribe(me, "basic", storedMethod).Plan)
 		require.Equal(t, "basic", env.subscribe(me, "basic", "pm_one").Plan)
 		env.subscribe(me, "premium", "pm_one")
 
 		// Chosen instead of a paid plan, the free plan ends the renewal. The paid plan stays until its period ends.
-		sub := env.subscribe(me, "basic", "")
+		sub := env.subscribe(me, "basic", storedMethod)
 		require.Equal(t, "premium", sub.Plan)
 		require.False(t, sub.AutoRenew)
 		require.Equal(t, []string{"payment-method-changed", "started", "cancelled"}, env.takeChanges())
@@ -181,8 +186,9 @@ func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+		// The user of the free plan stores a payment method, which the next request keeps.
 		require.Equal(t, "pm_one", env.subscribe(me, "basic", "pm_one").Method.ID)
-		require.Equal(t, "pm_one", env.subscribe(me, "basic", "").Method.ID, "kept")
+		require.Equal(t, "pm_one", env.subscribe(me, "basic", storedMethod).Method.ID)
 
 		sub, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.NoError(t, err)
@@ -200,11 +206,12 @@ func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+		// Half of the month has passed, and the same time is left.
 		sub := env.subscribe(me, "gold", "pm_one")
 		left := sub.ExpiresAt.Sub(env.clock.Now()) / 2
 		env.clock.Advance(left)
 
-		down := env.subscribe(me, "premium", "")
+		down := env.subscribe(me, "premium", storedMethod)
 		require.Equal(t, "premium", down.Plan)
 
 		// The credit is rounded to pence; a penny is about 45 minutes of the cheaper plan.
@@ -238,10 +245,10 @@ func TestSubscribe_PlanChangedRepeatedly_GainsNothing(t *testing.T) {
 				bought := env.subscribe(me, "gold", "pm_one")
 				for range 20 {
 					env.clock.Advance(time.Millisecond)
-					env.subscribe(me, "premium", "")
+					env.subscribe(me, "premium", storedMethod)
 
-					back := env.subscribe(me, "gold", "")
-					require.False(t, back.ExpiresAt.After(bought.ExpiresAt))
+					back := env.subscribe(me, "gold", storedMethod)
+					require.False(t, back.ExpiresAt.After(bought.ExpiresAt), "the user has gained paid time")
 					require.WithinDuration(t, bought.ExpiresAt, back.ExpiresAt, 12*time.Hour, "rounding costs at most pennies")
 				}
 
@@ -347,10 +354,11 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 
 		// Renew reads the pending charge and claims it in a transaction. Just before, another
 		// worker claims it.
-		env.beforeTransaction(1, func() {
-			pending, err := env.Charges.List(t.Context(),
-				billing.ChargeFilter{Owner: billing.Owner{Kind: billing.User, ID: me.UserID}, Status: billing.Pending},
-				1)
+		const firstTransaction, oneCharge = 1, 1
+
+		env.beforeTransaction(firstTransaction, func() {
+			owner := billing.Owner{Kind: billing.User, ID: me.UserID}
+			pending, err := env.Charges.List(t.Context(), billing.ChargeFilter{Owner: owner, Status: billing.Pending}, oneCharge)
 			require.NoError(t, err)
 
 			claimed := pending[0]
@@ -532,26 +540,30 @@ func TestCancel_ChargePending_IsRefused(t *testing.T) {
 // account is refused, and so is an admin of an employer.
 func TestBilling_Employer_Forbidden(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		for _, by := range []auth.Actor{
-			{},
-			{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID(), Permissions: []auth.Permission{auth.Manage}},
-		} {
-			_, err := env.MyBilling(t.Context(), by)
-			require.ErrorIs(t, err, kit.Refusal(by))
+		withoutAccount := auth.Actor{}
+		admin := auth.Actor{
+			UserID:         stores.NewID(),
+			Role:           auth.Employer,
+			OrganizationID: stores.NewID(),
+			Permissions:    []auth.Permission{auth.Manage},
+		}
+		premium := billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"}
 
-			for _, try := range []func() (billing.Subscription, error){
-				func() (billing.Subscription, error) {
-					return env.Create(t.Context(), by, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
-				},
-				func() (billing.Subscription, error) {
-					return env.Upgrade(t.Context(), by, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
-				},
-				func() (billing.Subscription, error) { return env.UseMethod(t.Context(), by, "pm_one") },
-				func() (billing.Subscription, error) { return env.Cancel(t.Context(), by) },
-			} {
-				_, err := try()
-				require.ErrorIs(t, err, kit.Refusal(by))
-			}
+		for _, by := range []auth.Actor{withoutAccount, admin} {
+			_, err := env.MyBilling(t.Context(), by)
+			require.ErrorIs(t, err, kit.Refusal(by), "MyBilling")
+
+			_, err = env.Create(t.Context(), by, premium)
+			require.ErrorIs(t, err, kit.Refusal(by), "Create")
+
+			_, err = env.Upgrade(t.Context(), by, premium)
+			require.ErrorIs(t, err, kit.Refusal(by), "Upgrade")
+
+			_, err = env.UseMethod(t.Context(), by, "pm_one")
+			require.ErrorIs(t, err, kit.Refusal(by), "UseMethod")
+
+			_, err = env.Cancel(t.Context(), by)
+			require.ErrorIs(t, err, kit.Refusal(by), "Cancel")
 		}
 	})
 }
@@ -563,7 +575,7 @@ func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
 
 	env := newTestEnv(t, stores.SQLite)
-	for _, c := range []struct {
+	for _, test := range []struct {
 		plan, method string
 		field        string // the field that the error names
 	}{
@@ -576,15 +588,19 @@ func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		{plan: "premium", method: sandboxpay.MethodMissing, field: "paymentMethodId"},
 		{plan: "premium", method: "pm_4242424242424242", field: "paymentMethodId"},
 	} {
-		_, err := env.Create(t.Context(), newSeeker(), billing.ChooseInput{PlanID: c.plan, PaymentMethodID: c.method})
-		require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", c)
-		require.Equal(t, c.field, fault.Of(err).Fields[0].Name, "%+v", c)
+		_, err := env.Create(t.Context(), newSeeker(), billing.ChooseInput{PlanID: test.plan, PaymentMethodID: test.method})
+		require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", test)
+		require.Equal(t, test.field, fault.Of(err).Fields[0].Name, "%+v", test)
 	}
 
+	// The free plan is no upgrade.
 	_, err := env.Upgrade(t.Context(), newSeeker(), billing.ChooseInput{PlanID: "basic"})
 	require.Equal(t, "planId", fault.Of(err).Fields[0].Name)
 
-	_, err = env.UseMethod(t.Context(), newSeeker(), "")
+	// A change of the payment method needs one.
+	const noMethod = ""
+
+	_, err = env.UseMethod(t.Context(), newSeeker(), noMethod)
 	require.Equal(t, "paymentMethodId", fault.Of(err).Fields[0].Name)
 
 	_, charges := env.provider.total()

@@ -163,7 +163,10 @@ func newSeeker() auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.Jobseeker, Seeker: true}
 }
 
-// subscribe chooses a plan and requires success. An empty method leaves the one that is stored.
+// storedMethod is the id of the payment method in a request that keeps the stored one.
+const storedMethod = ""
+
+// subscribe chooses a plan and requires success.
 func (e *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscription {
 	e.t.Helper()
 

@@ -16,7 +16,10 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// invite invites the address under the name Me Mber. An empty role is the default, recruiter.
+// defaultRole leaves the role of an invitation to the service, which chooses recruiter.
+const defaultRole = ""
+
+// invite invites the address under the name Me Mber.
 func (e *testEnv) invite(admin auth.Actor, email, role string) error {
 	return e.Invite(e.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role})
 }
@@ -56,7 +59,7 @@ func roleInput(role string) identity.ChangePermissionsInput {
 func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
-	require.NoError(t, env.invite(admin, "New@Example.org", ""))
+	require.NoError(t, env.invite(admin, "New@Example.org", defaultRole))
 
 	invited := env.team(admin)["New@example.org"]
 	require.Equal(t, identity.Recruiter, invited.Role)
@@ -66,7 +69,9 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	_, err := env.ChangePermissions(t.Context(), admin, invited.UserID, roleInput("viewer"))
 	require.NoError(t, err)
 
-	_, err = env.login("new@example.org", "")
+	const noPassword = ""
+
+	_, err = env.login("new@example.org", noPassword)
 	require.Error(t, err, "the invited user has no account yet")
 
 	// The account keeps the id and has the changed role.
@@ -95,7 +100,7 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 func TestInvite_RegistersInstead_KeepsID(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
-	require.NoError(t, env.invite(admin, "new@example.org", ""))
+	require.NoError(t, env.invite(admin, "new@example.org", defaultRole))
 
 	token := env.mailToken("new@example.org")
 	registered := env.jobseeker("new@example.org")
@@ -138,8 +143,10 @@ func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 
 	for _, session := range []identity.SignedIn{signedIn, seeker} { // the new session and the earlier one
 		actor := env.actor(session)
-		require.True(t, actor.Seeker)
+		require.True(t, actor.Seeker, "the user remains a jobseeker")
 		require.Equal(t, auth.EmployerTeam, actor.Role)
+
+		// The permissions of a recruiter.
 		require.True(t, actor.May(auth.JobsCreate))
 		require.False(t, actor.May(auth.JobsDelete))
 		require.False(t, actor.May(auth.Manage))
@@ -158,8 +165,8 @@ func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 	old, next := env.actor(env.employer("old@example.org")), env.actor(env.employer("next@example.org"))
 
 	// A recruiter moves from the old organization to the next one.
-	moving := env.addMember(old, "jo@example.org", "")
-	require.NoError(t, env.invite(next, "jo@example.org", ""))
+	moving := env.addMember(old, "jo@example.org", defaultRole)
+	require.NoError(t, env.invite(next, "jo@example.org", defaultRole))
 
 	_, err := env.accept(env.actor(moving), env.mailToken("jo@example.org"))
 	require.NoError(t, err)
@@ -170,7 +177,7 @@ func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 
 	// The founder of the old organization can move only after it has another admin.
-	require.NoError(t, env.invite(next, "old@example.org", ""))
+	require.NoError(t, env.invite(next, "old@example.org", defaultRole))
 
 	token := env.mailToken("old@example.org")
 	_, err = env.accept(old, token)
@@ -192,9 +199,9 @@ func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 
 	// A second invitation by the same organization is refused; one by another organization is not.
 	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
-	require.ErrorIs(t, env.invite(admin, "NEW@example.org", ""), identity.ErrAlreadyInTeam)
-	require.ErrorIs(t, env.invite(admin, "boss@example.org", ""), identity.ErrAlreadyInTeam)
-	require.NoError(t, env.invite(other, "new@example.org", ""), "another organization can invite the user")
+	require.ErrorIs(t, env.invite(admin, "NEW@example.org", defaultRole), identity.ErrAlreadyInTeam)
+	require.ErrorIs(t, env.invite(admin, "boss@example.org", defaultRole), identity.ErrAlreadyInTeam)
+	require.NoError(t, env.invite(other, "new@example.org", defaultRole), "another organization can invite the user")
 	require.Equal(t,
 		env.team(admin)["new@example.org"].UserID, env.team(other)["new@example.org"].UserID,
 		"both organizations have invited the same user")
@@ -323,6 +330,7 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 
 	_, err := env.accept(guest, env.mailToken("viewer@example.org"))
 	require.NoError(t, err)
+
 	// After the acceptance, the user has the permissions of a viewer, and after the change those of a recruiter.
 	require.True(t, may(boss.OrganizationID, viewerID, auth.AnyPermission))
 	require.True(t, may(boss.OrganizationID, viewerID, auth.ApplicationsView))
@@ -349,11 +357,11 @@ func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 	admin := env.actor(env.employer("boss@example.org"))
 	jobseeker := env.actor(env.jobseeker("jo@example.org"))
 	recruiter := env.actor(env.addMember(admin, "r@example.org", "recruiter"))
-
 	viewer := env.actor(env.addMember(admin, "v@example.org", "viewer"))
+
 	// None of these users may change the team.
 	for _, actor := range []auth.Actor{guest, jobseeker, recruiter, viewer} {
-		require.ErrorIs(t, env.invite(actor, "new@example.org", ""), kit.Refusal(actor))
+		require.ErrorIs(t, env.invite(actor, "new@example.org", defaultRole), kit.Refusal(actor))
 
 		_, err := env.ChangePermissions(t.Context(), actor, admin.UserID, roleInput("viewer"))
 		require.ErrorIs(t, err, kit.Refusal(actor))
@@ -449,8 +457,8 @@ func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
 		one := env.actor(env.employer("one@example.org"))
 		two := env.actor(env.addMember(one, "two@example.org", "admin"))
 		other := env.actor(env.employer("other@example.org"))
-		require.NoError(t, env.invite(other, "one@example.org", ""))
-		require.NoError(t, env.invite(other, "two@example.org", ""))
+		require.NoError(t, env.invite(other, "one@example.org", defaultRole))
+		require.NoError(t, env.invite(other, "two@example.org", defaultRole))
 
 		tokenOfOne := env.mailToken("one@example.org")
 		tokenOfTwo := env.mailToken("two@example.org")
@@ -483,7 +491,7 @@ func TestInvite_Concurrent_OneSucceedsPerOrganization(t *testing.T) {
 				admin = adminOfB
 			}
 
-			return env.invite(admin, "new@example.org", "")
+			return env.invite(admin, "new@example.org", defaultRole)
 		})
 
 		// One invitation of each organization succeeds.
@@ -500,7 +508,7 @@ func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 		admin := env.actor(env.employer("boss@example.org"))
 		for i := range 5 {
 			email := fmt.Sprintf("new%d@example.org", i)
-			require.NoError(t, env.invite(admin, email, ""))
+			require.NoError(t, env.invite(admin, email, defaultRole))
 
 			token := env.mailToken(email)
 			registration := identity.RegisterInput{
@@ -539,7 +547,7 @@ func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 		want := []string{"admin@example.org"}
 		for i := range invited {
 			email := fmt.Sprintf("m%d@example.org", i)
-			require.NoError(t, env.invite(admin, email, ""))
+			require.NoError(t, env.invite(admin, email, defaultRole))
 
 			want = append(want, email)
 		}
@@ -549,7 +557,7 @@ func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 		for number := 1; number <= 4; number++ { // the fourth page is empty
 			result, err := env.Team(t.Context(), admin, page.Request{Number: number, Size: pageSize})
 			require.NoError(t, err)
-			require.Equal(t, len(want), result.Total)
+			require.Equal(t, len(want), result.Total, "total of page %d", number)
 
 			for _, member := range result.Items {
 				byNumber = append(byNumber, member.Email)
@@ -592,8 +600,8 @@ func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
 
 	for i := range 5 {
 		admin := env.actor(env.employer(fmt.Sprintf("boss%d@example.org", i)))
-		require.NoError(t, env.invite(admin, "asha@example.org", ""))
-		require.ErrorIs(t, env.invite(admin, "asha@example.org", ""), identity.ErrAlreadyInTeam)
+		require.NoError(t, env.invite(admin, "asha@example.org", defaultRole))
+		require.ErrorIs(t, env.invite(admin, "asha@example.org", defaultRole), identity.ErrAlreadyInTeam)
 		require.Contains(t, env.team(admin), "asha@example.org")
 
 		wantMails := min(i+1, maxMails) // one for each invitation so far
@@ -602,7 +610,7 @@ func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
 
 	// A day later, an invitation is mailed again.
 	env.clock.Advance(24 * time.Hour)
-	require.NoError(t, env.invite(env.actor(env.employer("later@example.org")), "asha@example.org", ""))
+	require.NoError(t, env.invite(env.actor(env.employer("later@example.org")), "asha@example.org", defaultRole))
 	require.Len(t, env.mailsTo("asha@example.org"), maxMails+1)
 }
 
@@ -610,7 +618,7 @@ func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
 // invitations to the address, of every organization and in every spelling.
 func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 	env := newSQLiteEnv(t)
-	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "asha@example.org", ""))
+	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "asha@example.org", defaultRole))
 
 	// Find the token of the link in the invitation.
 	text := env.mailsTo("asha@example.org")[0].Text
@@ -632,8 +640,8 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 
 	// Invitations by others send no e-mail to this address any more.
 	other := env.actor(env.employer("other@example.org"))
-	require.NoError(t, env.invite(other, "ASHA@example.org", ""))
-	require.NoError(t, env.invite(other, "jo@example.org", ""))
+	require.NoError(t, env.invite(other, "ASHA@example.org", defaultRole))
+	require.NoError(t, env.invite(other, "jo@example.org", defaultRole))
 	require.Len(t, env.mailsTo("asha@example.org"), 1, "only the invitation with the link")
 	require.Len(t, env.mailsTo("jo@example.org"), 1, "another address still gets invitations")
 }
@@ -660,6 +668,6 @@ func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
 
 	invitation := env.mailsTo("jo@example.org")[0]
 	for _, part := range []string{invitation.Subject, invitation.Text, invitation.HTML, invitation.To.Name} {
-		require.NotContains(t, part, "evil.example")
+		require.NotContains(t, part, "evil.example", "a part of the e-mail")
 	}
 }

@@ -53,6 +53,12 @@ func (e *testEnv) authorizationRequest(t *testing.T, appID string) integrations.
 	return request
 }
 
+// noRedirectURI is the redirect address in the exchange of a code whose authorization request had none.
+const noRedirectURI = ""
+
+// sameScopes is the scope parameter of a refresh that requests the scopes of the consent.
+const sameScopes = ""
+
 // issueCode returns a code of the user for the application.
 func (e *testEnv) issueCode(t *testing.T, me auth.Actor, appID string) string {
 	t.Helper()
@@ -67,7 +73,7 @@ func (e *testEnv) issueCode(t *testing.T, me auth.Actor, appID string) string {
 func (e *testEnv) issueTokens(t *testing.T, me auth.Actor, appID string) integrations.TokenPair {
 	t.Helper()
 
-	issued, err := e.ExchangeCode(t.Context(), integrations.App{ID: appID}, e.issueCode(t, me, appID), "", verifier)
+	issued, err := e.ExchangeCode(t.Context(), integrations.App{ID: appID}, e.issueCode(t, me, appID), noRedirectURI, verifier)
 	require.NoError(t, err)
 
 	return issued
@@ -91,7 +97,7 @@ func (e *testEnv) tryCode(t *testing.T, code string) (exchangeErr error) {
 	}
 
 	err = storage.Tx.Do(t.Context(), func(ctx context.Context) error {
-		_, exchangeErr = e.ExchangeCode(ctx, grant.App, code, "", verifier)
+		_, exchangeErr = e.ExchangeCode(ctx, grant.App, code, noRedirectURI, verifier)
 		return errRollback
 	})
 
@@ -139,18 +145,18 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 		for range refreshes {
 			env.clock.Advance(beforeExpiry)
 
-			issued, err = env.Refresh(ctx, app, issued.Refresh, "")
+			issued, err = env.Refresh(ctx, app, issued.Refresh, sameScopes)
 			require.NoError(t, err)
 		}
 
-		_, err = env.Refresh(ctx, app, firstRefresh, "")
+		_, err = env.Refresh(ctx, app, firstRefresh, sameScopes)
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant, "it was not used for more than a week")
 
 		// Tokens that are issued two minutes before the end of the authorization end with it.
 		const remaining = 2 * time.Minute
 		env.clock.Advance(integrations.GrantLife - refreshes*beforeExpiry - remaining)
 
-		issued, err = env.Refresh(ctx, app, issued.Refresh, "")
+		issued, err = env.Refresh(ctx, app, issued.Refresh, sameScopes)
 		require.NoError(t, err)
 		require.Equal(t, remaining, issued.ExpiresIn)
 
@@ -158,7 +164,7 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 		require.NoError(t, err)
 		env.clock.Advance(remaining)
 
-		_, err = env.Refresh(ctx, app, issued.Refresh, "")
+		_, err = env.Refresh(ctx, app, issued.Refresh, sameScopes)
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
 
 		_, err = env.AuthenticateToken(ctx, issued.Access)
@@ -228,9 +234,9 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 		require.NoError(t, err)
 
 		me := env.developer(t)
-		for _, c := range []struct {
+		for _, test := range []struct {
 			name string
-			end  func()
+			end  func() // ends the authorization
 		}{
 			{name: "consent", end: func() { require.NoError(t, env.WithdrawConsent(ctx, me, app.ID)) }},
 			{name: "account", end: func() { env.recordEvent(t, event.AccountDeleted{UserID: me.UserID}) }},
@@ -239,17 +245,18 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 			access := env.issueTokens(t, me, app.ID).Access
 			request := env.authorizationRequest(t, app.ID)
 			_, err = env.AuthenticateToken(ctx, access)
-			require.NoError(t, err, c.name)
+			require.NoError(t, err, test.name)
 
 			_, err = env.ApproveAgain(ctx, me, request)
-			require.NoError(t, err, c.name)
-			c.end()
+			require.NoError(t, err, test.name)
+
+			test.end()
 
 			_, err := env.AuthenticateToken(ctx, access)
-			require.ErrorIs(t, err, fault.ErrUnauthorized, c.name)
+			require.ErrorIs(t, err, fault.ErrUnauthorized, test.name)
 
 			_, err = env.ApproveAgain(ctx, me, request)
-			require.ErrorIs(t, err, integrations.ErrConsentNotFound, c.name)
+			require.ErrorIs(t, err, integrations.ErrConsentNotFound, test.name)
 		}
 
 		for _, wrong := range []string{
@@ -275,6 +282,7 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 		app, secret, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
 
+		// While the owner is locked, tokens, the secret and authorization requests of the application are refused.
 		issued := env.issueTokens(t, me, app.ID)
 		env.inactive[owner.UserID] = true
 		_, err = env.AuthenticateToken(ctx, issued.Access)
@@ -283,14 +291,15 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 		_, err = env.AuthenticateClient(ctx, app.ID, secret)
 		require.ErrorIs(t, err, integrations.ErrInvalidClient)
 
-		_, err = env.Refresh(ctx, app, issued.Refresh, "")
+		_, err = env.Refresh(ctx, app, issued.Refresh, sameScopes)
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
 
 		_, err = env.ParseAuthorization(ctx, authorizationQuery(app.ID))
 		require.ErrorContains(t, err, "client_id is unknown")
 
+		// The owner is unlocked.
 		env.inactive[owner.UserID] = false
-		_, err = env.Refresh(ctx, app, issued.Refresh, "")
+		_, err = env.Refresh(ctx, app, issued.Refresh, sameScopes)
 		require.NoError(t, err)
 	})
 }
@@ -307,26 +316,28 @@ func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 		require.NoError(t, err)
 
 		first := env.issueTokens(t, me, app.ID)
-		second, err := env.Refresh(ctx, app, first.Refresh, "")
+		second, err := env.Refresh(ctx, app, first.Refresh, sameScopes)
 		require.NoError(t, err)
-		require.NoError(
-			t,
-			env.Revoke(ctx, integrations.App{ID: stores.NewID()}, first.Refresh),
-			"a token of another client is ignored without an error",
-		)
+
+		// A token of another client is ignored without an error.
+		otherApp := integrations.App{ID: stores.NewID()}
+		require.NoError(t, env.Revoke(ctx, otherApp, first.Refresh))
 
 		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.NoError(t, err)
+
+		// The first refresh token, which is already used, ends the authorization.
 		require.NoError(t, env.Revoke(ctx, app, first.Refresh))
 
 		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
+		// So does an access token that has expired.
 		expired := env.issueTokens(t, me, app.ID)
 		env.clock.Advance(integrations.AccessLife)
 		require.NoError(t, env.Revoke(ctx, app, expired.Access))
 
-		_, err = env.Refresh(ctx, app, expired.Refresh, "")
+		_, err = env.Refresh(ctx, app, expired.Refresh, sameScopes)
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
 	})
 }
@@ -343,10 +354,10 @@ func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
 		require.NoError(t, err)
 
 		first := env.issueTokens(t, me, app.ID)
-		second, err := env.Refresh(ctx, app, first.Refresh, "")
+		second, err := env.Refresh(ctx, app, first.Refresh, sameScopes)
 		require.NoError(t, err)
 
-		_, err = env.Refresh(ctx, integrations.App{ID: stores.NewID()}, first.Refresh, "")
+		_, err = env.Refresh(ctx, integrations.App{ID: stores.NewID()}, first.Refresh, sameScopes)
 		require.Equal(t, integrations.ErrInvalidGrant, err)
 
 		_, err = env.AuthenticateToken(ctx, second.Access)
