@@ -122,86 +122,10 @@ func (u uniqueUser) createApp() {
 func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		user := server.registerUnique(t, "jobseeker")
-		personalText := "I am " + user.first + " " + user.last + " <" + user.email + ">"
 		employer := server.employer(t)
-		listing := employer.listing(object{"title": "Staff Nurse", "questions": []object{{"id": "why", "text": "Why?", "required": false}}})
-		second := employer.listing(object{"title": "Ward Sister"})
-		seeker := user.fromNewAddress // each request from another address, because limits count addresses
 
-		// Everything that a jobseeker can do, with their name in every text.
-		seeker().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{
-			"firstName":   user.first,
-			"lastName":    user.last,
-			"bio":         personalText,
-			"phone":       "+44 20 7946 0000",
-			"location":    "Leeds",
-			"currentRole": personalText[:40],
-			"email":       user.local + "@elsewhere.example",
-		}}).ok(200)
-
-		id := seeker().post("/api/jobseekers/applications", object{
-			"listingId":   listing,
-			"coverLetter": personalText,
-			"answers":     []object{{"question_id": "why", "answer": personalText}},
-		}).
-			ok(201).
-			text("data.id")
-		user.application(second, object{"coverLetter": personalText})
-		seeker().put("/api/jobseekers/applications/"+id, object{"status": "in-progress", "statusColor": user.first}).ok(200)
-
-		saved := seeker().post("/api/jobseekers/saved", object{"listingId": listing}).ok(201).text("data.id")
-		seeker().put("/api/jobseekers/bookmarks/"+saved, object{"notes": personalText}).ok(200)
-		seeker().post("/api/jobseekers/search", object{
-			"intent":      "save-search",
-			"name":        user.first + "'s search",
-			"query":       "nurse",
-			"emailAlerts": true,
-		}).
-			ok(200)
-		seeker().post("/api/jobseekers/onboarding", form{"action": {"capture_email"}, "email": {user.email}, "source": {"apply"}}).ok(200)
-		seeker().post("/api/jobseekers/onboarding", form{
-			"action":      {"update_preferences"},
-			"preferences": {`{"call me":"` + user.first + `"}`},
-		}).
-			ok(200)
-		seeker().put("/api/jobseekers/settings", object{"intent": "update-profile", "profile": object{"bio": personalText}}).ok(200)
-		seeker().post("/api/jobseekers/documents", object{
-			"intent":   "upload-document",
-			"type":     "cv",
-			"title":    user.first,
-			"fileName": user.last + ".txt",
-			"content":  personalText,
-		}).
-			ok(200)
-		seeker().put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
-		seeker().post("/api/jobseekers/billing", object{
-			"intent":          "create-subscription",
-			"planId":          "premium",
-			"paymentMethodId": "pm_card_visa",
-		}).
-			ok(200)
-		server.guest(t).post("/api/auth/forgot-password", object{"email": user.email}).ok(200)
-		user.signIn(password)
-		user.createApp()
-
-		// Everything that others can do with these resources.
-		path := "/api/employers/applications/" + id
-		employer.post(path+"/interview", appointment(object{"notes": user.first + " was kind"})).ok(200)
-		employer.post(path+"/contact", object{"subject": "Dear " + user.first, "message": user.first + ", can you come?"}).ok(200)
-		employer.fromNewAddress().put(path, object{"status": "interview"}).ok(200)
-		employer.fromNewAddress().post("/api/employers/team", object{
-			"intent": "add-member",
-			"name":   user.first,
-			"email":  user.email,
-		}).ok(200)
-
-		export := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202).text("data.id")
-		require.Eventually(t, func() bool {
-			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
-		}, waitTimeout, 20*time.Millisecond)
-		server.waitForMail(t, user.local+"@elsewhere.example", "confirm your new")
-		server.waitForMail(t, user.email, "Set a new password")
-		server.waitForMail(t, user.email, "Join ")
+		application := user.useEverything(employer)
+		export := user.beProcessedBy(employer, application)
 
 		// If findTraces did not find data that exists, the test could not fail. The requests have written the name to many
 		// more places than this minimum.
@@ -212,28 +136,140 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		user.requireSignedOut(t)
 		user.requireErased()
 
-		// The employer keeps the application without its applicant. The export is deleted,
-		// because it contains the name.
-		seen := employer.get(path).ok(200)
-		require.Equal(t, "Deleted user", seen.text("data.application.applicantName"))
-		require.Empty(t, seen.text("data.application.applicantEmail"))
-		require.Equal(t, "withdrawn", seen.text("data.application.status"))
-		employer.get("/api/employers/exports/"+export).fails(404, "Export not found")
-		// The invitation of the user is deleted, so that the team has the employer only.
-		require.Len(t, employer.get("/api/employers/team").ok(200).list("data.team"), 1)
-
-		// The address can be registered again, for a new account without the old data.
-		guest := server.guest(t)
-		registered := guest.post("/api/auth/register", object{
-			"email":    user.email,
-			"password": password,
-			"name":     "Somebody Else",
-			"userType": "jobseeker",
+		t.Run("employer keeps the application without its applicant", func(t *testing.T) {
+			seen := employer.get("/api/employers/applications/" + application).ok(200)
+			require.Equal(t, "Deleted user", seen.text("data.application.applicantName"))
+			require.Empty(t, seen.text("data.application.applicantEmail"))
+			require.Equal(t, "withdrawn", seen.text("data.application.status"))
 		})
-		newAccount := server.account(t, registered, guest, user.email)
-		require.NotEqual(t, user.id, newAccount.id)
-		require.Empty(t, newAccount.get("/api/jobseekers/applications").ok(200).list("data.applications"))
+
+		t.Run("export and invitation, which contain the name, are deleted", func(t *testing.T) {
+			employer.get("/api/employers/exports/"+export).fails(404, "Export not found")
+
+			// Without the invited user, the team has the employer only.
+			require.Len(t, employer.get("/api/employers/team").ok(200).list("data.team"), 1)
+		})
+
+		t.Run("address can be registered again, for a new account without the old data", func(t *testing.T) {
+			guest := server.guest(t)
+			registered := guest.post("/api/auth/register", object{
+				"email":    user.email,
+				"password": password,
+				"name":     "Somebody Else",
+				"userType": "jobseeker",
+			})
+			newAccount := server.account(t, registered, guest, user.email)
+			require.NotEqual(t, user.id, newAccount.id)
+			require.Empty(t, newAccount.get("/api/jobseekers/applications").ok(200).list("data.applications"))
+		})
 	})
+}
+
+// otherAddress is an address to which the user wants to change the account.
+func (u uniqueUser) otherAddress() string { return u.local + "@elsewhere.example" }
+
+// useEverything does everything that a jobseeker can do, with the user's name in every text. It returns the id of
+// an application to the employer.
+func (u uniqueUser) useEverything(employer *account) (application string) {
+	u.t.Helper()
+
+	personalText := "I am " + u.first + " " + u.last + " <" + u.email + ">"
+	listing := employer.listing(object{"title": "Staff Nurse", "questions": []object{{"id": "why", "text": "Why?", "required": false}}})
+	otherListing := employer.listing(object{"title": "Ward Sister"})
+	seeker := u.fromNewAddress // each request from another address, because limits count addresses
+
+	// The profile and the settings.
+	seeker().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{
+		"firstName":   u.first,
+		"lastName":    u.last,
+		"bio":         personalText,
+		"phone":       "+44 20 7946 0000",
+		"location":    "Leeds",
+		"currentRole": personalText[:40],
+		"email":       u.otherAddress(),
+	}}).ok(200)
+	seeker().put("/api/jobseekers/settings", object{"intent": "update-profile", "profile": object{"bio": personalText}}).ok(200)
+	seeker().put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
+
+	// Applications and documents.
+	application = seeker().post("/api/jobseekers/applications", object{
+		"listingId":   listing,
+		"coverLetter": personalText,
+		"answers":     []object{{"question_id": "why", "answer": personalText}},
+	}).
+		ok(201).
+		text("data.id")
+	u.application(otherListing, object{"coverLetter": personalText})
+	seeker().put("/api/jobseekers/applications/"+application, object{"status": "in-progress", "statusColor": u.first}).ok(200)
+	seeker().post("/api/jobseekers/documents", object{
+		"intent":   "upload-document",
+		"type":     "cv",
+		"title":    u.first,
+		"fileName": u.last + ".txt",
+		"content":  personalText,
+	}).
+		ok(200)
+
+	// Bookmarks and searches.
+	saved := seeker().post("/api/jobseekers/saved", object{"listingId": listing}).ok(201).text("data.id")
+	seeker().put("/api/jobseekers/bookmarks/"+saved, object{"notes": personalText}).ok(200)
+	seeker().post("/api/jobseekers/search", object{
+		"intent":      "save-search",
+		"name":        u.first + "'s search",
+		"query":       "nurse",
+		"emailAlerts": true,
+	}).
+		ok(200)
+
+	// The onboarding.
+	seeker().post(onboardingPath, form{"action": {"capture_email"}, "email": {u.email}, "source": {"apply"}}).ok(200)
+	seeker().post(onboardingPath, form{
+		"action":      {"update_preferences"},
+		"preferences": {`{"call me":"` + u.first + `"}`},
+	}).
+		ok(200)
+
+	// A subscription, a reset link, a second session and an app.
+	seeker().post("/api/jobseekers/billing", object{
+		"intent":          "create-subscription",
+		"planId":          "premium",
+		"paymentMethodId": "pm_card_visa",
+	}).
+		ok(200)
+	u.server.guest(u.t).post("/api/auth/forgot-password", object{"email": u.email}).ok(200)
+	u.signIn(password)
+	u.createApp()
+
+	return application
+}
+
+// beProcessedBy does everything that the employer can do with the user's application: an interview, a message, a
+// decision, an invitation to the team, and an export, whose id it returns. It waits until the e-mails to the user
+// are sent, because the user's name may otherwise be in tasks.
+func (u uniqueUser) beProcessedBy(employer *account, application string) (export string) {
+	u.t.Helper()
+
+	path := "/api/employers/applications/" + application
+	employer.post(path+"/interview", appointment(object{"notes": u.first + " was kind"})).ok(200)
+	employer.post(path+"/contact", object{"subject": "Dear " + u.first, "message": u.first + ", can you come?"}).ok(200)
+	employer.fromNewAddress().put(path, object{"status": "interview"}).ok(200)
+	employer.fromNewAddress().post("/api/employers/team", object{
+		"intent": "add-member",
+		"name":   u.first,
+		"email":  u.email,
+	}).ok(200)
+
+	export = employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202).text("data.id")
+	isExported := func() bool {
+		return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
+	}
+	require.Eventually(u.t, isExported, waitTimeout, 20*time.Millisecond)
+
+	u.server.waitForMail(u.t, u.otherAddress(), "confirm your new")
+	u.server.waitForMail(u.t, u.email, "Set a new password")
+	u.server.waitForMail(u.t, u.email, "Join ")
+
+	return export
 }
 
 // TestDeleteAccount_Employer_LeavesNothing checks that the deletion of the account of an
@@ -246,7 +282,7 @@ func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 		user.fromNewAddress().
 			put("/api/employers/profile", object{
 				"intent":  "update-profile",
-				"profile": object{"jobTitle": "Head, " + user.first, "email": user.local + "@elsewhere.example"},
+				"profile": object{"jobTitle": "Head, " + user.first, "email": user.otherAddress()},
 			}).
 			ok(200)
 		user.fromNewAddress().
@@ -268,7 +304,7 @@ func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 		user.post("/api/employers/applications/"+id+"/contact", object{"subject": "Hello", "message": "there"}).ok(200)
 		user.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": newEmail()}).ok(200)
 		user.createApp()
-		server.waitForMail(t, user.local+"@elsewhere.example", "confirm your new")
+		server.waitForMail(t, user.otherAddress(), "confirm your new")
 
 		// If findTraces did not find data that exists, the test could not fail. The requests have written the name to many
 		// more places than this minimum.

@@ -233,73 +233,88 @@ func TestDeveloperApplications(t *testing.T) {
 				return program.get("/api/v1/applications" + query).ids()
 			}
 
+			// read returns a program with a token of the user, which may read applications.
+			read := func(user *account) *client {
+				return user.grantApp(server.seeker(t).app(), integrations.ApplicationsRead)
+			}
+
 			withKey := employer.program()
 
-			withToken := employer.grantApp(server.seeker(t).app(), integrations.ApplicationsRead)
-			// The employer's programs list the applications for the organization's jobs, the newest first.
-			for _, program := range []*client{withKey, withToken} {
-				require.Equal(t, []string{third, second, first}, ids(program, ""))
-			}
+			t.Run("programs list what their user sees, newest first", func(t *testing.T) {
+				// An employer sees the applications for the organization's jobs.
+				for _, program := range []*client{withKey, read(employer)} {
+					require.Equal(t, []string{third, second, first}, ids(program, ""))
+				}
 
-			// A jobseeker's programs list the user's own applications, to any employer. Another employer has none.
-			require.Equal(t, []string{ofOtherEmployer, third, first}, ids(ann.program(), ""))
-			require.Equal(t, []string{second}, ids(ben.grantApp(server.seeker(t).app(), integrations.ApplicationsRead), ""))
-			require.Empty(t, ids(otherEmployer.program(), ""))
+				// A jobseeker sees the own applications, to any employer. Another employer has none.
+				require.Equal(t, []string{ofOtherEmployer, third, first}, ids(ann.program(), ""))
+				require.Equal(t, []string{second}, ids(read(ben), ""))
+				require.Empty(t, ids(otherEmployer.program(), ""))
 
-			// Each filter narrows the list. Upper and lower case of an id make no difference.
-			require.Equal(t, []string{second, first}, ids(withKey, "?job_id="+strings.ToUpper(listing)))
-			require.Equal(t, []string{third, first}, ids(withKey, "?candidate_id="+ann.id))
-			require.Equal(t, []string{second}, ids(withKey, "?status=review"))
-			require.Equal(t, []string{third, second, first}, ids(withKey, "?status=review,pending&submitted_after=2020-01-01"))
-			require.Empty(t, ids(withKey, "?submitted_before=2020-01-01T00:00:00Z"))
+				// A member who may not see applications has an empty list.
+				withoutPermission := server.addMember(t, employer, object{"applications": object{"view": false, "update": false}})
+				require.Empty(t, ids(withoutPermission.program(), ""))
+			})
 
-			// submitted_after is inclusive, submitted_before is exclusive.
-			submitted, err := time.Parse(time.RFC3339Nano, withKey.get("/v1/applications/"+second).okDeveloper(200).text("data.submitted_at"))
-			require.NoError(t, err)
+			t.Run("filters", func(t *testing.T) {
+				// Upper and lower case of an id make no difference.
+				require.Equal(t, []string{second, first}, ids(withKey, "?job_id="+strings.ToUpper(listing)))
+				require.Empty(t, ids(withKey, "?job_id="+job), "a listing of another employer")
+				require.Empty(t, ids(withKey, "?job_id=nonsense"))
 
-			at := submitted.Format(time.RFC3339Nano)
+				require.Equal(t, []string{third, first}, ids(withKey, "?candidate_id="+ann.id))
+				require.Equal(t, []string{second}, ids(withKey, "?status=review"))
+				require.Equal(t, []string{third, second, first}, ids(withKey, "?status=review,pending&submitted_after=2020-01-01"))
+				require.Empty(t, ids(withKey, "?submitted_before=2020-01-01T00:00:00Z"))
+			})
 
-			justAfter := submitted.Add(time.Microsecond).Format(time.RFC3339Nano)
-			for query, want := range map[string][]string{
-				"?submitted_after=" + at:                                    {third, second},
-				"?submitted_after=" + justAfter:                             {third},
-				"?submitted_before=" + at:                                   {first},
-				"?submitted_before=" + justAfter:                            {second, first},
-				"?submitted_after=" + at + "&submitted_before=" + justAfter: {second},
-				"?submitted_after=" + at + "&submitted_before=" + at:        {},
-			} {
-				require.Equal(t, want, ids(withKey, query), query)
-			}
+			t.Run("submitted_after is inclusive, submitted_before is exclusive", func(t *testing.T) {
+				application := withKey.get("/v1/applications/" + second).okDeveloper(200)
+				submitted, err := time.Parse(time.RFC3339Nano, application.text("data.submitted_at"))
+				require.NoError(t, err)
 
-			require.Empty(t, ids(withKey, "?job_id=nonsense"))
-			require.Empty(t, ids(withKey, "?job_id="+job), "a listing of another employer")
+				at := submitted.Format(time.RFC3339Nano)
+				justAfter := submitted.Add(time.Microsecond).Format(time.RFC3339Nano)
 
-			// The second page has the oldest application, by cursor and by number.
-			page := withKey.get("/v1/applications?limit=2").okDeveloper(200)
-			require.Equal(t, object{"page": 1.0, "limit": 2.0, "total": 3.0, "total_pages": 2.0}, page.at("pagination"))
-			require.Contains(t, page.header.Get("Link"), `/v1/applications?limit=2&page=2>; rel="next"`)
-			require.Equal(t, []string{first}, ids(withKey, "?limit=2&cursor="+page.text("next_cursor")))
-			require.Equal(t, []string{first}, ids(withKey, "?limit=2&page=2"))
+				for query, want := range map[string][]string{
+					"?submitted_after=" + at:                                    {third, second},
+					"?submitted_after=" + justAfter:                             {third},
+					"?submitted_before=" + at:                                   {first},
+					"?submitted_before=" + justAfter:                            {second, first},
+					"?submitted_after=" + at + "&submitted_before=" + justAfter: {second},
+					"?submitted_after=" + at + "&submitted_before=" + at:        {},
+				} {
+					require.Equal(t, want, ids(withKey, query), query)
+				}
+			})
 
-			for query, field := range map[string]string{
-				"status=open":          "status",
-				"submitted_after=soon": "submitted_after",
-				"cursor=x":             "cursor",
-				"page=0":               "page",
-			} {
-				require.Equal(t, field,
-					withKey.get("/api/v1/applications?"+query).problem(400, "invalid_parameters").text("errors.0.field"),
-					query)
-			}
+			t.Run("pages", func(t *testing.T) {
+				page := withKey.get("/v1/applications?limit=2").okDeveloper(200)
+				require.Equal(t, object{"page": 1.0, "limit": 2.0, "total": 3.0, "total_pages": 2.0}, page.at("pagination"))
+				require.Contains(t, page.header.Get("Link"), `/v1/applications?limit=2&page=2>; rel="next"`)
 
-			ann.grantApp(server.seeker(t).app(), integrations.JobsRead, integrations.ApplicationsWrite).
-				get("/api/v1/applications").
-				problem(403, "insufficient_scope")
-			ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead).get("/api/v1/jobs").problem(403, "insufficient_scope")
+				// The second page has the oldest application, by cursor and by number.
+				require.Equal(t, []string{first}, ids(withKey, "?limit=2&cursor="+page.text("next_cursor")))
+				require.Equal(t, []string{first}, ids(withKey, "?limit=2&page=2"))
+			})
 
-			// A member who may not see applications has an empty list.
-			withoutPermission := server.addMember(t, employer, object{"applications": object{"view": false, "update": false}})
-			require.Empty(t, ids(withoutPermission.program(), ""))
+			t.Run("invalid parameters", func(t *testing.T) {
+				for query, field := range map[string]string{
+					"status=open":          "status",
+					"submitted_after=soon": "submitted_after",
+					"cursor=x":             "cursor",
+					"page=0":               "page",
+				} {
+					refused := withKey.get("/api/v1/applications?"+query).problem(400, "invalid_parameters")
+					require.Equal(t, field, refused.text("errors.0.field"), query)
+				}
+			})
+
+			t.Run("missing scope", func(t *testing.T) {
+				otherScopes := ann.grantApp(server.seeker(t).app(), integrations.JobsRead, integrations.ApplicationsWrite)
+				otherScopes.get("/api/v1/applications").problem(403, "insufficient_scope")
+				read(ann).get("/api/v1/jobs").problem(403, "insufficient_scope")
+			})
 		})
 
 		t.Run("GET /api/v1/applications/:id", func(t *testing.T) {
