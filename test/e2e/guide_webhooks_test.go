@@ -83,11 +83,12 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		created := run(create)
 		require.Contains(t, created, `"secret":"whsec_`)
 
-		match := regexp.MustCompile(`"webhook":\{"id":"([^"]+)"`).FindStringSubmatch(created)
-		require.NotNil(t, match, created)
+		id := regexp.MustCompile(`"webhook":\{"id":"([^"]+)"`).FindStringSubmatch(created)
+		require.NotNil(t, id, created)
+
+		path := "/api/developers/apps/" + app + "/webhooks/" + id[1]
 
 		// The second command sends a test event to the webhook.
-		path := "/api/developers/apps/" + app + "/webhooks/" + match[1]
 		require.Contains(t, run(sendTest, "HOOK="+server.url+path), `"type":"job.created"`)
 
 		// The third command replays the deliveries that have failed since a time, here the present. None
@@ -103,43 +104,55 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 
 		deliveries := receiver.waitForHits(len(everyEvent))
 
-		// The guide has an example for each kind of resource.
-		examples := map[string]object{} // by the type of the event
-
-		for _, block := range guideBlocks(t, "webhooks", "json") {
-			var example object
-			require.NoError(t, json.Unmarshal([]byte(block), &example))
-
-			examples[example["type"].(string)] = example
-		}
-
-		require.Len(t, examples, 3)
-
-		// Every event type is documented, and every example has the members of a delivery.
-		for _, delivery := range deliveries {
-			eventType := delivery.body.Type
-			require.Contains(t, text, "| `"+eventType+"` |")
-
-			// The guide has one example for all events of jobs, which have the same members.
-			if strings.HasPrefix(eventType, "job.") {
-				eventType = "job.created"
+		t.Run("every event type is documented", func(t *testing.T) {
+			for _, delivery := range deliveries {
+				require.Contains(t, text, "| `"+delivery.body.Type+"` |")
 			}
+		})
 
-			var body object
-			require.NoError(t, json.Unmarshal([]byte(delivery.raw), &body))
-			delete(body["data"].(object), "test") // only test events have this member
-			require.Equal(t, members(body), members(examples[eventType]), eventType)
-		}
+		t.Run("examples have the members of deliveries", func(t *testing.T) {
+			examples := webhookExamples(t)
+			for _, delivery := range deliveries {
+				// The guide has one example for all events of jobs, which have the same members.
+				eventType := delivery.body.Type
+				if strings.HasPrefix(eventType, "job.") {
+					eventType = "job.created"
+				}
 
-		// The guide lists the headers of a delivery, each on its own line.
-		for _, header := range []string{
-			"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt",
-			"content-type", "user-agent",
-		} {
-			require.Contains(t, text, "\n"+header+": ")
-			require.NotEmpty(t, deliveries[0].headers.Get(header))
-		}
+				var body object
+				require.NoError(t, json.Unmarshal([]byte(delivery.raw), &body))
+				delete(body["data"].(object), "test") // only test events have this member
+				require.Equal(t, members(body), members(examples[eventType]), eventType)
+			}
+		})
+
+		t.Run("headers of a delivery are listed, each on its own line", func(t *testing.T) {
+			for _, header := range []string{
+				"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt",
+				"content-type", "user-agent",
+			} {
+				require.Contains(t, text, "\n"+header+": ")
+				require.NotEmpty(t, deliveries[0].headers.Get(header))
+			}
+		})
 	})
+}
+
+// webhookExamples returns the examples of the guide, one for each kind of resource, by the type of the event.
+func webhookExamples(t *testing.T) map[string]object {
+	t.Helper()
+
+	examples := map[string]object{}
+	for _, block := range guideBlocks(t, "webhooks", "json") {
+		var example object
+		require.NoError(t, json.Unmarshal([]byte(block), &example))
+
+		examples[example["type"].(string)] = example
+	}
+
+	require.Len(t, examples, 3)
+
+	return examples
 }
 
 // members returns the structure of a JSON value. For an object, it is the structure of each member by

@@ -293,88 +293,137 @@ func (c programCall) checkAuthorizedCallers(t *testing.T) {
 	}
 }
 
-// checkTool calls the row's MCP tool with the same kinds of credentials as the request. Errors of
-// tools have status 200 unless the credentials are invalid.
+// toolCheck calls the MCP tool of a row as different callers. Errors of tools have status 200 unless the
+// credentials are invalid.
+type toolCheck struct {
+	t     *testing.T
+	row   programRow
+	users *programUsers
+	route web.Route
+	app   string // to which users grant scopes
+}
+
+// checkTool calls the row's MCP tool with the same kinds of credentials as the request.
 func (r programRow) checkTool(t *testing.T, users *programUsers, route web.Route) {
 	t.Helper()
 
-	callWith := func(caller *client, arguments object) *response {
-		caller.t = t
-		caller.server = users.server
-		caller.ip = users.server.guest(t).ip
-
-		return caller.tool(r.tool, arguments)
-	}
-
-	call := func(caller *client) *response { return callWith(caller, r.arguments(users)) }
-	requireToolError := func(resp *response, code string) {
-		t.Helper()
-		require.Equal(t, 200, resp.status, "%s", resp.raw)
-		require.Equal(t, true, resp.at("result.isError"), "%s", resp.raw)
-		require.Contains(t, resp.text("result.content.0.text"), code)
-	}
-
-	requireSuccess := func(resp *response) *response {
-		t.Helper()
-		require.Equal(t, 200, resp.status, "%s", resp.raw)
-		require.NotContains(t, resp.at("result"), "isError", "%s", resp.raw)
-
-		return resp
-	}
-
-	allScopes := integrations.Scopes()
-	app := users.server.employer(t).app()
-
-	for _, unauthenticated := range []*client{
-		users.server.guest(t),
-		users.server.guest(t).withKey("x"),
-		{token: "x"},
-		{token: users.seeker.token}, // of the portal
-		users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, allScopes...),
-	} {
-		require.Equal(t, 401, call(unauthenticated).status)
-	}
-
-	for _, scope := range allScopes {
-		if scope != route.Scope {
-			// The error names the missing scope.
-			requireToolError(call(users.seeker.grantApp(app, scope)), string(route.Scope))
-		}
-	}
+	check := toolCheck{t: t, row: r, users: users, route: route, app: users.server.employer(t).app()}
+	check.checkInvalidCredentials()
+	check.checkMissingScope()
 
 	if route.Method == http.MethodGet {
-		for _, caller := range []*client{
-			users.seeker.grantApp(app, route.Scope),
-			users.employer.grantApp(app, route.Scope),
-			users.seeker.program(),
-			users.employer.program(),
-		} {
-			requireSuccess(call(caller))
-		}
+		check.checkRead()
 	} else {
-		requireToolError(call(users.seeker.program()), string(route.Scope))
-
-		users.otherListing = users.employer.listing(nil) // a jobseeker applies for a listing once
-		requireToolError(call(users.otherEmployer.grantApp(app, allScopes...)), "403 forbidden")
-
-		// The tool that applies returns a draft first, which the user has to confirm.
-		draft := requireSuccess(call(users.seeker.grantApp(app, route.Scope)))
-		require.Contains(t, string(draft.raw), "confirmation_required")
+		check.checkApply()
 	}
 
-	for _, other := range []*client{
-		users.otherEmployer.grantApp(app, allScopes...),
-		users.otherSeeker.grantApp(app, allScopes...),
+	check.checkOtherUsers()
+}
+
+// callWith calls the tool with the arguments. The client gets the server and an address of its own.
+func (c toolCheck) callWith(caller *client, arguments object) *response {
+	c.t.Helper()
+
+	caller.t = c.t
+	caller.server = c.users.server
+	caller.ip = c.users.server.guest(c.t).ip
+
+	return caller.tool(c.row.tool, arguments)
+}
+
+// call calls the tool with the arguments of the request.
+func (c toolCheck) call(caller *client) *response {
+	c.t.Helper()
+	return c.callWith(caller, c.row.arguments(c.users))
+}
+
+// requireError requires an error of the tool that contains the code.
+func (c toolCheck) requireError(resp *response, code string) {
+	c.t.Helper()
+	require.Equal(c.t, 200, resp.status, "%s", resp.raw)
+	require.Equal(c.t, true, resp.at("result.isError"), "%s", resp.raw)
+	require.Contains(c.t, resp.text("result.content.0.text"), code)
+}
+
+// requireSuccess requires that the tool succeeded, and returns its response.
+func (c toolCheck) requireSuccess(resp *response) *response {
+	c.t.Helper()
+	require.Equal(c.t, 200, resp.status, "%s", resp.raw)
+	require.NotContains(c.t, resp.at("result"), "isError", "%s", resp.raw)
+
+	return resp
+}
+
+// checkInvalidCredentials requires 401 for callers without valid credentials of the developer API.
+func (c toolCheck) checkInvalidCredentials() {
+	c.t.Helper()
+
+	expired := c.users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), c.app, integrations.Scopes()...)
+	for _, unauthenticated := range []*client{
+		c.users.server.guest(c.t),
+		c.users.server.guest(c.t).withKey("x"),
+		{token: "x"},
+		{token: c.users.seeker.token}, // of the portal
+		expired,
 	} {
-		// Other users do not find a hidden resource. A list succeeds without it.
-		if r.hiddenArguments != nil {
-			requireToolError(callWith(other, r.hiddenArguments(users)), r.code)
+		require.Equal(c.t, 401, c.call(unauthenticated).status)
+	}
+}
+
+// checkMissingScope requires that the error for a token with any other scope names the scope that is missing.
+func (c toolCheck) checkMissingScope() {
+	c.t.Helper()
+
+	for _, scope := range integrations.Scopes() {
+		if scope != c.route.Scope {
+			c.requireError(c.call(c.users.seeker.grantApp(c.app, scope)), string(c.route.Scope))
+		}
+	}
+}
+
+// checkRead requires that a tool that reads succeeds for tokens with the scope, and for keys.
+func (c toolCheck) checkRead() {
+	c.t.Helper()
+
+	for _, caller := range []*client{
+		c.users.seeker.grantApp(c.app, c.route.Scope),
+		c.users.employer.grantApp(c.app, c.route.Scope),
+		c.users.seeker.program(),
+		c.users.employer.program(),
+	} {
+		c.requireSuccess(c.call(caller))
+	}
+}
+
+// checkApply checks the tool that applies for a job. It needs a token of a jobseeker with the scope, and returns a draft
+// first, which the user has to confirm.
+func (c toolCheck) checkApply() {
+	c.t.Helper()
+	c.requireError(c.call(c.users.seeker.program()), string(c.route.Scope))
+
+	c.users.otherListing = c.users.employer.listing(nil) // a jobseeker applies for a listing once
+	c.requireError(c.call(c.users.otherEmployer.grantApp(c.app, integrations.Scopes()...)), "403 forbidden")
+
+	draft := c.requireSuccess(c.call(c.users.seeker.grantApp(c.app, c.route.Scope)))
+	require.Contains(c.t, string(draft.raw), "confirmation_required")
+}
+
+// checkOtherUsers requires that other users do not find a hidden resource, and that a list succeeds without it.
+func (c toolCheck) checkOtherUsers() {
+	c.t.Helper()
+
+	for _, other := range []*client{
+		c.users.otherEmployer.grantApp(c.app, integrations.Scopes()...),
+		c.users.otherSeeker.grantApp(c.app, integrations.Scopes()...),
+	} {
+		if c.row.hiddenArguments != nil {
+			c.requireError(c.callWith(other, c.row.hiddenArguments(c.users)), c.row.code)
 			continue
 		}
 
-		resp := requireSuccess(call(other))
-		require.NotContains(t, string(resp.raw), users.application)
-		require.NotContains(t, string(resp.raw), users.draft)
+		resp := c.requireSuccess(c.call(other))
+		require.NotContains(c.t, string(resp.raw), c.users.application)
+		require.NotContains(c.t, string(resp.raw), c.users.draft)
 	}
 }
 

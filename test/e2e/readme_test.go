@@ -71,6 +71,29 @@ func TestREADME_MainJob_WorksAsPasted(t *testing.T) {
 // numberedStep matches a step of the README that adds code to a file.
 var numberedStep = regexp.MustCompile("(?s)\\d\\. \\*\\*`([^`]+)`\\*\\*.*?```go\n(.*?)```")
 
+// addToSource returns the source of a file with the code of a step of the README, at the place that the README
+// says: functions, which begin with a comment, at the end, and rows of a table before those of the operation
+// renew.
+func addToSource(t *testing.T, source, code string) string {
+	t.Helper()
+
+	isFunction := strings.HasPrefix(strings.TrimSpace(code), "//")
+	if isFunction {
+		return source + "\n" + code
+	}
+
+	above, _, found := strings.Cut(source, "/api/employers/jobs/:id/renew\"")
+	require.True(t, found)
+
+	// The row of renew begins with its line, or with the line of its brace if it has several lines.
+	rowStart := strings.LastIndex(above, "\n")
+	if strings.HasPrefix(strings.TrimSpace(above[rowStart:]), "Path:") {
+		rowStart = strings.LastIndex(above, "\n\t\t{\n")
+	}
+
+	return source[:rowStart] + "\n" + code + source[rowStart:]
+}
+
 // TestREADME_AddAnEndpoint_Works applies the steps of the README to copies of the files,
 // with which the tests are built and run.
 func TestREADME_AddAnEndpoint_Works(t *testing.T) {
@@ -87,32 +110,18 @@ func TestREADME_AddAnEndpoint_Works(t *testing.T) {
 	steps := numberedStep.FindAllStringSubmatch(section, -1)
 	require.Len(t, steps, 4)
 
+	// The changed copies of the files, by the path of the original.
 	dir, replaced := t.TempDir(), map[string]string{}
 	for _, step := range steps {
-		path, err := filepath.Abs(filepath.Join("..", "..", step[1]))
+		file, code := step[1], step[2]
+		path, err := filepath.Abs(filepath.Join("..", "..", file))
 		require.NoError(t, err)
 
 		source, err := os.ReadFile(path)
 		require.NoError(t, err)
 
-		before, after := string(source), ""
-
-		// The README says where code goes: rows before those of the operation renew, and
-		// functions, which begin with a comment, at the end.
-		if line := strings.TrimSpace(strings.SplitN(step[2], "\n", 2)[0]); !strings.HasPrefix(line, "//") {
-			above, _, found := strings.Cut(before, "/api/employers/jobs/:id/renew\"")
-			require.True(t, found)
-
-			at := strings.LastIndex(above, "\n")
-			if strings.HasPrefix(strings.TrimSpace(above[at:]), "Path:") { // the row begins with its brace
-				at = strings.LastIndex(above, "\n\t\t{\n")
-			}
-
-			before, after = before[:at], before[at:]
-		}
-
 		replaced[path] = filepath.Join(dir, filepath.Base(path))
-		require.NoError(t, os.WriteFile(replaced[path], []byte(before+"\n"+step[2]+after), 0o600))
+		require.NoError(t, os.WriteFile(replaced[path], []byte(addToSource(t, string(source), code)), 0o600))
 	}
 
 	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
@@ -125,18 +134,23 @@ func TestREADME_AddAnEndpoint_Works(t *testing.T) {
 	compiled, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", file, "-o", binary, ".").CombinedOutput()
 	require.NoError(t, err, string(compiled))
 
-	run := func(dir, tests string, env ...string) (string, error) {
-		test := exec.CommandContext(t.Context(), binary, "-test.run", tests)
-		test.Dir, test.Env = dir, append(os.Environ(), append(env, "GOFLAGS=-overlay="+file)...)
+	// run runs the tests whose names match the pattern in dir, and returns the beginning of their output.
+	run := func(dir, pattern string, env ...string) (string, error) {
+		test := exec.CommandContext(t.Context(), binary, "-test.run", pattern)
+		test.Dir = dir
+		test.Env = append(os.Environ(), append(env, "GOFLAGS=-overlay="+file)...)
 		out, err := test.CombinedOutput()
 
-		return string(out[:min(len(out), 10_000)]), err
+		const maxOutput = 10_000 // bytes
+
+		return string(out[:min(len(out), maxOutput)]), err
 	}
 
 	out, err := run(".", "^(TestRoleMatrix.*|TestEmployerJobs)$")
 	require.NoError(t, err, out)
 
-	// The list of operations is updated by the command that the failing test prints.
+	// TestEveryOperation_HasATest fails until the command that it prints has updated the list of operations. It runs in
+	// a copy of this folder with the changed tests, because the command changes a file.
 	tests := t.TempDir()
 	require.NoError(t, os.CopyFS(tests, os.DirFS(".")))
 

@@ -57,40 +57,8 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 		visibleAfter = append(visibleAfter, time.Since(committed))
 	}
 
-	// A transaction inserts the listing "openlong" before the others and commits after them. It tells by posted that the
-	// listing is inserted, and waits for commit.
-	storage := stores.Open(t, first.databaseURL(), clock.System{})
-	defer func() { require.NoError(t, storage.Identity.Close()) }()
-
-	posted := make(chan struct{})
-	commit := make(chan struct{})
-
-	committed := make(chan error)
-	go func() {
-		committed <- storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-			now := time.Now().UTC()
-			listing := listings.Listing{
-				ID:             stores.NewID(),
-				OrganizationID: stores.NewID(),
-				Version:        1,
-				Status:         listings.Active,
-				Open:           true,
-				PostedAt:       &now,
-				CreatedAt:      now,
-				UpdatedAt:      now,
-			}
-			listing.Title = "Staff Nurse openlong"
-			listing.Description = "Days and nights on a ward."
-			err := storage.Listings.Listings.Create(ctx, []listings.Listing{listing})
-
-			close(posted)
-			<-commit
-
-			return err
-		})
-	}()
-
-	<-posted
+	// A transaction inserts the listing "openlong" before the others, and commits it after them.
+	commitOpenLong := insertWithoutCommit(t, first, "openlong")
 
 	// While that transaction is open, the second instance finds each of the later listings.
 	for i := range 50 {
@@ -100,12 +68,57 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	}
 
 	require.Zero(t, total("openlong"), "a listing is found before its transaction has committed")
-	close(commit)
-	require.NoError(t, <-committed)
+	commitOpenLong()
 	waitUntilFound("openlong")
 
 	slices.Sort(visibleAfter)
 
 	percentile95 := visibleAfter[len(visibleAfter)*95/100]
 	require.Less(t, percentile95, maxVisibility, "95 %% of the changes were not found in time")
+}
+
+// insertWithoutCommit inserts a listing with the word in its title in a transaction that stays open. The returned
+// function commits the transaction.
+func insertWithoutCommit(t *testing.T, server *testServer, word string) (commitTransaction func()) {
+	t.Helper()
+
+	storage := stores.Open(t, server.databaseURL(), clock.System{})
+	t.Cleanup(func() { require.NoError(t, storage.Identity.Close()) })
+
+	now := time.Now().UTC()
+	listing := listings.Listing{
+		ID:             stores.NewID(),
+		OrganizationID: stores.NewID(),
+		Version:        1,
+		Status:         listings.Active,
+		Open:           true,
+		PostedAt:       &now,
+		CreatedAt:      now,
+		UpdatedAt:      now,
+	}
+	listing.Title = "Staff Nurse " + word
+	listing.Description = "Days and nights on a ward."
+
+	inserted := make(chan struct{}) // closed when the listing is inserted
+	commit := make(chan struct{})   // closed to commit the transaction
+	result := make(chan error)      // of the transaction
+
+	go func() {
+		result <- storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+			err := storage.Listings.Listings.Create(ctx, []listings.Listing{listing})
+
+			close(inserted)
+			<-commit
+
+			return err
+		})
+	}()
+
+	<-inserted
+
+	return func() {
+		t.Helper()
+		close(commit)
+		require.NoError(t, <-result)
+	}
 }
