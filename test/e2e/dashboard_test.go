@@ -61,64 +61,14 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 		t.Run("life cycle of an app", func(t *testing.T) {
 			t.Parallel()
 
-			browser := server.signedIn(t, server.seeker(t))
-			require.Contains(t, browser.open("GET", "/developers", nil).text, "New application")
-
-			// Create an app. Its secret is on this page only, and its name is escaped.
-			created := browser.open("POST", "/developers/apps", url.Values{
-				"name":         {`Ward <b>"Finder"</b>`},
-				"redirectUris": {"https://a.example.com/cb\r\n\r\n http://127.0.0.1/cb "},
-			})
-			require.Equal(t, 200, created.status)
-			require.Equal(t, "no-store", created.header.Get("Cache-Control"))
-			require.NotContains(t, created.text, "<b>")
-
-			clientSecret := secretOn(t, created)
-
-			path := appLink.FindString(created.text)
-			app := browser.open("GET", path, nil)
-			require.Contains(t, html.UnescapeString(app.text), `Ward <b>"Finder"</b>`)
-			require.Contains(t, app.text, "https://a.example.com/cb\nhttp://127.0.0.1/cb")
-			require.NotContains(t, app.text, clientSecret)
-
-			// Create an API key, and use it for one of the 60 requests a minute of the free plan.
-			apiKey := secretOn(t, browser.open("POST", path+"/keys", url.Values{"name": {"Production"}}))
-			statusWithKey := func() int { return server.guest(t).withKey(apiKey).get("/api/v1/jobs").status }
-			require.Equal(t, 200, statusWithKey())
-			require.Contains(t, browser.open("GET", path, nil).text, "59 of 60 are left")
-
-			// Change the app.
-			changed := browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "description": {"Finds beds"}, "redirectUris": {""}})
-			require.Equal(t, 303, changed.status)
-			require.Contains(t, browser.open("GET", "/developers", nil).text, "Bed Finder")
-
-			// Invalid values are refused.
-			refused := browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "redirectUris": {"ftp://x"}})
-			require.Equal(t, 400, refused.status)
-			require.Contains(t, refused.text, "Redirect addresses must be")
-			require.Equal(t, 400, browser.open("POST", path+"/keys", url.Values{"name": {" "}}).status)
-			require.Equal(t, 400, browser.open("POST", "/developers/apps", url.Values{"name": {""}}).status)
-
-			// Change the plan, which needs a payment. The tests' payment provider is a sandbox that declines the
-			// method pm_card_declined.
-			choosePlan := func(paymentMethod string) int {
-				form := url.Values{"plan": {"professional"}, "paymentMethodId": {paymentMethod}}
-				return browser.open("POST", path+"/plan", form).status
-			}
-			require.Equal(t, 400, choosePlan("pm_card_declined"))
-			require.Equal(t, 303, choosePlan("pm_card_visa"))
-			require.Contains(t, browser.open("GET", path, nil).text, "of 300 are left")
-
-			// Replace the secret.
-			newSecret := secretOn(t, browser.open("POST", path+"/secret", url.Values{}))
-			require.NotEqual(t, clientSecret, newSecret)
-
-			// Delete the key and the app.
-			deleteKey := keyDeletion.FindString(browser.open("GET", path, nil).text)
-			require.Equal(t, 303, browser.open("POST", deleteKey, url.Values{}).status)
-			require.Equal(t, 401, statusWithKey())
-			require.Equal(t, 303, browser.open("POST", path+"/delete", url.Values{}).status)
-			require.Equal(t, 404, browser.open("GET", path, nil).status)
+			app := createAppOnDashboard(t, server)
+			app.createKey()
+			app.change()
+			app.requireInvalidInputRefused()
+			app.choosePlan()
+			app.replaceSecret()
+			app.deleteKey()
+			app.delete()
 		})
 
 		t.Run("repeated form is executed once", func(t *testing.T) {
@@ -126,7 +76,8 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 
 			browser := server.signedIn(t, server.seeker(t))
 
-			// onceOn returns the value of the hidden field of a page.
+			// onceOn returns the value of the hidden field that identifies a form of the page. A form with a value that was sent
+			// before is not executed again.
 			onceOn := func(page pageView) string {
 				field := onceField.FindStringSubmatch(page.text)
 				require.NotNil(t, field, page.text)
@@ -216,4 +167,117 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			require.Equal(t, "/developers/sign-in?next="+url.QueryEscape(path), signedOut.header.Get("Location"))
 		})
 	})
+}
+
+// dashboardApp is an app on the dashboard of its developer. Its methods are the steps of the subtest "life cycle of
+// an app".
+type dashboardApp struct {
+	t       *testing.T
+	server  *testServer
+	browser *browser // of the developer
+
+	path         string // of the page of the app
+	clientSecret string // with which the app was created
+	apiKey       string
+}
+
+// createAppOnDashboard creates an app. It requires that the secret is on the page after the form only, and that the
+// name is escaped.
+func createAppOnDashboard(t *testing.T, server *testServer) *dashboardApp {
+	t.Helper()
+
+	browser := server.signedIn(t, server.seeker(t))
+	require.Contains(t, browser.open("GET", "/developers", nil).text, "New application")
+
+	created := browser.open("POST", "/developers/apps", url.Values{
+		"name":         {`Ward <b>"Finder"</b>`},
+		"redirectUris": {"https://a.example.com/cb\r\n\r\n http://127.0.0.1/cb "},
+	})
+	require.Equal(t, 200, created.status)
+	require.Equal(t, "no-store", created.header.Get("Cache-Control"))
+	require.NotContains(t, created.text, "<b>")
+
+	clientSecret := secretOn(t, created)
+
+	path := appLink.FindString(created.text)
+	page := browser.open("GET", path, nil)
+	require.Contains(t, html.UnescapeString(page.text), `Ward <b>"Finder"</b>`)
+	require.Contains(t, page.text, "https://a.example.com/cb\nhttp://127.0.0.1/cb")
+	require.NotContains(t, page.text, clientSecret)
+
+	return &dashboardApp{t: t, server: server, browser: browser, path: path, clientSecret: clientSecret}
+}
+
+// statusWithKey returns the status of a request to the API with the key of the app.
+func (a *dashboardApp) statusWithKey() int {
+	a.t.Helper()
+	return a.server.guest(a.t).withKey(a.apiKey).get("/api/v1/jobs").status
+}
+
+// createKey creates an API key, and uses it for one of the 60 requests a minute of the free plan.
+func (a *dashboardApp) createKey() {
+	a.t.Helper()
+
+	a.apiKey = secretOn(a.t, a.browser.open("POST", a.path+"/keys", url.Values{"name": {"Production"}}))
+	require.Equal(a.t, 200, a.statusWithKey())
+	require.Contains(a.t, a.browser.open("GET", a.path, nil).text, "59 of 60 are left")
+}
+
+// change changes the name and the other values of the app.
+func (a *dashboardApp) change() {
+	a.t.Helper()
+
+	values := url.Values{"name": {"Bed Finder"}, "description": {"Finds beds"}, "redirectUris": {""}}
+	require.Equal(a.t, 303, a.browser.open("POST", a.path, values).status)
+	require.Contains(a.t, a.browser.open("GET", "/developers", nil).text, "Bed Finder")
+}
+
+// requireInvalidInputRefused requires that an address that is no redirect URI, a key without a name and an app
+// without a name are refused.
+func (a *dashboardApp) requireInvalidInputRefused() {
+	a.t.Helper()
+
+	refused := a.browser.open("POST", a.path, url.Values{"name": {"Bed Finder"}, "redirectUris": {"ftp://x"}})
+	require.Equal(a.t, 400, refused.status)
+	require.Contains(a.t, refused.text, "Redirect addresses must be")
+	require.Equal(a.t, 400, a.browser.open("POST", a.path+"/keys", url.Values{"name": {" "}}).status)
+	require.Equal(a.t, 400, a.browser.open("POST", "/developers/apps", url.Values{"name": {""}}).status)
+}
+
+// choosePlan changes the plan, which needs a payment. The tests' payment provider is a sandbox that declines the
+// method pm_card_declined.
+func (a *dashboardApp) choosePlan() {
+	a.t.Helper()
+
+	pay := func(paymentMethod string) (status int) {
+		form := url.Values{"plan": {"professional"}, "paymentMethodId": {paymentMethod}}
+		return a.browser.open("POST", a.path+"/plan", form).status
+	}
+	require.Equal(a.t, 400, pay("pm_card_declined"))
+	require.Equal(a.t, 303, pay("pm_card_visa"))
+	require.Contains(a.t, a.browser.open("GET", a.path, nil).text, "of 300 are left")
+}
+
+// replaceSecret replaces the client secret by another one.
+func (a *dashboardApp) replaceSecret() {
+	a.t.Helper()
+
+	newSecret := secretOn(a.t, a.browser.open("POST", a.path+"/secret", url.Values{}))
+	require.NotEqual(a.t, a.clientSecret, newSecret)
+}
+
+// deleteKey deletes the API key, which is refused afterwards.
+func (a *dashboardApp) deleteKey() {
+	a.t.Helper()
+
+	form := keyDeletion.FindString(a.browser.open("GET", a.path, nil).text)
+	require.Equal(a.t, 303, a.browser.open("POST", form, url.Values{}).status)
+	require.Equal(a.t, 401, a.statusWithKey())
+}
+
+// delete deletes the app.
+func (a *dashboardApp) delete() {
+	a.t.Helper()
+	require.Equal(a.t, 303, a.browser.open("POST", a.path+"/delete", url.Values{}).status)
+	require.Equal(a.t, 404, a.browser.open("GET", a.path, nil).status)
 }

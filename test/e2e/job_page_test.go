@@ -43,59 +43,61 @@ func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
 	})
 }
 
+// maliciousText as markup would end the script element of the structured data of a page, and begin another one.
+const maliciousText = `</script><script>alert(1)</script><img src=x onerror=alert(1)>`
+
 // TestJobPage checks the public page of a job: its text and its structured data (schema.org
 // JobPosting) for search engines contain an employer's input as text only.
 func TestJobPage(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)
+		job := employer.listing(object{
+			"title":               "Nurse " + maliciousText,
+			"description":         "First\n\n" + maliciousText,
+			"location":            "Leeds",
+			"salary":              object{"min": 36000, "currency": "GBP"},
+			"requirements":        []string{maliciousText},
+			"applicationDeadline": "2099-03-01",
+		})
 
-		// As markup it would end the script element of the structured data, and begin another one.
-		const maliciousText = `</script><script>alert(1)</script><img src=x onerror=alert(1)>`
-		job := employer.listing(
-			object{
-				"title":               "Nurse " + maliciousText,
-				"description":         "First\n\n" + maliciousText,
-				"location":            "Leeds",
-				"salary":              object{"min": 36000, "currency": "GBP"},
-				"requirements":        []string{maliciousText},
-				"applicationDeadline": "2099-03-01",
-			},
-		)
-
-		// The page contains the employer's text, and no elements made of it.
 		guest := server.guest(t)
 		page := guest.try("GET", "/jobs/"+job, nil)
 		require.Equal(t, 200, page.status)
-		require.Contains(t, page.header.Get("Content-Type"), "text/html")
-		require.Contains(t, page.header.Get("Content-Security-Policy"), "default-src 'none'")
 
 		html := string(page.raw)
-		require.NotContains(t, html, "<img")
-		require.NotContains(t, html, "<script>alert")
 
-		for _, want := range []string{
-			"Nurse &lt;/script&gt;", "St Brigid&#39;s Hospital", "Leeds", "£36,000 a year",
-			"1 March 2099", "<p>First</p>",
-		} {
-			require.Contains(t, html, want)
-		}
+		t.Run("page contains the employer's text, and no elements made of it", func(t *testing.T) {
+			require.Contains(t, page.header.Get("Content-Type"), "text/html")
+			require.Contains(t, page.header.Get("Content-Security-Policy"), "default-src 'none'")
+			requireContainsAll(t, html,
+				"Nurse &lt;/script&gt;", "St Brigid&#39;s Hospital", "Leeds", "£36,000 a year",
+				"1 March 2099", "<p>First</p>")
+			require.NotContains(t, html, "<img")
+			require.NotContains(t, html, "<script>alert")
+		})
 
-		// The structured data is valid JSON. Its description is HTML, in which the text is escaped.
-		match := regexp.MustCompile(`(?s)<script type="application/ld\+json">(.*?)</script>`).FindStringSubmatch(html)
-		require.Len(t, match, 2)
+		t.Run("structured data is JSON, whose description is HTML with the text escaped", func(t *testing.T) {
+			match := regexp.MustCompile(`(?s)<script type="application/ld\+json">(.*?)</script>`).FindStringSubmatch(html)
+			require.Len(t, match, 2)
 
-		structuredData := match[1]
-		var posting object
-		require.NoError(t, json.Unmarshal([]byte(structuredData), &posting), structuredData)
-		require.Equal(t, "JobPosting", posting["@type"])
-		require.Equal(t, "Nurse "+maliciousText, posting["title"])
-		require.NotRegexp(t, "<(img|script|/script)", posting["description"])
+			structuredData := match[1]
+			var posting object
+			require.NoError(t, json.Unmarshal([]byte(structuredData), &posting), structuredData)
+			require.Equal(t, "JobPosting", posting["@type"])
+			require.Equal(t, "Nurse "+maliciousText, posting["title"])
+			require.NotRegexp(t, "<(img|script|/script)", posting["description"])
+		})
 
-		// No id, the id of a user, and a listing that is not public.
-		for _, missing := range []string{"nonsense", employer.id, employer.listing(object{"status": "draft"})} {
-			notFound := guest.try("GET", "/jobs/"+missing, nil)
-			require.Equal(t, 404, notFound.status)
-			require.Contains(t, string(notFound.raw), "Job not found")
-		}
+		t.Run("job that is not public or does not exist", func(t *testing.T) {
+			for name, missing := range map[string]string{
+				"no id":        "nonsense",
+				"id of a user": employer.id,
+				"draft":        employer.listing(object{"status": "draft"}),
+			} {
+				notFound := guest.try("GET", "/jobs/"+missing, nil)
+				require.Equal(t, 404, notFound.status, name)
+				require.Contains(t, string(notFound.raw), "Job not found", name)
+			}
+		})
 	})
 }
