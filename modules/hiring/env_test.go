@@ -340,3 +340,6 @@ func ptr[T any](v T) *T { return &v }
 
 // firstPage requests more rows than most tests store.
 var firstPage = page.Request{Number: 1, Size: 20}
+
+// firstPageWithoutTotal is firstPage without the number of all rows.
+var firstPageWithoutTotal = page.After("", firstPage.Size)

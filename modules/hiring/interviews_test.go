@@ -57,10 +57,12 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 			return changed
 		}
 
+		var noEvents []string
+
 		// Change the notes and the location.
-		same := change(nil, hiring.AppointmentInput{Location: ptr("Ward 3")})
+		same := change(noEvents, hiring.AppointmentInput{Location: ptr("Ward 3")})
 		require.Equal(t, appointment, same, "unchanged input records no change")
-		change(nil, hiring.AppointmentInput{Notes: ptr("kind")})
+		change(noEvents, hiring.AppointmentInput{Notes: ptr("kind")})
 		change([]string{"interview moved 1"}, hiring.AppointmentInput{Location: ptr("Ward 4")})
 
 		// Change the time, from 27 to 28 March, and the status.
@@ -68,11 +70,11 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 		change([]string{"interview cancelled 3"}, hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
 
 		// Another place of a cancelled interview records no event. Scheduling it again does.
-		change(nil, hiring.AppointmentInput{Location: ptr("nowhere")})
+		change(noEvents, hiring.AppointmentInput{Location: ptr("nowhere")})
 		change([]string{"interview scheduled 4"}, hiring.AppointmentInput{Status: ptr(hiring.Scheduled)})
 
 		// The interview has taken place, and the applicant has passed.
-		completed := change(nil, hiring.AppointmentInput{Status: ptr(hiring.Completed), Outcome: ptr(hiring.Pass)})
+		completed := change(noEvents, hiring.AppointmentInput{Status: ptr(hiring.Completed), Outcome: ptr(hiring.Pass)})
 		require.Equal(t, hiring.Pass, completed.Outcome)
 
 		// Schedule the interview again after it was completed. The notes stay, the outcome does not.
@@ -105,10 +107,12 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 			return m.To.Email != ann.UserID+"@example.org"
 		})
 		require.Len(t, toApplicant, 1)
-		require.True(t, toApplicant[0].Invite.Cancelled)
-		require.Equal(t, 1, toApplicant[0].Invite.Sequence)
-		require.Contains(t, toApplicant[0].Text, "since you withdrew")
-		require.Zero(t, toApplicant[0].ReplyTo, "the applicant's own action has no employer to reply to")
+
+		cancellation := toApplicant[0]
+		require.True(t, cancellation.Invite.Cancelled)
+		require.Equal(t, 1, cancellation.Invite.Sequence, "the invitation has the number 0")
+		require.Contains(t, cancellation.Text, "since you withdrew")
+		require.Zero(t, cancellation.ReplyTo, "the applicant's own action has no employer to reply to")
 		require.Equal(t, hiring.Cancelled, env.received(employer, application.ID).Interview.Status)
 
 		// The employer can add notes, but not invite the applicant again.
@@ -181,7 +185,7 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		require.NoError(t, err)
 
 		_, err = env.Reschedule(t.Context(), employer, application.ID, change)
-		require.ErrorIs(t, err, fault.ErrInvalid)
+		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", change)
 	}
 }
 
@@ -194,10 +198,12 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		viewer := newEmployer(auth.ApplicationsView)
 		viewer.OrganizationID = employer.OrganizationID
 		application := env.apply(newSeeker(), env.newListing(employer))
+
 		// An interview has to be scheduled before it can be changed.
 		_, err := env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
 		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
 
+		// Neither of the two may schedule, change or write to the applicant.
 		for _, test := range []struct {
 			by      auth.Actor
 			wantErr error
@@ -222,7 +228,9 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		require.NoError(t, err)
 
 		// The other organization does not see the interview, and the viewer does.
-		none, err := env.Interviews(t.Context(), other, "", firstPage)
+		const anyStatus = ""
+
+		none, err := env.Interviews(t.Context(), other, anyStatus, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
 
@@ -232,7 +240,8 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		require.Equal(t, application.ID, interviews.Items[0].ID)
 		require.NotEmpty(t, interviews.Items[0].Applicant.Email)
 
-		_, err = env.Interviews(t.Context(), newSeeker(), "", firstPage)
+		// Jobseekers have no such list, and an unknown status is refused.
+		_, err = env.Interviews(t.Context(), newSeeker(), anyStatus, firstPage)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 
 		_, err = env.Interviews(t.Context(), employer, "lost", firstPage)
@@ -287,9 +296,11 @@ func TestMails_Hiring(t *testing.T) {
 		sent := env.sentMails()
 		require.Len(t, sent, 2, "both admins get a message")
 		require.NotEqual(t, sent[0].To, sent[1].To)
-		require.Equal(t, "New application: Title of "+job, sent[0].Subject)
-		require.Contains(t, sent[0].Text, "Name of "+ann.UserID)
-		require.NotContains(t, sent[0].Text, "@example.org", "the applicant's address is not disclosed")
+
+		toAdmin := sent[0]
+		require.Equal(t, "New application: Title of "+job, toAdmin.Subject)
+		require.Contains(t, toAdmin.Text, "Name of "+ann.UserID)
+		require.NotContains(t, toAdmin.Text, "@example.org", "the applicant's address is not disclosed")
 	})
 
 	t.Run("decision", func(t *testing.T) {
@@ -299,9 +310,11 @@ func TestMails_Hiring(t *testing.T) {
 
 		sent := env.sentMails()
 		require.Len(t, sent, 1)
-		require.Equal(t, ann.UserID+"@example.org", sent[0].To.Email)
-		require.Contains(t, sent[0].Text, "It is now: in review")
-		require.NotEmpty(t, sent[0].HTML)
+
+		toApplicant := sent[0]
+		require.Equal(t, ann.UserID+"@example.org", toApplicant.To.Email)
+		require.Contains(t, toApplicant.Text, "It is now: in review")
+		require.NotEmpty(t, toApplicant.HTML)
 	})
 
 	t.Run("message", func(t *testing.T) {
@@ -314,10 +327,12 @@ func TestMails_Hiring(t *testing.T) {
 
 		sent := env.sentMails()
 		require.Len(t, sent, 1)
-		require.Equal(t, "Your papers", sent[0].Subject)
-		require.Equal(t, employerAddress, sent[0].ReplyTo)
-		require.Contains(t, sent[0].Text, "> Please send them.\n> <b>Soon</b>", "the message is quoted")
-		require.NotContains(t, sent[0].HTML, "<b>")
+
+		toApplicant := sent[0]
+		require.Equal(t, "Your papers", toApplicant.Subject)
+		require.Equal(t, employerAddress, toApplicant.ReplyTo)
+		require.Contains(t, toApplicant.Text, "> Please send them.\n> <b>Soon</b>", "the message is quoted")
+		require.NotContains(t, toApplicant.HTML, "<b>", "HTML in the message is escaped")
 	})
 
 	// The message of the previous subtest is listed.
@@ -345,19 +360,22 @@ func TestMails_Hiring(t *testing.T) {
 		sent := env.sentMails()
 		require.Len(t, sent, 2)
 
-		require.Equal(t, employerAddress, sent[0].ReplyTo)
-		require.Contains(t, sent[0].Text, "When: Saturday, 27 March 2027, 11:00 UTC")
+		// The first mail invites the applicant.
+		scheduledMail, cancelledMail := sent[0], sent[1]
+		require.Equal(t, employerAddress, scheduledMail.ReplyTo)
+		require.Contains(t, scheduledMail.Text, "When: Saturday, 27 March 2027, 11:00 UTC")
 
-		invitation := sent[0].Invite
+		invitation := scheduledMail.Invite
 		require.Zero(t, invitation.Sequence)
 		require.False(t, invitation.Cancelled)
+
 		// Calendars show an interview as an hour, because its duration is not known.
 		require.Equal(t, time.Hour, invitation.End.Sub(invitation.Start))
 
 		// The second mail cancels the event of the first, which has the same UID.
-		require.Contains(t, sent[1].Text, "takes this out of your calendar")
+		require.Contains(t, cancelledMail.Text, "takes this out of your calendar")
 
-		cancellation := sent[1].Invite
+		cancellation := cancelledMail.Invite
 		require.Equal(t, invitation.UID, cancellation.UID)
 		require.Equal(t, 1, cancellation.Sequence)
 		require.True(t, cancellation.Cancelled)
@@ -395,7 +413,7 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	// The first notice is that of the scheduled interview. The moves that follow reach the limit.
 	// The input of the interview says Ward 3; each move goes to a ward with a higher number.
 	const maxNotices, firstWard = 20, 10
-	const lastWard = firstWard + maxNotices - 2
+	const lastWard = firstWard + (maxNotices - 1) - 1 // one notice was that of the scheduled interview
 
 	for ward := firstWard; ward <= lastWard; ward++ {
 		require.NoError(t, moveToWard(ward))
@@ -516,16 +534,19 @@ func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 		_, err := env.Reschedule(t.Context(), employer, cancelled, hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
 		require.NoError(t, err)
 
-		const manyMore = 5
+		const manyMore = 5 // than there are
+
 		next, err := env.NextInterviews(t.Context(), employer, manyMore)
 		require.NoError(t, err)
 		require.Len(t, next, 2, "cancelled and past interviews are left out")
 		require.Equal(t, sooner, next[0].ID)
 		require.Equal(t, later, next[1].ID)
 
-		one, err := env.NextInterviews(t.Context(), employer, 1)
+		const limit = 1
+
+		limited, err := env.NextInterviews(t.Context(), employer, limit)
 		require.NoError(t, err)
-		require.Len(t, one, 1)
+		require.Len(t, limited, limit)
 
 		// Another organization has no interviews. A member who may not view applications is refused.
 		none, err := env.NextInterviews(t.Context(), newEmployer(auth.ApplicationsView), manyMore)
@@ -545,28 +566,33 @@ func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 		employer := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
 		listing := env.newListing(employer)
 
-		// The clock of the test is in 2026: the first and the last interview are in the past.
-		var ids []string // of the applications
-		for _, at := range []string{
-			"2019-03-03T10:00:00Z", "2099-03-03T10:00:00Z", "2097-03-03T10:00:00Z", "2098-03-03T10:00:00Z", "2020-03-03T10:00:00Z",
-		} {
+		schedule := func(at string) (applicationID string) {
+			t.Helper()
+
 			application := env.apply(newSeeker(), listing)
 			_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(at))
 			require.NoError(t, err)
 
-			ids = append(ids, application.ID)
+			return application.ID
 		}
 
-		_, err := env.Reschedule(t.Context(), employer, ids[2], hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
+		// The clock of the test is in 2026, so that two interviews are in the past. One of the others is cancelled.
+		in2019 := schedule("2019-03-03T10:00:00Z")
+		in2099 := schedule("2099-03-03T10:00:00Z")
+		in2097Cancelled := schedule("2097-03-03T10:00:00Z")
+		in2098 := schedule("2098-03-03T10:00:00Z")
+		in2020 := schedule("2020-03-03T10:00:00Z")
+
+		cancellation := hiring.AppointmentInput{Status: ptr(hiring.Cancelled)}
+		_, err := env.Reschedule(t.Context(), employer, in2097Cancelled, cancellation)
 		require.NoError(t, err)
 
-		// pageOf returns the ids of the applications on a page.
-		pageOf := func(status hiring.InterviewStatus, number, size int) []string {
-			found, err := env.InterviewsByDate(t.Context(), employer, status, page.Request{Number: number, Size: size})
+		// list returns the ids of the applications on a page.
+		list := func(status hiring.InterviewStatus, request page.Request) (applicationIDs []string) {
+			found, err := env.InterviewsByDate(t.Context(), employer, status, request)
 			require.NoError(t, err)
-			require.Empty(t, found.NextCursor)
+			require.Empty(t, found.NextCursor, "this list has no cursors")
 
-			var applicationIDs []string
 			for _, view := range found.Items {
 				applicationIDs = append(applicationIDs, view.ID)
 			}
@@ -574,18 +600,22 @@ func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 			return applicationIDs
 		}
 
+		// All interviews, and those with a status.
 		const anyStatus = ""
-		in2019, in2099, in2097Cancelled, in2098, in2020 := ids[0], ids[1], ids[2], ids[3], ids[4]
-		require.Equal(t, []string{in2098, in2099, in2097Cancelled, in2020, in2019}, pageOf(anyStatus, 1, 10))
-		require.Equal(t, []string{in2097Cancelled, in2020}, pageOf(anyStatus, 2, 2))
-		require.Equal(t, []string{in2019}, pageOf(anyStatus, 3, 2))
-		require.Empty(t, pageOf(anyStatus, 4, 2))
-		require.Equal(t, []string{in2098, in2099, in2020, in2019}, pageOf(hiring.Scheduled, 1, 10))
 
+		require.Equal(t, []string{in2098, in2099, in2097Cancelled, in2020, in2019}, list(anyStatus, firstPage))
+		require.Equal(t, []string{in2098, in2099, in2020, in2019}, list(hiring.Scheduled, firstPage))
+
+		// The pages after the first one, with two interviews each.
+		require.Equal(t, []string{in2097Cancelled, in2020}, list(anyStatus, page.Request{Number: 2, Size: 2}))
+		require.Equal(t, []string{in2019}, list(anyStatus, page.Request{Number: 3, Size: 2}))
+		require.Empty(t, list(anyStatus, page.Request{Number: 4, Size: 2}))
+
+		// An unknown status is refused, and so is a member who may not view applications.
 		_, err = env.InterviewsByDate(t.Context(), employer, "lost", firstPage)
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
 
-		_, err = env.InterviewsByDate(t.Context(), newEmployer(auth.JobsUpdate), "", firstPage)
+		_, err = env.InterviewsByDate(t.Context(), newEmployer(auth.JobsUpdate), anyStatus, firstPage)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }
@@ -600,6 +630,7 @@ func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 		env.apply(newSeeker(), otherListing)
 		require.NoError(t, env.setStatus(employer, reviewed.ID, "review"))
 
+		// Each filter selects one of the three applications.
 		for _, test := range []struct {
 			filter hiring.StatsInput
 			wantID string
@@ -607,16 +638,16 @@ func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 			{filter: hiring.StatsInput{Status: "review"}, wantID: reviewed.ID},
 			{filter: hiring.StatsInput{Status: "pending", JobID: listing}, wantID: pending.ID},
 		} {
-			found, err := env.FindReceived(t.Context(), employer, test.filter, page.After("", 10))
-			require.NoError(t, err)
-			require.Len(t, found.Items, 1)
-			require.Equal(t, test.wantID, found.Items[0].ID)
+			found, err := env.FindReceived(t.Context(), employer, test.filter, firstPageWithoutTotal)
+			require.NoError(t, err, "%+v", test.filter)
+			require.Len(t, found.Items, 1, "%+v", test.filter)
+			require.Equal(t, test.wantID, found.Items[0].ID, "%+v", test.filter)
 		}
 
-		_, err := env.FindReceived(t.Context(), employer, hiring.StatsInput{Status: "eternal"}, page.After("", 10))
+		_, err := env.FindReceived(t.Context(), employer, hiring.StatsInput{Status: "eternal"}, firstPageWithoutTotal)
 		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
 
-		_, err = env.FindReceived(t.Context(), newEmployer(auth.JobsUpdate), hiring.StatsInput{}, page.After("", 10))
+		_, err = env.FindReceived(t.Context(), newEmployer(auth.JobsUpdate), hiring.StatsInput{}, firstPageWithoutTotal)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }

@@ -38,7 +38,7 @@ func (e *testEnv) writeNote(by auth.Actor, applicationID, text string) hiring.No
 func (e *testEnv) notes(by auth.Actor, applicationID string) (formatted []string) {
 	e.t.Helper()
 
-	found, err := e.ListNotes(e.t.Context(), by, applicationID, page.After("", 50))
+	found, err := e.ListNotes(e.t.Context(), by, applicationID, firstPageWithoutTotal)
 	require.NoError(e.t, err)
 
 	for _, note := range found.Items {
@@ -80,14 +80,16 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 			env.notes(employer, application.ID))
 
 		// Read the notes one by one.
-		one, err := env.ListNotes(t.Context(), employer, application.ID, page.After("", 1))
+		const noCursor, pageSize = "", 1
+
+		newest, err := env.ListNotes(t.Context(), employer, application.ID, page.After(noCursor, pageSize))
 		require.NoError(t, err)
 
-		next, err := env.ListNotes(t.Context(), employer, application.ID, page.After(one.NextCursor, 1))
+		oldest, err := env.ListNotes(t.Context(), employer, application.ID, page.After(newest.NextCursor, pageSize))
 		require.NoError(t, err)
-		require.Equal(t, first.ID, next.Items[0].ID)
+		require.Equal(t, first.ID, oldest.Items[0].ID)
 
-		_, err = env.ListNotes(t.Context(), employer, application.ID, page.After("nonsense", 1))
+		_, err = env.ListNotes(t.Context(), employer, application.ID, page.After("nonsense", pageSize))
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
 
 		// Members can delete only their own notes about the application.
@@ -183,15 +185,19 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 		env.deletedUsers[ann.UserID] = true
 		ratings, err = env.ListRatings(t.Context(), ann, application.ID)
 		require.NoError(t, err)
-		require.Equal(t, []string{"Name of " + bob.UserID, "Deleted user"}, []string{ratings[0].Author, ratings[1].Author})
+		require.Len(t, ratings, 2)
+		require.Equal(t, "Name of "+bob.UserID, ratings[0].Author, "the later rating")
+		require.Equal(t, "Deleted user", ratings[1].Author)
 
 		// Invalid ratings are refused.
 		for _, stars := range []int{-1, 0, 6} {
 			err := env.Rate(t.Context(), employer, application.ID, hiring.RatingInput{Rating: stars})
-			require.Equal(t, "rating", fault.Of(err).Fields[0].Name)
+			require.Equal(t, "rating", fault.Of(err).Fields[0].Name, "%d stars", stars)
 		}
 
-		none, err := env.SummarizeRatings(t.Context(), employer, nil)
+		var noApplications []string
+
+		none, err := env.SummarizeRatings(t.Context(), employer, noApplications)
 		require.NoError(t, err)
 		require.Empty(t, none)
 	})
@@ -212,28 +218,25 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 		app.AppID = stores.NewID()
 		app.Scopes = []auth.Scope{auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 
-		for name, by := range map[string]auth.Actor{
-			"other organization":            newEmployer(),
-			"member without permission":     colleague(employer, auth.JobsCreate, auth.JobsUpdate, auth.ApplicationsUpdate),
-			"member without any permission": colleague(employer),
-			"applicant":                     applicant,
-			"guest":                         {},
-			"app of a member":               app,
-		} {
-			want := fault.Forbidden
-			switch name {
-			case "other organization":
-				want = fault.NotFound
-			case "guest":
-				want = fault.Unauthenticated
-			}
+		withoutView := colleague(employer, auth.JobsCreate, auth.JobsUpdate, auth.ApplicationsUpdate)
 
-			// Each use case returns this kind of error.
+		for name, test := range map[string]struct {
+			by   auth.Actor
+			want fault.Kind // of the error of each method
+		}{
+			"other organization":            {by: newEmployer(), want: fault.NotFound},
+			"member without permission":     {by: withoutView, want: fault.Forbidden},
+			"member without any permission": {by: colleague(employer), want: fault.Forbidden},
+			"applicant":                     {by: applicant, want: fault.Forbidden},
+			"guest":                         {by: auth.Actor{}, want: fault.Unauthenticated},
+			"app of a member":               {by: app, want: fault.Forbidden},
+		} {
+			by := test.by
 			_, writeErr := env.WriteNote(ctx, by, application.ID, hiring.NoteInput{Note: "x"})
-			_, listErr := env.ListNotes(ctx, by, application.ID, page.After("", 10))
+			_, listErr := env.ListNotes(ctx, by, application.ID, firstPageWithoutTotal)
 			_, ratingsErr := env.ListRatings(ctx, by, application.ID)
 
-			for call, err := range map[string]error{
+			for method, err := range map[string]error{
 				"WriteNote":    writeErr,
 				"ListNotes":    listErr,
 				"ListRatings":  ratingsErr,
@@ -241,19 +244,21 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 				"Rate":         env.Rate(ctx, by, application.ID, hiring.RatingInput{Rating: 1}),
 				"RemoveRating": env.RemoveRating(ctx, by, application.ID),
 			} {
-				require.Equal(t, want, fault.KindOf(err), "%s: %s", name, call)
+				require.Equal(t, test.want, fault.KindOf(err), "%s: %s", name, method)
 			}
 
+			// Applications of other organizations are left out of the summaries, without an error.
 			summaries, err := env.SummarizeRatings(ctx, by, []string{application.ID})
-			require.Empty(t, summaries)
+			require.Empty(t, summaries, name)
 
 			if name == "other organization" {
-				require.NoError(t, err, "foreign applications are left out of the summaries")
+				require.NoError(t, err, name)
 			} else {
 				require.Error(t, err, name)
 			}
 		}
 
+		// The note and the rating are unchanged.
 		require.Len(t, env.notes(employer, application.ID), 1)
 		require.Equal(t, hiring.RatingSummary{Count: 1, Sum: 4}, env.summary(employer, application.ID))
 	})
