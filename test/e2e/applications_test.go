@@ -280,12 +280,13 @@ func TestEmployerApplications(t *testing.T) {
 		})
 
 		t.Run("POST /api/employers/applications/batch", func(t *testing.T) {
-			const path = "/api/employers/applications/batch"
-
 			foreign := seeker.application(rival.listing(nil), nil)
-			updated := employer.post(path, object{"applications": []object{
-				{"id": id, "status": "interview"}, {"id": foreign, "status": "accepted"}, {"id": nowhere, "status": "accepted"},
-				{"id": id, "status": "hired"}, {"id": id, "status": "accepted"},
+			updated := employer.post(applicationBatchPath, object{"applications": []object{
+				{"id": id, "status": "interview"},
+				{"id": foreign, "status": "accepted"},
+				{"id": nowhere, "status": "accepted"},
+				{"id": id, "status": "hired"},
+				{"id": id, "status": "accepted"},
 			}}).ok(200)
 
 			// The items are applied in their order, and the same application may occur twice.
@@ -300,9 +301,11 @@ func TestEmployerApplications(t *testing.T) {
 			require.Contains(t, updated.text("message"), "2", "the number of updated items")
 			require.Contains(t, updated.text("message"), "3", "the number of failed items")
 			require.Equal(t, "pending", rival.get("/api/employers/applications/"+foreign).ok(200).text("data.application.status"))
+		})
 
-			// One item is valid. The others have other types than the documented ones.
-			mixed := employer.post(path, object{"applications": []any{
+		t.Run("POST /api/employers/applications/batch items of other types", func(t *testing.T) {
+			// One item is valid. The others have other types than the documented ones, and do not affect it.
+			mixed := employer.post(applicationBatchPath, object{"applications": []any{
 				7,
 				nil,
 				object{"id": 5},
@@ -312,8 +315,7 @@ func TestEmployerApplications(t *testing.T) {
 				"x",
 			}}).
 				ok(200)
-			require.Equal(t, []any{object{"id": id, "status": "review"}}, mixed.at("data.updated"),
-				"an invalid item does not affect the others")
+			require.Equal(t, []any{object{"id": id, "status": "review"}}, mixed.at("data.updated"))
 			require.Equal(t, []any{
 				object{"appUpdate": 7., "error": "item must be a JSON object"},
 				object{"appUpdate": nil, "error": "item must be a JSON object"},
@@ -322,12 +324,16 @@ func TestEmployerApplications(t *testing.T) {
 				object{"appUpdate": object{}, "error": "Application not found"},
 				object{"appUpdate": "x", "error": "item must be a JSON object"},
 			}, mixed.at("data.failed"))
+		})
 
-			// The response repeats the items that failed, but shortens long values: it is stored for a day.
+		t.Run("POST /api/employers/applications/batch shortens long values", func(t *testing.T) {
+			// The response repeats the items that failed. It is stored for a day.
 			long := object{"id": strings.Repeat("x", 5_000), "status": "review"}
-			require.Less(t, len(employer.post(path, object{"applications": []object{long}}).ok(200).raw), 1_000,
-				"the id is not shortened")
+			failed := employer.post(applicationBatchPath, object{"applications": []object{long}}).ok(200)
+			require.Less(t, len(failed.raw), 1_000)
+		})
 
+		t.Run("POST /api/employers/applications/batch limits, bodies and users", func(t *testing.T) {
 			// A batch may have 100 items, or none.
 			const maxItems = 100
 			tooMany := make([]object, maxItems+1)
@@ -336,17 +342,21 @@ func TestEmployerApplications(t *testing.T) {
 				tooMany[i] = object{"id": id, "status": "review"}
 			}
 
-			employer.post(path, object{"applications": tooMany}).fails(400, "Maximum 100 applications per batch request")
-			employer.post(path, object{"applications": tooMany[:maxItems]}).ok(200)
-			employer.post(path, object{"applications": []object{}}).ok(200)
+			employer.post(applicationBatchPath, object{"applications": tooMany}).
+				fails(400, "Maximum 100 applications per batch request")
+			employer.post(applicationBatchPath, object{"applications": tooMany[:maxItems]}).ok(200)
+			employer.post(applicationBatchPath, object{"applications": []object{}}).ok(200)
 
 			// Invalid bodies, and a user who is not an employer.
-			employer.post(path, object{}).invalid("applications")
-			employer.post(path, object{"applications": "all"}).invalid("applications")
-			seeker.post(path, object{"applications": tooMany[:1]}).fails(403, "Forbidden")
+			employer.post(applicationBatchPath, object{}).invalid("applications")
+			employer.post(applicationBatchPath, object{"applications": "all"}).invalid("applications")
+			seeker.post(applicationBatchPath, object{"applications": tooMany[:1]}).fails(403, "Forbidden")
 		})
 	})
 }
+
+// applicationBatchPath is the path of the operation that changes the status of several applications.
+const applicationBatchPath = "/api/employers/applications/batch"
 
 // TestApplicantProfile_Visible_EmployerSeesIt checks that an employer sees the profile of an applicant only
 // with the applicant's consent, which is the setting showProfile. The employer never sees the expected pay

@@ -122,17 +122,7 @@ func TestPublicListings(t *testing.T) {
 			guest.get("/api/listings?unknown=1").ok(200)
 		})
 
-		subtest("GET /api/listings pages", func(t *testing.T) {
-			mark := uniqueWord()
-
-			// Seven listings fill three pages of three.
-			jobs := make([]object, 7)
-			for i := range jobs {
-				jobs[i] = object{"title": fmt.Sprintf("Porter %d %s", i, mark), "description": "D", "remote": true}
-			}
-
-			employer.fromNewAddress().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
-
+		subtest("GET /api/listings invalid pages and limits", func(t *testing.T) {
 			for _, page := range []string{"0", "-1", "x", "1.5", "99999999999999999999"} {
 				guest.get("/api/listings?page=" + page).invalid("page")
 			}
@@ -147,12 +137,27 @@ func TestPublicListings(t *testing.T) {
 			// Page 500 contains the 10,000th item, at which numbered pages end.
 			guest.get("/api/listings?page=501&limit=20").invalid("page")
 			guest.get("/api/listings?cursor=nonsense").invalid("cursor")
+		})
 
+		subtest("GET /api/listings pages", func(t *testing.T) {
+			const (
+				listingCount = 7
+				pageCount    = 3 // of three listings
+			)
+
+			mark := uniqueWord()
+			jobs := make([]object, listingCount)
+			for i := range jobs {
+				jobs[i] = object{"title": fmt.Sprintf("Porter %d %s", i, mark), "description": "D", "remote": true}
+			}
+
+			employer.fromNewAddress().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+
+			// Cursors lead through all pages in every order, and each listing is on one page.
 			for _, sort := range []string{
 				"", "&sort=date", "&sort=relevance", "&sort=salary",
 				"&sort=distance&location=Leeds&remote=true",
 			} {
-				// Cursors lead through all pages in every order, and each listing is on one page.
 				query := "/api/listings?limit=3&search=" + mark + sort
 				timesSeen := map[string]int{} // by title
 				pages := 0
@@ -162,7 +167,7 @@ func TestPublicListings(t *testing.T) {
 					res := guest.get(query + cursor).ok(200)
 					pages++
 
-					require.Equal(t, 7, res.integer("data.pagination.total"))
+					require.Equal(t, listingCount, res.integer("data.pagination.total"))
 
 					for _, title := range titlesIn(res, "data.listings") {
 						timesSeen[title]++
@@ -176,8 +181,8 @@ func TestPublicListings(t *testing.T) {
 					cursor = "&cursor=" + next.(string)
 				}
 
-				require.Equal(t, 3, pages, "seven listings on pages of three")
-				require.Len(t, timesSeen, 7)
+				require.Equal(t, pageCount, pages)
+				require.Len(t, timesSeen, listingCount)
 
 				for title, n := range timesSeen {
 					require.Equal(t, 1, n, "%s by %s", title, sort)
@@ -480,24 +485,31 @@ func TestOwnedListings(t *testing.T) {
 				employer.get("/api/employers/jobs/"+first).at("data.job.meta"), "the last value applies")
 			require.Equal(t, object{}, otherEmployer.get("/api/employers/jobs/"+foreign).at("data.job.meta"))
 
+			requireForOwnersOnly(t, "PUT", "/api/listings/batch", []object{{"uuid": first, "meta": object{}}})
+		})
+
+		subtest("PUT /api/listings/batch invalid bodies", func(t *testing.T) {
 			for _, body := range []string{`{}`, ``, `{"listings": []}`, `"x"`, `null`, `7`} {
 				employer.put("/api/listings/batch", body).fails(400, "Batch update requires an array of listings")
 			}
 
 			employer.put("/api/listings/batch", `[`).invalid("body")
 			require.Empty(t, employer.put("/api/listings/batch", `[]`).ok(200).list("data"))
+		})
+
+		subtest("PUT /api/listings/batch limit of 100", func(t *testing.T) {
 			const maxItems = 100
 
+			listing := employer.listing(nil)
 			tooMany := make([]object, maxItems+1)
 			for i := range tooMany {
-				tooMany[i] = object{"uuid": first, "meta": object{"n": i}}
+				tooMany[i] = object{"uuid": listing, "meta": object{"n": i}}
 			}
 
 			// A batch of 101 items is refused. In a batch of 100 for one listing, the last item determines the value.
 			require.Equal(t, 400, employer.put("/api/listings/batch", tooMany).status)
 			require.Len(t, employer.put("/api/listings/batch", tooMany[:maxItems]).ok(200).list("data"), maxItems)
-			require.Equal(t, maxItems-1, employer.get("/api/employers/jobs/"+first).integer("data.job.meta.n"))
-			requireForOwnersOnly(t, "PUT", "/api/listings/batch", []object{{"uuid": first, "meta": object{}}})
+			require.Equal(t, maxItems-1, employer.get("/api/employers/jobs/"+listing).integer("data.job.meta.n"))
 		})
 	})
 }

@@ -454,14 +454,17 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			t.Parallel()
 
 			developer := server.seeker(t)
-			app := developer.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
+			app := developer.app()
 			one := developer.programOf(app)
 			two := developer.programOf(app)
+
+			// The first request of the minute and of the day.
 			begun := time.Now()
 			first := one.get("/api/v1/jobs?limit=1").okDeveloper(200)
 			answered := time.Now()
 
 			require.Equal(t, `"minute";q=60;w=60,"day";q=10000;w=86400`, first.header.Get("RateLimit-Policy"))
+			require.Regexp(t, `^"minute";r=59;t=\d+,"day";r=9999;t=\d+$`, first.header.Get("RateLimit"))
 			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
 
 			reset, err := strconv.ParseInt(first.header.Get("X-RateLimit-Reset"), 10, 64)
@@ -470,8 +473,8 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			// The header has whole seconds: a second of tolerance on both sides.
 			require.GreaterOrEqual(t, reset, begun.Add(time.Minute).Unix()-1)
 			require.LessOrEqual(t, reset, answered.Add(time.Minute).Unix()+1)
-			require.Regexp(t, `^"minute";r=59;t=\d+,"day";r=9999;t=\d+$`, first.header.Get("RateLimit"))
 
+			// Sixty more requests, with both keys in turn. Failed requests count, too.
 			statuses := map[int]int{}
 			for range 30 {
 				statuses[one.try("GET", "/v1/jobs/nonsense", nil).status]++
@@ -494,25 +497,30 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, wait, 1)
 			require.LessOrEqual(t, wait, 60)
+
 			require.Equal(t, 429, two.try("GET", "/v1/nothing", nil).status, "unknown addresses are limited too")
 
-			// fromNewAddress returns a client without a key, and guests have a limit of their own.
-			one.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized")
+			t.Run("other clients have quotas of their own", func(t *testing.T) {
+				// fromNewAddress returns a client without a key.
+				one.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized")
 
-			// Another app of the same developer has its own quota.
-			anotherApp := developer.program()
-			anotherApp.get("/api/v1/jobs").okDeveloper(200)
+				anotherApp := developer.program()
+				anotherApp.get("/api/v1/jobs").okDeveloper(200)
+			})
 
-			require.Eventually(t, func() bool {
-				usage := developer.get("/api/developers/apps/" + app + "/usage").ok(200)
-				days := usage.list("data.series")
-				today := days[len(days)-1].(object)
-
+			t.Run("usage of the app counts all requests", func(t *testing.T) {
 				// 63 requests: the first, 60 of the loop, and two refused ones after it. 33 errors:
 				// 404 thirty times and 429 three times.
-				return today["requests"] == 63.0 && today["errors"] == 33.0
-			}, waitTimeout, 50*time.Millisecond)
-			require.NotNil(t, developer.get("/api/developers/apps/"+app+"/keys").ok(200).at("data.keys.0.lastUsedAt"))
+				isCounted := func() bool {
+					usage := developer.get("/api/developers/apps/" + app + "/usage").ok(200)
+					days := usage.list("data.series")
+					today := days[len(days)-1].(object)
+
+					return today["requests"] == 63.0 && today["errors"] == 33.0
+				}
+				require.Eventually(t, isCounted, waitTimeout, 50*time.Millisecond)
+				require.NotNil(t, developer.get("/api/developers/apps/"+app+"/keys").ok(200).at("data.keys.0.lastUsedAt"))
+			})
 		})
 
 		t.Run("anonymous limit per address", func(t *testing.T) {
@@ -525,6 +533,7 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 
 			refused := guest.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
 			require.Equal(t, []any{"minute"}, refused.at("violated-policies"))
+
 			// Guests at another address are not limited, and neither is a program with a key at the limited one.
 			guest.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized")
 
