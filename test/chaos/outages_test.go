@@ -108,6 +108,7 @@ func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 
 	require.NoError(t, queue.Start())
 	inst.waitIdle()
+
 	// Each change has one notification and one e-mail, although its task was created without Redis.
 	require.Equal(t, changes, inst.requireNotifications(applications))
 }
@@ -153,6 +154,7 @@ func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 
 			applications := inst.createApplications(2)
 			inst.waitIdle()
+
 			// While the mail server is broken, the notifications are created, and only the tasks of the two mails wait.
 			breakServer(inst.mail)
 			inst.setStatus(applications[0], "review")

@@ -159,6 +159,7 @@ func TestJobseekerApplications(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
 			path := "/api/jobseekers/applications/" + id
+
 			// Another jobseeker does not find the application. Its applicant can withdraw it.
 			server.seeker(t).delete(path).fails(404, "Application not found")
 			require.Equal(t, id, seeker.delete(path).ok(200).text("data.id"))

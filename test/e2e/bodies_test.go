@@ -103,6 +103,7 @@ func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 		const (
 			requests        = 100
 			announcedLength = 1 << 20 // bytes
+
 			// maxGrowth in MiB is well below the announced bodies, which have 100 MiB together. It allows for
 			// the memory that connections and the garbage collector need.
 			maxGrowth = 64

@@ -80,6 +80,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 
 			path := ownJobPath.FindString(draft.text)
 			publicPath := strings.TrimPrefix(path, "/employer")
+
 			// The draft has no public page, but the employer can preview it.
 			require.Equal(t, 404, server.browser(t).open("GET", publicPath, nil).status)
 			require.Contains(t, browser.show(path+"/preview").text, "<li>ALS</li>")
@@ -197,6 +198,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 				"The jobs are archived.")
 
 			notAJob := boss.id
+
 			// The id of a user is no job: the page reports that a part of the selection was not changed.
 			refused := browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {id, notAJob}})
 			require.Equal(t, 400, refused.status)
@@ -217,6 +219,7 @@ func TestConsole_Jobs_ManyArePaged(t *testing.T) {
 		}
 
 		browser := server.signedIn(t, boss)
+
 		// The two pages together contain each job. The map counts a path once, although a page links to a job several times.
 		first := browser.show("/employer/jobs")
 		second := browser.show(first.links("Show more")[0])
@@ -399,6 +402,7 @@ func TestConsole_Applications(t *testing.T) {
 
 		t.Run("interview is scheduled, changed, completed and cancelled", func(t *testing.T) {
 			browser := server.signedIn(t, boss)
+
 			// A time that is no date, and a date in the past, are refused.
 			invalidTime := url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}
 			require.Equal(t, 400, browser.open("POST", path, invalidTime).status)
@@ -483,6 +487,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 
 		t.Run("export is built and downloaded", func(t *testing.T) {
 			browser := server.signedIn(t, boss)
+
 			// An unknown kind and an invalid date are refused, so that no export begins.
 			unknownKind := url.Values{"kind": {"everything"}}
 			invalidDate := url.Values{"kind": {"applications"}, "startDate": {"soon"}}
@@ -526,6 +531,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 
 		t.Run("member is changed and removed but not the last admin", func(t *testing.T) {
 			browser := server.signedIn(t, boss)
+
 			// The invited member gets another role, and then a permission of their own.
 			member := browser.show("/employer/team").links("Tom Okafor")[0]
 			require.Contains(t, browser.show(member).text, "Invited until")
@@ -549,6 +555,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 		t.Run("organization is changed and its name is shown as text", func(t *testing.T) {
 			browser := server.signedIn(t, boss)
 			const path = "/employer/organization"
+
 			// An empty name together with a website that has no HTTP address is refused.
 			require.Equal(t, 400, browser.open("POST", path, url.Values{"name": {""}, "website": {"ftp://x"}}).status)
 

@@ -162,13 +162,13 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Contains(t, older.text, ">Newest</a>")
 		})
 
-		t.Run("errors are shown in the form", func(t *testing.T) {
+		t.Run("errors are shown in the form, with the values that were sent", func(t *testing.T) {
 			t.Parallel()
 
 			browser := server.signedIn(t, server.seeker(t))
 			app := browser.newAppPath("Ward Finder")
 
-			// The form of a new webhook keeps the values that were sent.
+			// The form of a new webhook.
 			refused := browser.open("POST", app+"/webhooks", url.Values{"url": {"ftp://x.example"}, "events": {"job.closed"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "URL must be an http:// or https:// address")
@@ -179,31 +179,43 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "Events must name at least one of")
 
-			// So does the form that changes a webhook. Credentials in a URL are refused.
+			// The form that changes a webhook. Credentials in a URL are refused.
 			path := browser.newWebhookPath(app, "https://x.example/")
 			refused = browser.open("POST", path, url.Values{"url": {"https://u:p@x.example/"}, "events": {"job.created"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, `value="https://u:p@x.example/"`)
+
 			// Only the server disables a webhook, and only documented events can be sent as a test.
 			require.Equal(t, 400, browser.open("POST", path+"/status", url.Values{"status": {"disabled"}}).status)
 			require.Equal(t, 400, browser.open("POST", path+"/test", url.Values{"type": {"user.deleted"}}).status)
+		})
 
-			// Opening the address of a form leads to the page of the webhook.
+		t.Run("address of a form leads to the page of the webhook", func(t *testing.T) {
+			t.Parallel()
+
+			browser := server.signedIn(t, server.seeker(t))
+			path := browser.newWebhookPath(browser.newAppPath("Ward Finder"), "https://x.example/")
 			require.Equal(t, 200, browser.open("GET", path, nil).status)
 
 			for _, form := range []string{"/status", "/secret", "/test", "/replay"} {
 				require.Equal(t, 200, browser.follow(browser.open("GET", path+form, nil)).status)
 			}
+		})
 
-			// One webhook exists already. The webhooks with the maximum number can be added, and no other.
-			const maxWebhooks = 20 // of an app
+		t.Run("app has at most 20 webhooks", func(t *testing.T) {
+			t.Parallel()
+
+			browser := server.signedIn(t, server.seeker(t))
+			app := browser.newAppPath("Ward Finder")
+
+			const maxWebhooks = 20
 
 			webhook := url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}
-			for range maxWebhooks - 1 {
+			for range maxWebhooks {
 				require.Equal(t, 200, browser.open("POST", app+"/webhooks", webhook).status)
 			}
 
-			refused = browser.open("POST", app+"/webhooks", webhook)
+			refused := browser.open("POST", app+"/webhooks", webhook)
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "at most 20 webhooks")
 		})

@@ -120,6 +120,7 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}},
 				changed.pick("data.app", "name", "plan", "redirectUris"))
 			require.Equal(t, "Finds beds", me.put(path, object{"description": "Finds beds"}).ok(200).text("data.app.description"))
+
 			// Invalid changes, and paths that no app has.
 			me.put(path, object{"name": ""}).invalid("name")
 			me.put(path, object{"redirectUris": []string{"ftp://x"}}).invalid("redirectUris")
@@ -174,6 +175,7 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, created.at("data.key"), list.at("data.keys.0"))
 			require.NotContains(t, string(list.raw), secret, "only the first response contains the key")
 			me.post(path, object{"name": ""}).invalid("name")
+
 			// Another user finds neither the app nor its keys. The owner deletes the key once.
 			other.post(path, object{"name": "x"}).fails(404, "Application not found")
 			other.get(path).fails(404, "Application not found")

@@ -170,6 +170,7 @@ func TestPages_OtherOwners_AreRefused(t *testing.T) {
 
 		started := own.open("POST", "/employer/exports", url.Values{"kind": {"applications"}})
 		export := started.requireRedirect(t, "/employer/exports/")
+
 		// An admin of the organization can open the export. Another organization neither finds nor lists it.
 		require.Equal(t, 200, colleague.open("GET", export, nil).status)
 		require.Equal(t, 404, otherEmployer.open("GET", export, nil).status)

@@ -234,6 +234,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 			t.Parallel()
 
 			seeker := server.seeker(t)
+
 			// The user has exactly these members. The time of the registration is in UTC.
 			me := seeker.get("/api/auth/me").ok(200)
 			require.Equal(t, []string{"createdAt", "email", "id", "name", "role", "subscriptionStatus"}, me.memberNames("data"))

@@ -200,6 +200,7 @@ func TestListeners(t *testing.T) {
 			employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
 			receiver.waitForEvent("application.status_changed", "application_id", application)
 			server.run(t, "webhooks", "trigger", "application.submitted", "--app", app)
+
 			// The job created, the application, its status and the test event are the four requests. The rival gets none.
 			receiver.waitForHits(4)
 			rivalsReceiver.requireHits(0)
@@ -211,6 +212,7 @@ func TestListeners(t *testing.T) {
 			}, waitTimeout, 20*time.Millisecond)
 			listener.end()
 			rivalsListener.end()
+
 			// A line has the time, the type, the id, the status of the response and its duration.
 			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, listener.out.String())
 			require.Empty(t, employer.hooksOf(app))
@@ -239,6 +241,7 @@ func TestListeners(t *testing.T) {
 			developer := server.seeker(t)
 			app := developer.newApp()
 			const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
 			// The command uses the given secret instead of a new one.
 			listener := server.listen(t, "--app", app, "--forward", receiver.URL, "--events", "job.closed", "--secret", secret)
 			require.Equal(t, secret, listener.secret)

@@ -103,6 +103,7 @@ func TestEmployerJobs(t *testing.T) {
 			require.NotEqual(t, nowhere, id)
 
 			created := employer.get("/api/employers/jobs/" + id).ok(200)
+
 			// The job has the defaults of the server instead of the values of the request.
 			require.Equal(t, "active", created.text("data.job.status"))
 			require.Equal(t, "St Brigid's Hospital", created.text("data.job.company"))
@@ -306,6 +307,7 @@ func TestEmployerJobs(t *testing.T) {
 		subtest("PUT /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			path := "/api/employers/jobs/" + id
+
 			// A change of two members leaves the others.
 			updated := employer.fromNewAddress().put(path, object{"title": "Ward Manager", "salary": object{"min": 50000}}).ok(200)
 			require.Equal(t, id, updated.text("data.id"))
@@ -377,6 +379,7 @@ func TestEmployerJobs(t *testing.T) {
 				"text",
 				nil,
 			}}).ok(200)
+
 			// Valid items are created, and the five invalid ones are returned with their errors. The order is that of the request.
 			require.Equal(t, []string{"Minimal", "Draft", "Read-only fields"}, titlesIn(res, "data.created"))
 			require.Len(t, res.list("data.failed"), 5)
@@ -435,6 +438,7 @@ func TestEmployerJobs(t *testing.T) {
 				7,
 				object{"id": first, "title": "Last"},
 			}}).ok(200)
+
 			// Each valid item is an update of its own, in the order of the request. The others are returned with their errors.
 			require.Equal(t, []any{object{"id": first}, object{"id": second}, object{"id": first}}, res.at("data.updated"))
 			require.Equal(t,

@@ -98,6 +98,7 @@ func TestMCP_Tools(t *testing.T) {
 			})
 			require.Equal(t, jobs[0], next["data"].([]any)[0].(object)["id"])
 			require.Nil(t, next["next_cursor"])
+
 			// Tools return the same as the operations of the developer API.
 			require.Equal(t, program.get("/api/v1/jobs/"+jobs[0]).okDeveloper(200).body,
 				callTool(t, session, "get_job", object{"job_id": jobs[0]}))
@@ -137,6 +138,7 @@ func TestMCP_Tools(t *testing.T) {
 			app := me.app()
 			program := me.programOf(app)
 			program.t = t
+
 			// The app may send 60 requests in a minute. A call of a tool uses one of them, as does a request to the API.
 			first := program.tool("suggest", object{"q": "lee"})
 			require.Equal(t, 200, first.status)
@@ -146,6 +148,7 @@ func TestMCP_Tools(t *testing.T) {
 
 			third := program.tool("get_job", object{"job_id": "nonsense"})
 			require.Equal(t, "57", third.header.Get("X-RateLimit-Remaining"), "the third request of 60")
+
 			// The usage of the app contains all three requests. The unknown job was the only error.
 			require.Eventually(t, func() bool {
 				usage := me.get("/api/developers/apps/" + app + "/usage").ok(200)
@@ -159,6 +162,7 @@ func TestMCP_Tools(t *testing.T) {
 			program := server.seeker(t).program()
 
 			program.t = t
+
 			// 60 calls exhaust the quota of a minute, even though each of them fails.
 			for range 60 {
 				program.tool("get_job", object{"job_id": "nonsense"})
@@ -252,6 +256,7 @@ func TestMCP_Authentication(t *testing.T) {
 			program := server.seeker(t).program()
 
 			const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+
 			// Browsers send the header Origin. Pages of other sites are refused, pages of the issuer and programs are not.
 			for _, origin := range []string{"https://evil.example.com", "null", issuer + ".evil.example.com", "http://127.0.0.1:1"} {
 				require.Equal(t, 403, program.rpc(list, "Origin", origin).status, origin)
@@ -409,6 +414,7 @@ func TestMCP_Apply(t *testing.T) {
 				"already_applied", "an application that was withdrawn")
 
 			withQuestion := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
+
 			// The key is a part of the error that the arguments cause.
 			for want, arguments := range map[string]object{
 				"already_applied":             {"job_id": appliedTo},
@@ -442,6 +448,7 @@ func TestMCP_Apply(t *testing.T) {
 			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			job := boss.listing(nil)
 			code := callTool(t, program.session(t), "apply", object{"job_id": job})["confirmation_code"]
+
 			// 20 concurrent confirmations all succeed, but create one application.
 			const requests = 20
 			statuses := concurrently(t, requests, func(int) *response {

@@ -33,6 +33,7 @@ func TestModeration_Reports(t *testing.T) {
 				}).
 				ok(201)
 			jo.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fraud"}).ok(201)
+
 			// An unknown reason, an invalid address, an unknown job and a draft are refused.
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "boring"}).invalid("reason")
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fraud", "email": "nonsense"}).invalid("email")
@@ -87,6 +88,7 @@ func TestModeration_Reports(t *testing.T) {
 
 			// The reason is for the employer only.
 			require.NotContains(t, message, "must not ask for fees")
+
 			// The case is closed as taken down, and the employer's audit log names the moderator.
 			require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"))
 			require.Equal(t, id, moderator.get("/api/admin/cases?state=taken-down").ok(200).text("data.cases.0.job.id"))
@@ -98,6 +100,7 @@ func TestModeration_Reports(t *testing.T) {
 			moderator.post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
 			guest.get("/api/listings/" + id).ok(200)
 			server.waitForMail(t, boss.email, "Job public again")
+
 			// The jobseeker has withdrawn the application and gets no e-mail.
 			server.requireNoMail(t, jo.email, "Job public again")
 			moderator.post("/api/admin/jobs/"+nowhere+"/restore", object{}).fails(404, "Job listing not found")
@@ -105,6 +108,7 @@ func TestModeration_Reports(t *testing.T) {
 
 		t.Run("a report opens the case again", func(t *testing.T) {
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "other"}).ok(201)
+
 			// Only the new report counts. A moderator has decided on the earlier ones.
 			require.Equal(t, 1., moderator.get("/api/admin/cases?state=open").ok(200).at("data.cases.0.reports"))
 		})
@@ -331,6 +335,7 @@ func TestModeration_Organizations(t *testing.T) {
 		}
 
 		isPublic := func(listing string) bool { return guest.fromNewAddress().get("/api/listings/"+listing).status == 200 }
+
 		// The name contains random characters of a new address, so that it resembles no other organization.
 		name := "Royal " + newEmail()[1:9] + " Infirmary"
 		boss := register(name)
@@ -377,6 +382,7 @@ func TestModeration_Organizations(t *testing.T) {
 			queue := moderator.get("/api/admin/cases?state=open&organizationId=" + idOf(fake)).ok(200)
 			require.Equal(t, true, queue.at("data.cases.0.held"))
 			require.Equal(t, held, queue.text("data.cases.0.job.id"))
+
 			// The release publishes the jobs and closes the case.
 			changeStanding(idOf(fake), "release").ok(200)
 			require.Eventually(t, func() bool { return isPublic(held) && isPublic(copied) }, waitTimeout, 50*time.Millisecond)
@@ -411,6 +417,7 @@ func TestModeration_Organizations(t *testing.T) {
 			moderate := func(id, action string) *response {
 				return moderator.post("/api/admin/accounts/"+id+"/standing", object{"action": action})
 			}
+
 			// The suspension ends every session. A sign-in fails as if the password were wrong.
 			moderate(boss.id, "suspend").ok(200)
 			boss.requireSignedOut(t)
@@ -469,6 +476,7 @@ func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 		require.Contains(t, server.signedIn(t, boss).page("/employer"), "our moderators check them first")
 
 		browser := server.signedIn(t, moderator)
+
 		// The queue leads to the page of the held organization. Verifying it there publishes its jobs.
 		page := browser.open("GET", "/moderation", nil)
 		path := page.links("St Brigid")[0]
@@ -477,6 +485,7 @@ func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 		require.Eventually(t, func() bool { return server.guest(t).get("/api/listings/"+job).status == 200 },
 			waitTimeout, 50*time.Millisecond)
 		require.Contains(t, browser.open("GET", path, nil).text, "Verified by a moderator")
+
 		// Unknown actions and organizations are refused. The page can also suspend the account of a member.
 		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"praise"}}).status)
 		require.Equal(t, 404, browser.open("GET", "/moderation/organizations/"+nowhere, nil).status)

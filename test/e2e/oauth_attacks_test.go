@@ -233,6 +233,7 @@ func TestOAuthAttacks(t *testing.T) {
 			)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
+
 			// The registered loopback URI has no port. A request with a port, which the program chose when it started, succeeds.
 			party.RedirectURL = "http://127.0.0.1:51004/cb"
 			code := browser.allow(party.authorizationPath(verifier)).Get("code")
@@ -309,6 +310,7 @@ func TestOAuthAttacks(t *testing.T) {
 			party := server.thirdParty(t, nil)
 
 			token := party.tokens(t)
+
 			// The consent was for jobs:read and applications:write. Every request for another scope is refused.
 			for _, wider := range []string{"applications:read", "jobs:read applications:write applications:read", "admin", "*"} {
 				values := refreshGrant(token.RefreshToken)
@@ -387,6 +389,7 @@ func TestOAuthAttacks(t *testing.T) {
 
 			browser.Site = ""
 			browser.Origin = server.url
+
 			// From the origin of the server, the same form is accepted.
 			require.NotEmpty(t, browser.redirectQuery(browser.open("POST", path, consent)).Get("code"))
 		})
@@ -446,6 +449,7 @@ func TestOAuthAttacks(t *testing.T) {
 			t.Parallel()
 
 			me := server.seeker(t)
+
 			// Each target would lead to another site in some browser, or is no path. The user gets to the own start page instead.
 			for _, next := range []string{
 				"https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example",

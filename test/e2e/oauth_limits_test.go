@@ -50,6 +50,7 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 			token := party.tokens(t)
 
 			ip := server.guest(t).ip
+
 			// 60 different wrong secrets, at each endpoint in turn, are all refused as wrong.
 			for i := range 60 {
 				res := party.callFrom(t, ip, endpoints[i%len(endpoints)], "loc_cs_wrong"+strconv.Itoa(i), refreshGrant("x"))
@@ -151,6 +152,7 @@ func TestOAuth_InvalidRequestOfGuest_SignsInFirst(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		party := server.thirdParty(t, nil)
 		link := strings.Replace(party.authorizationPath(oauth2.GenerateVerifier()), "response_type=code", "response_type=token", 1)
+
 		// The request has an unsupported response_type, about which a signed-in user would be redirected to the client.
 		withoutRedirects := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		res, err := withoutRedirects.Get(server.url + link)

@@ -77,6 +77,7 @@ func TestOnboarding(t *testing.T) {
 			require.Equal(t, true, res.at("isGuest"))
 
 			set := res.guestCookie()
+
 			// The first form of a guest sets a cookie that scripts cannot read, for 90 days.
 			require.True(t, set.HttpOnly)
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
@@ -123,6 +124,7 @@ func TestOnboarding(t *testing.T) {
 			}
 
 			require.Equal(t, true, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
+
 			// The address of a jobseeker is that of the account: another one is not stored. Other users have their own steps.
 			seeker.sendOnboarding(form{"action": {"capture_email"}, "email": {"other@example.org"}, "source": {"save"}}).ok(200)
 			require.NotContains(t, string(seeker.get(onboardingPath).ok(200).raw), "other@")
@@ -177,6 +179,7 @@ func TestOnboarding(t *testing.T) {
 
 		t.Run("POST /api/jobseekers/onboarding is limited by address", func(t *testing.T) {
 			guest := server.guest(t)
+
 			// Ten requests in 15 minutes, valid or not, are the limit of an address.
 			for range 10 {
 				guest.post(onboardingPath, form{"action": {"sell"}}).fails(400, "Invalid action")

@@ -152,6 +152,7 @@ func requireOutagesSurvived(t *testing.T, database *services.Server, url string)
 		require.JSONEq(t, readiness(t, false, map[string]string{"database": "down", "events": "degraded"}), string(unready.raw))
 		require.Equal(t, 200, seeker.try("GET", "/healthz", nil).status, "the process is healthy")
 		outage.end()
+
 		// After the outage the server works again, and the employer gets the e-mail about the application.
 		require.Eventually(t, func() bool { return seeker.try("GET", "/api/auth/me", nil).status == 200 },
 			recoveryTimeout, 50*time.Millisecond, "no recovery after: %s", outage.name)

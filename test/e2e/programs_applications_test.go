@@ -195,6 +195,7 @@ func TestDeveloperApplications(t *testing.T) {
 			program.key = "once"
 			first := program.post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
 			again := program.post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
+
 			// The repetition has the stored response. The key cannot be used for another request.
 			require.Equal(t, first.raw, again.raw)
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
@@ -338,6 +339,7 @@ func TestDeveloperApplications(t *testing.T) {
 			}
 
 			boss.program().get("/api/v1/applications/nonsense").problem(404, "application_not_found")
+
 			// After a withdrawal, the applicant does not find the application, and the employer sees its status.
 			ann.delete("/api/jobseekers/applications/" + application).ok(200)
 			ann.program().get("/api/v1/applications/"+application).problem(404, "application_not_found")

@@ -317,6 +317,7 @@ func TestDeveloperRoutes(t *testing.T) {
 			list := program.get("/v1/jobs?keywords=" + word + "&limit=2&page=2&location=").okDeveloper(200)
 
 			pageByRel := map[string]string{}
+
 			// Each link leads to the same path with the same parameters, and differs in the page only.
 			for link := range strings.SplitSeq(list.header.Get("Link"), ", ") {
 				address, rel, _ := strings.Cut(strings.TrimPrefix(link, "<"), `>; rel=`)
@@ -352,6 +353,7 @@ func TestDeveloperRoutes(t *testing.T) {
 			program := server.seeker(t).grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			program.key = "one"
 			first := program.post("/api/v1/applications", object{"job_id": leeds}).okDeveloper(201)
+
 			// The same request below the other prefix is a repetition. Another body with the same key is refused.
 			again := program.post("/v1/applications", object{"job_id": leeds}).okDeveloper(201)
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
@@ -453,6 +455,7 @@ func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	server.run(t, "developers", "plan", app, "enterprise")
 
 	program := developer.programOf(app)
+
 	// Numbered pages end at the 10,000th of the 11,200 jobs, and have no link to a last page.
 	lastNumbered := program.get("/api/v1/jobs?limit=100&page=100").okDeveloper(200)
 	require.Equal(t, false, lastNumbered.at("total_is_estimate"), "totals of job searches are exact")

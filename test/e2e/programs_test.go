@@ -146,6 +146,7 @@ func TestDeveloperJobs(t *testing.T) {
 
 		t.Run("GET /api/v1/jobs/suggest", func(t *testing.T) {
 			me := server.seeker(t).program()
+
 			// The first suggestion is Leeds. Its total depends on the other listings and is taken from the response.
 			all := me.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).list("data")
 			require.Contains(t, all, object{"kind": "place", "text": "Leeds, West Yorkshire", "total": all[0].(object)["total"]})
@@ -160,6 +161,7 @@ func TestDeveloperJobs(t *testing.T) {
 			list := me.get("/api/v1/jobs?keywords=" + word + "&sort=date&limit=1").okDeveloper(200)
 			require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 2.0, "total_pages": 2.0}, list.at("pagination"))
 			require.Equal(t, false, list.at("total_is_estimate"))
+
 			// The newest job comes first. It was posted without a place and other optional members, which are null.
 			require.Equal(t, bare, list.text("data.0.id"))
 			require.Equal(t,
@@ -216,6 +218,7 @@ func TestDeveloperJobs(t *testing.T) {
 
 			// Bradford is 8.5 miles from Leeds; which points are measured may differ by 2 miles.
 			require.InDelta(t, 8.5, near.number("data.0.distance_miles"), 2)
+
 			// No job is within 2 miles of Bradford, and neither of the two can be done remotely.
 			require.Empty(t, me.get("/api/v1/jobs?keywords="+word+"&location=Bradford&radius=2").okDeveloper(200).list("data"))
 			require.Equal(t, []any{}, me.get("/api/v1/jobs?keywords="+word+"&remote=true").okDeveloper(200).at("data"))
@@ -267,6 +270,7 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Equal(t, bare, me.get("/v1/jobs/"+bare).okDeveloper(200).text("data.id"))
 
 			hidden := boss.listing(object{"status": "draft"})
+
 			// A draft, a text that is no id, and the id of a user are not found alike.
 			for _, missing := range []string{hidden, "nonsense", boss.id} {
 				me.get("/api/v1/jobs/"+missing).problem(404, "job_not_found")
@@ -341,6 +345,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 
 			guest := server.guest(t)
 			seeker := server.seeker(t)
+
 			// Without credentials, the challenge offers both schemes, and the limit is that of an address.
 			withNone := guest.get("/api/v1/jobs").problem(401, "unauthorized")
 			require.Equal(t, `Bearer realm="locum", ApiKey realm="locum"`, withNone.header.Get("WWW-Authenticate"))
@@ -434,6 +439,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			t.Parallel()
 
 			guest := server.guest(t)
+
 			// The type of a problem is the URL of a page that explains the error.
 			page := guest.try("GET", "/problems/insufficient_scope", nil)
 			require.Equal(t, 200, page.status)

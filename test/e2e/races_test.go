@@ -271,6 +271,7 @@ func TestRaces(t *testing.T) {
 
 		subtest("concurrent refresh keeps the session", func(t *testing.T) {
 			seeker := server.seeker(t)
+
 			// Fewer than n clients, as the tabs of one browser would be.
 			counts := concurrently(t, 5, func(int) *response {
 				return server.guest(t).try("POST", "/api/auth/refresh", object{"refreshToken": seeker.refresh})

@@ -80,8 +80,10 @@ func TestSensitiveOperations_RecentSignIn_NeedNoPassword(t *testing.T) {
 		refreshed := server.guest(t).post("/api/auth/refresh", object{"refreshToken": seeker.refresh}).ok(200)
 		seeker.token = refreshed.text("data.accessToken")
 		seeker.post("/api/developers/apps", object{"name": "Ward Finder"}).fails(403, "Confirm this with your current password")
+
 		// A sign-in with the password is recent.
 		seeker.signIn(password).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
+
 		// So is the session of a member who has just accepted an invitation.
 		server.addMember(t, server.employer(t), nil).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
 	})
@@ -134,6 +136,7 @@ func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 		require.Equal(t, 200, created.status, created.text)
 
 		app := created.header.Get("Content-Location")
+
 		// A new secret and a new key need the password as well: it is not remembered after the first form.
 		for _, path := range []string{"/secret", "/keys"} {
 			require.Equal(t, 403, browser.open("POST", app+path, formWithout()).status)

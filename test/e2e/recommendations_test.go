@@ -262,6 +262,7 @@ func TestRecommendations_OtherNameOfTheRole_CountsAsTheRole(t *testing.T) {
 		postJobs(t, server, object{"title": "Registered Nurse", "location": "Leeds"})
 
 		seeker := server.seekerWithProfile(t, object{"currentRole": "RN", "location": "Leeds"})
+
 		// 100 is the score of a job that fits every part of the profile.
 		require.Equal(t, 100.0, seeker.get(recommendationsPath).ok(200).number("data.recommendations.0.relevanceScore"))
 	})
@@ -445,6 +446,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				ok(200)
 			require.NotContains(t, seeker.recommendedTitles(), "Cook")
 			require.Equal(t, "Dismissed Cook", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
+
 			// A dismissal needs a public job. A draft of another organization is not found.
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation"}).invalid("listingId")
 			seeker.post(dashboardPath, object{

@@ -106,6 +106,7 @@ func TestChangePassword_SignOutPrograms_OnRequestOnly(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		owner := server.seeker(t)
 		programs := owner.programs()
+
 		// A change without the member keeps the access of programs.
 		change := object{"currentPassword": password, "newPassword": password + "1"}
 		owner.post("/api/auth/change-password", change).ok(200)
@@ -174,6 +175,7 @@ func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 
 		token := server.tokenFromMail(t, victim.email, "Subject: Set a new password")
 		var creators sync.WaitGroup
+
 		// Four goroutines create five keys each, so that the channels never block.
 		keys := make(chan string, 20)
 
@@ -242,6 +244,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 
 		t.Run("undo link after a later change", func(t *testing.T) {
 			victim := server.seeker(t)
+
 			// The address is changed twice. The link that was sent to the first address still restores it.
 			for range 2 {
 				next := newEmail()

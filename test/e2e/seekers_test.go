@@ -104,6 +104,7 @@ func TestJobseekerNotifications(t *testing.T) {
 		t.Run("PUT /api/jobseekers/notifications/:id", func(t *testing.T) {
 			client := seeker.fromNewAddress()
 			path := "/api/jobseekers/notifications/" + notifications[0].id
+
 			// The notification is marked as read, and then as unread again.
 			require.NotEmpty(t, client.put(path, object{"read": true}).ok(200).text("message"))
 			require.Equal(t, true, client.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
@@ -122,6 +123,7 @@ func TestJobseekerNotifications(t *testing.T) {
 
 		t.Run("PUT /api/jobseekers/notifications/:id is limited by address", func(t *testing.T) {
 			client := seeker.fromNewAddress()
+
 			// Ten requests in 15 minutes, successful or not, are the limit of an address.
 			for range 10 {
 				client.put("/api/jobseekers/notifications/"+nowhere, object{"read": true}).fails(404, "Notification not found")

@@ -80,6 +80,7 @@ func TestSessions(t *testing.T) {
 			require.Equal(t, 200, browser.open("GET", "/developers", nil).status)
 			me.delete("/api/auth/sessions/" + browserSession).ok(200)
 			require.Equal(t, 303, browser.open("GET", "/developers", nil).status)
+
 			// The current session can be ended as well.
 			me.delete("/api/auth/sessions/" + ownSession).ok(200)
 			me.requireSignedOut(t)
@@ -92,6 +93,7 @@ func TestSessions(t *testing.T) {
 			other := server.seeker(t)
 			phone := me.signIn(password)
 			browser := server.signedIn(t, me)
+
 			// All sessions of the user end except the current one, and no other user's does.
 			me.delete("/api/auth/sessions").ok(200)
 			phone.requireSignedOut(t)

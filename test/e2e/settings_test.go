@@ -27,12 +27,14 @@ func TestSettings(t *testing.T) {
 			require.GreaterOrEqual(t, resp.number("data.settings.id"), 1.)
 			require.Equal(t, seeker.id, resp.text("data.settings.uuid"))
 			require.Equal(t, seeker.email, resp.text("data.settings.email"))
+
 			// A new account is not shown to employers and gets all e-mail.
 			require.Equal(t, object{"name": "Niamh Byrne", "bio": "", "showProfile": false}, resp.at("data.settings.profile"))
 			require.Equal(t, object{
 				"notifications":  object{"email": true, "jobAlerts": true},
 				"jobPreferences": object{"preferredLocation": "", "employmentTypes": []any{}},
 			}, resp.at("data.settings.preferences"))
+
 			// The settings contain what the user has saved.
 			require.Equal(t, "Theatre Nurse", resp.text("data.settings.bookmarks.savedJobs.0.title"))
 			require.Equal(t, "Nights", resp.text("data.settings.bookmarks.savedSearches.0.name"))

@@ -26,6 +26,7 @@ func TestSignUpPage(t *testing.T) {
 			t.Parallel()
 
 			browser := server.browser(t)
+
 			// The page to sign in links to the registration, and the link keeps the requested page.
 			signInPath := browser.open("GET", "/developers", nil).header.Get("Location")
 			signUpLink := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(browser.open("GET", signInPath, nil).text)
@@ -53,6 +54,7 @@ func TestSignUpPage(t *testing.T) {
 
 			browser := server.browser(t)
 			values := form(url.Values{"userType": {"employer"}})
+
 			// The form without an organization is shown again with the chosen kind of account and the missing field.
 			refused := browser.open("POST", "/developers/sign-up", values)
 			require.Equal(t, 400, refused.status)

@@ -42,6 +42,7 @@ func TestTasks_DeadTasks_ListedRetriedAndDropped(t *testing.T) {
 	first := server.seeker(t)
 	second := server.seeker(t)
 	var list string
+
 	// Both mails to confirm an address are dead after one attempt, with the reply of the mail server.
 	dead := regexp.MustCompile(`(?m)^([0-9a-f-]{36})\s+identity\.verify-email\s+dead\s+1\s`)
 	require.Eventually(t, func() bool {

@@ -62,6 +62,7 @@ func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 		refused := client.post("/api/auth/login", credentials).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, refused.status)
 		require.NotEmpty(t, refused.header.Get("Retry-After"))
+
 		// An account without a failure can sign in from the same network.
 		client.post("/api/auth/login", object{"email": server.seeker(t).email, "password": password}).ok(200)
 	})

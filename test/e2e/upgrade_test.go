@@ -57,6 +57,7 @@ func releasedMigrations(t *testing.T, dialect gormdb.Dialect) fstest.MapFS {
 
 	for _, path := range paths {
 		base := filepath.Base(path)
+
 		// The name of a file begins with its version in four digits.
 		version, err := strconv.Atoi(base[:4])
 		require.NoError(t, err)

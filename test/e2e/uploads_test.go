@@ -62,39 +62,47 @@ func (s *testServer) postForm(
 // maximum size of the body (413).
 func TestUploads_Multipart(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		me := server.seeker(t)
 		const path = "/api/jobseekers/documents"
-		send := func(token string, fields map[string]string, file formFile) (int, object) {
+
+		seeker := server.seeker(t)
+		send := func(token string, fields map[string]string, file formFile) (status int, body object) {
 			return server.postForm(t, path, token, fields, file)
 		}
 		upload := map[string]string{"intent": "upload-document", "type": "cv", "isDefault": "true"}
-		t.Run("POST /api/jobseekers/documents as a form", func(t *testing.T) {
-			status, out := send(me.token, upload, formFile{field: "file", name: "Zoë.pdf", content: somePDF})
-			require.Equal(t, 200, status, out)
+		pdfOfSize := func(bytes int) formFile {
+			return formFile{field: "file", name: "cv.pdf", content: somePDF + strings.Repeat(" ", bytes)}
+		}
 
+		t.Run("POST /api/jobseekers/documents as a form", func(t *testing.T) {
 			// The fields of the form arrive as those of JSON do, and the file is served unchanged.
-			id := out["data"].(object)["document"].(object)["id"].(string)
-			got := me.get(path + "/" + id).ok(200)
-			require.Equal(t, "Zoë.pdf", got.text("data.document.fileName"))
-			require.Equal(t, true, got.at("data.document.isDefault"))
-			require.Equal(t, somePDF, string(me.get(path+"/"+id+"/file").raw))
+			status, uploaded := send(seeker.token, upload, pdfFile("Zoë.pdf"))
+			require.Equal(t, 200, status, uploaded)
+
+			id := uploaded["data"].(object)["document"].(object)["id"].(string)
+			stored := seeker.get(path + "/" + id).ok(200)
+			require.Equal(t, "Zoë.pdf", stored.text("data.document.fileName"))
+			require.Equal(t, true, stored.at("data.document.isDefault"))
+			require.Equal(t, somePDF, string(seeker.get(path+"/"+id+"/file").raw))
 
 			// Another file, here a text, replaces the content of the document.
-			status, _ = send(me.token, map[string]string{"intent": "update-document", "documentId": id},
-				formFile{field: "file", name: "cv.txt", content: "I am a nurse."})
+			update := map[string]string{"intent": "update-document", "documentId": id}
+			status, _ = send(seeker.token, update, formFile{field: "file", name: "cv.txt", content: "I am a nurse."})
 			require.Equal(t, 200, status)
-			require.Equal(t, "I am a nurse.", me.get(path+"/"+id).ok(200).text("data.document.content"))
+			require.Equal(t, "I am a nurse.", seeker.get(path+"/"+id).ok(200).text("data.document.content"))
 
-			status, out = send("", upload, formFile{field: "file", name: "cv.pdf", content: somePDF})
-			require.Equal(t, 401, status, out)
+			const noToken = ""
 
-			pdf := formFile{field: "file", name: "cv.pdf", content: somePDF}
+			status, refused := send(noToken, upload, pdfFile("cv.pdf"))
+			require.Equal(t, 401, status, refused)
+		})
+
+		t.Run("POST /api/jobseekers/documents as an invalid form", func(t *testing.T) {
 			for name, test := range map[string]struct {
 				fields       map[string]string
 				file         formFile
 				invalidField string // in the error; empty for none
 			}{
-				"no intent": {fields: map[string]string{"type": "cv"}, file: pdf},
+				"no intent": {fields: map[string]string{"type": "cv"}, file: pdfFile("cv.pdf")},
 				"no file":   {fields: upload, invalidField: "content"},
 				"another field": {
 					fields:       upload,
@@ -108,19 +116,19 @@ func TestUploads_Multipart(t *testing.T) {
 				},
 				"too large": {
 					fields:       upload,
-					file:         formFile{field: "file", name: "cv.pdf", content: somePDF + strings.Repeat(" ", 8<<20)},
+					file:         pdfOfSize(8 << 20),
 					invalidField: "file",
 				},
 			} {
-				status, out := send(me.token, test.fields, test.file)
-				require.Equal(t, 400, status, "%s %v", name, out)
+				status, refused := send(seeker.token, test.fields, test.file)
+				require.Equal(t, 400, status, "%s %v", name, refused)
 
 				if test.invalidField != "" {
-					require.Equal(t, test.invalidField, out["details"].(object)["field"], name)
+					require.Equal(t, test.invalidField, refused["details"].(object)["field"], name)
 				}
 			}
 
-			status, _ = send(me.token, upload, formFile{field: "file", name: "cv.pdf", content: somePDF + strings.Repeat(" ", 11<<20)})
+			status, _ := send(seeker.token, upload, pdfOfSize(11<<20))
 			require.Equal(t, 413, status)
 		})
 	})

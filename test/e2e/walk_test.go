@@ -107,6 +107,7 @@ func (w *walk) step() {
 	application := choose(w, w.applications)
 
 	seeker := choose(w, w.seekers)
+
 	// The 20 numbers are equally likely, so that the ranges are the frequencies of the operations. A number whose case
 	// has a further condition that is false belongs to a later case: bookmark.
 	switch n := w.IntN(20); {

@@ -70,6 +70,7 @@ func TestWebhooks(t *testing.T) {
 			server.seeker(t).createWebhook(hooks.URL, "job.updated", "job.closed")
 
 			employer := server.employer(t)
+
 			// Three listings, because a wrong snapshot depends on the timing and may be missed once.
 			for range 3 {
 				id := employer.listing(nil)
@@ -209,6 +210,7 @@ func TestWebhooks(t *testing.T) {
 				// The list begins with the newest delivery, which is the last of everyEvent.
 				const firstPage = 2
 				list := developer.get(fmt.Sprintf("%s/deliveries?limit=%d", webhook, firstPage)).ok(200)
+
 				// The newest delivery has succeeded: no further attempt is planned, and its attempt has the response of the receiver.
 				require.Len(t, list.list("data.deliveries"), firstPage)
 				require.Equal(t, everyEvent[len(everyEvent)-1], list.text("data.deliveries.0.type"))
