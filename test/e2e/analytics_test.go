@@ -177,7 +177,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			require.Equal(t, applications[len(applications)-1], newest["id"])
 			require.Equal(t, listing, newest["job_id"])
 			require.Equal(t, "Theatre Nurse", newest["job_title"])
-			require.Equal(t, "Niamh Byrne", newest["applicant_name"])
+			require.Equal(t, seekerName, newest["applicant_name"])
 			require.Equal(t, "withdrawn", newest["status"])
 
 			// Filters apply to the export too. Invalid ones are refused.

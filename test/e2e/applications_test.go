@@ -230,7 +230,7 @@ func TestEmployerApplications(t *testing.T) {
 			application := employer.get("/api/employers/applications/" + id).ok(200)
 			require.Equal(t, listing, application.text("data.application.jobId"))
 			require.Equal(t, seeker.email, application.text("data.application.applicantEmail"))
-			require.Equal(t, "Niamh Byrne", application.text("data.application.applicantName"))
+			require.Equal(t, seekerName, application.text("data.application.applicantName"))
 			require.Equal(t, "Dear all", application.text("data.application.coverLetter"))
 			rival.get("/api/employers/applications/"+id).fails(404, "Application not found")
 			employer.get("/api/employers/applications/x").fails(404, "Application not found")

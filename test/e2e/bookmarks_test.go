@@ -28,7 +28,7 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			bookmark = saved.text("data.id")
 			require.Equal(t, savedJob, saved.text("data.listingId"))
 			require.Equal(t, "Theatre Nurse", saved.text("data.title"))
-			require.Equal(t, "St Brigid's Hospital", saved.text("data.company"))
+			require.Equal(t, organizationName, saved.text("data.company"))
 
 			_, err := time.Parse(time.RFC3339, saved.text("data.savedAt"))
 			require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			require.Len(t, list.list("data.bookmarks.savedJobs"), 2)
 			require.Equal(t, "Porter", list.text("data.bookmarks.savedJobs.0.title"))
 			require.Equal(t, bookmark, list.text("data.bookmarks.savedJobs.1.id"))
-			require.Equal(t, "St Brigid's Hospital", list.text("data.bookmarks.savedJobs.1.company"))
+			require.Equal(t, organizationName, list.text("data.bookmarks.savedJobs.1.company"))
 			require.NotEmpty(t, list.text("data.bookmarks.savedJobs.1.savedAt"))
 			require.Equal(t,
 				object{"total": 2.0, "page": 1.0, "limit": 20.0, "totalPages": 1.0, "hasNext": false, "hasPrev": false},

@@ -126,8 +126,8 @@ func TestEmployerAccount(t *testing.T) {
 
 			admin := server.employer(t)
 			require.Equal(t, object{
-				"id": admin.id, "email": admin.email, "company": object{"name": "St Brigid's Hospital"},
-				"contact":     object{"name": "Asha Patel", "email": admin.email, "phone": ""},
+				"id": admin.id, "email": admin.email, "company": object{"name": organizationName},
+				"contact":     object{"name": employerName, "email": admin.email, "phone": ""},
 				"preferences": object{"notifications": object{"emailAlerts": true}},
 			}, admin.get("/api/employers/settings").ok(200).at("data"))
 			server.guest(t).get("/api/employers/settings").fails(401, "Unauthorized")
@@ -192,7 +192,7 @@ func TestEmployerAccount(t *testing.T) {
 			organization := admin.get(path).ok(200)
 			require.Len(t, organization.text("data.organizationId"), len("00000000-0000-0000-0000-000000000000"))
 			require.Equal(t,
-				object{"name": "St Brigid's Hospital", "description": "", "website": "", "logo": "", "industry": "", "size": ""},
+				object{"name": organizationName, "description": "", "website": "", "logo": "", "industry": "", "size": ""},
 				organization.at("data.company"))
 
 			changed := admin.put(path, object{

@@ -114,8 +114,8 @@ func TestAuthenticationRoutes(t *testing.T) {
 				*account
 				name, role string
 			}{
-				{account: seeker, name: "Niamh Byrne", role: "jobseeker"},
-				{account: employer, name: "Asha Patel", role: "EMPLOYER"},
+				{account: seeker, name: seekerName, role: "jobseeker"},
+				{account: employer, name: employerName, role: "EMPLOYER"},
 			} {
 				signedIn := server.guest(t).post(path, object{"email": user.email, "password": password}).ok(200)
 				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, signedIn.memberNames("data"))
@@ -240,7 +240,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 			require.Equal(t, []string{"createdAt", "email", "id", "name", "role", "subscriptionStatus"}, me.memberNames("data"))
 			require.Equal(t, seeker.id, me.text("data.id"))
 			require.Equal(t, seeker.email, me.text("data.email"))
-			require.Equal(t, "Niamh Byrne", me.text("data.name"))
+			require.Equal(t, seekerName, me.text("data.name"))
 			require.Equal(t, "jobseeker", me.text("data.role"))
 			require.Equal(t, "active", me.text("data.subscriptionStatus"))
 			require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`, me.text("data.createdAt"))
@@ -265,7 +265,7 @@ func TestTeamRoutes(t *testing.T) {
 			member := admin.inviteMember("recruiter")
 			team := admin.get("/api/employers/team").ok(200)
 			require.Equal(t, []any{
-				object{"id": admin.id, "name": "Asha Patel", "email": admin.email, "role": "admin", "status": "active"},
+				object{"id": admin.id, "name": employerName, "email": admin.email, "role": "admin", "status": "active"},
 				object{"id": member.id, "name": "Tom Okafor", "email": member.email, "role": "recruiter", "status": "active"},
 			}, team.list("data.team"))
 			require.Equal(t, object{"total": 2., "page": 1., "limit": 20., "totalPages": 1.}, team.at("data.pagination"))
@@ -333,6 +333,7 @@ func TestTeamRoutes(t *testing.T) {
 			}
 			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": ofRecruiters},
 				admin.get(permissionsPath(member.id)).ok(200).at("data"))
+
 			// A member who is no admin can read the permissions of others.
 			require.Equal(t, admin.id, member.get(permissionsPath(admin.id)).ok(200).text("data.userId"))
 

@@ -53,7 +53,7 @@ func TestEmployerJobs(t *testing.T) {
 			res := lister.get("/api/employers/jobs").ok(200)
 			require.Equal(t, []string{"Deleted job", "Draft job", "Active job"}, titlesIn(res, "data.listings"))
 			require.Equal(t, deleted, res.text("data.listings.0.id"))
-			require.Equal(t, "St Brigid's Hospital", res.text("data.listings.0.company"))
+			require.Equal(t, organizationName, res.text("data.listings.0.company"))
 			require.Equal(t, "archived", res.text("data.listings.0.status"))
 			require.Equal(t, "draft", res.text("data.listings.1.status"))
 			require.Equal(t, "active", res.text("data.listings.2.status"))
@@ -106,7 +106,7 @@ func TestEmployerJobs(t *testing.T) {
 
 			// The job has the defaults of the server instead of the values of the request.
 			require.Equal(t, "active", created.text("data.job.status"))
-			require.Equal(t, "St Brigid's Hospital", created.text("data.job.company"))
+			require.Equal(t, organizationName, created.text("data.job.company"))
 			require.Equal(t, object{}, created.at("data.job.meta"))
 			requireRecent(t, created.text("data.job.postedAt"))
 			requireRecent(t, created.text("data.job.createdAt"))
@@ -290,7 +290,7 @@ func TestEmployerJobs(t *testing.T) {
 				"id":           id,
 				"title":        "Charge Nurse",
 				"description":  "Leads the ward at night.",
-				"company":      "St Brigid's Hospital",
+				"company":      organizationName,
 				"location":     "Leeds",
 				"status":       "active",
 				"department":   "Acute medicine",

@@ -352,7 +352,7 @@ func TestMCP_Apply(t *testing.T) {
 			draft := callTool(t, session, "apply", content)
 			require.Equal(t, "confirmation_required", draft["status"])
 			require.Equal(t, "Theatre Nurse", draft["job_title"])
-			require.Equal(t, "St Brigid's Hospital", draft["employer"])
+			require.Equal(t, organizationName, draft["employer"])
 			require.Equal(t, content, draft["application"])
 			require.Zero(t, countApplications(ann))
 

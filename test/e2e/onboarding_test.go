@@ -217,6 +217,7 @@ func TestOnboarding(t *testing.T) {
 				"userType": "jobseeker",
 			}).
 				ok(201)
+
 			// The guest registers with another address, and the account has the steps and preferences of the browser.
 			owner := server.guest(t)
 			owner.token = res.text("data.accessToken")

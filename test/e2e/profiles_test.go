@@ -27,7 +27,7 @@ func TestJobseekerProfile(t *testing.T) {
 			profile := seeker.get(path).ok(200)
 			require.Equal(t, seeker.id, profile.text("data.id"))
 			require.Equal(t, seeker.email, profile.text("data.email"))
-			require.Equal(t, "Niamh Byrne", profile.text("data.name"))
+			require.Equal(t, seekerName, profile.text("data.name"))
 			require.Empty(t, profile.text("data.bio"))
 			require.Empty(t, profile.text("data.location"))
 			require.Equal(t, true, profile.at("data.preferences.jobAlerts"))
@@ -88,7 +88,7 @@ func TestJobseekerProfile(t *testing.T) {
 			}
 
 			require.Equal(t, "Mary Jane O'Brien", seeker.get("/api/auth/me").ok(200).text("data.name"))
-			require.Equal(t, "Niamh Byrne", otherSeeker.get(path).ok(200).text("data.name"))
+			require.Equal(t, seekerName, otherSeeker.get(path).ok(200).text("data.name"))
 		})
 
 		t.Run("PUT /api/jobseekers/profile validation errors", func(t *testing.T) {

@@ -182,7 +182,7 @@ func TestDeveloperJobs(t *testing.T) {
 
 			// The older job has all members. The employer has the website that the test has set.
 			job := next.at("data.0").(object)
-			require.Equal(t, "St Brigid's Hospital", next.text("data.0.company.name"))
+			require.Equal(t, organizationName, next.text("data.0.company.name"))
 			require.Equal(t, "https://stbrigids.example.org", next.text("data.0.company.website"))
 			require.Equal(t, "Leeds", next.text("data.0.location.city"))
 			require.Equal(t, "GB", next.text("data.0.location.country"))

@@ -371,6 +371,7 @@ func TestRaces_Users(t *testing.T) {
 			seeker := server.seeker(t)
 			counts := concurrently(t, n,
 				func(int) *response { return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) })
+
 			// After the first deletion, the token of the other requests is invalid.
 			require.Equal(t, map[int]int{200: 1, 401: n - 1}, counts)
 		})

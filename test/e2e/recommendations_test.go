@@ -302,7 +302,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t, ids["Staff Nurse"], first["uuid"])
 			require.Equal(t, ids["Staff Nurse"], first["id"])
 			require.Equal(t, "Staff Nurse", first["title"])
-			require.Equal(t, "St Brigid's Hospital", first["company"])
+			require.Equal(t, organizationName, first["company"])
 			require.Equal(t, 100.0, first["relevanceScore"])
 			require.Contains(t, first["reasons"], "Fits your role")
 			require.Less(t, resp.number("data.recommendations.1.relevanceScore"), 100.0)
@@ -364,7 +364,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				object{"applicationsCount": 1.0, "bookmarksCount": 1.0, "recommendationsCount": 2.0},
 				resp.at("data.dashboard.stats"))
 			require.Equal(t,
-				object{"id": ids["Cook"], "title": "Cook", "company": "St Brigid's Hospital", "location": "Leeds"},
+				object{"id": ids["Cook"], "title": "Cook", "company": organizationName, "location": "Leeds"},
 				resp.at("data.dashboard.recommendations.0"))
 
 			recommended := seeker.get(recommendationsPath).ok(200).list("data.recommendations")
@@ -406,6 +406,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				"experience":  "5 years",
 			}).
 				ok(200)
+
 			// The headline names the specialty of the request and the place of the profile.
 			require.Equal(t, "generate-personalized-content", resp.text("data.intent"))
 			require.Contains(t, resp.text("data.personalizedContent.headline"), "Nursing")
@@ -435,6 +436,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				"listingId": ids["Cook"],
 			}).
 				ok(200)
+
 			// A view of a recommendation leaves it in the list. Its dismissal removes it and is shown as an activity.
 			require.Equal(t, "track-dashboard-action", resp.text("data.intent"))
 			require.Contains(t, seeker.recommendedTitles(), "Cook")

@@ -62,7 +62,7 @@ func TestJobseekerSearch(t *testing.T) {
 			first := firstPage.at("data.search.jobs.0").(object)
 			require.Equal(t, inBoston, first["id"])
 			require.Equal(t, uniqueWord+" A nurse", first["title"])
-			require.Equal(t, "St Brigid's Hospital", first["company"])
+			require.Equal(t, organizationName, first["company"])
 			require.Equal(t, object{"city": "Boston", "region": "Lincolnshire"}, first["location"])
 			require.Equal(t, "temporary", first["type"])
 			require.Equal(t, object{"min": 20., "max": 25., "currency": "GBP", "period": "hour"}, first["salary"])

@@ -49,6 +49,7 @@ func TestSessions(t *testing.T) {
 			next := me.get("/api/auth/sessions?limit=2").ok(200).text("data.nextCursor")
 			require.Equal(t, list.text("data.sessions.2.id"),
 				me.get("/api/auth/sessions?limit=2&cursor="+next).ok(200).text("data.sessions.0.id"))
+
 			// A sign-out ends the session of the API or of the browser, so that only the own one is left.
 			phone.post("/api/auth/logout", nil).ok(200)
 			browser.open("POST", "/developers/sign-out", url.Values{})

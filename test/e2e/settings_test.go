@@ -29,7 +29,7 @@ func TestSettings(t *testing.T) {
 			require.Equal(t, seeker.email, resp.text("data.settings.email"))
 
 			// A new account is not shown to employers and gets all e-mail.
-			require.Equal(t, object{"name": "Niamh Byrne", "bio": "", "showProfile": false}, resp.at("data.settings.profile"))
+			require.Equal(t, object{"name": seekerName, "bio": "", "showProfile": false}, resp.at("data.settings.profile"))
 			require.Equal(t, object{
 				"notifications":  object{"email": true, "jobAlerts": true},
 				"jobPreferences": object{"preferredLocation": "", "employmentTypes": []any{}},

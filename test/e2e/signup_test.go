@@ -44,6 +44,7 @@ func TestSignUpPage(t *testing.T) {
 			require.Equal(t, 200, browser.open("GET", "/developers", nil).status)
 			require.Equal(t, "/developers/consents",
 				browser.open("GET", "/developers/sign-up?next=/developers/consents", nil).header.Get("Location"))
+
 			// The account is an ordinary one: it can use the API, and gets the e-mail to confirm the address.
 			server.guest(t).post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200)
 			server.waitForMail(t, values.Get("email"), "confirm your e-mail address")
