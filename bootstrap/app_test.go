@@ -42,24 +42,24 @@ func testConfig(t *testing.T, change func(cfg *config.Config)) *config.Config {
 	return &cfg
 }
 
-// startApp starts the process of a role, and stops it after the test. It returns the error of
-// the start.
+// startApp starts the process of a role, such as "serve" or "worker", and stops it after the test. It returns
+// the error of the start.
 func startApp(t *testing.T, cfg *config.Config, r role, options ...Option) (*app, error) {
 	t.Helper()
 
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 
-	a := newApp(ctx, cfg, newRegistry(options), r, newLogger(&bytes.Buffer{}, "error"))
-	err := a.Start(ctx)
+	started := newApp(ctx, cfg, newRegistry(options), r, newLogger(&bytes.Buffer{}, "error"))
+	err := started.Start(ctx)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 
-		require.NoError(t, a.Stop(ctx))
+		require.NoError(t, started.Stop(ctx))
 	})
 
-	return a, err
+	return started, err
 }
 
 // migrate applies all migrations to the database.
@@ -80,37 +80,45 @@ func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 	t.Parallel()
 
 	serve, worker := role{name: "serve", serves: true}, role{name: "worker"}
-	for name, set := range map[string]func(t *testing.T, cfg *config.Config){
+	for name, setAdapters := range map[string]func(t *testing.T, cfg *config.Config){
 		"sqlite, memory":   func(*testing.T, *config.Config) {},
 		"postgres, memory": func(t *testing.T, cfg *config.Config) { cfg.Database.URL = kit.PostgresURL(t) },
 		"sqlite, redis":    func(t *testing.T, cfg *config.Config) { cfg.Limiter.URL = kit.RedisURL(t) },
 		"postgres, redis": func(t *testing.T, cfg *config.Config) {
-			cfg.Database.URL, cfg.Limiter.URL, cfg.Queue.URL = kit.PostgresURL(t), kit.RedisURL(t), kit.RedisURL(t)
+			cfg.Database.URL = kit.PostgresURL(t)
+			cfg.Limiter.URL = kit.RedisURL(t)
+			cfg.Queue.URL = kit.RedisURL(t)
 		},
 	} {
 		for _, r := range []role{serve, worker} {
 			t.Run(name+": "+r.name, func(t *testing.T) {
 				t.Parallel()
 
-				cfg := testConfig(t, func(cfg *config.Config) { set(t, cfg) })
+				cfg := testConfig(t, func(cfg *config.Config) { setAdapters(t, cfg) })
 				migrate(t, cfg)
 
 				app, err := startApp(t, cfg, r)
 
-				embedded := strings.HasPrefix(cfg.Queue.URL, "embedded:")
-				if embedded && !r.serves {
+				isQueueEmbedded := strings.HasPrefix(cfg.Queue.URL, "embedded:")
+				if isQueueEmbedded && !r.serves {
 					require.ErrorContains(t, err, "queue.url")
 					return
 				}
 
+				// Tasks are run by workers, and by a server whose queue is embedded.
 				require.NoError(t, err)
-				require.Equal(t, embedded || !r.serves, app.works)
+				require.Equal(t, isQueueEmbedded || !r.serves, app.works)
 
 				if r.serves {
-					require.Eventually(t, func() bool {
+					isReady := func() bool {
 						response, err := http.Get("http://" + app.addr.String() + "/readyz")
-						return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
-					}, 30*time.Second, 50*time.Millisecond)
+						if err != nil {
+							return false
+						}
+
+						return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+					}
+					require.Eventually(t, isReady, 30*time.Second, 50*time.Millisecond)
 				} else {
 					require.Nil(t, app.addr, "a worker opens no listener")
 				}
@@ -128,7 +136,15 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = taken.Close() })
 
-	for name, c := range map[string]struct {
+	// A storage without repositories, and one that cannot be opened.
+	incomplete := func(context.Context, string, adapters.Deps) (adapters.Storage, error) {
+		return adapters.Storage{}, nil
+	}
+	broken := func(context.Context, string, adapters.Deps) (adapters.Storage, error) {
+		return adapters.Storage{}, errors.New("no disk")
+	}
+
+	for name, test := range map[string]struct {
 		change func(cfg *config.Config)
 		says   []string // texts that the error must contain
 	}{
@@ -152,7 +168,7 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 			change: func(cfg *config.Config) { cfg.Files.URL = "tape:" },
 			says:   []string{"files.url", "file:"},
 		},
-		"an unknown way to pay": {
+		"an unknown payment provider": {
 			change: func(cfg *config.Config) { cfg.Payments.URL = "cash:" },
 			says:   []string{"payments.url (from default)", "sandbox:"},
 		},
@@ -164,15 +180,15 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 			change: func(cfg *config.Config) { cfg.Files.URL = "s3://key:secret@bucket" },
 			says:   []string{"files.url", "AWS_ACCESS_KEY_ID"},
 		},
-		"a mail server without": {
+		"a mail server without a host": {
 			change: func(cfg *config.Config) { cfg.Mail.URL = "smtp://" },
 			says:   []string{"mail.url", "smtp://USER:PASSWORD@HOST:PORT"},
 		},
-		"a sender that is none": {
+		"a sender that is not an address": {
 			change: func(cfg *config.Config) { cfg.Mail.From = "nobody" },
 			says:   []string{"mail.from", "want an address"},
 		},
-		"a key file that is not": {
+		"a key file that does not exist": {
 			change: func(cfg *config.Config) { cfg.Auth.Keys = []string{"/nonexistent/a.pem"} },
 			says:   []string{"auth.keys"},
 		},
@@ -180,15 +196,15 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 			change: func(cfg *config.Config) { cfg.HTTP.Addr = taken.Addr().String() },
 			says:   []string{"http.addr", "in use"},
 		},
-		"a Redis that is no URL": {
+		"an invalid Redis URL": {
 			change: func(cfg *config.Config) { cfg.Limiter.URL = "redis://%zz" },
 			says:   []string{"limiter.url"},
 		},
-		"an incomplete store": {
+		"an incomplete storage": {
 			change: func(cfg *config.Config) { cfg.Database.URL = "half:" },
 			says:   []string{"database.url", "does not provide identity.Tx"},
 		},
-		"a store that will not": {
+		"a storage that cannot be opened": {
 			change: func(cfg *config.Config) { cfg.Database.URL = "broken:" },
 			says:   []string{"database.url", "no disk"},
 		},
@@ -196,20 +212,17 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			_, err := startApp(t, testConfig(t, c.change), role{name: "serve", serves: true},
-				WithStorage("half", func(context.Context, string, adapters.Deps) (adapters.Storage, error) {
-					return adapters.Storage{}, nil
-				}),
-				WithStorage("broken", func(context.Context, string, adapters.Deps) (adapters.Storage, error) {
-					return adapters.Storage{}, errors.New("no disk")
-				}))
+			cfg := testConfig(t, test.change)
+			_, err := startApp(t, cfg, role{name: "serve", serves: true},
+				WithStorage("half", incomplete), WithStorage("broken", broken))
 			require.Error(t, err)
 
-			for _, words := range c.says {
-				require.Contains(t, oneLine(err), words, "as it reaches the terminal")
+			line := oneLine(err) // what the terminal shows
+			for _, text := range test.says {
+				require.Contains(t, line, text)
 			}
 
-			require.NotContains(t, oneLine(err), "\n")
+			require.NotContains(t, line, "\n")
 			require.NotContains(t, err.Error(), "dig", "the error omits the trace of dependency injection")
 			require.NotContains(t, err.Error(), "could not build")
 		})
@@ -220,19 +233,22 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 // in URLs are removed from log lines, also inside of errors.
 func TestLog_Secrets_AreRedacted(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
 
-	log := newLogger(&out, "info")
-	for _, secret := range []string{
-		"loc_rt_" + strings.Repeat("a", 43), "loc_live_" + strings.Repeat("b", 38),
-		"whsec_c2VjcmV0", "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2ln",
-		"postgres://locum:hunter2@db/locum",
+	var output bytes.Buffer
+	log := newLogger(&output, "info")
+
+	for name, secret := range map[string]string{
+		"refresh token":     "loc_rt_" + strings.Repeat("a", 43),
+		"API key":           "loc_live_" + strings.Repeat("b", 38),
+		"secret of webhook": "whsec_c2VjcmV0",
+		"JWT":               "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2ln",
+		"password in URL":   "postgres://locum:hunter2@db/locum",
 	} {
-		out.Reset()
+		output.Reset()
 		log.Info("x", "value", "before "+secret+" after", "error", errors.New(secret))
-		require.NotContains(t, out.String(), secret)
-		require.NotContains(t, out.String(), "hunter2")
-		require.Contains(t, out.String(), "[redacted]")
+		require.NotContains(t, output.String(), secret, name)
+		require.NotContains(t, output.String(), "hunter2", name)
+		require.Contains(t, output.String(), "[redacted]", name)
 	}
 }
 
@@ -242,23 +258,26 @@ func TestLog_Secrets_AreRedacted(t *testing.T) {
 func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 	t.Parallel()
 
-	heard := map[string]bool{}
+	// The handlers are not called, so that the services need no values.
+	all := subscriptions(adapters.Storage{}, nil, nil, &hiring.Service{}, &jobseeker.Service{}, nil, nil, nil)
 
-	names := map[string]bool{}
-	for _, s := range subscriptions(adapters.Storage{}, nil, nil, &hiring.Service{}, &jobseeker.Service{}, nil, nil, nil) {
-		heard[s.Type] = true
-		require.False(t, names[s.Name], "%s is listed twice", s.Name)
+	hasSubscriber := map[string]bool{} // by the type of the event
+	isKnown := map[string]bool{}       // by the name of the subscription
 
-		names[s.Name] = true
+	for _, subscription := range all {
+		require.False(t, isKnown[subscription.Name], "%s is listed twice", subscription.Name)
+
+		hasSubscriber[subscription.Type] = true
+		isKnown[subscription.Name] = true
 	}
 
-	for _, typ := range []string{
+	for _, eventType := range []string{
 		"user.registered", "application.submitted", "application.status_changed",
 		"interview.changed", "applicant.contacted", "user.password_reset_requested",
 		"user.password_changed", "session.reuse_detected", "user.programs_signed_out",
 		"member.invited",
 	} {
-		require.True(t, heard[typ], typ)
+		require.True(t, hasSubscriber[eventType], eventType)
 	}
 }
 
@@ -267,12 +286,18 @@ func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 // are in no API.
 func TestRoutes_Command_PrintsTable(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	cfg := testConfig(t, nil)
-	require.NoError(t, newRegistry(nil).printRoutes(t.Context(), &out, cfg, newDeps(cfg, newLogger(t.Output(), "error"))))
-	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+16 KiB`, out.String())
 
-	for path, auth := range map[string]string{
+	var output bytes.Buffer
+	cfg := testConfig(t, nil)
+	deps := newDeps(cfg, newLogger(t.Output(), "error"))
+	require.NoError(t, newRegistry(nil).printRoutes(t.Context(), &output, cfg, deps))
+
+	// A route of an API, with each of the columns.
+	table := output.String()
+	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+16 KiB`, table)
+
+	// Routes that are in no API have only an authentication.
+	for route, auth := range map[string]string{
 		"GET /healthz":             "none",
 		"GET /readyz":              "none",
 		"GET /metrics":             "none",
@@ -290,18 +315,19 @@ func TestRoutes_Command_PrintsTable(t *testing.T) {
 		"GET /developers/consents":                    "page session",
 		"POST /developers/sign-in":                    "none",
 	} {
-		method, path, _ := strings.Cut(path, " ")
-		require.Regexp(t, `(?m)^`+method+`\s+`+regexp.QuoteMeta(path)+`\s+`+auth+`\s+anyone\s+-\s+-\s+-$`, out.String(), path)
+		method, path, _ := strings.Cut(route, " ")
+		line := `(?m)^` + method + `\s+` + regexp.QuoteMeta(path) + `\s+` + auth + `\s+anyone\s+-\s+-\s+-$`
+		require.Regexp(t, line, table, route)
 	}
 
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	// Each line begins with the method and the path.
+	isListed := map[string]bool{}
+	for line := range strings.SplitSeq(strings.TrimSpace(table), "\n") {
+		columns := strings.Fields(line)
+		route := columns[0] + " " + columns[1]
+		require.False(t, isListed[route], "%s is listed twice", route)
 
-	routes := map[string]bool{}
-	for _, line := range lines {
-		words := strings.Fields(line)
-		require.False(t, routes[words[0]+words[1]], "%s is listed twice", line)
-
-		routes[words[0]+words[1]] = true
+		isListed[route] = true
 	}
 }
 
@@ -311,13 +337,16 @@ func TestWorker_MetricsAddr_ServesMetrics(t *testing.T) {
 	t.Parallel()
 
 	addr := kit.Address(t)
-	cfg := testConfig(t, func(cfg *config.Config) { cfg.HTTP.MetricsAddr, cfg.Queue.URL = addr, kit.RedisURL(t) })
+	cfg := testConfig(t, func(cfg *config.Config) {
+		cfg.HTTP.MetricsAddr = addr
+		cfg.Queue.URL = kit.RedisURL(t)
+	})
 	migrate(t, cfg)
 
 	_, err := startApp(t, cfg, role{name: "worker"})
 	require.NoError(t, err)
 
-	for path, says := range map[string]string{"/metrics": "locum_limiter_degraded 0", "/debug/pprof/": "goroutine"} {
+	for path, want := range map[string]string{"/metrics": "locum_limiter_degraded 0", "/debug/pprof/": "goroutine"} {
 		response, err := http.Get("http://" + addr + path)
 		require.NoError(t, err)
 
@@ -326,6 +355,6 @@ func TestWorker_MetricsAddr_ServesMetrics(t *testing.T) {
 
 		_ = response.Body.Close()
 
-		require.Contains(t, string(text), says)
+		require.Contains(t, string(text), want, path)
 	}
 }

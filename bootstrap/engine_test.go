@@ -31,15 +31,25 @@ type indexedServer struct {
 func newIndexedServer(t *testing.T) *indexedServer {
 	dir := t.TempDir()
 	cfg := testConfig(t, func(cfg *config.Config) {
-		cfg.Database.URL, cfg.Search.URL = "sqlite:"+filepath.Join(dir, "locum.db"), "embedded:"+filepath.Join(dir, "search")
+		cfg.Database.URL = "sqlite:" + filepath.Join(dir, "locum.db")
+		cfg.Search.URL = "embedded:" + filepath.Join(dir, "search")
 		cfg.Search.Vocabulary = filepath.Join(dir, "vocabulary.txt")
 	})
-	require.NoError(t, os.WriteFile(cfg.Search.Vocabulary, nil, 0o600))
 
-	s := &indexedServer{config: cfg}
-	s.start(t)
+	server := &indexedServer{config: cfg}
+	server.writeVocabulary(t, "")
+	server.start(t)
 
-	return s
+	return server
+}
+
+// writeVocabulary replaces the text of the vocabulary file.
+func (s *indexedServer) writeVocabulary(t *testing.T, text string) {
+	t.Helper()
+
+	const onlyThisUser = 0o600
+
+	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte(text), onlyThisUser))
 }
 
 // start starts the server, also again after a stop.
@@ -80,8 +90,8 @@ func (s *indexedServer) folders(t *testing.T) (names []string) {
 	entries, err := os.ReadDir(s.folder())
 	require.NoError(t, err)
 
-	for _, e := range entries {
-		names = append(names, e.Name())
+	for _, entry := range entries {
+		names = append(names, entry.Name())
 	}
 
 	return names
@@ -111,21 +121,30 @@ func (s *indexedServer) create(t *testing.T, title string) {
 func (s *indexedServer) titles(t *testing.T, query string) []string {
 	t.Helper()
 
-	r, err := http.Get("http://" + s.addr.String() + "/api/listings?relaxed=false&search=" + query)
-
+	response, err := http.Get("http://" + s.addr.String() + "/api/listings?relaxed=false&search=" + query)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, r.Body.Close()) }()
+
+	defer func() { require.NoError(t, response.Body.Close()) }()
+
 	var body struct {
 		Data struct{ Listings []struct{ Title string } }
 	}
-	require.NoError(t, json.NewDecoder(r.Body).Decode(&body))
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&body))
 
 	titles := []string{}
-	for _, l := range body.Data.Listings {
-		titles = append(titles, l.Title)
+	for _, listing := range body.Data.Listings {
+		titles = append(titles, listing.Title)
 	}
 
 	return titles
+}
+
+// waitForTitles waits until a search has these titles as its results.
+func (s *indexedServer) waitForTitles(t *testing.T, query string, want ...string) {
+	t.Helper()
+
+	hasTitles := func() bool { return slices.Equal(s.titles(t, query), want) }
+	require.Eventually(t, hasTitles, 30*time.Second, 20*time.Millisecond)
 }
 
 // TestEngine_Restart_OpensTheSameIndex checks that a restart does not build a new index, which
@@ -137,6 +156,7 @@ func TestEngine_Restart_OpensTheSameIndex(t *testing.T) {
 	server.create(t, "Midwife")
 	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
 	require.NoError(t, server.Stop(t.Context()))
+
 	server.start(t)
 	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
 	require.Equal(t, []string{"1"}, server.folders(t))
@@ -152,12 +172,15 @@ func TestEngine_DamagedIndex_BuiltAnew(t *testing.T) {
 	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
 	require.NoError(t, server.Stop(t.Context()))
 
+	// Truncate the files of the index, which is in folder 1.
 	segments, err := filepath.Glob(filepath.Join(server.folder(), "1", "*.segment"))
 	require.NoError(t, err)
 	require.NotEmpty(t, segments)
 
+	const bytesLeft = 10
+
 	for _, name := range segments {
-		require.NoError(t, os.Truncate(name, 10))
+		require.NoError(t, os.Truncate(name, bytesLeft))
 	}
 
 	server.start(t)
@@ -172,11 +195,15 @@ func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
 	server := newIndexedServer(t)
 	server.create(t, "Midwife")
 	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
+
+	// A reset of the feed of changes makes the index invalid.
 	require.NoError(t, server.storage.Listings.Feed.Reset(t.Context()))
-	require.Eventually(t, func() bool {
-		require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
+
+	isReplaced := func() bool {
+		require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"), "searches succeed meanwhile")
 		return slices.Equal(server.folders(t), []string{"2"})
-	}, 30*time.Second, 10*time.Millisecond)
+	}
+	require.Eventually(t, isReplaced, 30*time.Second, 10*time.Millisecond)
 }
 
 // TestEngine_VocabularyChanges_TakesEffect checks that a change of the vocabulary file takes
@@ -187,42 +214,47 @@ func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 	server := newIndexedServer(t)
 	server.create(t, "Midwife")
 	require.Empty(t, server.titles(t, "babycatcher"))
-	require.NoError(t, os.WriteFile(server.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
-	require.Eventually(t,
-		func() bool { return slices.Equal(server.titles(t, "babycatcher"), []string{"Midwife"}) },
-		30*time.Second, 20*time.Millisecond)
+
+	server.writeVocabulary(t, babycatcher)
+	server.waitForTitles(t, "babycatcher", "Midwife")
 }
 
 // TestEngine_InvalidVocabulary_PreviousOneStays checks that a mistake in the vocabulary file
-// does not affect searches, that the log names the file and the line if the mistake is in one,
-// and that a corrected file takes effect. The keys are the positions in the log lines.
+// does not affect searches, that the log names the file and the line of the mistake, and that a
+// corrected file takes effect.
 func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 	t.Parallel()
 
 	server := newIndexedServer(t)
 	server.create(t, "Midwife")
 
-	for problem, text := range map[string]string{":1: ": "role babycatcher =nobody : babycatcher\n", ":3: ": "\n\nnonsense\n"} {
-		require.NoError(t, os.WriteFile(server.config.Search.Vocabulary, []byte(text), 0o600))
-		require.Eventually(t, func() bool {
-			return strings.Contains(server.log.String(), "vocabulary file is not valid; the previous one stays in use") &&
-				strings.Contains(server.log.String(), server.config.Search.Vocabulary+problem)
-		}, 30*time.Second, 20*time.Millisecond)
-		require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
+	for invalid, position := range map[string]string{
+		"role babycatcher =nobody : babycatcher\n": ":1: ", // an unknown concept in the first line
+		"\n\nnonsense\n": ":3: ",
+	} {
+		server.writeVocabulary(t, invalid)
+
+		isLogged := func() bool {
+			log := server.log.String()
+			hasMessage := strings.Contains(log, "vocabulary file is not valid; the previous one stays in use")
+			hasPosition := strings.Contains(log, server.config.Search.Vocabulary+position)
+
+			return hasMessage && hasPosition
+		}
+		require.Eventually(t, isLogged, 30*time.Second, 20*time.Millisecond, position)
+		require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"), position)
 	}
 
-	require.NoError(t, os.WriteFile(server.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
-	require.Eventually(t,
-		func() bool { return slices.Equal(server.titles(t, "babycatcher"), []string{"Midwife"}) },
-		30*time.Second, 20*time.Millisecond)
+	server.writeVocabulary(t, babycatcher)
+	server.waitForTitles(t, "babycatcher", "Midwife")
 }
 
 // TestEngine_UsedFolder_RefusedAtTheStart checks that two processes never write the same index.
 func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {
 	t.Parallel()
 
-	s := newIndexedServer(t)
-	cfg := testConfig(t, func(cfg *config.Config) { cfg.Search.URL = s.config.Search.URL })
+	server := newIndexedServer(t)
+	cfg := testConfig(t, func(cfg *config.Config) { cfg.Search.URL = server.config.Search.URL })
 	_, err := startApp(t, cfg, role{name: "serve", serves: true})
 	require.ErrorContains(t, err, "search.url (from default): search index is used by another process")
 }
@@ -236,10 +268,17 @@ func TestEngine_SearchSavedWithoutIndex_IsResolved(t *testing.T) {
 	server := newIndexedServer(t)
 	saved := jobseeker.Search{ID: newID(), UserID: newID(), Terms: jobseeker.Terms{Query: "midwfie"}, CreatedAt: time.Now()}
 	require.NoError(t, server.storage.Jobseeker.Searches.Replace(t.Context(), saved.UserID, []jobseeker.Search{saved}))
+
+	// The server corrects the search after its start.
 	require.NoError(t, server.Stop(t.Context()))
 	server.start(t)
-	require.Eventually(t, func() bool {
-		got, err := server.storage.Jobseeker.Searches.ListByUser(t.Context(), saved.UserID, 1)
-		return err == nil && strings.TrimSpace(got[0].Resolved) == "midwife"
-	}, 30*time.Second, 20*time.Millisecond)
+
+	isCorrected := func() bool {
+		const limit = 1
+
+		stored, err := server.storage.Jobseeker.Searches.ListByUser(t.Context(), saved.UserID, limit)
+
+		return err == nil && strings.TrimSpace(stored[0].Resolved) == "midwife"
+	}
+	require.Eventually(t, isCorrected, 30*time.Second, 20*time.Millisecond)
 }
