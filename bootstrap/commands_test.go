@@ -14,7 +14,7 @@ import (
 func TestCommandGroup_NoSubcommand_ReturnsError(t *testing.T) {
 	t.Parallel()
 
-	for typed, says := range map[string]string{
+	for typed, wantErr := range map[string]string{
 		"openapi":         "openapi: want one of developer, portal; `locum openapi --help` tells more",
 		"openapi nope":    "openapi: there is no command \"nope\"; want one of developer, portal; `locum openapi --help` tells more",
 		"developers":      "developers: want one of plan; `locum developers --help` tells more",
@@ -28,15 +28,15 @@ func TestCommandGroup_NoSubcommand_ReturnsError(t *testing.T) {
 		"audit nope":      "want one of list",
 		"nope":            "unknown command \"nope\"",
 	} {
-		var out bytes.Buffer
-		c := command(newRegistry(nil))
-		c.SetArgs(strings.Fields(typed))
-		c.SetOut(&out)
-		c.SetErr(&out)
+		var output bytes.Buffer
+		locum := command(newRegistry(nil))
+		locum.SetArgs(strings.Fields(typed))
+		locum.SetOut(&output)
+		locum.SetErr(&output)
 
-		err := c.ExecuteContext(t.Context())
-		require.ErrorContains(t, err, says, typed)
-		require.Empty(t, out.String(), typed)
-		require.NotContains(t, err.Error(), "\n")
+		err := locum.ExecuteContext(t.Context())
+		require.ErrorContains(t, err, wantErr, typed)
+		require.Empty(t, output.String(), typed)
+		require.NotContains(t, err.Error(), "\n", typed)
 	}
 }

@@ -23,8 +23,8 @@ type indexedStore struct {
 	indexer *listings.Indexer
 	index   search.Index
 	parser  search.Parser
-	org     string
-	now     time.Time
+	org     string    // the organization of all listings
+	now     time.Time // when the latest listing was created
 }
 
 // newIndexedStore returns a store with an empty index in memory.
@@ -39,62 +39,65 @@ func newIndexedStore(t *testing.T, open func(testing.TB, clock.Clock) adapters.S
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
 
-	x := &indexedStore{
+	store := &indexedStore{
 		Storage: open(t, clk),
 		index:   index,
 		parser:  search.Parser{Vocabulary: vocabulary},
 		org:     stores.NewID(),
 		now:     clk.Now(),
 	}
-	x.indexer = listings.NewIndexer(x.Listings.Feed, index, vocabulary, x.Listings.Changes, slog.New(slog.DiscardHandler))
+	feed, changes := store.Listings.Feed, store.Listings.Changes
+	store.indexer = listings.NewIndexer(feed, index, vocabulary, changes, slog.New(slog.DiscardHandler))
 
-	return x
+	return store
 }
 
 // create stores an open listing with the title, one second newer than the previous one.
-func (x *indexedStore) create(t *testing.T, title string) listings.Listing {
+func (s *indexedStore) create(t *testing.T, title string) listings.Listing {
 	t.Helper()
 
-	x.now = x.now.Add(time.Second)
+	s.now = s.now.Add(time.Second)
 	listing := listings.Listing{
 		ID:             stores.NewID(),
-		OrganizationID: x.org,
+		OrganizationID: s.org,
 		Version:        1,
 		Status:         listings.Active,
 		Open:           true,
-		PostedAt:       &x.now,
-		CreatedAt:      x.now,
-		UpdatedAt:      x.now,
+		PostedAt:       &s.now,
+		CreatedAt:      s.now,
+		UpdatedAt:      s.now,
 		Content:        listings.Content{Title: title, Description: "Days and nights on a 12-bed unit."},
 	}
-	require.NoError(t, x.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-		return x.Listings.Listings.Create(ctx, []listings.Listing{listing})
+	require.NoError(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return s.Listings.Listings.Create(ctx, []listings.Listing{listing})
 	}))
 
 	return listing
 }
 
 // save stores the changed listing.
-func (x *indexedStore) save(t *testing.T, l listings.Listing) {
+func (s *indexedStore) save(t *testing.T, l listings.Listing) {
 	t.Helper()
-	require.NoError(t, x.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-		return x.Listings.Listings.Update(ctx, x.org, []listings.Listing{l})
+	require.NoError(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return s.Listings.Listings.Update(ctx, s.org, []listings.Listing{l})
 	}))
 }
 
 // find returns the ids of the exact results, the best first.
-func (x *indexedStore) find(t *testing.T, query string) []string {
+func (s *indexedStore) find(t *testing.T, query string) []string {
 	t.Helper()
 
-	u := x.parser.Parse(query)
-	plan := u.Plan(listings.DefaultRadius)
-	r, err := x.index.Find(t.Context(), search.Query{Now: x.now, Must: plan.Must, Slots: plan.Slots, Limit: 10})
+	const limit = 10 // more than there are
+
+	understanding := s.parser.Parse(query)
+	plan := understanding.Plan(listings.DefaultRadius)
+	found, err := s.index.Find(t.Context(), search.Query{Now: s.now, Must: plan.Must, Slots: plan.Slots, Limit: limit})
 	require.NoError(t, err)
-	require.Len(t, r.Hits, r.Total)
+	require.Len(t, found.Hits, found.Total)
 
 	ids := []string{}
-	for _, h := range r.Hits {
-		ids = append(ids, h.ID)
+	for _, hit := range found.Hits {
+		ids = append(ids, hit.ID)
 	}
 
 	return ids
@@ -105,38 +108,44 @@ func (x *indexedStore) find(t *testing.T, query string) []string {
 func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		x := newIndexedStore(t, open)
-		require.ErrorIs(t, x.indexer.CatchUp(t.Context()), listings.ErrFeedPosition, "the position of a new index")
+		store := newIndexedStore(t, open)
+		catchUp := func() {
+			t.Helper()
+			require.NoError(t, store.indexer.CatchUp(t.Context()))
+		}
+		require.ErrorIs(t, store.indexer.CatchUp(t.Context()), listings.ErrFeedPosition, "the position of a new index")
 
-		nurse, physio := x.create(t, "Staff Nurse, ICU"), x.create(t, "Band 6 Physiotherapist (MSK)")
+		// Build the index with two listings. Queries find them by other words for the same.
+		nurse := store.create(t, "Staff Nurse, ICU")
+		physio := store.create(t, "Band 6 Physiotherapist (MSK)")
 		built := 0
-		require.NoError(t, x.indexer.Build(t.Context(), func(n int) { built = n }))
+		require.NoError(t, store.indexer.Build(t.Context(), func(total int) { built = total }))
 		require.Equal(t, 2, built)
-		require.Equal(t, []string{nurse.ID}, x.find(t, "RN intensive care"))
-		require.Equal(t, []string{physio.ID}, x.find(t, "physio "))
+		require.Equal(t, []string{nurse.ID}, store.find(t, "RN intensive care"))
+		require.Equal(t, []string{physio.ID}, store.find(t, "physio "))
 
-		rehab := x.create(t, "Physio, Neuro Rehab")
+		// One listing is new, and another one gets a new title.
+		rehab := store.create(t, "Physio, Neuro Rehab")
 		nurse.Title = "Receptionist, ICU"
-		x.save(t, nurse)
-		require.NoError(t, x.indexer.CatchUp(t.Context()))
-		require.Equal(
-			t,
-			[]string{physio.ID, rehab.ID},
-			x.find(t, "physiotherapist "),
-			"the word in the title before its other names",
-		)
-		require.Empty(t, x.find(t, "nurse "))
-		require.Equal(t, []string{nurse.ID}, x.find(t, "receptionist "))
+		store.save(t, nurse)
+		catchUp()
 
+		wordBeforeSynonym := []string{physio.ID, rehab.ID} // the word in the title before its other names
+		require.Equal(t, wordBeforeSynonym, store.find(t, "physiotherapist "))
+		require.Empty(t, store.find(t, "nurse "))
+		require.Equal(t, []string{nurse.ID}, store.find(t, "receptionist "))
+
+		// A listing is closed.
 		rehab.Status, rehab.Open = listings.Closed, false
-		x.save(t, rehab)
-		require.NoError(t, x.indexer.CatchUp(t.Context()))
-		require.Equal(t, []string{physio.ID}, x.find(t, "physiotherapist "))
+		store.save(t, rehab)
+		catchUp()
+		require.Equal(t, []string{physio.ID}, store.find(t, "physiotherapist "))
 
-		_, err := x.Listings.Loader.DeleteByOrganizations(t.Context(), []string{x.org})
+		// All listings are deleted.
+		_, err := store.Listings.Loader.DeleteByOrganizations(t.Context(), []string{store.org})
 		require.NoError(t, err)
-		require.NoError(t, x.indexer.CatchUp(t.Context()))
-		require.Empty(t, x.find(t, "physiotherapist "))
+		catchUp()
+		require.Empty(t, store.find(t, "physiotherapist "))
 	})
 }
 
@@ -145,16 +154,19 @@ func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 func TestIndexer_Follow_AppliesChangesUntilDone(t *testing.T) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		x := newIndexedStore(t, open)
-		require.NoError(t, x.indexer.Build(t.Context(), func(int) {}))
+		store := newIndexedStore(t, open)
+		require.NoError(t, store.indexer.Build(t.Context(), func(int) {}))
 
+		// Follow runs until its context ends.
 		ctx, cancel := context.WithCancel(t.Context())
 
 		done := make(chan error, 1)
-		go func() { done <- x.indexer.Follow(ctx, x.Listings.Outbox.Notifications(ctx), func() {}) }()
+		go func() { done <- store.indexer.Follow(ctx, store.Listings.Outbox.Notifications(ctx), func() {}) }()
 
-		l := x.create(t, "Midwife")
-		require.Eventually(t, func() bool { return len(x.find(t, "midwife ")) == 1 }, 30*time.Second, 5*time.Millisecond, l.ID)
+		store.create(t, "Midwife")
+
+		isFound := func() bool { return len(store.find(t, "midwife ")) == 1 }
+		require.Eventually(t, isFound, 30*time.Second, 5*time.Millisecond)
 		cancel()
 		require.NoError(t, <-done)
 	})

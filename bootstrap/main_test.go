@@ -14,14 +14,27 @@ import (
 // is 90 % of that of the container, so that the garbage collector runs before the kernel kills
 // the process.
 func TestLimitMemory_ControlGroupLimit_BoundsRuntime(t *testing.T) {
-	before := debug.SetMemoryLimit(-1)
+	const readLimit = -1 // the argument with which SetMemoryLimit changes nothing and returns the limit
+
+	before := debug.SetMemoryLimit(readLimit)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
+
+	const gibibyte, mebibyte = 1 << 30, 1 << 20
+	const ninetyPercent, oneByte = 0.9 * gibibyte, 1
+
+	log := slog.New(slog.DiscardHandler)
+
+	// Outside of a container, nothing changes.
 	debug.SetMemoryLimit(math.MaxInt64)
-	limitMemory(slog.New(slog.DiscardHandler), func() (uint64, error) { return 0, memlimit.ErrNoLimit })
-	require.EqualValues(t, math.MaxInt64, debug.SetMemoryLimit(-1))
-	limitMemory(slog.New(slog.DiscardHandler), memlimit.Limit(1<<30))
-	require.InDelta(t, 0.9*(1<<30), debug.SetMemoryLimit(-1), 1)
+	limitMemory(log, func() (uint64, error) { return 0, memlimit.ErrNoLimit })
+	require.EqualValues(t, math.MaxInt64, debug.SetMemoryLimit(readLimit))
+
+	// In a container of 1 GiB.
+	limitMemory(log, memlimit.Limit(gibibyte))
+	require.InDelta(t, ninetyPercent, debug.SetMemoryLimit(readLimit), oneByte)
+
+	// With GOMEMLIMIT, the limit of the container, 1 MiB, is ignored.
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	limitMemory(slog.New(slog.DiscardHandler), memlimit.Limit(1<<20))
-	require.InDelta(t, 0.9*(1<<30), debug.SetMemoryLimit(-1), 1, "an explicit GOMEMLIMIT wins")
+	limitMemory(log, memlimit.Limit(mebibyte))
+	require.InDelta(t, ninetyPercent, debug.SetMemoryLimit(readLimit), oneByte, "an explicit GOMEMLIMIT wins")
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/config"
-
 	"github.com/locumhq/locum/test/kit"
 )
 
@@ -65,12 +64,12 @@ func (t *testTransport) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// mountedTransport is a transport that the HTTP server serves, and that can be
-// unavailable.
+// mountedTransport is a transport that the HTTP server serves below a path, with the status 418, and that can
+// be unavailable.
 type mountedTransport struct {
 	testTransport
 	path string
-	err  error
+	err  error // the result of Ping
 }
 
 func (t *mountedTransport) Prefixes() []string { return []string{t.path} }
@@ -88,6 +87,9 @@ func withTransport(name string, t adapters.Transport) Option {
 	return WithTransport(name, func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) { return t, nil })
 }
 
+// serveRole is the role of a server. Only servers open transports.
+var serveRole = role{name: "serve", serves: true}
+
 // TestWithTransport_FaultyTransport_ErrorNamesIt checks that the server does not start with a
 // transport that cannot be opened or started, or whose path belongs to a route or to another
 // transport. The keys are parts of the errors.
@@ -95,6 +97,10 @@ func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 	t.Parallel()
 
 	var recorded calls
+	noCertificate := func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
+		return nil, errors.New("no certificate")
+	}
+
 	for want, options := range map[string][]Option{
 		"transport none: its opener returned nil":       {withTransport("none", nil)},
 		"transport pointer: its opener returned nil":    {withTransport("pointer", (*testTransport)(nil))},
@@ -105,9 +111,7 @@ func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 		},
 		"the transport adapter for missing: has no opener": {WithTransport("missing", nil)},
 		`the transport has the name "a b"; want letters`:   {withTransport("a b", &testTransport{calls: &recorded})},
-		"transport broken: no certificate": {WithTransport("broken", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
-			return nil, errors.New("no certificate")
-		})},
+		"transport broken: no certificate":                 {WithTransport("broken", noCertificate)},
 		"transport b: the port is taken": {withTransport("b", &testTransport{
 			calls: &recorded,
 			start: func(context.Context) error { return errors.New("the port is taken") },
@@ -118,7 +122,7 @@ func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 
-			_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, options...)
+			_, err := startApp(t, testConfig(t, nil), serveRole, options...)
 			require.ErrorContains(t, err, want)
 		})
 	}
@@ -129,38 +133,52 @@ func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 // only degrades readiness, and that all are drained and shut down with the server.
 func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 	t.Parallel()
+
 	var recorded calls
-	mounted := &mountedTransport{testTransport: testTransport{name: "b", calls: &recorded}, path: "/b", err: errors.New("away")}
-	var services adapters.Services
-	app, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("b", mounted),
-		WithTransport("a", func(_ context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
-			services = s
+	mounted := &mountedTransport{
+		testTransport: testTransport{name: "b", calls: &recorded},
+		path:          "/b",
+		err:           errors.New("unavailable"),
+	}
 
-			require.NotNil(t, deps.Tracer)
+	var services adapters.Services // of the opener of the other transport
+	openA := func(_ context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
+		services = s
 
-			return &testTransport{name: "a", calls: &recorded}, nil
-		}))
+		require.NotNil(t, deps.Tracer)
+
+		return &testTransport{name: "a", calls: &recorded}, nil
+	}
+	app, err := startApp(t, testConfig(t, nil), serveRole, withTransport("b", mounted), WithTransport("a", openA))
 	require.NoError(t, err)
 	require.Equal(t, "start-a start-b", recorded.String())
 	require.Empty(t, adapters.Missing(services))
 
-	for path, want := range map[string]int{"/b": 418, "/b/c": 418, "/readyz": 200} {
+	// The mounted transport is reachable below its path.
+	for _, path := range []string{"/b", "/b/c"} {
 		response, err := http.Get("http://" + app.addr.String() + path)
 		require.NoError(t, err)
-		var ready struct {
-			Adapters map[string]string `json:"adapters"`
-		}
-		_ = json.NewDecoder(response.Body).Decode(&ready)
 		require.NoError(t, response.Body.Close())
-		require.Equal(t, want, response.StatusCode, path)
-
-		if path == "/readyz" {
-			require.Equal(t, "degraded", ready.Adapters["transport.b"])
-			require.NotContains(t, ready.Adapters, "transport.a")
-		}
+		require.Equal(t, http.StatusTeapot, response.StatusCode, path)
 	}
 
-	app.drain(0)
+	// Readiness reports the unavailable transport, and the server is ready all the same.
+	response, err := http.Get("http://" + app.addr.String() + "/readyz")
+	require.NoError(t, err)
+
+	var readiness struct {
+		Adapters map[string]string `json:"adapters"`
+	}
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&readiness))
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	require.Equal(t, "degraded", readiness.Adapters["transport.b"])
+	require.NotContains(t, readiness.Adapters, "transport.a")
+
+	// The server stops. Transports are shut down at the same time, in any order.
+	const noDelay = 0
+
+	app.drain(noDelay)
 
 	stop, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -177,14 +195,10 @@ func TestTransports_Worker_OpensNone(t *testing.T) {
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Queue.URL = kit.RedisURL(t) })
 	migrate(t, cfg)
 
-	_, err := startApp(
-		t,
-		cfg,
-		role{name: "worker"},
-		WithTransport("a", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
-			return nil, errors.New("opened")
-		}),
-	)
+	failIfOpened := func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
+		return nil, errors.New("opened")
+	}
+	_, err := startApp(t, cfg, role{name: "worker"}, WithTransport("a", failIfOpened))
 	require.NoError(t, err)
 }
 
@@ -192,9 +206,13 @@ func TestTransports_Worker_OpensNone(t *testing.T) {
 // transport running.
 func TestTransports_SecondFailsToStart_FirstIsShutDown(t *testing.T) {
 	t.Parallel()
+
 	var recorded calls
-	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("a", &testTransport{name: "a", calls: &recorded}),
-		withTransport("b", &testTransport{name: "b", calls: &recorded, start: func(context.Context) error { return errors.New("no") }}))
+	fails := func(context.Context) error { return errors.New("no") }
+	first := &testTransport{name: "a", calls: &recorded}
+	second := &testTransport{name: "b", calls: &recorded, start: fails}
+
+	_, err := startApp(t, testConfig(t, nil), serveRole, withTransport("a", first), withTransport("b", second))
 	require.ErrorContains(t, err, "transport b: no")
 	require.Equal(t, "start-a start-b shutdown-a", recorded.String())
 }
@@ -207,8 +225,9 @@ func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 	released := make(chan struct{})
 	t.Cleanup(func() { close(released) })
 
+	// hang sends to begun, and ignores its context until the end of the test.
 	begun := make(chan struct{}, 1)
-	stuck := func(context.Context) error {
+	hang := func(context.Context) error {
 		begun <- struct{}{}
 
 		<-released
@@ -216,40 +235,40 @@ func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 		return nil
 	}
 
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-begun; cancel() }()
+	// cancelledWhenBegun returns a context that ends when hang has begun.
+	cancelledWhenBegun := func() context.Context {
+		ctx, cancel := context.WithCancel(t.Context())
 
-	err := startTransports(ctx, []transport{{"stuck", &testTransport{calls: &calls{}, start: stuck}}})
+		go func() {
+			<-begun
+			cancel()
+		}()
+
+		return ctx
+	}
+
+	// The start hangs.
+	stuckStart := transport{"stuck", &testTransport{calls: &calls{}, start: hang}}
+	err := startTransports(cancelledWhenBegun(), []transport{stuckStart})
 	require.ErrorContains(t, err, "transport stuck: it was not started: context canceled")
 
+	// The opener hangs.
+	open := func(ctx context.Context, _ adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
+		return nil, hang(ctx)
+	}
 	cfg := testConfig(t, nil)
+	registry := newRegistry([]Option{WithTransport("stuck", open)})
+	deps := newDeps(cfg, newLogger(&bytes.Buffer{}, "error"))
 
-	opening, cancelOpening := context.WithCancel(t.Context())
-	go func() { <-begun; cancelOpening() }()
-
-	_, err = openTransports(
-		opening,
-		cfg,
-		newRegistry(
-			[]Option{WithTransport("stuck", func(ctx context.Context, _ adapters.Services, _ adapters.Deps) (adapters.Transport, error) {
-				return nil, stuck(ctx)
-			})},
-		),
-		adapters.Services{},
-		newDeps(cfg, newLogger(&bytes.Buffer{}, "error")),
-	)
+	_, err = openTransports(cancelledWhenBegun(), cfg, registry, adapters.Services{}, deps)
 	require.ErrorContains(t, err, "transport stuck: it was not opened: context canceled")
 
-	ended, end := context.WithCancel(t.Context())
-	go func() { <-begun; end() }()
+	// One shutdown hangs, and another one fails.
+	fails := func(context.Context) error { return errors.New("still busy") }
+	stuckShutdown := transport{"stuck", &testTransport{calls: &calls{}, shutdown: hang}}
+	failingShutdown := transport{"bad", &testTransport{calls: &calls{}, shutdown: fails}}
 
-	err = shutdownTransports(
-		ended,
-		[]transport{
-			{"stuck", &testTransport{calls: &calls{}, shutdown: stuck}},
-			{"bad", &testTransport{calls: &calls{}, shutdown: func(context.Context) error { return errors.New("still busy") }}},
-		},
-	)
+	err = shutdownTransports(cancelledWhenBegun(), []transport{stuckShutdown, failingShutdown})
 	require.ErrorContains(t, err, "transport stuck: it did not shut down: context canceled")
 	require.ErrorContains(t, err, "transport bad: still busy")
 }
@@ -260,20 +279,20 @@ func TestTransports_Routes_AreListed(t *testing.T) {
 	t.Parallel()
 
 	cfg := testConfig(t, nil)
-	list := func(change func(cfg *config.Config), options ...Option) string {
-		if change != nil {
-			change(cfg)
-		}
+	listRoutes := func(options ...Option) string {
+		var output bytes.Buffer
+		deps := newDeps(cfg, newLogger(t.Output(), "error"))
+		require.NoError(t, newRegistry(options).printRoutes(t.Context(), &output, cfg, deps))
 
-		var out bytes.Buffer
-		require.NoError(t, newRegistry(options).printRoutes(t.Context(), &out, cfg, newDeps(cfg, newLogger(t.Output(), "error"))))
-
-		return out.String()
+		return output.String()
 	}
 
-	listed := list(nil, withTransport("b", &mountedTransport{path: "/b"}))
-	require.Regexp(t, `(?m)^any\s+/b\s+transport b\s+anyone\s+-\s+-\s+1024 KiB$`, listed)
-	require.Regexp(t, `(?m)^any\s+/mcp\s+transport mcp\s`, listed)
-	require.Regexp(t, `(?m)^any\s+/\.well-known/oauth-protected-resource/mcp\s+transport mcp\s`, listed)
-	require.NotContains(t, list(func(cfg *config.Config) { cfg.MCP.Enabled = false }), "/mcp")
+	// An added transport and the built-in one, mcp.
+	table := listRoutes(withTransport("b", &mountedTransport{path: "/b"}))
+	require.Regexp(t, `(?m)^any\s+/b\s+transport b\s+anyone\s+-\s+-\s+1024 KiB$`, table)
+	require.Regexp(t, `(?m)^any\s+/mcp\s+transport mcp\s`, table)
+	require.Regexp(t, `(?m)^any\s+/\.well-known/oauth-protected-resource/mcp\s+transport mcp\s`, table)
+
+	cfg.MCP.Enabled = false
+	require.NotContains(t, listRoutes(), "/mcp")
 }

@@ -45,26 +45,29 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 func TestStart_WithoutRedis_SucceedsAndWarns(t *testing.T) {
 	t.Parallel()
 
+	// Nothing listens on these ports.
 	cfg := testConfig(t, func(cfg *config.Config) {
-		cfg.Limiter.URL, cfg.Queue.URL = "redis://locum:hunter2@127.0.0.1:1", "redis://locum:hunter2@127.0.0.1:2"
+		cfg.Limiter.URL = "redis://locum:hunter2@127.0.0.1:1"
+		cfg.Queue.URL = "redis://locum:hunter2@127.0.0.1:2"
 	})
 	log := &kit.Log{}
 
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 
-	a := newApp(ctx, cfg, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
-	require.NoError(t, a.Start(ctx))
+	app := newApp(ctx, cfg, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
+	require.NoError(t, app.Start(ctx))
 
 	t.Cleanup(func() {
 		stop, cancelStop := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancelStop()
 
-		require.NoError(t, a.Stop(stop))
+		require.NoError(t, app.Stop(stop))
 	})
 
-	for _, says := range []string{`"key":"limiter.url","host":"127.0.0.1:1"`, `"key":"queue.url","host":"127.0.0.1:2"`} {
-		require.Eventually(t, func() bool { return strings.Contains(log.String(), says) }, 10*time.Second, 20*time.Millisecond, says)
+	for _, want := range []string{`"key":"limiter.url","host":"127.0.0.1:1"`, `"key":"queue.url","host":"127.0.0.1:2"`} {
+		isLogged := func() bool { return strings.Contains(log.String(), want) }
+		require.Eventually(t, isLogged, 10*time.Second, 20*time.Millisecond, want)
 	}
 
 	require.NotContains(t, log.String(), "hunter2")
