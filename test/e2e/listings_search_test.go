@@ -76,6 +76,140 @@ var board = []object{
 	{"title": "Late Nurse", "location": "Leeds", "description": "No longer.", "applicationDeadline": "2020-01-01"},
 }
 
+// everyTitle contains the titles of all public listings of board, newest first, separated by |.
+const everyTitle = "Porter|Physiotherapist|Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|" +
+	"Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse"
+
+// boardSearches are searches of the listings of board, by what they check.
+var boardSearches = map[string][]struct {
+	query      string // of GET /api/listings
+	wantTitles string // in their order, separated by |
+}{
+	"no words": {
+		{query: "", wantTitles: everyTitle},
+		{query: "search=%20%20", wantTitles: everyTitle},
+	},
+	"words: titles, synonyms and descriptions": {
+		// Titles with the word are first, then titles with a synonym, then descriptions with the
+		// word. Of equally relevant listings the newer one is first.
+		{query: "search=nurse", wantTitles: "Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN, nights|Ward Manager"},
+		{query: "search=NURSES+telephone", wantTitles: "Triage Nurse"},
+		{query: "search=nurse+porter", wantTitles: ""},
+	},
+	"synonyms, abbreviations, stems and typos": {
+		{query: "search=rn", wantTitles: "RN, nights|Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
+		{query: "search=registered+nurse", wantTitles: "Registered Nurse|Staff Nurse (A&E)|RN, nights|Triage Nurse"},
+		{query: "search=icu", wantTitles: "RN, nights"},
+		{query: "search=hca", wantTitles: "Healthcare Assistant"},
+		{query: "search=gp", wantTitles: "General Practitioner"},
+		{query: "search=emergency+department", wantTitles: "Triage Nurse|Staff Nurse (A&E)|RN, nights"},
+		{query: "search=A%26E", wantTitles: "Staff Nurse (A&E)|Triage Nurse|RN, nights"},
+		{query: "search=pediatric", wantTitles: ""},
+		{query: "search=orthopedic", wantTitles: "Ward Manager"},
+		{query: "search=physio", wantTitles: "Physiotherapist"},
+		{query: "search=cardiolgist", wantTitles: "Consultant Cardiologist"},
+		{query: "search=phisiotherapist", wantTitles: "Physiotherapist"},
+	},
+	"phrases, exclusions and alternatives": {
+		{query: `search="older+people"`, wantTitles: "Healthcare Assistant"},
+		{query: `search="people+older"`, wantTitles: ""},
+		{query: "search=nurse+-leeds", wantTitles: "Triage Nurse|RN, nights|Ward Manager"},
+		{query: `search=nurse+-"acute+medicine"`, wantTitles: "Triage Nurse|Staff Nurse (A&E)|RN, nights|Ward Manager"},
+		{query: "search=porter+OR+physiotherapist", wantTitles: "Porter|Physiotherapist"},
+		{query: "search=porter+or+physiotherapist", wantTitles: "Porter|Physiotherapist"},
+	},
+	"prefixes and filler words": {
+		// The last word may be a prefix; filler words do not count.
+		{query: "search=cardiolo", wantTitles: "Consultant Cardiologist"},
+		{query: "search=looking+for+a+porter+job", wantTitles: "Porter"},
+		{query: "search=porter+vacancy+needed", wantTitles: "Porter"},
+	},
+	"places, bands and contract words within the text": {
+		{query: "search=nurse+in+Leeds", wantTitles: "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
+		{query: "search=nurse+Boston,+Lincolnshire", wantTitles: "Triage Nurse|Ward Manager"},
+		{query: "search=nurse+boston+MA", wantTitles: "RN, nights"},
+		{query: "search=care+home", wantTitles: "Healthcare Assistant"},
+		{query: "search=porter+in+reading", wantTitles: "Porter"},
+		{query: "search=band+5", wantTitles: "Staff Nurse (A&E)"},
+		{query: "search=band+6", wantTitles: "Physiotherapist"},
+		{query: "search=bank+nurse", wantTitles: "Staff Nurse (A&E)"},
+		{query: "search=permanent+nurse", wantTitles: "Registered Nurse"},
+		{query: "search=part-time", wantTitles: "Healthcare Assistant"},
+		{query: "search=remote+nurse", wantTitles: "Triage Nurse"},
+	},
+	"locations: nearby, in a region, in a country, or a text match": {
+		{
+			query:      "location=Leeds&sort=date",
+			wantTitles: "Physiotherapist|Triage Nurse|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse",
+		},
+		{query: "location=Leeds&radius=2", wantTitles: "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
+		{query: "location=leeds&radius=45&search=consultant", wantTitles: "Consultant Cardiologist"},
+		{
+			query:      "location=West+Yorkshire",
+			wantTitles: "Physiotherapist|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse|Triage Nurse",
+		},
+		{query: "location=Ireland", wantTitles: "General Practitioner"},
+		{query: "location=Boston,+Lincolnshire&remote=false", wantTitles: "Ward Manager"},
+		{query: "location=general+infirmary", wantTitles: "Staff Nurse (A&E)"},
+		{query: "location=Nowhereville", wantTitles: ""},
+	},
+	"postcodes and misspelt places": {
+		{query: "location=LS1+4DY&radius=5", wantTitles: "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
+		{query: "location=ls1&radius=5&remote=false", wantTitles: "Staff Nurse (A&E)|Registered Nurse"},
+		{query: "location=02115&radius=5", wantTitles: "RN, nights"},
+		{query: "search=nurse+near+LS1", wantTitles: "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
+		{query: "search=nurse+LS1+4DY", wantTitles: "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
+		{query: "location=Manchster&remote=false", wantTitles: "Consultant Cardiologist"},
+		{query: "location=Manchster,+UK&remote=false", wantTitles: "Consultant Cardiologist"},
+		{query: "location=%25", wantTitles: ""},
+	},
+	"values of enumerations": {
+		{query: "contractType=contract", wantTitles: "RN, nights"},
+		{query: "employmentType=bank", wantTitles: "Staff Nurse (A&E)"},
+		{query: "specialty=cardiology", wantTitles: "Consultant Cardiologist"},
+		{query: "remote=true", wantTitles: "Triage Nurse"},
+		{query: "remote=false&search=nurse+leeds", wantTitles: "Staff Nurse (A&E)|Registered Nurse"},
+		{query: "postedAfter=2099-01-01", wantTitles: ""},
+		{query: "postedAfter=2020-01-01T00:00:00Z&search=porter", wantTitles: "Porter"},
+	},
+	"pay": {
+		// A listing is found if its pay for a year overlaps with the range. Pay for other periods
+		// is converted: £20 an hour are £39,000 a year, $60 an hour are $124,800, €100 an hour are
+		// €195,000, £210 a day are £54,600, £700 a week are £36,400, and £2,000 a month are £24,000.
+		{query: "salary_min=195000", wantTitles: "General Practitioner"},
+		{query: "salary_min=195001", wantTitles: ""},
+		{query: "salary_min=124800&salary_max=130000", wantTitles: "Consultant Cardiologist|RN, nights"},
+		{query: "salary_min=124801&salary_max=130000", wantTitles: "Consultant Cardiologist"},
+		{query: "salary_min=54600&salary_max=60000", wantTitles: "Ward Manager"},
+		{query: "salary_min=54601&salary_max=60000", wantTitles: ""},
+		{query: "salary_max=24000", wantTitles: "Healthcare Assistant"},
+		{query: "salary_max=33799.99&salary_min=24000.01", wantTitles: "Registered Nurse"},
+		{query: "salary_min=39000&salary_max=39000", wantTitles: "Staff Nurse (A&E)"},
+		{query: "salary_min=36400&salary_max=36400", wantTitles: "Triage Nurse|Registered Nurse"},
+		{
+			query: "salary_min=0",
+			wantTitles: "Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|" +
+				"Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse",
+		},
+	},
+	"orders": {
+		{
+			query: "sort=salary&contractType=&remote=false",
+			wantTitles: "General Practitioner|Consultant Cardiologist|RN, nights|Ward Manager|Staff Nurse (A&E)|" +
+				"Registered Nurse|Healthcare Assistant|Porter|Physiotherapist",
+		},
+		{query: "search=nurse&sort=date", wantTitles: "Triage Nurse|Staff Nurse (A&E)|RN, nights|Registered Nurse|Ward Manager"},
+		{
+			query:      "location=Leeds&radius=50&sort=distance&remote=false",
+			wantTitles: "Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Physiotherapist|Consultant Cardiologist",
+		},
+		{
+			query:      "search=nurse&sort=distance",
+			wantTitles: "Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN, nights|Ward Manager",
+		},
+	},
+}
+
 // TestSearch checks which of the listings of board a search finds, and in which order. The
 // searches exclude relaxed results, which match only a part of a query.
 func TestSearch(t *testing.T) {
@@ -83,135 +217,55 @@ func TestSearch(t *testing.T) {
 		employer, guest := server.employer(t), server.guest(t)
 		require.Len(t, employer.post("/api/employers/jobs/batch", object{"jobs": board}).ok(200).list("data.created"), len(board))
 
-		const everyTitle = "Porter|Physiotherapist|Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|" +
-			"Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse" // newest first
-
-		for _, tc := range []struct {
-			query      string // of GET /api/listings
-			wantTitles string // in their order, separated by |
-		}{
-			{"", everyTitle},
-			{"search=%20%20", everyTitle},
-			// Titles with the word are first, then titles with a synonym, then descriptions with the
-			// word. Of equally relevant listings the newer one is first.
-			{"search=nurse", "Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN, nights|Ward Manager"},
-			{"search=NURSES+telephone", "Triage Nurse"},
-			{"search=nurse+porter", ""},
-			// Synonyms, abbreviations, stems and typos.
-			{"search=rn", "RN, nights|Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
-			{"search=registered+nurse", "Registered Nurse|Staff Nurse (A&E)|RN, nights|Triage Nurse"},
-			{"search=icu", "RN, nights"},
-			{"search=hca", "Healthcare Assistant"},
-			{"search=gp", "General Practitioner"},
-			{"search=emergency+department", "Triage Nurse|Staff Nurse (A&E)|RN, nights"},
-			{"search=A%26E", "Staff Nurse (A&E)|Triage Nurse|RN, nights"},
-			{"search=pediatric", ""},
-			{"search=orthopedic", "Ward Manager"},
-			{"search=physio", "Physiotherapist"},
-			{"search=cardiolgist", "Consultant Cardiologist"},
-			{"search=phisiotherapist", "Physiotherapist"},
-			// Phrases, exclusions, alternatives.
-			{`search="older+people"`, "Healthcare Assistant"},
-			{`search="people+older"`, ""},
-			{"search=nurse+-leeds", "Triage Nurse|RN, nights|Ward Manager"},
-			{`search=nurse+-"acute+medicine"`, "Triage Nurse|Staff Nurse (A&E)|RN, nights|Ward Manager"},
-			{"search=porter+OR+physiotherapist", "Porter|Physiotherapist"},
-			{"search=porter+or+physiotherapist", "Porter|Physiotherapist"},
-			// The last word may be a prefix; filler words do not count.
-			{"search=cardiolo", "Consultant Cardiologist"},
-			{"search=looking+for+a+porter+job", "Porter"},
-			{"search=porter+vacancy+needed", "Porter"},
-			// Places, bands and contract words within the text.
-			{"search=nurse+in+Leeds", "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
-			{"search=nurse+Boston,+Lincolnshire", "Triage Nurse|Ward Manager"},
-			{"search=nurse+boston+MA", "RN, nights"},
-			{"search=care+home", "Healthcare Assistant"},
-			{"search=porter+in+reading", "Porter"},
-			{"search=band+5", "Staff Nurse (A&E)"},
-			{"search=band+6", "Physiotherapist"},
-			{"search=bank+nurse", "Staff Nurse (A&E)"},
-			{"search=permanent+nurse", "Registered Nurse"},
-			{"search=part-time", "Healthcare Assistant"},
-			{"search=remote+nurse", "Triage Nurse"},
-			// Locations: nearby, in a region, in a country, or a text match.
-			{"location=Leeds&sort=date", "Physiotherapist|Triage Nurse|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse"},
-			{"location=Leeds&radius=2", "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
-			{"location=leeds&radius=45&search=consultant", "Consultant Cardiologist"},
-			{"location=West+Yorkshire", "Physiotherapist|Healthcare Assistant|Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
-			{"location=Ireland", "General Practitioner"},
-			{"location=Boston,+Lincolnshire&remote=false", "Ward Manager"},
-			{"location=general+infirmary", "Staff Nurse (A&E)"},
-			{"location=Nowhereville", ""},
-			// Postcodes, and misspelt places.
-			{"location=LS1+4DY&radius=5", "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
-			{"location=ls1&radius=5&remote=false", "Staff Nurse (A&E)|Registered Nurse"},
-			{"location=02115&radius=5", "RN, nights"},
-			{"search=nurse+near+LS1", "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
-			{"search=nurse+LS1+4DY", "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
-			{"location=Manchster&remote=false", "Consultant Cardiologist"},
-			{"location=Manchster,+UK&remote=false", "Consultant Cardiologist"},
-			{"location=%25", ""},
-			// Values of enumerations.
-			{"contractType=contract", "RN, nights"},
-			{"employmentType=bank", "Staff Nurse (A&E)"},
-			{"specialty=cardiology", "Consultant Cardiologist"},
-			{"remote=true", "Triage Nurse"},
-			{"remote=false&search=nurse+leeds", "Staff Nurse (A&E)|Registered Nurse"},
-			{"postedAfter=2099-01-01", ""},
-			{"postedAfter=2020-01-01T00:00:00Z&search=porter", "Porter"},
-			// A listing is found if its pay for a year overlaps with the range. Pay for other periods
-			// is converted: £20 an hour are £39,000 a year, $60 an hour are $124,800, €100 an hour are
-			// €195,000, £210 a day are £54,600, £700 a week are £36,400, and £2,000 a month are £24,000.
-			{"salary_min=195000", "General Practitioner"},
-			{"salary_min=195001", ""},
-			{"salary_min=124800&salary_max=130000", "Consultant Cardiologist|RN, nights"},
-			{"salary_min=124801&salary_max=130000", "Consultant Cardiologist"},
-			{"salary_min=54600&salary_max=60000", "Ward Manager"},
-			{"salary_min=54601&salary_max=60000", ""},
-			{"salary_max=24000", "Healthcare Assistant"},
-			{"salary_max=33799.99&salary_min=24000.01", "Registered Nurse"},
-			{"salary_min=39000&salary_max=39000", "Staff Nurse (A&E)"},
-			{"salary_min=36400&salary_max=36400", "Triage Nurse|Registered Nurse"},
-			{
-				"salary_min=0",
-				"Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|" +
-					"Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse",
-			},
-			// Orders.
-			{
-				"sort=salary&contractType=&remote=false",
-				"General Practitioner|Consultant Cardiologist|RN, nights|Ward Manager|Staff Nurse (A&E)|" +
-					"Registered Nurse|Healthcare Assistant|Porter|Physiotherapist",
-			},
-			{"search=nurse&sort=date", "Triage Nurse|Staff Nurse (A&E)|RN, nights|Registered Nurse|Ward Manager"},
-			{
-				"location=Leeds&radius=50&sort=distance&remote=false",
-				"Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Physiotherapist|Consultant Cardiologist",
-			},
-			{"search=nurse&sort=distance", "Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN, nights|Ward Manager"},
-		} {
-			t.Run(tc.query, func(t *testing.T) {
-				found := server.guest(t).try("GET", "/api/listings?relaxed=false&"+tc.query, nil).ok(200)
-				require.Equal(t, tc.wantTitles, strings.Join(titlesIn(found, "data.listings"), "|"))
-				require.Len(t, found.list("data.listings"), found.integer("data.pagination.total"))
-			})
+		for group, searches := range boardSearches {
+			for _, search := range searches {
+				t.Run(group+"/"+search.query, func(t *testing.T) {
+					found := server.guest(t).try("GET", "/api/listings?relaxed=false&"+search.query, nil).ok(200)
+					require.Equal(t, search.wantTitles, strings.Join(titlesIn(found, "data.listings"), "|"))
+					require.Len(t, found.list("data.listings"), found.integer("data.pagination.total"))
+				})
+			}
 		}
 
 		for _, tc := range []struct {
 			body       string // of POST /api/listings/search
 			wantTitles string
 		}{
-			{`{"query": "nurse"}`, "Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN, nights|Ward Manager"},
-			{`{"query": "nurse", "sort": "salary"}`, "RN, nights|Staff Nurse (A&E)|Registered Nurse|Triage Nurse|Ward Manager"},
-			{`{"query": "nurse", "filters": {"salaryMin": 124000}}`, "RN, nights"},
-			{`{"query": "nurse", "filters": {"salary_min": 124000}}`, "RN, nights"},
-			{`{"query": "nurse", "filters": {"salaryMax": 34000, "salaryMin": null}}`, "Triage Nurse|Registered Nurse"},
-			{`{"query": "nurse", "filters": {"location": "Leeds", "radius": 5, "remote": false}}`, "Staff Nurse (A&E)|Registered Nurse"},
-			{`{"query": "nurse", "filters": {"contractType": "temporary", "employmentType": "bank"}}`, "Staff Nurse (A&E)"},
-			{`{"query": "cardiologist", "filters": {"specialty": "Cardiology", "postedAfter": "2020-01-01"}}`, "Consultant Cardiologist"},
-			{`{"query": "nurse", "filters": {"location": "Leeds"}, "sort": "distance"}`, "Staff Nurse (A&E)|Registered Nurse|Triage Nurse"},
-			{`{"query": "nurse", "filters": null, "sort": null, "page": 2, "limit": 3}`, "RN, nights|Ward Manager"},
-			{`{"query": "-nurse -rn"}`, "Porter|Physiotherapist|General Practitioner|Healthcare Assistant|Consultant Cardiologist"},
+			{body: `{"query": "nurse"}`, wantTitles: "Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN, nights|Ward Manager"},
+			{
+				body:       `{"query": "nurse", "sort": "salary"}`,
+				wantTitles: "RN, nights|Staff Nurse (A&E)|Registered Nurse|Triage Nurse|Ward Manager",
+			},
+			{body: `{"query": "nurse", "filters": {"salaryMin": 124000}}`, wantTitles: "RN, nights"},
+			{body: `{"query": "nurse", "filters": {"salary_min": 124000}}`, wantTitles: "RN, nights"},
+			{
+				body:       `{"query": "nurse", "filters": {"salaryMax": 34000, "salaryMin": null}}`,
+				wantTitles: "Triage Nurse|Registered Nurse",
+			},
+			{
+				body:       `{"query": "nurse", "filters": {"location": "Leeds", "radius": 5, "remote": false}}`,
+				wantTitles: "Staff Nurse (A&E)|Registered Nurse",
+			},
+			{
+				body:       `{"query": "nurse", "filters": {"contractType": "temporary", "employmentType": "bank"}}`,
+				wantTitles: "Staff Nurse (A&E)",
+			},
+			{
+				body:       `{"query": "cardiologist", "filters": {"specialty": "Cardiology", "postedAfter": "2020-01-01"}}`,
+				wantTitles: "Consultant Cardiologist",
+			},
+			{
+				body:       `{"query": "nurse", "filters": {"location": "Leeds"}, "sort": "distance"}`,
+				wantTitles: "Staff Nurse (A&E)|Registered Nurse|Triage Nurse",
+			},
+			{
+				body:       `{"query": "nurse", "filters": null, "sort": null, "page": 2, "limit": 3}`,
+				wantTitles: "RN, nights|Ward Manager",
+			},
+			{
+				body:       `{"query": "-nurse -rn"}`,
+				wantTitles: "Porter|Physiotherapist|General Practitioner|Healthcare Assistant|Consultant Cardiologist",
+			},
 		} {
 			t.Run(tc.body, func(t *testing.T) {
 				guest.t = t
