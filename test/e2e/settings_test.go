@@ -55,9 +55,11 @@ func TestSettings(t *testing.T) {
 			require.Equal(t, "update-profile", updated.text("data.intent"))
 			put(object{"intent": "update-notifications", "email": false, "jobAlerts": false}).ok(200)
 			put(object{"intent": "update-privacy", "showProfile": true}).ok(200)
-			put(
-				object{"intent": "update-job-preferences", "preferredLocation": "York", "employmentTypes": []string{"bank", "permanent"}},
-			).ok(200)
+			put(object{
+				"intent":            "update-job-preferences",
+				"preferredLocation": "York",
+				"employmentTypes":   []string{"bank", "permanent"},
+			}).ok(200)
 
 			resp := seeker.get(path).ok(200)
 			require.Equal(t,
@@ -68,10 +70,17 @@ func TestSettings(t *testing.T) {
 				"jobPreferences": object{"preferredLocation": "York", "employmentTypes": []any{"bank", "permanent"}},
 			}, resp.at("data.settings.preferences"))
 
+			// The profile has the same values.
 			profile := seeker.get("/api/jobseekers/profile").ok(200)
-			require.Equal(t, object{"jobAlerts": false, "emailNotifications": false},
-				profile.at("data.preferences"), "the same in the profile")
+			require.Equal(t, object{"jobAlerts": false, "emailNotifications": false}, profile.at("data.preferences"))
 			require.Equal(t, "York", profile.text("data.preferredLocation"))
+		})
+
+		t.Run("PUT /api/jobseekers/settings of a jobseeker refuses invalid input", func(t *testing.T) {
+			t.Parallel()
+
+			seeker := server.seeker(t)
+			put := func(body object) *response { return seeker.put(path, body) }
 
 			// The intent is required, and must be one of those of a jobseeker. Each has required members.
 			put(object{}).fails(400, "Intent is required")
@@ -83,9 +92,9 @@ func TestSettings(t *testing.T) {
 			put(object{"intent": "update-notifications", "email": "no"}).invalid("email")
 			put(object{"intent": "update-privacy"}).invalid("showProfile")
 			put(object{"intent": "update-job-preferences", "employmentTypes": []string{"never"}}).invalid("employmentTypes.0")
-			put(
-				object{"intent": "update-profile", "profile": object{"email": server.employer(t).email}},
-			).fails(409, "Email already registered")
+
+			addressOfAnother := object{"email": server.employer(t).email}
+			put(object{"intent": "update-profile", "profile": addressOfAnother}).fails(409, "Email already registered")
 			server.guest(t).put(path, object{"intent": "update-privacy", "showProfile": true}).fails(401, "Unauthorized")
 		})
 
@@ -102,15 +111,13 @@ func TestSettings(t *testing.T) {
 				"contact": object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"},
 			}).ok(200)
 			require.Equal(t, "update-contact", updated.text("data.intent"))
-			put(
-				object{
-					"intent":      "update-employer-profile",
-					"profile":     object{"name": "Zoë Patel", "jobTitle": "Matron"},
-					"companyName": "St Columba's",
-					"industry":    "care home",
-					"companySize": "11-50",
-				},
-			).ok(200)
+			put(object{
+				"intent":      "update-employer-profile",
+				"profile":     object{"name": "Zoë Patel", "jobTitle": "Matron"},
+				"companyName": "St Columba's",
+				"industry":    "care home",
+				"companySize": "11-50",
+			}).ok(200)
 			put(object{"intent": "update-notifications", "email": false}).ok(200)
 
 			resp := boss.get(path).ok(200)
@@ -124,6 +131,19 @@ func TestSettings(t *testing.T) {
 			put(object{"intent": "update-profile", "profile": object{"name": "Asha Patel"}}).ok(200)
 			require.Equal(t, "Asha Patel", boss.get("/api/auth/me").ok(200).text("data.name"))
 
+			// Members see the settings of the organization, and change only their own.
+			member := boss.inviteMember("recruiter")
+			require.Equal(t, "St Columba's", member.get(path).ok(200).text("data.settings.company.name"))
+			member.put(path, object{"intent": "update-employer-profile", "companyName": "Mine"}).fails(403, "Forbidden")
+			member.put(path, object{"intent": "update-contact", "contact": object{"phone": "+44 20 7946 0001"}}).ok(200)
+		})
+
+		t.Run("PUT /api/jobseekers/settings of an employer refuses invalid input", func(t *testing.T) {
+			t.Parallel()
+
+			employer := server.employer(t)
+			put := func(body object) *response { return employer.put(path, body) }
+
 			// An employer has no intent for privacy. Incomplete and invalid members are refused.
 			put(object{"intent": "update-privacy", "showProfile": true}).invalid("intent")
 			put(object{"intent": "update-contact"}).invalid("contact")
@@ -131,12 +151,6 @@ func TestSettings(t *testing.T) {
 			put(object{"intent": "update-contact", "contact": object{"phone": "12"}}).invalid("contact.phone")
 			put(object{"intent": "update-contact", "contact": object{"name": strings.Repeat("x", 201)}}).invalid("contact.name")
 			put(object{"intent": "update-notifications"}).invalid("email")
-
-			member := boss.inviteMember("recruiter")
-			require.Equal(t, "St Columba's", member.get(path).ok(200).text("data.settings.company.name"),
-				"members see the settings of the organization")
-			member.put(path, object{"intent": "update-employer-profile", "companyName": "Mine"}).fails(403, "Forbidden")
-			member.put(path, object{"intent": "update-contact", "contact": object{"phone": "+44 20 7946 0001"}}).ok(200)
 		})
 	})
 }
