@@ -212,8 +212,8 @@ func (a *siteApplication) send() {
 func (a *siteApplication) requireEmployerGetsTheFile() {
 	a.t.Helper()
 
-	documentID := a.employer.get(a.receivedDocuments).ok(200).text("data.documents.0.id")
-	file := a.employer.get(a.receivedDocuments + "/" + documentID)
+	received := a.employer.get(a.receivedDocuments).ok(200).text("data.documents.0.id")
+	file := a.employer.get(a.receivedDocuments + "/" + received)
 	require.Equal(a.t, somePDF, string(file.raw))
 }
 
@@ -448,6 +448,7 @@ func TestAccount_Documents(t *testing.T) {
 		clinician := server.seeker(t)
 		browser := server.signedIn(t, clinician)
 		cv := url.Values{"type": {"cv"}}
+
 		require.Contains(t, browser.page(documentsPath), "You have no documents yet")
 
 		// Upload a document.
@@ -555,6 +556,7 @@ func testSavedJobs(t *testing.T, browser, other *browser, job string) {
 
 	// Only the user who saved the job can remove it.
 	require.Equal(t, 404, other.open("POST", saved+"/remove", url.Values{}).status)
+
 	removed := browser.open("POST", saved+"/remove", url.Values{})
 	require.Contains(t, browser.pageAfterRedirect(removed, list), "You have not saved any jobs")
 }
@@ -587,6 +589,7 @@ func testSavedSearches(t *testing.T, browser, other *browser) {
 	require.Equal(t, 404, other.open("POST", search+"/alerts", url.Values{"alerts": {"on"}}).status)
 
 	require.Equal(t, 404, other.open("POST", search+"/delete", url.Values{}).status)
+
 	deleted := browser.open("POST", search+"/delete", url.Values{})
 	require.Contains(t, browser.pageAfterRedirect(deleted, list), "You have no saved searches")
 }
@@ -733,10 +736,13 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 			require.Contains(t, postSettings("delete", url.Values{}).text, `href="#confirm"`)
 
 			confirmed := url.Values{"confirm": {"yes"}}
+
 			browser.Site = "cross-site"
+
 			require.Equal(t, 403, postSettings("delete", confirmed).status)
 
 			browser.Site = "same-origin"
+
 			postSettings("delete", confirmed).requireRedirect(t, "/")
 			browser.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
 		})

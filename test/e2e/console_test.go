@@ -729,6 +729,7 @@ func (u *consoleUsers) checkForm(t *testing.T, template string, templateForm url
 	t.Helper()
 
 	path := u.placeholders.Replace(template)
+
 	form := url.Values{}
 	for name, values := range templateForm {
 		for _, value := range values {

@@ -146,6 +146,7 @@ func TestPublicListings(t *testing.T) {
 			)
 
 			mark := uniqueWord()
+
 			jobs := make([]object, listingCount)
 			for i := range jobs {
 				jobs[i] = object{"title": fmt.Sprintf("Porter %d %s", i, mark), "description": "D", "remote": true}
@@ -501,6 +502,7 @@ func TestOwnedListings(t *testing.T) {
 			const maxItems = 100
 
 			listing := employer.listing(nil)
+
 			tooMany := make([]object, maxItems+1)
 			for i := range tooMany {
 				tooMany[i] = object{"uuid": listing, "meta": object{"n": i}}

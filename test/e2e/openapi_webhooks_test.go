@@ -206,6 +206,7 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 	var application object
 	applicationExample := document.Paths["/api/v1/applications"]["post"].RequestBody.Content["application/json"].Example
 	require.NoError(t, json.Unmarshal(applicationExample, &application))
+
 	jobID := application["job_id"]
 
 	eventTypes := []string{}

@@ -30,6 +30,15 @@ func (s *testServer) seed(t *testing.T, additionalEnv []string, args ...string) 
 	return string(out), err
 }
 
+// restartWith stops the server and starts it again with another environment.
+func (s *testServer) restartWith(t *testing.T, env []string) {
+	t.Helper()
+	s.stop(t)
+
+	s.env = env
+	s.serve(t)
+}
+
 // publicURL is a setting that makes an installation a public one.
 const publicURL = "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org"
 
@@ -85,9 +94,8 @@ func TestSeed(t *testing.T) {
 
 		// An installation for tests may become a public one with the demo accounts in it.
 		privateEnv := server.env
-		server.stop(t)
-		server.env = append(slices.Clip(privateEnv), publicURL)
-		server.serve(t)
+		publicEnv := append(slices.Clip(privateEnv), publicURL)
+		server.restartWith(t, publicEnv)
 
 		t.Run("the accounts cannot sign in once the server has a public URL", func(t *testing.T) {
 			for _, account := range accounts {
@@ -95,9 +103,7 @@ func TestSeed(t *testing.T) {
 			}
 		})
 
-		server.stop(t)
-		server.env = privateEnv
-		server.serve(t)
+		server.restartWith(t, privateEnv)
 
 		t.Run("the removal deletes the demo data and keeps other listings", func(t *testing.T) {
 			server.employer(t).listing(object{"title": "Registered Midwife"})
