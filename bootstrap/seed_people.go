@@ -25,9 +25,10 @@ func (s *seeder) createPeople(ctx context.Context, storage adapters.Storage, lis
 		}
 
 		for k, role := range []identity.OrgRole{identity.Recruiter, identity.Viewer} {
-			joinedAt := org.CreatedAt.Add(time.Hour) // later than the admin
-			memberNumber := i*10 + k                 // unique, because a team has fewer than ten members
-			memberID := demoID(joinedAt, "member", memberNumber)
+			// Ids are sorted by time: those of members follow that of the admin.
+			afterAdmin := org.CreatedAt.Add(time.Hour)
+			memberNumber := i*10 + k // unique, because a team has fewer than ten members
+			memberID := demoID(afterAdmin, "member", memberNumber)
 
 			user, err := s.createMember(ctx, storage, i, memberID, role, hashes)
 			if err != nil {
@@ -93,15 +94,16 @@ func (s *seeder) createOrganization(
 		return err
 	}
 
-	// newSeeder has made the organization: only the membership of its admin is new.
+	// The organization exists already, as org. NewOrganization also returns the membership of its admin, which is
+	// used here.
 	membershipID := demoID(org.CreatedAt, "membership", i)
 
-	_, founder := identity.NewOrganization(org.ID, membershipID, admin.ID, org.Name, org.Industry, org.Size, org.CreatedAt)
+	_, adminMembership := identity.NewOrganization(org.ID, membershipID, admin.ID, org.Name, org.Industry, org.Size, org.CreatedAt)
 	if err := storage.Identity.Organizations.Upsert(ctx, &org.Organization); err != nil {
 		return err
 	}
 
-	return storage.Identity.Members.Upsert(ctx, &founder)
+	return storage.Identity.Members.Upsert(ctx, &adminMembership)
 }
 
 // createMember stores a new user and their membership of employer i, as after an accepted invitation.

@@ -20,8 +20,8 @@ import (
 // is unavailable.
 const reportTime = 3 * time.Second
 
-// prepareSchemas applies the missing migrations of embedded databases (in local files). It returns an
-// error if the schema of another database is not that of this version.
+// prepareSchemas applies the missing migrations of embedded databases (in local files). It does not migrate
+// other databases, and returns an error if their schema is not that of this version.
 func prepareSchemas(ctx context.Context, cfg *config.Config, store *storage, log *slog.Logger) error {
 	for _, db := range store.databases {
 		if db.Schema == nil {
@@ -60,23 +60,26 @@ func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *s
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := db.Schema.Check(ctx)
 
-		isFirstFailure := err != nil && unavailable == nil
+		wasUnavailable := unavailable != nil
+		if err == nil {
+			if wasUnavailable {
+				log.Info("database is available", "key", db.setting, "host", host)
+			}
+
+			return nil
+		}
+
 		switch {
-		case err == nil && unavailable != nil:
-			log.Info("database is available", "key", db.setting, "host", host)
-			return nil
-		case err == nil:
-			return nil
 		case fault.KindOf(err) != fault.Unavailable:
 			return cfg.Err(db.setting, err.Error())
-		case isFirstFailure:
+		case !wasUnavailable:
 			until := deadline.UTC().Format(time.RFC3339)
 			log.Warn("database is unavailable; waiting", "key", db.setting, "host", host, "until", until, "error", driverError(err))
 		}
 
-		// After the deadline, a check fails only because the time is over. Keep the earlier error, which has
-		// the reason.
-		if isFirstFailure || ctx.Err() == nil {
+		// A check after the deadline fails because the time is over. Keep the error of the check before, which
+		// has the reason.
+		if !wasUnavailable || ctx.Err() == nil {
 			unavailable = err
 		}
 

@@ -33,13 +33,12 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 			Summary:      "Apply for a job in the name of the user",
 			Op: userOp(s,
 				func(ctx context.Context, c web.Call, actor auth.Actor, in NewApplication) (One[Application], error) {
-					candidateID, isID := id.Canonical(in.CandidateID)
-					isUser := isID && candidateID == c.Caller.UserID
-
 					// Without candidate_id, the application is for the user.
-					isForAnother := in.CandidateID != "" && !isUser
-					if isForAnother {
-						return One[Application]{}, errAnotherCandidate
+					if in.CandidateID != "" {
+						candidateID, isID := id.Canonical(in.CandidateID)
+						if !isID || candidateID != c.Caller.UserID {
+							return One[Application]{}, errAnotherCandidate
+						}
 					}
 
 					a, err := s.Hiring.Apply(ctx, actor, hiring.ApplyInput{
@@ -62,7 +61,7 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 				func(ctx context.Context, c web.Call, actor auth.Actor, in ApplicationsInput) (List[Application], error) {
 					r, err := s.Hiring.ListVisible(ctx, actor, in.filter(), in.Request())
 					return newList(web.Each(r.Items, viewApplication), r, in.Paging, publicURL, c.URL), err
-				}).MapFaults(renameFields(nil)),
+				}).MapFaults(renameFields(nil)), // the fields have the same names, but a page may be too deep
 		},
 		{
 			Method:  http.MethodGet,
@@ -121,7 +120,8 @@ type NewApplication struct {
 }
 
 // Problems returns the violations of rules that tags cannot express: an invalid address of the CV. The module
-// checks the address too, but then the response would not contain the other invalid fields.
+// checks the address again. It is checked here so that one response reports it together with the other invalid
+// fields.
 func (in NewApplication) Problems() []fault.Field {
 	if err := hiring.CheckResumeURL(in.ResumeURL); err != nil {
 		return mapApplyFault(fault.Of(err)).Fields

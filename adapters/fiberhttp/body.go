@@ -150,7 +150,7 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 		return fault.ErrInternal // cannot happen: the listener wraps every connection in a conn
 	}
 
-	f.usage.class = bodyClassOf(limit)
+	f.usage.class = bodyClassOf(limit) // how much memory the body may use, by the limit of its route
 
 	// The length of a chunked body is not known in advance.
 	mayBeLarge := f.length > web.DefaultBody || f.isChunked && limit > web.DefaultBody
@@ -337,13 +337,18 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 
 	peer, ok := c.Context().Conn().(*conn)
 
-	hasArrived := ok && !f.isChunked && !f.expects && f.length <= int64(peer.buffered.Buffered())
+	// The end of a chunked body is not known, and a client that expects 100 Continue has not sent its body.
+	hasKnownEnd := ok && !f.isChunked && !f.expects
+
+	hasArrived := hasKnownEnd && f.length <= int64(peer.buffered.Buffered())
 	if hasArrived {
 		_, err := peer.buffered.Discard(int(f.length))
 		f.isUnread = err != nil
 		return
 	}
 
+	// Before the connection is closed, what arrives of the body is discarded: unread data would make the
+	// operating system reset the connection, and the client could lose the response.
 	c.Response().SetConnectionClose()
 
 	if ok {

@@ -199,7 +199,9 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 	}
 
 	noteRollback := func(q *gorm.DB) {
-		if q.Error == nil || !db.dialect.Retry(q.Error) {
+		// Errors after which a transaction can be retried are those with which the database has rolled it back.
+		hasRolledBack := q.Error != nil && db.dialect.Retry(q.Error)
+		if !hasRolledBack {
 			return
 		}
 
@@ -220,13 +222,14 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 		on.Raw().Before("*").Register(before, failIfRolledBack), on.Raw().After("*").Register(after, noteRollback))
 }
 
-// separateWrites adds callbacks to the reader, which direct writes outside of a transaction to the writer's pool. These
-// writes bypass GORM's cache of prepared statements. In that cache, several callers would wait until one of them has
+// separateWrites adds callbacks to the reader, which direct its writes to the writer's pool. Transactions have a handle
+// of their own, so that these are the writes outside of a transaction. They bypass GORM's cache of prepared statements. In that cache, several callers would wait until one of them has
 // prepared a statement, and if this one is cancelled, the writes of the others could fail, too.
 func (db *DB) separateWrites(writerPool *sql.DB) error {
 	toWriter := func(q *gorm.DB) { q.Statement.ConnPool = writerPool }
 
-	// GORM executes a write with RETURNING as a query or row, so that these are writes if their SQL begins like one.
+	// GORM executes a write with RETURNING as a query or row. The SQL of such a write is in the statement before the
+	// callbacks run, because it is written by hand.
 	writesToWriter := func(q *gorm.DB) {
 		switch verb, _, _ := strings.Cut(q.Statement.SQL.String(), " "); verb {
 		case "INSERT", "UPDATE", "DELETE":
@@ -300,7 +303,7 @@ func (db *DB) Ping(ctx context.Context) error {
 // pingError returns the error of Ping. A timeout is no error if the database has only one writer
 // at a time, because a long write of this process may have delayed the probe.
 func (db *DB) pingError(err error) error {
-	hasOneWriter := !db.dialect.Locks()
+	hasOneWriter := !db.dialect.Locks() // databases with several writers lock rows
 	if hasOneWriter && errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}

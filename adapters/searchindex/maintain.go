@@ -107,33 +107,36 @@ func (x *Index) Compact(ctx context.Context) error {
 }
 
 // selectParts returns the segments to merge next, or nil if no merge is worth it. A segment of which more than half is
-// deleted is rewritten alone. Otherwise it returns at least mergeCount segments of about the same size, the smallest
-// such size first. So each document is merged only about once for each size.
+// deleted is rewritten alone. Other segments are grouped by size: with mergeCount 8, a group has those of 1 to 7
+// documents, another those of 8 to 63, and so on. selectParts returns the first group with at least mergeCount
+// segments, the smallest sizes first. The merged segment belongs to a later group, so that a document is merged only
+// about once in each group.
 func selectParts(parts []*part) []*part {
-	var bySize [32][]*part // by the logarithm of the size
+	var groups [32][]*part // by the logarithm of the size to the base mergeCount, rounded down
 	for _, p := range parts {
 		isMostlyDeleted := p.live() == 0 || p.deadCount > p.docs()/2
 		if isMostlyDeleted {
 			return []*part{p}
 		}
 
-		// The logarithm to the base mergeCount, which is a power of 2, is a quotient of binary logarithms.
-		size := (bits.Len(uint(p.live())) - 1) / bits.Len(mergeCount-1)
-		bySize[size] = append(bySize[size], p)
+		// Because mergeCount is a power of 2, the logarithm is a quotient of binary logarithms.
+		group := (bits.Len(uint(p.live())) - 1) / bits.Len(mergeCount-1)
+		groups[group] = append(groups[group], p)
 	}
 
-	for _, list := range bySize {
-		if len(list) >= mergeCount {
-			return list
+	for _, group := range groups {
+		if len(group) >= mergeCount {
+			return group
 		}
 	}
 
 	return nil
 }
 
-// selectSmall returns the smallest segments, as far as their documents are few enough to be merged in memory. When it
-// has half of maxParts, it stops at a segment that is larger than all smaller ones together, because merging this one
-// would take most of the time.
+// selectSmall returns the smallest segments, in ascending order, to merge them in memory. It stops before a segment with
+// which the merge would have minFileDocs documents, because such a segment must be written to a file. Once it has half of
+// maxParts, it also stops before a segment that is larger than all smaller ones together, because most of the time of the
+// merge would be spent on this segment.
 func selectSmall(parts []*part) []*part {
 	ascending := slices.Clone(parts)
 	slices.SortFunc(ascending, func(a, b *part) int { return a.live() - b.live() })
@@ -258,8 +261,9 @@ func (x *Index) replace(m *merger, result *segment) {
 }
 
 // writeMerged builds the merged segment. It writes the segment to a file if the index has a
-// folder and the segment is large enough; the caller then holds the mutex maintaining. It
-// builds other segments in memory, and the next checkpoint writes them.
+// folder and the segment is large enough. The caller must hold the mutex maintaining for that, but not for the
+// segments of selectSmall, which are never large enough. Other segments are built in memory, and the next checkpoint
+// writes them.
 func (x *Index) writeMerged(ctx context.Context, m *merger) (*segment, error) {
 	c := m.content()
 	c.stop = ctx.Err

@@ -44,11 +44,11 @@ type Delivery struct {
 	EventID    string
 	Type       string
 	Status     DeliveryStatus
-	// Attempt is the number of attempts and postponements so far, including those that are
-	// no longer in Attempts.
+	// Attempt is the number of attempts and postponements so far, including those that are no longer in
+	// Attempts. A postponement is an attempt that an error of the service prevented.
 	Attempt int
-	// Tries is the number of attempts since the delivery was created or last replayed. The
-	// retry schedule depends on it.
+	// Tries is the number of attempts since the delivery was created or last replayed, without
+	// postponements. The retry schedule depends on it.
 	Tries int
 	// Attempts are the latest attempts, the newest last, at most maxStoredAttempts.
 	Attempts []Attempt

@@ -62,10 +62,11 @@ func (c *usageCounter) add(added DayUsage) {
 	}
 }
 
-// noteKeyUse updates the time at which a key was last used. It does nothing if a later time is known or
-// maxCounters is reached. The caller holds the lock.
+// noteKeyUse updates the time at which a key was last used. It does nothing if a later time is known, or if
+// the key is new and maxCounters is reached. The caller holds the lock.
 func (c *usageCounter) noteKeyUse(keyID string, at time.Time) {
-	if at.After(c.keyLastUsed[keyID]) && len(c.keyLastUsed) < maxCounters {
+	lastUsed, isKnown := c.keyLastUsed[keyID]
+	if at.After(lastUsed) && (isKnown || len(c.keyLastUsed) < maxCounters) {
 		c.keyLastUsed[keyID] = at
 	}
 }
@@ -161,7 +162,7 @@ type UsageInput struct {
 
 // Problems returns all problems of the form of the days.
 func (in UsageInput) Problems() []fault.Field {
-	var anyDay time.Time // the default for an empty day, which is valid
+	var anyDay time.Time // an empty day is valid, so that its default does not matter here
 	_, fromErr := parseDay(in.From, "from", anyDay)
 	_, toErr := parseDay(in.To, "to", anyDay)
 

@@ -78,7 +78,7 @@ type Case struct {
 	Held bool
 	// Note is the message to the employer with the last decision.
 	Note string
-	// DecidedBy is the moderator of the last decision, empty for an operator.
+	// DecidedBy is the moderator of the last decision, or decidedByOperator.
 	DecidedBy string
 	DecidedAt *time.Time
 	OpenedAt  time.Time
@@ -94,6 +94,9 @@ func (c *Case) open(id string, now time.Time) {
 	}
 }
 
+// decidedByOperator is the value of DecidedBy after a decision of an operator, who has no account.
+const decidedByOperator = ""
+
 // decide ends the case with a decision.
 func (c *Case) decide(state CaseState, by, note string, now time.Time) {
 	c.State = state
@@ -108,7 +111,7 @@ func (c *Case) decide(state CaseState, by, note string, now time.Time) {
 // operator. Operators manage the installation, and only they can reverse their decisions.
 func (c *Case) isHiddenByOperator(l *Listing) bool {
 	isHiddenByDecision := l.HiddenAt != nil && !c.Held && c.DecidedAt != nil
-	return isHiddenByDecision && c.DecidedBy == ""
+	return isHiddenByDecision && c.DecidedBy == decidedByOperator
 }
 
 // CaseFilter selects cases; a zero field selects all.
@@ -210,7 +213,8 @@ func (s *Service) changeCase(ctx context.Context, organizationID, listingID stri
 	return s.Cases.Upsert(ctx, c)
 }
 
-// caseOf returns the case of the listing, or a new case that is not open if none is stored.
+// caseOf returns the case of the listing. If none is stored, it returns a new case in the state
+// CaseKept: without a decision, a listing is not hidden.
 func (s *Service) caseOf(ctx context.Context, organizationID, listingID string) (Case, error) {
 	c, err := s.Cases.Get(ctx, listingID)
 
@@ -311,64 +315,35 @@ func (d decision) auditEntry(organizationID, listingID string) audit.Entry {
 var errHiddenByOperator = fault.New(fault.Conflict, "job_hidden_by_operator",
 	"An operator has hidden the job; only an operator can show it")
 
-// moderate hides or shows a listing of any organization, and decides its case.
+// moderate hides or shows a listing of any organization, decides its case, and records the decision.
 func (s *Service) moderate(ctx context.Context, listingID string, d decision) (listing Listing, err error) {
 	organizationID, err := s.ownerOf(ctx, listingID)
 	if err != nil {
 		return listing, err
 	}
 
-	isByOperator := d.actor == audit.Operator
-	isTakeDown := d.state == CaseTakenDown
-
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		wasHidden, wasHiddenByOperator := false, false
-
-		// Hide or show the listing.
-		listing, err = s.changeListingOf(ctx, organizationID, listingID, func(l *Listing, now time.Time) error {
-			c, err := s.caseOf(ctx, organizationID, l.ID)
-			if err != nil {
-				return err
-			}
-
-			wasHiddenByOperator = c.isHiddenByOperator(l)
-			if wasHiddenByOperator && !isByOperator && !isTakeDown {
-				return errHiddenByOperator
-			}
-
-			wasHidden = l.HiddenAt != nil
-
-			l.Unhide() // so that Hide sets the time of this decision
-
-			if isTakeDown {
-				l.Hide(now)
-			}
-
-			return nil
-		})
-		if err != nil {
+		var before visibility
+		if listing, before, err = s.setVisibility(ctx, organizationID, listingID, d); err != nil {
 			return err
 		}
 
-		// Decide the case. The change above may have stored the case, so it is read again.
+		// The change of the listing may have stored its case, so the case is read afterwards.
 		c, err := s.caseOf(ctx, organizationID, listing.ID)
 		if err != nil {
 			return err
 		}
 
+		before.isHeld = c.Held
+
 		// A moderator who confirms the decision of an operator does not become its author.
-		moderator := ""
-		if !isByOperator && !wasHiddenByOperator {
-			moderator = d.actor
+		author := d.actor
+		if d.actor == audit.Operator || before.isHiddenByOperator {
+			author = decidedByOperator
 		}
 
-		// A held listing was hidden because of its organization, and not by a decision about it. So
-		// a decision to hide it is a change, although it was hidden before.
-		wasTakenDown := wasHidden && !c.Held
-		isChange := wasHidden != isTakeDown || c.Held
-
 		now := s.Clock.Now()
-		c.decide(d.state, moderator, d.note, now)
+		c.decide(d.state, author, d.note, now)
 
 		if err := s.Cases.Upsert(ctx, c); err != nil {
 			return err
@@ -379,7 +354,7 @@ func (s *Service) moderate(ctx context.Context, listingID string, d decision) (l
 		}
 
 		// The event notifies the employer and the applicants of a change.
-		if !isChange {
+		if !before.isChangedBy(d) {
 			return nil
 		}
 
@@ -388,13 +363,62 @@ func (s *Service) moderate(ctx context.Context, listingID string, d decision) (l
 			OrganizationID: organizationID,
 			Decision:       string(d.state),
 			Message:        d.note,
-			Reverses:       wasTakenDown && !isTakeDown,
+			Reverses:       before.isTakenDown() && d.state == CaseKept,
 			Public:         listing.Open,
 			DecidedAt:      now,
 		})
 	})
 
 	return listing, err
+}
+
+// visibility is whether, and why, a listing was hidden before a decision.
+type visibility struct {
+	isHidden           bool
+	isHiddenByOperator bool // by a decision of an operator
+	isHeld             bool // because of its organization
+}
+
+// isTakenDown reports whether a decision about the listing has hidden it.
+func (v visibility) isTakenDown() bool { return v.isHidden && !v.isHeld }
+
+// isChangedBy reports whether the decision changes the visibility or its reason. A held listing was
+// not hidden by a decision about it, so that a decision to hide it is a change.
+func (v visibility) isChangedBy(d decision) bool {
+	return v.isHeld || v.isHidden != (d.state == CaseTakenDown)
+}
+
+// setVisibility hides or shows the listing, as the decision says. It returns the listing, and its
+// visibility before without isHeld. It fails if a moderator would show a listing that an operator has
+// hidden.
+func (s *Service) setVisibility(
+	ctx context.Context,
+	organizationID, listingID string,
+	d decision,
+) (listing Listing, before visibility, err error) {
+	listing, err = s.changeListingOf(ctx, organizationID, listingID, func(l *Listing, now time.Time) error {
+		c, err := s.caseOf(ctx, organizationID, l.ID)
+		if err != nil {
+			return err
+		}
+
+		before = visibility{isHidden: l.HiddenAt != nil, isHiddenByOperator: c.isHiddenByOperator(l)}
+
+		isModerator := d.actor != audit.Operator
+		if before.isHiddenByOperator && isModerator && d.state == CaseKept {
+			return errHiddenByOperator
+		}
+
+		l.Unhide() // so that Hide sets the time of this decision
+
+		if d.state == CaseTakenDown {
+			l.Hide(now)
+		}
+
+		return nil
+	})
+
+	return listing, before, err
 }
 
 // ownerOf returns the organization of a listing in any state.

@@ -162,8 +162,9 @@ func (r *Renderer) showLinkProblem(ctx context.Context, c *fiber.Ctx, v linkView
 func (r *Renderer) renderLinkPage(ctx context.Context, c *fiber.Ctx, status int, v linkView) error {
 	viewer, err := r.Viewer(ctx, c)
 	switch {
-	case err == nil:
-		v.FirstPage = cmp.Or(r.nextPath(c, ""), firstPagePath(viewer.Actor().Seeker))
+	case err == nil: // for a guest, the page has no link to a first page
+		const noDefault = ""
+		v.FirstPage = cmp.Or(r.nextPath(c, noDefault), firstPagePath(viewer.Actor().Seeker))
 	case !isUnauthenticated(err):
 		return err
 	}
@@ -270,7 +271,8 @@ func (r *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Vie
 
 	status := form.Problem.Status() // 200 without a problem
 
-	// A form without a problem is shown again only if the user must sign in with another account.
+	// A successful form leads to another page. So a form without a problem is shown again only if the user must sign in
+	// with another account.
 	isRejected := c.Method() == fiber.MethodPost && form.Problem == nil && v.IsValid
 	switch {
 	case isRejected && viewer != nil && !v.ForViewer: // the user of another account has sent the form

@@ -96,9 +96,10 @@ func (s *Site) loadApply(ctx context.Context, viewer *pages.Viewer, jobID string
 		return v, err
 	}
 
+	isFirstView := form.Values == nil // the form was not sent yet
 	for _, d := range stored.Documents {
 		isSelected := slices.Contains(form.Values["documentIds"], d.ID)
-		if wasSent := form.Values != nil; !wasSent {
+		if isFirstView {
 			isSelected = d.IsDefault && d.Type == jobseeker.CV
 		}
 
@@ -120,6 +121,7 @@ func (v applyView) input() hiring.ApplyInput {
 	return in
 }
 
+// newApplication shows the form for an application.
 func (s *Site) newApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v, err := s.loadApply(ctx, viewer, c.Params("id"), &pages.Form{})
 	if err != nil {
@@ -202,8 +204,8 @@ func (s *Site) sendApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	return redirect(c, "/account/applications/"+sent.ID+"/sent", noNotice)
 }
 
-// renderApplyProblem renders the form with the error. The error for a deleted document is replaced by one for the field of
-// the documents.
+// renderApplyProblem renders the form with the error. An error because a selected document was deleted is shown at the
+// field of the documents. For a job to which the clinician has applied already, the page links to the applications.
 func (s *Site) renderApplyProblem(c *fiber.Ctx, viewer *pages.Viewer, v applyView, err error) error {
 	switch {
 	case errors.Is(err, hiring.ErrDocumentNotFound):

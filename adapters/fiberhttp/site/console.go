@@ -167,6 +167,7 @@ func (s *Site) requireActor(require func(auth.Actor) error, handle pages.Handler
 			return s.renderAccessDenied(c, viewer, err)
 		}
 
+		// For any other result than fault.NotFound, renderMissing returns err unchanged.
 		return s.renderMissing(c, viewer, err, "Page not found")
 	}
 }
@@ -188,7 +189,7 @@ func (s *Site) renderAccessDenied(c *fiber.Ctx, viewer *pages.Viewer, err error)
 		text = "You do not have any permissions in your organization yet. Ask an admin for them."
 	}
 
-	return s.renderer.Render(c, fiber.StatusForbidden, accessDeniedPage, viewer, missingView{"You cannot open this page", text})
+	return s.renderer.Render(c, fiber.StatusForbidden, accessDeniedPage, viewer, missingView{Title: "You cannot open this page", Text: text})
 }
 
 // overviewView is the first page of the employer console.

@@ -51,8 +51,7 @@ func (s *Site) employerSettings(ctx context.Context, c *fiber.Ctx, viewer *pages
 	return s.renderer.Render(c, fiber.StatusOK, employerSettingsPage, viewer, v)
 }
 
-// saveEmployerSettings handles the forms of the page. Each form is sent to the path of its section. The names of fields in
-// errors of the module begin with "profile.", and the names in the forms do not.
+// saveEmployerSettings handles the forms of the page. Each form is sent to the path of its section.
 func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	var path, notice string
@@ -77,7 +76,11 @@ func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *p
 	}
 
 	if err != nil {
-		return s.renderProblem(c, employerSettingsPage, viewer, &form, trimFieldPrefix(err, "profile."), func() (any, error) {
+		// The module calls the fields of a profile "profile.name", the form calls them "name".
+		err = trimFieldPrefix(err, "profile.")
+
+		// The function is called after renderProblem has set form.Problem, and before the page is rendered.
+		return s.renderProblem(c, employerSettingsPage, viewer, &form, err, func() (any, error) {
 			form.Problem = nameConfirmation(form.Problem, c.Params("section"))
 			return s.loadEmployerSettings(ctx, viewer, &form)
 		})
@@ -109,6 +112,7 @@ func (s *Site) changeEmployer(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 			return "", fault.InvalidField("email", "is required")
 		}
 
+		// A new address requires the password, which the form contains.
 		if actor, err = s.renderer.Confirm(ctx, c, viewer); err != nil {
 			return "", err
 		}

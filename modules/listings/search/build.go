@@ -6,9 +6,11 @@ import (
 )
 
 // A vocabulary consists of concepts, such as roles and specialties. Its lines are parsed first, and linked by this file
-// afterwards, since a line may name concepts of later lines. The names of a concept are its forms. A form that several
-// concepts have is ambiguous: its readings are the concepts that it can mean, and a line "read" gives the conditions for
-// each of them.
+// afterwards, since a line may name concepts of later lines.
+//
+// The names of a concept are its forms: the role of a physiotherapist has the forms "physiotherapist" and "physio". A form
+// that several concepts have is ambiguous: "CNM" can mean a nurse manager or a midwife. These concepts are the
+// readings of the form. A line "read" gives the conditions for each reading, such as the words beside the form.
 
 // build makes a vocabulary of the parsed lines: it resolves the ids in the lines and adds all forms to a trie, which
 // finds them word by word. A contradiction between lines does not stop it. Lint returns the contradictions.
@@ -78,7 +80,7 @@ func (v *Vocabulary) resolveLinks(concept *Concept) {
 
 		link := Link{To: target, Strength: l.strength}
 		switch l.sign {
-		case "<", "<~": // the concept is a target, for certain or only as a second choice
+		case "<", "<~": // every concept of this kind is also a target ("<"), or may be one ("<~")
 			if target.Kind != concept.Kind {
 				v.reportf(concept.line, "%s: %s must be a %s", concept.ID, target.ID, concept.Kind)
 			}
@@ -183,8 +185,10 @@ func (v *Vocabulary) addForms(concept *Concept) {
 
 		added := &Form{Text: text, Words: len(words), Capitals: capitals}
 
+		// The trie has one form for the same words, which another concept may have added before.
 		form := v.trie.insert(words, added)
-		if form == added {
+
+		if isNew := form == added; isNew {
 			v.forms = append(v.forms, added)
 		}
 
