@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -15,7 +14,8 @@ import (
 )
 
 // PgBouncer starts a PgBouncer in transaction mode in front of the Postgres at the URL. The URL of
-// the PgBouncer names the same database and user.
+// the PgBouncer names the same database and user. Unless PgBouncer is installed, its packages are
+// downloaded.
 func PgBouncer(postgresURL string) (*Server, error) {
 	bin, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -38,7 +38,7 @@ func PgBouncer(postgresURL string) (*Server, error) {
 		return nil, err
 	}
 
-	cred, err := unprivileged()
+	cred, err := unprivileged() // PgBouncer refuses to run as root
 	if err != nil {
 		return nil, fmt.Errorf("pgbouncer: %w", err)
 	}
@@ -87,10 +87,14 @@ default_pool_size = 4
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 
-		// pgx must not prepare statements, which do not work in transaction mode.
-		url := strings.Replace(server.URL, "/postgres?", "/postgres?default_query_exec_mode=exec&", 1)
+		config, err := pgx.ParseConfig(server.URL)
+		if err != nil {
+			return err
+		}
 
-		conn, err := pgx.Connect(ctx, url)
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec // prepared statements do not work in transaction mode
+
+		conn, err := pgx.ConnectConfig(ctx, config)
 		if err != nil {
 			return err
 		}
