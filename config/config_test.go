@@ -97,7 +97,7 @@ func TestLoad_InvalidValue_ErrorNamesKeyAndSource(t *testing.T) {
 		},
 		"a public address with a path": {yaml: "http:\n  public_url: http://a/b\n", wantError: "http.public_url (from "},
 		"a wrong type":                 {yaml: "webhooks:\n  allow_private_networks: perhaps\n", wantError: "allow_private_networks"},
-		"no boolean in the environment": {
+		"a text instead of a boolean in the environment": {
 			env:       "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS",
 			value:     "perhaps",
 			wantError: "webhooks.allow_private_networks (from LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS): want true or false",
@@ -111,9 +111,9 @@ func TestLoad_InvalidValue_ErrorNamesKeyAndSource(t *testing.T) {
 			yaml:      "database:\n  url: postgres://a/b\n  max_connections: 5\n  replica_urls: [postgres://c/b]\n",
 			wantError: "want a number of at least 6 (replicas: 1)",
 		},
-		"a file that is no YAML":        {yaml: "\t: [", wantError: "cannot be read"},
-		"a log level that is not there": {env: "LOCUM_LOG_LEVEL", value: "loud", wantError: "log.level"},
-		"a port that there is not": {
+		"a file that is no YAML": {yaml: "\t: [", wantError: "cannot be read"},
+		"an unknown log level":   {env: "LOCUM_LOG_LEVEL", value: "loud", wantError: "log.level"},
+		"a port above the maximum": {
 			env:       "LOCUM_QUEUE_URL",
 			value:     "redis://nohost:99999",
 			wantError: "queue.url (from LOCUM_QUEUE_URL): want a port from 1 to 65535",
@@ -123,17 +123,17 @@ func TestLoad_InvalidValue_ErrorNamesKeyAndSource(t *testing.T) {
 			value:     "redis://u:p@nohost:0/1",
 			wantError: "limiter.url (from LOCUM_LIMITER_URL): want a port",
 		},
-		"a port among several": {
+		"an invalid port among several": {
 			env:       "LOCUM_QUEUE_URL",
 			value:     "redis-cluster://a:7000,b:70000",
 			wantError: "queue.url (from LOCUM_QUEUE_URL): want a port",
 		},
-		"a port of a database": {
+		"an invalid port of a database": {
 			env:       "LOCUM_DATABASE_URL",
 			value:     "postgres://u:p@[::1]:65536/db",
 			wantError: "database.url (from LOCUM_DATABASE_URL): want a port",
 		},
-		"a port of a mail server": {
+		"an invalid port of a mail server": {
 			env:       "LOCUM_MAIL_URL",
 			value:     "smtp://mail:x",
 			wantError: "mail.url (from LOCUM_MAIL_URL): want a port",
@@ -153,12 +153,12 @@ func TestLoad_InvalidValue_ErrorNamesKeyAndSource(t *testing.T) {
 			value:     "1h",
 			wantError: "retention.tasks (from LOCUM_RETENTION_TASKS): want at least 24h",
 		},
-		"no duration": {
+		"a text instead of a duration": {
 			env:       "LOCUM_LIMITS_SEARCH_TIMEOUT",
 			value:     "soon",
 			wantError: "limits.search_timeout (from LOCUM_LIMITS_SEARCH_TIMEOUT): want a duration",
 		},
-		"no number": {
+		"a text instead of a number": {
 			env:       "LOCUM_LIMITS_SEARCH_CPU",
 			value:     "much",
 			wantError: "limits.search_cpu (from LOCUM_LIMITS_SEARCH_CPU): want a number",

@@ -28,6 +28,8 @@ func countMatches(t *testing.T, s *segment, expression search.Expr) int {
 	for block := range s.blocks() {
 		ev.begin(s, block)
 
+		mark := ev.mark()
+
 		allDocs := ev.vector()
 		allDocs.fill(s.blockDocs(block))
 
@@ -42,8 +44,7 @@ func countMatches(t *testing.T, s *segment, expression search.Expr) int {
 
 		total += matches.count()
 
-		const allVectors = 0
-		ev.release(allVectors)
+		ev.release(mark) // frees allDocs and matches
 	}
 
 	return total

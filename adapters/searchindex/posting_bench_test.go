@@ -125,13 +125,14 @@ func countBlocks(docs int, eval func(e *evaluation, out vector)) int {
 	for block := range s.blocks() {
 		e.begin(s, block)
 
+		mark := e.mark()
+
 		out := e.vector()
 		eval(e, out)
 
 		n += out.count()
 
-		const allVectors = 0
-		e.release(allVectors)
+		e.release(mark) // frees out, and the vectors that eval has taken
 	}
 
 	return n
