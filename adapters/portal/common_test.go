@@ -39,6 +39,7 @@ func TestFault_Intent_ReportedFirst(t *testing.T) {
 
 		status, responseBody := Fault(fault.Of(err))
 		failure := responseBody.(Failure)
+
 		require.Equal(t, http.StatusBadRequest, status, body)
 		require.Equal(t, wantError, failure.Error, body)
 
