@@ -113,6 +113,7 @@ func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 			t.Helper()
 			require.NoError(t, store.indexer.CatchUp(t.Context()))
 		}
+
 		require.ErrorIs(t, store.indexer.CatchUp(t.Context()), listings.ErrFeedPosition, "the position of a new index")
 
 		// Build the index with two listings. Queries find them by other words for the same.

@@ -27,19 +27,28 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
 
-	g := gazetteer.New()
+	const (
+		listingCount       = 5_000
+		minWords, maxWords = 60, 150
+		maxTitle           = 200
+	)
 
-	seeder := newSeeder(time.Now().UTC(), 5_000)
-	for i := range 5_000 {
-		o, post := seeder.pickPost(i)
-		listing := seeder.newListing(i, seeder.now, o, post)
+	places := gazetteer.New()
+
+	seeder := newSeeder(time.Now().UTC(), listingCount)
+	for i := range listingCount {
+		employer, post := seeder.pickPost(i)
+		listing := seeder.newListing(i, seeder.now, employer, post)
 		text := listing.Title + "\n" + listing.Location + "\n" + listing.Description
-		wordCount := len(strings.Fields(listing.Description))
-		require.True(t, wordCount >= 60 && wordCount <= 150, "%d words: %s", wordCount, text)
-		require.LessOrEqual(t, len(listing.Title), 200)
-		require.NotContains(t, text, "{")
 
-		a := vocabulary.Annotate(&search.Advert{
+		// The length of the text.
+		wordCount := len(strings.Fields(listing.Description))
+		require.True(t, wordCount >= minWords && wordCount <= maxWords, "%d words: %s", wordCount, text)
+		require.LessOrEqual(t, len(listing.Title), maxTitle, listing.Title)
+		require.NotContains(t, text, "{", "a placeholder of a template")
+
+		// The role, as the search understands it. The head is the main role of a title.
+		annotation := vocabulary.Annotate(&search.Advert{
 			Title:          listing.Title,
 			Department:     listing.Department,
 			Specialty:      listing.Specialty,
@@ -48,37 +57,47 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 			ContractType:   listing.ContractType,
 			EmploymentType: listing.EmploymentType,
 			Remote:         listing.Remote,
-			Country:        strings.ToLower(o.code),
+			Country:        strings.ToLower(employer.code),
 		})
-		tag, ok := a.Find(post.Concept)
-		require.True(t, ok && tag.Level == search.Head, "%s is not the main role of %q", post.Concept, listing.Title)
+		tag, isFound := annotation.Find(post.Concept)
+		require.True(t, isFound && tag.Level == search.Head, "%s is not the main role of %q", post.Concept, listing.Title)
 
-		place, ok := g.Resolve(listing.Location)
-		require.True(t, ok, listing.Location)
+		// The place. The last part of its name is the region or the country.
+		place, isKnown := places.Resolve(listing.Location)
+		require.True(t, isKnown, listing.Location)
 		require.Equal(t, place, *listing.Place, listing.Location)
-		require.Equal(t, o.code, place.Country, listing.Location)
-		require.Contains(t, listing.Location, place.Name[strings.LastIndex(place.Name, ", ")+1:])
+		require.Equal(t, employer.code, place.Country, listing.Location)
 
-		checkContract(t, listing, o, post)
+		lastPart := place.Name[strings.LastIndex(place.Name, ", ")+1:]
+		require.Contains(t, listing.Location, lastPart)
+
+		// The contract, and the words of the text.
+		checkContract(t, listing, employer, post)
 
 		if listing.Remote {
 			require.True(t, post.IsRemote, text)
 			require.NotRegexp(t, `(?i)\bwards?\b|inpatient`, text)
 		}
 
-		if o.code == "US" {
-			require.NotRegexp(t, britishWords, text+strings.Join(listing.Requirements, " ")+strings.Join(listing.Benefits, " "))
+		if employer.code == "US" {
+			lists := strings.Join(listing.Requirements, " ") + strings.Join(listing.Benefits, " ")
+			require.NotRegexp(t, britishWords, text+lists)
 		}
 	}
 }
 
-// checkContract checks that the contract, the title and the pay of a listing agree: cover is
-// paid by the hour, and amounts are in minor units such as cents.
+// coverTitle matches the title of a listing for temporary cover.
+var coverTitle = regexp.MustCompile(`(?i)\bbank\b|\blocum\b`)
+
+// checkContract checks that the contract, the title and the pay of a listing agree. Temporary cover
+// is named in the title or has the employment type per-diem, and is paid by the hour. Amounts are in
+// minor units such as cents.
 func checkContract(t *testing.T, listing listings.Listing, o *employer, p *post) {
 	t.Helper()
 
 	isCover := listing.ContractType == "temporary"
-	require.Equal(t, isCover, regexp.MustCompile(`(?i)\bbank\b|\blocum\b`).MatchString(listing.Title) || listing.EmploymentType == "per-diem", listing.Title)
+	isNamedCover := coverTitle.MatchString(listing.Title) || listing.EmploymentType == "per-diem"
+	require.Equal(t, isCover, isNamedCover, listing.Title)
 	require.False(t, p.IsFixedTerm && listing.ContractType == "permanent", listing.Title)
 	require.Equal(t, o.Currency, listing.Salary.Currency)
 
@@ -106,35 +125,44 @@ func checkContract(t *testing.T, listing listings.Listing, o *employer, p *post)
 // seed` creates by default show the whole variety.
 func TestDemoListings_DefaultNumber_EveryRoleAndCountry(t *testing.T) {
 	t.Parallel()
-	const defaultNumber = 200
-	seeder := newSeeder(time.Now().UTC(), defaultNumber)
-	titles := map[string]bool{}
-	countries := map[string]int{}
-	concepts := map[string]bool{}
 
-	for _, m := range seeder.Markets {
-		for _, posts := range m.posts {
-			for _, p := range posts {
-				for _, title := range p.Titles {
+	const (
+		defaultNumber         = 200
+		minTitles             = 150 // different titles that can be chosen
+		minListingsPerCountry = 30
+	)
+
+	seeder := newSeeder(time.Now().UTC(), defaultNumber)
+
+	// Count the titles of all countries.
+	titles := map[string]bool{}
+	for _, market := range seeder.Markets {
+		for _, posts := range market.posts {
+			for _, post := range posts {
+				for _, title := range post.Titles {
 					titles[title] = true
 				}
 			}
 		}
 	}
 
-	require.Greater(t, len(titles), 150)
+	require.Greater(t, len(titles), minTitles)
+
+	// Every role and every country is chosen.
+	listingsByCountry := map[string]int{}
+	concepts := map[string]bool{}
 
 	for i := range defaultNumber {
-		o, p := seeder.pickPost(i)
-		countries[o.code]++
-		concepts[p.Concept] = true
+		employer, post := seeder.pickPost(i)
+		listingsByCountry[employer.code]++
+		concepts[post.Concept] = true
 	}
 
-	for _, r := range seeder.Occupations {
-		require.Contains(t, concepts, r.Concept)
+	for _, occupation := range seeder.Occupations {
+		require.Contains(t, concepts, occupation.Concept)
 	}
 
 	for code := range seeder.Markets {
-		require.Greater(t, countries[code], 30, code)
+		require.Greater(t, listingsByCountry[code], minListingsPerCountry, code)
 	}
 }

@@ -294,5 +294,6 @@ func TestTransports_Routes_AreListed(t *testing.T) {
 	require.Regexp(t, `(?m)^any\s+/\.well-known/oauth-protected-resource/mcp\s+transport mcp\s`, table)
 
 	cfg.MCP.Enabled = false
+
 	require.NotContains(t, listRoutes(), "/mcp")
 }

@@ -91,6 +91,7 @@ func checkOrganizationIndexes(t *testing.T, db *DB, recorded *statements, organi
 
 	// An Upsert creates the row, and the next one updates it.
 	byID := primaryKey("organizations")
+
 	require.NoError(t, organizations.Upsert(ctx, organization))
 	recorded.requireIndex(t, db, byID, func() { require.NoError(t, organizations.Upsert(ctx, organization)) })
 	recorded.requireIndex(t, db, byID, func() { _, _ = organizations.GetForUpdate(ctx, twoIDs[0]) })

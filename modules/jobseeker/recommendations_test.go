@@ -235,6 +235,7 @@ func TestRecommendations_EachSignal_Counts(t *testing.T) {
 		} {
 			env.offers = nil
 			env.addOffer(test.bad) // the newer of the two
+
 			goodID := env.addOffer(test.good)
 
 			recommendations, _ := env.recommended(env.profile(test.profile))

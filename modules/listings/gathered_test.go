@@ -73,15 +73,15 @@ func (m matchesAll) AppendMatches(ids []string, q *search.Query) []string {
 func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 	t.Parallel()
 
-	v, err := search.Load()
+	vocabulary, err := search.Load()
 	require.NoError(t, err)
 
-	s := &Service{Deps: Deps{Clock: clock.System{}}}
+	service := &Service{Deps: Deps{Clock: clock.System{}}}
 
 	// One listing, with the id "a" and the position 0.
 	gathered := &Gathered{
-		service:      s,
-		plans:        s.plansFor(&search.Parser{Vocabulary: v}),
+		service:      service,
+		plans:        service.plansFor(&search.Parser{Vocabulary: vocabulary}),
 		batch:        matchesAll{{ID: "a"}},
 		listings:     make([]Listing, 1),
 		positionByID: map[string]int{"a": 0},
@@ -117,26 +117,29 @@ func (p publicListings) ListPublic(context.Context, []string, time.Time) ([]List
 func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 	t.Parallel()
 
-	v, err := search.Load()
+	vocabulary, err := search.Load()
 	require.NoError(t, err)
+
 	var log bytes.Buffer
-	engine := NewEngine(EngineDeps{Log: slog.New(slog.NewTextHandler(&log, nil))}, v)
+	engine := NewEngine(EngineDeps{Log: slog.New(slog.NewTextHandler(&log, nil))}, vocabulary)
 	broken := Listing{ID: "broken", Content: Content{Salary: &Salary{}}} // pay without a bound
-	var docs []*search.Document
+
+	var analyzed []*search.Document
 	service := &Service{
 		Deps: Deps{
 			Clock:  clock.System{},
 			Engine: engine,
 			Public: publicListings{listings: []Listing{{ID: "a"}, broken, {ID: "b"}}},
-			NewBatch: func(ds []*search.Document) (search.Matcher, error) {
-				docs = ds
-				return matchesAll(ds), nil
+			NewBatch: func(documents []*search.Document) (search.Matcher, error) {
+				analyzed = documents
+				return matchesAll(documents), nil
 			},
 		},
 	}
+
 	gathered, err := service.Gather(t.Context(), []string{"a", "broken", "b"})
 	require.NoError(t, err)
-	require.Len(t, docs, 2)
+	require.Len(t, analyzed, 2, "a and b")
 	require.Len(t, gathered.Listings(), 2)
 	require.Equal(t, "b", gathered.Listings()[1].ID)
 	require.Contains(t, log.String(), "listing=broken")
@@ -155,9 +158,9 @@ func TestExactLevels(t *testing.T) {
 
 	exact := search.SlotLevel{Expr: search.HasKey("a"), Exact: true}
 	relaxed := search.SlotLevel{Expr: search.HasKey("b")}
-
 	all := search.SlotLevel{Expr: search.All(), Exact: true}
-	for name, c := range map[string]struct {
+
+	for name, test := range map[string]struct {
 		levels         []search.SlotLevel
 		wantLevels     int
 		wantMatchesAll bool
@@ -172,9 +175,9 @@ func TestExactLevels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			slot, matchesAll := exactLevels(search.Slot{Levels: c.levels})
-			require.Len(t, slot.Levels, c.wantLevels)
-			require.Equal(t, c.wantMatchesAll, matchesAll)
+			slot, matchesAll := exactLevels(search.Slot{Levels: test.levels})
+			require.Len(t, slot.Levels, test.wantLevels)
+			require.Equal(t, test.wantMatchesAll, matchesAll)
 		})
 	}
 }

@@ -168,6 +168,7 @@ func TestListing_ArchiveAndDelete_KeepFirstTimes(t *testing.T) {
 
 	listing := Listing{Status: Active}
 	anHourLater := noon.Add(time.Hour)
+
 	require.ErrorIs(t, listing.Restore(), ErrNotDeleted)
 
 	// The listing is archived at noon, and again an hour later.

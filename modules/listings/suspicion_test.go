@@ -18,7 +18,7 @@ func TestChangesSuspicion(t *testing.T) {
 		Requirements: []string{"PIN"},
 		Salary:       &Salary{Min: new(int64(30_000_00)), Currency: "GBP", Period: "year"},
 	}}
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		change func(l *Listing)
 		want   bool
 	}{
@@ -39,11 +39,11 @@ func TestChangesSuspicion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			l := kept.clone()
+			changed := kept.clone()
 			salary := *kept.Salary
-			l.Salary = &salary
-			c.change(&l)
-			require.Equal(t, c.want, changesSuspicion(&kept, &l))
+			changed.Salary = &salary
+			test.change(&changed)
+			require.Equal(t, test.want, changesSuspicion(&kept, &changed))
 		})
 	}
 
