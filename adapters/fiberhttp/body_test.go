@@ -40,10 +40,11 @@ func TestReadBody_TooLarge_ResponseDelivered(t *testing.T) {
 
 	server := serveTest(t)
 
-	const limit = 1 << 20
+	const limit, moreThanDiscarded = 1 << 20, 10 << 20
+
 	for name, size := range map[string]int{
 		"one byte above the limit":              limit + 1,
-		"more than is discarded (discardBytes)": 10 << 20,
+		"more than is discarded (discardBytes)": moreThanDiscarded,
 	} {
 		response, _ := server.post(t, "/test/echo/1", strings.Repeat("x", size))
 		require.Equal(t, 413, response.StatusCode, name)
@@ -69,9 +70,9 @@ func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t)
-	for _, want := range []int{413, 413, 429} {
+	for number, want := range []int{413, 413, 429} {
 		status, _ := server.sendRaw(t, rawPost("/test/small-limited/1", "Content-Length: 5000\r\n", ""))
-		require.Equal(t, want, status)
+		require.Equal(t, want, status, "request %d", number)
 	}
 }
 
@@ -109,7 +110,7 @@ func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 	_, r := server.dial(t, pipeline.String())
 	for _, request := range requests {
 		_, body := readResponse(t, r)
-		require.Contains(t, body, request.wantInResponse)
+		require.Contains(t, body, request.wantInResponse, "response to %.60q", request.raw)
 	}
 }
 
@@ -145,21 +146,28 @@ func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
 func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	t.Parallel()
 
+	const kibibyte = 1 << 10
+
 	server := serveTest(t)
-	server.bodyMemory.limit = 64 << 10
+	server.bodyMemory.limit = 64 * kibibyte
 
 	// The buffer of the first body has doubled from 4 KiB to 32 KiB, because 30,000 bytes have arrived.
 	unfinished, _ := server.dial(t, rawPost("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
-	server.waitForUsedMemory(t, 32<<10)
+	server.waitForUsedMemory(t, 32*kibibyte)
 
+	// The second body does not fit: the other 24 KiB of the 56 KiB that are for usual bodies (seven eighths) are less
+	// than its 30,000 bytes.
 	response, body := server.post(t, "/test/echo/2", `{"text":"`+strings.Repeat("x", 30_000)+`"}`)
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
 	require.Equal(t, "Service temporarily unavailable", body["error"])
 
+	// The connection of the first body ends.
+	const noMemory = 0
+
 	_ = unfinished.Close()
 
-	server.waitForUsedMemory(t, 0)
+	server.waitForUsedMemory(t, noMemory)
 
 	response, _ = server.post(t, "/test/echo/2", `{"text":"`+strings.Repeat("x", 10_000)+`"}`)
 	require.Equal(t, 200, response.StatusCode)
@@ -173,15 +181,17 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
 
-	const ip = "203.0.113.1"
-	for range 2 {
-		server.sendPartOfLargeBody(t, ip, 1)
+	const ip, otherIP = "203.0.113.1", "203.0.113.2"
+	const maxLargeBodies, oneByte = 2, 1
+
+	for range maxLargeBodies {
+		server.sendPartOfLargeBody(t, ip, oneByte)
 	}
 
-	server.waitForUsedMemory(t, 2*initialBuffer)
+	server.waitForUsedMemory(t, maxLargeBodies*initialBuffer)
 
 	// The third large body of the client is refused while two are unfinished.
-	third := server.sendPartOfLargeBody(t, ip, 1)
+	third := server.sendPartOfLargeBody(t, ip, oneByte)
 	response, _ := readResponse(t, third)
 	require.Equal(t, 429, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
@@ -191,7 +201,7 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 
 	large := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
 	for range 3 {
-		response, _ = server.post(t, "/test/large/1", large, header{"X-Forwarded-For", "203.0.113.2"})
+		response, _ = server.post(t, "/test/large/1", large, header{"X-Forwarded-For", otherIP})
 		require.NotContains(t, []int{429, 503}, response.StatusCode, "another client with consecutive requests")
 	}
 }
@@ -202,8 +212,9 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
-	server.bodyMemory.limit = 2 << 20
-	const half = 1 << 20
+	const half = 1 << 20 // 1 MiB
+
+	server.bodyMemory.limit = 2 * half
 	aboveHalf := server.sendPartOfLargeBody(t, "203.0.113.1", half+1)
 	require.Equal(t, 503, readStatus(t, aboveHalf))
 
@@ -212,7 +223,9 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	server.waitForUsedMemory(t, half)
 
 	// While half of the memory is used by a large body, another large one is refused, and a usual one is not.
-	besideHalf := server.sendPartOfLargeBody(t, "203.0.113.3", 1)
+	const oneByte = 1
+
+	besideHalf := server.sendPartOfLargeBody(t, "203.0.113.3", oneByte)
 	require.Equal(t, 503, readStatus(t, besideHalf))
 
 	response, _ := server.post(t, "/test/echo/1", `{"text":"`+strings.Repeat("x", 500_000)+`"}`)
@@ -225,15 +238,19 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 	t.Parallel()
 
-	server := serveTest(t)
+	const kibibyte = 1 << 10
+	const total, reserve = 64 * kibibyte, 8 * kibibyte
 
-	server.bodyMemory.limit = 64 << 10
-	for range 14 {
+	server := serveTest(t)
+	server.bodyMemory.limit = total
+
+	for range (total - reserve) / initialBuffer {
 		server.dial(t, rawPost("/test/echo/1", "Content-Length: 10000\r\n", " "))
 	}
 
-	server.waitForUsedMemory(t, 56<<10)
+	server.waitForUsedMemory(t, total-reserve)
 
+	// A usual body is refused, and a small one is not.
 	response, _ := server.post(t, "/test/echo/1", `{"text":"x"}`)
 	require.Equal(t, 503, response.StatusCode)
 
@@ -245,17 +262,20 @@ func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 // Content-Length that a client announces. 100 requests that announce 1 MiB and send a byte
 // allocate less than 20 MiB. The test is not parallel, because it measures the process.
 func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
+	const requests, mebibyte = 100, 1 << 20
+
 	server := serveTest(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 
-	for range 100 {
-		server.dial(t, rawPost("/test/echo/1", "Content-Length: 1048576\r\n", "x"))
+	for range requests {
+		server.dial(t, rawPost("/test/echo/1", fmt.Sprintf("Content-Length: %d\r\n", mebibyte), "x"))
 	}
 
-	require.Eventually(t, func() bool { return server.bodyMemory.used.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
+	haveAllBegun := func() bool { return server.bodyMemory.used.Load() >= requests*initialBuffer }
+	require.Eventually(t, haveAllBegun, 10*time.Second, time.Millisecond)
 	runtime.ReadMemStats(&after)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*mebibyte))
 }
 
 // TestServer_SlowHead_TimesOutBeforeBody checks that an unfinished head is a 408 after
@@ -313,8 +333,10 @@ func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 	require.True(t, json.Valid([]byte(body)))
 	require.NoError(t, uuid.Validate(response.Header.Get("X-Request-Id")))
 
+	// After one connection was closed, another one is accepted.
 	require.NoError(t, first.Close())
-	require.Eventually(t, func() bool {
+
+	isAccepted := func() bool {
 		conn, err := net.Dial("tcp", server.addr)
 		require.NoError(t, err)
 
@@ -324,7 +346,8 @@ func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 
 		return err == nil && response.StatusCode == 200
-	}, 10*time.Second, 5*time.Millisecond, "the closed connection no longer counts")
+	}
+	require.Eventually(t, isAccepted, 10*time.Second, 5*time.Millisecond, "the closed connection no longer counts")
 }
 
 // TestListener_TrustedProxy_MayOpenMoreConnections checks that the limit of an address does not

@@ -25,10 +25,14 @@ func TestServer_Timeout_IsA503(t *testing.T) {
 	require.Equal(t, false, body["success"])
 }
 
+// TestServer_BodyAboveOneMiB_IsA413 checks the limit of a body on a route without a limit of its own. The text alone
+// has 1 MiB.
 func TestServer_BodyAboveOneMiB_IsA413(t *testing.T) {
 	t.Parallel()
 
-	response, body := serveTest(t).post(t, "/test/echo/1", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)
+	const mebibyte = 1 << 20
+
+	response, body := serveTest(t).post(t, "/test/echo/1", `{"text":"`+strings.Repeat("x", mebibyte)+`"}`)
 	require.Equal(t, 413, response.StatusCode)
 	require.Equal(t, "Request body too large", body["error"])
 }
