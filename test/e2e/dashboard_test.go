@@ -76,72 +76,41 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 
 			browser := server.signedIn(t, server.seeker(t))
 
-			// onceOn returns the value of the hidden field that identifies a form of the page. A form with a value that was sent
-			// before is not executed again.
-			onceOn := func(page pageView) string {
-				field := onceField.FindStringSubmatch(page.text)
-				require.NotNil(t, field, page.text)
-				return field[1]
-			}
-
-			// requireExecutedOnce sends a form twice at the same time, as a double click does, and a third time,
-			// as a reload does. It requires that the form is executed once, and returns the response of the
-			// execution. The others redirect to the page of the new resource, which does not show its secret.
-			requireExecutedOnce := func(path string, form url.Values) (executed pageView) {
-				t.Helper()
-
-				responses := make(chan pageView, 2)
-				for range 2 {
-					go func() { responses <- browser.open("POST", path, form) }()
-				}
-
-				// The responses are in any order.
-				executed, repeated := <-responses, <-responses
-				if executed.status != 200 {
-					executed, repeated = repeated, executed
-				}
-
-				require.Equal(t, 200, executed.status, executed.text)
-
-				reloaded := browser.open("POST", path, form)
-				createdAt := regexp.QuoteMeta(executed.header.Get("Content-Location"))
-
-				for _, repetition := range []pageView{repeated, reloaded} {
-					require.Regexp(t, createdAt+`\?notice=again$`, repetition.header.Get("Location"))
-
-					page := browser.follow(repetition)
-					require.Contains(t, page.text, "This was done before")
-					require.NotRegexp(t, shownOnce, page.text)
-					require.NotRegexp(t, hookSecret, page.text)
-				}
-
-				return executed
-			}
-
 			// A new app.
-			newApp := url.Values{"name": {"Ward Finder"}, "once": {onceOn(browser.open("GET", "/developers", nil))}}
-			appCreated := requireExecutedOnce("/developers/apps", newApp)
-
+			dashboard := browser.open("GET", "/developers", nil)
+			newApp := url.Values{"name": {"Ward Finder"}, "once": {onceOn(t, dashboard)}}
+			appCreated := browser.requireExecutedOnce("/developers/apps", newApp)
 			require.Len(t, appLink.FindAllString(browser.open("GET", "/developers", nil).text, -1), 1)
-			newApp.Set("name", "Bed Finder")
-			require.Equal(t, 200, browser.open("POST", "/developers/apps", newApp).status, "a form with other values is another request")
 
-			// A new API key. The page of each response has the value for the next form.
+			// A form with other values is another request, and so is the same form of another user.
+			newApp.Set("name", "Bed Finder")
+			require.Equal(t, 200, browser.open("POST", "/developers/apps", newApp).status)
+
+			otherUsersBrowser := server.signedIn(t, server.seeker(t))
+			require.Equal(t, 200, otherUsersBrowser.open("POST", "/developers/apps", newApp).status)
+
+			// A new API key. A refused form is not an execution.
 			path := appLink.FindString(appCreated.text)
 			require.Equal(t, 400, browser.open("POST", path+"/keys", url.Values{"name": {""}, "once": {"x"}}).status)
 
-			keyCreated := requireExecutedOnce(path+"/keys", url.Values{"name": {"Production"}, "once": {onceOn(appCreated)}})
+			newKey := url.Values{"name": {"Production"}, "once": {onceOn(t, appCreated)}}
+			keyCreated := browser.requireExecutedOnce(path+"/keys", newKey)
 			require.Len(t, keyDeletion.FindAllString(browser.open("GET", path, nil).text, -1), 1)
 
-			// New secrets of the app and of a webhook.
-			secretReplaced := requireExecutedOnce(path+"/secret", url.Values{"once": {onceOn(keyCreated)}})
-			newWebhook := url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}, "once": {onceOn(secretReplaced)}}
-			webhookCreated := requireExecutedOnce(path+"/webhooks", newWebhook)
-			require.Len(t, hookLink.FindAllString(browser.open("GET", path, nil).text, -1), 1)
-			requireExecutedOnce(hookLink.FindString(webhookCreated.text)+"/secret", url.Values{"once": {onceOn(webhookCreated)}})
+			// A new secret of the app.
+			secretReplaced := browser.requireExecutedOnce(path+"/secret", url.Values{"once": {onceOn(t, keyCreated)}})
 
-			otherUsersBrowser := server.signedIn(t, server.seeker(t))
-			require.Equal(t, 200, otherUsersBrowser.open("POST", "/developers/apps", newApp).status, "other users' forms are separate")
+			// A new webhook, and a new secret of the webhook.
+			newWebhook := url.Values{
+				"url":    {"https://x.example/"},
+				"events": {"job.closed"},
+				"once":   {onceOn(t, secretReplaced)},
+			}
+			webhookCreated := browser.requireExecutedOnce(path+"/webhooks", newWebhook)
+			require.Len(t, hookLink.FindAllString(browser.open("GET", path, nil).text, -1), 1)
+
+			webhookPath := hookLink.FindString(webhookCreated.text)
+			browser.requireExecutedOnce(webhookPath+"/secret", url.Values{"once": {onceOn(t, webhookCreated)}})
 		})
 
 		t.Run("form of another user, another site or a signed-out user is refused", func(t *testing.T) {
@@ -167,6 +136,51 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			require.Equal(t, "/developers/sign-in?next="+url.QueryEscape(path), signedOut.header.Get("Location"))
 		})
 	})
+}
+
+// onceOn returns the value of the hidden field that identifies the next form of the page. The form is executed
+// once, however often it is sent with this value.
+func onceOn(t *testing.T, page pageView) string {
+	t.Helper()
+
+	field := onceField.FindStringSubmatch(page.text)
+	require.NotNil(t, field, page.text)
+
+	return field[1]
+}
+
+// requireExecutedOnce sends a form twice at the same time, as a double click does, and a third time,
+// as a reload does. It requires that the form is executed once, and returns the response of the
+// execution. The others redirect to the page of the new resource, which does not show its secret.
+func (b *browser) requireExecutedOnce(path string, form url.Values) (executed pageView) {
+	b.T.Helper()
+
+	responses := make(chan pageView, 2)
+	for range 2 {
+		go func() { responses <- b.open("POST", path, form) }()
+	}
+
+	// The responses are in any order.
+	executed, repeated := <-responses, <-responses
+	if executed.status != 200 {
+		executed, repeated = repeated, executed
+	}
+
+	require.Equal(b.T, 200, executed.status, executed.text)
+
+	reloaded := b.open("POST", path, form)
+	createdAt := regexp.QuoteMeta(executed.header.Get("Content-Location"))
+
+	for _, repetition := range []pageView{repeated, reloaded} {
+		require.Regexp(b.T, createdAt+`\?notice=again$`, repetition.header.Get("Location"))
+
+		page := b.follow(repetition)
+		require.Contains(b.T, page.text, "This was done before")
+		require.NotRegexp(b.T, shownOnce, page.text)
+		require.NotRegexp(b.T, hookSecret, page.text)
+	}
+
+	return executed
 }
 
 // dashboardApp is an app on the dashboard of its developer. Its methods are the steps of the subtest "life cycle of

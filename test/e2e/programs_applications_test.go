@@ -123,65 +123,75 @@ func TestDeveloperApplications(t *testing.T) {
 			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 
 			withQuestion := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
-			for field, body := range map[string]object{
-				"job_id":                {},
-				"cover_letter":          {"job_id": job, "cover_letter": strings.Repeat("x", 20_001)},
-				"answers":               {"job_id": withQuestion},
-				"answers.0.question_id": {"job_id": withQuestion, "answers": []object{{"question_id": "other", "answer": "x"}}},
-			} {
-				refused := program.post("/api/v1/applications", body).problem(400, "invalid_parameters")
-				require.Equal(t, field, refused.text("errors.0.field"), "%s", refused.raw)
-			}
 
-			// The address of a CV is an absolute https:// address without credentials, of at most 2,048 characters.
-			for _, address := range []string{
-				"http://example.org/cv.pdf",
-				"javascript:alert(1)",
-				"/cv.pdf",
-				"https://",
-				"https://u:p@example.org/",
-				"https://example.org/ x",
-				"https://example.org/" + strings.Repeat("x", 2048),
-			} {
-				refused := program.post("/api/v1/applications", object{"job_id": job, "resume_url": address}).problem(400, "invalid_parameters")
-				require.Equal(t, "resume_url", refused.text("errors.0.field"), address)
-			}
+			t.Run("invalid members", func(t *testing.T) {
+				for field, body := range map[string]object{
+					"job_id":                {},
+					"cover_letter":          {"job_id": job, "cover_letter": strings.Repeat("x", 20_001)},
+					"answers":               {"job_id": withQuestion},
+					"answers.0.question_id": {"job_id": withQuestion, "answers": []object{{"question_id": "other", "answer": "x"}}},
+				} {
+					refused := program.post("/api/v1/applications", body).problem(400, "invalid_parameters")
+					require.Equal(t, field, refused.text("errors.0.field"), "%s", refused.raw)
+				}
 
-			threeErrors := program.post("/api/v1/applications", `{"resume_url": "http://1/", "cover_letter": 5}`).
-				problem(400, "invalid_parameters")
+				// Members that were sent are first, in their order; the missing job_id is last.
+				threeErrors := program.post("/api/v1/applications", `{"resume_url": "http://1/", "cover_letter": 5}`).
+					problem(400, "invalid_parameters")
+				for i, field := range []string{"resume_url", "cover_letter", "job_id"} {
+					require.Equal(t, field, threeErrors.text(fmt.Sprintf("errors.%d.field", i)), "%s", threeErrors.raw)
+				}
 
-			// Members that were sent are first, in their order; the missing job_id is last.
-			for i, field := range []string{"resume_url", "cover_letter", "job_id"} {
-				require.Equal(t, field, threeErrors.text(fmt.Sprintf("errors.%d.field", i)), "%s", threeErrors.raw)
-			}
+				for _, body := range []string{"", "{", "[]", `"x"`} {
+					require.Equal(t, 400, program.try("POST", "/api/v1/applications", body).status, body)
+				}
+			})
 
-			// A text that is no id, the id of a user, and a draft are not found alike.
-			for _, missing := range []string{"nonsense", ann.id, boss.listing(object{"status": "draft"})} {
-				program.post("/api/v1/applications", object{"job_id": missing}).problem(404, "job_not_found")
-			}
+			t.Run("invalid address of a CV", func(t *testing.T) {
+				// It is an absolute https:// address without credentials, of at most 2,048 characters.
+				for _, address := range []string{
+					"http://example.org/cv.pdf",
+					"javascript:alert(1)",
+					"/cv.pdf",
+					"https://",
+					"https://u:p@example.org/",
+					"https://example.org/ x",
+					"https://example.org/" + strings.Repeat("x", 2048),
+				} {
+					refused := program.post("/api/v1/applications", object{"job_id": job, "resume_url": address}).
+						problem(400, "invalid_parameters")
+					require.Equal(t, "resume_url", refused.text("errors.0.field"), address)
+				}
+			})
 
-			for _, body := range []string{"", "{", "[]", `"x"`} {
-				require.Equal(t, 400, program.try("POST", "/api/v1/applications", body).status, body)
-			}
+			t.Run("job that is not public or does not exist", func(t *testing.T) {
+				// A text that is no id, the id of a user, and a draft are not found alike.
+				for _, missing := range []string{"nonsense", ann.id, boss.listing(object{"status": "draft"})} {
+					program.post("/api/v1/applications", object{"job_id": missing}).problem(404, "job_not_found")
+				}
+			})
 
-			// A program applies for its user only, and not for another candidate.
-			for _, other := range []string{server.seeker(t).id, "nonsense"} {
-				program.post("/api/v1/applications", object{"job_id": job, "candidate_id": other}).problem(403, "forbidden")
-			}
+			t.Run("another candidate, and an employer", func(t *testing.T) {
+				// A program applies for its user only.
+				for _, other := range []string{server.seeker(t).id, "nonsense"} {
+					program.post("/api/v1/applications", object{"job_id": job, "candidate_id": other}).problem(403, "forbidden")
+				}
 
-			// An employer cannot apply.
-			boss.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).
-				post("/api/v1/applications", object{"job_id": job}).
-				problem(403, "forbidden")
+				boss.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).
+					post("/api/v1/applications", object{"job_id": job}).
+					problem(403, "forbidden")
+			})
 
-			for _, reader := range []*client{
-				ann.program(),
-				ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead),
-			} {
-				// An API key and a token with the other scopes cannot apply. The error names the scope that is needed.
-				refused := reader.post("/api/v1/applications", object{"job_id": job}).problem(403, "insufficient_scope")
-				require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="applications:write"`)
-			}
+			t.Run("API key, and a token with the other scopes", func(t *testing.T) {
+				for _, reader := range []*client{
+					ann.program(),
+					ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead),
+				} {
+					// The error names the scope that is needed.
+					refused := reader.post("/api/v1/applications", object{"job_id": job}).problem(403, "insufficient_scope")
+					require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="applications:write"`)
+				}
+			})
 
 			// No refused request has created an application.
 			require.Empty(t, ann.get("/api/jobseekers/applications").ok(200).list("data.applications"))
