@@ -161,7 +161,7 @@ func (b hiringListings) ListBriefs(ctx context.Context, ids []string) (map[strin
 
 // GetTitleAndViews returns the title of the organization's listing and the number of its views.
 func (b hiringListings) GetTitleAndViews(ctx context.Context, organizationID, id string) (title string, views int, err error) {
-	listing, views, err := b.Service.GetWithViews(ctx, organizationID, id)
+	listing, views, err := b.GetWithViews(ctx, organizationID, id)
 	return listing.Title, views, err
 }
 

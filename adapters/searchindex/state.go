@@ -52,7 +52,7 @@ func newState(parts []*part) *state {
 	s.holders.Store(1)
 
 	for _, p := range parts {
-		p.segment.holders.Add(1) // a segment counts the states that contain it
+		p.holders.Add(1) // the segment counts the states that contain it
 	}
 
 	return s
@@ -89,7 +89,7 @@ func (s *state) release() {
 	}
 
 	for _, p := range s.parts {
-		isLast := p.segment.holders.Add(-1) == 0
+		isLast := p.holders.Add(-1) == 0
 		if isLast && p.image.release != nil { // an image that is not mapped from a file needs no release
 			_ = p.image.release() // an error has no effect on readers, since none is left
 		}

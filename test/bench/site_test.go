@@ -170,6 +170,7 @@ func measurePages(b *testing.B, s *server) {
 	pageLatencies := measureLatencies(b, s, concurrentClients, requests)
 
 	slices.Sort(pageLatencies)
+
 	p95 := reportPercentiles(b, pageLatencies)
 	assert.LessOrEqual(b, p95, maxPageP95, "95 %% of pages, 1 client")
 }
