@@ -12,7 +12,7 @@ import (
 // organization changes their own profile and settings. Only admins change the organization. A refused
 // request has no partial effect.
 //
-// server.employer registers Asha Patel with the organization St Brigid's Hospital. admin.inviteMember adds
+// server.employer registers employerName with the organization organizationName. admin.inviteMember adds
 // Tom Okafor, who has accepted the invitation.
 func TestEmployerAccount(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {

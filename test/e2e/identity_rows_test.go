@@ -46,7 +46,7 @@ func parseClaims(t *testing.T, accessToken string) (claims tokenClaims) {
 // TestAuthenticationRoutes checks the documented operations of registration and sign-in one by one: every
 // field of the successful response, every documented error, and every limit.
 //
-// server.seeker and server.employer register users whose names are Niamh Byrne and Asha Patel. Each of
+// server.seeker and server.employer register users whose names are seekerName and employerName. Each of
 // them, and each guest, sends requests from an address of its own.
 func TestAuthenticationRoutes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
