@@ -32,9 +32,9 @@ func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, tim
 	storage := open(t, clk)
 	requirePorts(t, storage)
 
-	const fractionalSeconds = 1_234_567 * time.Microsecond
+	const fraction = 1_234_567 * time.Microsecond
 
-	return storage, clk.Now().Add(fractionalSeconds)
+	return storage, clk.Now().Add(fraction)
 }
 
 // deletedOwner returns a new owner with which an erasure replaces a deleted user.
