@@ -35,10 +35,10 @@ func openLocalLimiter(context.Context, string, adapters.Deps) (limit.Limiter, er
 func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 	t.Parallel()
 
-	for name, c := range map[string]struct {
-		change  func(cfg *config.Config)
-		options []Option
-		want    string
+	for name, test := range map[string]struct {
+		change  func(cfg *config.Config) // nil for the default settings
+		options []Option                 // with the faulty adapter
+		want    string                   // a part of the error
 	}{
 		"nil adapter": {
 			change:  func(cfg *config.Config) { cfg.Limiter.URL = "none:" },
@@ -83,7 +83,8 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 		},
 		"same database by two URLs": {
 			change: func(cfg *config.Config) {
-				cfg.Database.URL, cfg.Database.BillingURL = "postgres://a@127.0.0.1:1/locum", "postgres://b@127.0.0.1:1/locum?sslmode=disable"
+				cfg.Database.URL = "postgres://a@127.0.0.1:1/locum"
+				cfg.Database.BillingURL = "postgres://b@127.0.0.1:1/locum?sslmode=disable"
 			},
 			options: nil,
 			want:    "database.billing_url (from default): it is the database of database.url; use the same URL, or another database",
@@ -122,8 +123,8 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			_, err := startApp(t, testConfig(t, c.change), role{name: "serve", serves: true}, c.options...)
-			require.ErrorContains(t, err, c.want)
+			_, err := startApp(t, testConfig(t, test.change), serveRole, test.options...)
+			require.ErrorContains(t, err, test.want)
 		})
 	}
 }
@@ -250,13 +251,13 @@ func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
 	}, 30*time.Second, 20*time.Millisecond)
 }
 
-// otherQueue is a queue of another team.
+// otherQueue is a queue of another team. An embedded queue exists in the process of the server only.
 type otherQueue struct {
 	*localtasks.Queue
-	embedded bool
+	isEmbedded bool
 }
 
-func (q otherQueue) Embedded() bool { return q.embedded }
+func (q otherQueue) Embedded() bool { return q.isEmbedded }
 
 // TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded checks that the adapter, and not its
 // scheme, decides which process executes tasks: the server for an embedded queue, otherwise the
@@ -264,42 +265,45 @@ func (q otherQueue) Embedded() bool { return q.embedded }
 func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 	t.Parallel()
 
-	for _, c := range []struct {
-		name     string
-		embedded bool
-		role     role
-		works    bool
+	for _, test := range []struct {
+		name       string
+		isEmbedded bool
+		role       role
+		wantWorks  bool // whether the process executes tasks
 	}{
-		{name: "serve, embedded", embedded: true, role: role{name: "serve", serves: true}, works: true},
-		{name: "serve, shared", embedded: false, role: role{name: "serve", serves: true}, works: false},
-		{name: "worker, shared", embedded: false, role: role{name: "worker"}, works: true},
+		{name: "serve, embedded", isEmbedded: true, role: serveRole, wantWorks: true},
+		{name: "serve, shared", isEmbedded: false, role: serveRole, wantWorks: false},
+		{name: "worker, shared", isEmbedded: false, role: role{name: "worker"}, wantWorks: true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 
-			settings := testConfig(t, func(s *config.Config) { s.Queue.URL = "inproc:" })
-			migrate(t, settings)
+			cfg := testConfig(t, func(cfg *config.Config) { cfg.Queue.URL = "inproc:" })
+			migrate(t, cfg)
 
-			app, err := startApp(t, settings, c.role, WithQueue("inproc", func(context.Context, string, adapters.Deps) (task.Queue, error) {
-				return otherQueue{localtasks.New(), c.embedded}, nil
-			}))
+			openQueue := func(context.Context, string, adapters.Deps) (task.Queue, error) {
+				return otherQueue{Queue: localtasks.New(), isEmbedded: test.isEmbedded}, nil
+			}
+			app, err := startApp(t, cfg, test.role, WithQueue("inproc", openQueue))
 			require.NoError(t, err)
-			require.Equal(t, c.works, app.works)
+			require.Equal(t, test.wantWorks, app.works)
 
-			if !c.works {
+			if !test.wantWorks {
 				return
 			}
 
+			// Record an event, which becomes a task of the queue for events. The process executes the task.
+			changed := event.SubscriptionChanged{OwnerKind: "user", OwnerID: newID(), Change: event.SubscriptionStarted}
 			require.NoError(t, app.storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-				return app.storage.Identity.Events.Record(
-					ctx,
-					event.SubscriptionChanged{OwnerKind: "user", OwnerID: newID(), Change: event.SubscriptionStarted},
-				)
+				return app.storage.Identity.Events.Record(ctx, changed)
 			}))
-			require.Eventually(t, func() bool {
+
+			isOfEvent := func(record task.Record) bool { return record.Queue == task.Events }
+			isTaskDone := func() bool {
 				done, err := app.storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Limit: 100})
-				return err == nil && slices.ContainsFunc(done, func(r task.Record) bool { return r.Queue == task.Events })
-			}, 30*time.Second, 20*time.Millisecond)
+				return err == nil && slices.ContainsFunc(done, isOfEvent)
+			}
+			require.Eventually(t, isTaskDone, 30*time.Second, 20*time.Millisecond)
 		})
 	}
 }

@@ -537,7 +537,10 @@ func runIdentityQueries(t *testing.T, db *DB) {
 	mustRun(storage.Sessions.List(ctx, mysqlRow, now, firstPageOfRows))
 	mustRun(storage.Members.GetByUser(ctx, mysqlRow))
 	mustRun(storage.Members.List(ctx, mysqlRow, identity.MemberFilter{}, firstPageOfRows))
-	require.NoError(t, storage.Sessions.EndByUsers(ctx, []string{mysqlRow}, "", now))
+
+	const noKeptSession = "" // all sessions end
+
+	require.NoError(t, storage.Sessions.EndByUsers(ctx, []string{mysqlRow}, noKeptSession, now))
 }
 
 // runListingQueries executes the queries of listings and of the feed of their changes.
@@ -558,9 +561,13 @@ func runListingQueries(t *testing.T, db *DB) {
 	mustRun(storage.Listings.List(ctx, mysqlRow, anyStatus, nextPage))
 
 	mustRun(storage.Public.ListPublic(ctx, twoIDs, now))
-	mustRun(storage.Public.ListClosing(ctx, now.Add(-time.Hour), "", now, 100))
+
+	// The listings that have closed in the last hour.
+	const noCursor, maxClosing, maxExpired = "", 100, 10
+
+	mustRun(storage.Public.ListClosing(ctx, now.Add(-time.Hour), noCursor, now, maxClosing))
 	require.NoError(t, db.Do(ctx, func(ctx context.Context) error {
-		_, err := storage.Listings.ClaimExpired(ctx, now, 10)
+		_, err := storage.Listings.ClaimExpired(ctx, now, maxExpired)
 		return err
 	}))
 	mustRun(storage.Feed.ReadOpen(ctx, func(*listings.Listing) error { return nil }))
@@ -615,8 +622,11 @@ func runIntegrationQueries(t *testing.T, db *DB) {
 	_, _, err := storage.Keys.GetByHash(ctx, "7")
 	require.NoError(t, err)
 	mustRun(storage.Keys.Delete(ctx, mysqlRow, integrations.KeyFilter{AppID: mysqlRow, ID: uuid.NewString()}))
-	mustRun(storage.Webhooks.List(ctx, integrations.AnyOwner, subscribers, "", 10))
-	mustRun(storage.Deliveries.ListMessages(ctx, mysqlRow, mysqlRow, dueNow, 10))
+
+	const firstPage, limit = "", 10
+
+	mustRun(storage.Webhooks.List(ctx, integrations.AnyOwner, subscribers, firstPage, limit))
+	mustRun(storage.Deliveries.ListMessages(ctx, mysqlRow, mysqlRow, dueNow, limit))
 	mustRun(storage.Deliveries.List(ctx, mysqlRow, mysqlRow, integrations.Failed, firstPageOfRows))
 }
 
