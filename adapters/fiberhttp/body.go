@@ -41,7 +41,7 @@ const (
 type framing struct {
 	length    int64 // value of Content-Length; 0 for a chunked body
 	isChunked bool  // the body consists of chunks, and ends with one of length 0
-	expects   bool  // the client waits for a response 100 Continue before it sends the body
+	expects   bool  // the client expects a response 100 Continue before it sends the body
 	isUnread  bool  // the body, or a part of it, is still to be read from the connection
 	usage     bodyUsage
 }
@@ -116,7 +116,8 @@ func isToken(name []byte) bool {
 
 // withoutBody makes fasthttp leave the body in the connection, from which readBody
 // reads it later. For this it changes the parsed headers, so that fasthttp sees a request of
-// length 0 that does not wait for 100 Continue. RawHeaders still returns the original headers.
+// length 0 that does not wait for 100 Continue. RawHeaders still returns the original headers. fasthttp
+// calls withoutBody as its HeaderReceived hook, whose result could change limits for the request.
 func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	const chunkedLength = -1 // the length that fasthttp reports for a chunked body
 
@@ -337,7 +338,9 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 
 	peer, ok := c.Context().Conn().(*conn)
 
-	// The end of a chunked body is not known, and a client that expects 100 Continue has not sent its body.
+	// The end of a chunked body is not known, and a client that expects 100 Continue has not sent its body. No part of
+	// a body that has arrived was read: a body that fits into the buffer of the connection is read at once or not at all,
+	// because initialBuffer is not smaller than readBufferSize.
 	hasKnownEnd := ok && !f.isChunked && !f.expects
 
 	hasArrived := hasKnownEnd && f.length <= int64(peer.buffered.Buffered())

@@ -35,9 +35,11 @@ type tables struct {
 	towns     sortedRows // by name, then by falling population
 	postcodes sortedRows // by country and code: "gb ls1"
 
-	regions   map[string][]area   // by each of their names
-	countries map[string]area     // by each of their names
-	aliases   map[string][]string // other names of towns, with the words of their rows; see findAlias
+	regions   map[string][]area // by each of their names
+	countries map[string]area   // by each of their names
+	// aliases maps other names of towns, such as one without "upon Tyne", to the words that the names of the
+	// towns and their counties must have.
+	aliases map[string][]string
 }
 
 // area is a region, nation or country.
@@ -53,7 +55,7 @@ type sortedRows struct {
 	offsets []int32
 }
 
-// unzip unpacks an embedded file, and panics if it is damaged.
+// unzip unpacks an embedded file, in which each row ends with a newline. It panics if the file is damaged.
 func unzip(file []byte) sortedRows {
 	unzipped, err := gzip.NewReader(bytes.NewReader(file))
 
@@ -127,8 +129,10 @@ func unpack() *tables {
 }
 
 // addRegion adds a row of regionsFile under each of its names. Its columns are country, nation, names
-// separated by "|", latitude, longitude, radius, and the regions that it contains. The last column is empty
-// for a region that is in the rows of towns, and "*" for all of the nation.
+// separated by "|", latitude, longitude, radius, and what the region contains. The last column is
+//   - empty for a region that the rows of its towns name,
+//   - a list of such regions, separated by commas, for a larger region, or
+//   - "*" for all of the nation.
 func (t *tables) addRegion(fields []string) {
 	names, contained := strings.Split(fields[2], "|"), fields[6]
 	a := area{Place: listings.Place{

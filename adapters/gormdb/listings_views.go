@@ -109,7 +109,7 @@ func (d views) limitPerNetwork(ctx context.Context, visits []listings.Visit) ([]
 	err := d.unprepared(ctx).
 		Table("listing_visits").
 		Select("network", "visitor").
-		Where("?", d.dialect.In("network", networks)).
+		Where(d.dialect.In("network", networks)).
 		Scan(&stored).
 		Error
 	if err != nil {
@@ -177,8 +177,8 @@ func (d views) Get(ctx context.Context, organizationID string, listingIDs []stri
 		Where(d.dialect.In("listings.id", listingIDs)))
 }
 
-// deleteVisitsBefore deletes the salts and at most n visitors of the days before the day. It returns the
-// number of deleted visitors.
+// deleteVisitsBefore deletes all salts of the days before the day, one for each of them, and at most n of their
+// visitors. It returns the number of deleted visitors.
 func (d views) deleteVisitsBefore(ctx context.Context, day string, n int) (int, error) {
 	if err := d.conn(ctx).Where("day < ?", day).Delete(&listingVisitSaltRow{}).Error; err != nil {
 		return 0, wrap(err)

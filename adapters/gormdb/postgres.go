@@ -230,7 +230,8 @@ func readTimestampsInUTC(_ context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// QueueSettings implements QueueSettings. With the first setting, a commit does not wait for the disk.
+// QueueSettings returns the statement that sets the parameters of a transaction of the queue. With the first
+// setting, a commit does not wait for the disk.
 //
 // The other settings make Postgres read the first rows of an index, which is right for all statements of
 // the queue. With the usual settings, it would read and sort all rows (25 ms instead of 3 ms at 20,000
@@ -244,13 +245,14 @@ func (Postgres) QueueSettings() string {
 		"set_config('plan_cache_mode', 'force_generic_plan', true)"
 }
 
-// Cluster implements SnapshotReader.
+// Cluster implements SnapshotReader. It returns an SQL expression for the id of the database server.
 func (Postgres) Cluster() string { return "(SELECT system_identifier FROM pg_control_system())" }
 
-// Snapshot implements SnapshotReader.
+// Snapshot implements SnapshotReader. It returns an SQL expression for the transactions that a statement sees.
 func (Postgres) Snapshot() string { return "CAST(pg_current_snapshot() AS TEXT)" }
 
-// OldestRunning implements SnapshotReader.
+// OldestRunning implements SnapshotReader. It returns an SQL expression for the number of the oldest transaction
+// that has not ended.
 func (Postgres) OldestRunning() string {
 	return "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS TEXT) AS BIGINT)"
 }
@@ -369,8 +371,8 @@ func numberParameters(query string) string {
 	}
 }
 
-// BulkInsert implements BulkInserter with COPY. Afterwards it updates the statistics of the table, so
-// that queries use the right indexes at once.
+// BulkInsert implements BulkInserter with COPY. It inserts the rows and calls finish in one transaction.
+// Afterwards it updates the statistics of the table, so that queries use the right indexes at once.
 func (Postgres) BulkInsert(
 	ctx context.Context,
 	pool *sql.DB,
@@ -408,6 +410,7 @@ func (Postgres) BulkInsert(
 		return row, nil
 	})
 
+	// The driver's connection is that of tx, so that the rows belong to the transaction.
 	err = conn.Raw(func(driver any) error {
 		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, nextRow)
 		return err

@@ -61,8 +61,9 @@ func (d webhooks) Upsert(ctx context.Context, e integrations.Endpoint) error {
 	})
 }
 
-// upsert stores the endpoint with its event types in the current transaction. It creates an endpoint
-// with the version 0, and otherwise updates the row with the version.
+// upsert stores the endpoint with its event types in the current transaction. It creates an endpoint whose
+// version is 0. Otherwise it updates the row, which must have the same version. The stored row has the
+// next version.
 func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) error {
 	row := webhookEndpointRow(endpoint)
 	row.Version++
@@ -124,9 +125,11 @@ func (d webhooks) List(
 	after string,
 	n int,
 ) ([]integrations.Endpoint, error) {
-	q := d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", ""))
+	const noPrefix = ""
+	q := d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", noPrefix))
 	q = whereEqual(ofAppOwner(q, ownerID), "e.app_id", f.AppID)
 
+	// Select the active endpoints that subscribe to the event.
 	orderedBy := "e.id"
 	if f.Event != "" {
 		q = q.Joins("JOIN webhook_subscriptions AS s ON s.endpoint_id = e.id").Where("s.type = ? AND e.status = 'active'", f.Event)

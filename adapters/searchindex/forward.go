@@ -10,7 +10,7 @@ import (
 // The forward index of a segment stores the texts of its documents, in which phrases are looked for. It has one
 // record for each document: the length in bytes of the title as a varint, the words of the title, a separator,
 // and the words of the body. A word is stored as its code, a number that is smaller the more frequent the word
-// is, in a varint. The separator between fields is 0.
+// is, in a varint. The separator is the code 0, which the words of a document contain between title and body.
 //
 // A varint is a number in one or several bytes, of which only the last one is below varintEnd.
 //
@@ -18,15 +18,15 @@ import (
 // begins at the beginning of a word only if the byte before it ends a varint, and so is below varintEnd.
 const varintEnd = 0x80
 
-// appendRecord appends the record of a document. words are the codes of its text, and title is the number
-// of those that belong to the title.
-func appendRecord(dst []byte, words []uint32, title int) []byte {
+// appendRecord appends the record of a document. words are the codes of its text, with the separator. The first
+// titleWords of them belong to the title.
+func appendRecord(dst []byte, words []uint32, titleWords int) []byte {
 	var text []byte
 
 	titleSize := 0
 	for i, code := range words {
 		text = binary.AppendUvarint(text, uint64(code))
-		if i+1 == title {
+		if i+1 == titleWords {
 			titleSize = len(text)
 		}
 	}
@@ -87,7 +87,7 @@ const maxFirst = 8
 func newPhrase(positions [][]uint32) phrase {
 	p := phrase{first: [][]byte{nil}, rest: positions}
 	for len(p.rest) > 0 {
-		hasPosition := p.first[0] != nil
+		hasPosition := p.first[0] != nil // not in the first round
 		combinations := len(p.first) * len(p.rest[0])
 
 		if hasPosition && combinations > maxFirst {

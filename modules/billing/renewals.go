@@ -16,8 +16,8 @@ import (
 const renewBatch = 100
 
 // Renew ends and renews due subscriptions, and continues pending charges (payments without a
-// result) that are due. It is called periodically. Errors of one owner do not affect other
-// owners.
+// result) that are due. It is called periodically. Errors of one owner do not prevent the renewals
+// of other owners, but some of them may have to wait for the next call.
 func (s *Service) Renew(ctx context.Context) error {
 	var errs []error
 
@@ -52,7 +52,8 @@ func (s *Service) Renew(ctx context.Context) error {
 			}
 		}
 
-		// Subscriptions that failed are still due: reading on would return them again.
+		// After an error, the other subscriptions wait for the next call, because the payment provider may be
+		// unavailable. By then, those that failed are postponed.
 		if len(due) < renewBatch || len(errs) > 0 {
 			return errors.Join(errs...)
 		}
@@ -168,7 +169,9 @@ func ignoreExpected(err error) error {
 func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 var (
-	// errInProgress reports that another call to the provider is in progress.
+	// errInProgress reports that another call of Charge for the same charge is in progress, in this
+	// process or another one. ErrUnderWay reports the same to clients, and also that the provider has
+	// accepted a payment whose result follows.
 	errInProgress = errors.New("another call for the charge is in progress")
 	// errAwaitsPayer reports that the other call has returned an action for the payer.
 	errAwaitsPayer = fmt.Errorf("%w: it waits for the payer", errInProgress)
@@ -381,7 +384,7 @@ func (s *Service) storeAction(ctx context.Context, charge Charge) error {
 	}
 
 	charge.ActionAt = s.Clock.Now()
-	charge.Attempts++ // Charges.Update stores a pending charge only with one attempt more
+	charge.Attempts++ // Update finds a pending charge by the number of attempts before, as by a version
 
 	if !charge.Renewal || charge.Owner.Kind == DeletedOwner {
 		return s.updateCharge(ctx, charge)
@@ -420,8 +423,8 @@ func (s *Service) abandonOther(ctx context.Context, o Owner, planID, methodID st
 		return nil
 	}
 
-	// A declined payment is abandoned. No error means that the payer has confirmed the payment
-	// before, so that it counts.
+	// The result ErrDeclined means that the payment is abandoned. Without an error, the payer has confirmed
+	// the payment before, and the charge is paid.
 	_, err = s.collect(ctx, *c, attempt{attended: true, abandon: true})
 	if errors.Is(err, ErrDeclined) {
 		return nil

@@ -200,7 +200,9 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 
 	// From here on, errors can be sent to the client.
 	r.Redirect = redirect
-	scopes, areKnown := parseScopes(params.Get("scope"), []Scope{JobsRead})
+
+	defaultScopes := []Scope{JobsRead}
+	scopes, areKnown := parseScopes(params.Get("scope"), defaultScopes)
 	r.Scopes = scopes
 
 	mode := params.Get("response_mode")

@@ -60,10 +60,12 @@ const (
 	planExpired                        // the subscription has ended
 )
 
-// applyPaidPlan puts an application of the owner on the plan that is paid for. It records the
-// change in the audit log. It does not record a return to the free plan after the paid plan has
-// expired, because the audit log contains only actions of users. applyPaidPlan reads the plan in
-// the transaction, so that concurrent calls end with the last choice and record it once.
+// applyPaidPlan puts an application of the owner on the plan that is paid for, and records the
+// change in the audit log. A return to the free plan after the paid plan has expired is not
+// recorded, because the audit log contains only actions of users.
+//
+// The plan is read in the transaction that changes it. So concurrent calls end with the plan of
+// the last choice, and record it once.
 func (s *Service) applyPaidPlan(ctx context.Context, owner auth.Actor, appID string, cause planChangeCause) (App, error) {
 	return s.changeApp(ctx, owner.UserID, appID, func(ctx context.Context, a *App) error {
 		paid, err := s.Payments.Paid(ctx, a.ID)
@@ -80,7 +82,8 @@ func (s *Service) applyPaidPlan(ctx context.Context, owner auth.Actor, appID str
 	})
 }
 
-// SetPlan puts an application on a plan on behalf of an operator.
+// SetPlan puts an application on a plan on behalf of an operator, whatever is paid for. The plan
+// stays until a payment or the end of a subscription changes it.
 func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) {
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan

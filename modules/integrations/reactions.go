@@ -34,9 +34,12 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 	})
 }
 
-// OnPasswordChanged revokes credentials that were created concurrently with a password
-// change that signs out programs. It has no effect if accounts are stored in the same
-// database, where Accounts.HoldSession prevents such credentials.
+// OnPasswordChanged revokes credentials that were created concurrently with a password change that
+// signs out programs. The change has revoked all credentials that it found. If accounts are stored in
+// another database, a request may create a credential at the same time, which the change does not find.
+//
+// If accounts are stored in the same database (SeparateIdentity is false), OnPasswordChanged has no
+// effect: such a request locks the session (Accounts.HoldSession), and fails after the change.
 func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
 	if !e.SignedOutPrograms {
 		return nil
@@ -63,8 +66,8 @@ const (
 	// revokeAgainAfter is the delay of the second revocation. It is longer than the
 	// transaction of any request.
 	revokeAgainAfter = 2 * time.Minute
-	// signOutDuration is longer than the transaction that signs out. Credentials that were
-	// created before the transaction was committed have to be revoked too.
+	// signOutDuration is added to the time of the sign-out, because credentials that were created
+	// before its transaction was committed have to be revoked too. It is longer than the transaction.
 	signOutDuration = 10 * time.Second
 )
 
@@ -111,7 +114,7 @@ func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.Subscriptio
 	case event.SubscriptionStarted,
 		event.SubscriptionUpgraded,
 		event.SubscriptionDowngraded,
-		event.SubscriptionCancelled,
+		event.SubscriptionCancelled, // by the owner; the plan continues until SubscriptionEnded
 		event.SubscriptionResumed:
 		cause = planChosen
 	case event.SubscriptionEnded, event.SubscriptionLapsed:

@@ -20,7 +20,7 @@ import (
 
 // The content of a document is stored as the client sent it, and decoded when it is downloaded.
 // Before a file is written, a row in the database reserves it, so that the files of interrupted
-// uploads can be found and deleted. A task will delete a released file:
+// uploads can be found and deleted. A file has these states; a task deletes the released ones:
 //
 //	reserved ──▶ written ──▶ belongs to a document ──▶ released ──▶ deleted
 //	    └────────────┴───── no document within an hour ────▲
@@ -158,9 +158,9 @@ func isDataURI(sent string) bool {
 	return hasComma && !strings.ContainsAny(mediaType, " \t\r\n")
 }
 
-// errNotBase64 is the error of decodeBase64 for empty input. Content that is not Base64 is
+// errEmptyBase64 is the error of decodeBase64 for empty input. Content that is not valid Base64 is treated as
 // plain text, so that no client sees the error.
-var errNotBase64 = errors.New("not base64")
+var errEmptyBase64 = errors.New("empty base64")
 
 // decode returns the content of the file that was sent in this form.
 func (f Form) decode(sent string) ([]byte, error) {
@@ -200,7 +200,7 @@ func decodeBase64(s string) ([]byte, error) {
 
 	s = strings.TrimRight(strings.TrimSpace(s), "=")
 	if s == "" {
-		return nil, errNotBase64
+		return nil, errEmptyBase64
 	}
 
 	if strings.ContainsAny(s, "-_") {

@@ -25,7 +25,7 @@ func (a *annotator) clock(p *phrases) {
 				continue
 			}
 
-			from = afternoon(from)
+			from = likelyStart(from)
 		}
 
 		a.addID(shiftFrom(from), InTitle)
@@ -47,7 +47,7 @@ func clockAt(tokens []Token, i int) (hour int, isExact bool, next int) {
 	next = i + 1
 
 	hasMinutes := next < len(tokens) && tokens[next].Gap == ":" && digits(word)
-	if hasMinutes { // the token after the colon has the minutes and perhaps a suffix: the 30pm of 11:30pm
+	if hasMinutes { // the next token has the minutes, which do not matter, and perhaps a suffix: the 30pm of 11:30pm
 		suffix := strings.TrimLeft(tokens[next].Word, "0123456789")
 		word += suffix
 		next++
@@ -75,10 +75,13 @@ func clockAt(tokens []Token, i int) (hour int, isExact bool, next int) {
 	return 0, false, 0
 }
 
-// afternoon returns the hour of the day from 0 to 23 of an hour that is written without a.m. or p.m. and at which a shift
-// begins. The three shifts of a hospital begin at about 7 in the morning, 3 in the afternoon and 11 at night.
-func afternoon(hour int) int {
-	if hour < 5 || hour >= 10 && hour < 12 {
+// likelyStart returns the hour of the day, from 0 to 23, at which a shift probably begins that is written without a.m. or
+// p.m. The three shifts of a hospital begin at about 7 in the morning, 3 in the afternoon and 11 at night.
+func likelyStart(hour int) int {
+	isAfternoon := hour < 5
+	isNight := 10 <= hour && hour < 12
+
+	if isAfternoon || isNight {
 		return hour + 12
 	}
 
