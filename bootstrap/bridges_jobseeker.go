@@ -239,10 +239,10 @@ func (b seekersApplied) ListRecentlyApplied(ctx context.Context, userID string, 
 	return b.Service.ListRecentlyApplied(ctx, userID, n)
 }
 
-// FilterApplied returns the set of those of the listings to which the user has applied. Withdrawn applications
+// FindApplied returns the set of those of the listings to which the user has applied. Withdrawn applications
 // count too.
-func (b seekersApplied) FilterApplied(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
-	return b.Service.FilterApplied(ctx, userID, listingIDs)
+func (b seekersApplied) FindApplied(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+	return b.Service.FindApplied(ctx, userID, listingIDs)
 }
 
 // Counts returns the numbers of the user's applications, and of those that are still pending.

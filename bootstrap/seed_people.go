@@ -94,8 +94,7 @@ func (s *seeder) createOrganization(
 		return err
 	}
 
-	// The organization exists already, as org. NewOrganization also returns the membership of its admin, which is
-	// used here.
+	// newSeeder has made org. Only the membership of its admin is taken from NewOrganization.
 	membershipID := demoID(org.CreatedAt, "membership", i)
 
 	_, adminMembership := identity.NewOrganization(org.ID, membershipID, admin.ID, org.Name, org.Industry, org.Size, org.CreatedAt)

@@ -29,10 +29,10 @@ var withoutActor = map[string]string{
 		Billing.Periodic Billing.Renew Hiring.ForgetExports Hiring.Handlers Hiring.Periodic Identity.Forget Identity.Handlers Identity.Periodic
 		Integrations.Handlers Integrations.Periodic Listings.CloseExpired Listings.CountViews Listings.Forget Seekers.Handlers Seekers.Periodic Seekers.ResolveSearches`,
 	"other modules, which have authorized the actor": `
-		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.FilterApplied Hiring.ListRecentlyApplied Identity.Admins Identity.HoldsJobs Identity.IsActive Identity.ListMemberIDs
+		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.FindApplied Hiring.ListRecentlyApplied Identity.Admins Identity.HoldsJobs Identity.IsActive Identity.ListMemberIDs
 		Identity.MemberMay Identity.OrganizationChanges Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
 		Listings.ListBriefs Listings.CloseOrganization Listings.ClosestTo Listings.ListClosing Listings.CountByStatus Listings.GetPublic Listings.Gather
-		Listings.ListPublic Listings.Resolve Listings.GetWithViews Seekers.Read Seekers.FilterSaved Seekers.CountSaved
+		Listings.ListPublic Listings.Resolve Listings.GetWithViews Seekers.Read Seekers.FindSaved Seekers.CountSaved
 		Seekers.TakeOverOnboarding Seekers.TakeOverProgress`,
 }
 

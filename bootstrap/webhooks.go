@@ -88,9 +88,9 @@ func (o *operator) withApp(
 	run func(ctx context.Context, integrationsSvc *integrations.Service, app integrations.App) error,
 ) error {
 	var integrationsSvc *integrations.Service // set by withServices, before it calls the function
-	systemClock := role{}                     // the role does not replace the clock
+	commandRole := role{}                     // with the clock of the system
 
-	return o.withServices(cmd, systemClock, func(ctx context.Context) error {
+	return o.withServices(cmd, commandRole, func(ctx context.Context) error {
 		integrationsSvc.Sender = webhookout.New(webhookout.Options{Private: true})
 		hint := "its id is on its page at " + integrationsSvc.PublicURL + "/developers"
 

@@ -338,9 +338,10 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 
 	peer, ok := c.Context().Conn().(*conn)
 
-	// The end of a chunked body is not known, and a client that expects 100 Continue has not sent its body. No part of
-	// a body that has arrived was read: a body that fits into the buffer of the connection is read at once or not at all,
-	// because initialBuffer is not smaller than readBufferSize.
+	// The end of a chunked body is not known, and a client that expects 100 Continue has not sent its body.
+	//
+	// If all of a body is in the buffer of the connection, no part of it was read before: initialBuffer is not smaller
+	// than readBufferSize, so that reading such a body fails only at its beginning, or when the buffer is empty.
 	hasKnownEnd := ok && !f.isChunked && !f.expects
 
 	hasArrived := hasKnownEnd && f.length <= int64(peer.buffered.Buffered())

@@ -37,8 +37,8 @@ type tables struct {
 
 	regions   map[string][]area // by each of their names
 	countries map[string]area   // by each of their names
-	// aliases maps other names of towns, such as one without "upon Tyne", to the words that the names of the
-	// towns and their counties must have.
+	// aliases maps other names of towns, such as "nyc", to the words of the town's name and the codes of its
+	// country and, in the United States and Canada, of its region.
 	aliases map[string][]string
 }
 

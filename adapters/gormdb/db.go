@@ -199,9 +199,9 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 	}
 
 	noteRollback := func(q *gorm.DB) {
-		// Errors after which a transaction can be retried are those with which the database has rolled it back.
-		hasRolledBack := q.Error != nil && db.dialect.Retry(q.Error)
-		if !hasRolledBack {
+		// After an error for which the transaction must run again, the database may have rolled it back.
+		mayBeRolledBack := q.Error != nil && db.dialect.Retry(q.Error)
+		if !mayBeRolledBack {
 			return
 		}
 
@@ -223,8 +223,9 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 }
 
 // separateWrites adds callbacks to the reader, which direct its writes to the writer's pool. Transactions have a handle
-// of their own, so that these are the writes outside of a transaction. They bypass GORM's cache of prepared statements. In that cache, several callers would wait until one of them has
-// prepared a statement, and if this one is cancelled, the writes of the others could fail, too.
+// of their own, so that these are the writes outside of a transaction. They bypass GORM's cache of prepared statements.
+// In that cache, several callers would wait until one of them has prepared a statement, and if this one is cancelled,
+// the writes of the others could fail, too.
 func (db *DB) separateWrites(writerPool *sql.DB) error {
 	toWriter := func(q *gorm.DB) { q.Statement.ConnPool = writerPool }
 

@@ -129,9 +129,8 @@ func (d webhooks) List(
 	q := d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", noPrefix))
 	q = whereEqual(ofAppOwner(q, ownerID), "e.app_id", f.AppID)
 
-	// Select the active endpoints that subscribe to the event.
 	orderedBy := "e.id"
-	if f.Event != "" {
+	if f.Event != "" { // the active endpoints that subscribe to the event
 		q = q.Joins("JOIN webhook_subscriptions AS s ON s.endpoint_id = e.id").Where("s.type = ? AND e.status = 'active'", f.Event)
 		orderedBy = "s.endpoint_id" // the primary key of the subscriptions has this order for each type
 	}

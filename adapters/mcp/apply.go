@@ -147,7 +147,7 @@ func (s *Server) checkApplication(ctx context.Context, c toolCall, job publicJob
 	}
 
 	// The error for a repeated application reveals nothing new, because the operation has the same error.
-	hasApplied, err := s.options.Hiring.FilterApplied(ctx, actor.UserID, []string{job.ID})
+	hasApplied, err := s.options.Hiring.FindApplied(ctx, actor.UserID, []string{job.ID})
 	if err != nil {
 		return err
 	}

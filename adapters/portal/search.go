@@ -33,7 +33,7 @@ func searchRoutes(s *listings.Service, seekers *jobseeker.Service) []web.Route {
 
 					// A hit is a listing that the search has found.
 					foundIDs := web.Each(r.Items, func(hit listings.Hit) string { return hit.Listing.ID })
-					isSaved, err := seekers.FilterSaved(ctx, c.Actor.UserID, foundIDs)
+					isSaved, err := seekers.FindSaved(ctx, c.Actor.UserID, foundIDs)
 
 					var v seekerSearchView
 					v.Search.Jobs = web.Each(r.Items, func(hit listings.Hit) foundJob { return viewFound(hit, isSaved[hit.Listing.ID]) })

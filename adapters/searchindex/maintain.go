@@ -134,7 +134,7 @@ func selectParts(parts []*part) []*part {
 }
 
 // selectSmall returns the smallest segments, in ascending order, to merge them in memory. It stops before a segment with
-// which the merge would have minFileDocs documents, because such a segment must be written to a file. Once it has half of
+// which the merge would have at least minFileDocs documents, because such a segment must be written to a file. Once it has half of
 // maxParts, it also stops before a segment that is larger than all smaller ones together, because most of the time of the
 // merge would be spent on this segment.
 func selectSmall(parts []*part) []*part {

@@ -22,8 +22,8 @@ func (p *part) isDead(doc uint32) bool { return p.dead != nil && p.dead.has(doc)
 func (p *part) live() int { return p.docs() - p.deadCount }
 
 // without returns a part with one more document deleted. The vector of deleted documents is copied, because readers
-// may be using it. Unseen must be true only if no reader uses the part, and it is not used any more: the new part
-// then has the vector itself, not a copy.
+// may be using it. unseen may be true only if no reader uses the part, and if the caller does not use it
+// afterwards: the new part then has the vector itself, not a copy.
 func (p *part) without(doc uint32, unseen bool) *part {
 	next := &part{segment: p.segment, dead: p.dead, deadCount: p.deadCount + 1}
 

@@ -20,7 +20,8 @@ import (
 )
 
 // API is an HTTP API: its routes and the format of its errors. An error for clients is a fault, which
-// has a kind, a code and a message (package fault). The documentation is the OpenAPI document.
+// has a kind, a code and a message (package fault). In the comments of fields, "documentation" means the
+// OpenAPI document.
 type API struct {
 	// Name is a short name in URLs, such as the URL of the OpenAPI document.
 	Name string
@@ -126,8 +127,8 @@ type ErrorBody interface {
 }
 
 // RenderError returns the response to a request that failed with err. path and requestID are the path
-// and the id of the request. The Authenticator may have set a header WWW-Authenticate, which is more
-// specific than that of the response. The caller must keep it.
+// and the id of the request. If the response has a header WWW-Authenticate already, the caller must
+// keep that one, which is more specific.
 func (a API) RenderError(err error, path, requestID string) Answer {
 	f := FaultOf(err)
 

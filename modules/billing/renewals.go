@@ -52,8 +52,8 @@ func (s *Service) Renew(ctx context.Context) error {
 			}
 		}
 
-		// After an error, the other subscriptions wait for the next call, because the payment provider may be
-		// unavailable. By then, those that failed are postponed.
+		// After an error, the other subscriptions wait for the next call. A subscription whose transaction failed is
+		// still due, and reading on would return it again. Besides, the payment provider may be unavailable.
 		if len(due) < renewBatch || len(errs) > 0 {
 			return errors.Join(errs...)
 		}

@@ -49,7 +49,7 @@ func (s *Service) CheckApply(ctx context.Context, by auth.Actor, in ApplyInput) 
 
 // requireFirst returns ErrAlreadyApplied if the applicant has applied to the listing before.
 func (s *Service) requireFirst(ctx context.Context, application Application) error {
-	applied, err := s.FilterApplied(ctx, application.ApplicantID, []string{application.ListingID})
+	applied, err := s.FindApplied(ctx, application.ApplicantID, []string{application.ListingID})
 	if err != nil {
 		return err
 	}
@@ -408,9 +408,9 @@ func (s *Service) ListRecentlyApplied(ctx context.Context, applicantID string, n
 	return list.Distinct(found.Items, func(a Application) string { return a.ListingID }), err
 }
 
-// FilterApplied returns the listings to which the applicant has applied, among at most 1,000 given
+// FindApplied returns the listings to which the applicant has applied, among at most 1,000 given
 // listings, by id. Withdrawn applications count too.
-func (s *Service) FilterApplied(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
+func (s *Service) FindApplied(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 {
 		return map[string]bool{}, nil
 	}

@@ -359,7 +359,7 @@ func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string)
 		return JobAnalytics{}, err
 	}
 
-	// Viewed fails for a listing of another organization.
+	// GetTitleAndViews fails for a listing of another organization.
 	title, views, err := s.Listings.GetTitleAndViews(ctx, by.OrganizationID, jobID)
 	if err != nil {
 		return JobAnalytics{}, err

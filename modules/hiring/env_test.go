@@ -38,7 +38,7 @@ type testEnv struct {
 	work            kit.Work                            // work.All handles the recorded events and the due tasks
 	postings        map[string]hiring.Posting           // public listings by id
 	views           int                                 // the views of every listing
-	lookups         atomic.Int64                        // calls of Briefs and ByIDs
+	lookups         atomic.Int64                        // calls of ListBriefs and ByIDs
 	deletedUsers    map[string]bool                     // users whose accounts are deleted
 	lostPermissions map[string]auth.Permission          // the permission that a user has lost
 	optedOut        map[string]bool                     // users who have opted out of mail

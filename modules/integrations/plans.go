@@ -82,8 +82,9 @@ func (s *Service) applyPaidPlan(ctx context.Context, owner auth.Actor, appID str
 	})
 }
 
-// SetPlan puts an application on a plan on behalf of an operator, whatever is paid for. The plan
-// stays until a payment or the end of a subscription changes it.
+// SetPlan puts an application on a plan on behalf of an operator, whatever is paid for. Renewals of
+// a subscription keep this plan. It is replaced when the owner starts, changes, cancels or resumes a
+// subscription, and when a subscription ends.
 func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) {
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan

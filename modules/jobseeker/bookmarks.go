@@ -73,7 +73,7 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 	b := Bookmark{UserID: by.UserID, ListingID: listingID}
 
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
-		saved, err := s.FilterSaved(ctx, by.UserID, []string{listingID})
+		saved, err := s.FindSaved(ctx, by.UserID, []string{listingID})
 		if err != nil {
 			return err
 		}
@@ -213,9 +213,9 @@ func (s *BookmarkService) bookmark(ctx context.Context, by auth.Actor, bookmarkI
 	return list.First(found.Items, err, ErrBookmarkNotFound)
 }
 
-// FilterSaved returns the set of the given listings, at most 1,000, that the user has saved.
+// FindSaved returns the set of the given listings, at most 1,000, that the user has saved.
 // The set is empty for an empty userID, which stands for a guest.
-func (s *BookmarkService) FilterSaved(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+func (s *BookmarkService) FindSaved(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 || userID == "" {
 		return map[string]bool{}, nil
 	}

@@ -52,7 +52,7 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, count)
 
-		isSaved, err := env.FilterSaved(ctx, user.UserID, []string{listingID, stores.NewID()})
+		isSaved, err := env.FindSaved(ctx, user.UserID, []string{listingID, stores.NewID()})
 		require.NoError(t, err)
 		require.Equal(t, map[string]bool{listingID: true}, isSaved)
 
@@ -73,7 +73,7 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 
 		const noUser = ""
 
-		isSaved, err = env.FilterSaved(ctx, noUser, []string{listingID})
+		isSaved, err = env.FindSaved(ctx, noUser, []string{listingID})
 		require.NoError(t, err)
 		require.Empty(t, isSaved, "guests cannot save listings")
 	})

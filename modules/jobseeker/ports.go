@@ -150,9 +150,9 @@ type Applied interface {
 	// ListRecentlyApplied returns the listings of the user's n newest applications, without withdrawn
 	// ones.
 	ListRecentlyApplied(ctx context.Context, userID string, n int) (listingIDs []string, err error)
-	// FilterApplied returns the set of the given listings, at most 1,000, that the user has
+	// FindApplied returns the set of the given listings, at most 1,000, that the user has
 	// applied for. Withdrawn applications count too.
-	FilterApplied(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
+	FindApplied(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
 	// Counts counts the user's applications that are not withdrawn.
 	Counts(ctx context.Context, userID string) (ApplicationCounts, error)
 }

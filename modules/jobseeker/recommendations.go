@@ -153,10 +153,10 @@ func (s *DashboardService) collectCandidates(ctx context.Context, queries []*can
 // that the user has saved, dismissed or applied for, including withdrawn applications.
 func (s *DashboardService) excludeKnown(ctx context.Context, userID string, candidates []*scoredCandidate) ([]*scoredCandidate, error) {
 	type findKnown func(ctx context.Context, userID string, listingIDs []string) (known map[string]bool, err error)
-	for _, knownAmong := range []findKnown{s.Applied.FilterApplied, s.Saved.FilterSaved, s.dismissedAmong} {
+	for _, find := range []findKnown{s.Applied.FindApplied, s.Saved.FindSaved, s.findDismissed} {
 		ids := list.Map(candidates, func(c *scoredCandidate) string { return c.ID })
 		for chunk := range slices.Chunk(ids, listingBatchSize) {
-			known, err := knownAmong(ctx, userID, chunk)
+			known, err := find(ctx, userID, chunk)
 			if err != nil {
 				return nil, err
 			}
@@ -168,8 +168,8 @@ func (s *DashboardService) excludeKnown(ctx context.Context, userID string, cand
 	return candidates, nil
 }
 
-// dismissedAmong returns the set of the given listings that the user has dismissed.
-func (s *DashboardService) dismissedAmong(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+// findDismissed returns the set of the given listings that the user has dismissed.
+func (s *DashboardService) findDismissed(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	dismissedIDs, err := s.Dismissals.ListByListings(ctx, userID, listingIDs)
 	return list.ToMap(dismissedIDs, func(id string) (string, bool) { return id, true }), err
 }

@@ -73,8 +73,8 @@ func (env *testEnv) ListRecentlyApplied(_ context.Context, userID string, n int)
 	return ids[:min(n, len(ids))], nil
 }
 
-// FilterApplied implements jobseeker.Applied.
-func (env *testEnv) FilterApplied(_ context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+// FindApplied implements jobseeker.Applied.
+func (env *testEnv) FindApplied(_ context.Context, userID string, listingIDs []string) (map[string]bool, error) {
 	hasApplied := map[string]bool{}
 	for _, id := range listingIDs {
 		hasApplied[id] = slices.Contains(env.applied[userID], id)

@@ -78,7 +78,8 @@ type Case struct {
 	Held bool
 	// Note is the message to the employer with the last decision.
 	Note string
-	// DecidedBy is the moderator of the last decision, or decidedByOperator.
+	// DecidedBy is the moderator of the last decision. It is empty for an operator, and before the
+	// first decision.
 	DecidedBy string
 	DecidedAt *time.Time
 	OpenedAt  time.Time
@@ -214,7 +215,7 @@ func (s *Service) changeCase(ctx context.Context, organizationID, listingID stri
 }
 
 // caseOf returns the case of the listing. If none is stored, it returns a new case in the state
-// CaseKept: without a decision, a listing is not hidden.
+// CaseKept, so that Case.open puts it into the queue.
 func (s *Service) caseOf(ctx context.Context, organizationID, listingID string) (Case, error) {
 	c, err := s.Cases.Get(ctx, listingID)
 
@@ -334,8 +335,6 @@ func (s *Service) moderate(ctx context.Context, listingID string, d decision) (l
 			return err
 		}
 
-		before.isHeld = c.Held
-
 		// A moderator who confirms the decision of an operator does not become its author.
 		author := d.actor
 		if d.actor == audit.Operator || before.isHiddenByOperator {
@@ -382,14 +381,14 @@ type visibility struct {
 // isTakenDown reports whether a decision about the listing has hidden it.
 func (v visibility) isTakenDown() bool { return v.isHidden && !v.isHeld }
 
-// isChangedBy reports whether the decision changes the visibility or its reason. A held listing was
-// not hidden by a decision about it, so that a decision to hide it is a change.
+// isChangedBy reports whether the decision hides or shows the listing. A held listing was not hidden by
+// a decision about it, so that a decision to hide it counts as a change, too.
 func (v visibility) isChangedBy(d decision) bool {
 	return v.isHeld || v.isHidden != (d.state == CaseTakenDown)
 }
 
 // setVisibility hides or shows the listing, as the decision says. It returns the listing, and its
-// visibility before without isHeld. It fails if a moderator would show a listing that an operator has
+// visibility before the decision. It fails if a moderator would show a listing that an operator has
 // hidden.
 func (s *Service) setVisibility(
 	ctx context.Context,
@@ -402,7 +401,7 @@ func (s *Service) setVisibility(
 			return err
 		}
 
-		before = visibility{isHidden: l.HiddenAt != nil, isHiddenByOperator: c.isHiddenByOperator(l)}
+		before = visibility{isHidden: l.HiddenAt != nil, isHiddenByOperator: c.isHiddenByOperator(l), isHeld: c.Held}
 
 		isModerator := d.actor != audit.Operator
 		if before.isHiddenByOperator && isModerator && d.state == CaseKept {

@@ -19,7 +19,7 @@ func (s *Service) Detail(ctx context.Context, by auth.Actor, listingID string) (
 	return s.GetPublic(ctx, listingID)
 }
 
-// GetPublic returns a public listing for an application, or ErrNotFound.
+// GetPublic returns the listing if it is public, or ErrNotFound.
 func (s *Service) GetPublic(ctx context.Context, listingID string) (Listing, error) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {

@@ -91,7 +91,7 @@ func (c *visitBuffer) add(vs ...Visit) {
 	}
 }
 
-// AddVisit adds a view of a listing by a signed-in user, or by a guest with the address
+// AddVisit adds a visit to a listing by a signed-in user, or by a guest with the address
 // and user agent.
 func (s *Service) AddVisit(by auth.Actor, address, userAgent, listingID string) {
 	listingID, ok := id.Canonical(listingID)

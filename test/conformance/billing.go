@@ -32,7 +32,7 @@ func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, tim
 	storage := open(t, clk)
 	requirePorts(t, storage)
 
-	const fraction = 1_234_567 * time.Microsecond
+	const fraction = 234_567 * time.Microsecond
 
 	return storage, clk.Now().Add(fraction)
 }

@@ -21,7 +21,7 @@ func schedule(
 
 	application := apply(t, storage, organization, newID(), at)
 
-	// The texts contain quotes, letters beyond ASCII, and only white space: storages return them unchanged.
+	// The texts contain quotes and letters beyond ASCII, or only white space: storages return them unchanged.
 	appointment := hiring.Appointment{
 		ID:             newID(),
 		ApplicationID:  application.ID,

@@ -33,12 +33,12 @@ func (s *Site) loadViewerState(ctx context.Context, viewer *pages.Viewer, listin
 
 	ids := []string{listingID}
 
-	saved, err := s.services.Seekers.FilterSaved(ctx, viewer.Actor().UserID, ids)
+	saved, err := s.services.Seekers.FindSaved(ctx, viewer.Actor().UserID, ids)
 	if err != nil {
 		return v, err
 	}
 
-	applied, err := s.services.Hiring.FilterApplied(ctx, viewer.Actor().UserID, ids)
+	applied, err := s.services.Hiring.FindApplied(ctx, viewer.Actor().UserID, ids)
 
 	return viewerState{IsClinician: true, IsSaved: saved[listingID], HasApplied: applied[listingID]}, err
 }
@@ -79,7 +79,7 @@ func (s *Site) loadMyJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	}
 
 	listingIDs := web.Each(bookmarks.Items, func(saved jobseeker.SavedJob) string { return saved.ListingID })
-	applied, err := s.services.Hiring.FilterApplied(ctx, viewer.Actor().UserID, listingIDs)
+	applied, err := s.services.Hiring.FindApplied(ctx, viewer.Actor().UserID, listingIDs)
 
 	jobs := web.Each(bookmarks.Items, func(saved jobseeker.SavedJob) myJob {
 		return myJob{SavedJob: saved, Heading: cmp.Or(saved.Title, "A deleted job"), HasApplied: applied[saved.ListingID]}

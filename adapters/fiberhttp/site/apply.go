@@ -80,7 +80,7 @@ func (s *Site) loadApply(ctx context.Context, viewer *pages.Viewer, jobID string
 		MaxDocuments: hiring.MaxDocuments,
 	}
 
-	applied, err := s.services.Hiring.FilterApplied(ctx, viewer.Actor().UserID, []string{job.ID})
+	applied, err := s.services.Hiring.FindApplied(ctx, viewer.Actor().UserID, []string{job.ID})
 	if err != nil {
 		return v, err
 	}

@@ -112,7 +112,7 @@ func (s *Site) changeEmployer(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 			return "", fault.InvalidField("email", "is required")
 		}
 
-		// A new address requires the password, which the form contains.
+		// A new address requires a recent sign-in, or the password in the form.
 		if actor, err = s.renderer.Confirm(ctx, c, viewer); err != nil {
 			return "", err
 		}

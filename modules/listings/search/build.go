@@ -80,7 +80,7 @@ func (v *Vocabulary) resolveLinks(concept *Concept) {
 
 		link := Link{To: target, Strength: l.strength}
 		switch l.sign {
-		case "<", "<~": // every concept of this kind is also a target ("<"), or may be one ("<~")
+		case "<", "<~": // the concept is also a target ("<"), or may be meant as one ("<~")
 			if target.Kind != concept.Kind {
 				v.reportf(concept.line, "%s: %s must be a %s", concept.ID, target.ID, concept.Kind)
 			}
