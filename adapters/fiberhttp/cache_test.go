@@ -7,16 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCache_WriteOfThisProcess_Invalidates checks that a cached response is not served after a
-// write of this process, nor to a request with a token, nor for longer than about a second, so
-// that writes of other processes become visible.
-func TestCache_WriteOfThisProcess_Invalidates(t *testing.T) {
+// TestCache_Response_IsServedUntilWriteOrExpiry checks that a public response is cached, and that the
+// cached response is not served in three cases: after a write of this process, to a request with a
+// token, and after about a second, so that writes of other processes become visible.
+func TestCache_Response_IsServedUntilWriteOrExpiry(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t)
 
-	// read returns the number of requests that the route has handled so far: a response from the
-	// cache has the same number as the one before.
+	// read requests a cached route, and returns the message of the response: the number of requests that have
+	// reached the operation. A response from the cache has the same number as the one before.
 	read := func(headers ...header) any {
 		t.Helper()
 
@@ -39,14 +39,18 @@ func TestCache_WriteOfThisProcess_Invalidates(t *testing.T) {
 		return cached
 	}
 
+	// A write of this process. The server notices it by the number of changes.
 	beforeWrite := readCached()
 
 	server.publicChanges.Add(1)
 	require.NotEqual(t, beforeWrite, read(), "a committed write invalidates the cached response at once")
 
+	// A request with a token, whose response may be another one than that for guests.
 	afterWrite := readCached()
 	withToken := header{"Authorization", "Bearer x"}
 	require.NotEqual(t, afterWrite, read(withToken), "responses to identified callers are not cached")
-	require.Eventually(t, func() bool { return read() != afterWrite }, 5*time.Second, 50*time.Millisecond,
-		"the cached response expires")
+
+	// The time for which a response is cached passes.
+	isExpired := func() bool { return read() != afterWrite }
+	require.Eventually(t, isExpired, 5*time.Second, 50*time.Millisecond, "the cached response expires")
 }

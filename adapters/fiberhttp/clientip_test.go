@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClientIP_DirectConnection_IgnoresForwardedHeader checks that a client that connects
-// directly cannot forge its address. Rate limits count by this address.
+// TestClientIP_DirectConnection_IgnoresForwardedHeader checks that a client that connects directly
+// cannot forge its address, by which rate limits count. The response of the echo route has the address
+// of the client that the server has determined.
 func TestClientIP_DirectConnection_IgnoresForwardedHeader(t *testing.T) {
 	t.Parallel()
 
 	_, body := serveTest(t).get(t, "/test/echo/1", header{"X-Forwarded-For", "203.0.113.9"})
-	require.Equal(t, "127.0.0.1", body["data"].(map[string]any)["ip"])
+	require.Equal(t, "127.0.0.1", ipOf(body), "the address from which the test connects")
 }
 
 // TestClientIP_TrustedProxy_IsRightmostUntrustedAddress checks that behind a proxy the client is
@@ -41,10 +42,13 @@ func TestClientIP_TrustedProxy_IsRightmostUntrustedAddress(t *testing.T) {
 			t.Parallel()
 
 			_, body := server.get(t, "/test/echo/1", header{"X-Forwarded-For", test.forwardedFor})
-			require.Equal(t, test.want, body["data"].(map[string]any)["ip"])
+			require.Equal(t, test.want, ipOf(body))
 		})
 	}
 }
+
+// ipOf returns the address of the client in the response of an echo route.
+func ipOf(body map[string]any) any { return body["data"].(map[string]any)["ip"] }
 
 // TestMetrics_NotFromLoopback_NotFound checks that only programs on the same machine read the
 // metrics. A request that a proxy forwarded is not local, even if the proxy is: its client may be
@@ -60,28 +64,30 @@ func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
 			t.Parallel()
 
 			server := serveTest(t, proxies...)
-			_, r := server.dial(t, rawGet("/metrics", ""))
-			require.Equal(t, 200, readStatus(t, r))
+			_, responses := server.dial(t, rawGet("/metrics", noHeaderLines))
+			require.Equal(t, 200, readStatus(t, responses))
 
+			// Each of these headers shows that a proxy has forwarded the request.
 			for _, headerLine := range []string{
 				"X-Forwarded-For: 127.0.0.1\r\n",
 				"X-Forwarded-For: 203.0.113.9\r\n",
 				"Forwarded: for=127.0.0.1\r\n",
 				"Via: 1.1 proxy\r\n",
 			} {
-				_, r := server.dial(t, rawGet("/metrics", headerLine))
-				require.Equal(t, 404, readStatus(t, r), headerLine)
+				_, responses := server.dial(t, rawGet("/metrics", headerLine))
+				require.Equal(t, 404, readStatus(t, responses), headerLine)
 			}
 		})
 	}
 }
 
-// TestPeerAddr_MappedAddress_IsIPv4 checks that the address of a peer that is an IPv4 address
-// mapped to IPv6 counts as the IPv4 address, for which IsLoopback is true in 127.0.0.0/8.
+// TestPeerAddr_MappedAddress_IsIPv4 checks that an IPv4 address of a peer counts as such if it is
+// mapped to IPv6 (::ffff:127.0.0.1): it is a loopback address exactly if the IPv4 address is in
+// 127.0.0.0/8.
 func TestPeerAddr_MappedAddress_IsIPv4(t *testing.T) {
 	t.Parallel()
 
-	for address, isLoopback := range map[string]bool{
+	for address, wantLoopback := range map[string]bool{
 		"127.0.0.1":        true,
 		"127.1.2.3":        true,
 		"::1":              true,
@@ -91,8 +97,8 @@ func TestPeerAddr_MappedAddress_IsIPv4(t *testing.T) {
 		"::ffff:10.0.0.1":  false,
 	} {
 		peer, ok := peerAddr(&net.TCPAddr{IP: net.ParseIP(address)})
-		require.True(t, ok)
-		require.Equal(t, isLoopback, peer.IsLoopback(), address)
+		require.True(t, ok, address)
+		require.Equal(t, wantLoopback, peer.IsLoopback(), address)
 	}
 }
 
@@ -109,10 +115,11 @@ func TestReady_UntrustedProxy_Degraded(t *testing.T) {
 
 	require.NotContains(t, adapterStates(), "trusted_proxies")
 
+	// Send several requests that a proxy seems to have forwarded, although the server trusts none.
 	for range 3 {
 		server.get(t, "/test/echo/1", header{"X-Forwarded-For", "203.0.113.9"})
 	}
 
 	require.Equal(t, "degraded", adapterStates()["trusted_proxies"])
-	require.Equal(t, 1, strings.Count(server.log.String(), "http.trusted_proxies"))
+	require.Equal(t, 1, strings.Count(server.log.String(), "http.trusted_proxies"), "warnings in the log")
 }

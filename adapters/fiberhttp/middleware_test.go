@@ -10,11 +10,14 @@ import (
 // TestServer_AmbiguousRequest_IsRejected checks that a request whose body or headers two parsers
 // may delimit differently is a 400 (RFC 9112 §6.3, §11.2): behind a proxy, a part of such a body
 // could be read as the request of another client.
+//
+// The body of most requests is "{}". In the chunked coding, "2\r\n{}\r\n" is a chunk of 2 bytes.
 func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t)
 
+	// Parts of the requests below. A head ends at the first empty line.
 	const (
 		postLine  = "POST /test/echo/1 HTTP/1.1\r\nHost: a\r\n"
 		getLine   = "GET /test/echo/1 HTTP/1.1\r\n"
@@ -40,13 +43,13 @@ func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			status, closed := server.sendRaw(t, request)
+			status, isClosed := server.sendRaw(t, request)
 			require.Equal(t, 400, status)
-			require.True(t, closed, "the server cannot know where the next request begins")
+			require.True(t, isClosed, "the server cannot know where the next request begins")
 		})
 	}
 
-	// Only an empty line that ends in CRLF ends a head.
+	// Only an empty line that ends in CRLF ends a head, so that this request is never complete.
 	t.Run("lines that end in LF alone", func(t *testing.T) {
 		t.Parallel()
 
@@ -74,7 +77,8 @@ func TestServer_OrdinaryRequest_IsAccepted(t *testing.T) {
 	}
 }
 
-// TestServer_HeadAboveReadBufferSize_IsA431 checks that a head may have 16 KiB.
+// TestServer_HeadAboveReadBufferSize_IsA431 checks that a head may have 16 KiB, the size of the read
+// buffer. A larger one is a 431 (Request Header Fields Too Large).
 func TestServer_HeadAboveReadBufferSize_IsA431(t *testing.T) {
 	t.Parallel()
 
@@ -83,38 +87,40 @@ func TestServer_HeadAboveReadBufferSize_IsA431(t *testing.T) {
 		headerBytes int
 		wantStatus  int
 	}{
-		"above the limit":        {headerBytes: 17 << 10, wantStatus: 431},
-		"usual JWT with cookies": {headerBytes: 9 << 10, wantStatus: 200},
+		"above the limit":        {headerBytes: 17 * kibibyte, wantStatus: 431},
+		"usual JWT with cookies": {headerBytes: 9 * kibibyte, wantStatus: 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			status, _ := server.sendRaw(t, rawGet("/test/echo/1", "X-A: "+strings.Repeat("a", test.headerBytes)+"\r\n"))
+			headerLine := "X-A: " + strings.Repeat("a", test.headerBytes) + "\r\n"
+			status, _ := server.sendRaw(t, rawGet("/test/echo/1", headerLine))
 			require.Equal(t, test.wantStatus, status)
 		})
 	}
 }
 
-// TestServer_PanicOrInternalError_IsA500WithoutDetails checks that clients do not see the texts
-// of panics and internal errors, and that the server continues to work after them.
+// TestServer_PanicOrInternalError_IsA500WithoutDetails checks that clients do not see the texts of
+// panics and internal errors, and that the server continues to work after them. Of the two routes,
+// one panics and the other returns an error.
 func TestServer_PanicOrInternalError_IsA500WithoutDetails(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t)
 	for _, path := range []string{"/test/panic", "/test/broken"} {
 		response, body := server.get(t, path)
-		require.Equal(t, 500, response.StatusCode)
-		require.Equal(t, map[string]any{"success": false, "error": "Internal server error"}, body)
-		require.NotEmpty(t, response.Header.Get("X-Request-Id"))
+		require.Equal(t, 500, response.StatusCode, path)
+		require.Equal(t, map[string]any{"success": false, "error": "Internal server error"}, body, path)
+		require.NotEmpty(t, response.Header.Get("X-Request-Id"), path)
 	}
 
 	response, _ := server.get(t, "/test/echo/1")
 	require.Equal(t, 200, response.StatusCode)
 }
 
-// TestServer_Panic_LogsTheActor checks that the log has the stack of a panic, and the user of
-// the request even though the operation did not return.
-func TestServer_Panic_LogsTheActor(t *testing.T) {
+// TestServer_Panic_LogsStackAndActor checks that the log has the stack of a panic, and the user of the
+// request (the actor) even though the operation did not return.
+func TestServer_Panic_LogsStackAndActor(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t)
@@ -123,8 +129,9 @@ func TestServer_Panic_LogsTheActor(t *testing.T) {
 	require.Regexp(t, `"msg":"request",.*"status":500,.*"actor":"`+testUser+`"`, server.log.String())
 }
 
-// TestServer_UnknownRoute_IsAJSON404 checks that a 404 is JSON as the other errors of the API. A
-// trailing slash, upper case and another segment make other paths: each resource has one.
+// TestServer_UnknownRoute_IsAJSON404 checks that a 404 is JSON as the other errors of the API. Each
+// resource has exactly one path: the path of the route /test/echo/:id with a trailing slash, in upper
+// case or with another segment is unknown.
 func TestServer_UnknownRoute_IsAJSON404(t *testing.T) {
 	t.Parallel()
 
@@ -132,7 +139,7 @@ func TestServer_UnknownRoute_IsAJSON404(t *testing.T) {
 	for _, path := range []string{"/nowhere", "/test/echo/1/", "/TEST/echo/1", "/test/echo/1%2f2/x"} {
 		response, body := server.get(t, path)
 		require.Equal(t, 404, response.StatusCode, path)
-		require.Equal(t, map[string]any{"success": false, "error": "Not found"}, body)
+		require.Equal(t, map[string]any{"success": false, "error": "Not found"}, body, path)
 	}
 }
 
@@ -141,22 +148,27 @@ func TestServer_UnknownRoute_IsAJSON404(t *testing.T) {
 func TestServer_UnknownMethod_IsAJSON405(t *testing.T) {
 	t.Parallel()
 
-	response, body := serveTest(t).sendForJSON(t, "DELETE", "/test/echo/1", "")
+	response, body := serveTest(t).sendForJSON(t, "DELETE", "/test/echo/1", noBody)
 	require.Equal(t, 405, response.StatusCode)
 	require.Equal(t, map[string]any{"success": false, "error": "Method not allowed"}, body)
 	require.ElementsMatch(t, []string{"GET", "HEAD", "POST"}, strings.Split(response.Header.Get("Allow"), ", "))
 }
 
-// TestRequestID_SentByClient_IsKeptIfValid checks that a request id of 8 to 64 letters, digits,
-// "-", "_" and "." is kept. Others are replaced, because the id is written to logs and pages.
+// TestRequestID_SentByClient_IsKeptIfValid checks that the request id of a client is kept if it has 8
+// to 64 letters, digits, "-", "_" and ".". Another id is replaced, because ids are written to logs
+// and pages.
 func TestRequestID_SentByClient_IsKeptIfValid(t *testing.T) {
 	t.Parallel()
 
 	server := serveTest(t)
-	response, _ := server.get(t, "/test/echo/1", header{"X-Request-Id", "trace-12345678"})
-	require.Equal(t, "trace-12345678", response.Header.Get("X-Request-Id"))
 
-	for _, invalid := range []string{"short", strings.Repeat("x", 65), `a"b<script>cd`} {
+	const valid = "trace-12345678"
+
+	response, _ := server.get(t, "/test/echo/1", header{"X-Request-Id", valid})
+	require.Equal(t, valid, response.Header.Get("X-Request-Id"))
+
+	tooLong := strings.Repeat("x", 65)
+	for _, invalid := range []string{"short", tooLong, `a"b<script>cd`} {
 		response, _ := server.get(t, "/test/echo/1", header{"X-Request-Id", invalid})
 		require.NotEqual(t, invalid, response.Header.Get("X-Request-Id"))
 	}

@@ -31,12 +31,12 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// testServer is a listening Server with an API of test routes and a mount, and the values that
-// tests read and set.
+// testServer is a listening Server with an API of test routes (see testRoutes) and a mount (see
+// testMount), and the values that tests read and set.
 type testServer struct {
 	*Server
-	addr string
-	log  *lockedBuffer
+	addr string        // the listening address, HOST:PORT
+	log  *lockedBuffer // the log of the server, as lines of JSON
 	// slowStarted receives a value when /test/slow or /mount/slow has started.
 	slowStarted chan struct{}
 	// finishSlow is closed by tests to let /test/slow and /mount/slow respond.
@@ -47,8 +47,8 @@ type testServer struct {
 	openDownloads atomic.Int64
 }
 
-// serveTest starts a server that trusts the proxies. Its database is down and its limiter is
-// degraded.
+// serveTest starts a server that trusts the proxies. Its readiness reports a database that is down and
+// a limiter that is degraded. Every access token is valid.
 func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 	t.Helper()
 
@@ -69,6 +69,7 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 			}
 		},
 	}
+
 	testAPI := web.API{
 		Name:      "test",
 		Prefix:    "/test",
@@ -77,6 +78,8 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 		FaultBody: portal.Failure{},
 		Routes:    server.testRoutes(),
 	}
+
+	// Besides the test API, the server has the API of the portal, for tests of the documentation.
 	var err error
 	server.Server, err = New(services, Options{
 		PublicURL:      "http://localhost",
@@ -105,20 +108,35 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 	return server
 }
 
+// Limits of the test routes.
+const (
+	mebibyte            = 1 << 20
+	usualLimit          = mebibyte // bytes of a body, on routes without a limit of their own
+	smallLimit          = 1000     // bytes of a body, on the routes "small"
+	largeLimit          = 10 * mebibyte
+	callsPerQuarterHour = 2 // on the routes "limited"
+)
+
 // testRoutes returns the routes of the test API: routes with different limits of the body and the
 // requests, and one for each way in which an operation can end.
 func (s *testServer) testRoutes() []web.Route {
+	const noMessage = ""
+
+	// The routes "echo" return their input. They differ in the limits of the body and of the requests.
 	echo := web.Op(checkedEcho())
 	echoPath := func(_ context.Context, c web.Call, in echoPathInput) (web.Reply[echoView], error) {
-		return web.OK(echoView{ID: in.ID, IP: c.IP}, ""), nil
+		return web.OK(echoView{ID: in.ID, IP: c.IP}, noMessage), nil
 	}
 	ok := func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Message("ok"), nil }
 
 	var requestCount atomic.Int64
 
+	// The message of the response is the number of requests that have reached the operation.
 	countRequests := func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 		return web.Message(fmt.Sprint(requestCount.Add(1))), nil
 	}
+
+	// The body of the download counts as open until the server closes it.
 	download := func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
 		s.openDownloads.Add(1)
 
@@ -127,15 +145,19 @@ func (s *testServer) testRoutes() []web.Route {
 		return web.CSV{Name: "t.csv", Size: downloadBytes, Body: countedDownload{strings.NewReader(rows), &s.openDownloads}}, nil
 	}
 
+	// The texts of the panic and of the error must not reach a client.
 	panics := func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") }
 	fail := func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 		return web.Done{}, errors.New("secret inside")
 	}
+
+	// The operation ends with its context, at the timeout of its route.
 	waitForTimeout := func(ctx context.Context, _ web.Call, _ web.Nothing) (web.Done, error) {
 		<-ctx.Done()
 		return web.Done{}, ctx.Err()
 	}
 
+	// The operation ends when the test closes finishSlow.
 	waitForTest := func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 		s.slowStarted <- struct{}{}
 
@@ -146,11 +168,11 @@ func (s *testServer) testRoutes() []web.Route {
 
 	return []web.Route{
 		{Method: "POST", Path: "/test/echo/:id", Op: echo},
-		{Method: "POST", Path: "/test/large/:id", Body: 10 << 20, Op: echo},
-		{Method: "POST", Path: "/test/small/:id", Body: 1000, Op: echo},
-		{Method: "POST", Path: "/test/small-limited/:id", Body: 1000, Limit: web.PerQuarterHour(2), Op: echo},
+		{Method: "POST", Path: "/test/large/:id", Body: largeLimit, Op: echo},
+		{Method: "POST", Path: "/test/small/:id", Body: smallLimit, Op: echo},
+		{Method: "POST", Path: "/test/small-limited/:id", Body: smallLimit, Limit: web.PerQuarterHour(callsPerQuarterHour), Op: echo},
 		{Method: "GET", Path: "/test/echo/:id", Op: web.Op(echoPath)},
-		{Method: "GET", Path: "/test/limited", Limit: web.PerQuarterHour(2), Op: web.Op(ok)},
+		{Method: "GET", Path: "/test/limited", Limit: web.PerQuarterHour(callsPerQuarterHour), Op: web.Op(ok)},
 		{Method: "GET", Path: "/test/count", Cached: true, Op: web.Op(countRequests)},
 		{Method: "GET", Path: "/test/download", Op: web.Op(download)},
 		{Method: "GET", Path: "/test/panic", Auth: web.Optional, Op: web.Op(panics)},
@@ -191,13 +213,16 @@ func checkedEcho() func(context.Context, web.Call, echoInput) (web.Reply[echoVie
 		defer mu.Unlock()
 
 		idsByCopy[strings.Clone(in.ID)] = in.ID
+
 		for idCopy, id := range idsByCopy {
 			if id != idCopy {
 				return web.Reply[echoView]{}, fmt.Errorf("%s became %s", idCopy, id)
 			}
 		}
 
-		return web.OK(echoView{ID: in.ID, Text: in.Text, IP: c.IP}, ""), nil
+		const noMessage = ""
+
+		return web.OK(echoView{ID: in.ID, Text: in.Text, IP: c.IP}, noMessage), nil
 	}
 }
 
@@ -212,11 +237,13 @@ type countedDownload struct {
 
 func (d countedDownload) Close() error { d.open.Add(-1); return nil }
 
+// testUser is the id of the user to whom every access token belongs.
 const testUser = "01935d3c-9c1e-7c1a-8f6e-2b7a7812e25a"
 
-// testTokens accepts every token as that of testUser.
+// testTokens accepts every token as that of testUser. The session has the same id as the user.
 type testTokens struct{ identity.AccessTokens }
 
+// Verify implements identity.AccessTokens.
 func (testTokens) Verify(string) (identity.AccessClaims, error) {
 	return identity.AccessClaims{UserID: testUser, SessionID: testUser}, nil
 }
@@ -224,6 +251,7 @@ func (testTokens) Verify(string) (identity.AccessClaims, error) {
 // testSessions returns testUser for each session.
 type testSessions struct{ identity.Sessions }
 
+// GetPrincipals implements identity.Sessions.
 func (testSessions) GetPrincipals(_ context.Context, ids []string) ([]identity.Principal, error) {
 	return list.Map(ids, func(id string) identity.Principal {
 		return identity.Principal{
@@ -262,8 +290,8 @@ func (s *testServer) send(t *testing.T, method, path string, body io.Reader, hea
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.addr+path, body)
 	require.NoError(t, err)
 
-	for _, h := range headers {
-		request.Header.Add(h.name, h.value)
+	for _, field := range headers {
+		request.Header.Add(field.name, field.value)
 	}
 
 	response, err := http.DefaultClient.Do(request)
@@ -271,10 +299,10 @@ func (s *testServer) send(t *testing.T, method, path string, body io.Reader, hea
 
 	defer func() { _ = response.Body.Close() }()
 
-	raw, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 
-	return response, string(raw)
+	return response, string(text)
 }
 
 // getText sends a GET request and returns the response and its body.
@@ -305,7 +333,7 @@ func (s *testServer) sendForJSON(
 // get sends a GET request and decodes the JSON of the response.
 func (s *testServer) get(t *testing.T, path string, headers ...header) (*http.Response, map[string]any) {
 	t.Helper()
-	return s.sendForJSON(t, "GET", path, "", headers...)
+	return s.sendForJSON(t, "GET", path, noBody, headers...)
 }
 
 // post sends a POST request and decodes the JSON of the response.
@@ -314,7 +342,8 @@ func (s *testServer) post(t *testing.T, path, body string, headers ...header) (*
 	return s.sendForJSON(t, "POST", path, body, headers...)
 }
 
-// dial opens a connection to the server and sends text as it is. The reader reads the responses.
+// dial opens a connection to the server and sends text as it is, which may be only a part of a request
+// or several requests. The reader reads the responses. Reads and writes fail after 20 seconds.
 func (s *testServer) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 
@@ -352,10 +381,11 @@ func readStatus(t *testing.T, r *bufio.Reader) int {
 	return response.StatusCode
 }
 
-// sendRaw sends the text of a request as it is. It returns the status of the response, and, for a
-// status of 300 or more, whether the server then closed the connection, for which it waits up to
-// 20 seconds. The status is 0 if no response arrives.
-func (s *testServer) sendRaw(t *testing.T, request string) (status int, closed bool) {
+// sendRaw sends the text of a request as it is, and returns the status of the response. The status is
+// 0 if no response arrives within 20 seconds. After an error (a status of 300 or more), sendRaw also
+// waits until the server closes the connection, for the rest of the 20 seconds, and reports whether
+// it did. After a success, isClosed is false, because the server waits for the next request.
+func (s *testServer) sendRaw(t *testing.T, request string) (status int, isClosed bool) {
 	t.Helper()
 	return s.sendRawWithin(t, 20*time.Second, request)
 }
@@ -368,8 +398,8 @@ func (s *testServer) requireNoResponse(t *testing.T, request, reason string) {
 	require.Zero(t, status, reason)
 }
 
-// sendRawWithin is sendRaw with a timeout for the response.
-func (s *testServer) sendRawWithin(t *testing.T, timeout time.Duration, request string) (status int, closed bool) {
+// sendRawWithin is sendRaw with another timeout.
+func (s *testServer) sendRawWithin(t *testing.T, timeout time.Duration, request string) (status int, isClosed bool) {
 	t.Helper()
 
 	conn, r := s.dial(t, request)
@@ -383,16 +413,24 @@ func (s *testServer) sendRawWithin(t *testing.T, timeout time.Duration, request 
 	}
 
 	_, _ = io.Copy(io.Discard, response.Body)
-
 	_ = response.Body.Close()
-	if response.StatusCode < 300 {
+
+	isError := response.StatusCode >= 300
+	if !isError {
 		return response.StatusCode, false // the server waits for the next request
 	}
 
+	// The end of the connection is read as io.EOF. A connection that stays open is a timeout.
 	_, err = r.ReadByte()
 
 	return response.StatusCode, errors.Is(err, io.EOF)
 }
+
+// Arguments of rawPost and rawGet for a request without headers besides Host, or without a body.
+const (
+	noHeaderLines = ""
+	noBody        = ""
+)
 
 // rawPost returns the text of a POST request. Each line of headerLines ends with CRLF.
 func rawPost(path, headerLines, body string) string {
