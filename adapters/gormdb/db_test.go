@@ -22,8 +22,8 @@ import (
 )
 
 // TestSQLite_Timestamps_CompareCorrectly checks the format of timestamps, which SQLite compares as
-// text. A whole second must have a fraction, too. Otherwise the text of a time half a second later would
-// be less.
+// text. A whole second must be written with a fraction, too. Otherwise a time half a second later,
+// "00:00:00.5Z", would be less than the whole second, "00:00:00Z", since "." is less than "Z".
 func TestSQLite_Timestamps_CompareCorrectly(t *testing.T) {
 	t.Parallel()
 
@@ -79,8 +79,9 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 }
 
 // TestSQLite_WriterWaits_UntilContextEnds checks that writers wait for the only connection that
-// writes, for as long as their contexts allow. If each writer had its own connection, SQLite itself
-// would retry for five seconds, and some writers would fail, although each transaction is short.
+// writes, for as long as their contexts allow, while reads do not wait. If each writer had its own
+// connection, SQLite itself would retry for five seconds, and some writers would fail, although each
+// transaction is short.
 func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	t.Parallel()
 
@@ -96,7 +97,7 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 		return wrap(db.conn(ctx).Exec("INSERT INTO counter VALUES (1)").Error)
 	}
 
-	// The first transaction keeps the connection until the end of the test.
+	// The first transaction keeps the connection until release is closed.
 	inside := make(chan struct{})
 	release := make(chan struct{})
 	var transactions sync.WaitGroup
@@ -114,7 +115,7 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	<-inside
 	require.NoError(t, count(t.Context()), "reads outside of a transaction do not wait for writes")
 
-	// A writer whose context has ended does not wait.
+	// A writer whose context has ended does not wait, neither in a transaction nor outside of one.
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, db.Do(canceled, count), fault.ErrUnavailable)
@@ -127,12 +128,14 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 		transactions.Go(func() { assert.NoError(t, insert(t.Context())) })
 	}
 
-	writer, err := db.writer.DB()
+	writerPool, err := db.writer.DB()
 	require.NoError(t, err)
 
-	allWait := func() bool { return writer.Stats().WaitCount >= 2*waitersOfEachKind }
-	require.Eventually(t, allWait, 10*time.Second, time.Millisecond)
-	require.Equal(t, 1, writer.Stats().InUse)
+	const onlyConnection = 1
+
+	doAllWait := func() bool { return writerPool.Stats().WaitCount >= 2*waitersOfEachKind }
+	require.Eventually(t, doAllWait, 10*time.Second, time.Millisecond)
+	require.Equal(t, onlyConnection, writerPool.Stats().InUse)
 
 	// When the first transaction ends, all that wait succeed.
 	close(release)
@@ -143,8 +146,8 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	require.Equal(t, waitersOfEachKind, inserted)
 }
 
-// TestSQLite_ReadConnection_CannotWrite checks that a statement that is sent to the pool for
-// reads by mistake fails, instead of competing with the connection for writes.
+// TestSQLite_ReadConnection_CannotWrite checks that a statement that writes fails if it is sent to the
+// pool for reads by mistake. It would otherwise compete with the connection for writes.
 func TestSQLite_ReadConnection_CannotWrite(t *testing.T) {
 	t.Parallel()
 
@@ -158,13 +161,15 @@ func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 	t.Parallel()
 
 	db := openTestSQLite(t)
-	contexts := make(chan context.Context, 1)
+
+	// Keep the context of a transaction beyond its end.
+	var ended context.Context
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
-		contexts <- ctx
+		ended = ctx
 		return nil
 	}))
 
-	ended := <-contexts
+	// Every way to use it fails: a statement, the record of an event, and the connection for added modules.
 	require.ErrorIs(t, db.conn(ended).Exec("SELECT 1").Error, sql.ErrTxDone)
 	require.ErrorIs(t, outbox{db}.Record(ended, event.JobCreated{}), sql.ErrTxDone)
 
@@ -209,23 +214,26 @@ func TestConn_NoServer_IsUnavailable(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 }
 
-// TestDo_StaleVersion_IsRetriedThenFails checks that a transaction that lost against a
-// concurrent change of the same row is repeated, up to maxAttempts times.
+// TestDo_StaleVersion_IsRetriedThenFails checks that a transaction that lost against a concurrent
+// change of the same row is repeated. Such a transaction returns errStale, because the version of the
+// row has changed since it was read. Do makes up to maxAttempts attempts.
 func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 	t.Parallel()
 
 	db := openTestSQLite(t)
 	t.Run("third attempt succeeds", func(t *testing.T) {
+		const successfulAttempt = 3
+
 		attempts := 0
 		require.NoError(t, db.Do(t.Context(), func(context.Context) error {
 			attempts++
-			if attempts < 3 {
+			if attempts < successfulAttempt {
 				return fmt.Errorf("saving: %w", errStale)
 			}
 
 			return nil
 		}))
-		require.Equal(t, 3, attempts)
+		require.Equal(t, successfulAttempt, attempts)
 	})
 
 	t.Run("all attempts fail", func(t *testing.T) {
@@ -238,87 +246,115 @@ func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 	})
 }
 
-// TestDo_ErrorOfFunction_RollsBackWritesAndEvents checks that an event is never sent for a
-// change that was not committed.
-func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
+// TestDo_ErrorOfFunction_RollsBackEvents checks that an event is never sent for a change that was not
+// committed. Events are rows of the table outbox, which a background process claims and sends.
+func TestDo_ErrorOfFunction_RollsBackEvents(t *testing.T) {
 	t.Parallel()
 
+	// Record an event in a transaction that fails.
 	db := openTestSQLite(t)
-	outbox := outbox{db}
+	recorder := outbox{db}
 	errOfFunction := errors.New("boom")
 	err := db.Do(t.Context(), func(ctx context.Context) error {
-		require.NoError(t, outbox.Record(ctx, event.JobCreated{JobID: uuid.NewString()}))
+		require.NoError(t, recorder.Record(ctx, event.JobCreated{JobID: uuid.NewString()}))
 		return errOfFunction
 	})
 
 	require.ErrorIs(t, err, errOfFunction)
 
-	events, err := outbox.Claim(t.Context(), 10, time.Minute)
+	// There is no event to send.
+	const maxEvents, lease = 10, time.Minute
+
+	events, err := recorder.Claim(t.Context(), maxEvents, lease)
 	require.NoError(t, err)
 	require.Empty(t, events)
 }
 
+// Permissions of the files of a database.
+const (
+	onlyThisUser  os.FileMode = 0o600
+	groupMayRead  os.FileMode = 0o640
+	everyoneReads os.FileMode = 0o644
+)
+
 // TestSQLite_File_HasMode0600 checks that other users of the host cannot read the database, its
-// write-ahead log (-wal) and its shared memory (-shm). Files that had another mode get this one, and
-// files that SQLite creates again have it. If an operator makes the database readable for a group, the
-// log and the shared memory get the same mode.
+// write-ahead log (-wal) and its shared memory (-shm). If an operator makes the database readable for a
+// group, the log and the shared memory get the same mode, since the group needs them to read.
 func TestSQLite_File_HasMode0600(t *testing.T) {
 	t.Parallel()
 
-	// The directory does not exist yet, and the name has characters that are special in a URL.
-	path := t.TempDir() + "/made/a b%&+.db"
-	requireFileModes := func(want os.FileMode) {
-		t.Helper()
+	t.Run("new files", func(t *testing.T) {
+		path, _ := createSQLiteFile(t)
+		requireSQLiteModes(t, path, onlyThisUser)
+	})
 
-		const onlyThisUser = 0o700
-		requireMode(t, filepath.Dir(path), onlyThisUser)
+	t.Run("files that another program has created with the usual mode", func(t *testing.T) {
+		path, _ := createSQLiteFile(t)
+		require.NoError(t, os.Chmod(path+"-wal", everyoneReads))
+		require.NoError(t, os.Chmod(path+"-shm", everyoneReads))
 
-		for _, suffix := range []string{"", "-wal", "-shm"} {
-			requireMode(t, path+suffix, want)
-		}
-	}
-
-	openOneConnection := func() *sql.DB {
-		t.Helper()
-
-		const noOptions, maxConnections = "", 1
-		pool, err := openSQLite(path, noOptions, maxConnections)
-		require.NoError(t, err)
-
-		return pool
-	}
-
-	first := openOneConnection()
-	_, err := first.ExecContext(t.Context(), "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a')")
-	require.NoError(t, err)
-	requireFileModes(0o600)
-
-	// Another program may have created the files with the usual mode.
-	require.NoError(t, os.Chmod(path+"-wal", 0o644))
-	require.NoError(t, os.Chmod(path+"-shm", 0o644))
-
-	second := openOneConnection()
-
-	requireFileModes(0o600)
+		openSQLiteFile(t, path)
+		requireSQLiteModes(t, path, onlyThisUser)
+	})
 
 	// SQLite deletes -wal and -shm with the last connection, and creates them with the next one.
-	first.SetMaxIdleConns(0) // closes the connection of the pool
-	second.SetMaxIdleConns(0)
-	require.NoError(t, second.Close())
-	require.NoFileExists(t, path+"-shm")
+	t.Run("files that SQLite creates again", func(t *testing.T) {
+		path, pool := createSQLiteFile(t)
+		pool.SetMaxIdleConns(0) // closes the connection of the pool
+		require.NoFileExists(t, path+"-shm")
 
-	first.SetMaxIdleConns(1)
-	require.NoError(t, first.PingContext(t.Context())) // opens a connection
-	requireFileModes(0o600)
+		pool.SetMaxIdleConns(1)
+		require.NoError(t, pool.PingContext(t.Context())) // opens a connection
+		requireSQLiteModes(t, path, onlyThisUser)
+	})
 
-	// A group that may read the database needs -wal and -shm, too.
-	require.NoError(t, first.Close())
-	require.NoError(t, os.Chmod(path, 0o640))
+	t.Run("database that a group may read", func(t *testing.T) {
+		path, pool := createSQLiteFile(t)
+		require.NoError(t, pool.Close())
+		require.NoError(t, os.Chmod(path, groupMayRead))
 
-	third := openOneConnection()
-	require.NoError(t, third.PingContext(t.Context()))
-	requireFileModes(0o640)
-	require.NoError(t, third.Close())
+		reopened := openSQLiteFile(t, path)
+		require.NoError(t, reopened.PingContext(t.Context()))
+		requireSQLiteModes(t, path, groupMayRead)
+	})
+}
+
+// createSQLiteFile creates a database with a table, and returns the path of its file. The folder of the
+// file does not exist before, and its name has characters that are special in a URL.
+func createSQLiteFile(t *testing.T) (path string, pool *sql.DB) {
+	t.Helper()
+
+	path = t.TempDir() + "/made/a b%&+.db"
+	pool = openSQLiteFile(t, path)
+	_, err := pool.ExecContext(t.Context(), "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a')")
+	require.NoError(t, err)
+
+	return path, pool
+}
+
+// openSQLiteFile opens a pool of one connection, and closes it after the test.
+func openSQLiteFile(t *testing.T, path string) *sql.DB {
+	t.Helper()
+
+	const noOptions, maxConnections = "", 1
+	pool, err := openSQLite(path, noOptions, maxConnections)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, pool.Close()) })
+
+	return pool
+}
+
+// requireSQLiteModes checks the permissions of the database file, of -wal and of -shm, and that only this
+// user may enter their folder.
+func requireSQLiteModes(t *testing.T, path string, want os.FileMode) {
+	t.Helper()
+
+	const onlyThisUserEnters = 0o700
+	requireMode(t, filepath.Dir(path), onlyThisUserEnters)
+
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		requireMode(t, path+suffix, want)
+	}
 }
 
 // requireMode checks the permissions of a file or directory.
@@ -346,8 +382,9 @@ func requireUnavailable(t *testing.T, url string) {
 	ctx := t.Context()
 	selectOne := func(ctx context.Context) error { return db.conn(ctx).Exec("SELECT 1").Error }
 	recordEvent := func(ctx context.Context) error { return outbox{db}.Record(ctx, event.JobCreated{}) }
-	_, readOpenErr := feed{db}.ReadOpen(ctx, nil)
+	_, readOpenErr := feed{db}.ReadOpen(ctx, nil) // the function for listings is never called
 
+	// The error of each kind of statement, in the way in which the repositories of this package execute it.
 	for name, err := range map[string]error{
 		"builder":     wrap(db.conn(ctx).Table("users").Count(new(int64)).Error),
 		"raw":         wrap(db.conn(ctx).Raw("SELECT 1").Scan(new(int)).Error),
