@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -26,18 +25,25 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// The tests of this file add the module notes to the server, as other teams add modules of their own
+// with WithModule. A module can have migrations, routes, pages, subscriptions to events, tasks and
+// periodic work. All names of a module must begin with its name.
+
 // doNothing is an operation that succeeds.
 func doNothing(context.Context, web.Call, web.Nothing) (web.Done, error) {
 	return web.Message("ok"), nil
 }
 
-// noteCreated is an event of a module.
+// noteCreated is an event of the module notes.
 type noteCreated struct{ ID string }
 
+// Type returns the name of the event.
 func (noteCreated) Type() string { return "notes.noted" }
 
+// Subject returns the id of the note that the event is about.
 func (n noteCreated) Subject() string { return n.ID }
 
+// noteMigrations has the file that creates and drops the table of notes.
 var noteMigrations = fstest.MapFS{"0001_notes.sql": &fstest.MapFile{Data: []byte(`-- +goose Up
 CREATE TABLE notes (id UUID NOT NULL PRIMARY KEY, text TEXT NOT NULL, noted_at TIMESTAMPTZ NOT NULL);
 
@@ -45,37 +51,43 @@ CREATE TABLE notes (id UUID NOT NULL PRIMARY KEY, text TEXT NOT NULL, noted_at T
 DROP TABLE notes;
 `)}}
 
-// note is a row of a module.
+// note is a row of the table of notes.
 type note struct {
 	ID, Text string
 	NotedAt  time.Time
 }
 
-// withRoute returns an option that adds a module with a route. The route gets an operation that
-// succeeds, unless its Tag is "no op".
-func withRoute(r web.Route) []Option {
-	if r.Op.In == nil && r.Tag != "no op" {
-		r.Op = web.Op(doNothing)
-	}
-
-	return []Option{WithModule(Module{Name: "notes", Routes: func(ModuleDeps) []web.Route { return []web.Route{r} }})}
+// withRoute returns options that add the module notes with a route, whose operation succeeds.
+func withRoute(route web.Route) []Option {
+	route.Op = web.Op(doNothing)
+	return withRouteWithoutOp(route)
 }
 
-// TestWithModule_FaultyModule_ErrorNamesIt checks that the server does not start with a module
-// that breaks a rule, such as a task whose name could be that of another module, and that the
-// error names the module and the rule. The keys are parts of the errors.
+// withRouteWithoutOp returns options that add the module notes with the route as it is.
+func withRouteWithoutOp(route web.Route) []Option {
+	return []Option{WithModule(Module{Name: "notes", Routes: func(ModuleDeps) []web.Route { return []web.Route{route} }})}
+}
+
+// TestWithModule_FaultyModule_ErrorNamesIt checks that the server does not start with a module that
+// breaks a rule, such as a task whose name could be that of another module, and that the error names
+// the module and the rule. The table maps a part of the error to the options that add the module.
 func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 	t.Parallel()
 
 	named := func(name string) []Option { return []Option{WithModule(Module{Name: name})} }
+
+	// Modules with a name of a subscription, task or periodic work that does not begin with "notes.", and a module
+	// with a page whose path belongs to the documentation of the server.
 	subscribing := Module{Name: "notes", Subscriptions: func(ModuleDeps) []event.Subscription {
 		return []event.Subscription{event.On("other.x", func(context.Context, noteCreated) error { return nil })}
 	}}
 	executing := Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler { return []task.Handler{{Kind: "other"}} }}
 	periodic := Module{Name: "notes", Periodic: func(ModuleDeps) []task.Periodic { return []task.Periodic{{Kind: "notes"}} }}
+	docsPage := Page{Path: "/docs", Handler: http.NotFoundHandler()}
+	paged := Module{Name: "notes", Pages: func(ModuleDeps) []Page { return []Page{docsPage} }}
 
-	paged := Module{Name: "notes", Pages: func(ModuleDeps) []Page { return []Page{{Path: "/docs", Handler: http.NotFoundHandler()}} }}
 	for want, options := range map[string][]Option{
+		// Names.
 		`the module has the name "a-b"; want letters`:     named("a-b"),
 		`the module has the name ""`:                      named(""),
 		"a module cannot have the name hiring":            named("hiring"),
@@ -84,6 +96,8 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 		`module notes: the name "other.x" does not begin`: {WithModule(subscribing)},
 		`module notes: the name "other" does not begin`:   {WithModule(executing)},
 		`module notes: the name "notes" does not begin`:   {WithModule(periodic)},
+
+		// Pages, tasks, periodic work and migrations.
 		"module notes: the path /docs overlaps the route": {WithModule(paged)},
 		"module notes: the page /notes has no Handler": {WithModule(Module{
 			Name:  "notes",
@@ -109,6 +123,8 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 			Name:       "notes",
 			Migrations: fstest.MapFS{"0001_a.sql": {}, "0002_v1.2.sql": {}},
 		})},
+
+		// Routes.
 		"GET api/notes: want a path":        withRoute(web.Route{Method: "GET", Path: "api/notes", Summary: "s"}),
 		"GET /api/:area/notes: want a path": withRoute(web.Route{Method: "GET", Path: "/api/:area/notes", Summary: "s"}),
 		"GET /api/notes: its Status is not one of success": withRoute(web.Route{
@@ -133,15 +149,18 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 		}),
 		"module notes: GET /notes: want a path":          withRoute(web.Route{Method: "GET", Path: "/notes", Summary: "s"}),
 		"module notes: HEAD /api/notes: want the method": withRoute(web.Route{Method: "HEAD", Path: "/api/notes", Summary: "s"}),
-		"module notes: GET /api/notes: it has no Op": withRoute(web.Route{
+		"module notes: GET /api/notes: it has no Op": withRouteWithoutOp(web.Route{
 			Method:  "GET",
 			Path:    "/api/notes",
 			Summary: "s",
-			Tag:     "no op",
 		}),
-		"module notes: GET /api/notes: it has no Summary":  withRoute(web.Route{Method: "GET", Path: "/api/notes"}),
-		"module notes: GET /api/listings/new: the path is": withRoute(web.Route{Method: "GET", Path: "/api/listings/new", Summary: "s"}),
-		"GET /api/v1/notes: a route of the developer":      withRoute(web.Route{Method: "GET", Path: "/api/v1/notes", Summary: "s"}),
+		"module notes: GET /api/notes: it has no Summary": withRoute(web.Route{Method: "GET", Path: "/api/notes"}),
+		"module notes: GET /api/listings/new: the path is": withRoute(web.Route{
+			Method:  "GET",
+			Path:    "/api/listings/new",
+			Summary: "s",
+		}),
+		"GET /api/v1/notes: a route of the developer": withRoute(web.Route{Method: "GET", Path: "/api/v1/notes", Summary: "s"}),
 		"GET /api/notes: only routes of the developer": withRoute(web.Route{
 			Method:  "GET",
 			Path:    "/api/notes",
@@ -165,17 +184,19 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 
-			_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, options...)
+			_, err := startApp(t, testConfig(t, defaultSettings), serveRole, options...)
 			require.ErrorContains(t, err, want)
 		})
 	}
 }
 
-// TestModule_StorageIgnoresMigrations_StartFails checks that a storage of another team that does
-// not apply the migrations of modules is noticed at the start, and not by the first request.
+// TestModule_StorageIgnoresMigrations_StartFails checks that the server does not start with a storage
+// of another team that does not apply the migrations of modules. Otherwise the first request to the
+// module would fail.
 func TestModule_StorageIgnoresMigrations_StartFails(t *testing.T) {
 	t.Parallel()
 
+	// A storage for the URLs ignoring:PATH, which is the built-in one for SQLite without the migrations.
 	ignoring := WithStorage("ignoring", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
 		deps.Database.Migrations = nil
 		return gormdb.Open(ctx, strings.Replace(url, "ignoring", "sqlite", 1), deps)
@@ -187,7 +208,7 @@ func TestModule_StorageIgnoresMigrations_StartFails(t *testing.T) {
 	_, err := startApp(
 		t,
 		cfg,
-		role{name: "serve", serves: true},
+		serveRole,
 		ignoring,
 		WithModule(Module{Name: "notes", Migrations: noteMigrations}),
 	)
@@ -195,17 +216,21 @@ func TestModule_StorageIgnoresMigrations_StartFails(t *testing.T) {
 	require.ErrorContains(t, err, "does not apply the migrations of the module notes")
 }
 
-// What each kind of background work of notesModule adds to done. The sum shows that each was executed once.
+// What each kind of background work of notesModule adds to the counter done. The sum 111 shows that each
+// was executed once.
 const (
 	doneEvent    = 1
 	doneTask     = 10
 	donePeriodic = 100
 )
 
-// notesModule stores a note, its event and a task in one transaction. Its background work adds to done.
+// notesModule returns the module notes. Its route stores a note, its event and a task in one
+// transaction. Its background work, which adds to done, is a subscription to the event, the task, and
+// periodic work.
 func notesModule(done *atomic.Int64) Module {
 	return Module{
-		Name: "notes", Migrations: noteMigrations,
+		Name:       "notes",
+		Migrations: noteMigrations,
 		Routes: func(d ModuleDeps) []web.Route {
 			add := func(ctx context.Context, _ web.Call, _ web.Nothing) (web.Done, error) {
 				return web.Message("noted"), d.Tx.Do(ctx, func(ctx context.Context) error {
@@ -223,7 +248,8 @@ func notesModule(done *atomic.Int64) Module {
 						return err
 					}
 
-					return d.Tasks.Add(ctx, task.New("notes.work", task.Events, "notes.work:"+added.ID, noteCreated{added.ID}))
+					uniqueKey := "notes.work:" + added.ID
+					return d.Tasks.Add(ctx, task.New("notes.work", task.Events, uniqueKey, noteCreated{added.ID}))
 				})
 			}
 
@@ -255,23 +281,27 @@ func notesModule(done *atomic.Int64) Module {
 func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 	t.Parallel()
 
-	for name, database := range map[string]func(t testing.TB) string{
-		"sqlite":   func(testing.TB) string { return "" },
+	const defaultURL = "" // of testConfig, which is SQLite
+
+	for name, databaseURL := range map[string]func(t testing.TB) string{
+		"sqlite":   func(testing.TB) string { return defaultURL },
 		"postgres": kit.PostgresURL,
 		"mariadb":  kit.MariaDBURL,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			var done atomic.Int64
 			module := notesModule(&done)
 			cfg := testConfig(t, func(cfg *config.Config) {
-				if url := database(t); url != "" {
+				if url := databaseURL(t); url != defaultURL {
 					cfg.Database.URL = url
 				}
 			})
 
-			registry := newRegistry([]Option{WithModule(module)})
-			store, err := openStorage(t.Context(), cfg, registry, newDeps(cfg, newLogger(io.Discard, "error")))
+			// Apply the migrations, as the command "locum migrate up" does.
+			registered := newRegistry([]Option{WithModule(module)})
+			store, err := openStorage(t.Context(), cfg, registered, newDeps(cfg, newLogger(io.Discard, "error")))
 			require.NoError(t, err)
 
 			applied, err := store.Identity.Schema.Up(t.Context())
@@ -279,20 +309,24 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 			require.Contains(t, applied, "notes/0001_notes.sql")
 			require.NoError(t, store.close())
 
-			a, err := startApp(t, cfg, role{name: "serve", serves: true}, WithModule(module))
+			// Start the server, and send a request to the route.
+			app, err := startApp(t, cfg, serveRole, WithModule(module))
 			require.NoError(t, err)
 
-			url := "http://" + a.addr.String()
+			url := "http://" + app.addr.String()
 			response, err := http.Post(url+"/api/notes", "application/json", strings.NewReader("{}"))
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
 			require.Equal(t, http.StatusOK, response.StatusCode)
 
-			allDone := func() bool { return done.Load() == doneEvent+doneTask+donePeriodic }
-			require.Eventually(t, allDone, 20*time.Second, 10*time.Millisecond, "a reaction, a task and periodic work")
+			// The background work is executed.
+			isAllDone := func() bool { return done.Load() == doneEvent+doneTask+donePeriodic }
+			require.Eventually(t, isAllDone, 20*time.Second, 10*time.Millisecond, "a reaction, a task and periodic work")
 
+			// The documentation has the route.
 			response, err = http.Get(url + "/openapi/portal.json")
 			require.NoError(t, err)
+
 			var document struct{ Paths map[string]map[string]any }
 			require.NoError(t, json.NewDecoder(response.Body).Decode(&document))
 			require.NoError(t, response.Body.Close())
@@ -307,20 +341,23 @@ func TestModule_Commands_IncludeIt(t *testing.T) {
 	t.Parallel()
 
 	var done atomic.Int64
-	for command, want := range map[string]string{"routes": "POST +/api/notes ", "openapi portal": `"/api/notes"`} {
-		var out bytes.Buffer
-		require.NoError(t, Run(t.Context(), strings.Fields(command), &out, io.Discard, WithModule(notesModule(&done))))
-		require.Regexp(t, want, out.String())
+
+	wantPatterns := map[string]string{"routes": "POST +/api/notes ", "openapi portal": `"/api/notes"`}
+	for command, pattern := range wantPatterns {
+		var stdout bytes.Buffer
+		require.NoError(t, Run(t.Context(), strings.Fields(command), &stdout, io.Discard, WithModule(notesModule(&done))), command)
+		require.Regexp(t, pattern, stdout.String(), command)
 	}
 }
 
-// TestModule_MigrationsNotAtTheRoot_StartFails checks a mistake that is easy with embed.FS: the
-// files are in a folder, and none would be found at the root.
+// TestModule_MigrationsNotAtTheRoot_StartFails checks a mistake that is easy with embed.FS, which keeps
+// the folder of the embedded files: the migrations are in a folder of the file system, while they are
+// read from its root.
 func TestModule_MigrationsNotAtTheRoot_StartFails(t *testing.T) {
 	t.Parallel()
 
-	below := fstest.MapFS{"migrations/0001_notes.sql": noteMigrations["0001_notes.sql"]}
-	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true},
-		WithModule(Module{Name: "notes", Migrations: fs.FS(below)}))
+	inFolder := fstest.MapFS{"migrations/0001_notes.sql": noteMigrations["0001_notes.sql"]}
+	module := Module{Name: "notes", Migrations: inFolder}
+	_, err := startApp(t, testConfig(t, defaultSettings), serveRole, WithModule(module))
 	require.ErrorContains(t, err, "module notes: want migrations with names NNNN_name.sql")
 }

@@ -12,54 +12,76 @@ import (
 	"github.com/locumhq/locum/core/auth"
 )
 
-// withoutActor are the methods of services that take no actor, by the reason why they need none.
+// withoutActor has the methods of services that take no actor, by the reason why they need none. An
+// actor is the authenticated caller of a use case, by which the use case authorizes the call. A method is
+// written as Service.Method, with the field name of the service in adapters.Services.
 var withoutActor = map[string]string{
 	"guests, and holders of a secret that was mailed or issued": `
-		Billing.ReceiveNotice Hiring.OpenExport Identity.Authenticate Identity.AuthenticateBrowser Identity.DeviceToken Identity.FindInvitation Identity.ForgotPassword Identity.Login
-		Identity.LoginBrowser Identity.LogoutBrowser Identity.OptOut Identity.Refresh Identity.Register Identity.RegisterBrowser
-		Identity.RequestVerification Identity.ResetPassword Identity.UndoEmailChange Identity.VerifyEmail Identity.OrganizationsOf
-		Integrations.AuthenticateKey Integrations.AuthenticateToken Listings.OpenPart Listings.OpenParts Seekers.ConfirmAlert Seekers.EndAlerts Seekers.RequestAlert Seekers.Unsubscribe`,
+		Billing.ReceiveNotice
+		Hiring.OpenExport
+		Identity.Authenticate Identity.AuthenticateBrowser Identity.DeviceToken Identity.FindInvitation
+		Identity.ForgotPassword Identity.Login Identity.LoginBrowser Identity.LogoutBrowser Identity.OptOut
+		Identity.OrganizationsOf Identity.Refresh Identity.Register Identity.RegisterBrowser Identity.RequestVerification
+		Identity.ResetPassword Identity.UndoEmailChange Identity.VerifyEmail
+		Integrations.AuthenticateKey Integrations.AuthenticateToken
+		Listings.OpenPart Listings.OpenParts
+		Seekers.ConfirmAlert Seekers.EndAlerts Seekers.RequestAlert Seekers.Unsubscribe`,
 	"the authorization server and the gate of the developer interface, which have authenticated an app": `
-		Identity.ActorFor Integrations.AuthenticateClient Integrations.Count Integrations.CountCalls Integrations.ExchangeCode
-		Integrations.FindApp Integrations.Introspect Integrations.Owner Integrations.ParseAuthorization Integrations.Refresh Integrations.Revoke`,
+		Identity.ActorFor
+		Integrations.AuthenticateClient Integrations.Count Integrations.CountCalls Integrations.ExchangeCode
+		Integrations.FindApp Integrations.Introspect Integrations.Owner Integrations.ParseAuthorization
+		Integrations.Refresh Integrations.Revoke`,
 	"operators, by commands on the server": `
-		Identity.AccountByEmail Identity.GrantModerator Identity.LockAccount Identity.RevokeModerator Identity.ResetSecondFactor Identity.SignOutAccount Identity.UnlockAccount Integrations.EndListening
-		Integrations.Forward Integrations.Listen Integrations.SetPlan Integrations.Trigger Hiring.Table Listings.Hide Listings.Show Listings.SpecialtyTest Listings.Table`,
+		Hiring.Table
+		Identity.AccountByEmail Identity.GrantModerator Identity.LockAccount Identity.ResetSecondFactor
+		Identity.RevokeModerator Identity.SignOutAccount Identity.UnlockAccount
+		Integrations.EndListening Integrations.Forward Integrations.Listen Integrations.SetPlan Integrations.Trigger
+		Listings.Hide Listings.Show Listings.SpecialtyTest Listings.Table`,
 	"background work": `
-		Billing.Periodic Billing.Renew Hiring.ForgetExports Hiring.Handlers Hiring.Periodic Identity.Forget Identity.Handlers Identity.Periodic
-		Integrations.Handlers Integrations.Periodic Listings.CloseExpired Listings.CountViews Listings.Forget Seekers.Handlers Seekers.Periodic Seekers.ResolveSearches`,
+		Billing.Periodic Billing.Renew
+		Hiring.ForgetExports Hiring.Handlers Hiring.Periodic
+		Identity.Forget Identity.Handlers Identity.Periodic
+		Integrations.Handlers Integrations.Periodic
+		Listings.CloseExpired Listings.CountViews Listings.Forget
+		Seekers.Handlers Seekers.Periodic Seekers.ResolveSearches`,
 	"other modules, which have authorized the actor": `
-		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor Hiring.ApplicantStats Hiring.FindApplied Hiring.ListRecentlyApplied Identity.Admins Identity.HoldsJobs Identity.IsActive Identity.ListMemberIDs
-		Identity.MemberMay Identity.OrganizationChanges Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename Identity.WantsAlerts
-		Listings.ListBriefs Listings.CloseOrganization Listings.ClosestTo Listings.ListClosing Listings.CountByStatus Listings.GetPublic Listings.Gather
-		Listings.ListPublic Listings.Resolve Listings.GetWithViews Seekers.Read Seekers.FindSaved Seekers.CountSaved
-		Seekers.TakeOverOnboarding Seekers.TakeOverProgress`,
+		Billing.ChooseFor Billing.Current Billing.SetUpMethodFor
+		Hiring.ApplicantStats Hiring.FindApplied Hiring.ListRecentlyApplied
+		Identity.Admins Identity.HoldsJobs Identity.IsActive Identity.ListMemberIDs Identity.MemberMay
+		Identity.OrganizationChanges Identity.OrganizationName Identity.PendingEmail Identity.People Identity.Rename
+		Identity.WantsAlerts
+		Listings.CloseOrganization Listings.ClosestTo Listings.CountByStatus Listings.Gather Listings.GetPublic
+		Listings.GetWithViews Listings.ListBriefs Listings.ListClosing Listings.ListPublic Listings.Resolve
+		Seekers.CountSaved Seekers.FindSaved Seekers.Read Seekers.TakeOverOnboarding Seekers.TakeOverProgress`,
 }
 
-// TestServices_UseCases_TakeTheirActor checks the list of methods that do not authorize
-// the caller: a new use case takes an actor, or is added here with the reason.
+// TestServices_UseCases_TakeTheirActor checks that each method of a service takes an actor, unless it is
+// in withoutActor. A new use case must take an actor, or be added there with the reason. The test also
+// checks that the list has no method that has been removed or takes an actor now.
 func TestServices_UseCases_TakeTheirActor(t *testing.T) {
 	t.Parallel()
 
-	listed := map[string]bool{}
+	listed := map[string]bool{} // the names in withoutActor
 	for _, names := range withoutActor {
 		for name := range strings.FieldsSeq(names) {
 			listed[name] = true
 		}
 	}
 
-	var missing []string
-	found := map[string]bool{}
+	var missing []string       // methods without an actor that are not listed
+	found := map[string]bool{} // all methods without an actor
 
 	services := reflect.TypeFor[adapters.Services]()
-	for i := range services.NumField() {
-		field := services.Field(i)
-		if field.Type.Kind() != reflect.Pointer || !strings.Contains(field.Type.Elem().PkgPath(), "/modules/") {
+	for fieldIndex := range services.NumField() {
+		field := services.Field(fieldIndex)
+
+		isService := field.Type.Kind() == reflect.Pointer && strings.Contains(field.Type.Elem().PkgPath(), "/modules/")
+		if !isService {
 			continue
 		}
 
-		for j := range field.Type.NumMethod() {
-			method := field.Type.Method(j)
+		for methodIndex := range field.Type.NumMethod() {
+			method := field.Type.Method(methodIndex)
 			if takesActor(method.Type) || handlesEvents(method.Name) {
 				continue
 			}
@@ -74,7 +96,7 @@ func TestServices_UseCases_TakeTheirActor(t *testing.T) {
 	}
 
 	slices.Sort(missing)
-	require.Empty(t, missing)
+	require.Empty(t, missing, "methods that must take an actor or be listed")
 
 	for name := range listed {
 		if !found[name] {
@@ -83,17 +105,17 @@ func TestServices_UseCases_TakeTheirActor(t *testing.T) {
 	}
 }
 
-// handlesEvents reports whether the method is a subscription to an event, by its name. The relay calls
-// it, for which there is no actor.
+// handlesEvents reports whether the method is a subscription to an event, by its name. Such a method has
+// no actor: a background process, the relay, calls it for each event.
 func handlesEvents(method string) bool {
 	isPrefix := func(prefix string) bool { return strings.HasPrefix(method, prefix) }
 	return slices.ContainsFunc([]string{"On", "Mail", "Publish"}, isPrefix)
 }
 
 // takesActor reports whether a method has a parameter of the type auth.Actor.
-func takesActor(m reflect.Type) bool {
-	for i := range m.NumIn() {
-		if m.In(i) == reflect.TypeFor[auth.Actor]() {
+func takesActor(method reflect.Type) bool {
+	for i := range method.NumIn() {
+		if method.In(i) == reflect.TypeFor[auth.Actor]() {
 			return true
 		}
 	}
