@@ -13,11 +13,11 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestCalendar_MovedAndCancelled_IsOneEvent checks that an interview that is moved and cancelled
-// is one event in the calendar of the applicant, at the right time across the change to
-// daylight-saving time, and that texts of users cannot add properties to the event, such as an
-// attachment (RFC 5545).
-func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
+// TestCalendar_MovedAndCancelled_IsOneSafeEvent checks the calendar of an applicant whose interview is
+// moved and cancelled. The three messages about it are one event (RFC 5545), at the right time across the
+// change to daylight-saving time. Texts of users cannot add properties to the event, such as an
+// attachment.
+func TestCalendar_MovedAndCancelled_IsOneSafeEvent(t *testing.T) {
 	t.Parallel()
 
 	london, err := time.LoadLocation("Europe/London")
@@ -37,7 +37,8 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 
 	longWord := strings.Repeat("é", 200)
 
-	for sequence, invite := range []mail.Invite{{Start: dayBefore}, {Start: dayOfChange}, {Start: dayOfChange, Cancelled: true}} {
+	versions := []mail.Invite{{Start: dayBefore}, {Start: dayOfChange}, {Start: dayOfChange, Cancelled: true}}
+	for sequence, invite := range versions {
 		invite.UID = interviewID
 		invite.Sequence = sequence
 		invite.End = invite.Start.Add(time.Hour)
@@ -66,14 +67,15 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 		}
 	}
 
-	require.Equal(t, []string{"20270327T100000Z", "20270328T090000Z", "20270328T090000Z"}, starts, "10 o'clock in London both times")
-	require.Len(t, calendar, 1)
+	// The starts are in UTC: 10 o'clock in London is 10 o'clock before the change, and 9 o'clock after it.
+	require.Equal(t, []string{"20270327T100000Z", "20270328T090000Z", "20270328T090000Z"}, starts)
+	require.Len(t, calendar, 1, "events in the calendar")
 
 	// Check the event after the last message.
 	event := calendar[interviewID+"@jobs.example.org"]
 	sequence, err := event.Props.Get(ical.PropSequence).Int()
 	require.NoError(t, err)
-	require.Equal(t, 2, sequence, "the third message, counted from 0")
+	require.Equal(t, len(versions)-1, sequence, "the last message, counted from 0")
 
 	status, err := event.Status()
 	require.NoError(t, err)
@@ -102,8 +104,11 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 // properties X-EVIL and ATTACH.
 func requireSafeCalendar(t *testing.T, text string) {
 	t.Helper()
-	require.NotRegexp(t, `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`, text,
-		"no character that other programs take for a line break")
+
+	// Control characters and line separators of Unicode, except LF (0a) and CR (0d).
+	const otherLineBreaks = `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`
+
+	require.NotRegexp(t, otherLineBreaks, text, "no character that other programs take for a line break")
 	require.NotRegexp(t, `[^\r]\n`, text, "each line ends with CR LF")
 
 	const maxCalendarLine = 75 // RFC 5545 §3.1

@@ -23,7 +23,8 @@ import (
 
 var _ mail.Mailer = (*Files)(nil)
 
-// newFileMailer returns a mailer with a new folder, its clock and its log.
+// newFileMailer returns a mailer that writes messages to files of a new folder, with its clock and its
+// log. The folder does not exist yet.
 func newFileMailer(t *testing.T) (mailer *Files, clk *kit.Clock, log *bytes.Buffer) {
 	t.Helper()
 
@@ -55,9 +56,9 @@ func sentMessages(t *testing.T, mailer *Files) (paths, contents []string) {
 	return paths, contents
 }
 
-// TestFile_Message_IsReadable checks the file of a message: developers read it in an editor and
-// copy its link, so the text is not encoded. Its name begins with the time, so that the newest
-// is the last, and only the user can read it.
+// TestFile_Message_IsReadable checks the file of a message. Developers read it in an editor and copy the
+// link from it, so that the text is not encoded. A mail program can read it as well. The name of the file
+// begins with the time, so that the newest file is the last, and only the user can read it.
 func TestFile_Message_IsReadable(t *testing.T) {
 	t.Parallel()
 
@@ -125,13 +126,14 @@ func TestFile_Message_IsReadable(t *testing.T) {
 	require.Equal(t, "Hello Zoë,\r\n\r\n"+link+"\r\n.\r\nFrom us\r\n", string(body))
 }
 
-// TestFile_LineBreaks_AddNoHeaders checks that line breaks in names and subjects, which users
-// choose, cannot add headers or recipients (header injection), and that an id is not used as a
-// path.
+// TestFile_LineBreaks_AddNoHeaders checks that line breaks in names and subjects, which users choose,
+// cannot add headers or recipients (header injection). An id that looks like a path does not lead out of
+// the folder. Line ends of the text become CR LF.
 func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	t.Parallel()
 
 	mailer, _, _ := newFileMailer(t)
+
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
 	require.NoError(t, mailer.Send(context.Background(), mail.Message{
 		ID:      "../../etc/" + inject,
@@ -153,8 +155,8 @@ func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	require.Equal(t, "plain\r\nold\r\ntext\r\n", string(body))
 }
 
-// TestFile_InvalidAddress_IsRefused checks that an invalid address of a recipient leaves no file,
-// and that one of the sender is an error at the start.
+// TestFile_InvalidAddress_IsRefused checks that a message to an invalid address is refused and leaves no
+// file, and that an invalid address of the sender is an error at the start.
 func TestFile_InvalidAddress_IsRefused(t *testing.T) {
 	t.Parallel()
 
@@ -162,19 +164,21 @@ func TestFile_InvalidAddress_IsRefused(t *testing.T) {
 	for _, address := range []string{
 		"",
 		"no address",
-		"a@example.org\r\nBcc: b@example.org",
-		"a@example.org, b@example.org",
+		"a@example.org\r\nBcc: b@example.org", // with another header
+		"a@example.org, b@example.org",        // two addresses
 	} {
+		// As the recipient.
 		err := mailer.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: address}})
 		require.ErrorIs(t, err, mail.ErrRefused, address)
 		require.NotContains(t, err.Error(), "example.org", "addresses stay out of the log")
 
+		// As the sender.
 		_, err = NewFiles(t.TempDir(), mail.Address{Email: address}, mailer.clock, slog.Default())
 		require.Error(t, err, address)
 	}
 
 	paths, _ := sentMessages(t, mailer)
-	require.Empty(t, paths)
+	require.Empty(t, paths, "files of the refused messages")
 }
 
 // TestFile_LongLines_AreIntact checks that a text with a line above the maximum of RFC 5322 is
@@ -231,8 +235,9 @@ func TestFile_SentAgain_KeepsMessageID(t *testing.T) {
 	paths, contents := sentMessages(t, mailer)
 	require.Len(t, paths, times+1)
 
+	// The copies are first in the order of the file names, and the other message is the last.
 	first, lastCopy, newest := contents[0], contents[times-1], contents[times]
 	require.Contains(t, first, "Message-ID: <z@jobs.example.org>")
-	require.Equal(t, first, lastCopy)
+	require.Equal(t, first, lastCopy, "all copies are the same")
 	require.Contains(t, newest, "Message-ID: <a@jobs.example.org>", "file names sort by time")
 }

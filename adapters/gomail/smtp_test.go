@@ -38,7 +38,7 @@ func newMailer(t testing.TB, url string) *SMTP {
 // maxLineBytes is the maximum length of a line of a message without its line end (RFC 5322 §2.1.1).
 const maxLineBytes = 998
 
-// testMessage returns a message. Its id is m- and the first letter of the address.
+// testMessage returns a message to the address. Its id is "m-" with the first letter of the address.
 func testMessage(to string) mail.Message {
 	return mail.Message{
 		ID:      "m-" + to[:1],
@@ -49,13 +49,15 @@ func testMessage(to string) mail.Message {
 	}
 }
 
-// TestSMTP_Message_ArrivesUnchanged checks the text, in which a line is a dot alone, and the
-// headers of a message. A long link is not broken.
+// TestSMTP_Message_ArrivesUnchanged checks the texts and the headers of a message that arrives. A line of
+// the text is a dot alone, which ends a message in SMTP unless it is escaped. The link in the header
+// List-Unsubscribe is long, and arrives in one piece.
 func TestSMTP_Message_ArrivesUnchanged(t *testing.T) {
 	t.Parallel()
 
 	server := kit.NewSMTP(t)
 	mailer := newMailer(t, server.URL())
+
 	message := testMessage("zoe@example.org")
 	message.ReplyTo = mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}
 	message.Unsubscribe = "https://jobs.example.org/unsubscribe?token=" + strings.Repeat("aB3-", 60)
@@ -96,6 +98,8 @@ func TestSMTP_LineBreaks_AddNoHeaders(t *testing.T) {
 
 	server := kit.NewSMTP(t)
 	mailer := newMailer(t, server.URL())
+
+	// A message with line breaks in all names and in the subject is sent, without a header of their content.
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
 	message := testMessage("a@example.org")
 	message.Subject = inject
@@ -132,7 +136,7 @@ func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
 		require.NoError(t, send())
 	}
 
-	require.Equal(t, 1, server.Sessions())
+	require.Equal(t, 1, server.Sessions(), "connections to the server")
 
 	// While the server is stopped, a message is not sent. Later messages are.
 	server.Stop()
@@ -142,11 +146,12 @@ func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
 	require.NoError(t, send())
 	require.NoError(t, send())
 
-	// The server closes the idle connection, which the mailer does not notice.
+	// The server closes the idle connection by a new start, which the mailer does not notice.
 	server.Start()
 	require.NoError(t, send())
 
-	require.Len(t, server.Mails(), 6, "all messages but the one that was sent while the server was stopped")
+	const beforeStop, afterStop, afterClose = 3, 2, 1 // all but the message that was sent during the stop
+	require.Len(t, server.Mails(), beforeStop+afterStop+afterClose)
 }
 
 // TestSMTP_Ping_IsCached checks that a health check contacts the server at most once per second,
@@ -158,13 +163,13 @@ func TestSMTP_Ping_IsCached(t *testing.T) {
 	server := kit.NewSMTP(t)
 	mailer := newMailer(t, server.URL())
 
-	// These functions set the time of the last check, so that the test does not depend on the
-	// speed of the machine.
+	// The mailer reuses the result of the last check for a second. These functions set the time of the last check, so
+	// that its result is reused or not, whatever the speed of the machine.
 	keepLastResult := func() { mailer.pingedAt = time.Now().Add(time.Hour) }
 	expireLastResult := func() { mailer.pingedAt = time.Time{} }
 	requireTimeIsNoted := func() {
 		t.Helper()
-		require.Less(t, time.Since(mailer.pingedAt), time.Minute, "the time of the check")
+		require.Less(t, time.Since(mailer.pingedAt), time.Minute, "the mailer has stored the time of the check")
 	}
 
 	// A health check and a message share a connection.
@@ -190,7 +195,7 @@ func TestSMTP_Ping_IsCached(t *testing.T) {
 	expireLastResult()
 	require.NoError(t, mailer.Ping(t.Context()))
 
-	// The server closes the idle connection, which the mailer does not notice.
+	// The server closes the idle connection by a new start, which the mailer does not notice.
 	server.Start()
 	expireLastResult()
 	require.NoError(t, mailer.Ping(t.Context()))
@@ -212,6 +217,7 @@ func TestSMTP_LoginRefused_PingFails(t *testing.T) {
 
 	server := kit.NewSMTPWithTLS(t, "locum", "right-horse")
 	wrongPassword := newMailer(t, "smtp://locum:wrong-horse@"+server.Addr+"?ca="+server.CA)
+
 	err := wrongPassword.Ping(t.Context())
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "wrong-horse")
@@ -220,8 +226,8 @@ func TestSMTP_LoginRefused_PingFails(t *testing.T) {
 	require.NoError(t, rightPassword.Ping(t.Context()))
 }
 
-// TestSMTP_Close_SendsQuit checks that three concurrent messages use three connections, and that
-// Close ends each of them properly.
+// TestSMTP_Close_SendsQuit checks that concurrent messages use a connection each, and that Close ends
+// each connection with the command QUIT.
 func TestSMTP_Close_SendsQuit(t *testing.T) {
 	t.Parallel()
 
@@ -247,7 +253,7 @@ func TestSMTP_Close_SendsQuit(t *testing.T) {
 	require.Equal(t, messages, server.Sessions(), "concurrent sends do not wait for each other")
 
 	require.NoError(t, mailer.Close())
-	require.Equal(t, messages, server.Quits())
+	require.Equal(t, messages, server.Quits(), "connections that were ended by QUIT")
 }
 
 // TestSMTP_Replies_PermanentOrTemporary checks which replies of the server are final, so that
@@ -258,9 +264,9 @@ func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {
 	t.Parallel()
 
 	for _, test := range []struct {
-		command string
+		command string // of the mailer, to which the server replies with the code
 		code    int
-		isFinal bool
+		isFinal bool // whether the error is mail.ErrRefused
 	}{
 		{command: "MAIL", code: 421, isFinal: false},
 		{command: "MAIL", code: 451, isFinal: false},
@@ -307,12 +313,14 @@ func TestSMTP_SilentServer_TimesOut(t *testing.T) {
 	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 	server.Hang()
 
+	// The next message fails in time, with a temporary error.
 	startedAt := time.Now()
 	err := mailer.Send(t.Context(), testMessage("a@example.org"))
 	require.Error(t, err)
-	require.NotErrorIs(t, err, mail.ErrRefused, "the message is sent again")
+	require.NotErrorIs(t, err, mail.ErrRefused, "the task sends the message again")
 	require.Less(t, time.Since(startedAt), task.DefaultTimeout)
 
+	// When the server replies again, messages are sent.
 	server.Start()
 	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 }
@@ -323,7 +331,7 @@ func TestSMTP_TLS_IsRequiredAndVerified(t *testing.T) {
 	t.Parallel()
 
 	server := kit.NewSMTPWithTLS(t, "mailer", "p@ss:word")
-	url := "smtp://mailer:p%40ss%3Aword@" + server.Addr
+	url := "smtp://mailer:p%40ss%3Aword@" + server.Addr // with the password encoded
 	send := func(t *testing.T, url string) error {
 		t.Helper()
 		return newMailer(t, url).Send(t.Context(), testMessage("a@example.org"))
@@ -394,6 +402,7 @@ func TestSMTP_ContextEnds_Returns(t *testing.T) {
 		})
 	}
 
+	// The server accepts the connection, but does not send its greeting.
 	t.Run("greeting", func(t *testing.T) {
 		t.Parallel()
 
@@ -411,11 +420,13 @@ func TestSMTP_ContextEnds_Returns(t *testing.T) {
 	})
 }
 
-// TestSMTP_ServiceUnavailable_IsTemporary checks that a server that refuses every client, or is
-// no mail server, is a temporary error: the message is not at fault. The connection is closed.
+// TestSMTP_ServiceUnavailable_IsTemporary checks that a server that refuses every client, or is no mail
+// server, is a temporary error: the message is not at fault, and is sent again later. The mailer closes
+// the connection.
 func TestSMTP_ServiceUnavailable_IsTemporary(t *testing.T) {
 	t.Parallel()
 
+	// The lines that the server sends: its greeting, and then one after each line of the mailer.
 	for name, lines := range map[string][]string{
 		"greeting refuses":    {"554 no service today"},
 		"EHLO refused":        {"220 hello", "550 who are you", "550 who are you"}, // to EHLO, and then to the older HELO
@@ -479,7 +490,8 @@ func TestSMTP_NoTLS_SendsNoPassword(t *testing.T) {
 	for _, policy := range []string{"optional", "never"} {
 		mailer := newMailer(t, "smtp://mailer:secret@relay.example.org?starttls="+policy)
 
-		// Connect the mailer to a server on this machine that offers a login without encryption.
+		// Connect the mailer to a server on this machine that offers a login without encryption. The server sends its
+		// greeting and the reply to EHLO, and then nothing more, so that it would wait for the login.
 		url, disconnected := scriptedServer(t, "220 hello", "250-relay\r\n250 AUTH PLAIN LOGIN")
 		mailer.server.options = append(mailer.server.options, gomail.WithPort(portOf(t, url)))
 		mailer.server.host = "127.0.0.1"
@@ -559,7 +571,7 @@ func TestSMTP_InvalidURL_IsRefused(t *testing.T) {
 	} {
 		_, err := NewSMTP(url, mail.Address{Email: "a@example.org"}, kit.NewClock())
 		require.Error(t, err, url)
-		require.NotContains(t, err.Error(), password)
+		require.NotContains(t, err.Error(), password, url)
 	}
 }
 
@@ -590,8 +602,9 @@ func TestSMTP_Conformance(t *testing.T) {
 	conformance.Mailer(t, open, openWithOutages)
 }
 
-// scriptedServer is a mail server that sends the lines, each after a line of the client,
-// and then only reads. The returned channel is closed when the client disconnects.
+// scriptedServer starts a mail server for one client. It sends the first line as its greeting, and each
+// further one after a line of the client. Then it only reads. The returned channel is closed when the
+// client disconnects.
 func scriptedServer(t *testing.T, lines ...string) (url string, disconnected chan struct{}) {
 	t.Helper()
 
@@ -631,7 +644,8 @@ func scriptedServer(t *testing.T, lines ...string) (url string, disconnected cha
 func portOf(t *testing.T, url string) int {
 	t.Helper()
 
-	port, err := strconv.Atoi(url[strings.LastIndex(url, ":")+1:])
+	afterLastColon := url[strings.LastIndex(url, ":")+1:]
+	port, err := strconv.Atoi(afterLastColon)
 	require.NoError(t, err)
 
 	return port

@@ -13,9 +13,13 @@ import (
 	"github.com/locumhq/locum/core/batch"
 )
 
-// TestBatcher_ConcurrentItems_AreCombined checks that items that arrive while both slots are in use are
-// collected: two calls with one item each block on purpose, and the 30 items that wait behind them
-// become three batches of the maximum of ten.
+// A batcher combines items into batches, and calls a function with each batch. A call occupies one of its
+// slots, so that the number of slots is the number of concurrent calls. Items that arrive while all slots
+// are occupied are collected for the next calls.
+
+// TestBatcher_ConcurrentItems_AreCombined checks that items that arrive while both slots are occupied are
+// collected. Two calls with one item each block on purpose, and the 30 items that wait for them become
+// three batches of the maximum of ten items.
 func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	t.Parallel()
 
@@ -26,7 +30,7 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 		blockingItems = slots
 	)
 
-	// The batcher asks for the weight of each item that joins a batch. Weighing counts these items.
+	// The batcher calls this function for the weight of each item that joins a batch, so that it can count the items.
 	var joined atomic.Int32
 	countJoined := func(int) (weight int) {
 		joined.Add(1)
@@ -39,8 +43,10 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	doubler := batch.New(slots, maxItems, countJoined, func(_ context.Context, numbers []int) ([]int, error) {
 		calls.Add(1)
 
-		maxInProgress.Store(max(maxInProgress.Load(), inProgress.Add(1)))
+		nowInProgress := inProgress.Add(1)
 		defer inProgress.Add(-1)
+
+		maxInProgress.Store(max(maxInProgress.Load(), nowInProgress))
 
 		isBlocking := numbers[0] < 0
 		if isBlocking {
@@ -67,7 +73,7 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 		})
 	}
 
-	// Occupy both slots.
+	// Occupy both slots with calls for negative numbers.
 	double(-1)
 	<-begun
 	double(-2)
@@ -83,7 +89,7 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	close(release)
 	callers.Wait()
 	require.EqualValues(t, blockingItems+waitingItems/maxItems, calls.Load(), "two single items, and 30 items in batches of ten")
-	require.EqualValues(t, slots, maxInProgress.Load())
+	require.EqualValues(t, slots, maxInProgress.Load(), "the highest number of concurrent calls")
 }
 
 // The batchers of the following tests make one call at a time, with at most ten items.
@@ -92,8 +98,8 @@ const (
 	tenItems = 10
 )
 
-// TestBatcher_FailedCall_ReturnsError checks that an error, a panic and a wrong number of results are
-// errors of the callers, and that a panic does not cost a slot.
+// TestBatcher_FailedCall_ReturnsError checks that an error, a panic and a wrong number of results of the
+// called function are errors of the callers, and that the slot is free again after a panic.
 func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 	t.Parallel()
 
@@ -103,25 +109,28 @@ func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 		return batch.New(oneSlot, tenItems, batch.Unweighted, call)
 	}
 
+	// The called function returns an error.
 	broken := errors.New("broken")
 	fails := newBatcher(func(context.Context, []int) ([]int, error) { return nil, broken })
 	_, err := fails.Do(t.Context(), anyItem)
 	require.ErrorIs(t, err, broken)
 
+	// The called function panics.
 	panics := newBatcher(func(context.Context, []int) ([]int, error) { panic("lost") })
 	for range 2 { // the second call needs the slot of the first one
 		_, err = panics.Do(t.Context(), anyItem)
 		require.ErrorContains(t, err, "lost")
 	}
 
+	// The called function returns fewer results than it got items.
 	returnsNothing := newBatcher(func(context.Context, []int) ([]int, error) { return nil, nil })
 	_, err = returnsNothing.Do(t.Context(), anyItem)
 	require.ErrorContains(t, err, "0 results for 1 items")
 }
 
 // TestBatcher_CancelledCaller_CompletesBatch checks that a caller whose context is cancelled during the
-// call does not cancel it, since it is also the call of others. A caller that comes with a cancelled
-// context gets its error.
+// call does not cancel the call, whose batch may also contain items of other callers. A caller whose
+// context is cancelled before Do gets the error of the context.
 func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 	t.Parallel()
 
@@ -132,20 +141,23 @@ func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 		return items, batchCtx.Err()
 	})
 
-	result, err := identity.Do(callerCtx, 7)
-	require.NoError(t, err)
-	require.Equal(t, 7, result)
+	const item = 7
 
-	_, err = identity.Do(callerCtx, 8)
+	result, err := identity.Do(callerCtx, item)
+	require.NoError(t, err)
+	require.Equal(t, item, result)
+
+	_, err = identity.Do(callerCtx, item)
 	require.ErrorIs(t, err, context.Canceled, "the context was cancelled before Do")
 }
 
-// TestBatcher_Read_LeavesWhenCancelled checks that a caller of Read does not wait longer than its context
+// TestBatcher_Read_ReturnsWhenCancelled checks that a caller of Read does not wait longer than its context
 // for a call that hangs or for a slot, and that the call continues for the other items of the batch.
-func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
+func TestBatcher_Read_ReturnsWhenCancelled(t *testing.T) {
 	t.Parallel()
 
-	// Each call announces that it has begun, and hangs until release.
+	// Each call announces that it has begun, and hangs until release. There are at most two calls: for the first item, and
+	// for those that wait meanwhile.
 	const calls = 2
 
 	begun, release := make(chan struct{}, calls), make(chan struct{})
@@ -157,7 +169,7 @@ func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
 		return items, batchCtx.Err()
 	})
 
-	// One caller has the slot and a call that hangs, and another one waits for the slot. Cancel the context of both.
+	// The call of item 1 hangs and has the slot, for which item 2 waits. Cancel the context of both callers.
 	callerCtx, cancelCallers := context.WithCancel(t.Context())
 	var callers sync.WaitGroup
 	callers.Go(func() {
@@ -179,7 +191,7 @@ func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
 	cancelCallers()
 	callers.Wait() // both have returned, although the call still hangs
 
-	// A later caller gets the result for its item when the first call has ended.
+	// A later caller, whose context is not cancelled, gets the result for its item when the first call has ended.
 	callers.Go(func() {
 		result, err := slow.Read(t.Context(), 3)
 		if result != 3 || err != nil {
@@ -191,8 +203,8 @@ func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
 	callers.Wait()
 }
 
-// TestBatcher_HeavyItem_IsABatch checks that an item above the maximum weight is carried out alone instead
-// of waiting forever.
+// TestBatcher_HeavyItem_IsABatch checks that an item above the maximum weight of a batch becomes a batch
+// of its own instead of waiting forever for one into which it fits.
 func TestBatcher_HeavyItem_IsABatch(t *testing.T) {
 	t.Parallel()
 
