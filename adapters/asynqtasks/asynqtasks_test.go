@@ -26,6 +26,9 @@ func open(t testing.TB, url string) *Queue {
 	return q
 }
 
+// A queue of this package keeps references to tasks in Redis, in the lists of the library Asynq. A store keeps the tasks
+// themselves.
+
 // TestQueue_Conformance runs the suite for queues, with outages of Redis.
 func TestQueue_Conformance(t *testing.T) {
 	t.Parallel()
@@ -55,34 +58,38 @@ func TestQueue_Work_Conformance(t *testing.T) {
 func TestEnqueue_SameReferenceTwice_IsStoredOnce(t *testing.T) {
 	t.Parallel()
 
-	q := open(t, kit.RedisURL(t))
-	ref := task.Reference{Queue: task.Events, Kind: "greet", ID: "a", Enqueues: 1}
-	require.NoError(t, q.Enqueue(t.Context(), ref, ref))
-	require.NoError(t, q.Enqueue(t.Context(), ref))
+	// Enqueue the reference twice in one call, and again in another call.
+	queue := open(t, kit.RedisURL(t))
+	reference := task.Reference{Queue: task.Events, Kind: "greet", ID: "a", Enqueues: 1}
+	require.NoError(t, queue.Enqueue(t.Context(), reference, reference))
+	require.NoError(t, queue.Enqueue(t.Context(), reference))
 
-	pending, err := asynq.NewInspectorFromRedisClient(q.redis).ListPendingTasks("locum-events")
+	// In Asynq, the queue has the name of task.Events after the default prefix locum.
+	pending, err := asynq.NewInspectorFromRedisClient(queue.redis).ListPendingTasks("locum-events")
 	require.NoError(t, err)
 	require.Len(t, pending, 1)
 	require.Equal(t, "greet", pending[0].Type)
 }
 
 // TestQueue_SharedRedis_PrefixSeparates checks that two installations can use one Redis with different prefixes. A
-// prefix is a part of the keys in Redis. It must not contain braces and colons, which have a meaning in keys.
+// prefix is a part of the keys in Redis. It must not be empty, and it must not contain braces and colons, which have a
+// meaning in keys.
 func TestQueue_SharedRedis_PrefixSeparates(t *testing.T) {
 	t.Parallel()
 
 	url := kit.RedisURL(t)
-	one, two := open(t, url+"?prefix=north"), open(t, url+"?prefix=south")
-	require.NoError(t, one.Enqueue(t.Context(), task.Reference{Queue: task.Mail, Kind: "greet", ID: "a"}))
+	north, south := open(t, url+"?prefix=north"), open(t, url+"?prefix=south")
+	require.NoError(t, north.Enqueue(t.Context(), task.Reference{Queue: task.Mail, Kind: "greet", ID: "a"}))
 
-	// The key of the list of tasks has the prefix of the first installation. The client of the second one can read
-	// any key.
-	waiting, err := two.redis.LLen(t.Context(), "asynq:{north-mail}:pending").Result()
+	// The key of the list of tasks has the prefix of the installation north. The client of the other one can read any
+	// key of the same Redis.
+	waiting, err := south.redis.LLen(t.Context(), "asynq:{north-mail}:pending").Result()
 	require.NoError(t, err)
 	require.EqualValues(t, 1, waiting)
 
+	// Invalid prefixes.
 	for _, invalid := range []string{"?prefix=", "?prefix=a{b}", "?prefix=a:b"} {
 		_, err := Open(url+invalid, slog.New(slog.DiscardHandler))
-		require.ErrorContains(t, err, "prefix")
+		require.ErrorContains(t, err, "prefix", invalid)
 	}
 }

@@ -14,8 +14,11 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// A limiter counts the calls for each key, such as the address of a client. To count per minute or per day, it keeps the
-// keys in memory. The tests of this file check which keys it keeps.
+// A limiter counts the calls for each key, such as the address of a client or the id of an application. The suite in
+// TestLimiter checks what it counts. The other tests of this file check which keys it keeps in memory:
+//   - Take counts calls for a rule, such as ten per minute. Each key has a log of the times of its calls.
+//   - Spend counts calls for a quota, with a limit per minute and one per day. A key has such a log for the minute, and
+//     a count for the day.
 
 // TestLimiter runs the suite for limiters.
 func TestLimiter(t *testing.T) {
@@ -23,13 +26,22 @@ func TestLimiter(t *testing.T) {
 	conformance.Limiter(t, func(_ testing.TB, clk clock.Clock) limit.Limiter { return New(clk) })
 }
 
-// countKeys returns the number of keys in memory.
-func (l *Limiter) countKeys() (n int) {
+// countKeys returns the number of keys that have a log in memory.
+func (l *Limiter) countKeys() (keys int) {
 	for i := range l.shards {
-		n += len(l.shards[i].logs)
+		keys += len(l.shards[i].logs)
 	}
 
-	return n
+	return keys
+}
+
+// countDays returns the number of daily counts in memory.
+func (l *Limiter) countDays() (days int) {
+	for i := range l.shards {
+		days += len(l.shards[i].days)
+	}
+
+	return days
 }
 
 // tenPerMinute is the rule of these tests. They do not reach its limit: they check only which keys are in memory.
@@ -43,9 +55,10 @@ func spend(l *Limiter, quota limit.Quota, app string) {
 	_, _ = l.Spend(context.Background(), quota, app)
 }
 
-// TestLimiter_ExpiredKeys_AreRemoved checks that calls remove keys whose counts have expired. The
-// test uses new keys in each of five hours, with a limit per minute. Expired keys are not removed
-// at once: those of up to three hours may remain.
+// TestLimiter_ExpiredKeys_AreRemoved checks that calls remove keys whose logs have expired. The test
+// uses new keys in each of five hours, with a limit per minute, so that a key has expired in the next
+// hour. Expired keys are not removed at once: after a call for each key of an hour, those of up to three
+// hours may remain.
 func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 	t.Parallel()
 
@@ -65,7 +78,7 @@ func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 	require.LessOrEqual(t, limiter.countKeys(), maxRemainingHours*keysPerHour)
 }
 
-// manyKeys is more than the number of keys that a limiter keeps, maxKeys.
+// manyKeys is a number of keys above maxKeys, the number that a limiter keeps.
 const manyKeys = maxKeys + 100_000
 
 // TestLimiter_ManyKeys_BoundMemory checks that the limiter keeps at most maxKeys keys, so that an
@@ -82,9 +95,9 @@ func TestLimiter_ManyKeys_BoundMemory(t *testing.T) {
 	require.LessOrEqual(t, limiter.countKeys(), maxKeys)
 }
 
-// TestQuota_ManyKeys_BoundMemoryAndKeepDays checks that many keys do not remove the daily count
-// of an application; otherwise the application would have its whole quota again. The number of
-// daily counts is bounded as well, and they expire.
+// TestQuota_ManyKeys_BoundMemoryAndKeepDays checks the daily counts of quotas. Keys without a daily limit
+// must not evict them, since an application would then have its whole quota again. Their number is bounded
+// as well, and they expire. The subtests use one limiter, one after the other.
 func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 	t.Parallel()
 
@@ -93,42 +106,39 @@ func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 	withDailyLimit := limit.Quota{PerMinute: 10, PerDay: 10}
 	withoutDailyLimit := limit.Quota{PerMinute: 10}
 
-	// Keys without a daily limit evict each other, but not the day of the application.
-	spend(limiter, withDailyLimit, "app")
+	t.Run("keys without a daily limit evict each other and no daily count", func(t *testing.T) {
+		spend(limiter, withDailyLimit, "app")
 
-	for i := range manyKeys {
-		spend(limiter, withoutDailyLimit, strconv.Itoa(i))
-	}
-
-	require.LessOrEqual(t, limiter.countKeys(), maxKeys)
-
-	status, err := limiter.Status(context.Background(), withDailyLimit, "app")
-	require.NoError(t, err)
-	require.Equal(t, withDailyLimit.PerDay-1, status.Day.Remaining, "the call at the beginning still counts")
-
-	// The number of daily counts is bounded.
-	for i := range manyKeys {
-		spend(limiter, withDailyLimit, strconv.Itoa(i))
-	}
-
-	countDays := func() (n int) {
-		for i := range limiter.shards {
-			n += len(limiter.shards[i].days)
+		for i := range manyKeys {
+			spend(limiter, withoutDailyLimit, strconv.Itoa(i))
 		}
 
-		return n
-	}
+		require.LessOrEqual(t, limiter.countKeys(), maxKeys)
 
-	require.LessOrEqual(t, countDays(), maxKeys)
+		status, err := limiter.Status(context.Background(), withDailyLimit, "app")
+		require.NoError(t, err)
+		require.Equal(t, withDailyLimit.PerDay-1, status.Day.Remaining, "the call at the beginning still counts")
+	})
 
-	// After the day, the expired counts are removed by a sweep. One of about as many calls as there are keys sweeps.
-	clk.Advance(24 * time.Hour)
+	t.Run("number of daily counts is bounded", func(t *testing.T) {
+		for i := range manyKeys {
+			spend(limiter, withDailyLimit, strconv.Itoa(i))
+		}
 
-	for i := range 2 * maxKeys {
-		_, _ = limiter.Status(context.Background(), withDailyLimit, strconv.Itoa(i))
-	}
+		require.LessOrEqual(t, limiter.countDays(), maxKeys)
+	})
 
-	require.Zero(t, countDays())
+	// A sweep removes expired counts of a shard, a part of the keys. It takes place once in about as many calls as the shard
+	// has keys, so that twice as many calls as keys include a sweep of each shard.
+	t.Run("daily counts are removed after the day", func(t *testing.T) {
+		clk.Advance(24 * time.Hour)
+
+		for i := range 2 * maxKeys {
+			_, _ = limiter.Status(context.Background(), withDailyLimit, strconv.Itoa(i))
+		}
+
+		require.Zero(t, limiter.countDays())
+	})
 }
 
 // BenchmarkSpend measures Spend with the keys of 100 applications.

@@ -14,11 +14,14 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestQueue_Conformance runs the suite for queues.
 func TestQueue_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Queue(t, func(testing.TB) task.Queue { return localtasks.New() })
 }
 
+// TestQueue_Work_Conformance runs the suite for a queue together with a store of tasks. The queue has only references
+// to tasks, and the store, here SQLite, has the tasks themselves.
 func TestQueue_Work_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
@@ -26,26 +29,33 @@ func TestQueue_Work_Conformance(t *testing.T) {
 	})
 }
 
-// TestQueue_SameTask_QueuedOnce checks that a task that is enqueued again before it is executed
-// is executed once.
+// TestQueue_SameTask_QueuedOnce checks that a task that is enqueued several times before it is executed is executed
+// once, also if the number of its enqueues differs.
 func TestQueue_SameTask_QueuedOnce(t *testing.T) {
 	t.Parallel()
 
-	q := localtasks.New()
-	for turn := range 3 {
-		require.NoError(t, q.Enqueue(t.Context(), task.Reference{Queue: task.Events, ID: "a", Enqueues: turn}))
+	// Enqueue task a three times, and task b once.
+	queue := localtasks.New()
+	for enqueues := range 3 {
+		require.NoError(t, queue.Enqueue(t.Context(), task.Reference{Queue: task.Events, ID: "a", Enqueues: enqueues}))
 	}
 
-	require.NoError(t, q.Enqueue(t.Context(), task.Reference{Queue: task.Events, ID: "b"}))
+	require.NoError(t, queue.Enqueue(t.Context(), task.Reference{Queue: task.Events, ID: "b"}))
+
+	// A worker executes the tasks. The channel has room for all four, so that the worker is never blocked.
+	const maxExecutions = 4
 
 	ctx, stop := context.WithCancel(t.Context())
-	came := make(chan string, 10)
+	executedIDs := make(chan string, maxExecutions)
+	workerErr := make(chan error, 1)
+	go func() {
+		workerErr <- queue.Work(ctx, func(_ context.Context, executed task.Reference) { executedIDs <- executed.ID })
+	}()
 
-	done := make(chan error, 1)
-	go func() { done <- q.Work(ctx, func(_ context.Context, got task.Reference) { came <- got.ID }) }()
+	require.ElementsMatch(t, []string{"a", "b"}, []string{<-executedIDs, <-executedIDs})
 
-	require.ElementsMatch(t, []string{"a", "b"}, []string{<-came, <-came})
+	// Work returns when all executions have ended. There were no others.
 	stop()
-	require.NoError(t, <-done)
-	require.Empty(t, came)
+	require.NoError(t, <-workerErr)
+	require.Empty(t, executedIDs)
 }

@@ -19,25 +19,26 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// rule allows ten calls in a quarter of an hour.
+// rule allows ten calls in a quarter of an hour for each key, such as the address of a client. Take counts a call, and
+// Peek only returns what is left.
 var rule = limit.Rule{Name: "ten", Max: 10, Per: 15 * time.Minute}
 
-// Nothing listens at unavailableURL.
+// unavailableURL is a URL at which no server listens.
 const unavailableURL = "redis://127.0.0.1:1/0"
 
-// noFallback is an option for tests that count exactly. A limiter waits for Redis up to its bound, 200 ms without this
-// option, and then counts in the process. On a busy machine Redis may be slower.
+// noFallback is an option for tests that count exactly. A limiter waits for Redis for up to 200 ms, and then counts in the
+// process. On a busy machine Redis may be slower, so that the option sets a time that no call takes.
 var noFallback = WithBound(time.Minute)
 
 // open opens a limiter in Redis. It falls back to a limiter in the process while Redis is unavailable.
 func open(t testing.TB, url string, log *slog.Logger, options ...Option) *Limiter {
 	t.Helper()
 
-	l, err := Open(url, locallimit.New(clock.System{}), log, options...)
+	limiter, err := Open(url, locallimit.New(clock.System{}), log, options...)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
+	t.Cleanup(func() { _ = limiter.Close() })
 
-	return l
+	return limiter
 }
 
 // redisClient returns a client with which a test looks at the keys in Redis.
@@ -58,16 +59,19 @@ func TestLimiter(t *testing.T) {
 	t.Parallel()
 
 	openWithClock := func(t testing.TB, clk clock.Clock) limit.Limiter {
-		return open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler), WithClock(clk), noFallback)
+		return open(t, kit.RedisURL(t), discardLog, WithClock(clk), noFallback)
 	}
 
 	openWithOutages := func(t testing.TB) (limiter limit.Limiter, beginOutage, endOutage func()) {
 		server := kit.OwnRedis(t)
-		return open(t, server.URL, slog.New(slog.DiscardHandler)), server.Kill, func() { require.NoError(t, server.Start()) }
+		return open(t, server.URL, discardLog), server.Kill, func() { require.NoError(t, server.Start()) }
 	}
 
 	conformance.Limiter(t, openWithClock, openWithOutages)
 }
+
+// discardLog is a log for tests that do not check it.
+var discardLog = slog.New(slog.DiscardHandler)
 
 // TestQuota_Processes_ShareAndExpire checks that four processes share a quota of 3 calls per minute. The quota has two
 // keys in Redis, for the minute and for the day. They contain no personal data, although the caller is identified by
@@ -78,6 +82,7 @@ func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 	ctx := context.Background()
 	url := kit.RedisURL(t)
 
+	// Each process makes one call.
 	quota := limit.Quota{PerMinute: 3, PerDay: 100}
 	for _, want := range []struct {
 		isAllowed bool
@@ -88,17 +93,18 @@ func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 		{isAllowed: true, remaining: 0},
 		{isAllowed: false, remaining: 0},
 	} {
-		limiterOfProcess := open(t, url, slog.New(slog.DiscardHandler), noFallback)
+		limiterOfProcess := open(t, url, discardLog, noFallback)
 		status, err := limiterOfProcess.Spend(ctx, quota, "Ann@example.org")
 		require.NoError(t, err)
-		require.Equal(t, want.isAllowed, status.Allowed)
-		require.Equal(t, want.remaining, status.Minute.Remaining)
+		require.Equal(t, want.isAllowed, status.Allowed, "%+v", want)
+		require.Equal(t, want.remaining, status.Minute.Remaining, "%+v", want)
 	}
 
+	// Look at the keys in Redis.
 	client := redisClient(t, url)
 	keys, err := client.Keys(ctx, "*").Result()
 	require.NoError(t, err)
-	require.Len(t, keys, 2)
+	require.Len(t, keys, 2, "for the minute and for the day")
 
 	for _, key := range keys {
 		require.Regexp(t, `^locum:limit:\{quota:[0-9a-f]{32}\}(:day)?$`, key, "a hash in place of the address")
@@ -116,34 +122,39 @@ func TestQuota_RedisUnavailable_IsCountedInProcess(t *testing.T) {
 
 	const perMinute, calls = 60, 200
 
-	l := open(t, unavailableURL, slog.New(slog.DiscardHandler))
-	conformance.SpendAtOnce(t, l, limit.Quota{PerMinute: perMinute, PerDay: 10_000}, "k", calls, perMinute)
+	// Of many concurrent calls, exactly as many are allowed as the limit per minute permits.
+	limiter := open(t, unavailableURL, discardLog)
+	wantAllowed := perMinute
+	conformance.SpendAtOnce(t, limiter, limit.Quota{PerMinute: perMinute, PerDay: 10_000}, "k", calls, wantAllowed)
 
-	status, err := l.Status(context.Background(), limit.Quota{PerMinute: perMinute}, "other")
+	// Another key has its own count.
+	status, err := limiter.Status(context.Background(), limit.Quota{PerMinute: perMinute}, "other")
 	require.NoError(t, err)
 	require.True(t, status.Allowed)
 	require.Zero(t, status.Day, "a limit of zero means no limit")
 }
 
-// TestLimiter_UsesRedisTime_LogExpires checks a limiter without the option WithClock. Its time is that of Redis, which all
-// processes share. The times of the calls are a list in Redis, which expires with the period of the rule.
-func TestLimiter_UsesRedisTime_LogExpires(t *testing.T) {
+// TestLimiter_RedisTime_CountsAndExpires checks a limiter without the option WithClock. Its time is that of Redis, which
+// all processes share. The times of the calls are a list in Redis, whose key contains no personal data, and which expires
+// with the period of the rule.
+func TestLimiter_RedisTime_CountsAndExpires(t *testing.T) {
 	t.Parallel()
 
 	ctx := context.Background()
 	url := kit.RedisURL(t)
 
-	// Use up the rule.
-	l := open(t, url, slog.New(slog.DiscardHandler), noFallback)
+	// Make as many calls as the rule allows.
+	limiter := open(t, url, discardLog, noFallback)
 	for range rule.Max {
-		decision, err := l.Take(ctx, rule, "Ann@example.org")
+		decision, err := limiter.Take(ctx, rule, "Ann@example.org")
 		require.NoError(t, err)
 		require.True(t, decision.Allowed)
 	}
 
+	// The next call is refused until the first one is a quarter of an hour old.
 	const testTime = float64(time.Minute) // the test takes at most this time
 
-	decision, err := l.Take(ctx, rule, "Ann@example.org")
+	decision, err := limiter.Take(ctx, rule, "Ann@example.org")
 	require.NoError(t, err)
 	require.False(t, decision.Allowed)
 	require.InDelta(t, float64(rule.Per), float64(decision.RetryAfter), testTime)
@@ -184,69 +195,83 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
+// TestLimiter_RedisAvailable_IsNotDegraded checks that calls are counted in Redis while it is available.
+func TestLimiter_RedisAvailable_IsNotDegraded(t *testing.T) {
+	t.Parallel()
+
+	limiter := open(t, kit.RedisURL(t), discardLog, noFallback)
+	decision, err := limiter.Take(t.Context(), rule, "k")
+	require.NoError(t, err)
+	require.Equal(t, limit.Decision{Allowed: true, Remaining: rule.Max - 1}, decision)
+	require.False(t, limiter.Degraded())
+}
+
 // TestLimiter_RedisUnavailable_CountsInProcess checks two outages: Redis is stopped, and then Redis hangs. During an
-// outage, limits apply and calls are not delayed. After it, Redis is used again. The log has one line for both outages.
+// outage, limits apply and calls are not delayed. After it, Redis is used again. The log has one line for both outages,
+// because a line is written at most once per minute.
 func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 	t.Parallel()
 
 	ctx := context.Background()
 	server := kit.OwnRedis(t)
-	var log lockedBuffer
-	// Without an outage, calls are counted in Redis.
-	withoutFallback := open(t, server.URL, slog.New(slog.DiscardHandler), noFallback)
-	d, err := withoutFallback.Take(ctx, rule, "k")
-	require.NoError(t, err)
-	require.Equal(t, limit.Decision{Allowed: true, Remaining: rule.Max - 1}, d)
-	require.False(t, withoutFallback.Degraded())
 
-	l := open(t, server.URL, slog.New(slog.NewTextHandler(&log, nil)))
+	var log lockedBuffer
+	limiter := open(t, server.URL, slog.New(slog.NewTextHandler(&log, nil)))
 
 	requireLimitsInOutage := func(beginOutage func()) {
 		t.Helper()
 		beginOutage()
 
+		// Of four times as many calls as the rule allows, exactly the allowed number is admitted.
 		admitted := 0
-		for range 40 {
-			begun := time.Now()
-			d, err := l.Take(ctx, rule, "k")
+		for range 4 * rule.Max {
+			startedAt := time.Now()
+			decision, err := limiter.Take(ctx, rule, "k")
 			require.NoError(t, err)
-			require.Less(t, time.Since(begun), time.Second, "the bound is 200 ms; the machine may be busy")
+			require.Less(t, time.Since(startedAt), time.Second, "the bound is 200 ms; the machine may be busy")
 
-			if d.Allowed {
+			if decision.Allowed {
 				admitted++
 			}
 		}
 
 		require.Equal(t, rule.Max, admitted, "the process counts in memory")
-		require.True(t, l.Degraded())
+		require.True(t, limiter.Degraded())
 
 		// After a few failures the limiter no longer waits for Redis at each call: waiting 1,000 times would take minutes.
-		begun := time.Now()
+		startedAt := time.Now()
 
 		for range 1000 {
-			_, _ = l.Peek(ctx, rule, "k")
+			_, _ = limiter.Peek(ctx, rule, "k")
 		}
 
-		require.Less(t, time.Since(begun), time.Second, "calls wait for Redis")
+		require.Less(t, time.Since(startedAt), time.Second, "calls wait for Redis")
 	}
 
 	// waitUntilRecovered waits until the limiter uses Redis again, and then deletes the calls of the outage.
 	waitUntilRecovered := func() {
 		t.Helper()
-		require.Eventually(t, func() bool {
-			_, err := l.Peek(ctx, rule, "k")
-			return err == nil && !l.Degraded()
-		}, 20*time.Second, 20*time.Millisecond)
-		require.NoError(t, l.Clear(ctx, rule, "k"))
+
+		isRecovered := func() bool {
+			_, err := limiter.Peek(ctx, rule, "k")
+			return err == nil && !limiter.Degraded()
+		}
+		require.Eventually(t, isRecovered, 20*time.Second, 20*time.Millisecond)
+		require.NoError(t, limiter.Clear(ctx, rule, "k"))
 	}
 
 	waitUntilRecovered() // before the first outage too, since a busy machine may have been too slow for Redis
+
+	// Redis is stopped, and started again.
 	requireLimitsInOutage(server.Kill)
 	require.NoError(t, server.Start())
 	waitUntilRecovered()
-	requireLimitsInOutage(server.Pause) // accepts connections and does not respond
+
+	// Redis hangs: it accepts connections and does not respond.
+	requireLimitsInOutage(server.Pause)
 	server.Resume()
 	waitUntilRecovered()
+
 	require.Equal(t, 1, strings.Count(log.String(), "redis is unavailable"), log.String())
 }
 
@@ -254,11 +279,11 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 func TestOpen_RedisUnavailable_Succeeds(t *testing.T) {
 	t.Parallel()
 
-	l := open(t, unavailableURL, slog.New(slog.DiscardHandler))
-	d, err := l.Take(context.Background(), rule, "k")
+	limiter := open(t, unavailableURL, discardLog)
+	decision, err := limiter.Take(context.Background(), rule, "k")
 	require.NoError(t, err)
-	require.True(t, d.Allowed)
-	require.True(t, l.Degraded())
+	require.True(t, decision.Allowed)
+	require.True(t, limiter.Degraded())
 }
 
 // TestDegraded_NoCallsAfterOutage_Ends checks that the limiter notices the end of an outage by itself. The readiness of
@@ -267,15 +292,22 @@ func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
 	t.Parallel()
 
 	server := kit.OwnRedis(t)
-	l := open(t, server.URL, slog.New(slog.DiscardHandler))
+	limiter := open(t, server.URL, discardLog)
+
+	// One call notices the outage. There is no call after it.
 	server.Kill()
 
-	_, err := l.Take(t.Context(), rule, "k")
+	_, err := limiter.Take(t.Context(), rule, "k")
 	require.NoError(t, err)
-	require.True(t, l.Degraded())
+	require.True(t, limiter.Degraded())
+
+	// Redis is started again. Neither Degraded nor Ping counts a call.
 	require.NoError(t, server.Start())
-	require.Eventually(t, func() bool { return !l.Degraded() }, 20*time.Second, 20*time.Millisecond)
-	require.Eventually(t, func() bool { return l.Ping(t.Context()) == nil }, 20*time.Second, 20*time.Millisecond)
+
+	hasEnded := func() bool { return !limiter.Degraded() }
+	respondsToPing := func() bool { return limiter.Ping(t.Context()) == nil }
+	require.Eventually(t, hasEnded, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, respondsToPing, 20*time.Second, 20*time.Millisecond)
 }
 
 // TestLimiter_ContextCancelled_IsNotAnOutage checks that calls whose clients disconnect do not count as failures of Redis.
@@ -283,50 +315,54 @@ func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
 func TestLimiter_ContextCancelled_IsNotAnOutage(t *testing.T) {
 	t.Parallel()
 
-	l := open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler))
+	limiter := open(t, kit.RedisURL(t), discardLog)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 
 	for range 2 * maxFailures {
-		_, err := l.Take(ctx, rule, "k")
+		_, err := limiter.Take(ctx, rule, "k")
 		require.ErrorIs(t, err, context.Canceled)
 	}
 
-	require.False(t, l.Degraded())
+	require.False(t, limiter.Degraded())
 }
 
-// TestOpen_Prefix_SeparatesServices checks that two installations can use one Redis without
-// counting together. The default prefix is locum.
+// TestOpen_Prefix_SeparatesServices checks that several installations can use one Redis without counting together, if
+// the parameter prefix of their URLs differs. Without the parameter, the prefix is locum.
 func TestOpen_Prefix_SeparatesServices(t *testing.T) {
 	t.Parallel()
 
 	url := kit.RedisURL(t)
 
 	oneCall := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
-	for _, prefix := range []string{"?prefix=north", "?prefix=south", ""} {
-		l := open(t, url+prefix, slog.New(slog.DiscardHandler), noFallback)
-		d, err := l.Take(t.Context(), oneCall, "k")
+	isAllowed := func(parameter string) bool {
+		limiter := open(t, url+parameter, discardLog, noFallback)
+		decision, err := limiter.Take(t.Context(), oneCall, "k")
 		require.NoError(t, err)
-		require.True(t, d.Allowed, prefix)
+
+		return decision.Allowed
+	}
+
+	// The first call with each prefix is allowed.
+	const defaultPrefix = ""
+	for _, parameter := range []string{"?prefix=north", "?prefix=south", defaultPrefix} {
+		require.True(t, isAllowed(parameter), parameter)
 	}
 
 	// A second call with the same prefix, or with the name of the default prefix, is refused.
-	for _, prefix := range []string{"?prefix=north", "?prefix=locum"} {
-		l := open(t, url+prefix, slog.New(slog.DiscardHandler), noFallback)
-		d, err := l.Take(t.Context(), oneCall, "k")
-		require.NoError(t, err)
-		require.False(t, d.Allowed, prefix)
+	for _, parameter := range []string{"?prefix=north", "?prefix=locum"} {
+		require.False(t, isAllowed(parameter), parameter)
 	}
 }
 
 // BenchmarkTake measures a call of Take for one key, which is soon over its limit.
 func BenchmarkTake(b *testing.B) {
-	l, err := Open(kit.RedisURL(b), locallimit.New(clock.System{}), slog.New(slog.DiscardHandler))
+	limiter, err := Open(kit.RedisURL(b), locallimit.New(clock.System{}), discardLog)
 	require.NoError(b, err)
 
-	defer func() { _ = l.Close() }()
+	defer func() { _ = limiter.Close() }()
 
 	for b.Loop() {
-		_, _ = l.Take(context.Background(), rule, "k")
+		_, _ = limiter.Take(context.Background(), rule, "k")
 	}
 }
