@@ -24,21 +24,27 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
-// openTest opens a store with the URL s3://BUCKET?OPTIONS. It adds a random prefix to the bucket,
-// so that the stores of different tests have different files.
+// openTest opens a store with the URL s3://BUCKET?OPTIONS and the credentials of the test servers. It adds
+// a random prefix to the bucket, so that the stores of different tests have different files.
 func openTest(t testing.TB, url string) *Store {
 	t.Helper()
 
 	urlWithPrefix := strings.Replace(url, "?", "/"+rand.Text()+"?", 1)
-	store, err := open(urlWithPrefix, credentials.NewStaticV4(services.S3AccessKey, services.S3SecretKey, ""))
+	store, err := open(urlWithPrefix, credentials.NewStaticV4(services.S3AccessKey, services.S3SecretKey, noSessionToken))
 	require.NoError(t, err)
 
 	return store
 }
 
-// write returns a function that writes the text of a file.
+// noSessionToken is for permanent credentials. Only temporary ones have a session token.
+const noSessionToken = ""
+
+// write returns an argument of Store.Put, a function that writes the content of a file. It writes the text.
 func write(text string) func(io.Writer) error {
-	return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
 }
 
 // TestS3_Conformance runs the suite for file stores. kit.OwnS3 starts an S3 server for a test.
@@ -62,6 +68,7 @@ func TestS3_Conformance(t *testing.T) {
 func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 	t.Parallel()
 
+	// Store a file, and let the server hang.
 	server := kit.OwnS3(t)
 	store := openTest(t, server.URL)
 	require.NoError(t, store.Put(t.Context(), "one", write("x")))
@@ -96,53 +103,58 @@ func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	t.Parallel()
 
 	store := openTest(t, kit.OwnS3(t).URL)
-	countUnfinishedUploads := func() (n int) {
-		for upload := range store.client.ListIncompleteUploads(t.Context(), store.bucket, store.prefix, true) {
+	countUnfinishedUploads := func() (uploads int) {
+		const recursive = true // also below folders
+
+		for upload := range store.client.ListIncompleteUploads(t.Context(), store.bucket, store.prefix, recursive) {
 			require.NoError(t, upload.Err)
-			n++
+			uploads++
 		}
 
-		return n
+		return uploads
 	}
 
 	errOfWriter := errors.New("boom")
-	threeParts := write(strings.Repeat("x", 2*partSize+1))
+	threeParts := write(strings.Repeat("x", 2*partSize+1)) // two whole parts, and a byte in the third
 
-	// The writer returns an error.
-	err := store.Put(t.Context(), "one", func(w io.Writer) error {
-		err := threeParts(w)
+	t.Run("the writer returns an error", func(t *testing.T) {
+		err := store.Put(t.Context(), "one", func(w io.Writer) error {
+			err := threeParts(w)
 
-		require.Equal(t, 1, countUnfinishedUploads(), "the upload has begun")
+			require.Equal(t, 1, countUnfinishedUploads(), "the upload has begun")
 
-		return errors.Join(errOfWriter, err)
-	})
-
-	require.ErrorIs(t, err, errOfWriter)
-	require.Zero(t, countUnfinishedUploads())
-
-	// The context is cancelled.
-	ctx, cancel := context.WithCancel(t.Context())
-	err = store.Put(ctx, "one", func(w io.Writer) error {
-		defer cancel()
-		return threeParts(w)
-	})
-
-	require.ErrorIs(t, err, context.Canceled)
-	require.Zero(t, countUnfinishedUploads())
-
-	// The writer panics.
-	require.Panics(t, func() {
-		_ = store.Put(t.Context(), "one", func(w io.Writer) error {
-			_ = threeParts(w)
-
-			panic(errOfWriter)
+			return errors.Join(errOfWriter, err)
 		})
+
+		require.ErrorIs(t, err, errOfWriter)
+		require.Zero(t, countUnfinishedUploads())
 	})
 
-	require.Zero(t, countUnfinishedUploads())
+	t.Run("the context is cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := store.Put(ctx, "one", func(w io.Writer) error {
+			defer cancel()
+			return threeParts(w)
+		})
+
+		require.ErrorIs(t, err, context.Canceled)
+		require.Zero(t, countUnfinishedUploads())
+	})
+
+	t.Run("the writer panics", func(t *testing.T) {
+		require.Panics(t, func() {
+			_ = store.Put(t.Context(), "one", func(w io.Writer) error {
+				_ = threeParts(w)
+
+				panic(errOfWriter)
+			})
+		})
+
+		require.Zero(t, countUnfinishedUploads())
+	})
 
 	// None of the three uploads has stored a file.
-	_, _, err = store.Open(t.Context(), "one")
+	_, _, err := store.Open(t.Context(), "one")
 	require.ErrorIs(t, err, files.ErrNotFound)
 }
 
@@ -172,13 +184,13 @@ func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
 			wantAdvice: "AWS_SECRET_ACCESS_KEY",
 		},
 	} {
-		store, err := open(test.url, credentials.NewStaticV4(test.accessKey, test.secretKey, ""))
-		require.NoError(t, err)
+		store, err := open(test.url, credentials.NewStaticV4(test.accessKey, test.secretKey, noSessionToken))
+		require.NoError(t, err, name)
 
 		err = store.Put(t.Context(), "one", write("x"))
 		require.ErrorIs(t, err, fault.ErrUnavailable, name)
 		require.ErrorContains(t, err, test.wantAdvice, name)
-		require.NotContains(t, err.Error(), "wrong-secret")
+		require.NotContains(t, err.Error(), "wrong-secret", name)
 		require.ErrorIs(t, store.Ping(t.Context()), fault.ErrUnavailable, name)
 	}
 }
@@ -193,15 +205,16 @@ func openWithResponses(t testing.TB, handle http.HandlerFunc) *Store {
 	return openTest(t, "s3://bucket?endpoint="+server.URL)
 }
 
-// TestErrors_CodesOfS3_BecomeFaults checks the error for each error code of an S3 server. Its
-// reason appears in the metrics, and its text, with advice for the operator, in the log. "XOwn"
-// is a code that the store does not know.
+// TestErrors_CodesOfS3_BecomeFaults checks the error for each error code of an S3 server. All are reported
+// as unavailable. The reason of the error appears in the metrics, and its text, with advice for the
+// operator, in the log. "XOwn" is a code that the store does not know.
 func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 	t.Parallel()
 
 	for code, test := range map[string]struct {
-		status                 int
-		wantReason, wantAdvice string
+		status     int // of the response with the code
+		wantReason string
+		wantAdvice string // a part of the error, empty if there is nothing that an operator can do
 	}{
 		"NoSuchBucket":          {status: 404, wantReason: "files: no such bucket", wantAdvice: "correct files.url"},
 		"AccessDenied":          {status: 403, wantReason: "files: access denied", wantAdvice: "access to the bucket"},
@@ -255,6 +268,7 @@ func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 	t.Parallel()
 
 	const successfulRequest = 3
+
 	requests := 0
 	store := openWithResponses(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -273,7 +287,9 @@ func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 func TestRead_ConnectionBreaks_IsAnError(t *testing.T) {
 	t.Parallel()
 
+	// The server announces a file of 1,000 bytes, sends 4 of them, and closes the connection.
 	const size = 1000
+
 	store := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(size))
 		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
@@ -300,6 +316,7 @@ func TestServerUnreachable_FailsInTime(t *testing.T) {
 	t.Parallel()
 
 	store := openTest(t, "s3://bucket?endpoint=http://127.0.0.1:1") // where no server listens
+
 	startedAt := time.Now()
 	err := store.Put(t.Context(), "one", write("x"))
 	require.ErrorIs(t, err, fault.ErrUnavailable)
@@ -307,13 +324,12 @@ func TestServerUnreachable_FailsInTime(t *testing.T) {
 	require.ErrorIs(t, store.Ping(t.Context()), fault.ErrUnavailable)
 }
 
-// TestParse_URLs checks which URLs of stores are accepted, and the errors for others, which say
-// what is expected. A URL cannot contain credentials: they belong into the environment. Without
-// the option insecure, http is accepted for servers on this machine only.
-func TestParse_URLs(t *testing.T) {
+// TestParse_ValidURL_IsAddress checks which URLs of stores are accepted, and the address of the bucket that
+// a URL contains. Without the option insecure, http is accepted for servers on this machine only.
+func TestParse_ValidURL_IsAddress(t *testing.T) {
 	t.Parallel()
 
-	for in, want := range map[string]address{
+	for url, want := range map[string]address{
 		"s3://bucket?region=eu-west-2": {
 			bucket: "bucket",
 			host:   "s3.amazonaws.com",
@@ -342,12 +358,19 @@ func TestParse_URLs(t *testing.T) {
 		"s3://bucket?region=x&endpoint=http://[::1]:9000":               {bucket: "bucket", host: "[::1]:9000", region: "x"},
 		"s3://bucket?region=x&endpoint=http://minio:9000&insecure=true": {bucket: "bucket", host: "minio:9000", region: "x"},
 	} {
-		got, err := parse(in)
-		require.NoError(t, err, in)
-		require.Equal(t, want, got, in)
+		parsed, err := parse(url)
+		require.NoError(t, err, url)
+		require.Equal(t, want, parsed, url)
 	}
+}
 
-	for in, want := range map[string]string{
+// TestParse_InvalidURL_SaysWhatIsExpected checks a part of the error for each invalid URL. A URL cannot
+// contain credentials, which belong into the environment, and the error does not repeat them: hunter2 is
+// the secret.
+func TestParse_InvalidURL_SaysWhatIsExpected(t *testing.T) {
+	t.Parallel()
+
+	for url, want := range map[string]string{
 		"s3:":                                    "want s3://BUCKET",
 		"s3://":                                  "want s3://BUCKET",
 		"s3://B":                                 "want s3://BUCKET",
@@ -369,11 +392,12 @@ func TestParse_URLs(t *testing.T) {
 		"s3://bucket?ca=/nonexistent/ca.pem":     "ca: open /nonexistent/ca.pem",
 		"s3://bucket?ca=s3store.go":              "ca: want a file of certificates",
 	} {
-		_, err := parse(in)
-		require.ErrorContains(t, err, want, in)
-		require.NotContains(t, err.Error(), "hunter2", in)
+		_, err := parse(url)
+		require.ErrorContains(t, err, want, url)
+		require.NotContains(t, err.Error(), "hunter2", url)
 	}
 
+	// Open parses the URL, too.
 	_, err := Open("s3://key:hunter2@bucket")
 	require.Error(t, err)
 }

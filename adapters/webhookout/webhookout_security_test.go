@@ -25,13 +25,15 @@ func TestDial_NotPublic_IsRefused(t *testing.T) {
 
 	check := publicAddressesOnly()
 
-	// network returns the name by which the check gets the version of an IP address.
-	network := func(address string) string {
+	// checkConnection calls the check as the dialer does before it connects: with the network, which contains the
+	// version of the IP address, and with the address and the port. The connection itself is not needed.
+	checkConnection := func(address, port string) error {
+		network := "tcp4"
 		if strings.Contains(address, ":") {
-			return "tcp6"
+			network = "tcp6"
 		}
 
-		return "tcp4"
+		return check(network, net.JoinHostPort(address, port), nil)
 	}
 
 	for name, addresses := range map[string][]string{
@@ -57,54 +59,61 @@ func TestDial_NotPublic_IsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, address := range addresses {
-				require.Error(t, check(network(address), net.JoinHostPort(address, "443"), nil), address)
+				require.Error(t, checkConnection(address, "443"), address)
 			}
 		})
 	}
 
+	// Public addresses are permitted with ports of web servers, and refused with others, such as 25 for SMTP.
 	t.Run("ports", func(t *testing.T) {
 		for _, address := range []string{"93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"} {
 			for _, port := range []string{"443", "80", "8443", "3000"} {
-				require.NoError(t, check(network(address), net.JoinHostPort(address, port), nil), address)
+				require.NoError(t, checkConnection(address, port), "%s port %s", address, port)
 			}
 
 			for _, port := range []string{"22", "25", "0", "6"} {
-				require.Error(t, check(network(address), net.JoinHostPort(address, port), nil), "%s:%s", address, port)
+				require.Error(t, checkConnection(address, port), "%s port %s", address, port)
 			}
 		}
 	})
-	require.Error(t, check("tcp4", "nonsense", nil))
-	require.Error(t, check("udp4", "93.184.216.34:443", nil))
+
+	t.Run("malformed address and another protocol", func(t *testing.T) {
+		require.Error(t, check("tcp4", "nonsense", nil))
+		require.Error(t, check("udp4", "93.184.216.34:443", nil))
+	})
 }
 
 // TestSend_LoopbackByAnyName_IsRefused checks that no spelling of a loopback address that a
 // parser or the resolver of the system accepts reaches a server on this machine.
 func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 	t.Parallel()
-	var reached atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+
+	// A server on this machine that counts the requests that reach it.
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	t.Cleanup(server.Close)
 
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
 
-	s := New(Options{})
-	s.timeout = 2 * time.Second
+	sender := New(Options{})
+	sender.timeout = 2 * time.Second // for names that the resolver looks up
 
+	// The last five are 127.0.0.1 as one number, in hexadecimal, in octal, without zeros, and mapped to NAT64.
 	for _, host := range []string{
 		"127.0.0.1", "localhost", "localhost.", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]",
 		"[::ffff:7f00:1]", "0.0.0.0", "[::]", "2130706433", "0x7f000001", "0177.0.0.1", "127.1",
 		"[64:ff9b::7f00:1]",
 	} {
-		answer := s.Post(t.Context(), integrations.Post{URL: "http://" + host + ":" + port, Body: "{}"})
+		answer := sender.Post(t.Context(), integrations.Post{URL: "http://" + host + ":" + port, Body: "{}"})
 		require.NotEmpty(t, answer.Error, host)
 		require.Zero(t, answer.Status, host)
-		require.NotContains(t, answer.Error, "127", "the error contains no address")
+		require.NotContains(t, answer.Error, "127", "the error for %s contains no address", host)
 	}
 
-	require.Zero(t, reached.Load(), "no request reached the server")
+	require.Zero(t, requests.Load(), "requests that reached the server")
 
-	answer := s.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port})
+	answer := sender.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port})
 	require.Equal(t, "refused_address", answer.Error, "a name that leads to loopback")
 }
 
@@ -115,8 +124,9 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 
 	type request struct{ method, body, id, agent string }
 
+	// A receiver that records each request. Its response depends on the path.
 	received := make(chan request, 10) // more than the requests of the test
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		received <- request{
 			method: r.Method,
@@ -137,32 +147,41 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 			}
 		}
 	}))
-	t.Cleanup(server.Close)
+	t.Cleanup(receiver.Close)
 
-	s := New(Options{Private: true}) // with Private, the sender may connect to the server on this machine
+	sender := New(Options{Private: true}) // with Private, the sender may connect to the receiver on this machine
 	post := func(path string) integrations.Answer {
-		return s.Post(
+		return sender.Post(
 			t.Context(),
 			integrations.Post{
-				URL:     server.URL + path,
+				URL:     receiver.URL + path,
 				Body:    `{"a":1}`,
 				Headers: map[string]string{"webhook-id": "e", "user-agent": "locum-webhooks/1"},
 			},
 		)
 	}
 
-	answer := post("/")
-	require.Equal(t, 200, answer.Status)
-	require.Empty(t, answer.Error)
-	require.Equal(t, request{method: "POST", body: `{"a":1}`, id: "e", agent: "locum-webhooks/1"}, <-received)
+	t.Run("request", func(t *testing.T) {
+		answer := post("/")
+		require.Equal(t, 200, answer.Status)
+		require.Empty(t, answer.Error)
+		require.Equal(t, request{method: "POST", body: `{"a":1}`, id: "e", agent: "locum-webhooks/1"}, <-received)
+	})
 
-	redirect := post("/redirect")
-	require.Equal(t, 302, redirect.Status)
-	<-received // the request for /redirect
-	require.Empty(t, received, "redirects are not followed")
+	t.Run("redirect is not followed", func(t *testing.T) {
+		answer := post("/redirect")
+		require.Equal(t, 302, answer.Status)
+		<-received // the request for /redirect
+		require.Empty(t, received, "further requests")
+	})
 
-	require.Equal(t, 2*time.Minute, post("/busy").RetryAfter)
-	require.Len(t, post("/much").Body, 1024)
+	t.Run("Retry-After", func(t *testing.T) {
+		require.Equal(t, 2*time.Minute, post("/busy").RetryAfter)
+	})
+
+	t.Run("long response", func(t *testing.T) {
+		require.Len(t, post("/much").Body, 1024)
+	})
 }
 
 // TestSend_Errors_AreClassified checks the code of each kind of failure. Developers see the codes in the log of their
@@ -170,33 +189,38 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 func TestSend_Errors_AreClassified(t *testing.T) {
 	t.Parallel()
 
-	// A server that does not respond before the end of the test, one with TLS, and one that closes each connection.
+	// A server that does not respond before the end of the test.
 	release := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	t.Cleanup(slow.Close)
 	t.Cleanup(func() { close(release) })
 
+	// A server with TLS, whose certificate is of an authority of its own.
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(secure.Close)
 
-	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		c, _, err := w.(http.Hijacker).Hijack()
+	// A server that closes each connection without a response.
+	closing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
 		if err == nil {
-			_ = c.Close()
+			_ = conn.Close()
 		}
 	}))
-	t.Cleanup(cut.Close)
+	t.Cleanup(closing.Close)
 
-	s := New(Options{Private: true})
-	s.timeout = 300 * time.Millisecond
-	errorOf := func(s *Sender, url string) string { return s.Post(t.Context(), integrations.Post{URL: url}).Error }
-	require.Equal(t, "timeout", errorOf(s, slow.URL))
+	errorOf := func(sender *Sender, url string) string {
+		return sender.Post(t.Context(), integrations.Post{URL: url}).Error
+	}
 
-	s.timeout = 20 * time.Second // longer than any of the following failures takes
-	require.Equal(t, "connection", errorOf(s, cut.URL))
-	require.Equal(t, "bad_address", errorOf(s, "http://[x"))
-	require.Equal(t, "tls", errorOf(s, secure.URL), "a certificate of an unknown authority")
-	require.Equal(t, "tls", errorOf(s, strings.Replace(slow.URL, "http:", "https:", 1)), "no TLS at all")
+	sender := New(Options{Private: true})
+	sender.timeout = 300 * time.Millisecond
+	require.Equal(t, "timeout", errorOf(sender, slow.URL))
+
+	sender.timeout = 20 * time.Second // longer than any of the following failures takes
+	require.Equal(t, "connection", errorOf(sender, closing.URL))
+	require.Equal(t, "bad_address", errorOf(sender, "http://[x"))
+	require.Equal(t, "tls", errorOf(sender, secure.URL), "a certificate of an unknown authority")
+	require.Equal(t, "tls", errorOf(sender, strings.Replace(slow.URL, "http:", "https:", 1)), "no TLS at all")
 
 	// A sender that trusts the certificate has no error.
 	roots := x509.NewCertPool()
@@ -215,8 +239,8 @@ func TestRetryAfter_SecondsOrDate(t *testing.T) {
 		"10":                            10 * time.Second,
 		"-1":                            0,
 		"x":                             0,
-		"Fri, 20 Nov 2026 12:01:00 GMT": time.Minute,
-		"Fri, 20 Nov 2026 11:00:00 GMT": 0,
+		"Fri, 20 Nov 2026 12:01:00 GMT": time.Minute, // a minute after now
+		"Fri, 20 Nov 2026 11:00:00 GMT": 0,           // an hour before now
 		"99999999999":                   (1 << 30) * time.Second,
 	} {
 		require.Equal(t, want, retryAfter(text, now), text)
