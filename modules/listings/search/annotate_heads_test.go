@@ -7,15 +7,21 @@ import (
 )
 
 // TestAnnotate_Heads checks which words of a title are the head, the role that the job is in, and how other words of the
-// title change the meaning of the head. rule names the rule that a title shows. want has the concepts of the title,
-// grouped by the helper describe in annotate_test.go: the role of the job (head=), a role that the job leads to or also
-// accepts (second=), a role that is only mentioned (other=), and the specialty (spec=), grade=, setting=, contract=,
-// hours=, shift= and experience=. A role may imply a specialty, which is listed too.
+// title change the meaning of the head. The columns are
+//   - rule, the name of the rule that the title shows; several titles may show one rule,
+//   - title, the title of an advert,
+//   - want, the concepts of the title, grouped by the helper describe in annotate_test.go: the role of the job (head=), a
+//     role that the job leads to or also accepts (second=), a role that is only mentioned (other=), and the specialty
+//     (spec=), grade=, setting=, contract=, hours=, shift= and experience=.
+//
+// For example, "Dental Registrar" has "head=dentist spec=dentistry grade=registrar-grade": the job is that of a dentist,
+// although the word dentist is not in the title. A specialty that a role implies is listed too, as physiotherapy is for
+// a physiotherapist.
 func TestAnnotate_Heads(t *testing.T) {
 	t.Parallel()
 
 	vocabulary := loadVocabulary(t)
-	for _, c := range []struct{ rule, title, want string }{
+	for _, test := range []struct{ rule, title, want string }{
 		// Staff grade, clinical fellow and consultant alone mean a doctor. Beside another profession, each of them is only
 		// the grade of that profession.
 		{
@@ -99,7 +105,8 @@ func TestAnnotate_Heads(t *testing.T) {
 		{
 			rule:  "list in brackets",
 			title: "Mental Health Practitioner (Nurse/OT/Social Worker)",
-			want:  "head=mental-health-practitioner second=nurse,occupational-therapist,social-worker spec=mental-health,occupational-therapy,social-work",
+			want: "head=mental-health-practitioner second=nurse,occupational-therapist,social-worker " +
+				"spec=mental-health,occupational-therapy,social-work",
 		},
 		{
 			rule:  "list after a dash",
@@ -353,8 +360,8 @@ func TestAnnotate_Heads(t *testing.T) {
 			want:  "head=paramedic spec=pre-hospital setting=air-transport",
 		},
 	} {
-		annotation := vocabulary.Annotate(&Advert{Title: c.title})
-		assert.Equal(t, c.want, describe(&annotation), "%s: %s", c.rule, c.title)
+		annotation := vocabulary.Annotate(&Advert{Title: test.title})
+		assert.Equal(t, test.want, describe(&annotation), "%s: %s", test.rule, test.title)
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 func loadVocabulary(tb testing.TB) *Vocabulary {
 	tb.Helper()
 
-	v, err := Load()
+	vocabulary, err := Load()
 	require.NoError(tb, err)
 
-	return v
+	return vocabulary
 }
 
 // describe prints the concepts that an advert names, as groups "name=id,id" separated by spaces. It also prints concepts
@@ -37,17 +37,17 @@ func describe(a *Annotation) string {
 	idsByGroup := map[string][]string{}
 
 	var groups []string // in the order of their first tags
-	for _, t := range a.Tags {
-		if !t.Named {
+	for _, tag := range a.Tags {
+		if !tag.Named {
 			continue
 		}
 
-		group := groupOf(t)
+		group := groupOf(tag)
 		if idsByGroup[group] == nil {
 			groups = append(groups, group)
 		}
 
-		idsByGroup[group] = append(idsByGroup[group], t.Concept)
+		idsByGroup[group] = append(idsByGroup[group], tag.Concept)
 	}
 
 	for i, group := range groups {
@@ -59,22 +59,28 @@ func describe(a *Annotation) string {
 
 // groupOf returns the name of the group in which describe prints a tag. Roles of a title have three levels and thus
 // three groups. The other kinds of concepts have one level in a title.
-func groupOf(t Tag) string {
-	if t.Kind == Role {
-		return [...]string{Head: "head", SecondChoice: "second", InTitle: "other", InField: "field", InText: "text"}[t.Level]
+func groupOf(tag Tag) string {
+	if tag.Kind == Role {
+		groups := [...]string{Head: "head", SecondChoice: "second", InTitle: "other", InField: "field", InText: "text"}
+		return groups[tag.Level]
 	}
 
-	return t.Kind.String() + [...]string{InTitle: "", InField: "@field", InText: "@text"}[t.Level]
+	suffixes := [...]string{InTitle: "", InField: "@field", InText: "@text"}
+
+	return tag.Kind.String() + suffixes[tag.Level]
 }
 
 // TestAnnotate_Adverts checks which fields of an advert may name which concepts. The title has priority over the other
 // fields, and these have priority over the description. In the description, words count only in phrases that leave no
-// doubt. want is in the notation of describe.
+// doubt. want has the concepts of the advert in the notation of describe.
+//
+// For example, an advert with the title "Staff Nurse" and the specialty "Cardiology" has the concepts
+// "head=registered-nurse spec@field=cardiology".
 func TestAnnotate_Adverts(t *testing.T) {
 	t.Parallel()
 
 	vocabulary := loadVocabulary(t)
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name   string
 		advert Advert
 		want   string
@@ -90,9 +96,12 @@ func TestAnnotate_Adverts(t *testing.T) {
 			want:   "",
 		},
 		{
-			name:   "role in the description beside one in the title",
-			advert: Advert{Title: "Ward Clerk", Description: "As a ward clerk you support nurses. We are looking for a Staff Nurse too."},
-			want:   "head=ward-clerk",
+			name: "role in the description beside one in the title",
+			advert: Advert{
+				Title:       "Ward Clerk",
+				Description: "As a ward clerk you support nurses. We are looking for a Staff Nurse too.",
+			},
+			want: "head=ward-clerk",
 		},
 		{
 			name:   "role in the specialty field",
@@ -179,11 +188,11 @@ func TestAnnotate_Adverts(t *testing.T) {
 		},
 		{name: "empty", advert: Advert{}, want: ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 
-			annotation := vocabulary.Annotate(&c.advert)
-			assert.Equal(t, c.want, describe(&annotation))
+			annotation := vocabulary.Annotate(&test.advert)
+			assert.Equal(t, test.want, describe(&annotation))
 		})
 	}
 }
@@ -195,7 +204,7 @@ func TestAnnotate_AddsMoreGeneralConcepts(t *testing.T) {
 	t.Parallel()
 
 	annotation := loadVocabulary(t).Annotate(&Advert{Title: "Ward Sister – Cath Lab"})
-	for concept, want := range map[string]Tag{
+	for concept, want := range map[string]Tag{ // Concept and Kind are set below
 		"charge-nurse":     {Level: Head, Strength: 1, Named: true},
 		"nurse":            {Level: Head, Strength: 1},
 		"registered-nurse": {Level: SecondChoice, Strength: .5},
@@ -207,7 +216,7 @@ func TestAnnotate_AddsMoreGeneralConcepts(t *testing.T) {
 		require.True(t, isFound, concept)
 
 		want.Concept, want.Kind = concept, tag.Kind
-		assert.Equal(t, want, tag)
+		assert.Equal(t, want, tag, concept)
 	}
 
 	_, isFound := annotation.Find("healthcare-assistant")
@@ -220,13 +229,14 @@ func TestAnnotate_Years(t *testing.T) {
 	t.Parallel()
 
 	vocabulary := loadVocabulary(t)
+	const noYears = 0
 	for text, wantYears := range map[string]int{
 		"At least 2 years of ICU experience":  2,
 		"5+ years' experience":                5,
 		"1 year post-registration experience": 1,
-		"We have 20 years of history.":        0,
-		"99 years experience":                 0,
-		"":                                    0,
+		"We have 20 years of history.":        noYears,
+		"99 years experience":                 noYears,
+		"":                                    noYears,
 	} {
 		annotation := vocabulary.Annotate(&Advert{Title: "Nurse", Description: text})
 		assert.Equal(t, wantYears, annotation.Years, text)
@@ -241,18 +251,21 @@ var advert200 = Advert{
 	ContractType:   "permanent",
 	EmploymentType: "full-time",
 	Description: strings.Repeat(
-		"We are looking for a registered nurse to join our friendly intensive care team at St Mary’s Hospital. You will look after patients who need ventilation and dialysis, teach students and newly qualified staff, and work 37.5 hours a week on rotating days and nights. ",
-		4,
+		"We are looking for a registered nurse to join our friendly intensive care team at St Mary’s Hospital. "+
+			"You will look after patients who need ventilation and dialysis, teach students and newly qualified staff, "+
+			"and work 37.5 hours a week on rotating days and nights. ",
+		4, // times about 45 words
 	),
 	Requirements: []string{"NMC registration", "At least 2 years of critical care experience", "Good communication skills"},
 }
 
+// BenchmarkAnnotate measures Annotate with a long advert.
 func BenchmarkAnnotate(b *testing.B) {
-	v := loadVocabulary(b)
+	vocabulary := loadVocabulary(b)
 	b.ReportAllocs()
 
 	for b.Loop() {
-		v.Annotate(&advert200)
+		vocabulary.Annotate(&advert200)
 	}
 }
 
@@ -260,8 +273,8 @@ func BenchmarkAnnotate(b *testing.B) {
 // texts that end in the middle of a series of bands, where the parser looks for another number.
 func FuzzAnnotate(f *testing.F) {
 	vocabulary := loadVocabulary(f)
-	for _, c := range titles {
-		f.Add(c.title, "")
+	for _, test := range titles {
+		f.Add(test.title, "")
 	}
 
 	f.Add("Band 5 to", "Band - / Bands 5-")

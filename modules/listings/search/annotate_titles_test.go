@@ -16,6 +16,10 @@ import (
 //
 // The other groups are the specialty (spec=), grade=, setting=, contract=, hours=, shift= and experience=. A role implies
 // concepts that its name does not contain: an optometrist has spec=optometry, and a band 5 has setting=nhs.
+//
+// For example, the title "Recruitment Consultant – Nursing" has "head=recruiter other=nurse": the job is that of a
+// recruiter, and nurses are only mentioned. "Staff Nurse / RGN (ICU), Band 5" names the role registered-nurse twice, the
+// specialty intensive-care and the grade band-5.
 var titles = []struct{ title, want string }{
 	{"Optometry Receptionist", "head=receptionist spec=optometry"},
 	{"Ward Clerk – Cardiology", "head=ward-clerk spec=cardiology"},
@@ -464,9 +468,9 @@ func TestAnnotate_Titles(t *testing.T) {
 	t.Parallel()
 
 	vocabulary := loadVocabulary(t)
-	for _, c := range titles {
-		annotation := vocabulary.Annotate(&Advert{Title: c.title})
-		assert.Equal(t, c.want, describe(&annotation), c.title)
+	for _, test := range titles {
+		annotation := vocabulary.Annotate(&Advert{Title: test.title})
+		assert.Equal(t, test.want, describe(&annotation), test.title)
 	}
 }
 

@@ -13,14 +13,17 @@ import (
 func TestExpr_JSON_RoundTrip(t *testing.T) {
 	t.Parallel()
 
+	const radius = 10 // miles
+
 	expression := And(
 		Or(HasKey("role.head:nurse"), HasTitleWord("nurse"), HasWord("nurse")),
 		Not(HasPhrase("bank", "staff")), HasLiteral("bank", "shifts"),
 		HasPrefix("pha"), HasTitlePrefix("pha"),
-		IsWithin(Point{Lat: 53.8, Lon: -1.55}, 10),
+		IsWithin(Point{Lat: 53.8, Lon: -1.55}, radius),
 		PaysBetween(PayRange{Min: 3_000_000, Currency: "GBP"}),
 		PostedSince(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)), All(),
 	)
+
 	text, err := json.Marshal(expression)
 	require.NoError(t, err)
 

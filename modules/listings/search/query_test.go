@@ -86,8 +86,8 @@ func (l testLexicon) Frequency(word string) int { return l[word] }
 // Words implements Lexicon.
 func (l testLexicon) Words(prefix string) iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
-		for word, n := range l {
-			if strings.HasPrefix(word, prefix) && !yield(word, n) {
+		for word, adverts := range l {
+			if strings.HasPrefix(word, prefix) && !yield(word, adverts) {
 				return
 			}
 		}
@@ -99,57 +99,70 @@ func (l testLexicon) Words(prefix string) iter.Seq2[string, int] {
 func testParser(t testing.TB) *Parser {
 	t.Helper()
 
-	v, err := Parse(Source{Name: "test", Text: testVocabulary})
+	vocabulary, err := Parse(Source{Name: "test", Text: testVocabulary})
 	require.NoError(t, err)
-	require.Empty(t, v.Lint())
+	require.Empty(t, vocabulary.Lint())
 
-	return &Parser{Vocabulary: v, Places: somePlaces, Words: NewSpelling(v, testLexicon{"perfusion": 3, "nurse": 9_000, "nruse": 1})}
+	lexicon := testLexicon{"perfusion": 3, "nurse": 9_000, "nruse": 1}
+
+	return &Parser{Vocabulary: vocabulary, Places: somePlaces, Words: NewSpelling(vocabulary, lexicon)}
 }
 
 // formatTerms formats the terms of a query as "slot:value, slot:value". A slot is a part of a search, such as role or
 // place. Alternatives are separated by "|", and an excluded term begins with "-". An asterisk after the slot marks the
 // last word of a query, which may be unfinished. Pay is "min-max CURRENCY" a year in pounds, dollars or euros, where 0
 // is no limit and the currency may be unknown.
-func formatTerms(u Understanding) string {
+func formatTerms(understanding Understanding) string {
 	var terms []string
-	for _, t := range u.Terms {
-		var values []string
-		for _, c := range t.Concepts {
-			values = append(values, c.ID)
-		}
-
-		for _, p := range t.Places {
-			values = append(values, p.Name+" "+p.Country)
-		}
-
-		if t.Pay != nil {
-			const minorPerMajor = 100
-			values = append(values, fmt.Sprintf("%d-%d %s", t.Pay.Min/minorPerMajor, t.Pay.Max/minorPerMajor, t.Pay.Currency))
-		}
-
-		if len(values) == 0 {
-			for _, words := range t.alternatives() {
-				values = append(values, strings.Join(words, " "))
-			}
-		}
-
-		slot := t.Slot
-		if t.Excluded {
+	for _, term := range understanding.Terms {
+		slot := term.Slot
+		if term.Excluded {
 			slot = "-" + slot
 		}
 
-		if t.Unfinished {
+		if term.Unfinished {
 			slot += "*"
 		}
 
-		terms = append(terms, slot+":"+strings.Join(values, "|"))
+		terms = append(terms, slot+":"+strings.Join(formatValues(term), "|"))
 	}
 
 	return strings.Join(terms, ", ")
 }
 
+// formatValues returns the alternatives of a term: its concepts, places or pay. Another term, such as a phrase, has
+// only words.
+func formatValues(term Term) (values []string) {
+	for _, concept := range term.Concepts {
+		values = append(values, concept.ID)
+	}
+
+	for _, place := range term.Places {
+		values = append(values, place.Name+" "+place.Country)
+	}
+
+	if term.Pay != nil {
+		const minorPerMajor = 100 // pence, or cents
+		lowest, highest := term.Pay.Min/minorPerMajor, term.Pay.Max/minorPerMajor
+		values = append(values, fmt.Sprintf("%d-%d %s", lowest, highest, term.Pay.Currency))
+	}
+
+	if len(values) > 0 {
+		return values
+	}
+
+	for _, words := range term.alternatives() {
+		values = append(values, strings.Join(words, " "))
+	}
+
+	return values
+}
+
 // TestParse checks which terms a query has, in the notation of formatTerms. If a query does not end in a space, the user
 // may still be typing its last word. Such a word may be completed to a name of the vocabulary.
+//
+// For example, the query "nurse leeds or yorkshire" has the terms "role:nurse, place:Leeds GB|Yorkshire GB": it finds jobs
+// of nurses in one of the two places.
 func TestParse(t *testing.T) {
 	t.Parallel()
 
@@ -247,9 +260,13 @@ func TestParse_Spans_CoverTheWords(t *testing.T) {
 func TestSpelling_Correct(t *testing.T) {
 	t.Parallel()
 
-	const unfinished = true
+	const unfinished = true // the user may still be typing the word
 
 	parser := testParser(t)
+	correct := func(word string, isUnfinished bool) []string {
+		return parser.Words.Correct(Tokens(word)[0], isUnfinished)
+	}
+
 	for word, want := range map[string]string{
 		"nurse":              "",
 		"nures":              "nurse",
@@ -264,10 +281,10 @@ func TestSpelling_Correct(t *testing.T) {
 		"completelyanything": "",
 		"bandhca":            "", // too short to be two words
 	} {
-		require.Equal(t, want, strings.Join(parser.Words.Correct(Tokens(word)[0], !unfinished), " "), word)
+		require.Equal(t, want, strings.Join(correct(word, !unfinished), " "), word)
 	}
 
-	require.Nil(t, parser.Words.Correct(Tokens("optome")[0], unfinished), "the beginning of optometrist")
+	require.Nil(t, correct("optome", unfinished), "the beginning of optometrist")
 }
 
 // TestResolve checks the texts that Resolve returns, in which saved searches are stored. A resolved text must have the
@@ -299,6 +316,7 @@ func TestResolve(t *testing.T) {
 		requireSameTerms(t, parser, query)
 	}
 
+	// Employers that the query names.
 	parser.Employers = employerNames{"st brigid": true, "st brigid hospital": true, "nuclear": true}
 	require.Equal(t, "nurse St Brigid's hospitl\x1fst brigid", parser.Resolve("nures St Brigid's hospitl"))
 
@@ -318,14 +336,14 @@ func TestResolve(t *testing.T) {
 
 // requireSameTerms requires that the query has the same terms before and after it is resolved. The resolved query is
 // parsed as a saved search is: without the words and employers of adverts.
-func requireSameTerms(t testing.TB, p *Parser, text string) {
+func requireSameTerms(t testing.TB, parser *Parser, text string) {
 	t.Helper()
 
 	text = strings.TrimSpace(text) // as Resolve does
-	resolved := p.Resolve(text)
-	withoutIndex := &Parser{Vocabulary: p.Vocabulary, Places: p.Places, Resolved: true}
+	resolved := parser.Resolve(text)
+	withoutIndex := &Parser{Vocabulary: parser.Vocabulary, Places: parser.Places, Resolved: true}
 
-	original := formatTerms(p.Parse(text))
+	original := formatTerms(parser.Parse(text))
 	saved := formatTerms(withoutIndex.Parse(resolved))
 	require.Equal(t, original, saved, "%q resolved as %q", text, resolved)
 }
@@ -395,8 +413,9 @@ func TestParse_EveryForm_AsksForItsConcept(t *testing.T) {
 
 // requiresConcept reports whether the query requires everything that the concept means.
 func requiresConcept(u Understanding, concept *Concept) bool {
-	for _, c := range concept.Means() {
-		if !slices.ContainsFunc(u.Terms, func(t Term) bool { return slices.Contains(t.Concepts, c) }) {
+	for _, required := range concept.Means() {
+		hasConcept := func(term Term) bool { return slices.Contains(term.Concepts, required) }
+		if !slices.ContainsFunc(u.Terms, hasConcept) {
 			return false
 		}
 	}

@@ -8,7 +8,12 @@ import (
 )
 
 // rulesVocabulary has the concepts that the rules of TestParse_Rules and TestAnnotate_Rules need, such as roles outside
-// of care (non-clinical) and grades that imply a doctor. The notation is described at testVocabulary in query_test.go.
+// of care (non-clinical) and grades that imply a doctor.
+//
+// A line has a kind, the id of a concept, its links to other concepts, and its names after the colon. For example,
+// "role urologist =doctor +urology : urologist" says that the name urologist means the role doctor and the specialty
+// urology. "<nurse" is a more general concept, "+doctor" an implied one, and "*broad", "*generic" and "*leads" are
+// properties. Fillers are words of a query without a meaning. The type Source describes the format in full.
 const rulesVocabulary = `
 role nurse *broad : nurse
 role registered-nurse <nurse : registered nurse
@@ -53,9 +58,11 @@ type companies map[string]bool
 // HasEmployer implements Employers.
 func (c companies) HasEmployer(name string) bool { return c[name] }
 
-// rulesParser returns a parser of rulesVocabulary with places, words of adverts and employers. The helpers are in
-// query_test.go. The populations decide between towns of one name. "heath" and "edinburgh" are words of adverts, so that
-// a query with one of them is not corrected as if the word were unknown.
+// rulesParser returns a parser of rulesVocabulary with three more sources, whose types are in query_test.go:
+//   - The places by the text of a query. Of two towns of one name, the population decides which one is meant.
+//   - The words of adverts with their numbers. "heath" and "edinburgh" are among them, so that a query with one of them
+//     is not corrected as if the word were unknown.
+//   - The names of employers, by the keys under which adverts are stored.
 func rulesParser(t *testing.T) *Parser {
 	t.Helper()
 
@@ -107,15 +114,19 @@ func rulesParser(t *testing.T) *Parser {
 	return &Parser{Vocabulary: vocabulary, Places: places, Words: NewSpelling(vocabulary, lexicon), Employers: employers}
 }
 
-// TestParse_Rules checks one rule of the parser with each query. rule names it, and want has the terms of the query in
-// the notation of formatTerms: "slot:value" for each part of the search, "|" between alternatives, "-" before an excluded
-// term, and "*" after the slot of a word that may be unfinished. Most queries end in a space, so that their last word
-// is not completed.
+// TestParse_Rules checks one rule of the parser with each query. The columns are
+//   - rule, the name of the rule,
+//   - query, the text of a user. Most end in a space, so that their last word is not completed.
+//   - want, the terms of the query in the notation of formatTerms: "slot:value" for each part of the search, "|" between
+//     alternatives, "-" before an excluded term, and "*" after the slot of a word that may be unfinished.
+//
+// For example, the query "nurse not community " has the terms "role:nurse, -setting:community": it finds jobs of nurses,
+// except those in a community setting.
 func TestParse_Rules(t *testing.T) {
 	t.Parallel()
 
 	parser := rulesParser(t)
-	for _, c := range []struct{ rule, query, want string }{
+	for _, test := range []struct{ rule, query, want string }{
 		{rule: "a grade implies its role", query: "st3 ", want: "grade:st3, role:doctor"},
 		{
 			rule:  "a grade beside a role implies no role",
@@ -279,9 +290,9 @@ func TestParse_Rules(t *testing.T) {
 		{rule: "an unfinished name is no doctor of a specialty", query: "reporting rad", want: "role*:radiographer"},
 		{rule: "a stop word that continues a name", query: "occupational the", want: "role*:occupational-therapist"},
 	} {
-		t.Run(c.rule, func(t *testing.T) {
+		t.Run(test.rule, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, formatTerms(parser.Parse(c.query)))
+			require.Equal(t, test.want, formatTerms(parser.Parse(test.query)))
 		})
 	}
 }
@@ -308,12 +319,15 @@ func TestEmployerKeys(t *testing.T) {
 	}
 }
 
-// TestAnnotate_Rules checks the keys by which an advert is found:
+// TestAnnotate_Rules checks one rule with each advert. want has the keys by which the advert is found:
 //   - "role.head:x" is a main role, the job itself.
 //   - "role.second:x" is a second choice, such as the role of a trainee.
 //   - "role.title:x" is a role that the title only mentions.
 //   - "setting.field:x" is a setting that a field of the advert or the employer's name names.
 //   - "stated:x" means that the advert has a value of slot x, so that a search for another value does not match.
+//
+// For example, the title "Trainee Radiographer" has the keys "grade:trainee-grade, role.second:radiographer,
+// stated:grade": the advert is found by its grade, and by the role as a second choice only.
 func TestAnnotate_Rules(t *testing.T) {
 	t.Parallel()
 
@@ -326,7 +340,7 @@ experience newly-qualified : newly qualified
 	vocabulary, err := Parse(Source{Name: "test", Text: rulesVocabulary + additions})
 	require.NoError(t, err)
 
-	for _, c := range []struct {
+	for _, test := range []struct {
 		rule   string
 		advert Advert
 		want   string
@@ -363,11 +377,11 @@ experience newly-qualified : newly qualified
 			want:   "setting.field:nhs, setting:nhs, stated:setting",
 		},
 	} {
-		t.Run(c.rule, func(t *testing.T) {
+		t.Run(test.rule, func(t *testing.T) {
 			t.Parallel()
 
-			annotation := vocabulary.Annotate(&c.advert)
-			require.Equal(t, c.want, strings.Join(annotation.Keys(), ", "))
+			annotation := vocabulary.Annotate(&test.advert)
+			require.Equal(t, test.want, strings.Join(annotation.Keys(), ", "))
 		})
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 // words returns the words of the tokens, in lower case and without accents, separated by spaces.
 func words(tokens []Token) string {
-	list := make([]string, len(tokens))
-	for i, t := range tokens {
-		list[i] = t.Word
+	var list []string
+	for _, token := range tokens {
+		list = append(list, token.Word)
 	}
 
 	return strings.Join(list, " ")
@@ -23,7 +23,7 @@ func words(tokens []Token) string {
 func TestTokens_Words(t *testing.T) {
 	t.Parallel()
 
-	for _, c := range []struct{ text, want string }{ // want has the words, separated by spaces
+	for _, test := range []struct{ text, want string }{ // want has the words, separated by spaces
 		{"", ""},
 		{" – ", ""},
 		{"Staff Nurse", "staff nurse"},
@@ -68,7 +68,7 @@ func TestTokens_Words(t *testing.T) {
 		{"日本 nurse", "日本 nurse"},
 		{"\xff nurse \xe2", "nurse"},
 	} {
-		assert.Equal(t, c.want, words(Tokens(c.text)), c.text)
+		assert.Equal(t, test.want, words(Tokens(test.text)), test.text)
 	}
 }
 
@@ -76,6 +76,7 @@ func TestTokens_Words(t *testing.T) {
 // part of the text at its position, and its gap is the text between it and the token before.
 func TestTokens_Positions(t *testing.T) {
 	t.Parallel()
+
 	const text = "Senior RN (ICU) – nurse’s home, Zürich A & E"
 	tokens := Tokens(text)
 	require.Len(t, tokens, 7)
@@ -99,11 +100,12 @@ func TestTokens_Positions(t *testing.T) {
 func TestTokens_Capitals(t *testing.T) {
 	t.Parallel()
 
-	for text, want := range map[string]bool{
+	for text, isInCapitals := range map[string]bool{
 		"RN": true, "A&E": true, "R.D.": true, "GPs": true, "F2": true, "ST3+": true, "NP's": true, "CT1": true,
 		"rn": false, "Rn": false, "Nurse": false, "A": false, "12": false, "5/6": false, "PhD": false,
 	} {
-		assert.Equal(t, want, Tokens(text)[0].Capitals, text)
+		onlyWord := Tokens(text)[0]
+		assert.Equal(t, isInCapitals, onlyWord.Capitals, text)
 	}
 }
 
@@ -113,7 +115,7 @@ func TestTokens_Capitals(t *testing.T) {
 func TestNormalize(t *testing.T) {
 	t.Parallel()
 
-	for _, c := range []struct{ word, want string }{
+	for _, test := range []struct{ word, want string }{
 		{"nurses", "nurse"}, {"theatres", "theater"}, {"centre", "center"}, {"centres", "center"}, {"fibre", "fiber"},
 		{"paediatrics", "pediatric"}, {"pediatric", "pediatric"}, {"paeds", "ped"}, {"peds", "ped"},
 		{"anaesthesia", "anesthesia"}, {"haematology", "hematology"}, {"gynae", "gyne"}, {"orthopaedic", "orthopedic"},
@@ -130,7 +132,7 @@ func TestNormalize(t *testing.T) {
 		{"dialysis", "dialysis"}, {"campus", "campus"}, {"illness", "illness"}, {"news", "news"},
 		{"does", "doe"}, {"rn", "rn"}, {"gps", "gps"}, {"ct2+", "ct2+"}, {"", ""}, {"5/6", "5/6"},
 	} {
-		assert.Equal(t, c.want, Normalize(c.word), c.word)
+		assert.Equal(t, test.want, Normalize(test.word), test.word)
 	}
 }
 
@@ -149,10 +151,12 @@ func TestNormalize_KeepsMeaningsApart(t *testing.T) {
 
 // text300 is an advert of about 300 words.
 var text300 = strings.Repeat(
-	"We are looking for a Band 6 Paediatric Physiotherapist to join our friendly team at St Mary’s Hospital – full-time, 37.5 hours a week, rotating days and nights. ",
-	11,
+	"We are looking for a Band 6 Paediatric Physiotherapist to join our friendly team at St Mary’s Hospital – full-time, "+
+		"37.5 hours a week, rotating days and nights. ",
+	11, // times about 27 words
 )
 
+// BenchmarkTokens measures the division of an advert into words.
 func BenchmarkTokens(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(text300)))
@@ -163,14 +167,15 @@ func BenchmarkTokens(b *testing.B) {
 	}
 }
 
+// BenchmarkNormalize measures Normalize with each word of an advert.
 func BenchmarkNormalize(b *testing.B) {
 	tokens := Tokens(text300)
 
 	b.ReportAllocs()
 
 	for b.Loop() {
-		for _, t := range tokens {
-			Normalize(t.Word)
+		for _, token := range tokens {
+			Normalize(token.Word)
 		}
 	}
 }
@@ -178,8 +183,8 @@ func BenchmarkNormalize(b *testing.B) {
 // FuzzTokens checks for any text that tokens follow each other, are within the text and are not empty, and that each of their
 // words can be normalized.
 func FuzzTokens(f *testing.F) {
-	for _, s := range []string{"T & O", "R.D.", "nurse’s", "5/6", "\xe2\x80", "Co-", "ÀÉ'S", "GPs'"} {
-		f.Add(s)
+	for _, seed := range []string{"T & O", "R.D.", "nurse’s", "5/6", "\xe2\x80", "Co-", "ÀÉ'S", "GPs'"} {
+		f.Add(seed)
 	}
 
 	f.Fuzz(func(t *testing.T, text string) {

@@ -7,6 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A vocabulary is a text of lines. For example, the line "role ward-sister <nurse ~midwife:0.5 : ward sister; sister"
+// defines a concept of the kind role with the id ward-sister. After the id follow its links to other concepts: "<nurse" to
+// the more general concept, and "~midwife:0.5" to a related one with the strength 0.5. After the colon follow its names,
+// which are called forms. A line "read sister …" decides between the readings of a form that several concepts have. The
+// type Source describes the format in full.
+
 // TestLoad_EmbeddedVocabulary_HasNoProblems checks that the embedded vocabulary has no contradictions, which Lint would
 // report. It also checks that the vocabulary does not lose many concepts by accident: each minimum is a round number
 // below the present number.
@@ -17,19 +23,21 @@ func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, vocabulary.Lint())
 
-	counts := vocabulary.Count()
-	assert.GreaterOrEqual(t, counts.Concepts[Role], 350)
-	assert.GreaterOrEqual(t, counts.Concepts[Specialty], 200)
-	assert.GreaterOrEqual(t, counts.Forms, 4000)
+	const minRoles, minNonClinicalRoles, minSpecialties, minForms = 350, 80, 200, 4000
 
-	nonClinical := 0
-	for _, c := range vocabulary.Concepts() {
-		if c.Kind == Role && c.IsA(vocabulary.Concept("non-clinical")) {
-			nonClinical++
+	counts := vocabulary.Count()
+	assert.GreaterOrEqual(t, counts.Concepts[Role], minRoles)
+	assert.GreaterOrEqual(t, counts.Concepts[Specialty], minSpecialties)
+	assert.GreaterOrEqual(t, counts.Forms, minForms)
+
+	nonClinicalRoles := 0
+	for _, concept := range vocabulary.Concepts() {
+		if concept.Kind == Role && concept.IsA(vocabulary.Concept("non-clinical")) {
+			nonClinicalRoles++
 		}
 	}
 
-	assert.GreaterOrEqual(t, nonClinical, 80)
+	assert.GreaterOrEqual(t, nonClinicalRoles, minNonClinicalRoles)
 }
 
 // TestLoad_EmbeddedVocabulary_FindsEveryForm checks that each form, a name of a concept, is found by its text. Another
@@ -37,18 +45,19 @@ func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
 func TestLoad_EmbeddedVocabulary_FindsEveryForm(t *testing.T) {
 	t.Parallel()
 
-	v := loadVocabulary(t)
-	for _, f := range v.Forms() {
-		assert.Same(t, f, v.Form(f.Text), f.Text)
+	vocabulary := loadVocabulary(t)
+	for _, form := range vocabulary.Forms() {
+		assert.Same(t, form, vocabulary.Form(form.Text), form.Text)
 	}
 }
 
 // TestParse_MalformedLine_NamesLineAndCause checks the error of a vocabulary that an operator adds. The error has the
-// form "FILE:LINE: cause", by which the operator finds the mistake.
+// form "FILE:LINE: cause", by which the operator finds the mistake. For example, the first line of the file v cannot begin
+// with "rol", since no kind has this name.
 func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 	t.Parallel()
 
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name string // the part of the line that is wrong
 		text string // the vocabulary, a file named v
 		want string // a part of the error
@@ -74,20 +83,21 @@ func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 			want: "v:2: the readings of rn are already defined in line 1",
 		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 
-			_, err := Parse(Source{Name: "v", Text: c.text})
-			assert.ErrorContains(t, err, c.want)
+			_, err := Parse(Source{Name: "v", Text: test.text})
+			assert.ErrorContains(t, err, test.want)
 		})
 	}
 }
 
-// TestLint_Problems checks that Lint reports contradictions between lines that are each well-formed.
+// TestLint_Problems checks that Lint reports contradictions between lines that are each well-formed. For example, the line
+// "role a <b : a" is a problem if no concept has the id b.
 func TestLint_Problems(t *testing.T) {
 	t.Parallel()
 
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name string
 		text string // the vocabulary, a file named v
 		want string // a part of the problem
@@ -116,12 +126,12 @@ func TestLint_Problems(t *testing.T) {
 		{name: "useless reading", text: "role a : a\nread a a", want: "read a: the line has no effect"},
 		{name: "condition of another kind", text: "role a : a\nread a a if spec(a)", want: "read a: a is not a spec"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 
-			v, err := Parse(Source{Name: "v", Text: c.text})
+			vocabulary, err := Parse(Source{Name: "v", Text: test.text})
 			require.NoError(t, err)
-			assert.ErrorContains(t, joinProblems(v.Lint()), c.want)
+			assert.ErrorContains(t, joinProblems(vocabulary.Lint()), test.want)
 		})
 	}
 }
@@ -139,12 +149,15 @@ role moon-nurse <nurse : moon nurse
 read don director-of-nursing if words(nursing)
 `})
 	require.NoError(t, err)
-	assert.Nil(t, vocabulary.Form("ward clerk"))
+
+	// The replaced, the extended and the added concept.
+	assert.Nil(t, vocabulary.Form("ward clerk"), "the former name of ward-clerk")
 	assert.True(t, vocabulary.Concept("ward-clerk").IsA(vocabulary.Concept("receptionist")))
 	assert.Equal(t, "registered-nurse", vocabulary.Form("Ward Angels").Readings[0].Concept.ID)
 	assert.True(t, vocabulary.Concept("moon-nurse").IsA(vocabulary.Concept("nurse")))
 	assert.NotEqual(t, loadVocabulary(t).Version(), vocabulary.Version())
 
+	// A contradiction in the file is an error with its line.
 	_, err = Load(Source{Name: "own.txt", Text: "role x <nobody : x"})
 	assert.ErrorContains(t, err, "own.txt:1: x: link <nobody leads to no other concept")
 }
@@ -178,42 +191,58 @@ read rt clerk if not spec(surgery) & capitals | therapist
 func parseSmall(t *testing.T) *Vocabulary {
 	t.Helper()
 
-	v, err := Parse(Source{Name: "v", Text: smallVocabulary})
+	vocabulary, err := Parse(Source{Name: "v", Text: smallVocabulary})
 	require.NoError(t, err)
-	require.NoError(t, joinProblems(v.Lint()))
+	require.NoError(t, joinProblems(vocabulary.Lint()))
 
-	return v
+	return vocabulary
 }
 
-// TestConcept_Closure checks the more general concepts above a concept. The strength of each is the product of the
-// strengths of the links on the path to it. A path has at most one second-choice link, so that a deputy, which is two
-// of them away from manager, is not even a second choice for a manager.
-func TestConcept_Closure(t *testing.T) {
+// TestConcept_Ancestors checks the more general concepts above a concept of smallVocabulary, its ancestors. The strength
+// of each is the product of the strengths of the links on the path to it. A path has at most one second-choice link, so
+// that a deputy, which is two of them away from manager, is not even a second choice for a manager.
+func TestConcept_Ancestors(t *testing.T) {
 	t.Parallel()
 
 	vocabulary := parseSmall(t)
 
-	strengths := map[string]float64{}
-	for _, l := range vocabulary.Concept("sister").ancestors {
-		strengths[l.To.ID] = l.Strength
+	// sister is a nurse, and as a second choice a manager, which is a leader.
+	strengthsByID := map[string]float64{}
+	for _, link := range vocabulary.Concept("sister").ancestors {
+		strengthsByID[link.To.ID] = link.Strength
 	}
 
-	assert.Equal(t, map[string]float64{"nurse": 1, "manager": .5, "leader": .5}, strengths)
+	assert.Equal(t, map[string]float64{"nurse": 1, "manager": .5, "leader": .5}, strengthsByID)
 	assert.Len(t, vocabulary.Concept("deputy").ancestors, 2, "one second choice: sister, nurse")
-	assert.True(t, vocabulary.Concept("matron").IsA(vocabulary.Concept("leader")))
-	assert.False(t, vocabulary.Concept("sister").IsA(vocabulary.Concept("manager")))
-	assert.True(t, vocabulary.Concept("hand-surgeon").IsA(vocabulary.Concept("doctor")))
-	assert.True(t, vocabulary.Concept("any-nurse").IsA(vocabulary.Concept("nurse")), "another name, and a second choice")
-	assert.Equal(
-		t,
-		[]*Concept{vocabulary.Concept("doctor"), vocabulary.Concept("hands")},
-		vocabulary.Concept("hand-surgeon").Means(),
-	)
-	assert.Equal(t, []*Concept{vocabulary.Concept("nurse")}, vocabulary.Concept("nurse").Means())
 }
 
-// TestConcept_SiblingsAndKin checks that the children of a concept are related to each other, unless the concept is
-// broad. Clinician is broad: a nurse and a doctor are not similar only because both are clinicians.
+// TestConcept_IsA checks which concepts of smallVocabulary are a kind of another one. A second choice is not.
+func TestConcept_IsA(t *testing.T) {
+	t.Parallel()
+
+	vocabulary := parseSmall(t)
+	isA := func(id, general string) bool { return vocabulary.Concept(id).IsA(vocabulary.Concept(general)) }
+
+	assert.True(t, isA("matron", "leader"), "by way of manager")
+	assert.False(t, isA("sister", "manager"), "only a second choice")
+	assert.True(t, isA("hand-surgeon", "doctor"), "another name of doctor")
+	assert.True(t, isA("any-nurse", "nurse"), "another name, and a second choice")
+}
+
+// TestConcept_Means checks that a concept which is another name (=doctor +hands) means the concept that it names and
+// those that it adds. Every other concept means itself.
+func TestConcept_Means(t *testing.T) {
+	t.Parallel()
+
+	vocabulary := parseSmall(t)
+	doctor, hands, nurse := vocabulary.Concept("doctor"), vocabulary.Concept("hands"), vocabulary.Concept("nurse")
+
+	assert.Equal(t, []*Concept{doctor, hands}, vocabulary.Concept("hand-surgeon").Means())
+	assert.Equal(t, []*Concept{nurse}, nurse.Means())
+}
+
+// TestConcept_SiblingsAndKin checks that the children of a concept are siblings, which are related to each other (kin),
+// unless the concept is broad. Clinician is broad: a nurse and a doctor are not similar only because both are clinicians.
 func TestConcept_SiblingsAndKin(t *testing.T) {
 	t.Parallel()
 
@@ -254,8 +283,8 @@ func TestVocabulary_Matches(t *testing.T) {
 		const firstWord = 0
 
 		var names []string
-		for _, m := range vocabulary.Matches(nil, vocabulary.Words(Tokens(text)), firstWord) {
-			names = append(names, m.Form.Text)
+		for _, match := range vocabulary.Matches(nil, vocabulary.Words(Tokens(text)), firstWord) {
+			names = append(names, match.Form.Text)
 		}
 
 		assert.Equal(t, want, names, text)
@@ -271,12 +300,13 @@ func TestForm_Resolve(t *testing.T) {
 	vocabulary := parseSmall(t)
 	rt := vocabulary.Form("rt")
 	require.True(t, rt.IsAmbiguous())
-	assert.True(t, rt.Capitals)
+	assert.True(t, rt.Capitals, "the mark ! after the name")
 
-	// Without any concept beside it, rt is not in surgery.
+	// Without any concept beside it, rt is not in surgery. The capitals decide.
 	assert.Equal(t, "clerk", rt.Resolve(&Context{Capitals: true}).ID)
 	assert.Equal(t, "therapist", rt.Resolve(&Context{}).ID)
 
+	// Beside a concept in surgery, rt is a therapist even in capitals.
 	for _, id := range []string{"hands", "hand-surgeon"} {
 		inSurgery := Context{Capitals: true, Concepts: []*Concept{vocabulary.Concept(id)}}
 		assert.Equal(t, "therapist", rt.Resolve(&inSurgery).ID, id)
@@ -288,11 +318,12 @@ func TestForm_Resolve(t *testing.T) {
 func TestVocabulary_Label(t *testing.T) {
 	t.Parallel()
 
-	v := loadVocabulary(t)
-	assert.Equal(t, "Registered nurse", v.Label("registered-nurse"))
-	assert.Equal(t, "unknown-id", v.Label("unknown-id"))
+	vocabulary := loadVocabulary(t)
+	assert.Equal(t, "Registered nurse", vocabulary.Label("registered-nurse"))
+	assert.Equal(t, "unknown-id", vocabulary.Label("unknown-id"))
 }
 
+// BenchmarkLoad measures Load of the embedded vocabulary.
 func BenchmarkLoad(b *testing.B) {
 	b.ReportAllocs()
 
@@ -302,6 +333,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
+// BenchmarkMatches measures Matches at each word of an advert.
 func BenchmarkMatches(b *testing.B) {
 	vocabulary := loadVocabulary(b)
 	words := vocabulary.Words(Tokens(text300))
