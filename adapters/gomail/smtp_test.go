@@ -122,21 +122,34 @@ func TestSMTP_LineBreaks_AddNoHeaders(t *testing.T) {
 	require.Len(t, server.Mails(), 1, "only the first message has arrived")
 }
 
-// TestSMTP_Connection_IsReusedAndReopened checks that messages share a connection, and that a
-// message is sent over a new one if the server has closed it.
-func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
+// TestSMTP_Connection_IsReused checks that consecutive messages share a connection.
+func TestSMTP_Connection_IsReused(t *testing.T) {
+	t.Parallel()
+
+	const messages, connections = 3, 1
+
+	server := kit.NewSMTP(t)
+	mailer := newMailer(t, server.URL())
+
+	for range messages {
+		require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
+	}
+
+	require.Equal(t, connections, server.Sessions())
+	require.Len(t, server.Mails(), messages)
+}
+
+// TestSMTP_Connection_IsReopened checks that a message is sent over a new connection if the server has
+// closed the idle one, and that a message fails only while the server is stopped.
+func TestSMTP_Connection_IsReopened(t *testing.T) {
 	t.Parallel()
 
 	server := kit.NewSMTP(t)
 	mailer := newMailer(t, server.URL())
 	send := func() error { return mailer.Send(t.Context(), testMessage("a@example.org")) }
 
-	// Three messages share a connection.
-	for range 3 {
-		require.NoError(t, send())
-	}
-
-	require.Equal(t, 1, server.Sessions(), "connections to the server")
+	// The connection is open and idle after a message.
+	require.NoError(t, send())
 
 	// While the server is stopped, a message is not sent. Later messages are.
 	server.Stop()
@@ -146,63 +159,83 @@ func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
 	require.NoError(t, send())
 	require.NoError(t, send())
 
-	// The server closes the idle connection by a new start, which the mailer does not notice.
+	// A restart of the server closes the idle connection, which the mailer does not notice before the next message.
 	server.Start()
 	require.NoError(t, send())
 
-	const beforeStop, afterStop, afterClose = 3, 2, 1 // all but the message that was sent during the stop
-	require.Len(t, server.Mails(), beforeStop+afterStop+afterClose)
+	const beforeStop, afterStop, afterRestart = 1, 2, 1 // all but the message that was sent during the stop
+	require.Len(t, server.Mails(), beforeStop+afterStop+afterRestart)
 }
 
-// TestSMTP_Ping_IsCached checks that a health check contacts the server at most once per second,
-// whether it succeeds or fails, because servers limit connections, and that it reuses the
-// connection of messages.
-func TestSMTP_Ping_IsCached(t *testing.T) {
+// The mailer reuses the result of its last health check (Ping) for a second. keepPingResult and
+// expirePingResult set the time of this check, so that its result is reused or not, whatever the speed
+// of the machine.
+
+// keepPingResult lets the mailer reuse the result of the last health check until the end of the test.
+func keepPingResult(mailer *SMTP) { mailer.pingedAt = time.Now().Add(time.Hour) }
+
+// expirePingResult lets the mailer make a new health check.
+func expirePingResult(mailer *SMTP) { mailer.pingedAt = time.Time{} }
+
+// TestSMTP_Ping_ResultIsReused checks that a health check contacts the server at most once per second,
+// whether it succeeds or fails, because servers limit connections.
+func TestSMTP_Ping_ResultIsReused(t *testing.T) {
 	t.Parallel()
 
 	server := kit.NewSMTP(t)
 	mailer := newMailer(t, server.URL())
-
-	// The mailer reuses the result of the last check for a second. These functions set the time of the last check, so
-	// that its result is reused or not, whatever the speed of the machine.
-	keepLastResult := func() { mailer.pingedAt = time.Now().Add(time.Hour) }
-	expireLastResult := func() { mailer.pingedAt = time.Time{} }
-	requireTimeIsNoted := func() {
+	requireTimeIsStored := func() {
 		t.Helper()
 		require.Less(t, time.Since(mailer.pingedAt), time.Minute, "the mailer has stored the time of the check")
 	}
 
-	// A health check and a message share a connection.
+	// The server stops after a successful check. The success is reused.
 	require.NoError(t, mailer.Ping(t.Context()))
-	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
-	require.Equal(t, 1, server.Sessions(), "a health check keeps the connection for the next message")
-
-	// The server stops. The success of the last check is reused for a second.
+	requireTimeIsStored()
 	server.Stop()
-	requireTimeIsNoted()
-	keepLastResult()
-	require.NoError(t, mailer.Ping(t.Context()), "the result of the last check is reused")
+	keepPingResult(mailer)
+	require.NoError(t, mailer.Ping(t.Context()), "the success of the last check is reused")
 
-	expireLastResult()
+	expirePingResult(mailer)
 	require.Error(t, mailer.Ping(t.Context()))
 
 	// The server responds again. The failure is reused in the same way.
+	requireTimeIsStored()
 	server.Start()
-	requireTimeIsNoted()
-	keepLastResult()
+	keepPingResult(mailer)
 	require.Error(t, mailer.Ping(t.Context()), "the failure of the last check is reused")
 
-	expireLastResult()
+	expirePingResult(mailer)
 	require.NoError(t, mailer.Ping(t.Context()))
+}
 
-	// The server closes the idle connection by a new start, which the mailer does not notice.
+// TestSMTP_Ping_UsesTheConnectionOfMessages checks that a health check and a message share a connection,
+// and that the check succeeds over a new one if the server has closed the idle one.
+func TestSMTP_Ping_UsesTheConnectionOfMessages(t *testing.T) {
+	t.Parallel()
+
+	const oneConnection = 1
+
+	server := kit.NewSMTP(t)
+	mailer := newMailer(t, server.URL())
+	require.NoError(t, mailer.Ping(t.Context()))
+	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
+	require.Equal(t, oneConnection, server.Sessions(), "a health check keeps the connection for the next message")
+
+	// A restart of the server closes the idle connection, which the mailer does not notice before the check.
 	server.Start()
-	expireLastResult()
+	expirePingResult(mailer)
 	require.NoError(t, mailer.Ping(t.Context()))
+}
 
-	// The server does not respond. A check ends with its context.
+// TestSMTP_Ping_ServerHangs_EndsWithContext checks that a health check of a server that does not respond
+// ends with its context.
+func TestSMTP_Ping_ServerHangs_EndsWithContext(t *testing.T) {
+	t.Parallel()
+
+	server := kit.NewSMTP(t)
+	mailer := newMailer(t, server.URL())
 	server.Hang()
-	expireLastResult()
 
 	shortContext, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
