@@ -63,7 +63,8 @@ func openWithoutClose(ctx context.Context, url string, deps adapters.Deps) (adap
 
 // TestOpen_FaultyAdapter_ErrorNamesTheSetting checks that adapters of other teams that cannot
 // work, such as a nil pointer or a storage without a required port, are refused at the start,
-// with an error that names the setting and what is missing.
+// with an error that names the setting, where its value comes from (in these tests the default, as no
+// file and no variable is read), and what is missing.
 func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 	t.Parallel()
 

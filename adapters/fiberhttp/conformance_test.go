@@ -16,13 +16,14 @@ import (
 	"github.com/locumhq/locum/test/conformance/transports"
 )
 
-// listeningServer adapts Server, which serves a listener, to adapters.Transport.
+// listeningServer is a Server with its listener. It implements adapters.Transport, which starts without
+// an argument.
 type listeningServer struct {
 	*Server
 	listener net.Listener
 }
 
-// Start implements adapters.Transport.
+// Start implements adapters.Transport. It serves the listener in the background.
 func (s *listeningServer) Start(context.Context) error {
 	go func() { _ = s.Serve(s.listener) }()
 	return nil
@@ -41,6 +42,8 @@ func openListeningServer(
 	services adapters.Services,
 	api web.API,
 ) (adapters.Transport, transports.TransportClient) {
+	t.Helper()
+
 	server, err := New(
 		services,
 		Options{
@@ -57,6 +60,7 @@ func openListeningServer(
 	require.NoError(t, err)
 
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	url := "http://" + listener.Addr().String()
 
-	return &listeningServer{server, listener}, transports.HTTPClient(client, "http://"+listener.Addr().String())
+	return &listeningServer{Server: server, listener: listener}, transports.HTTPClient(client, url)
 }

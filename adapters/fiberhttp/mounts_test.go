@@ -284,8 +284,8 @@ func TestNew_MountOnRoute_IsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "transport b: the path /healthz overlaps the route GET /healthz")
 }
 
-// optionsWithMountAndGatedAPI returns the options of a server with a mount at /taken and an API below /gated
-// that authenticates its requests.
+// optionsWithMountAndGatedAPI returns the options of a server with a mount at /taken and an API below
+// /gated that authenticates its requests.
 func optionsWithMountAndGatedAPI() Options {
 	gated := web.API{
 		Name:          "gated",
@@ -305,10 +305,12 @@ func optionsWithMountAndGatedAPI() Options {
 // rejectingAuthenticator rejects every request.
 type rejectingAuthenticator struct{}
 
+// Authenticate implements web.Authenticator.
 func (rejectingAuthenticator) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
 	return integrations.Caller{}, nil, fault.ErrUnauthorized
 }
 
+// Done implements web.Authenticator.
 func (rejectingAuthenticator) Done(integrations.Caller, int) {}
 
 // testMount returns a mount with a path below /mount for each way in which a handler can respond. It

@@ -235,7 +235,11 @@ func TestSMTP_Ping_ServerHangs_EndsWithContext(t *testing.T) {
 
 	server := kit.NewSMTP(t)
 	mailer := newMailer(t, server.URL())
+	require.NoError(t, mailer.Ping(t.Context()))
+
+	// The server closes the connection, and accepts a new one without responding.
 	server.Hang()
+	expirePingResult(mailer)
 
 	shortContext, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
