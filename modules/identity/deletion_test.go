@@ -15,60 +15,86 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// TestDeleteAccount_RowIsAnonymized checks that nothing of a deleted account remains usable or
-// visible, and that its address becomes available.
-//
-// A deletion publishes AccountDeleted twice. The first event is published at once. A task publishes
-// the second one a minute later, for rows that a concurrent request has stored after the deletion.
-func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
+// TestDeleteAccount_SessionsAndLinks_AreRefused checks that nothing of a deleted account can be used
+// any more: its sessions, its password, and a link that confirms another address.
+func TestDeleteAccount_SessionsAndLinks_AreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
-		boss := env.actor(env.employer("boss@example.org"))
-		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
-		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "jo@elsewhere.example"))
+		actor := env.actor(jo)
+		require.NoError(t, env.ChangeEmail(t.Context(), actor, "jo@elsewhere.example"))
 
 		changeToken := env.mailToken("jo@elsewhere.example")
-		actor := env.actor(jo)
 		require.NoError(t, env.DeleteAccount(t.Context(), actor))
-
-		// Nothing of the account can be used any more.
 		env.requireSignedOut(jo)
 
 		_, err := env.login("jo@example.org", password)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 		require.ErrorIs(t, env.verifyEmail(changeToken), fault.ErrInvalid)
 		require.ErrorIs(t, env.DeleteAccount(t.Context(), actor), fault.ErrUnauthorized, "a repeated deletion")
+	})
+}
 
-		// Nothing of it is visible.
+// TestDeleteAccount_InvitedUser_IsNotVisible checks that a deleted user, who was invited to an
+// organization, is neither among its members nor found by the id.
+func TestDeleteAccount_InvitedUser_IsNotVisible(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		jo := env.jobseeker("jo@example.org")
+		boss := env.actor(env.employer("boss@example.org"))
+		require.NoError(t, env.invite(boss, "jo@example.org", defaultRole))
+		require.NoError(t, env.DeleteAccount(t.Context(), env.actor(jo)))
+
 		people, err := env.People(t.Context(), []string{jo.Account.ID})
 		require.NoError(t, err)
 		require.Empty(t, people)
 
 		team, err := env.Team(t.Context(), boss, page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
-		require.Len(t, team.Items, 1, "the invitation is deleted with the user")
+		require.Len(t, team.Items, 1, "only the admin: the invitation is deleted with the user")
+	})
+}
+
+// TestDeleteAccount_Address_IsAvailable checks that the address of a deleted account can be registered
+// again. An invitation of the user and a pending change of the address do not prevent it.
+func TestDeleteAccount_Address_IsAvailable(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		jo := env.jobseeker("jo@example.org")
+		boss := env.actor(env.employer("boss@example.org"))
+		require.NoError(t, env.invite(boss, "jo@example.org", defaultRole))
+		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "jo@elsewhere.example"))
+		require.NoError(t, env.DeleteAccount(t.Context(), env.actor(jo)))
+
+		newAccount := env.jobseeker("jo@example.org")
+		require.NotEqual(t, jo.Account.ID, newAccount.Account.ID)
+	})
+}
+
+// TestDeleteAccount_EventIsPublishedTwice checks that a deletion publishes AccountDeleted at once, and
+// that a task publishes it again a minute later. The second event is for rows that a concurrent request
+// has stored after the deletion, such as the invitation in this test.
+func TestDeleteAccount_EventIsPublishedTwice(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		jo := env.jobseeker("jo@example.org")
+		boss := env.actor(env.employer("boss@example.org"))
+		require.NoError(t, env.DeleteAccount(t.Context(), env.actor(jo)))
 
 		env.handleEvents()
 		require.Len(t, env.deleted.events, 1)
 		require.Equal(t, jo.Account.ID, env.deleted.events[0].UserID)
 		require.Equal(t, "jobseeker", env.deleted.events[0].Kind)
 
-		// A concurrent request that read the account before its deletion stores an invitation. The
-		// task that publishes the second event a minute later also deletes the invitation.
+		// A concurrent request that read the account before its deletion stores an invitation.
 		invitation := identity.NewInvitation(stores.NewID(), boss.OrganizationID, jo.Account.ID, "Jo",
 			"jo@example.org", identity.Viewer, env.clock.Now())
 		stored := invitation
 		require.NoError(t, env.store.Identity.Members.Upsert(t.Context(), &stored))
+
+		// A minute later, the task publishes the second event and deletes the invitation.
 		env.clock.Advance(time.Minute)
 		env.work.All(t)
 		require.Len(t, env.deleted.events, 2)
 
-		err = env.store.Identity.Members.Upsert(t.Context(), &invitation)
+		err := env.store.Identity.Members.Upsert(t.Context(), &invitation)
 		require.NoError(t, err, "the stored invitation was deleted, so that the same one can be stored")
-
-		// The address is available again.
-		newAccount := env.jobseeker("jo@example.org")
-		require.NotEqual(t, jo.Account.ID, newAccount.Account.ID)
 	})
 }
 
@@ -87,12 +113,11 @@ func TestDeleteAccount_Concurrent_OneSucceeds(t *testing.T) {
 	})
 }
 
-// TestDeleteAccount_EndsEverySession checks sign-ins that run at the same time as a deletion: each of
-// them either fails, or its session is ended by the deletion.
-func TestDeleteAccount_EndsEverySession(t *testing.T) {
+// TestDeleteAccount_LoginAtOnce_LeavesNoSession checks sign-ins that run at the same time as a
+// deletion: each of them either fails, or its session is ended by the deletion.
+func TestDeleteAccount_LoginAtOnce_LeavesNoSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		jo := env.jobseeker("jo@example.org")
-		actor := env.actor(jo)
+		actor := env.actor(env.jobseeker("jo@example.org"))
 		var deleteErr error
 		var signedIn [10]identity.SignedIn // one for each concurrent sign-in
 		var loginErrs []error
@@ -107,6 +132,7 @@ func TestDeleteAccount_EndsEverySession(t *testing.T) {
 		)
 		require.NoError(t, deleteErr)
 
+		// The sign-ins that succeeded have no session any more.
 		for i, err := range loginErrs {
 			hasSignedIn := err == nil
 			if hasSignedIn {
@@ -116,13 +142,14 @@ func TestDeleteAccount_EndsEverySession(t *testing.T) {
 	})
 }
 
-// TestDeleteAccount_Member_KeepsOrganization checks that the deletion of a recruiter ends only
-// the own membership and sessions.
+// TestDeleteAccount_Member_KeepsOrganization checks that the deletion of a recruiter's account ends
+// the recruiter's sessions and membership. The organization and the admin's session continue.
 func TestDeleteAccount_Member_KeepsOrganization(t *testing.T) {
 	env := newSQLiteEnv(t)
 	bossSession := env.employer("boss@example.org")
 	boss := env.actor(bossSession)
 	tom := env.addMember(boss, "tom@example.org", "recruiter")
+
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), env.actor(tom)))
 	env.requireSignedOut(tom)
 	require.Equal(t, boss.OrganizationID, env.actor(bossSession).OrganizationID)
@@ -131,14 +158,14 @@ func TestDeleteAccount_Member_KeepsOrganization(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 }
 
-// TestDeleteAccount_OneOfSeveralAdmins_Allowed checks that the organization stays while it has
-// another admin.
-func TestDeleteAccount_OneOfSeveralAdmins_Allowed(t *testing.T) {
+// TestDeleteAccount_OneOfSeveralAdmins_KeepsOrganization checks that an admin who deletes the account
+// does not close the organization if it has another admin.
+func TestDeleteAccount_OneOfSeveralAdmins_KeepsOrganization(t *testing.T) {
 	env := newSQLiteEnv(t)
-	bossSession := env.employer("boss@example.org")
-	second := env.addMember(env.actor(bossSession), "second@example.org", "admin")
-	require.NoError(t, env.DeleteEmployerAccount(t.Context(), env.actor(bossSession)))
-	require.NotEmpty(t, env.actor(second).OrganizationID)
+	boss := env.actor(env.employer("boss@example.org"))
+	second := env.addMember(boss, "second@example.org", "admin")
+	require.NoError(t, env.DeleteEmployerAccount(t.Context(), boss))
+	require.Equal(t, boss.OrganizationID, env.actor(second).OrganizationID)
 }
 
 // TestDeleteAccount_LastAdmin_ClosesOrganization checks that an organization is closed with the
@@ -149,9 +176,9 @@ func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 		bossSession := env.employer("boss@example.org")
 		boss := env.actor(bossSession)
 		tom := env.addMember(boss, "tom@example.org", "recruiter")
-		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+		require.NoError(t, env.invite(boss, "new@example.org", defaultRole))
 
-		invitation := env.mailToken("new@example.org")
+		invitationToken := env.mailToken("new@example.org")
 
 		// The only admin deletes the account.
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), boss))
@@ -167,63 +194,80 @@ func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 		require.Empty(t, env.actor(tomLater).OrganizationID, "the membership has ended")
 
 		// The invitation is void, and the former member can delete the own account.
-		_, err = env.AcceptInvitation(t.Context(), env.actor(tomLater), identity.AcceptInvitationInput{Token: invitation}, officeClient)
+		_, err = env.accept(env.actor(tomLater), invitationToken)
 		require.ErrorIs(t, err, fault.ErrInvalid)
-		require.NoError(t, env.DeleteAccount(t.Context(), env.actor(tomLater)), "an account without an organization can end too")
+
+		err = env.DeleteAccount(t.Context(), env.actor(tomLater))
+		require.NoError(t, err, "an account without an organization can be deleted, too")
 	})
 }
 
-// TestCloseOrganization_EmployerAccounts_BecomeJobseekers checks the roles of former members of a
-// closed organization. Tom, whose account was created by accepting an invitation, becomes a jobseeker.
-// Fay, who registered as an employer, keeps that role. Both can join another organization.
-func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
+// formerMembers returns two former members of an organization that was closed. Tom's account was
+// created by accepting the invitation to this organization. Fay registered as an employer, and left the
+// organization that she had founded to join this one.
+func (e *testEnv) formerMembers() (tom, fay auth.Actor) {
+	e.t.Helper()
+
+	// Tom gets an account by accepting an invitation.
+	boss := e.actor(e.employer("boss@example.org"))
+	require.Equal(e.t, auth.EmployerTeam, e.actor(e.addMember(boss, "tom@example.org", "recruiter")).Role)
+
+	// The organization that Fay has founded continues without her, because the heir is an admin.
+	founder := e.actor(e.employer("fay@example.org"))
+	e.addMember(founder, "heir@example.org", "admin")
+	require.NoError(e.t, e.invite(boss, "fay@example.org", defaultRole))
+
+	_, err := e.accept(founder, e.mailToken("fay@example.org"))
+	require.NoError(e.t, err)
+
+	// The account of the only admin is deleted, which closes the organization.
+	require.NoError(e.t, e.DeleteEmployerAccount(e.t.Context(), boss))
+
+	return e.signedInAs("tom@example.org"), e.signedInAs("fay@example.org")
+}
+
+// signedInAs signs in with the password and returns the caller of the new session's requests.
+func (e *testEnv) signedInAs(email string) auth.Actor {
+	e.t.Helper()
+
+	signedIn, err := e.login(email, password)
+	require.NoError(e.t, err)
+
+	return e.actor(signedIn)
+}
+
+// TestCloseOrganization_FormerMembers_HaveRoleOfRegistration checks the roles of former members of a
+// closed organization. A member who has never registered becomes a jobseeker. A member who registered
+// as an employer keeps that role.
+func TestCloseOrganization_FormerMembers_HaveRoleOfRegistration(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		signIn := func(email string) auth.Actor {
-			signedIn, err := env.login(email, password)
-			require.NoError(t, err)
-
-			return env.actor(signedIn)
-		}
-
-		// Tom gets an account by accepting an invitation.
-		boss := env.actor(env.employer("boss@example.org"))
-		require.Equal(t, auth.EmployerTeam, env.actor(env.addMember(boss, "tom@example.org", "recruiter")).Role)
-
-		// Fay has founded another organization. It continues without her, because the heir is an admin.
-		founder := env.actor(env.employer("founder@example.org"))
-		env.addMember(founder, "heir@example.org", "admin")
-		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Fay", Email: "founder@example.org"}))
-
-		_, err := env.AcceptInvitation(t.Context(), founder,
-			identity.AcceptInvitationInput{Token: env.mailToken("founder@example.org")}, officeClient)
-		require.NoError(t, err)
-
-		// The account of the only admin is deleted, which closes the organization.
-		require.NoError(t, env.DeleteEmployerAccount(t.Context(), boss))
-
-		tom := signIn("tom@example.org")
+		tom, fay := env.formerMembers()
 		require.Equal(t, auth.Jobseeker, tom.Role)
 		require.True(t, tom.Seeker)
-
-		fay := signIn("founder@example.org")
-		require.Equal(t, auth.Employer, fay.Role, "an account that registered as an employer keeps the role")
+		require.Equal(t, auth.Employer, fay.Role)
 		require.False(t, fay.Seeker)
+	})
+}
 
-		// Both can join another organization.
+// TestCloseOrganization_FormerMembers_CanJoinAnother checks that former members of a closed
+// organization can join another one. Tom, who has become a jobseeker, then remains a jobseeker.
+func TestCloseOrganization_FormerMembers_CanJoinAnother(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		tom, fay := env.formerMembers()
 		other := env.actor(env.employer("other@example.org"))
-		for _, actor := range []auth.Actor{tom, fay} {
-			account, err := env.Me(t.Context(), actor)
-			require.NoError(t, err)
-			require.NoError(t, env.Invite(t.Context(), other, identity.InviteInput{Name: "New", Email: account.Email}))
 
-			joined, err := env.AcceptInvitation(t.Context(), actor,
-				identity.AcceptInvitationInput{Token: env.mailToken(account.Email)}, officeClient)
-			require.NoError(t, err)
-			require.Equal(t, other.OrganizationID, env.actor(joined).OrganizationID)
-			require.Equal(t, auth.EmployerTeam, env.actor(joined).Role)
+		for email, actor := range map[string]auth.Actor{"tom@example.org": tom, "fay@example.org": fay} {
+			require.NoError(t, env.invite(other, email, defaultRole), email)
+
+			signedIn, err := env.accept(actor, env.mailToken(email))
+			require.NoError(t, err, email)
+
+			member := env.actor(signedIn)
+			require.Equal(t, other.OrganizationID, member.OrganizationID, email)
+			require.Equal(t, auth.EmployerTeam, member.Role, email)
 		}
 
-		require.True(t, signIn("tom@example.org").Seeker, "team members who are jobseekers stay jobseekers")
+		require.True(t, env.signedInAs("tom@example.org").Seeker)
 	})
 }
 
@@ -247,16 +291,10 @@ func TestDeleteAccount_TwoAdminsAtOnce_SecondClosesOrganization(t *testing.T) {
 }
 
 // TestDeleteAccount_OrganizationNamedAfterUser_NameIsErased checks that a closed organization
-// does not keep the name of its last admin, which is personal data. A registration without a
-// company name gives the organization the name of the user.
+// does not keep the name of its last admin, which is personal data.
 func TestDeleteAccount_OrganizationNamedAfterUser_NameIsErased(t *testing.T) {
 	env := newSQLiteEnv(t)
-	signedIn, err := env.Register(t.Context(),
-		identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"},
-		officeClient)
-	require.NoError(t, err)
-
-	founder := env.actor(signedIn)
+	founder := env.actor(env.employerWithoutCompany("solo@example.org"))
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), founder))
 
 	name, err := env.OrganizationName(t.Context(), founder.OrganizationID)
@@ -265,14 +303,14 @@ func TestDeleteAccount_OrganizationNamedAfterUser_NameIsErased(t *testing.T) {
 }
 
 // TestDeleteEmployerAccount_Jobseeker_KeepsAccount checks that a jobseeker who has joined an
-// organization leaves it by deleting the employer account, and remains a jobseeker.
+// organization leaves it by deleting the employer account, and remains a jobseeker. The earlier
+// session ends.
 func TestDeleteEmployerAccount_Jobseeker_KeepsAccount(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
-	require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
+	require.NoError(t, env.invite(boss, "jo@example.org", defaultRole))
 
-	_, err := env.AcceptInvitation(t.Context(), env.actor(jo),
-		identity.AcceptInvitationInput{Token: env.mailToken("jo@example.org")}, officeClient)
+	_, err := env.accept(env.actor(jo), env.mailToken("jo@example.org"))
 	require.NoError(t, err)
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), env.actor(jo)))
 	env.requireSignedOut(jo)
@@ -288,15 +326,17 @@ func TestDeleteEmployerAccount_Jobseeker_KeepsAccount(t *testing.T) {
 func TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization(t *testing.T) {
 	env := newSQLiteEnv(t)
 	founder, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
-	require.NoError(t, env.Invite(t.Context(), founder, identity.InviteInput{Name: "Jo", Email: "jo@example.org", Role: "admin"}))
 
-	_, err := env.AcceptInvitation(t.Context(), env.actor(jo),
-		identity.AcceptInvitationInput{Token: env.mailToken("jo@example.org")}, officeClient)
+	// Jo becomes an admin of the organization, and the only one when the founder leaves.
+	require.NoError(t, env.invite(founder, "jo@example.org", "admin"))
+
+	_, err := env.accept(env.actor(jo), env.mailToken("jo@example.org"))
 	require.NoError(t, err)
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), founder))
 
 	tom := env.addMember(env.actor(jo), "tom@example.org", "viewer")
 
+	// Jo deletes the account, which also signs out the other member.
 	require.NoError(t, env.DeleteAccount(t.Context(), env.actor(jo)))
 	env.requireSignedOut(jo)
 	env.requireSignedOut(tom)
@@ -325,36 +365,39 @@ func TestDeleteAccount_Fails_AccountIsUnchanged(t *testing.T) {
 	})
 }
 
+// TestUpdateAccount_MemberRenamed_OrganizationKeepsName checks that a member who is not an admin does
+// not rename the organization, not even by taking its name and then another one.
+func TestUpdateAccount_MemberRenamed_OrganizationKeepsName(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		founder := env.actor(env.employerWithoutCompany("solo@example.org"))
+		tom := env.actor(env.addMember(founder, "tom@example.org", "recruiter"))
+
+		for _, name := range []string{"Ann Practitioner", "Tom"} {
+			input := identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: &name}}
+			_, err := env.UpdateEmployer(t.Context(), tom, input)
+			require.NoError(t, err, name)
+		}
+
+		name, err := env.OrganizationName(t.Context(), founder.OrganizationID)
+		require.NoError(t, err)
+		require.Equal(t, "Ann Practitioner", name)
+	})
+}
+
 // TestUpdateAccount_FounderRenamed_OrganizationFollows checks that an organization with the name of its
 // admin is renamed with the admin. The deletion of the account replaces the organization's name only
 // if both names are equal. If they differed, the earlier name of the person would stay public.
 func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		signedIn, err := env.Register(t.Context(),
-			identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"},
-			officeClient)
-		require.NoError(t, err)
+		founder := env.actor(env.employerWithoutCompany("solo@example.org"))
 
-		founder := env.actor(signedIn)
-		tom := env.actor(env.addMember(founder, "tom@example.org", "recruiter"))
-
-		// Tom, who is no admin, takes the name of the organization, and then another name.
-		for _, name := range []string{"Ann Practitioner", "Tom"} {
-			input := identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: &name}}
-			_, err = env.UpdateEmployer(t.Context(), tom, input)
-			require.NoError(t, err)
-		}
-
-		name, err := env.OrganizationName(t.Context(), founder.OrganizationID)
-		require.NoError(t, err)
-		require.Equal(t, "Ann Practitioner", name, "members without admin rights cannot rename the organization")
-
-		// The founder changes only the own name, and then submits a form with both names.
+		// The founder changes only the own name.
 		account, err := env.UpdateEmployer(t.Context(), founder,
 			identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Married")}})
 		require.NoError(t, err)
 		require.Equal(t, "Ann Married", account.Organization.Name)
 
+		// The founder submits a form with a new name and the unchanged company name.
 		account, err = env.UpdateEmployer(t.Context(), founder,
 			identity.EmployerInput{
 				Profile:     &identity.EmployerProfileInput{Name: ptr("Ann Again")},
@@ -367,7 +410,7 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 		// The deletion recognizes the shared name and replaces it.
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), founder))
 
-		name, err = env.OrganizationName(t.Context(), founder.OrganizationID)
+		name, err := env.OrganizationName(t.Context(), founder.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, "Closed organization", name)
 	})

@@ -56,9 +56,17 @@ const unknownID = "0190a3a0-0000-7000-8000-000000000000"
 
 // The passwords of accounts. They fulfill the rules for the passwords of jobseekers.
 const (
-	password    = "Passw0rd-1"      // of a new account
-	newPassword = "Better-passw0rd" // after a change
+	password      = "Passw0rd-1"      // of a new account
+	newPassword   = "Better-passw0rd" // after a change
+	wrongPassword = "Wr0ng-passw0rd"  // of no account
 )
+
+// allowedFailures is how many consecutive wrong passwords or codes the module accepts from one network
+// before it refuses further attempts.
+const allowedFailures = 10
+
+// failureWindow is the time after which the module accepts attempts again.
+const failureWindow = 15 * time.Minute
 
 // plainSealer implements auth.Sealer. The token is PURPOSE:SUBJECT and never expires.
 type plainSealer struct{}
@@ -186,6 +194,19 @@ func (e *testEnv) employer(email string) identity.SignedIn {
 
 	signedIn, err := e.Register(e.t.Context(),
 		identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"},
+		officeClient)
+	require.NoError(e.t, err)
+
+	return signedIn
+}
+
+// employerWithoutCompany registers Ann Practitioner without a company name. Her organization has her
+// name.
+func (e *testEnv) employerWithoutCompany(email string) identity.SignedIn {
+	e.t.Helper()
+
+	signedIn, err := e.Register(e.t.Context(),
+		identity.RegisterInput{Email: email, Password: password, Name: "Ann Practitioner", UserType: "employer"},
 		officeClient)
 	require.NoError(e.t, err)
 

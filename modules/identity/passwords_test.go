@@ -25,17 +25,19 @@ func (e *testEnv) useResetLink(token, password string) error {
 	return e.ResetPassword(e.t.Context(), identity.ResetPasswordInput{Token: token, Password: password})
 }
 
-// TestResetPassword_EndsEverySession checks that a reset just before the link expires ends all
-// sessions, replaces the password and notifies the owner.
-func TestResetPassword_EndsEverySession(t *testing.T) {
+// resetLinkLife is how long the module accepts the link of a password reset.
+const resetLinkLife = 30 * time.Minute
+
+// TestResetPassword_ValidLink_ReplacesPassword checks that a link is accepted just before it expires.
+// It can be used once. The former password is refused afterwards, and the owner is notified.
+func TestResetPassword_ValidLink_ReplacesPassword(t *testing.T) {
 	env := newSQLiteEnv(t)
-	signedIn := env.jobseeker("jo@example.org")
-	env.requestReset("JO@example.org")
+	env.jobseeker("jo@example.org")
+	env.requestReset("JO@example.org") // the case of the address does not matter
 
 	token := env.mailToken("jo@example.org")
-	env.clock.Advance(30*time.Minute - time.Second)
+	env.clock.Advance(resetLinkLife - time.Second)
 	require.NoError(t, env.useResetLink(token, newPassword))
-	env.requireSignedOut(signedIn)
 
 	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, identity.ErrBadCredentials)
@@ -44,7 +46,17 @@ func TestResetPassword_EndsEverySession(t *testing.T) {
 	require.NoError(t, err)
 
 	require.Equal(t, "Your password was changed", env.newestMail("jo@example.org").Subject)
-	require.ErrorIs(t, env.useResetLink(token, password), fault.ErrInvalid, "a link is valid once")
+	require.ErrorIs(t, env.useResetLink(token, password), fault.ErrInvalid, "a second use of the link")
+}
+
+// TestResetPassword_OpenSession_Ends checks that a password reset ends the sessions that were opened
+// with the former password.
+func TestResetPassword_OpenSession_Ends(t *testing.T) {
+	env := newSQLiteEnv(t)
+	signedIn := env.jobseeker("jo@example.org")
+	env.requestReset("jo@example.org")
+	require.NoError(t, env.useResetLink(env.mailToken("jo@example.org"), newPassword))
+	env.requireSignedOut(signedIn)
 }
 
 // TestResetPassword_TokenForOtherPurpose_IsRefused checks that a mailed token is valid for its
@@ -65,9 +77,9 @@ func TestResetPassword_TokenForOtherPurpose_IsRefused(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 }
 
-// TestResetPassword_WeakPasswordOrExpiredLink_KeepsPassword checks that the old password stays
-// valid if the new one is too weak, or if the link is used 30 minutes after the request.
-func TestResetPassword_WeakPasswordOrExpiredLink_KeepsPassword(t *testing.T) {
+// TestResetPassword_WeakPassword_KeepsPassword checks that a reset with a password that is too weak is
+// refused, and that the former password stays valid.
+func TestResetPassword_WeakPassword_KeepsPassword(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	env.requestReset("jo@example.org")
@@ -75,73 +87,107 @@ func TestResetPassword_WeakPasswordOrExpiredLink_KeepsPassword(t *testing.T) {
 	resetToken := env.mailToken("jo@example.org")
 	require.ErrorIs(t, env.useResetLink(resetToken, "weak"), fault.ErrInvalid)
 
-	env.clock.Advance(30 * time.Minute)
-	require.ErrorIs(t, env.useResetLink(resetToken, newPassword), fault.ErrInvalid, "the link has expired")
+	_, err := env.login("jo@example.org", password)
+	require.NoError(t, err)
+}
+
+// TestResetPassword_ExpiredLink_KeepsPassword checks that a link is refused when it expires, and that
+// the former password stays valid.
+func TestResetPassword_ExpiredLink_KeepsPassword(t *testing.T) {
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
+	env.requestReset("jo@example.org")
+
+	resetToken := env.mailToken("jo@example.org")
+	env.clock.Advance(resetLinkLife)
+	require.ErrorIs(t, env.useResetLink(resetToken, newPassword), fault.ErrInvalid)
 
 	_, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
 }
 
-// TestVerifyEmail_Link_ExpiresAfterADay checks that the link from the registration does not
-// confirm the address 24 hours later. A missing token is refused, too.
-func TestVerifyEmail_Link_ExpiresAfterADay(t *testing.T) {
+// verificationLinkLife is how long the module accepts the link that confirms an address.
+const verificationLinkLife = 24 * time.Hour
+
+// TestVerifyEmail_ExpiredLink_IsRefused checks that the link from the registration does not confirm
+// the address any more when it expires.
+func TestVerifyEmail_ExpiredLink_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
 	token := env.mailToken("jo@example.org")
-	env.clock.Advance(24 * time.Hour)
+	env.clock.Advance(verificationLinkLife)
 	require.ErrorIs(t, env.verifyEmail(token), fault.ErrInvalid)
+}
+
+// TestVerifyEmail_NoToken_IsRefused checks a request without the token of a link.
+func TestVerifyEmail_NoToken_IsRefused(t *testing.T) {
+	env := newSQLiteEnv(t)
 	require.ErrorIs(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{}), fault.ErrInvalid)
 }
 
+// requestVerification requests another link that confirms the address.
+func (e *testEnv) requestVerification(email string) {
+	e.t.Helper()
+
+	input := identity.RequestVerificationInput{Email: email}
+	require.NoError(e.t, e.RequestVerification(e.t.Context(), input, officeClient))
+}
+
 // TestRequestVerification_UnconfirmedAddress_SendsAnotherLink checks that another link can be
-// requested for an address that is not confirmed, three times in an hour. The response does not
-// depend on whether the address has an account.
+// requested when the one of the registration has expired. A confirmed address gets no further link.
 func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
 	first := env.mailToken("jo@example.org")
-	requestLink := func(email string) {
-		t.Helper()
-		require.NoError(t, env.RequestVerification(t.Context(), identity.RequestVerificationInput{Email: email}, officeClient))
-	}
-
-	// The link of the registration expires after 24 hours. Another one confirms the address.
-	env.clock.Advance(25 * time.Hour)
-	requestLink("JO@example.org")
-	requestLink("nobody@example.org") // has no account, and gets the same response
+	env.clock.Advance(verificationLinkLife + time.Hour)
+	env.requestVerification("JO@example.org") // the case of the address does not matter
 
 	second := env.mailToken("jo@example.org")
 	require.NotEqual(t, first, second)
 	require.ErrorIs(t, env.verifyEmail(first), fault.ErrInvalid)
 	require.NoError(t, env.verifyEmail(second))
-	requestLink("jo@example.org")
-	require.Len(t, env.mailsTo("jo@example.org"), 2, "a confirmed address gets no further link")
 
-	// Of five requests within five minutes, three send a link.
+	// The address is confirmed now.
+	env.requestVerification("jo@example.org")
+	require.Len(t, env.mailsTo("jo@example.org"), 2, "one from the registration and one with the second link")
+}
+
+// TestRequestVerification_ManyRequests_SendsThreeLinks checks that three requests in an hour send a
+// link. Further requests get the same response and send none.
+func TestRequestVerification_ManyRequests_SendsThreeLinks(t *testing.T) {
+	env := newSQLiteEnv(t)
 	env.jobseeker("sam@example.org")
 
 	for range 5 {
 		env.clock.Advance(time.Minute)
-		requestLink("sam@example.org")
+		env.requestVerification("sam@example.org")
 	}
 
 	require.Len(t, env.mailsTo("sam@example.org"), 1+3, "one from the registration and three links")
+}
+
+// TestRequestVerification_UnknownAddress_SameResponse checks that the response does not reveal whether
+// an address has an account. Only an input that is no address is refused.
+func TestRequestVerification_UnknownAddress_SameResponse(t *testing.T) {
+	env := newSQLiteEnv(t)
+	env.requestVerification("nobody@example.org") // requires success
+	require.Empty(t, env.mailsTo("nobody@example.org"))
 
 	malformed := identity.RequestVerificationInput{Email: "jo"}
 	require.ErrorIs(t, env.RequestVerification(t.Context(), malformed, officeClient), fault.ErrInvalid)
 }
 
-// TestResetPassword_PasswordChanged_LinksAreVoid checks that the use of one reset link
-// invalidates the other ones.
-func TestResetPassword_PasswordChanged_LinksAreVoid(t *testing.T) {
+// TestResetPassword_OtherLinkUsed_IsRefused checks that the use of one reset link invalidates the
+// other ones of the account.
+func TestResetPassword_OtherLinkUsed_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	env.requestReset("jo@example.org")
 
 	first := env.mailToken("jo@example.org")
-	env.clock.Advance(time.Second)
+	env.clock.Advance(time.Second) // so that the two requests differ in their time
 	env.requestReset("jo@example.org")
 
 	second := env.mailToken("jo@example.org")
@@ -151,15 +197,17 @@ func TestResetPassword_PasswordChanged_LinksAreVoid(t *testing.T) {
 }
 
 // TestForgotPassword_AnyAddress_SameResponse checks that the response reveals neither whether
-// an address has an account nor that its limit of three links in an hour is reached.
+// an address has an account nor that its limit of three links in an hour is reached. Only an input that
+// is no address is refused.
 func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
 	admin := env.actor(env.employer("boss@example.org"))
-	require.NoError(t, env.Invite(t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+	require.NoError(t, env.invite(admin, "new@example.org", defaultRole))
 
-	// Request five links for an account, an unknown address and an invited user.
+	// Request five links for an account, an unknown address and an invited user. requestReset requires
+	// that each request succeeds.
 	for range 5 {
 		for _, email := range []string{"jo@example.org", "nobody@example.org", "new@example.org"} {
 			env.requestReset(email)
@@ -175,7 +223,7 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	// After an hour, a link is sent again.
 	env.clock.Advance(time.Hour)
 	env.requestReset("jo@example.org")
-	require.Len(t, env.mailsTo("jo@example.org"), 1+4)
+	require.Len(t, env.mailsTo("jo@example.org"), 1+3+1, "another link")
 
 	err := env.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "no address"}, officeClient)
 	require.ErrorIs(t, err, fault.ErrInvalid)
@@ -214,7 +262,12 @@ func TestForgotPassword_UnknownAddress_TakesAsLongAsKnown(t *testing.T) {
 	const maxRelativeDifference = 0.1
 	require.InEpsilon(t, known, unknown, maxRelativeDifference)
 
-	events, err := env.store.Identity.Outbox.Claim(t.Context(), 10, time.Minute)
+	const (
+		moreThanAll = 10          // events, so that all of them are claimed at once
+		lease       = time.Minute // longer than the test
+	)
+
+	events, err := env.store.Identity.Outbox.Claim(t.Context(), moreThanAll, lease)
 	require.NoError(t, err)
 	require.Len(t, events, requestsPerAddress, "one event for each request with the known address")
 }
@@ -226,8 +279,9 @@ func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {
 	const limit = 20
 
 	env := newSQLiteEnv(t)
-	addressOf := func(i int) string { return fmt.Sprintf("p%d@example.org", i) }
+	addressOf := func(i int) string { return fmt.Sprintf("p%d@example.org", i) } // of account i
 
+	// One account more than a client can request links for.
 	for i := range limit + 1 {
 		env.jobseeker(addressOf(i))
 	}
@@ -252,7 +306,7 @@ func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {
 }
 
 // TestChangePassword_EndsOtherSessions checks that the session in which the password is changed
-// continues, and that all other sessions end.
+// continues, and that all other sessions end. The new password opens a session.
 func TestChangePassword_EndsOtherSessions(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
@@ -279,17 +333,19 @@ func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 		return env.ChangePassword(t.Context(), jo, input, officeClient)
 	}
 
-	// Invalid input is not counted: ten wrong passwords are still possible.
-	require.ErrorIs(t, change(password, "weak"), fault.ErrInvalid)
-	require.ErrorIs(t, change("", newPassword), fault.ErrInvalid)
+	const noPassword = ""
 
-	for range 10 {
-		err := change("Wr0ng-pass", newPassword)
+	// Invalid input is not counted: all allowed failures are still possible.
+	require.ErrorIs(t, change(password, "weak"), fault.ErrInvalid)
+	require.ErrorIs(t, change(noPassword, newPassword), fault.ErrInvalid)
+
+	for range allowedFailures {
+		err := change(wrongPassword, newPassword)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, "currentPassword", fault.Of(err).Fields[0].Name)
 	}
 
-	// After ten wrong passwords, even the right one is refused.
+	// Now even the right password is refused.
 	require.ErrorIs(t, change(password, newPassword), fault.ErrRateLimit)
 }
 
@@ -315,6 +371,7 @@ func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 		)
 		require.NoError(t, resetErr)
 
+		// The sign-ins that succeeded have no session any more.
 		for i, err := range loginErrs {
 			hasSignedIn := err == nil
 			if hasSignedIn {
@@ -325,22 +382,20 @@ func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 }
 
 // TestResetPassword_LinkOfAFormerAddress_IsRefused checks that a link to a former address is
-// refused. An event handler creates a link some time after its request. The account may have
-// changed its address in between. The test therefore stores a link to the former address after the
-// change, as a late handler would do.
+// refused. An event handler creates a link some time after its request, and the account may have
+// changed its address in between. The test stores a link to the former address after the change, as
+// such a late handler would do.
 func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	env.changeAddress(jo, "next@example.org")
 
-	link, secret := identity.NewMailToken(jo.Account.ID, "jo@example.org", identity.ForReset, env.clock.Now())
+	link, token := identity.NewMailToken(jo.Account.ID, "jo@example.org", identity.ForReset, env.clock.Now())
 	require.NoError(t, env.store.Identity.MailTokens.Create(t.Context(), link))
+	require.ErrorIs(t, env.useResetLink(token, newPassword), fault.ErrInvalid)
 
-	err := env.useResetLink(secret, newPassword)
-	require.ErrorIs(t, err, fault.ErrInvalid)
-
-	_, err = env.login("next@example.org", password)
-	require.NoError(t, err)
+	_, err := env.login("next@example.org", password)
+	require.NoError(t, err, "the password is unchanged")
 }
 
 // TestResetPassword_ConcurrentUse_OneSucceeds checks that a reset link works once, even if ten
@@ -365,7 +420,7 @@ func TestResetPassword_ConcurrentUse_OneSucceeds(t *testing.T) {
 func TestOnUserRegistered_Twice_SendsTheSameMessage(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
-	token := env.mailToken("jo@example.org") // the event of the registration is handled here
+	env.handleEvents() // calls the handler for the first time
 
 	// The handler is called with the same event again.
 	registered := event.UserRegistered{UserID: signedIn.Account.ID}
@@ -374,9 +429,16 @@ func TestOnUserRegistered_Twice_SendsTheSameMessage(t *testing.T) {
 	messages := env.mailsTo("jo@example.org")
 	require.Len(t, messages, 2)
 	require.Equal(t, messages[0].ID, messages[1].ID)
+}
 
-	// After the confirmation, the handler sends nothing.
-	require.NoError(t, env.verifyEmail(token))
+// TestOnUserRegistered_ConfirmedAddress_SendsNoMessage checks that a repeated event handler sends
+// nothing after the address was confirmed.
+func TestOnUserRegistered_ConfirmedAddress_SendsNoMessage(t *testing.T) {
+	env := newSQLiteEnv(t)
+	signedIn := env.jobseeker("jo@example.org")
+	require.NoError(t, env.verifyEmail(env.mailToken("jo@example.org")))
+
+	registered := event.UserRegistered{UserID: signedIn.Account.ID}
 	require.NoError(t, env.OnUserRegistered(t.Context(), registered))
-	require.Len(t, env.mailsTo("jo@example.org"), 2, "a confirmed address gets no further message")
+	require.Len(t, env.mailsTo("jo@example.org"), 1, "only the message before the confirmation")
 }

@@ -73,7 +73,7 @@ func TestSecondFactor_SignIn(t *testing.T) {
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 
 		for _, code := range []string{"", env.currentCode(secret), recoveryCodes[0]} {
-			_, err = env.loginWithCode("jo@example.org", "Wr0ng-password", code)
+			_, err = env.loginWithCode("jo@example.org", wrongPassword, code)
 			require.ErrorIs(t, err, identity.ErrBadCredentials, "a wrong password does not reveal the second factor")
 		}
 
@@ -183,7 +183,7 @@ func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
 
 	for i := range 11 {
 		_, err := env.Login(t.Context(),
-			identity.LoginInput{Email: "jo@example.org", Password: "Wr0ng-password", TOTP: invalidCode},
+			identity.LoginInput{Email: "jo@example.org", Password: wrongPassword, TOTP: invalidCode},
 			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)})
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
@@ -380,7 +380,7 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 		return env.DisableSecondFactor(t.Context(), env.actor(jo), input, officeClient)
 	}
 
-	require.ErrorIs(t, disable("Wr0ng-password", env.currentCode(second.Secret)), fault.ErrInvalid)
+	require.ErrorIs(t, disable(wrongPassword, env.currentCode(second.Secret)), fault.ErrInvalid)
 	require.ErrorIs(t, disable(password, invalidCode), fault.ErrInvalid)
 	require.NoError(t, disable(password, env.currentCode(second.Secret)))
 	require.ErrorIs(t, disable(password, invalidCode), identity.ErrNotEnrolled)

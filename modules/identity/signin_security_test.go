@@ -48,7 +48,7 @@ func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 
 	env.Hasher = pausingHasher{PasswordHasher: env.hasher, beforeVerify: func() {
 		for range 10 {
-			_, err := env.login("jo@example.org", "Wrong-Passw0rd")
+			_, err := env.login("jo@example.org", wrongPassword)
 			require.ErrorIs(t, err, identity.ErrBadCredentials)
 		}
 	}}
@@ -94,11 +94,11 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 
 	known := officeClient
 	known.Device = device
-	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, known)
+	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: wrongPassword}, known)
 	require.ErrorIs(t, err, identity.ErrBadCredentials, "failures from the same network do not block a known device")
 
 	elsewhere := identity.Client{Address: "192.0.2.1"}
-	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, elsewhere)
+	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: wrongPassword}, elsewhere)
 	require.ErrorIs(t, err, identity.ErrBadCredentials, "another network is not blocked")
 	close(release)
 

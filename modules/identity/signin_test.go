@@ -26,9 +26,8 @@ func (e *testEnv) refresh(token string) (identity.SignedIn, error) {
 	return e.Refresh(e.t.Context(), identity.RefreshInput{RefreshToken: token})
 }
 
-// TestLogin_AnySpellingOfAddress_ExactPassword checks that the case of the address does not
-// matter, while spaces and case of the password do. An empty input names both fields.
-func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
+// TestLogin_AnySpellingOfAddress_OpensSession checks that the case of an address does not matter.
+func TestLogin_AnySpellingOfAddress_OpensSession(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
@@ -36,33 +35,52 @@ func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Jo Seeker", signedIn.Account.Name)
 	env.actor(signedIn) // requires that the session is valid
+}
 
-	for _, wrong := range []string{"passw0rd-1", password + " ", " " + password, strings.Repeat("x", 5000)} {
-		_, err = env.login("jo@example.org", wrong)
-		require.ErrorIs(t, err, identity.ErrBadCredentials)
+// TestLogin_SimilarPassword_IsRefused checks that the case of a password and spaces around it matter.
+func TestLogin_SimilarPassword_IsRefused(t *testing.T) {
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
+
+	for name, similar := range map[string]string{
+		"lower case":                   strings.ToLower(password),
+		"space at the end":             password + " ",
+		"space at the start":           " " + password,
+		"longer than passwords may be": strings.Repeat("x", 5000),
+	} {
+		_, err := env.login("jo@example.org", similar)
+		require.ErrorIs(t, err, identity.ErrBadCredentials, name)
 	}
+}
 
-	_, err = env.login("", "")
-	require.Len(t, fault.Of(err).Fields, 2, "both fields are required")
+// TestLogin_EmptyInput_NamesBothFields checks that the error for a request without an address and a
+// password names both.
+func TestLogin_EmptyInput_NamesBothFields(t *testing.T) {
+	env := newSQLiteEnv(t)
+	_, err := env.Login(t.Context(), identity.LoginInput{}, officeClient)
+	require.Len(t, fault.Of(err).Fields, 2, "the address and the password")
 }
 
 // TestLogin_UnknownAccount_LikeWrongPassword checks that neither the error nor the number of
 // hashes reveals whether an address has an account. The hashes take nearly all the time of a
-// sign-in. new@example.org is invited to an organization, but has no account.
+// sign-in.
 func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
 	admin := env.actor(env.employer("boss@example.org"))
-	require.NoError(t, env.Invite(t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+	require.NoError(t, env.invite(admin, "invited@example.org", defaultRole))
 
-	_, wrongPasswordErr := env.login("jo@example.org", "Wr0ng-pass")
+	_, wrongPasswordErr := env.login("jo@example.org", wrongPassword)
 	require.ErrorIs(t, wrongPasswordErr, identity.ErrBadCredentials)
 
-	for _, email := range []string{"jo@example.org", "nobody@example.org", "not an address", "new@example.org"} {
+	// Only the first of these addresses has an account.
+	for _, email := range []string{"jo@example.org", "nobody@example.org", "not an address", "invited@example.org"} {
 		hashesBefore := env.hasher.verified.Load()
-		_, err := env.login(email, "Wr0ng-pass")
-		require.EqualValues(t, 1, env.hasher.verified.Load()-hashesBefore, "hashes of a sign-in as %s", email)
+		_, err := env.login(email, wrongPassword)
+
+		hashes := env.hasher.verified.Load() - hashesBefore
+		require.EqualValues(t, 1, hashes, "hashes of a sign-in as %s", email)
 		require.EqualError(t, err, wrongPasswordErr.Error(), email)
 	}
 }
@@ -74,21 +92,22 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
-	for range 10 {
-		_, err := env.login("jo@example.org", "Wr0ng-pass")
+	for range allowedFailures {
+		_, err := env.login("jo@example.org", wrongPassword)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
 
-	// The network of the failures, a /24, is refused.
+	// The network of the failures, the /24 of officeClient, is refused.
 	hashesBefore := env.hasher.verified.Load()
 	_, err := env.login("JO@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
-	require.Equal(t, 15*time.Minute, fault.Of(err).RetryAfter)
+	require.Equal(t, failureWindow, fault.Of(err).RetryAfter)
 	require.Equal(t, hashesBefore, env.hasher.verified.Load(), "a refused sign-in computes no hash")
 
+	// So is another address of this /24. Another network is not.
 	input := identity.LoginInput{Email: "jo@example.org", Password: password}
 	_, err = env.Login(t.Context(), input, identity.Client{Address: "198.51.100.200"})
-	require.ErrorIs(t, err, fault.ErrRateLimit, "another address of the same /24")
+	require.ErrorIs(t, err, fault.ErrRateLimit)
 
 	_, err = env.Login(t.Context(), input, identity.Client{Address: "203.0.113.9"})
 	require.NoError(t, err, "failures from other networks must not lock out the owner")
@@ -96,23 +115,22 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 	_, err = env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "a success from another network does not reset the counter")
 
-	env.clock.Advance(15 * time.Minute)
+	// After 15 minutes, the owner can sign in from the first network again.
+	env.clock.Advance(failureWindow)
 
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
 }
 
-// TestLogin_Success_ResetsFailures checks that only consecutive failures count. Ten would be too
-// many.
+// TestLogin_Success_ResetsFailures checks that only consecutive failures count. After one failure more
+// in a row, the right password would be refused.
 func TestLogin_Success_ResetsFailures(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
-	const allowedFailures = 9
-
 	for range 3 {
-		for range allowedFailures {
-			_, err := env.login("jo@example.org", "Wr0ng-pass")
+		for range allowedFailures - 1 {
+			_, err := env.login("jo@example.org", wrongPassword)
 			require.ErrorIs(t, err, identity.ErrBadCredentials)
 		}
 
@@ -122,14 +140,15 @@ func TestLogin_Success_ResetsFailures(t *testing.T) {
 }
 
 // failSignIns fails to sign in 100 times, each time to another account and from another address
-// in the network. The network is the format of its addresses, for example 198.51.100.%d.
+// in the network. The network is the format of its addresses, for example 198.51.100.%d. The accounts
+// do not exist, and their addresses have random parts, so that no other limit is reached.
 func (e *testEnv) failSignIns(network string) {
 	e.t.Helper()
 
 	for i := range 100 {
-		_, err := e.Login(e.t.Context(),
-			identity.LoginInput{Email: fmt.Sprintf("p%d-%s@example.org", i, rand.Text()), Password: "Wr0ng-pass"},
-			identity.Client{Address: fmt.Sprintf(network, i+1)})
+		input := identity.LoginInput{Email: rand.Text() + "@example.org", Password: wrongPassword}
+		client := identity.Client{Address: fmt.Sprintf(network, i+1)} // the first address is 1
+		_, err := e.Login(e.t.Context(), input, client)
 		require.ErrorIs(e.t, err, identity.ErrBadCredentials)
 	}
 }
@@ -170,7 +189,7 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 		},
 		{
 			network: "IPv6 /48",
-			failures: []string{
+			failures: []string{ // each from another /56, so that only the limit of the /48 is reached
 				"2001:db8:0:1::%x", "2001:db8:0:101::%x", "2001:db8:0:201::%x", "2001:db8:0:301::%x",
 				"2001:db8:0:401::%x", "2001:db8:0:501::%x", "2001:db8:0:601::%x", "2001:db8:0:701::%x",
 				"2001:db8:0:801::%x", "2001:db8:0:901::%x",
@@ -196,7 +215,7 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 
 			inside := identity.Client{Address: test.inside}
 			outside := identity.Client{Address: test.outside}
-			err := login("asha@example.org", "Wr0ng-pass", inside)
+			err := login("asha@example.org", wrongPassword, inside)
 			require.ErrorIs(t, err, fault.ErrRateLimit, "a failure over the limit")
 
 			// From now on, Asha's account has a failure and Jo's has none.
@@ -236,27 +255,29 @@ func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 	user, err := env.store.Identity.Users.GetForUpdate(t.Context(), signedIn.Account.ID)
 	require.NoError(t, err)
 
+	// The stored hash has outdated parameters.
 	user.PasswordHash = outdatedPrefix + user.PasswordHash
 	require.NoError(t, env.store.Identity.Users.Update(t.Context(), &user))
 
-	errs := concurrently(5, func(int) error {
+	const signIns = 5
+	errs := concurrently(signIns, func(int) error {
 		_, err := env.login("jo@example.org", password)
 		return err
 	})
+	require.Equal(t, signIns, countErrors(errs, nil), "successes among %v", errs)
 
-	require.Zero(t, countErrors(errs, identity.ErrBadCredentials), "refused sign-ins among %v", errs)
-
+	// The sign-ins have replaced it.
 	user, err = env.store.Identity.Users.GetForUpdate(t.Context(), signedIn.Account.ID)
 	require.NoError(t, err)
 	require.NotContains(t, user.PasswordHash, outdatedPrefix)
 }
 
-// TestRefresh_RotatesTokens checks that a refresh token outlives the access token and is
-// exchanged for a new pair.
-func TestRefresh_RotatesTokens(t *testing.T) {
+// TestRefresh_AccessTokenExpired_RotatesTokens checks that a refresh token outlives the access token
+// and is exchanged for a new pair.
+func TestRefresh_AccessTokenExpired_RotatesTokens(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
-	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, signedIn.RefreshToken)
+	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, signedIn.RefreshToken, "256 bits in base 62 after the prefix")
 	env.clock.Advance(identity.AccessLife)
 
 	_, err := env.Authenticate(t.Context(), signedIn.AccessToken)
@@ -265,17 +286,28 @@ func TestRefresh_RotatesTokens(t *testing.T) {
 	next, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
 	require.NotEqual(t, signedIn.RefreshToken, next.RefreshToken)
-	env.actor(next)
+	env.actor(next) // requires that the new access token is valid
+}
 
-	// An unknown token, a text that is none, and an access token are refused alike.
+// TestRefresh_InvalidToken_IsRefused checks that an unknown token, a text that is none, and an access
+// token are refused alike. A missing token is an invalid input.
+func TestRefresh_InvalidToken_IsRefused(t *testing.T) {
+	env := newSQLiteEnv(t)
+	signedIn := env.jobseeker("jo@example.org")
+
 	for _, bad := range []string{"loc_rt_unknown", "x", signedIn.AccessToken} {
-		_, err = env.refresh(bad)
-		require.ErrorIs(t, err, identity.ErrBadRefreshToken)
+		_, err := env.refresh(bad)
+		require.ErrorIs(t, err, identity.ErrBadRefreshToken, bad)
 	}
 
-	_, err = env.refresh("")
+	const noToken = ""
+
+	_, err := env.refresh(noToken)
 	require.ErrorIs(t, err, fault.ErrInvalid)
 }
+
+// refreshGrace is the time after its first use in which a refresh token is accepted again.
+const refreshGrace = 10 * time.Second
 
 // TestRefresh_RepeatedWithinTenSeconds_Succeeds checks that a client that has lost the response
 // can repeat the request. Both new tokens are valid and belong to the same session.
@@ -284,9 +316,10 @@ func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 	signedIn := env.jobseeker("jo@example.org")
 	first, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
-	env.clock.Advance(10 * time.Second)
 
 	// Exactly ten seconds after the first use, the repetition is still accepted.
+	env.clock.Advance(refreshGrace)
+
 	repeated, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
 	require.NotEqual(t, first.RefreshToken, repeated.RefreshToken)
@@ -310,7 +343,7 @@ func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 
 	next, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
-	env.clock.Advance(10*time.Second + time.Microsecond)
+	env.clock.Advance(refreshGrace + time.Microsecond)
 
 	// The first token is used again: the session ends, and the other session continues.
 	_, err = env.refresh(signedIn.RefreshToken)
@@ -321,6 +354,7 @@ func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 	mails := env.mailsTo("jo@example.org")
 	require.Equal(t, "We signed out one of your devices", mails[len(mails)-1].Subject)
 
+	// A third use sends no further message.
 	_, err = env.refresh(signedIn.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	require.Len(t, env.mailsTo("jo@example.org"), len(mails), "one message for each session")
@@ -341,14 +375,14 @@ func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 
 		require.Equal(t, tabs, countErrors(errs, nil), "successes among %v", errs)
 
-		tokens := map[string]bool{}
-		for _, next := range refreshed {
-			require.Equal(t, env.actor(signedIn).SessionID, env.actor(next).SessionID)
+		differentTokens := map[string]bool{}
+		for i, next := range refreshed {
+			require.Equal(t, env.actor(signedIn).SessionID, env.actor(next).SessionID, "tab %d", i)
 
-			tokens[next.RefreshToken] = true
+			differentTokens[next.RefreshToken] = true
 		}
 
-		require.Len(t, tokens, tabs, "each request gets a token of its own")
+		require.Len(t, differentTokens, tabs, "each request gets a token of its own")
 	})
 }
 
@@ -419,8 +453,8 @@ func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
 
-// TestLogout_EndsItsSessionOnly checks that the other session of the same user can still be
-// used.
+// TestLogout_EndsItsSessionOnly checks that a logout ends the session of the request, and that another
+// session of the same user can still be used.
 func TestLogout_EndsItsSessionOnly(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
@@ -455,20 +489,26 @@ func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
 // module reads the sessions of concurrent requests with one query.
 func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
 	env := newSQLiteEnv(t)
-	users := []identity.SignedIn{env.jobseeker("jo@example.org"), env.jobseeker("al@example.org"), env.jobseeker("kim@example.org")}
+	users := []identity.SignedIn{
+		env.jobseeker("jo@example.org"),
+		env.jobseeker("al@example.org"),
+		env.jobseeker("kim@example.org"),
+	}
 	tokenOfUnknownSession := strings.Replace(users[0].AccessToken, env.actor(users[0]).SessionID, unknownID, 1)
 
+	const requestsOfUsers = 60 // enough that several of them are read with one query
+
 	var requests sync.WaitGroup
-	for i := range 60 {
-		user := users[i%len(users)]
+	for i := range requestsOfUsers {
+		user := users[i%len(users)] // the users take turns
 		requests.Go(func() {
-			actor, err := env.Authenticate(env.t.Context(), user.AccessToken)
+			actor, err := env.Authenticate(t.Context(), user.AccessToken)
 			assert.NoError(t, err)
 			assert.Equal(t, user.Account.ID, actor.UserID)
 		})
 
 		requests.Go(func() {
-			_, err := env.Authenticate(env.t.Context(), tokenOfUnknownSession)
+			_, err := env.Authenticate(t.Context(), tokenOfUnknownSession)
 			assert.ErrorIs(t, err, fault.ErrUnauthorized)
 		})
 	}
@@ -476,10 +516,10 @@ func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
 	requests.Wait()
 }
 
-// TestLogin_DatabaseUnavailable_IsNotUnauthorized checks that an error of the database is not
-// reported as a wrong password or an expired session, after which clients would sign the user
+// TestLoginAndAuthenticate_DatabaseUnavailable_IsNotUnauthorized checks that an error of the database
+// is not reported as a wrong password or an expired session, after which clients would sign the user
 // out.
-func TestLogin_DatabaseUnavailable_IsNotUnauthorized(t *testing.T) {
+func TestLoginAndAuthenticate_DatabaseUnavailable_IsNotUnauthorized(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
 
