@@ -20,12 +20,13 @@ func TestIsActive_LockedOrUnknown_IsFalse(t *testing.T) {
 
 		jo := env.jobseeker("jo@example.org").Account.ID
 		require.True(t, isActive(jo))
-		require.False(t, isActive(stores.NewID()))
+		require.False(t, isActive(stores.NewID()), "an id of no account")
 
-		users, err := env.store.Identity.Users.GetByIDs(t.Context(), []string{jo})
+		// Lock the account.
+		user, err := env.store.Identity.Users.GetForUpdate(t.Context(), jo)
 		require.NoError(t, err)
-		users[0].Lock(env.clock.Now())
-		require.NoError(t, env.store.Identity.Users.Update(t.Context(), &users[0]))
+		user.Lock(env.clock.Now())
+		require.NoError(t, env.store.Identity.Users.Update(t.Context(), &user))
 		require.False(t, isActive(jo))
 	})
 }
@@ -45,6 +46,6 @@ func TestListMemberIDs_ActiveMembersOnly(t *testing.T) {
 
 		ids, err = env.ListMemberIDs(t.Context(), stores.NewID())
 		require.NoError(t, err)
-		require.Empty(t, ids)
+		require.Empty(t, ids, "an unknown organization has no members")
 	})
 }

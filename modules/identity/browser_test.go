@@ -19,6 +19,12 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
+	const (
+		maxIdle = 12 * time.Hour
+		maxAge  = 7 * 24 * time.Hour
+	)
+
+	// signIn opens a session and returns the secret of its cookie.
 	signIn := func() string {
 		secret, err := env.LoginBrowser(t.Context(),
 			identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{}, noOldSecret)
@@ -27,41 +33,42 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 		return secret
 	}
 
+	// isSignedIn makes a request with the cookie, which counts as use of the session.
 	isSignedIn := func(secret string) bool {
 		_, err := env.AuthenticateBrowser(t.Context(), secret)
 		if err != nil {
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
 
-		hasSession := err == nil
-
-		return hasSession
+		return err == nil
 	}
 
 	// A session that is not used expires after 12 hours.
 	idle := signIn()
 
-	env.clock.Advance(12*time.Hour - time.Second)
+	env.clock.Advance(maxIdle)
+	require.False(t, isSignedIn(idle))
 
+	// A session that is used every 11 hours is valid until 7 days have passed.
 	used := signIn()
 
-	env.clock.Advance(time.Second)
-	require.False(t, isSignedIn(idle), "12 hours after the sign-in")
+	const (
+		interval = 11 * time.Hour
+		uses     = 15 // 165 of the 168 hours of 7 days
+	)
 
-	// A session that is used every 11 hours expires after 7 days. 15 × 11 h = 165 h, which is 3 h less than 7 days.
-	for range 15 {
+	for range uses {
+		env.clock.Advance(interval)
 		require.True(t, isSignedIn(used))
-		env.clock.Advance(11 * time.Hour)
 	}
 
-	require.True(t, isSignedIn(used))
-	env.clock.Advance(3 * time.Hour)
+	env.clock.Advance(maxAge - uses*interval)
 	require.False(t, isSignedIn(used), "use does not extend the session beyond its maximum")
 }
 
-// TestAcceptInvitationBrowser_OpensSession checks that the page of an invitation shows what the
-// organization entered, and that accepting it opens a session with a cookie.
-func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
+// TestAcceptInvitationBrowser_NewUser_OpensSession checks that the page of an invitation shows what the
+// organization entered, and that accepting it opens a session with a cookie. Its link works once.
+func TestAcceptInvitationBrowser_NewUser_OpensSession(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
@@ -72,17 +79,14 @@ func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
 
 	organization, err := env.MyOrganization(t.Context(), admin)
 	require.NoError(t, err)
-	require.Equal(
-		t,
-		identity.Invitation{
-			Organization: organization.Name,
-			UserID:       env.team(admin)["new@example.org"].UserID,
-			Name:         "Me Mber",
-			Email:        "new@example.org",
-		},
-		invitation,
-	)
+	require.Equal(t, identity.Invitation{
+		Organization: organization.Name,
+		UserID:       env.team(admin)["new@example.org"].UserID,
+		Name:         "Me Mber", // which invite has entered
+		Email:        "new@example.org",
+	}, invitation)
 
+	// A guest accepts the invitation with a new password.
 	secret, err := env.AcceptInvitationBrowser(t.Context(), guest,
 		identity.AcceptInvitationInput{Token: token, Password: password}, officeClient, noOldSecret)
 	require.NoError(t, err)
@@ -95,33 +99,41 @@ func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrInvalid, "a token works once")
 }
 
-// TestFindInvitation_WithdrawnOrExpired_Invalid checks that the link of an invitation shows
-// nothing after the invitation was withdrawn, or after 7 days.
-func TestFindInvitation_WithdrawnOrExpired_Invalid(t *testing.T) {
+// invitationLife is how long the link of an invitation can be used.
+const invitationLife = 7 * 24 * time.Hour
+
+// TestFindInvitation_Withdrawn_Invalid checks that the link of an invitation shows nothing after the
+// admin has withdrawn the invitation.
+func TestFindInvitation_Withdrawn_Invalid(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	env.jobseeker("jo@example.org")
 	require.NoError(t, env.invite(admin, "jo@example.org", "viewer"))
 
-	withdrawn := env.mailToken("jo@example.org")
-	invitation, err := env.FindInvitation(t.Context(), withdrawn)
+	token := env.mailToken("jo@example.org")
+	invitation, err := env.FindInvitation(t.Context(), token)
 	require.NoError(t, err)
 	require.True(t, invitation.HasAccount)
 
 	// The admin withdraws the invitation.
 	require.NoError(t, env.RemoveMember(t.Context(), admin, invitation.UserID))
 
-	_, err = env.FindInvitation(t.Context(), withdrawn)
+	_, err = env.FindInvitation(t.Context(), token)
 	require.ErrorIs(t, err, fault.ErrInvalid)
+}
 
-	// The link of another invitation expires after 7 days.
+// TestFindInvitation_ExpiredOrUnknown_Invalid checks that the link of an invitation shows nothing after
+// 7 days, as a link with an unknown or missing token.
+func TestFindInvitation_ExpiredOrUnknown_Invalid(t *testing.T) {
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
 
 	expired := env.mailToken("new@example.org")
-	env.clock.Advance(7 * 24 * time.Hour)
+	env.clock.Advance(invitationLife)
 
-	for _, token := range []string{expired, "", "loc_mt_unknown"} {
-		_, err = env.FindInvitation(t.Context(), token)
-		require.ErrorIs(t, err, fault.ErrInvalid)
+	for name, token := range map[string]string{"expired": expired, "missing": "", "unknown": "loc_mt_unknown"} {
+		_, err := env.FindInvitation(t.Context(), token)
+		require.ErrorIs(t, err, fault.ErrInvalid, name)
 	}
 }

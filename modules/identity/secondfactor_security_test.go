@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,17 +20,13 @@ func TestConfirmSecondFactor_GuessedCodes_AreLimited(t *testing.T) {
 	enrolled, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
 
-	confirm := func(code string) error {
-		_, err := env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: code})
-		return err
+	for range allowedFailures {
+		require.Equal(t, fault.Invalid, fault.KindOf(env.confirm(jo, invalidCode)))
 	}
 
-	for range 10 {
-		require.Equal(t, fault.Invalid, fault.KindOf(confirm(invalidCode)))
-	}
-
-	err = confirm(env.currentCode(enrolled.Secret))
-	require.ErrorIs(t, err, fault.ErrRateLimit, "the right code")
+	// Now the right code is refused, too.
+	err = env.confirm(jo, env.currentCode(enrolled.Secret))
+	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
 
 	status, err := env.MySecondFactor(t.Context(), env.actor(jo))
@@ -39,11 +34,11 @@ func TestConfirmSecondFactor_GuessedCodes_AreLimited(t *testing.T) {
 	require.False(t, status.Enabled)
 
 	// After 15 minutes, the right code is accepted. The access token has expired by then.
-	env.clock.Advance(15 * time.Minute)
+	env.clock.Advance(failureWindow)
 
-	jo, err = env.loginWithCode("jo@example.org", password, "")
+	jo, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
-	require.NoError(t, confirm(env.currentCode(enrolled.Secret)))
+	require.NoError(t, env.confirm(jo, env.currentCode(enrolled.Secret)))
 }
 
 // slowTx is a tx.Runner whose first transaction waits until the function meanwhile has returned.
@@ -65,15 +60,17 @@ func (s slowTx) Do(ctx context.Context, fn func(context.Context) error) error {
 func TestSecondFactor_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	secret, _ := env.enroll(env.jobseeker("jo@example.org"))
-	env.clock.Advance(time.Minute)
+	env.clock.Advance(codePeriod) // enroll has used the code before
 
+	// The sign-in with the right code waits at the start of its transaction. Meanwhile, a client in
+	// another network guesses ten codes.
 	usual := env.Tx
 	failTenTimes := func() {
 		env.Tx = usual // the wrong codes do not wait
 
-		for range 10 {
-			_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: invalidCode},
-				identity.Client{Address: "192.0.2.1"})
+		for range allowedFailures {
+			input := identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: invalidCode}
+			_, err := env.Login(t.Context(), input, identity.Client{Address: "192.0.2.1"})
 			require.ErrorIs(t, err, identity.ErrSecondFactorInvalid)
 		}
 	}

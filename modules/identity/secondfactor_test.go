@@ -15,8 +15,12 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// invalidCode has the format of a code, but is not the current one.
-const invalidCode = "000000"
+const (
+	noCode            = ""               // of a sign-in with the password only
+	invalidCode       = "000000"         // has the format of a code, but is not the current one
+	codePeriod        = 30 * time.Second // after which an authenticator app has another code
+	recoveryCodeCount = 10               // of an account
+)
 
 // enroll enrolls a second factor, enables it with a first code, and returns its secret and recovery
 // codes. The secret generates the codes of an authenticator app; see currentCode.
@@ -29,7 +33,7 @@ func (e *testEnv) enroll(s identity.SignedIn) (secret string, recoveryCodes []st
 	code := identity.CodeInput{Code: e.currentCode(enrollment.Secret)}
 	recoveryCodes, err = e.ConfirmSecondFactor(e.t.Context(), e.actor(s), code)
 	require.NoError(e.t, err)
-	require.Len(e.t, recoveryCodes, 10)
+	require.Len(e.t, recoveryCodes, recoveryCodeCount)
 
 	return enrollment.Secret, recoveryCodes
 }
@@ -49,84 +53,116 @@ func (e *testEnv) loginWithCode(email, password, code string) (identity.SignedIn
 	return e.Login(e.t.Context(), identity.LoginInput{Email: email, Password: password, TOTP: code}, officeClient)
 }
 
-// TestSecondFactor_SignIn checks the rules of a sign-in with a second factor. The password is
-// checked first. Each code of the app and each recovery code is valid once. Sessions that were opened
-// before the second factor was enabled end, except for the one that enabled it.
-func TestSecondFactor_SignIn(t *testing.T) {
+// TestSecondFactor_Enabled_EndsOtherSessions checks that sessions that were opened before the second
+// factor was enabled end, except for the one that enabled it.
+func TestSecondFactor_Enabled_EndsOtherSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
 		other, err := env.login("jo@example.org", password)
 		require.NoError(t, err)
 
-		// Enabling the second factor ends the other session.
-		secret, recoveryCodes := env.enroll(jo)
+		env.enroll(jo)
 		env.requireSignedOut(other)
-		env.actor(jo) // requires that the session in which it was enabled is still valid
+		env.actor(jo) // requires that this session is still valid
+	})
+}
 
-		// The password is checked first, and is not sufficient.
-		_, err = env.login("jo@example.org", password)
+// TestSecondFactor_PasswordOnly_IsRefused checks that a sign-in needs a code in addition to the
+// password, both for API clients and for browsers, whose sessions have a cookie.
+func TestSecondFactor_PasswordOnly_IsRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		env.enroll(env.jobseeker("jo@example.org"))
+
+		_, err := env.login("jo@example.org", password)
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 
-		// The same holds for a sign-in that opens a session with a cookie.
 		withoutCode := identity.LoginInput{Email: "jo@example.org", Password: password}
 		_, err = env.LoginBrowser(t.Context(), withoutCode, officeClient, noOldSecret)
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
+	})
+}
 
-		for _, code := range []string{"", env.currentCode(secret), recoveryCodes[0]} {
-			_, err = env.loginWithCode("jo@example.org", wrongPassword, code)
-			require.ErrorIs(t, err, identity.ErrBadCredentials, "a wrong password does not reveal the second factor")
+// TestSecondFactor_WrongPassword_DoesNotRevealSecondFactor checks that the password is checked before
+// the code: with a wrong password, the error is the same as for an account without a second factor.
+func TestSecondFactor_WrongPassword_DoesNotRevealSecondFactor(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		secret, recoveryCodes := env.enroll(env.jobseeker("jo@example.org"))
+
+		for name, code := range map[string]string{
+			"no code":               noCode,
+			"code of the app":       env.currentCode(secret),
+			"a valid recovery code": recoveryCodes[0],
+		} {
+			_, err := env.loginWithCode("jo@example.org", wrongPassword, code)
+			require.ErrorIs(t, err, identity.ErrBadCredentials, name)
 		}
+	})
+}
 
-		// Each code of the app is valid once.
-		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
+// TestSecondFactor_CodeOfApp_IsValidOnce checks that a code of the authenticator app is refused when it
+// was used before, to enable the second factor or to sign in.
+func TestSecondFactor_CodeOfApp_IsValidOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		secret, _ := env.enroll(env.jobseeker("jo@example.org"))
+
+		_, err := env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "the code was used to enable the second factor")
 
-		env.clock.Advance(30 * time.Second) // after which an authenticator app has another code
+		env.clock.Advance(codePeriod)
 
 		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
-		require.NoError(t, err)
+		require.NoError(t, err, "the next code")
 
 		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
-		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a code is valid once")
+		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "the code was used to sign in")
+	})
+}
 
-		// Each recovery code is valid once, in any order.
-		_, err = env.loginWithCode("jo@example.org", password, recoveryCodes[3])
+// TestSecondFactor_RecoveryCode_IsValidOnce checks that recovery codes can be used in any order, and
+// that each is valid once. The status of the second factor has the number of those that are left.
+func TestSecondFactor_RecoveryCode_IsValidOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		jo := env.jobseeker("jo@example.org")
+		_, recoveryCodes := env.enroll(jo)
+		code := recoveryCodes[3] // not the first one
+
+		_, err := env.loginWithCode("jo@example.org", password, code)
 		require.NoError(t, err)
 
-		_, err = env.loginWithCode("jo@example.org", password, recoveryCodes[3])
-		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a recovery code is valid once")
+		_, err = env.loginWithCode("jo@example.org", password, code)
+		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a second use")
 
 		status, err := env.MySecondFactor(t.Context(), env.actor(jo))
 		require.NoError(t, err)
 		require.True(t, status.Enabled)
-		require.Equal(t, 10-1, status.RecoveryCodesLeft)
+		require.Equal(t, len(recoveryCodes)-1, status.RecoveryCodesLeft)
 	})
 }
 
-// TestSecondFactor_ConcurrentCode checks that a code opens one session, even if several
+// TestSecondFactor_ConcurrentCode_OpensOneSession checks that a code opens one session, even if several
 // requests use it at the same time.
-func TestSecondFactor_ConcurrentCode(t *testing.T) {
+func TestSecondFactor_ConcurrentCode_OpensOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		secret, _ := env.enroll(env.jobseeker("jo@example.org"))
-		env.clock.Advance(time.Minute) // the current code is no longer the one that enroll has used
+		env.clock.Advance(codePeriod) // enroll has used the code before
 
 		code := env.currentCode(secret)
-		errs := concurrently(5, func(int) error {
+		const signIns = 5
+		errs := concurrently(signIns, func(int) error {
 			_, err := env.loginWithCode("jo@example.org", password, code)
 			return err
 		})
-
 		require.Equal(t, 1, countErrors(errs, nil), "successes among %v", errs)
 	})
 }
 
-// TestSecondFactor_GuessedCodes checks that an attacker with the password can guess ten codes. The
-// eleventh sign-in is refused.
-func TestSecondFactor_GuessedCodes(t *testing.T) {
+// TestSecondFactor_GuessedCodes_AreLimited checks that an attacker with the password can guess ten
+// codes. The eleventh sign-in is refused.
+func TestSecondFactor_GuessedCodes_AreLimited(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.enroll(env.jobseeker("jo@example.org"))
 
-	for range 10 {
+	for range allowedFailures {
 		_, err := env.loginWithCode("jo@example.org", password, invalidCode)
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid)
 	}
@@ -135,26 +171,26 @@ func TestSecondFactor_GuessedCodes(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrRateLimit, "the right password does not reset the count of wrong codes")
 }
 
-// TestSecondFactor_CodesGuessedFromManyNetworks checks that wrong codes from different networks
-// count together. After ten of them, even the right code is refused for 15 minutes. It cannot
+// TestSecondFactor_CodesGuessedFromManyNetworks_AreLimited checks that wrong codes from different
+// networks count together. After ten of them, even the right code is refused for 15 minutes. It cannot
 // disable the second factor either.
-func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
+func TestSecondFactor_CodesGuessedFromManyNetworks_AreLimited(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	secret, _ := env.enroll(jo)
-	env.clock.Advance(time.Minute)
+	env.clock.Advance(codePeriod) // enroll has used the code before
 
 	// guess signs in with the right password, the code, and a network that was not used before.
 	network := 0
 	guess := func(code string) error {
 		network++
 		input := identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: code}
-		_, err := env.Login(t.Context(), input, identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)})
+		_, err := env.Login(t.Context(), input, clientInNetwork(network))
 
 		return err
 	}
 
-	for range 10 {
+	for range allowedFailures {
 		require.ErrorIs(t, guess(invalidCode), identity.ErrSecondFactorInvalid)
 	}
 
@@ -168,23 +204,28 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 		CodeInput:       identity.CodeInput{Code: env.currentCode(secret)},
 	}
 	require.ErrorIs(t, env.DisableSecondFactor(t.Context(), env.actor(jo), disable, officeClient), fault.ErrRateLimit)
-	require.ErrorIs(t, guess(""), identity.ErrSecondFactorRequired, "a missing code does not count as a guess")
+	require.ErrorIs(t, guess(noCode), identity.ErrSecondFactorRequired, "a missing code does not count as a guess")
 
-	env.clock.Advance(15 * time.Minute)
+	// After 15 minutes, the right code is accepted.
+	env.clock.Advance(failureWindow)
 	require.NoError(t, guess(env.currentCode(secret)))
 }
 
-// TestSecondFactor_WrongPasswords_LeaveItsCodes checks that a client without the password
-// cannot use up the guesses of an account and thereby lock out its owner.
-func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
+// clientInNetwork returns a client in one of many networks, which are counted by the number.
+func clientInNetwork(number int) identity.Client {
+	return identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", number)}
+}
+
+// TestSecondFactor_WrongPasswords_AreNoGuessesOfCodes checks that a client without the password cannot
+// use up the guesses of codes of an account, and thereby lock out its owner.
+func TestSecondFactor_WrongPasswords_AreNoGuessesOfCodes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	secret, _ := env.enroll(env.jobseeker("jo@example.org"))
-	env.clock.Advance(time.Minute)
+	env.clock.Advance(codePeriod) // enroll has used the code before
 
-	for i := range 11 {
-		_, err := env.Login(t.Context(),
-			identity.LoginInput{Email: "jo@example.org", Password: wrongPassword, TOTP: invalidCode},
-			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)})
+	for network := range allowedFailures + 1 {
+		input := identity.LoginInput{Email: "jo@example.org", Password: wrongPassword, TOTP: invalidCode}
+		_, err := env.Login(t.Context(), input, clientInNetwork(network))
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
 
@@ -225,10 +266,10 @@ func (e *testEnv) hasAuditedReset(userID string) bool {
 	return len(entries.Items) == 1
 }
 
-// TestSecondFactor_Squatter_MailboxOwnerResets checks that the owner of a mailbox gets the
+// TestSecondFactor_SquatterEnabled_FirstResetRemoves checks that the owner of a mailbox gets the
 // account that another person, the squatter, registered with its address. The first password reset
 // verifies the address and removes the squatter's second factor. Later resets keep the second factor.
-func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
+func TestSecondFactor_SquatterEnabled_FirstResetRemoves(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		const newestPassword = "N3wer-password" // after the second reset
 
@@ -245,18 +286,15 @@ func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
 		env.enroll(owner)
 		env.clock.Advance(time.Second)
 		env.resetPassword("jo@example.org", newestPassword)
-		require.True(
-			t,
-			env.hasSecondFactor("jo@example.org", newestPassword),
-			"a second factor that the owner enabled later stays",
-		)
+		require.True(t, env.hasSecondFactor("jo@example.org", newestPassword),
+			"a second factor that the owner enabled later stays")
 	})
 }
 
-// TestSecondFactor_Squatter_ConfirmsAfterReset checks that the first password reset also removes a
+// TestSecondFactor_SquatterEnrolled_CannotEnableAfterReset checks that the first password reset also removes a
 // second factor that the squatter has enrolled, but not yet enabled. The squatter cannot enable it
 // afterwards.
-func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
+func TestSecondFactor_SquatterEnrolled_CannotEnableAfterReset(t *testing.T) {
 	env := newSQLiteEnv(t)
 	squatter := env.actor(env.jobseeker("jo@example.org"))
 	enrollment, err := env.EnrollSecondFactor(t.Context(), squatter)
@@ -269,9 +307,9 @@ func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
 	require.False(t, env.hasAuditedReset(squatter.UserID), "a second factor that was not enabled is not audited")
 }
 
-// TestSecondFactor_UnverifiedAccount_AcceptsInvitation checks that an invitation, whose link
+// TestSecondFactor_UnverifiedAccount_InvitationRemoves checks that an invitation, whose link
 // verifies the address, removes a second factor that was enabled before the verification.
-func TestSecondFactor_UnverifiedAccount_AcceptsInvitation(t *testing.T) {
+func TestSecondFactor_UnverifiedAccount_InvitationRemoves(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	env.enroll(jo)
@@ -286,10 +324,10 @@ func TestSecondFactor_UnverifiedAccount_AcceptsInvitation(t *testing.T) {
 	require.True(t, env.hasAuditedReset(jo.Account.ID))
 }
 
-// TestSecondFactor_AddressChangeUndone checks which second factors remain when the owner of the
+// TestSecondFactor_AddressChangeUndone_KeepsOldSecondFactor checks which second factors remain when the owner of the
 // previous address undoes a change of address. One that was enabled before the change remains. One
 // that was enabled after the change is removed, because a thief may have enabled it.
-func TestSecondFactor_AddressChangeUndone(t *testing.T) {
+func TestSecondFactor_AddressChangeUndone_KeepsOldSecondFactor(t *testing.T) {
 	t.Run("enabled before the change, remains", func(t *testing.T) {
 		onEach(t, func(t *testing.T, env *testEnv) {
 			jo := env.jobseeker("jo@example.org")
@@ -317,16 +355,15 @@ func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 	})
 }
 
-// TestSecondFactor_PasswordReset checks that a password reset does not bypass the second factor
-// of a verified account.
-func TestSecondFactor_PasswordReset(t *testing.T) {
+// TestSecondFactor_PasswordReset_StillNeedsCode checks that a password reset does not bypass the second
+// factor of an account whose address was verified before. A recovery code is accepted.
+func TestSecondFactor_PasswordReset_StillNeedsCode(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	require.NoError(t, env.verifyEmail(env.mailToken("jo@example.org")))
 
 	_, recoveryCodes := env.enroll(jo)
-	env.requestReset("jo@example.org")
-	require.NoError(t, env.useResetLink(env.mailToken("jo@example.org"), newPassword))
+	env.resetPassword("jo@example.org", newPassword)
 
 	_, err := env.login("jo@example.org", newPassword)
 	require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
@@ -335,16 +372,24 @@ func TestSecondFactor_PasswordReset(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestSecondFactor_Enrollment follows a second factor from the enrollment to its removal. Sign-ins
-// require it only after a first code has enabled it. To enroll, the user must have entered the
-// password within the last 10 minutes.
-func TestSecondFactor_Enrollment(t *testing.T) {
+// confirm enables the enrolled second factor with a code.
+func (e *testEnv) confirm(by identity.SignedIn, code string) error {
+	_, err := e.ConfirmSecondFactor(e.t.Context(), e.actor(by), identity.CodeInput{Code: code})
+	return err
+}
+
+// TestSecondFactor_NotEnrolled_CannotBeEnabled checks that a code is refused without an enrollment.
+func TestSecondFactor_NotEnrolled_CannotBeEnabled(t *testing.T) {
+	env := newSQLiteEnv(t)
+	require.ErrorIs(t, env.confirm(env.jobseeker("jo@example.org"), invalidCode), identity.ErrNotEnrolled)
+}
+
+// TestSecondFactor_EnrolledTwice_SecondSecretCounts checks that an enrollment replaces the secret of an
+// earlier one. Sign-ins need no code until a first code has enabled the second factor.
+func TestSecondFactor_EnrolledTwice_SecondSecretCounts(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
-	_, err := env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: invalidCode})
-	require.ErrorIs(t, err, identity.ErrNotEnrolled)
 
-	// The second enrollment replaces the secret of the first one. Neither enables the second factor.
 	first, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
 
@@ -354,41 +399,60 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err, "the second factor is not enabled yet")
 
-	_, err = env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: env.currentCode(first.Secret)})
-	require.ErrorIs(t, err, fault.ErrInvalid, "the second enrollment has replaced the secret of the first")
+	require.ErrorIs(t, env.confirm(jo, env.currentCode(first.Secret)), fault.ErrInvalid)
+	require.NoError(t, env.confirm(jo, env.currentCode(second.Secret)))
+}
 
-	// Ten minutes after the password was entered, it has to be entered again to enroll.
+// TestSecondFactor_OldSession_MustReauthenticateToEnroll checks that an enrollment requires that the
+// user has entered the password within the last ten minutes. A second factor that was enrolled before
+// can still be enabled.
+func TestSecondFactor_OldSession_MustReauthenticateToEnroll(t *testing.T) {
+	env := newSQLiteEnv(t)
+	jo := env.jobseeker("jo@example.org")
+	enrollment, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
+	require.NoError(t, err)
 	env.clock.Advance(10 * time.Minute)
 
 	_, err = env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.ErrorIs(t, err, auth.ErrReauthenticate)
+	require.NoError(t, env.confirm(jo, env.currentCode(enrollment.Secret)))
+}
 
-	// The first code enables the second factor.
-	_, err = env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: env.currentCode(second.Secret)})
+// TestSecondFactor_Enabled_CannotBeEnrolledAgain checks that an enabled second factor is not replaced,
+// even if the user has just entered the password again.
+func TestSecondFactor_Enabled_CannotBeEnrolledAgain(t *testing.T) {
+	env := newSQLiteEnv(t)
+	jo := env.jobseeker("jo@example.org")
+	env.enroll(jo)
+
+	reauthenticated, err := env.Confirm(t.Context(), env.actor(jo), password, officeClient)
 	require.NoError(t, err)
-	env.clock.Advance(time.Minute)
 
-	confirmed, err := env.Confirm(t.Context(), env.actor(jo), password, officeClient)
-	require.NoError(t, err)
-
-	_, err = env.EnrollSecondFactor(t.Context(), confirmed)
+	_, err = env.EnrollSecondFactor(t.Context(), reauthenticated)
 	require.ErrorIs(t, err, identity.ErrSecondFactorEnabled)
+}
 
-	// The password and a code disable it.
+// TestSecondFactor_Disabled_SignInNeedsNoCode checks that the password and a valid code, both together,
+// disable the second factor. The owner gets an e-mail when it is enabled and when it is disabled.
+func TestSecondFactor_Disabled_SignInNeedsNoCode(t *testing.T) {
+	env := newSQLiteEnv(t)
+	jo := env.jobseeker("jo@example.org")
+	secret, _ := env.enroll(jo)
+	env.clock.Advance(codePeriod) // enroll has used the code before
+
 	disable := func(password, code string) error {
 		input := identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: code}}
 		return env.DisableSecondFactor(t.Context(), env.actor(jo), input, officeClient)
 	}
 
-	require.ErrorIs(t, disable(wrongPassword, env.currentCode(second.Secret)), fault.ErrInvalid)
+	require.ErrorIs(t, disable(wrongPassword, env.currentCode(secret)), fault.ErrInvalid)
 	require.ErrorIs(t, disable(password, invalidCode), fault.ErrInvalid)
-	require.NoError(t, disable(password, env.currentCode(second.Secret)))
-	require.ErrorIs(t, disable(password, invalidCode), identity.ErrNotEnrolled)
+	require.NoError(t, disable(password, env.currentCode(secret)))
+	require.ErrorIs(t, disable(password, invalidCode), identity.ErrNotEnrolled, "it is disabled already")
 
-	_, err = env.login("jo@example.org", password)
+	_, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
 
-	// The owner was notified of both changes.
 	var subjects []string
 	for _, message := range env.mailsTo("jo@example.org") {
 		subjects = append(subjects, message.Subject)
@@ -397,10 +461,10 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	require.Subset(t, subjects, []string{"Two-step sign-in is on", "Two-step sign-in is off"})
 }
 
-// TestSecondFactor_RequiredByOrganization checks that members without a second factor have no access
+// TestSecondFactor_RequiredByOrganization_OthersHaveNoAccess checks that members without a second factor have no access
 // to an organization that requires one, until they enable it. Programs that act for the member, which
 // use ActorFor, and notifications, which use MemberMay, have no access either.
-func TestSecondFactor_RequiredByOrganization(t *testing.T) {
+func TestSecondFactor_RequiredByOrganization_OthersHaveNoAccess(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.employer("boss@example.org")
 		member := env.addMember(env.actor(boss), "jo@example.org", "recruiter")

@@ -24,11 +24,14 @@ func (h pausingHasher) Verify(ctx context.Context, verifier, tried string) (ok, 
 	return h.PasswordHasher.Verify(ctx, verifier, tried)
 }
 
+// maxSignIns is more than the sign-ins of a test. Channels of this capacity do not block their senders.
+const maxSignIns = 100
+
 // blockVerifications blocks all verifications of the correct password until the test closes
 // release. Each verification sends to started before it blocks. Sign-ins with another password are not
 // blocked.
 func (e *testEnv) blockVerifications() (started <-chan struct{}, release chan<- struct{}) {
-	start := make(chan struct{}, 100) // more than the sign-ins of a test, so that none waits
+	start := make(chan struct{}, maxSignIns)
 	resume := make(chan struct{})
 	e.Hasher = pausingHasher{PasswordHasher: e.hasher, beforeVerify: func() {
 		start <- struct{}{}
@@ -46,8 +49,9 @@ func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 
+	// Before the right password is verified, ten sign-ins with a wrong one fail.
 	env.Hasher = pausingHasher{PasswordHasher: env.hasher, beforeVerify: func() {
-		for range 10 {
+		for range allowedFailures {
 			_, err := env.login("jo@example.org", wrongPassword)
 			require.ErrorIs(t, err, identity.ErrBadCredentials)
 		}
@@ -55,6 +59,7 @@ func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 
+	// A later sign-in is refused, too.
 	env.Hasher = env.hasher
 	_, err = env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "the refused sign-in does not reset the count of failures")
@@ -68,8 +73,9 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	env.jobseeker("jo@example.org")
 
 	started, release := env.blockVerifications()
-	done := make(chan error, 100) // more than the sign-ins, so that none waits
+	done := make(chan error, maxSignIns)
 
+	// Sign-ins from one network use half of the queue.
 	const half = 32 // of the 64 places of the queue: the limit for one network
 	for range half {
 		go func() {
@@ -82,24 +88,27 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 		<-started
 	}
 
-	// Half of the queue is in use: another sign-in from the network is refused.
+	// Another sign-in from this network is refused.
 	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.NotZero(t, fault.Of(err).RetryAfter)
 
-	// A known device in the same network, and another network, are served: their wrong passwords are
-	// verified.
+	// A known device in the same network, and another network, are served. The test uses a wrong
+	// password: the error shows that it was verified, and the right password would block.
 	device, err := env.DeviceToken("jo@example.org")
 	require.NoError(t, err)
 
-	known := officeClient
-	known.Device = device
-	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: wrongPassword}, known)
-	require.ErrorIs(t, err, identity.ErrBadCredentials, "failures from the same network do not block a known device")
+	withWrongPassword := identity.LoginInput{Email: "jo@example.org", Password: wrongPassword}
+	knownDevice := officeClient
+	knownDevice.Device = device
+	_, err = env.Login(t.Context(), withWrongPassword, knownDevice)
+	require.ErrorIs(t, err, identity.ErrBadCredentials, "a known device in the same network")
 
-	elsewhere := identity.Client{Address: "192.0.2.1"}
-	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: wrongPassword}, elsewhere)
-	require.ErrorIs(t, err, identity.ErrBadCredentials, "another network is not blocked")
+	otherNetwork := identity.Client{Address: "192.0.2.1"}
+	_, err = env.Login(t.Context(), withWrongPassword, otherNetwork)
+	require.ErrorIs(t, err, identity.ErrBadCredentials, "another network")
+
+	// The blocked sign-ins continue and free their places.
 	close(release)
 
 	for range half {
@@ -118,7 +127,9 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 	env.jobseeker("jo@example.org")
 
 	started, release := env.blockVerifications()
-	done := make(chan error, 100) // more than the sign-ins, so that none waits
+	done := make(chan error, maxSignIns)
+
+	// login signs in from an address in the network and sends the result to done.
 	login := func(network, device string) {
 		_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password},
 			identity.Client{Address: network + "::1", Device: device})
@@ -128,19 +139,20 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 	const noDevice = ""
 
 	// Two networks together use all places for unknown devices.
-	const unknown = 48 // of the 64 places of the queue: the limit for all unknown devices
-	for range unknown / 2 {
+	const unknownDevices = 48 // of the 64 places of the queue: the limit for all unknown devices
+	for range unknownDevices / 2 {
 		go login("2001:db8:0", noDevice)
 		go login("2001:db8:1", noDevice)
 	}
 
-	for range unknown {
+	for range unknownDevices {
 		<-started
 	}
 
+	// From a third network, an unknown device is refused and a known one is served.
 	go login("2001:db8:2", noDevice)
 
-	require.ErrorIs(t, <-done, fault.ErrUnavailable, "a sign-in from a third network")
+	require.ErrorIs(t, <-done, fault.ErrUnavailable)
 
 	device, err := env.DeviceToken("jo@example.org")
 	require.NoError(t, err)
@@ -150,7 +162,7 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 	<-started
 	close(release)
 
-	for range unknown + 1 { // the sign-ins of the unknown devices and of the known one
+	for range unknownDevices + 1 { // and the known device
 		require.NoError(t, <-done)
 	}
 }

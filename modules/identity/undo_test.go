@@ -22,13 +22,18 @@ func (e *testEnv) changeAddress(s identity.SignedIn, email string) time.Time {
 	return e.clock.Now()
 }
 
+// undoLife is the time in which a change of address can be undone.
+const undoLife = 24 * time.Hour
+
 // undoToken returns the token of the link that was sent to the account's previous address when
 // the address was changed. Its subject is the id of the account and the time of the change, in
 // microseconds and with the base 36.
 func (e *testEnv) undoToken(s identity.SignedIn, changedAt time.Time) string {
 	e.t.Helper()
 
-	subject := s.Account.ID + "." + strconv.FormatInt(changedAt.UnixMicro(), 36)
+	const base = 36
+
+	subject := s.Account.ID + "." + strconv.FormatInt(changedAt.UnixMicro(), base)
 	neverExpires := time.Time{} // plainSealer has no expiry
 	token, err := plainSealer{}.Seal(auth.ForEmailUndo, subject, neverExpires)
 	require.NoError(e.t, err)
@@ -77,7 +82,7 @@ func TestChangeEmail_BackAfterADay_CanBeUndone(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	env.changeAddress(jo, "next@example.org")
-	env.clock.Advance(24 * time.Hour)
+	env.clock.Advance(undoLife)
 
 	jo, err := env.login("next@example.org", password) // a change requires a recent sign-in
 	require.NoError(t, err)

@@ -25,10 +25,11 @@ func TestParseEmail_AddressOfDeletedAccount_Refused(t *testing.T) {
 // cannot be predicted, so that it cannot be taken in advance.
 func TestErase_Address_IsRandom(t *testing.T) {
 	t.Parallel()
+
 	const id = "01890000-0000-7000-8000-000000000000"
 	now := time.Now()
-	first := identity.NewUser(id, "jo@example.org", "Jo", identity.KindJobseeker, "x", now)
-	second := first
+	first := identity.NewUser(id, "jo@example.org", "Jo", identity.KindJobseeker, "the hash of a password", now)
+	second := first // the same account, erased a second time
 	first.Erase(now)
 	second.Erase(now)
 	require.NotContains(t, first.Email, id, "others know the id")
