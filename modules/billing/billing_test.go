@@ -1,9 +1,6 @@
 package billing_test
 
 import (
-	"context"
-	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,35 +30,40 @@ func TestSubscription_NewAccount_IsBasic(t *testing.T) {
 	})
 }
 
-// TestSubscribe_RenewsMonthlyUntilCancelled follows a plan that begins on 31 January: the
-// periods end on the last days of shorter months, without gaps. A cancelled plan stays until
-// its paid period ends.
-func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
+// nineOClock returns 9:00 on the day, in UTC.
+func nineOClock(year int, month time.Month, day int) time.Time {
+	return time.Date(year, month, day, 9, 0, 0, 0, time.UTC)
+}
+
+// TestSubscribe_OnLastDayOfMonth_RenewsWithoutGaps follows a plan that begins on 31 January. Its periods
+// end on the last days of the following months, the shorter ones too. Each period is charged once, when
+// the one before ends.
+func TestSubscribe_OnLastDayOfMonth_RenewsWithoutGaps(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+		bought := nineOClock(2027, time.January, 31)
+		env.advanceTo(bought)
 
-		env.advanceTo(time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC))
-
-		bought := env.clock.Now()
 		sub := env.subscribe(me, "premium", "pm_card_visa")
 		require.Equal(t, "premium", sub.Plan)
 		require.True(t, sub.AutoRenew)
 		require.Equal(t, "4242", sub.Method.Last4)
-		require.Equal(t, time.Date(2027, 2, 28, 9, 0, 0, 0, time.UTC), sub.ExpiresAt)
+		require.Equal(t, nineOClock(2027, time.February, 28), sub.ExpiresAt)
 		require.Equal(t, []string{"started"}, env.takeChanges())
 
 		env.advanceTo(sub.ExpiresAt.Add(-time.Microsecond))
 		require.Len(t, env.overview(me).History, 1, "nothing is charged before the period ends")
 
+		// Renew the plan three times.
 		for _, end := range []time.Time{
-			time.Date(2027, 3, 31, 9, 0, 0, 0, time.UTC),
-			time.Date(2027, 4, 30, 9, 0, 0, 0, time.UTC),
-			time.Date(2027, 5, 31, 9, 0, 0, 0, time.UTC),
+			nineOClock(2027, time.March, 31),
+			nineOClock(2027, time.April, 30),
+			nineOClock(2027, time.May, 31),
 		} {
 			env.advanceTo(env.overview(me).Subscription.ExpiresAt)
 			require.NoError(t, env.Renew(t.Context()), "a repeated renewal charges nothing")
 			require.Equal(t, end, env.overview(me).Subscription.ExpiresAt)
-			require.Equal(t, []string{"renewed"}, env.takeChanges())
+			require.Equal(t, []string{"renewed"}, env.takeChanges(), end)
 		}
 
 		const months = 4 // the first month and three renewals
@@ -69,7 +71,27 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 		require.Equal(t, months, charges)
 		require.EqualValues(t, months*premiumPrice, sum)
 
-		// The plan is cancelled. A second cancellation changes nothing.
+		// The history has the newest period first.
+		history := env.overview(me).History
+		require.Len(t, history, months)
+		require.Equal(t, bought, history[months-1].PeriodStart)
+
+		for i := range months - 1 {
+			later, earlier := history[i], history[i+1]
+			require.Equal(t, earlier.PeriodEnd, later.PeriodStart, "the periods follow each other exactly")
+		}
+	})
+}
+
+// TestCancel_PaidPlan_StaysUntilPeriodEnds checks that a cancelled plan stays until the end of the period
+// that is paid, and that no later period is charged. A second cancellation changes nothing.
+func TestCancel_PaidPlan_StaysUntilPeriodEnds(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		me := newSeeker()
+		env.subscribe(me, "premium", "pm_card_visa")
+		env.takeChanges()
+
+		// Cancel the plan twice.
 		sub, err := env.Cancel(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, "premium", sub.Plan)
@@ -81,44 +103,54 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 		require.Equal(t, sub.ExpiresAt, again.ExpiresAt)
 		require.Equal(t, []string{"cancelled"}, env.takeChanges())
 
-		// The plan stays until the end of the paid period, and no later period is charged.
+		// The plan ends with the paid period, even before Renew has run.
 		env.clock.Advance(sub.ExpiresAt.Sub(env.clock.Now()) - time.Microsecond)
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 		env.clock.Advance(time.Microsecond)
-		require.Equal(t, "basic", env.overview(me).Subscription.Plan, "before the renewal has run")
+		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 
-		const justRenew, moreThanAYear = 0, 400 * day
-
-		env.advance(justRenew)
+		// Renew records the end, and charges no later period.
+		require.NoError(t, env.Renew(t.Context()))
 		require.Equal(t, []string{"ended"}, env.takeChanges())
+
+		const moreThanAYear = 400 * day
 		env.advance(moreThanAYear)
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 		require.Empty(t, env.takeChanges())
 
-		_, charges = env.provider.total()
-		require.Equal(t, months, charges)
+		_, charges := env.provider.total()
+		require.Equal(t, 1, charges)
+	})
+}
 
-		// The history has the newest period first.
-		history := env.overview(me).History
-		require.Len(t, history, months)
-		require.Equal(t, bought, history[months-1].PeriodStart)
+// TestMails_OfSubscription_SameIDForRepeatedEvents checks the e-mails about a plan that is bought, renewed
+// twice and cancelled. The first one names the end of the first period. The two subscriptions of testEnv
+// stand for an event that is delivered twice: both e-mails have the same message id, which mail servers
+// and clients can recognize as a duplicate.
+func TestMails_OfSubscription_SameIDForRepeatedEvents(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		me := newSeeker()
+		env.advanceTo(nineOClock(2027, time.January, 31))
+		env.subscribe(me, "premium", "pm_card_visa")
+		require.Equal(t, []string{"started"}, env.takeChanges())
+		require.Contains(t, env.sent[0].Text, "28 February 2027")
 
-		newestFirst := func(a, b billing.Charge) int { return b.PeriodStart.Compare(a.PeriodStart) }
-		require.True(t, slices.IsSortedFunc(history, newestFirst))
-
-		for i := range months - 1 {
-			require.Equal(t, history[i+1].PeriodEnd, history[i].PeriodStart, "the periods follow each other exactly")
+		for range 2 {
+			env.advanceTo(env.overview(me).Subscription.ExpiresAt)
+			require.Equal(t, []string{"renewed"}, env.takeChanges())
 		}
 
-		require.Contains(t, env.sent[0].Text, "28 February 2027", "the first mail has the end of the first period")
+		sub, err := env.Cancel(t.Context(), me)
+		require.NoError(t, err)
+		env.advanceTo(sub.ExpiresAt)
+		require.Equal(t, []string{"cancelled", "ended"}, env.takeChanges())
 
-		// Two subscriptions have sent each mail, with the same message id.
 		copies := map[string]int{} // by message id
 		for _, message := range env.sent {
 			copies[message.ID]++
 		}
 
-		require.Len(t, copies, 6, "started, 3 × renewed, cancelled and ended")
+		require.Len(t, copies, 5, "started, 2 × renewed, cancelled and ended")
 
 		for id, count := range copies {
 			require.Equal(t, 2, count, "mail %s", id)
@@ -126,33 +158,42 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 	})
 }
 
-// TestSubscribe_SamePlan_NotCharged checks that choosing the current plan again only changes
-// the payment method and revokes a cancellation.
-func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
+// TestSubscribe_SamePlan_ChangesMethodOnly checks that choosing the current plan again changes the payment
+// method, and that the paid period stays. An upgrade to the current plan is no error and changes nothing.
+func TestSubscribe_SamePlan_ChangesMethodOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
-
-		// The second choice of the plan changes the payment method only: the paid period stays.
 		first := env.subscribe(me, "premium", "pm_one")
 		second := env.subscribe(me, "premium", "pm_two")
 		require.Equal(t, first.ExpiresAt, second.ExpiresAt)
 		require.Equal(t, "pm_two", env.overview(me).Subscription.Method.ID)
 		require.Equal(t, []string{"started", "payment-method-changed"}, env.takeChanges())
 
-		// An upgrade to the current plan is no error and changes nothing.
 		same, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.NoError(t, err)
 		require.True(t, same.AutoRenew)
+		require.Empty(t, env.takeChanges())
 
-		_, err = env.Cancel(t.Context(), me)
+		_, charges := env.provider.total()
+		require.Equal(t, 1, charges)
+	})
+}
+
+// TestSubscribe_CancelledPlan_ResumesRenewal checks that choosing a plan that was cancelled resumes its
+// renewal. The paid period stays, and nothing is charged before it ends.
+func TestSubscribe_CancelledPlan_ResumesRenewal(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		me := newSeeker()
+		first := env.subscribe(me, "premium", "pm_one")
+		_, err := env.Cancel(t.Context(), me)
 		require.NoError(t, err)
-		env.clock.Advance(10 * day)
+		env.takeChanges()
+		env.clock.Advance(10 * day) // the period has not ended
 
-		// After a cancellation, the choice of the plan resumes its renewal without a new charge.
-		resumed := env.subscribe(me, "premium", "pm_three")
+		resumed := env.subscribe(me, "premium", "pm_two")
 		require.True(t, resumed.AutoRenew)
 		require.Equal(t, first.ExpiresAt, resumed.ExpiresAt)
-		require.Equal(t, []string{"cancelled", "payment-method-changed", "resumed"}, env.takeChanges())
+		require.Equal(t, []string{"payment-method-changed", "resumed"}, env.takeChanges())
 
 		_, charges := env.provider.total()
 		require.Equal(t, 1, charges)
@@ -161,42 +202,54 @@ func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 	})
 }
 
-// TestSubscribe_FreePlan_EndsPaidPlan checks that choosing the free plan cancels the paid plan,
-// which stays until the end of its period. Choosing the free plan instead of itself only stores
-// the payment method, if there is one.
+// TestSubscribe_FreePlan_EndsPaidPlan checks that choosing the free plan ends the renewal of the paid
+// plan, which stays until the end of its period.
 func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
-
-		// The free plan can be chosen with and without a payment method.
-		require.Equal(t, "basic", env.subscribe(me, "basic", storedMethod).Plan)
-		require.Equal(t, "basic", env.subscribe(me, "basic", "pm_one").Plan)
 		env.subscribe(me, "premium", "pm_one")
 
-		// Chosen instead of a paid plan, the free plan ends the renewal. The paid plan stays until its period ends.
 		sub := env.subscribe(me, "basic", storedMethod)
 		require.Equal(t, "premium", sub.Plan)
 		require.False(t, sub.AutoRenew)
-		require.Equal(t, []string{"payment-method-changed", "started", "cancelled"}, env.takeChanges())
+		require.Equal(t, []string{"started", "cancelled"}, env.takeChanges())
 	})
 }
 
-// TestUpgrade_MethodOnFileFromFreePlan_Charged checks that a user of the free plan can store a
-// payment method, which pays a later upgrade. A card that is declined is not stored.
+// TestSubscribe_FreePlanAgain_StoresMethod checks that a user of the free plan can choose it again with a
+// payment method, which is stored, and without one, which keeps the stored one. A card that is declined
+// is not stored.
+func TestSubscribe_FreePlanAgain_StoresMethod(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		me := newSeeker()
+		require.Equal(t, "basic", env.subscribe(me, "basic", storedMethod).Plan, "there is none yet")
+
+		withMethod := env.subscribe(me, "basic", "pm_one")
+		require.Equal(t, "basic", withMethod.Plan)
+		require.Equal(t, "pm_one", withMethod.Method.ID)
+		require.Equal(t, "pm_one", env.subscribe(me, "basic", storedMethod).Method.ID)
+		require.Equal(t, []string{"payment-method-changed"}, env.takeChanges())
+
+		declinedCard := billing.ChooseInput{PlanID: "basic", PaymentMethodID: "pm_card_declined"}
+		_, err := env.Create(t.Context(), newSeeker(), declinedCard)
+		require.ErrorIs(t, err, billing.ErrDeclined)
+	})
+}
+
+// TestUpgrade_MethodOnFileFromFreePlan_Charged checks that the payment method that a user of the free plan
+// has stored pays an upgrade.
 func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
-		// The user of the free plan stores a payment method, which the next request keeps.
-		require.Equal(t, "pm_one", env.subscribe(me, "basic", "pm_one").Method.ID)
-		require.Equal(t, "pm_one", env.subscribe(me, "basic", storedMethod).Method.ID)
+		env.subscribe(me, "basic", "pm_one")
 
 		sub, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.NoError(t, err)
 		require.Equal(t, "premium", sub.Plan)
 		require.Equal(t, "pm_one", sub.Method.ID)
 
-		_, err = env.Create(t.Context(), newSeeker(), billing.ChooseInput{PlanID: "basic", PaymentMethodID: "pm_card_declined"})
-		require.ErrorIs(t, err, billing.ErrDeclined)
+		_, charges := env.provider.total()
+		require.Equal(t, 1, charges)
 	})
 }
 
@@ -206,6 +259,7 @@ func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+
 		// Half of the month has passed, and the same time is left.
 		sub := env.subscribe(me, "gold", "pm_one")
 		left := sub.ExpiresAt.Sub(env.clock.Now()) / 2
@@ -229,12 +283,13 @@ func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 // plans again and again gains no paid time. Amounts are rounded to pence, and months have
 // different lengths; neither may add up to the user's advantage.
 func TestSubscribe_PlanChangedRepeatedly_GainsNothing(t *testing.T) {
+	// On these days, months of different lengths follow each other.
 	for _, begun := range []time.Time{
-		time.Date(2027, 1, 28, 9, 0, 0, 0, time.UTC),
-		time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC),
-		time.Date(2028, 2, 29, 9, 0, 0, 0, time.UTC),
-		time.Date(2027, 8, 28, 9, 0, 0, 0, time.UTC),
-		time.Date(2027, 12, 31, 9, 0, 0, 0, time.UTC),
+		nineOClock(2027, time.January, 28),
+		nineOClock(2027, time.January, 31),
+		nineOClock(2028, time.February, 29),
+		nineOClock(2027, time.August, 28),
+		nineOClock(2027, time.December, 31),
 	} {
 		t.Run(begun.Format("2 January 2006"), func(t *testing.T) {
 			onEach(t, func(t *testing.T, env *testEnv) {
@@ -264,7 +319,8 @@ func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
 		sub := env.subscribe(me, "premium", "pm_one")
-		env.clock.Advance(sub.ExpiresAt.Sub(env.clock.Now()) / 2)
+		halfMonth := sub.ExpiresAt.Sub(env.clock.Now()) / 2
+		env.clock.Advance(halfMonth)
 
 		up, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
 		require.NoError(t, err)
@@ -280,14 +336,16 @@ func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 
 		_, err = env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.Equal(t, "planId", fault.Of(err).Fields[0].Name)
+
+		// The renewal charges the whole price.
 		env.advanceTo(up.ExpiresAt)
 		require.EqualValues(t, goldPrice, env.overview(me).History[0].Amount.Minor)
 	})
 }
 
-// TestSubscribe_Declined_ChangesNothing checks a payment method that is declined when it is
-// attached, and one that is declined when it is charged. Neither is stored.
-func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
+// TestSubscribe_DeclinedWhenAttached_ChangesNothing checks a payment method that is declined when it is
+// attached to the account. It neither begins a plan nor is it stored.
+func TestSubscribe_DeclinedWhenAttached_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: sandboxpay.CardDeclined})
@@ -295,12 +353,20 @@ func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 
 		_, err = env.UseMethod(t.Context(), me, sandboxpay.CardDeclined)
 		require.ErrorIs(t, err, billing.ErrDeclined)
-		require.Equal(t, billing.NewSubscription(billing.Owner{Kind: billing.User, ID: me.UserID}), env.overview(me).Subscription)
-		require.Empty(t, env.takeChanges())
 
-		// Declined when it is charged, as a card without money is.
+		unchanged := billing.NewSubscription(billing.Owner{Kind: billing.User, ID: me.UserID})
+		require.Equal(t, unchanged, env.overview(me).Subscription)
+		require.Empty(t, env.takeChanges())
+	})
+}
+
+// TestSubscribe_DeclinedWhenCharged_ChangesNothing checks a payment method that is declined when it is
+// charged, as a card without money is. It is not stored, and another card can be used.
+func TestSubscribe_DeclinedWhenCharged_ChangesNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		me := newSeeker()
 		env.provider.errBefore = billing.ErrDeclined
-		_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_empty"})
+		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_empty"})
 		require.ErrorIs(t, err, billing.ErrDeclined)
 
 		env.provider.errBefore = nil
@@ -310,8 +376,7 @@ func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 		require.Equal(t, billing.Declined, overview.History[0].Status)
 		require.Empty(t, env.takeChanges())
 
-		// Another card is not affected.
-		env.subscribe(me, "premium", "pm_full")
+		env.subscribe(me, "premium", "pm_full") // requires success
 	})
 }
 
@@ -324,7 +389,7 @@ func TestSubscribe_Concurrent_OneCharge(t *testing.T) {
 		var requests sync.WaitGroup
 		for i := range 20 {
 			requests.Go(func() {
-				sub, err := env.Create(context.Background(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
+				sub, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 				if err != nil || sub.Plan != "premium" {
 					t.Errorf("request %d: got plan %q and error %v, want premium", i, sub.Plan, err)
 				}
@@ -350,7 +415,7 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 		env.provider.errBefore = fault.ErrUnavailable
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
-		env.clock.Advance(time.Hour) // the second attempt is due
+		env.clock.Advance(anyRetry) // the second attempt is due
 
 		// Renew reads the pending charge and claims it in a transaction. Just before, another
 		// worker claims it.
@@ -373,86 +438,106 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 
 		// The other worker does not continue, and Renew makes the next attempt.
 		env.provider.errBefore = nil
-		env.advance(time.Hour)
+		env.advance(anyRetry)
 		require.Equal(t, 2, env.provider.calls)
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 	})
 }
 
-// TestSubscribe_DeclinedLater_NotifiesUser checks a payment whose result the payer did not see,
-// because the provider did not answer. It is repeated later. If it is then declined, the payer
-// is notified by e-mail.
+// TestSubscribe_DeclinedLater_NotifiesUser checks a purchase whose result the payer did not see, because
+// the provider did not answer. Renew repeats the charge. If it is then declined, the payer is notified by
+// e-mail.
 func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
-		env.provider.errBefore = errors.New("no answer")
+		env.provider.errBefore = errNoAnswer
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
 
 		env.provider.errBefore = billing.ErrDeclined
-		env.advance(2 * time.Minute)
+		env.advance(firstRetry)
 		require.Equal(t, []string{"payment-refused"}, env.takeChanges())
 		require.Contains(t, env.sent[0].Text, "The payment for the Premium plan was declined, so nothing has changed")
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
+	})
+}
 
-		// The same for an upgrade. The plan before the upgrade stays as it was.
-		env.provider.errBefore = nil
+// TestUpgrade_DeclinedLater_KeepsPlan checks an upgrade whose result the payer did not see, and whose
+// charge is then declined. The plan before the upgrade stays as it was, and the payer is notified.
+func TestUpgrade_DeclinedLater_KeepsPlan(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		me := newSeeker()
 		env.subscribe(me, "premium", "pm_one")
 
 		before := env.overview(me).Subscription
-		require.Equal(t, []string{"started"}, env.takeChanges())
+		env.takeChanges()
 		env.clock.Advance(day)
 
-		env.provider.errBefore = errors.New("no answer")
-		_, err = env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
+		env.provider.errBefore = errNoAnswer
+		_, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
 		require.Error(t, err)
 
 		env.provider.errBefore = billing.ErrDeclined
-		env.advance(2 * time.Minute)
+		env.advance(firstRetry)
 		require.Equal(t, []string{"payment-refused"}, env.takeChanges())
 		require.Contains(t, env.sent[len(env.sent)-1].Text, "Gold plan")
 		require.Equal(t, before, env.overview(me).Subscription)
 	})
 }
 
-// TestCharge_ResponseLost_ChargedOnce checks that a charge whose result was lost is repeated
-// with the same idempotency key, so that the payer is charged once. Until the result is known,
-// other purchases are refused. The test loses the result of a purchase, and then that of a
-// renewal during which the payer cancels.
+// TestCharge_ResponseLost_ChargedOnce checks a purchase that the provider has charged, and whose result
+// was lost. The charge is repeated with the same idempotency key, so that the payer is charged once.
+// Until the result is known, the plan has not begun and other purchases are refused.
 func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
-		env.provider.errAfter = errors.New("no answer")
-		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
+		purchase := billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"}
+
+		env.provider.errAfter = errNoAnswer
+		_, err := env.Create(t.Context(), me, purchase)
 		require.Equal(t, fault.Unavailable, fault.KindOf(err))
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 		require.Equal(t, billing.Pending, env.overview(me).History[0].Status)
 
-		_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_two"})
-		require.ErrorIs(t, err, billing.ErrUnderWay)
-
-		_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "gold", PaymentMethodID: "pm_one"})
-		require.ErrorIs(t, err, billing.ErrUnderWay)
+		// Purchases with another method, or of another plan, are refused.
+		for _, other := range []billing.ChooseInput{
+			{PlanID: "premium", PaymentMethodID: "pm_two"},
+			{PlanID: "gold", PaymentMethodID: "pm_one"},
+		} {
+			_, err = env.Create(t.Context(), me, other)
+			require.ErrorIs(t, err, billing.ErrUnderWay, "%+v", other)
+		}
 
 		// The same purchase continues the pending charge. The provider is still unavailable.
-		_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
+		_, err = env.Create(t.Context(), me, purchase)
 		require.Equal(t, fault.Unavailable, fault.KindOf(err))
 
 		require.NoError(t, env.Renew(t.Context()), "the retry is not due yet")
-		env.clock.Advance(2 * time.Minute)
+		env.clock.Advance(firstRetry)
 		require.Error(t, env.Renew(t.Context()), "the retry fails too")
 
+		// The provider answers again.
 		env.provider.errAfter = nil
-		env.advance(time.Hour)
+		env.advance(anyRetry)
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 		require.Equal(t, []string{"started"}, env.takeChanges())
 
 		_, charges := env.provider.total()
 		require.Equal(t, 1, charges)
+	})
+}
 
-		// The result of the renewal is lost, and the payer cancels. As the period has ended, the
-		// plan ends at once.
-		env.provider.errAfter = errors.New("no answer")
+// TestCancel_ResponseOfRenewalLost_EndsAfterPaidPeriod checks a payer who cancels while the result of the
+// renewal is lost. As the period has ended, the plan ends at once. When the retry finds that the renewal
+// was paid, the plan becomes active again, until the end of that period.
+func TestCancel_ResponseOfRenewalLost_EndsAfterPaidPeriod(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		me := newSeeker()
+		env.subscribe(me, "premium", "pm_one")
+		env.takeChanges()
+
+		// The provider charges the renewal, and its result is lost.
+		env.provider.errAfter = errNoAnswer
 		env.clock.Advance(env.overview(me).Subscription.ExpiresAt.Sub(env.clock.Now()))
 		require.Error(t, env.Renew(t.Context()))
 
@@ -460,19 +545,18 @@ func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "basic", sub.Plan)
 
-		// The retry finds that the period was paid: the plan becomes active again, until the end
-		// of the period.
+		// The retry finds that the renewal was paid.
 		env.provider.errAfter = nil
-		env.advance(2 * time.Hour)
+		env.advance(anyRetry)
 
 		sub = env.overview(me).Subscription
 		require.Equal(t, "premium", sub.Plan)
 		require.False(t, sub.AutoRenew)
-		env.advance(40 * day)
+		env.advance(afterAMonth)
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 		require.Equal(t, []string{"ended", "renewed", "ended"}, env.takeChanges())
 
-		_, charges = env.provider.total()
+		_, charges := env.provider.total()
 		require.Equal(t, 2, charges, "the purchase and the renewal")
 	})
 }
@@ -484,7 +568,7 @@ func TestCancel_ChargePending_IsRefused(t *testing.T) {
 		me := newSeeker()
 
 		// A charge stays pending while the provider does not answer.
-		silenceProvider := func() { env.provider.errBefore = errors.New("no answer") }
+		silenceProvider := func() { env.provider.errBefore = errNoAnswer }
 
 		// requireChangesRefused checks each method that changes a subscription.
 		requireChangesRefused := func() {
@@ -508,7 +592,7 @@ func TestCancel_ChargePending_IsRefused(t *testing.T) {
 		requireChangesRefused()
 
 		env.provider.errBefore = nil
-		env.advance(2 * time.Minute)
+		env.advance(firstRetry)
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 
 		// While an upgrade is pending.
@@ -519,10 +603,10 @@ func TestCancel_ChargePending_IsRefused(t *testing.T) {
 		requireChangesRefused()
 
 		env.provider.errBefore = nil
-		env.advance(2 * time.Minute)
+		env.advance(firstRetry)
 		require.Equal(t, "gold", env.overview(me).Subscription.Plan)
 
-		// Without a pending purchase, the same changes are accepted.
+		// Without a pending purchase, such changes are accepted.
 		_, err = env.UseMethod(t.Context(), me, "pm_two")
 		require.NoError(t, err)
 
@@ -531,8 +615,8 @@ func TestCancel_ChargePending_IsRefused(t *testing.T) {
 		require.False(t, sub.AutoRenew)
 		require.Equal(t, "pm_two", sub.Method.ID)
 		require.Equal(t, []string{"started", "upgraded", "payment-method-changed", "cancelled"}, env.takeChanges())
-		env.advance(2 * time.Hour)
-		require.False(t, env.overview(me).Subscription.AutoRenew)
+		env.advance(anyRetry)
+		require.False(t, env.overview(me).Subscription.AutoRenew, "no retry overwrites the cancellation")
 	})
 }
 
@@ -576,33 +660,45 @@ func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 
 	env := newTestEnv(t, stores.SQLite)
 	for _, test := range []struct {
+		name         string
 		plan, method string
-		field        string // the field that the error names
+		wantField    string // the field that the error names
 	}{
-		{plan: "", method: "pm_one", field: "planId"},
-		{plan: "platinum", method: "pm_one", field: "planId"},
-		{plan: "premium", method: "", field: "paymentMethodId"},
-		{plan: "premium", method: "card", field: "paymentMethodId"},
-		{plan: "premium", method: "pm_a b", field: "paymentMethodId"},
-		{plan: "premium", method: "pm_" + strings.Repeat("x", 300), field: "paymentMethodId"},
-		{plan: "premium", method: sandboxpay.MethodMissing, field: "paymentMethodId"},
-		{plan: "premium", method: "pm_4242424242424242", field: "paymentMethodId"},
+		{name: "no plan", plan: "", method: "pm_one", wantField: "planId"},
+		{name: "unknown plan", plan: "platinum", method: "pm_one", wantField: "planId"},
+		{name: "no method", plan: "premium", method: "", wantField: "paymentMethodId"},
+		{name: "without pm_", plan: "premium", method: "card", wantField: "paymentMethodId"},
+		{name: "with a space", plan: "premium", method: "pm_a b", wantField: "paymentMethodId"},
+		{name: "too long", plan: "premium", method: "pm_" + strings.Repeat("x", 300), wantField: "paymentMethodId"},
+		{name: "unknown method", plan: "premium", method: sandboxpay.MethodMissing, wantField: "paymentMethodId"},
+		{name: "card number", plan: "premium", method: "pm_4242424242424242", wantField: "paymentMethodId"},
 	} {
-		_, err := env.Create(t.Context(), newSeeker(), billing.ChooseInput{PlanID: test.plan, PaymentMethodID: test.method})
-		require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", test)
-		require.Equal(t, test.field, fault.Of(err).Fields[0].Name, "%+v", test)
+		input := billing.ChooseInput{PlanID: test.plan, PaymentMethodID: test.method}
+		_, err := env.Create(t.Context(), newSeeker(), input)
+		require.Equal(t, fault.Invalid, fault.KindOf(err), test.name)
+		require.Equal(t, test.wantField, fault.Of(err).Fields[0].Name, test.name)
 	}
-
-	// The free plan is no upgrade.
-	_, err := env.Upgrade(t.Context(), newSeeker(), billing.ChooseInput{PlanID: "basic"})
-	require.Equal(t, "planId", fault.Of(err).Fields[0].Name)
-
-	// A change of the payment method needs one.
-	const noMethod = ""
-
-	_, err = env.UseMethod(t.Context(), newSeeker(), noMethod)
-	require.Equal(t, "paymentMethodId", fault.Of(err).Fields[0].Name)
 
 	_, charges := env.provider.total()
 	require.Zero(t, charges)
+}
+
+// TestUpgrade_FreePlan_IsRefused checks that the free plan is no upgrade.
+func TestUpgrade_FreePlan_IsRefused(t *testing.T) {
+	t.Parallel()
+
+	env := newTestEnv(t, stores.SQLite)
+	_, err := env.Upgrade(t.Context(), newSeeker(), billing.ChooseInput{PlanID: "basic"})
+	require.Equal(t, "planId", fault.Of(err).Fields[0].Name)
+}
+
+// TestUseMethod_NoMethod_IsRefused checks that a change of the payment method needs one.
+func TestUseMethod_NoMethod_IsRefused(t *testing.T) {
+	t.Parallel()
+
+	const noMethod = ""
+
+	env := newTestEnv(t, stores.SQLite)
+	_, err := env.UseMethod(t.Context(), newSeeker(), noMethod)
+	require.Equal(t, "paymentMethodId", fault.Of(err).Fields[0].Name)
 }

@@ -2,6 +2,7 @@ package billing_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -45,6 +46,15 @@ type countingProvider struct {
 	errAfter  error            // if set, Charge returns it after charging
 }
 
+// errNoAnswer is a value of errBefore and errAfter: the module does not learn whether it was charged.
+var errNoAnswer = errors.New("no answer")
+
+// Delays after which Renew repeats a charge without a result.
+const (
+	firstRetry = 2 * time.Minute // longer than the delay before the first retry
+	anyRetry   = 2 * time.Hour   // longer than the delay before any retry
+)
+
 // Charge implements billing.Payments.
 func (p *countingProvider) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	p.mu.Lock()
@@ -82,16 +92,16 @@ func (p *countingProvider) total() (sum int64, paid int) {
 	return sum, len(p.charged)
 }
 
-// Payers implements billing.People.
+// Payers implements billing.People. It returns the users that are not deleted.
 func (e *testEnv) Payers(_ context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
-	out := map[billing.Owner]billing.Person{}
-	for _, o := range owners {
-		if !e.deletedUsers[o.ID] {
-			out[o] = billing.Person{Name: "Niamh", Email: o.ID + "@example.org"}
+	people := map[billing.Owner]billing.Person{}
+	for _, owner := range owners {
+		if !e.deletedUsers[owner.ID] {
+			people[owner] = billing.Person{Name: "Niamh", Email: owner.ID + "@example.org"}
 		}
 	}
 
-	return out, nil
+	return people, nil
 }
 
 // Send implements mail.Mailer.
@@ -166,7 +176,7 @@ func newSeeker() auth.Actor {
 // storedMethod is the id of the payment method in a request that keeps the stored one.
 const storedMethod = ""
 
-// subscribe chooses a plan and requires success.
+// subscribe chooses a plan with the id of a payment method, and requires success.
 func (e *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscription {
 	e.t.Helper()
 
@@ -180,10 +190,10 @@ func (e *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscrip
 func (e *testEnv) overview(by auth.Actor) billing.Overview {
 	e.t.Helper()
 
-	o, err := e.MyBilling(e.t.Context(), by)
+	overview, err := e.MyBilling(e.t.Context(), by)
 	require.NoError(e.t, err)
 
-	return o
+	return overview
 }
 
 // takeChanges handles the recorded events and returns the changes since its last call.

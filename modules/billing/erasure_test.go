@@ -3,15 +3,12 @@ package billing_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/billing"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
 // beforeNth runs transactions, and calls a function before the nth one.
@@ -31,9 +28,14 @@ func (r *beforeNth) Do(ctx context.Context, fn func(ctx context.Context) error) 
 	return r.Runner.Do(ctx, fn)
 }
 
-// beforeTransaction calls the function before the nth transaction from now. Create makes three:
-// the first stores the charge, the second claims it for an attempt, after which the provider is
-// called, and the third stores the result.
+// The transactions of Create. The provider is called between the second one and the third one.
+const (
+	claimAttempt = 2 // claims the charge, which the first one has stored, for an attempt
+	storeResult  = 3 // stores the result of the provider
+)
+
+// beforeTransaction calls the function before the nth transaction from now. For Create, nth is one of the
+// constants above.
 func (e *testEnv) beforeTransaction(nth int, do func()) {
 	e.Tx = &beforeNth{Runner: e.store.Billing.Tx, nth: nth, do: do}
 }
@@ -42,8 +44,8 @@ func (e *testEnv) beforeTransaction(nth int, do func()) {
 // between the storage of a charge and the call of the provider is never charged.
 func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
-		env.beforeTransaction(2, func() { // the charge is stored, and the provider has not been called
+		me := newSeeker()
+		env.beforeTransaction(claimAttempt, func() { // the provider has not been called
 			env.deletedUsers[me.UserID] = true
 			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		})
@@ -52,9 +54,9 @@ func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "basic", sub.Plan)
 
-		for range 3 { // renewals do not charge the account, either
-			env.clock.Advance(2 * time.Hour)
-			require.NoError(t, env.Renew(t.Context()))
+		// Retries do not charge the account, either.
+		for range 3 {
+			env.advance(anyRetry)
 		}
 
 		sum, charges := env.provider.total()
@@ -67,16 +69,15 @@ func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 // after the call of the provider, and before its result is stored, gets no subscription.
 func TestOnAccountDeleted_ChargePending_LeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
-		env.beforeTransaction(3, func() { // the provider has been called, and its answer is not stored
+		me := newSeeker()
+		env.beforeTransaction(storeResult, func() { // the provider has been called
 			env.deletedUsers[me.UserID] = true
 			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		})
 
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
 		require.NoError(t, err)
-		env.clock.Advance(2 * time.Hour)
-		require.NoError(t, env.Renew(t.Context()), "the charge is stored without an owner")
+		env.advance(anyRetry) // requires that the charge is stored without an owner
 
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
 		err = env.store.Billing.Subscriptions.Update(t.Context(), billing.NewSubscription(owner))
