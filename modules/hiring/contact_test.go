@@ -81,7 +81,7 @@ func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	env.optedOut[ann.UserID] = true
 	require.NoError(t, env.setStatus(employer, application.ID, "review"))
 
-	_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 	require.NoError(t, err)
 	require.Empty(t, env.sentMails(), "no message about the status or the interview")
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -45,7 +44,7 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		ofBob := env.apply(bob, listing)
 		require.NoError(t, env.setStatus(employer, accepted.ID, "accepted"))
 
-		input := interviewInput("2027-03-27T11:00:00Z")
+		input := interviewInput(march27)
 		input.Notes = ptr("Ann was late")
 		_, err = env.Schedule(t.Context(), employer, application.ID, input)
 		require.NoError(t, err)
@@ -79,7 +78,7 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		_, err = env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{Subject: "Dear", Message: "nobody"})
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 
-		interviews, err := env.Interviews(t.Context(), employer, "", page.Request{Number: 1, Size: 10})
+		interviews, err := env.Interviews(t.Context(), employer, anyStatus, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, "Deleted user", interviews.Items[0].Applicant.Name)
 
@@ -90,22 +89,24 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 }
 
 // TestOnAccountDeleted_ManyApplications_SeveralTransactions checks that all applications are
-// withdrawn if they do not fit into one transaction (20).
+// withdrawn if they are too many for one transaction.
 func TestOnAccountDeleted_ManyApplications_SeveralTransactions(t *testing.T) {
 	t.Parallel()
 
 	env := newTestEnv(t, stores.SQLite)
 
+	const applications = 45 // three transactions, of which one withdraws 20
+
 	ann, employer := newSeeker(), newEmployer()
-	for range 45 {
+	for range applications {
 		env.apply(ann, env.newListing(employer))
 	}
 
 	env.recordedEvents()
 	env.deleteAccount(ann)
-	require.Len(t, env.recordedEvents(), 45)
+	require.Len(t, env.recordedEvents(), applications, "one event for each withdrawal")
 
-	open, err := env.MyApplications(t.Context(), ann, page.Request{Number: 1, Size: 10})
+	open, err := env.MyApplications(t.Context(), ann, firstPage)
 	require.NoError(t, err)
 	require.Zero(t, open.Total)
 }
@@ -123,63 +124,43 @@ func TestOnAccountDeleted_ExportsNamingApplicant_Deleted(t *testing.T) {
 		env.apply(ann, env.newListing(employer))
 		env.apply(bob, env.newListing(rival))
 
-		start := func(by auth.Actor, kind string) hiring.Export {
-			t.Helper()
+		// Three exports are written. One of them names Ann.
+		named := env.startExport(employer, "applications")
+		jobs := env.startExport(employer, "jobs")
+		ofRival := env.startExport(rival, "applications")
+		env.work.All(t)
 
-			export, err := env.StartExport(t.Context(), by, hiring.ExportInput{Kind: kind})
-			require.NoError(t, err)
+		_, rows := env.downloadExport(env.myExport(employer, named.ID))
+		application := rows[1] // after the header
+		require.Contains(t, application, "Name of "+ann.UserID)
 
-			return export
-		}
-
-		named := start(employer, "applications")
-		jobs := start(employer, "jobs")
-		ofRival := start(rival, "applications")
-
-		env.sentMails()
-
-		view, err := env.MyExport(t.Context(), employer, named.ID)
-		require.NoError(t, err)
-
-		_, rows := env.downloadExport(view)
-		require.Contains(t, rows[1], "Name of "+ann.UserID)
-
-		queued := start(employer, "applications") // no task has written it yet
-
+		// Another one is queued when Ann deletes the account.
+		queued := env.startExport(employer, "applications")
 		env.deleteAccount(ann)
 
 		// The export that names Ann is deleted with its file. The others stay.
-		_, err = env.MyExport(t.Context(), employer, named.ID)
+		_, err := env.MyExport(t.Context(), employer, named.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
 
 		_, _, err = env.Files.Open(t.Context(), "exports/"+employer.OrganizationID+"/"+named.ID+".csv")
 		require.Error(t, err)
 
-		view, err = env.MyExport(t.Context(), employer, jobs.ID)
-		require.NoError(t, err)
-		require.Equal(t, hiring.ExportDone, view.State)
-
-		view, err = env.MyExport(t.Context(), rival, ofRival.ID)
-		require.NoError(t, err)
-		require.Equal(t, hiring.ExportDone, view.State)
+		require.Equal(t, hiring.ExportDone, env.myExport(employer, jobs.ID).State)
+		require.Equal(t, hiring.ExportDone, env.myExport(rival, ofRival.ID).State)
 
 		// The queued export is written afterwards, without the name.
 		env.work.All(t)
 
-		view, err = env.MyExport(t.Context(), employer, queued.ID)
-		require.NoError(t, err)
-
-		_, rows = env.downloadExport(view)
-		require.Contains(t, rows[1], "Deleted user")
-		require.NotContains(t, rows[1], "Name of "+ann.UserID)
+		_, rows = env.downloadExport(env.myExport(employer, queued.ID))
+		application = rows[1]
+		require.Contains(t, application, "Deleted user")
+		require.NotContains(t, application, "Name of "+ann.UserID)
 
 		// The event of the deletion is handled again, and does not delete the later export.
 		env.clock.Advance(time.Minute)
 
 		deletedEarlier := event.AccountDeleted{UserID: ann.UserID, DeletedAt: env.clock.Now().Add(-2 * time.Minute)}
 		require.NoError(t, env.OnAccountDeleted(t.Context(), deletedEarlier))
-
-		_, err = env.MyExport(t.Context(), employer, queued.ID)
-		require.NoError(t, err)
+		env.myExport(employer, queued.ID) // requires that it is found
 	})
 }

@@ -3,6 +3,7 @@ package hiring_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
@@ -45,15 +47,17 @@ func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 		require.Empty(t, own.Applicant, "the applicant's view omits the applicant")
 		require.Equal(t, "jobseeker:>pending employer:pending>interview", formatTimeline(own.Timeline))
 		require.Equal(t, own.Timeline, env.received(employer, application.ID).Timeline, "both sides see one timeline")
-		require.Equal(t, employer.UserID, own.Timeline[1].ActorID)
-		require.Equal(t, env.clock.Now(), own.Timeline[1].At)
+
+		decision := own.Timeline[1]
+		require.Equal(t, employer.UserID, decision.ActorID)
+		require.Equal(t, env.clock.Now(), decision.At)
 		require.Equal(t, []string{"submitted", "pending>interview"}, env.recordedEvents())
 	})
 }
 
-// TestEvents_NameTheirApplicant checks the payloads of the events, which the webhooks of other
-// companies receive.
-func TestEvents_NameTheirApplicant(t *testing.T) {
+// TestEvents_SubmittedAndChanged_HavePayload checks the payloads of the events about a new application and
+// about a decision, which the webhooks of other companies receive. The time is that of the test's clock.
+func TestEvents_SubmittedAndChanged_HavePayload(t *testing.T) {
 	t.Parallel()
 
 	env := newTestEnv(t, stores.SQLite)
@@ -61,13 +65,16 @@ func TestEvents_NameTheirApplicant(t *testing.T) {
 	application := env.apply(ann, env.newListing(employer))
 	require.NoError(t, env.setStatus(employer, application.ID, "review"))
 
-	events, err := env.store.Hiring.Outbox.Claim(t.Context(), 10, time.Hour)
+	const (
+		moreThanAll = 10        // events
+		lease       = time.Hour // longer than the test
+	)
+
+	events, err := env.store.Hiring.Outbox.Claim(t.Context(), moreThanAll, lease)
 	require.NoError(t, err)
 	require.Len(t, events, 2)
 
-	submitted := events[0]
-	changed := events[1]
-
+	submitted, changed := events[0], events[1]
 	require.Equal(t, application.ID, submitted.Subject)
 	require.JSONEq(
 		t,
@@ -110,18 +117,19 @@ func TestEvents_NameTheirApplicant(t *testing.T) {
 	)
 }
 
-// TestApply_Twice_Conflict checks that 50 concurrent requests create one application, and that
-// a withdrawn application is not replaced by a second one.
-func TestApply_Twice_Conflict(t *testing.T) {
+// TestApply_Concurrent_CreatesOne checks that concurrent requests create one application and record one
+// event. The others are refused.
+func TestApply_Concurrent_CreatesOne(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, employer := newSeeker(), newEmployer()
-		job := env.newListing(employer)
+		ann := newSeeker()
+		job := env.newListing(newEmployer())
 
-		// Apply 50 times concurrently.
+		const numRequests = 50
+
 		var requests sync.WaitGroup
 		var created, refused atomic.Int64
 
-		for range 50 {
+		for range numRequests {
 			requests.Go(func() {
 				_, err := env.Apply(t.Context(), ann, hiring.ApplyInput{ListingID: job})
 				switch {
@@ -137,20 +145,27 @@ func TestApply_Twice_Conflict(t *testing.T) {
 
 		requests.Wait()
 		require.EqualValues(t, 1, created.Load())
-		require.EqualValues(t, 49, refused.Load())
+		require.EqualValues(t, numRequests-1, refused.Load())
 		require.Equal(t, []string{"submitted"}, env.recordedEvents())
-		require.Equal(t, "Already applied to this position", hiring.ErrAlreadyApplied.Message)
 
-		// A withdrawn application counts as an earlier one, too.
 		mine, err := env.MyApplications(t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Len(t, mine.Items, 1)
-		require.NoError(t, env.Withdraw(t.Context(), ann, mine.Items[0].ID))
+	})
+}
 
-		_, err = env.Apply(t.Context(), ann, hiring.ApplyInput{ListingID: job})
+// TestApply_Withdrawn_Conflict checks that an applicant cannot apply again to the same listing after
+// withdrawing. Another applicant can, and the same applicant can apply to another listing.
+func TestApply_Withdrawn_Conflict(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann, employer := newSeeker(), newEmployer()
+		job := env.newListing(employer)
+		require.NoError(t, env.Withdraw(t.Context(), ann, env.apply(ann, job).ID))
+
+		_, err := env.Apply(t.Context(), ann, hiring.ApplyInput{ListingID: job})
 		require.ErrorIs(t, err, hiring.ErrAlreadyApplied)
+		require.Equal(t, "Already applied to this position", fault.Of(err).Message)
 
-		// Another applicant may apply to the listing, and the same applicant to another listing.
 		env.apply(newSeeker(), job)
 		env.apply(ann, env.newListing(employer))
 	})
@@ -164,9 +179,17 @@ func TestApply_NotPublic_NotFound(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	for _, id := range []string{stores.NewID(), "nonsense", "../x"} {
 		_, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{ListingID: id})
-		require.ErrorIs(t, err, hiring.ErrListingNotFound)
+		require.ErrorIs(t, err, hiring.ErrListingNotFound, id)
 	}
 
+	require.Empty(t, env.recordedEvents())
+}
+
+// TestApply_NoListing_Invalid checks an application without the id of a listing.
+func TestApply_NoListing_Invalid(t *testing.T) {
+	t.Parallel()
+
+	env := newTestEnv(t, stores.SQLite)
 	_, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{})
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 	require.Empty(t, env.recordedEvents())
@@ -198,11 +221,12 @@ func TestApply_Questions_AreChecked(t *testing.T) {
 		requireRefused("answers.1.question_id", required, hiring.Answer{QuestionID: "age", Answer: "40"})
 		requireRefused("answers.1.question_id", required, required)
 
-		// An answer is too long, or there are too many.
+		// An answer has more than 5,000 characters, or there are more than 100.
 		tooLong := hiring.Answer{QuestionID: "car", Answer: strings.Repeat("é", 5001)}
 		requireRefused("answers.1.answer", required, tooLong)
 		requireRefused("answers", make([]hiring.Answer, 101)...)
 
+		// Valid answers are stored.
 		answers := []hiring.Answer{{QuestionID: "car", Answer: `"no", <b>`}, required}
 		application, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
 		require.NoError(t, err)
@@ -210,7 +234,7 @@ func TestApply_Questions_AreChecked(t *testing.T) {
 	})
 }
 
-// TestApply_LongCoverLetter_Refused checks that the size of a cover letter counts characters.
+// TestApply_LongCoverLetter_Refused checks that a cover letter of more than 20,000 characters is refused.
 func TestApply_LongCoverLetter_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		_, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{
@@ -221,66 +245,98 @@ func TestApply_LongCoverLetter_Refused(t *testing.T) {
 	})
 }
 
-// TestTracker_IsPrivate_LastChangeShown checks the private tracker: the employer does not see
-// it, and the applicant sees the tracker or the status, whichever was changed last.
-func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
+// track changes the applicant's private tracker of an application, and requires success.
+func (e *testEnv) track(by auth.Actor, applicationID string, input hiring.TrackInput) hiring.Application {
+	e.t.Helper()
+
+	tracked, err := e.Track(e.t.Context(), by, applicationID, input)
+	require.NoError(e.t, err)
+
+	return tracked
+}
+
+// TestTracker_Changed_IsPrivate checks that a change of the tracker is seen by the applicant only: the
+// employer sees no change, and no event is recorded.
+func TestTracker_Changed_IsPrivate(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, employer := newSeeker(), newEmployer()
 		application := env.apply(ann, env.newListing(employer))
 		env.recordedEvents()
 
 		before := env.received(employer, application.ID)
-
-		// The applicant sees the tracker, and the employer sees no change.
-		tracked, err := env.Track(t.Context(), ann, application.ID, hiring.TrackInput{
-			Status:      ptr("in-progress"),
-			StatusColor: ptr("bg-amber-100"),
-		})
-		require.NoError(t, err)
+		tracked := env.track(ann, application.ID, hiring.TrackInput{Status: ptr("in-progress"), StatusColor: ptr("bg-amber-100")})
 		require.Equal(t, hiring.Status("in-progress"), tracked.ApplicantStatus())
 		require.Equal(t, hiring.Status("in-progress"), env.visibleStatus(ann, application.ID))
 
 		after := env.received(employer, application.ID)
 		require.Equal(t, before.Status, after.Status)
 		require.Equal(t, before.Timeline, after.Timeline)
-		require.Empty(t, env.recordedEvents(), "a private status records no event")
+		require.Empty(t, env.recordedEvents())
+	})
+}
 
-		// The applicant sees the later change: that of the employer, and then the tracker again.
+// TestTracker_EmployerDecides_LastChangeShown checks that the applicant sees the tracker or the status of
+// the employer, whichever was changed last. A repeated decision is no change.
+func TestTracker_EmployerDecides_LastChangeShown(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann, employer := newSeeker(), newEmployer()
+		application := env.apply(ann, env.newListing(employer))
+		env.track(ann, application.ID, hiring.TrackInput{Status: ptr("in-progress")})
+
 		require.NoError(t, env.setStatus(employer, application.ID, "rejected"))
 		require.Equal(t, hiring.Rejected, env.visibleStatus(ann, application.ID))
 
-		_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
-		require.NoError(t, err)
+		env.track(ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, application.ID))
+
 		require.NoError(t, env.setStatus(employer, application.ID, "rejected"))
 		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, application.ID), "the current status is no change")
+	})
+}
 
-		tracked, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{})
-		require.NoError(t, err)
-		require.Equal(t, "bg-amber-100", tracked.TrackerColor, "a field that is not given stays unchanged")
+// TestTracker_FieldNotGiven_IsKept checks that a change of the tracker keeps the fields that it does not
+// have.
+func TestTracker_FieldNotGiven_IsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann := newSeeker()
+		application := env.apply(ann, env.newListing(newEmployer()))
+		env.track(ann, application.ID, hiring.TrackInput{StatusColor: ptr("bg-amber-100")})
+		env.track(ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
 
-		// Other values are refused.
+		tracked := env.track(ann, application.ID, hiring.TrackInput{})
+		require.Equal(t, "bg-amber-100", tracked.TrackerColor)
+		require.Equal(t, hiring.Status("completed"), tracked.ApplicantStatus())
+	})
+}
+
+// TestTracker_InvalidInput_FieldIsNamed checks values that are refused: an empty or unknown status, one
+// that only an employer or a withdrawal sets, and a color of more than 200 characters.
+func TestTracker_InvalidInput_FieldIsNamed(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann := newSeeker()
+		application := env.apply(ann, env.newListing(newEmployer()))
+
 		for _, invalid := range []string{"", "interview", "withdrawn", "PENDING"} {
-			_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: &invalid})
+			_, err := env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: &invalid})
 			require.Equal(t, "status", fault.Of(err).Fields[0].Name, invalid)
 		}
 
-		_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
+		tooLong := strings.Repeat("x", 201)
+		_, err := env.Track(t.Context(), ann, application.ID, hiring.TrackInput{StatusColor: &tooLong})
 		require.Equal(t, "statusColor", fault.Of(err).Fields[0].Name)
 	})
 }
 
-// TestWithdraw_ByApplicant_IsFinal checks that the applicant sees a withdrawn application in
-// the history only, and that the employer cannot change its status any more.
-func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
+// TestWithdraw_Applicant_SeesHistoryOnly checks that the applicant sees a withdrawn application in the
+// history only, and cannot track or withdraw it any more. Other applicants do not see it.
+func TestWithdraw_Applicant_SeesHistoryOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, employer := newSeeker(), newEmployer()
 		application := env.apply(ann, env.newListing(employer))
 		require.NoError(t, env.setStatus(employer, application.ID, "review"))
-		env.recordedEvents()
 		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
 
-		// The applicant cannot use it any more, and sees it in the history only.
+		// The application is neither found nor listed.
 		_, err := env.MyApplication(t.Context(), ann, application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 
@@ -293,24 +349,37 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 		require.Empty(t, mine.Items)
 		require.Zero(t, mine.Total)
 
+		// It is in the history.
 		history, err := env.MyHistory(t.Context(), ann, firstPage)
 		require.NoError(t, err)
+		require.Len(t, history.Items, 1)
 		require.Equal(t, hiring.Withdrawn, history.Items[0].ApplicantStatus())
 
 		entry, err := env.MyHistoryEntry(t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, "Dear all", entry.CoverLetter)
-		require.Len(t, entry.Timeline, 3)
+		require.Equal(t, "jobseeker:>pending employer:pending>review jobseeker:review>withdrawn", formatTimeline(entry.Timeline))
 
 		_, err = env.MyHistoryEntry(t.Context(), newSeeker(), application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
+	})
+}
 
-		// The employer sees the withdrawal and cannot change the status.
+// TestWithdraw_Employer_CannotChangeStatus checks that the employer sees the withdrawal, and cannot change
+// the status any more. A dismissal is accepted and has no effect.
+func TestWithdraw_Employer_CannotChangeStatus(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann, employer := newSeeker(), newEmployer()
+		application := env.apply(ann, env.newListing(employer))
+		require.NoError(t, env.setStatus(employer, application.ID, "review"))
+		env.recordedEvents()
+		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
+
 		for _, status := range hiring.Statuses {
-			require.ErrorIs(t, env.setStatus(employer, application.ID, string(status)), hiring.ErrInvalidStatus)
+			require.ErrorIs(t, env.setStatus(employer, application.ID, string(status)), hiring.ErrInvalidStatus, status)
 		}
 
-		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID), "a dismissal has no effect")
+		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID))
 
 		received := env.received(employer, application.ID)
 		require.Equal(t, hiring.Withdrawn, received.Status)
@@ -319,85 +388,108 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 	})
 }
 
-// TestListApplications_ByPageAndCursor checks that pages by number and by cursor contain the
-// same applications, for the employer and for the applicant, with at most two look-ups in other
-// modules.
-func TestListApplications_ByPageAndCursor(t *testing.T) {
-	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, employer := newSeeker(), newEmployer()
+// listFunc returns a page of applications.
+type listFunc = func(page.Request) (page.Result[hiring.View], error)
 
-		var newestFirst []string
-		for range 25 {
-			newestFirst = append([]string{env.apply(ann, env.newListing(employer)).ID}, newestFirst...)
-		}
+// onEachList runs the test on the lists of the employer and of the applicant, which have the same 25
+// applications. wantIDs has their ids, the newest first.
+func onEachList(t *testing.T, test func(t *testing.T, env *testEnv, list listFunc, wantIDs []string)) {
+	t.Helper()
 
-		env.apply(newSeeker(), env.newListing(newEmployer()))
+	for name, listOf := range map[string]func(env *testEnv, ann, employer auth.Actor) listFunc{
+		"received": func(env *testEnv, _, employer auth.Actor) listFunc {
+			return func(request page.Request) (page.Result[hiring.View], error) {
+				return env.ReceivedApplications(env.t.Context(), employer, request)
+			}
+		},
+		"mine": func(env *testEnv, ann, _ auth.Actor) listFunc {
+			return func(request page.Request) (page.Result[hiring.View], error) {
+				return env.MyApplications(env.t.Context(), ann, request)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, env *testEnv) {
+				ann, employer := newSeeker(), newEmployer()
 
-		for name, list := range map[string]func(page.Request) (page.Result[hiring.View], error){
-			"received": func(request page.Request) (page.Result[hiring.View], error) {
-				return env.ReceivedApplications(t.Context(), employer, request)
-			},
-			"mine": func(request page.Request) (page.Result[hiring.View], error) {
-				return env.MyApplications(t.Context(), ann, request)
-			},
-		} {
-			// checkPage checks the rows and the total of a page, and returns the ids of its rows.
-			checkPage := func(result page.Result[hiring.View]) (ids []string) {
-				t.Helper()
-
-				for _, view := range result.Items {
-					require.Equal(t, "Title of "+view.ListingID, view.JobTitle, name)
-					require.Empty(t, view.CoverLetter, "lists do not contain cover letters")
-
-					ids = append(ids, view.ID)
+				var wantIDs []string
+				for range 25 {
+					wantIDs = append(wantIDs, env.apply(ann, env.newListing(employer)).ID)
 				}
 
-				require.Equal(t, 25, result.Total, name)
-				require.False(t, result.TotalIsEstimate)
+				slices.Reverse(wantIDs)
+				env.apply(newSeeker(), env.newListing(newEmployer())) // in neither list
 
-				return ids
-			}
+				test(t, env, listOf(env, ann, employer), wantIDs)
+			})
+		})
+	}
+}
 
-			// Read pages by number.
+// viewIDs returns the ids of the applications on a page. It requires that each has the title of its
+// listing, and no cover letter.
+func viewIDs(t *testing.T, result page.Result[hiring.View]) (ids []string) {
+	t.Helper()
+
+	for _, view := range result.Items {
+		require.Equal(t, "Title of "+view.ListingID, view.JobTitle)
+		require.Empty(t, view.CoverLetter, "lists do not contain cover letters")
+
+		ids = append(ids, view.ID)
+	}
+
+	return ids
+}
+
+// TestListApplications_PagesByNumber_InOrder checks the pages of 25 applications, of which each has 10, and
+// their total. The titles and names of a page are looked up in other modules at most twice, and not for
+// each row.
+func TestListApplications_PagesByNumber_InOrder(t *testing.T) {
+	onEachList(t, func(t *testing.T, env *testEnv, list listFunc, wantIDs []string) {
+		for _, test := range []struct {
+			number  int
+			wantIDs []string
+		}{
+			{number: 1, wantIDs: wantIDs[:10]},
+			{number: 2, wantIDs: wantIDs[10:20]},
+			{number: 3, wantIDs: wantIDs[20:]},
+			{number: 9, wantIDs: nil}, // after the last page
+		} {
 			lookupsBefore := env.lookups.Load()
-			first, err := list(page.Request{Number: 1, Size: 10})
+			result, err := list(page.Request{Number: test.number, Size: 10})
 			require.NoError(t, err)
-			require.Equal(t, newestFirst[:10], checkPage(first), name)
+			require.Equal(t, test.wantIDs, viewIDs(t, result), "page %d", test.number)
+			require.Equal(t, len(wantIDs), result.Total, "page %d", test.number)
+			require.False(t, result.TotalIsEstimate, "page %d", test.number)
 
 			lookups := env.lookups.Load() - lookupsBefore
-			require.LessOrEqual(t, lookups, int64(2), "names are looked up for the page, not for each row")
-
-			second, err := list(page.Request{Number: 2, Size: 10})
-			require.NoError(t, err)
-			require.Equal(t, newestFirst[10:20], checkPage(second), name)
-
-			beyond, err := list(page.Request{Number: 9, Size: 10})
-			require.NoError(t, err)
-			require.Empty(t, checkPage(beyond), name)
-
-			// Read all pages by cursor.
-			var seen []string
-
-			cursor := ""
-			for pages := 0; ; pages++ {
-				require.Less(t, pages, 10, "the cursors do not end, although 25 rows are three pages")
-
-				result, err := list(page.Request{Number: 1, Size: 10, Cursor: cursor})
-				require.NoError(t, err)
-
-				seen = append(seen, checkPage(result)...)
-
-				cursor = result.NextCursor
-				if cursor == "" {
-					break
-				}
-			}
-
-			require.Equal(t, newestFirst, seen, name)
-
-			_, err = list(page.Request{Number: 1, Size: 10, Cursor: "' OR 1=1"})
-			require.Equal(t, "cursor", fault.Of(err).Fields[0].Name)
+			require.LessOrEqual(t, lookups, int64(2), "page %d", test.number)
 		}
+	})
+}
+
+// TestListApplications_PagesByCursor_InOrder checks that the pages that are read by cursor have all
+// applications. A cursor that no page has returned is refused.
+func TestListApplications_PagesByCursor_InOrder(t *testing.T) {
+	onEachList(t, func(t *testing.T, _ *testEnv, list listFunc, wantIDs []string) {
+		var ids []string
+
+		cursor := ""
+		for range 3 { // 25 applications are three pages
+			result, err := list(page.Request{Number: 1, Size: 10, Cursor: cursor})
+			require.NoError(t, err)
+			require.Equal(t, len(wantIDs), result.Total)
+			require.False(t, result.TotalIsEstimate)
+
+			ids = append(ids, viewIDs(t, result)...)
+			cursor = result.NextCursor
+		}
+
+		require.Equal(t, wantIDs, ids)
+		require.Empty(t, cursor, "the third page is the last one")
+
+		_, err := list(page.Request{Number: 1, Size: 10, Cursor: "' OR 1=1"})
+		require.Equal(t, "cursor", fault.Of(err).Fields[0].Name)
 	})
 }
 
@@ -408,23 +500,25 @@ func TestTimeline_Long_ShowsNewest(t *testing.T) {
 
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
-
 	id := env.apply(newSeeker(), env.newListing(employer)).ID
-	// 250 changes are more than the timeline shows.
-	for range 125 {
+
+	const maxShown = 200
+	for range 125 { // 250 changes are more than the timeline shows
 		require.NoError(t, env.setStatus(employer, id, string(hiring.Review)))
 		require.NoError(t, env.setStatus(employer, id, string(hiring.Interviewing)))
 	}
 
 	application := env.received(employer, id)
-	require.Len(t, application.Timeline, 1+200, "the submission and the newest of 250 changes")
-	require.Equal(t, application.Status, application.Timeline[200].To)
-	require.Empty(t, application.Timeline[0].From)
+	require.Len(t, application.Timeline, 1+maxShown, "the submission and the newest changes")
+
+	submission, newest := application.Timeline[0], application.Timeline[maxShown]
+	require.Empty(t, submission.From)
+	require.Equal(t, application.Status, newest.To)
 }
 
-// TestAnswer_MarshalJSON checks that the name question_id has an underscore, unlike most names
-// of the API.
-func TestAnswer_MarshalJSON(t *testing.T) {
+// TestAnswer_MarshalJSON_QuestionIDHasUnderscore checks that the name question_id has an underscore,
+// unlike most names of the API.
+func TestAnswer_MarshalJSON_QuestionIDHasUnderscore(t *testing.T) {
 	t.Parallel()
 
 	text, err := json.Marshal(hiring.Answer{QuestionID: "q", Answer: "a"})

@@ -19,6 +19,12 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// march27 is the time of most interviews in these tests, a year after that of the test's clock.
+const march27 = "2027-03-27T11:00:00Z"
+
+// anyStatus is the filter of a list that selects interviews with every status.
+const anyStatus = ""
+
 // interviewInput returns the input of an interview at the time, in Ward 3 with Dr. Byrne.
 func interviewInput(at string) hiring.AppointmentInput {
 	return hiring.AppointmentInput{ScheduledAt: &at, Location: ptr("Ward 3"), Interviewer: ptr("Dr. Byrne")}
@@ -96,7 +102,7 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, employer := newSeeker(), newEmployer()
 		application := env.apply(ann, env.newListing(employer))
-		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 		require.NoError(t, err)
 		env.sentMails()
 
@@ -116,7 +122,7 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 		require.Equal(t, hiring.Cancelled, env.received(employer, application.ID).Interview.Status)
 
 		// The employer can add notes, but not invite the applicant again.
-		_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
 
 		_, err = env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Status: ptr(hiring.Scheduled)})
@@ -136,8 +142,8 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	employer := newEmployer()
 	application := env.apply(newSeeker(), env.newListing(employer))
 
-	const maxLocation, maxNotes = 500, 5000 // in characters
-	validTime := ptr("2027-03-27T11:00:00Z")
+	const maxLocation = 500 // characters
+	validTime := ptr(march27)
 
 	for _, test := range []struct {
 		name      string
@@ -174,18 +180,28 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		_, err := env.Schedule(t.Context(), employer, application.ID, test.input)
 		require.Equal(t, test.wantField, fault.Of(err).Fields[0].Name, test.name)
 	}
+}
 
-	// The values of a change are checked as well.
-	for _, change := range []hiring.AppointmentInput{
-		{Status: ptr(hiring.InterviewStatus("later"))},
-		{Outcome: ptr(hiring.Outcome("maybe"))},
-		{Notes: ptr(strings.Repeat("x", maxNotes+1))},
+// TestInterview_InvalidChange_IsRefused checks that a change of an interview cannot have an unknown status
+// or outcome, or notes that are too long.
+func TestInterview_InvalidChange_IsRefused(t *testing.T) {
+	t.Parallel()
+
+	env := newTestEnv(t, stores.SQLite)
+	employer := newEmployer()
+	application := env.apply(newSeeker(), env.newListing(employer))
+	_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
+	require.NoError(t, err)
+
+	const maxNotes = 5000 // characters
+
+	for name, change := range map[string]hiring.AppointmentInput{
+		"unknown status":  {Status: ptr(hiring.InterviewStatus("later"))},
+		"unknown outcome": {Outcome: ptr(hiring.Outcome("maybe"))},
+		"long notes":      {Notes: ptr(strings.Repeat("x", maxNotes+1))},
 	} {
-		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
-		require.NoError(t, err)
-
 		_, err = env.Reschedule(t.Context(), employer, application.ID, change)
-		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", change)
+		require.ErrorIs(t, err, fault.ErrInvalid, name)
 	}
 }
 
@@ -199,11 +215,7 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		viewer.OrganizationID = employer.OrganizationID
 		application := env.apply(newSeeker(), env.newListing(employer))
 
-		// An interview has to be scheduled before it can be changed.
-		_, err := env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
-		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
-
-		// Neither of the two may schedule, change or write to the applicant.
+		// Neither of the two may schedule or change the interview, or write to the applicant.
 		for _, test := range []struct {
 			by      auth.Actor
 			wantErr error
@@ -211,7 +223,7 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 			{by: other, wantErr: hiring.ErrNotFound},
 			{by: viewer, wantErr: fault.ErrForbidden},
 		} {
-			_, err := env.Schedule(t.Context(), test.by, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+			_, err := env.Schedule(t.Context(), test.by, application.ID, interviewInput(march27))
 			require.ErrorIs(t, err, test.wantErr)
 
 			_, err = env.Reschedule(t.Context(), test.by, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
@@ -221,15 +233,13 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 			require.ErrorIs(t, err, test.wantErr)
 		}
 
-		_, err = env.Schedule(t.Context(), viewer, application.ID, hiring.AppointmentInput{})
+		_, err := env.Schedule(t.Context(), viewer, application.ID, hiring.AppointmentInput{})
 		require.ErrorIs(t, err, fault.ErrForbidden, "permissions are checked before the input")
 
-		_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 		require.NoError(t, err)
 
 		// The other organization does not see the interview, and the viewer does.
-		const anyStatus = ""
-
 		none, err := env.Interviews(t.Context(), other, anyStatus, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
@@ -237,16 +247,34 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		interviews, err := env.Interviews(t.Context(), viewer, hiring.Scheduled, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, 1, interviews.Total)
-		require.Equal(t, application.ID, interviews.Items[0].ID)
-		require.NotEmpty(t, interviews.Items[0].Applicant.Email)
 
-		// Jobseekers have no such list, and an unknown status is refused.
+		interview := interviews.Items[0]
+		require.Equal(t, application.ID, interview.ID)
+		require.NotEmpty(t, interview.Applicant.Email)
+
 		_, err = env.Interviews(t.Context(), newSeeker(), anyStatus, firstPage)
-		require.ErrorIs(t, err, fault.ErrForbidden)
-
-		_, err = env.Interviews(t.Context(), employer, "lost", firstPage)
-		require.ErrorIs(t, err, fault.ErrInvalid)
+		require.ErrorIs(t, err, fault.ErrForbidden, "jobseekers have no such list")
 	})
+}
+
+// TestInterview_NotScheduled_CannotBeChanged checks that an interview has to be scheduled before it can be
+// changed.
+func TestInterview_NotScheduled_CannotBeChanged(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		employer := newEmployer()
+		application := env.apply(newSeeker(), env.newListing(employer))
+		_, err := env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
+		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
+	})
+}
+
+// TestInterviews_UnknownStatus_IsRefused checks the filter of the list of interviews.
+func TestInterviews_UnknownStatus_IsRefused(t *testing.T) {
+	t.Parallel()
+
+	env := newTestEnv(t, stores.SQLite)
+	_, err := env.Interviews(t.Context(), newEmployer(), "lost", firstPage)
+	require.ErrorIs(t, err, fault.ErrInvalid)
 }
 
 // TestInterview_ScheduledConcurrently_OneRemains checks that concurrent requests change the
@@ -275,7 +303,7 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 
 		// The events have the sequence numbers 0 to 7, in this order.
 		for sequence, recorded := range events {
-			require.Contains(t, recorded, fmt.Sprint(" ", sequence))
+			require.True(t, strings.HasSuffix(recorded, fmt.Sprint(" ", sequence)), recorded)
 		}
 	})
 }
@@ -350,7 +378,7 @@ func TestMails_Hiring(t *testing.T) {
 	})
 
 	t.Run("interview", func(t *testing.T) {
-		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 		require.NoError(t, err)
 
 		cancelled := hiring.AppointmentInput{Status: ptr(hiring.Cancelled)}
@@ -401,7 +429,7 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	employer := newEmployer()
 	listing := env.newListing(employer)
 	application, other := env.apply(newSeeker(), listing), env.apply(newSeeker(), listing)
-	_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 	require.NoError(t, err)
 
 	moveToWard := func(ward int) error {
@@ -432,16 +460,16 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	_, err = env.Reschedule(t.Context(), employer, application.ID, cancellation)
 	require.NoError(t, err)
 
-	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Equal(t, []string{"interview cancelled 20"}, env.recordedEvents())
 
-	_, err = env.Schedule(t.Context(), employer, other.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err = env.Schedule(t.Context(), employer, other.ID, interviewInput(march27))
 	require.NoError(t, err, "notices about another application are counted separately")
 
 	env.clock.Advance(24*time.Hour + time.Second) // the limit is for a day
 
-	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 	require.NoError(t, err)
 }
 
@@ -478,7 +506,7 @@ func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 
 		for range futureInterviews {
 			application := env.apply(newSeeker(), env.newListing(employer))
-			_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+			_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 			require.NoError(t, err)
 
 			future = append(future, application)
@@ -490,7 +518,7 @@ func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 		_, err := env.Schedule(t.Context(), employer, past.ID, interviewInput("2020-01-01T11:00:00Z"))
 		require.NoError(t, err)
 
-		_, err = env.Schedule(t.Context(), elsewhere, other.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err = env.Schedule(t.Context(), elsewhere, other.ID, interviewInput(march27))
 		require.NoError(t, err)
 		env.sentMails()
 
@@ -601,8 +629,6 @@ func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 		}
 
 		// All interviews, and those with a status.
-		const anyStatus = ""
-
 		require.Equal(t, []string{in2098, in2099, in2097Cancelled, in2020, in2019}, list(anyStatus, firstPage))
 		require.Equal(t, []string{in2098, in2099, in2020, in2019}, list(hiring.Scheduled, firstPage))
 
