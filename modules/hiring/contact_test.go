@@ -23,13 +23,16 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 	application := env.apply(newSeeker(), env.newListing(employer))
 	foreign := env.apply(newSeeker(), env.newListing(other))
 
+	const maxMessages = 50
+
+	// Refused messages are not counted.
 	message := hiring.ContactInput{Subject: "x", Message: "y"}
-	for range 60 { // more than the limit
+	for range maxMessages + 1 {
 		_, err := env.Contact(t.Context(), employer, foreign.ID, message)
-		require.ErrorIs(t, err, hiring.ErrNotFound, "refused messages are not counted")
+		require.ErrorIs(t, err, hiring.ErrNotFound)
 	}
 
-	for range 50 {
+	for range maxMessages {
 		_, err := env.Contact(t.Context(), employer, application.ID, message)
 		require.NoError(t, err)
 	}
@@ -41,6 +44,7 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 	_, err = env.Contact(t.Context(), other, foreign.ID, message)
 	require.NoError(t, err, "another organization")
 
+	// The next day, the organization can send messages again.
 	env.clock.Advance(24*time.Hour + time.Second)
 
 	_, err = env.Contact(t.Context(), employer, application.ID, message)
@@ -56,15 +60,20 @@ func TestMessage_InvalidInput_FieldIsNamed(t *testing.T) {
 
 	application := env.apply(newSeeker(), env.newListing(employer))
 	for _, test := range []struct {
-		wantField string
+		name      string
 		input     hiring.ContactInput
+		wantField string // the field that the refusal names
 	}{
-		{wantField: "subject", input: hiring.ContactInput{Subject: " ", Message: "y"}},
-		{wantField: "subject", input: hiring.ContactInput{Subject: strings.Repeat("x", 201), Message: "y"}},
-		{wantField: "message", input: hiring.ContactInput{Subject: "x"}},
+		{name: "blank subject", input: hiring.ContactInput{Subject: " ", Message: "y"}, wantField: "subject"},
+		{
+			name:      "subject of 201 characters",
+			input:     hiring.ContactInput{Subject: strings.Repeat("x", 201), Message: "y"},
+			wantField: "subject",
+		},
+		{name: "no message", input: hiring.ContactInput{Subject: "x"}, wantField: "message"},
 	} {
 		_, err := env.Contact(t.Context(), employer, application.ID, test.input)
-		require.Equal(t, test.wantField, fault.Of(err).Fields[0].Name)
+		require.Equal(t, test.wantField, fault.Of(err).Fields[0].Name, test.name)
 	}
 }
 
@@ -85,22 +94,30 @@ func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, env.sentMails(), "no message about the status or the interview")
 
-	_, err = env.Contact(
-		t.Context(),
-		employer,
-		application.ID,
-		hiring.ContactInput{Subject: "Your papers", Message: "Please send them."},
-	)
+	// The message of the employer is sent.
+	message := hiring.ContactInput{Subject: "Your papers", Message: "Please send them."}
+	_, err = env.Contact(t.Context(), employer, application.ID, message)
 	require.NoError(t, err)
 
 	sent := env.sentMails()
 	require.Len(t, sent, 1)
 	require.Equal(t, "Your papers", sent[0].Subject)
+}
+
+// TestApplicantStats_InReview_IsNotPending checks the numbers of a user's applications: all of them, and
+// those that the employer has not looked at.
+func TestApplicantStats_InReview_IsNotPending(t *testing.T) {
+	t.Parallel()
+
+	env := newTestEnv(t, stores.SQLite)
+	ann, employer := newSeeker(), newEmployer()
+	application := env.apply(ann, env.newListing(employer))
+	require.NoError(t, env.setStatus(employer, application.ID, "review"))
 
 	total, pending, err := env.ApplicantStats(t.Context(), ann.UserID)
 	require.NoError(t, err)
 	require.Equal(t, 1, total)
-	require.Zero(t, pending, "the employer has set the only application to review")
+	require.Zero(t, pending)
 }
 
 // TestDecideAndContact_InvalidPart_ChangesNothing checks that neither the status is changed nor
@@ -113,7 +130,8 @@ func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
 		message := hiring.ContactInput{Subject: "Our offer", Message: "Welcome."}
 		acceptance := hiring.Decision{ID: application.ID, Status: "accepted"}
 
-		err := env.DecideAndContact(t.Context(), employer, acceptance, hiring.ContactInput{})
+		noMessage := hiring.ContactInput{}
+		err := env.DecideAndContact(t.Context(), employer, acceptance, noMessage)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 
 		err = env.DecideAndContact(t.Context(), employer, hiring.Decision{ID: application.ID, Status: "eternal"}, message)
@@ -124,11 +142,24 @@ func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
 
 		err = env.DecideAndContact(t.Context(), newEmployer(auth.ApplicationsUpdate), acceptance, message)
 		require.ErrorIs(t, err, hiring.ErrNotFound, "an employer of another organization")
+
+		// Nothing has changed.
 		require.Equal(t, hiring.Pending, env.visibleStatus(applicant, application.ID))
 		require.NotContains(t, env.recordedEvents(), "applicant.contacted")
+	})
+}
 
-		// A valid request changes the status.
+// TestDecideAndContact_Valid_ChangesStatusAndSends checks that one request changes the status and sends
+// the message.
+func TestDecideAndContact_Valid_ChangesStatusAndSends(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		employer, applicant := newEmployer(), newSeeker()
+		application := env.apply(applicant, env.newListing(employer))
+		acceptance := hiring.Decision{ID: application.ID, Status: "accepted"}
+		message := hiring.ContactInput{Subject: "Our offer", Message: "Welcome."}
+
 		require.NoError(t, env.DecideAndContact(t.Context(), employer, acceptance, message))
 		require.Equal(t, hiring.Accepted, env.visibleStatus(applicant, application.ID))
+		require.Contains(t, env.recordedEvents(), "applicant.contacted")
 	})
 }

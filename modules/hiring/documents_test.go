@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -93,7 +94,7 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, copies, mine.Documents)
 
-		// Neither others nor the applicant read them as an employer.
+		// Neither others nor the applicant can read them as the employer.
 		for _, other := range []auth.Actor{newEmployer(), seeker, newEmployer(auth.JobsUpdate)} {
 			_, err = env.ReceivedDocuments(t.Context(), other, application.ID)
 			require.Error(t, err)
@@ -127,8 +128,10 @@ func TestApply_InvalidDocuments_AreRefused(t *testing.T) {
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		}
 
-		_, err := env.applyWith(seeker, listing, own, own, own, own, own, own)
-		require.Equal(t, "documentIds", fault.Of(err).Fields[0].Name, "six documents")
+		const maxDocuments = 5
+		tooMany := slices.Repeat([]string{own}, maxDocuments+1)
+		_, err := env.applyWith(seeker, listing, tooMany...)
+		require.Equal(t, "documentIds", fault.Of(err).Fields[0].Name)
 
 		// The second application to the listing is refused.
 		_, err = env.applyWith(seeker, listing, own)

@@ -47,6 +47,7 @@ func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 		application := env.apply(ann, env.newListing(employer))
 		env.recordedEvents()
 
+		// These callers get the same error for an application of others, an unknown id and a malformed one.
 		stranger, rival := newSeeker(), newEmployer()
 		for _, id := range []string{application.ID, stores.NewID(), "x"} {
 			_, err := env.MyApplication(t.Context(), stranger, id)
@@ -62,6 +63,7 @@ func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 			require.ErrorIs(t, env.Dismiss(t.Context(), rival, id), hiring.ErrNotFound)
 		}
 
+		// The application is not listed for them, and has not changed.
 		receivedByRival, err := env.ReceivedApplications(t.Context(), rival, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, receivedByRival.Items)
@@ -136,8 +138,8 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 	}
 }
 
-// TestSetStatus_UnknownStatus_Refused checks that an employer cannot set a value of the
-// applicant's private tracker, and can set every status in any order.
+// TestSetStatus_UnknownStatus_Refused checks that an employer cannot set values of the applicant's private
+// tracker (in-progress and completed), and other texts that are no status.
 func TestSetStatus_UnknownStatus_Refused(t *testing.T) {
 	t.Parallel()
 
@@ -147,12 +149,21 @@ func TestSetStatus_UnknownStatus_Refused(t *testing.T) {
 	application := env.apply(newSeeker(), env.newListing(employer))
 	for _, bad := range []string{"", "in-progress", "completed", "PENDING", "hired"} {
 		err := env.setStatus(employer, application.ID, bad)
-		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
-		require.Equal(t, "Invalid status", fault.Of(err).Message)
+		require.ErrorIs(t, err, hiring.ErrInvalidStatus, bad)
+		require.Equal(t, "Invalid status", fault.Of(err).Message, bad)
 	}
+}
+
+// TestSetStatus_EveryStatus_IsAccepted checks that an employer can set one status after the other.
+func TestSetStatus_EveryStatus_IsAccepted(t *testing.T) {
+	t.Parallel()
+
+	env := newTestEnv(t, stores.SQLite)
+	employer := newEmployer()
+	application := env.apply(newSeeker(), env.newListing(employer))
 
 	for _, status := range hiring.Statuses {
-		require.NoError(t, env.setStatus(employer, application.ID, string(status)))
+		require.NoError(t, env.setStatus(employer, application.ID, string(status)), status)
 	}
 }
 
@@ -174,15 +185,15 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 		unknownID := stores.NewID()
 		updated, refused, err := env.DecideBatch(t.Context(), employer, []hiring.Decision{
 			{ID: one.ID, Status: "review"},
-			{ID: foreign.ID, Status: "rejected"},
-			{ID: unknownID, Status: "review"},
-			{ID: two.ID, Status: "hired"},
-			{ID: two.ID, Status: "pending"},
-			{ID: "x", Status: "review"},
-			{},
-			{ID: withdrawn.ID, Status: "accepted"},
+			{ID: foreign.ID, Status: "rejected"},   // refused: of another organization
+			{ID: unknownID, Status: "review"},      // refused
+			{ID: two.ID, Status: "hired"},          // refused: an unknown status
+			{ID: two.ID, Status: "pending"},        // changes nothing
+			{ID: "x", Status: "review"},            // refused: a malformed id
+			{},                                     // refused
+			{ID: withdrawn.ID, Status: "accepted"}, // refused
 			{ID: strings.ToUpper(one.ID), Status: "accepted"},
-			{ID: one.ID, Status: "accepted"},
+			{ID: one.ID, Status: "accepted"}, // changes nothing
 		})
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Decision{
@@ -192,8 +203,7 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 			{ID: one.ID, Status: "accepted"},
 		}, updated)
 
-		// Refused are an application of another organization, an unknown id, an unknown status, a
-		// malformed id, an empty decision and a withdrawn application. At is the index of the refused decision in the input.
+		// At is the index of the refused decision in the input.
 		require.Equal(t, []hiring.Refusal{
 			{At: 1, Decision: hiring.Decision{ID: foreign.ID, Status: "rejected"}, Error: "Application not found"},
 			{At: 2, Decision: hiring.Decision{ID: unknownID, Status: "review"}, Error: "Application not found"},
@@ -209,16 +219,31 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 
 		// No event for two, which was pending already, nor for the second acceptance of one.
 		require.Equal(t, []string{"pending>review", "review>accepted"}, env.recordedEvents())
-
-		// An empty batch is accepted, and one of more than 100 decisions is refused.
-		updated, refused, err = env.DecideBatch(t.Context(), employer, nil)
-		require.NoError(t, err)
-		require.Empty(t, updated)
-		require.Empty(t, refused)
-
-		_, _, err = env.DecideBatch(t.Context(), employer, make([]hiring.Decision, 101))
-		require.ErrorIs(t, err, hiring.ErrBatchTooLarge)
 	})
+}
+
+// TestBatch_Empty_ChangesNothing checks that a batch without decisions is accepted.
+func TestBatch_Empty_ChangesNothing(t *testing.T) {
+	t.Parallel()
+
+	env := newTestEnv(t, stores.SQLite)
+	var noDecisions []hiring.Decision
+
+	updated, refused, err := env.DecideBatch(t.Context(), newEmployer(), noDecisions)
+	require.NoError(t, err)
+	require.Empty(t, updated)
+	require.Empty(t, refused)
+}
+
+// TestBatch_TooLarge_IsRefused checks that a batch can have at most 100 decisions.
+func TestBatch_TooLarge_IsRefused(t *testing.T) {
+	t.Parallel()
+
+	const maxDecisions = 100
+
+	env := newTestEnv(t, stores.SQLite)
+	_, _, err := env.DecideBatch(t.Context(), newEmployer(), make([]hiring.Decision, maxDecisions+1))
+	require.ErrorIs(t, err, hiring.ErrBatchTooLarge)
 }
 
 // TestBatch_Concurrent_LosesNoChanges checks that concurrent batches over the same applications
@@ -227,23 +252,27 @@ func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer()
 
+		const applications, numWriters = 30, 8
+
 		var ids []string
-		for range 30 {
+		for range applications {
 			ids = append(ids, env.apply(newSeeker(), env.newListing(employer)).ID)
 		}
+
+		// The statuses that the writers set: all but pending, which is that of a new application.
+		statuses := hiring.Statuses[1:]
 
 		env.recordedEvents()
 
 		var writers sync.WaitGroup
-		for writer := range 8 {
+		for writer := range numWriters {
 			writers.Go(func() {
-				// Statuses[0] is pending, the status of a new application.
-				status := string(hiring.Statuses[writer%5+1])
+				status := string(statuses[writer%len(statuses)])
 
+				// Each writer visits all ids in an order of its own: it begins at another one, and
+				// visits each seventh. The numbers 7 and 30 have no common divisor.
 				var decisions []hiring.Decision
 				for i := range ids {
-					// Each writer visits all ids in an order of its own: 7 and len(ids) have no
-					// common divisor.
 					id := ids[(i*7+writer*5)%len(ids)]
 					decisions = append(decisions, hiring.Decision{ID: id, Status: status})
 				}
@@ -261,23 +290,28 @@ func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 		for _, id := range ids {
 			application := env.received(employer, id)
 
-			timeline := application.Timeline
-			for i := 1; i < len(timeline); i++ {
-				require.Equal(t, timeline[i-1].To, timeline[i].From, "the timeline has no gap")
+			// Each change begins with the status in which the one before has ended.
+			submission, decisions := application.Timeline[0], application.Timeline[1:]
+
+			status := submission.To
+			for _, decision := range decisions {
+				require.Equal(t, status, decision.From, "the timeline has no gap")
+
+				status = decision.To
 			}
 
-			require.Equal(t, application.Status, timeline[len(timeline)-1].To)
+			require.Equal(t, status, application.Status)
 
-			changes += len(timeline) - 1 // the first entry is the submission
+			changes += len(decisions)
 		}
 
 		require.Len(t, env.recordedEvents(), changes, "each change is recorded once")
 	})
 }
 
-// TestApplicantProfile_ShowsVisibleFields checks that an employer sees the introduction of an
-// applicant who shows one, until the application is withdrawn.
-func TestApplicantProfile_ShowsVisibleFields(t *testing.T) {
+// TestIntroduction_UntilWithdrawal_IsShown checks that an employer sees the introduction of an applicant
+// who shows one, until the application is withdrawn.
+func TestIntroduction_UntilWithdrawal_IsShown(t *testing.T) {
 	t.Parallel()
 
 	env := newTestEnv(t, stores.SQLite)

@@ -64,8 +64,8 @@ func (e *testEnv) summary(by auth.Actor, applicationID string) hiring.RatingSumm
 	return summaries[applicationID]
 }
 
-// TestNotes_OfColleagues_NewestFirst checks that members who may view applications read each
-// other's notes, and delete only their own.
+// TestNotes_OfColleagues_NewestFirst checks that members who may view applications read each other's
+// notes, all at once or page by page. The note of a deleted member has no name.
 func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer()
@@ -74,7 +74,7 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 		require.Empty(t, env.notes(reader, application.ID))
 
 		first := env.writeNote(employer, application.ID, "  Strong references \n")
-		second := env.writeNote(reader, strings.ToUpper(application.ID), "Prefers nights")
+		env.writeNote(reader, strings.ToUpper(application.ID), "Prefers nights")
 		require.Equal(t,
 			[]string{"Name of " + reader.UserID + ": Prefers nights", "Name of " + employer.UserID + ": Strong references"},
 			env.notes(employer, application.ID))
@@ -92,22 +92,34 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 		_, err = env.ListNotes(t.Context(), employer, application.ID, page.After("nonsense", pageSize))
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
 
-		// Members can delete only their own notes about the application.
-		err = env.DeleteNote(t.Context(), employer, application.ID, second.ID)
+		env.deletedUsers[employer.UserID] = true
+		require.Contains(t, env.notes(reader, application.ID), "Deleted user: Strong references")
+	})
+}
+
+// TestDeleteNote_OfOthers_NotFound checks that members can delete only their own notes, and only together
+// with the id of the application that the note is about.
+func TestDeleteNote_OfOthers_NotFound(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		employer := newEmployer()
+		author := colleague(employer, auth.ApplicationsView)
+		application := env.apply(newSeeker(), env.newListing(employer))
+		note := env.writeNote(author, application.ID, "Prefers nights")
+
+		err := env.DeleteNote(t.Context(), employer, application.ID, note.ID)
 		require.ErrorIs(t, err, hiring.ErrNoteNotFound, "of a colleague")
 
 		for _, id := range []string{"nonsense", stores.NewID()} {
-			require.ErrorIs(t, env.DeleteNote(t.Context(), employer, application.ID, id), hiring.ErrNoteNotFound)
+			require.ErrorIs(t, env.DeleteNote(t.Context(), employer, application.ID, id), hiring.ErrNoteNotFound, id)
 		}
 
 		other := env.apply(newSeeker(), env.newListing(employer))
-		err = env.DeleteNote(t.Context(), reader, other.ID, second.ID)
+		err = env.DeleteNote(t.Context(), author, other.ID, note.ID)
 		require.ErrorIs(t, err, hiring.ErrNoteNotFound, "of another application")
-		require.NoError(t, env.DeleteNote(t.Context(), reader, application.ID, second.ID))
 
-		// The note of a deleted member has no name.
-		env.deletedUsers[employer.UserID] = true
-		require.Equal(t, []string{"Deleted user: Strong references"}, env.notes(reader, application.ID))
+		// The author deletes the note.
+		require.NoError(t, env.DeleteNote(t.Context(), author, application.ID, note.ID))
+		require.Empty(t, env.notes(employer, application.ID))
 	})
 }
 
@@ -136,21 +148,25 @@ func TestWriteNote_MoreThan500InADay_IsLimited(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
 
+	const maxNotes = 500
+
 	application := env.apply(newSeeker(), env.newListing(employer))
-	for range 500 {
+	for range maxNotes {
 		env.writeNote(employer, application.ID, "Again")
 	}
 
 	_, err := env.WriteNote(t.Context(), employer, application.ID, hiring.NoteInput{Note: "Again"})
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	env.writeNote(colleague(employer, auth.ApplicationsView), application.ID, "Not mine")
+
+	// A day later, the member can write again.
 	env.clock.Advance(25 * time.Hour)
 	env.writeNote(employer, application.ID, "The next day")
 }
 
-// TestRatings_OfColleagues_Average checks that each member has one rating of an application,
-// which can be changed and removed.
-func TestRatings_OfColleagues_Average(t *testing.T) {
+// TestRatings_OfColleagues_HaveAverage checks that each member has one rating of an application, which can
+// be changed. The list of ratings begins with the one that was changed last.
+func TestRatings_OfColleagues_HaveAverage(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer()
 		ann, bob := colleague(employer, auth.ApplicationsView), colleague(employer, auth.ApplicationsView)
@@ -166,10 +182,11 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 		env.rate(bob, application.ID, 5)
 		env.clock.Advance(time.Minute)
 		env.rate(employer, application.ID, 3)
-		require.Equal(t, hiring.RatingSummary{Count: 3, Sum: 13}, env.summary(ann, application.ID))
 
 		// The sum is 5 + 5 + 3, and the average 13 / 3, rounded to one decimal.
-		require.InDelta(t, 4.3, env.summary(ann, application.ID).Average(), 1e-9)
+		summary := env.summary(ann, application.ID)
+		require.Equal(t, hiring.RatingSummary{Count: 3, Sum: 13}, summary)
+		require.InDelta(t, 4.3, summary.Average(), 1e-9)
 		require.Zero(t, env.summary(ann, unrated.ID))
 
 		ratings, err := env.ListRatings(t.Context(), ann, application.ID)
@@ -177,29 +194,55 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 		require.Len(t, ratings, 3)
 		require.Equal(t, 3, ratings[0].Stars, "the one that was changed last")
 		require.Equal(t, "Name of "+employer.UserID, ratings[0].Author)
+	})
+}
 
-		// The rating is removed. A deleted member is listed without a name.
+// TestRemoveRating_OfMember_OthersStay checks that a member can remove the own rating, also twice. The
+// rating of a deleted member is listed without a name.
+func TestRemoveRating_OfMember_OthersStay(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		employer := newEmployer()
+		ann, bob := colleague(employer, auth.ApplicationsView), colleague(employer, auth.ApplicationsView)
+		application := env.apply(newSeeker(), env.newListing(employer))
+
+		for _, member := range []auth.Actor{employer, ann, bob} {
+			env.rate(member, application.ID, 5)
+			env.clock.Advance(time.Minute)
+		}
+
 		require.NoError(t, env.RemoveRating(t.Context(), employer, application.ID))
 		require.NoError(t, env.RemoveRating(t.Context(), employer, application.ID), "removed already")
 
 		env.deletedUsers[ann.UserID] = true
-		ratings, err = env.ListRatings(t.Context(), ann, application.ID)
+		ratings, err := env.ListRatings(t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Len(t, ratings, 2)
 		require.Equal(t, "Name of "+bob.UserID, ratings[0].Author, "the later rating")
 		require.Equal(t, "Deleted user", ratings[1].Author)
+	})
+}
 
-		// Invalid ratings are refused.
+// TestRate_OutsideOfRange_IsRefused checks that a rating has one to five stars.
+func TestRate_OutsideOfRange_IsRefused(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		employer := newEmployer()
+		application := env.apply(newSeeker(), env.newListing(employer))
+
 		for _, stars := range []int{-1, 0, 6} {
 			err := env.Rate(t.Context(), employer, application.ID, hiring.RatingInput{Rating: stars})
 			require.Equal(t, "rating", fault.Of(err).Fields[0].Name, "%d stars", stars)
 		}
+	})
+}
 
+// TestSummarizeRatings_NoApplications_IsEmpty checks that no application has no summary, and no error.
+func TestSummarizeRatings_NoApplications_IsEmpty(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
 		var noApplications []string
 
-		none, err := env.SummarizeRatings(t.Context(), employer, noApplications)
+		summaries, err := env.SummarizeRatings(t.Context(), newEmployer(), noApplications)
 		require.NoError(t, err)
-		require.Empty(t, none)
+		require.Empty(t, summaries)
 	})
 }
 
@@ -251,10 +294,11 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 			summaries, err := env.SummarizeRatings(ctx, by, []string{application.ID})
 			require.Empty(t, summaries, name)
 
-			if name == "other organization" {
+			isOfOtherOrganization := test.want == fault.NotFound
+			if isOfOtherOrganization {
 				require.NoError(t, err, name)
 			} else {
-				require.Error(t, err, name)
+				require.Equal(t, test.want, fault.KindOf(err), name)
 			}
 		}
 
