@@ -34,8 +34,10 @@ const workerLease = 30 * time.Second
 func (e *webhookEnv) startStalledTask(t *testing.T, hook integrations.WebhookPath) {
 	t.Helper()
 
-	stalled := task.New("integrations.deliver", task.Webhooks, stores.NewID(), struct{}{})
-	stalled.Group, stalled.RunAt = hook.ID, e.clock.Now()
+	noPayload := struct{}{}
+	stalled := task.New("integrations.deliver", task.Webhooks, stores.NewID(), noPayload)
+	stalled.Group = hook.ID // at most one task of a group runs at a time
+	stalled.RunAt = e.clock.Now()
 	refs, err := e.store.Integrations.Tasks.AddAndReserve(t.Context(), stalled)
 	require.NoError(t, err)
 
@@ -93,22 +95,18 @@ func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 		require.Len(t, env.sent, 1)
 
 		// The sweep adds a new task for the delivery.
-		for _, periodic := range env.Periodic() {
-			if periodic.Kind == "integrations.sweep-deliveries" {
-				require.NoError(t, periodic.Do(t.Context()))
-			}
-		}
-
+		env.runPeriodic(t, "integrations.sweep-deliveries")
 		env.work.All(t)
 		require.Len(t, env.sent, 2)
 	})
 }
 
-// respondDuring makes the receiver call do while it handles the nth request, and respond with
-// the status. It responds to other requests with 200.
-func (e *webhookEnv) respondDuring(n int, status int, do func()) {
+// duringFirstRequest makes the receiver call do while it handles the first request, and respond to it
+// with the status. It responds to other requests with 200.
+func (e *webhookEnv) duringFirstRequest(status int, do func()) {
 	e.respond = func(integrations.Post) integrations.Answer {
-		if len(e.sent) == n {
+		isFirst := len(e.sent) == 1
+		if isFirst {
 			e.mu.Unlock() // do may send requests too
 			do()
 			e.mu.Lock()
@@ -157,47 +155,47 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 		require.NoError(t, env.DeleteWebhook(t.Context(), owner, hook))
 	}
 
-	for name, c := range map[string]struct {
-		response int // the status of the first response
-		change   change
-		want     []integrations.DeliveryStatus // of all deliveries, the newest first; nil if they are deleted with the webhook
-		sentTo   []string                      // the URLs of the requests
+	for name, test := range map[string]struct {
+		response     int // the status of the first response
+		change       change
+		wantStatuses []integrations.DeliveryStatus // of all deliveries, the newest first; nil if they are deleted with the webhook
+		wantSentTo   []string                      // the URLs of the requests
 	}{
 		"pauses, and the attempt succeeds": {
-			response: 200,
-			change:   pause,
-			want:     []integrations.DeliveryStatus{integrations.Succeeded},
-			sentTo:   []string{receiverURL},
+			response:     200,
+			change:       pause,
+			wantStatuses: []integrations.DeliveryStatus{integrations.Succeeded},
+			wantSentTo:   []string{receiverURL},
 		},
 		"pauses, and the attempt fails": {
-			response: 500,
-			change:   pause,
-			want:     []integrations.DeliveryStatus{integrations.Failed},
-			sentTo:   []string{receiverURL},
+			response:     500,
+			change:       pause,
+			wantStatuses: []integrations.DeliveryStatus{integrations.Failed},
+			wantSentTo:   []string{receiverURL},
 		},
 		"pauses, activates and replays": {
-			response: 200,
-			change:   pauseAndReplay,
-			want:     []integrations.DeliveryStatus{integrations.Succeeded},
-			sentTo:   []string{receiverURL},
+			response:     200,
+			change:       pauseAndReplay,
+			wantStatuses: []integrations.DeliveryStatus{integrations.Succeeded},
+			wantSentTo:   []string{receiverURL},
 		},
 		"changes the URL, and another event follows": {
-			response: 200,
-			change:   changeURLAndSendTest,
-			want:     []integrations.DeliveryStatus{integrations.Succeeded, integrations.Succeeded},
-			sentTo:   []string{receiverURL, changedURL},
+			response:     200,
+			change:       changeURLAndSendTest,
+			wantStatuses: []integrations.DeliveryStatus{integrations.Succeeded, integrations.Succeeded},
+			wantSentTo:   []string{receiverURL, changedURL},
 		},
 		"deletes the webhook": {
-			response: 200,
-			change:   deleteHook,
-			sentTo:   []string{receiverURL},
+			response:   200,
+			change:     deleteHook,
+			wantSentTo: []string{receiverURL},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 				owner := env.developer(t)
 				hook := env.createWebhook(t, owner, "job.closed")
-				env.respondDuring(1, c.response, func() { c.change(t, env, owner, hook) })
+				env.duringFirstRequest(test.response, func() { test.change(t, env, owner, hook) })
 				env.publishClosed(t)
 				env.work.All(t)
 
@@ -206,9 +204,10 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 					sentTo = append(sentTo, request.URL)
 				}
 
-				require.Equal(t, c.sentTo, sentTo)
+				require.Equal(t, test.wantSentTo, sentTo)
 
-				if c.want == nil {
+				isDeleted := test.wantStatuses == nil
+				if isDeleted {
 					return
 				}
 
@@ -218,7 +217,7 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 					require.Len(t, delivery.Attempts, 1)
 				}
 
-				require.Equal(t, c.want, statuses)
+				require.Equal(t, test.wantStatuses, statuses)
 			})
 		})
 	}
@@ -232,13 +231,15 @@ func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
 		hook := env.createWebhook(t, me, "job.closed")
-		env.respondDuring(1, 500, func() {
+		env.duringFirstRequest(500, func() {
 			require.NoError(t, env.runWorker(t.Context(), integrations.Endpoint{ID: hook.ID}))
 		})
 		env.publishClosed(t)
-		require.Len(t, env.sent, 2)
-		require.Equal(t, env.sent[0].Headers["webhook-id"], env.sent[1].Headers["webhook-id"])
-		require.Equal(t, env.sent[0].Body, env.sent[1].Body)
+		require.Len(t, env.sent, 2, "one request of each worker")
+
+		first, second := env.sent[0], env.sent[1]
+		require.Equal(t, first.Headers["webhook-id"], second.Headers["webhook-id"])
+		require.Equal(t, first.Body, second.Body)
 
 		delivery := env.deliveries(t, me, hook)[0]
 		require.Equal(t, integrations.Succeeded, delivery.Status)
@@ -282,8 +283,9 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 
 		require.Len(t, sentIDs, manyDue, "no delivery was sent twice")
 
+		const limit = 1 // one would be too many
 		pending, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID,
-			integrations.MessageFilter{}, 1)
+			integrations.MessageFilter{}, limit)
 		require.NoError(t, err)
 		require.Empty(t, pending)
 	})
@@ -297,7 +299,7 @@ func TestDeliveryWorker_ReceiverGone_FewAttempts(t *testing.T) {
 		endpoint := env.createEndpoint(t, env.developer(t))
 		env.enqueueDue(t, endpoint, 50)
 
-		env.respond = respondWith(410)
+		env.respond = respondWith(410) // Gone
 		require.NoError(t, env.runWorker(t.Context(), endpoint))
 		env.work.All(t)
 		require.LessOrEqual(t, len(env.sent), maxRequests, "no request starts after the first response")
@@ -432,9 +434,13 @@ func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 		}
 
 		running.waitReturned(t, withoutWorker) // those above the limit; the others wait for a response
+
+		// Meanwhile, the endpoint of the other owner is served.
 		env.enqueueDue(t, other, 1)
 		running.start(t, env, other)
 		env.waitForSent(t, maxWorkersPerOwner+1, "the endpoint of the other owner is served")
+
+		// The receivers respond, and the repeated tasks send the rest.
 		answer()
 		running.Wait()
 		env.clock.Advance(retryWithoutWorker)
@@ -464,6 +470,7 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 		working := env.createEndpoint(t, env.developer(t))
 		env.clock.Advance(time.Minute) // the second attempts of the failing endpoints are due
 
+		// At their second attempts, the receivers do not respond.
 		env.sent = nil
 		answer := env.blockReceiver(t)
 
@@ -473,9 +480,13 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 		}
 
 		running.waitReturned(t, withoutWorker)
+
+		// Meanwhile, the working endpoint is served.
 		env.enqueueDue(t, working, 1)
 		running.start(t, env, working)
 		env.waitForSent(t, half+1, "half of the workers send to failing endpoints, and one to the working endpoint")
+
+		// The receivers respond, and the repeated tasks send the rest.
 		answer()
 		running.Wait()
 		env.clock.Advance(retryWithoutWorker)
@@ -496,6 +507,8 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 		const others = 2
 		env.enqueueDue(t, endpoint, maxRequests+others)
 
+		// The receiver responds when the worker is stopped, which happens when maxRequests requests
+		// are in progress.
 		ctx, stop := context.WithCancel(t.Context())
 		env.respond = func(integrations.Post) integrations.Answer {
 			if len(env.sent) == maxRequests {
@@ -516,6 +529,8 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 			integrations.MessageFilter{DueBy: env.clock.Now()}, 10)
 		require.NoError(t, err)
 		require.Len(t, due, others, "the deliveries that were sent are not due any more")
+
+		// The next worker sends the others.
 		env.work.All(t)
 		require.Len(t, env.sent, maxRequests+others)
 	})

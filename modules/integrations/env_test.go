@@ -144,6 +144,40 @@ func (e *testEnv) developer(t *testing.T) auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Seeker: true, ConfirmedAt: e.clock.Now()}
 }
 
+// createApp creates an application of the user.
+func (e *testEnv) createApp(t *testing.T, by auth.Actor) integrations.App {
+	t.Helper()
+
+	app, _, err := e.CreateApp(t.Context(), by, integrations.AppInput{Name: "Ward Finder"}) // and its secret
+	require.NoError(t, err)
+
+	return app
+}
+
+// createKey creates an API key of the application, and returns the key itself and what is stored of it.
+func (e *testEnv) createKey(t *testing.T, by auth.Actor, appID string) (key string, stored integrations.Key) {
+	t.Helper()
+
+	stored, key, err := e.CreateKey(t.Context(), by, appID, integrations.KeyInput{Name: "Production"})
+	require.NoError(t, err)
+
+	return key, stored
+}
+
+// runPeriodic runs the periodic task of the kind once.
+func (e *testEnv) runPeriodic(t *testing.T, kind string) {
+	t.Helper()
+
+	for _, periodic := range e.Periodic() {
+		if periodic.Kind == kind {
+			require.NoError(t, periodic.Do(t.Context()))
+			return
+		}
+	}
+
+	require.Fail(t, "no periodic task", kind)
+}
+
 // recordEvent records the event. When it returns, the subscribers have handled the event, and
 // the resulting tasks are done.
 func (e *testEnv) recordEvent(t *testing.T, recorded event.Event) {
@@ -155,8 +189,8 @@ func (e *testEnv) recordEvent(t *testing.T, recorded event.Event) {
 	e.work.All(t)
 }
 
-// recordAppSubscription records an event about the subscription of an application and handles
-// it, as recordEvent does.
+// recordAppSubscription records an event about a change of the subscription of an application, which
+// then has the plan. It handles the event, as recordEvent does.
 func (e *testEnv) recordAppSubscription(t *testing.T, appID, change, plan string) {
 	t.Helper()
 	e.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: appID, Change: change, Plan: plan})

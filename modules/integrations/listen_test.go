@@ -21,15 +21,16 @@ const forwardTo = "http://localhost:3000/hooks"
 func (e *webhookEnv) startListener(t *testing.T) (integrations.App, integrations.Endpoint) {
 	t.Helper()
 
-	app, _, err := e.CreateApp(t.Context(), e.developer(t), integrations.AppInput{Name: "Ward Finder"})
-	require.NoError(t, err)
-
+	app := e.createApp(t, e.developer(t))
 	endpoint, secret, err := e.Listen(t.Context(), app, integrations.ListenInput{URL: forwardTo})
 	require.NoError(t, err)
 	require.Regexp(t, `^whsec_`, secret)
 
 	return app, endpoint
 }
+
+// ownerOf returns the owner of an application.
+func ownerOf(app integrations.App) auth.Actor { return auth.Actor{UserID: app.OwnerID} }
 
 // TestListener_Deliveries_AreForwardedByItOnly checks that the service sends nothing to a local
 // address, and that a listener forwards to the address that it was started with, even if the
@@ -41,10 +42,10 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 		env.work.All(t)
 		require.Empty(t, env.sent, "the service does not send deliveries of a listener")
 
+		// The URL of the endpoint is changed.
 		changedURL := "https://elsewhere.example/"
-		_, err := env.ChangeWebhook(t.Context(), auth.Actor{UserID: app.OwnerID},
-			integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID},
-			integrations.WebhookChange{URL: &changedURL})
+		hook := integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID}
+		_, err := env.ChangeWebhook(t.Context(), ownerOf(app), hook, integrations.WebhookChange{URL: &changedURL})
 		require.NoError(t, err)
 
 		// Forward calls the function for each delivery. The first call ends it.
@@ -71,7 +72,8 @@ func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		app, endpoint := env.startListener(t)
 
-		env.respond = respondWith(410)
+		// Three attempts fail, six days after the first one.
+		env.respond = respondWith(410) // Gone
 		for range 3 {
 			env.publishClosed(t)
 
@@ -81,51 +83,52 @@ func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 			env.clock.Advance(3 * 24 * time.Hour)
 		}
 
-		all, err := env.MyWebhooks(t.Context(), auth.Actor{UserID: app.OwnerID}, app.ID)
+		endpoints, err := env.MyWebhooks(t.Context(), ownerOf(app), app.ID)
 		require.NoError(t, err)
-		require.Equal(t, integrations.EndpointActive, all[0].Status)
-		require.Empty(t, env.mails)
+		require.Equal(t, integrations.EndpointActive, endpoints[0].Status)
+		require.Empty(t, env.mails, "the owner gets no warning")
 	})
 }
 
 // longInactive is a time after which a listener without a heartbeat has expired.
 const longInactive = 2 * time.Minute
 
-// TestListener_Expired_IsDeleted checks that the endpoint of a killed listener is deleted when
-// it has expired, a minute after the last heartbeat: by the periodic task, or by the next
-// listener of the application.
-func TestListener_Expired_IsDeleted(t *testing.T) {
+// countEndpoints returns the number of the application's endpoints.
+func (e *webhookEnv) countEndpoints(t *testing.T, app integrations.App) int {
+	t.Helper()
+
+	endpoints, err := e.MyWebhooks(t.Context(), ownerOf(app), app.ID)
+	require.NoError(t, err)
+
+	return len(endpoints)
+}
+
+// TestListener_Expired_IsDeletedPeriodically checks that a periodic task deletes the endpoint of a killed
+// listener when it has expired, a minute after the last heartbeat.
+func TestListener_Expired_IsDeletedPeriodically(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		app, endpoint := env.startListener(t)
-		countEndpoints := func() int {
-			all, err := env.MyWebhooks(t.Context(), auth.Actor{UserID: app.OwnerID}, app.ID)
-			require.NoError(t, err)
-			return len(all)
-		}
+		env.runPeriodic(t, "integrations.end-listeners")
+		require.Equal(t, 1, env.countEndpoints(t, app), "it has not expired")
 
-		deleteExpired := func() {
-			for _, periodic := range env.Periodic() {
-				if periodic.Kind == "integrations.end-listeners" {
-					require.NoError(t, periodic.Do(t.Context()))
-				}
-			}
-		}
-
-		deleteExpired()
-		require.Equal(t, 1, countEndpoints())
 		env.clock.Advance(longInactive)
-		deleteExpired()
-		require.Zero(t, countEndpoints())
+		env.runPeriodic(t, "integrations.end-listeners")
+		require.Zero(t, env.countEndpoints(t, app))
 		require.NoError(t, env.EndListening(t.Context(), endpoint), "the endpoint is already deleted")
+	})
+}
 
-		_, _, err := env.Listen(t.Context(), app, integrations.ListenInput{URL: forwardTo})
-		require.NoError(t, err)
+// TestListener_Expired_IsReplacedByNext checks that the next listener of the application replaces one that
+// has expired.
+func TestListener_Expired_IsReplacedByNext(t *testing.T) {
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		app, _ := env.startListener(t)
 		env.clock.Advance(longInactive)
 
 		_, secret, err := env.Listen(t.Context(), app, integrations.ListenInput{URL: forwardTo})
 		require.NoError(t, err)
 		require.NotEmpty(t, secret)
-		require.Equal(t, 1, countEndpoints(), "the next listener replaces the expired one")
+		require.Equal(t, 1, env.countEndpoints(t, app))
 	})
 }
 
@@ -143,8 +146,9 @@ func TestListener_Heartbeat_NoticesDeletedEndpoint(t *testing.T) {
 		require.NoError(t, env.Forward(ctx, endpoint, func(integrations.Forwarded) { end() }))
 
 		hook := integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID}
-		require.NoError(t, env.DeleteWebhook(t.Context(), auth.Actor{UserID: app.OwnerID}, hook))
+		require.NoError(t, env.DeleteWebhook(t.Context(), ownerOf(app), hook))
 
+		// The listener is started again, and ends at its next heartbeat.
 		ended := make(chan error, 1)
 		go func() { ended <- env.Forward(t.Context(), endpoint, func(integrations.Forwarded) {}) }()
 

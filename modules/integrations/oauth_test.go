@@ -106,42 +106,59 @@ func (e *testEnv) tryCode(t *testing.T, code string) (exchangeErr error) {
 	return exchangeErr
 }
 
-// TestTokens_Expire_NotAfterTheirGrant checks how long codes, access tokens and refresh tokens
-// are valid (CodeLife, AccessLife and RefreshLife). Each is refused at the end of its life, and
-// at the latest when the authorization ends, 30 days after the consent (GrantLife).
-func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
+// TestCode_Expires_AtEndOfLife checks that a code is valid until the last second of CodeLife.
+func TestCode_Expires_AtEndOfLife(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
-		ctx, me := t.Context(), env.developer(t)
-		app, _, err := env.CreateApp(ctx, me, wardFinder)
+		me := env.developer(t)
+		app, _, err := env.CreateApp(t.Context(), me, wardFinder)
 		require.NoError(t, err)
 
-		// A code is valid until the second before CodeLife.
 		code := env.issueCode(t, me, app.ID)
 		env.clock.Advance(integrations.CodeLife - time.Second)
 		require.NoError(t, env.tryCode(t, code))
 		env.clock.Advance(time.Second)
 		require.ErrorIs(t, env.tryCode(t, code), integrations.ErrInvalidGrant)
+	})
+}
 
-		// So is an access token until the second before AccessLife.
+// TestAccessToken_Expires_AtEndOfLife checks that an access token acts for the user, with the scopes of
+// the consent, until the last second of AccessLife.
+func TestAccessToken_Expires_AtEndOfLife(t *testing.T) {
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		me := env.developer(t)
+		app, _, err := env.CreateApp(t.Context(), me, wardFinder)
+		require.NoError(t, err)
+
 		issued := env.issueTokens(t, me, app.ID)
-		firstRefresh := issued.Refresh
 		require.Equal(t, integrations.AccessLife, issued.ExpiresIn)
 		env.clock.Advance(integrations.AccessLife - time.Second)
 
-		caller, err := env.AuthenticateToken(ctx, issued.Access)
+		caller, err := env.AuthenticateToken(t.Context(), issued.Access)
 		require.NoError(t, err)
 		require.Equal(t, me.UserID, caller.UserID)
 		require.Equal(t, []integrations.Scope{integrations.JobsRead}, caller.Scopes)
 		env.clock.Advance(time.Second)
 
-		_, err = env.AuthenticateToken(ctx, issued.Access)
+		_, err = env.AuthenticateToken(t.Context(), issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
+	})
+}
 
-		// A refresh token is valid for a week, and each refresh returns a new one. Four refreshes
-		// take the authorization through four weeks, two days before its end.
+// TestRefreshToken_Expires_AtEndOfLifeOrGrant checks that a refresh token is valid for RefreshLife, a week,
+// and that each refresh returns a new one. No token is valid after the end of the authorization, 30 days
+// after the consent (GrantLife).
+func TestRefreshToken_Expires_AtEndOfLifeOrGrant(t *testing.T) {
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		ctx, me := t.Context(), env.developer(t)
+		app, _, err := env.CreateApp(ctx, me, wardFinder)
+		require.NoError(t, err)
+
+		unused := env.issueTokens(t, me, app.ID)
+		issued := env.issueTokens(t, me, app.ID)
+
+		// Four refreshes take the authorization through four weeks, two days before its end.
 		const refreshes, beforeExpiry = 4, integrations.RefreshLife - time.Minute
 
-		issued = env.issueTokens(t, me, app.ID)
 		for range refreshes {
 			env.clock.Advance(beforeExpiry)
 
@@ -149,7 +166,7 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 			require.NoError(t, err)
 		}
 
-		_, err = env.Refresh(ctx, app, firstRefresh, sameScopes)
+		_, err = env.Refresh(ctx, app, unused.Refresh, sameScopes)
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant, "it was not used for more than a week")
 
 		// Tokens that are issued two minutes before the end of the authorization end with it.
@@ -205,11 +222,11 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 			"unknown code":       func(e *exchange) { e.code = integrations.NewToken(integrations.Code) },
 			"refresh token":      func(e *exchange) { e.code = integrations.NewToken(integrations.Refresh) },
 			"other redirect URI": func(e *exchange) { e.redirectURI = otherCallback },
-			"no redirect URI":    func(e *exchange) { e.redirectURI = "" },
+			"no redirect URI":    func(e *exchange) { e.redirectURI = noRedirectURI },
 			"no verifier":        func(e *exchange) { e.verifier = "" },
 			"other verifier":     func(e *exchange) { e.verifier = strings.ToUpper(verifier) },
 			"challenge":          func(e *exchange) { e.verifier = challenge },
-			"short verifier":     func(e *exchange) { e.verifier = verifier[:42] },
+			"short verifier":     func(e *exchange) { e.verifier = verifier[:len(verifier)-1] }, // 42 characters
 		} {
 			wrong := valid
 			change(&wrong)
@@ -218,6 +235,7 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 			require.ErrorIs(t, err, integrations.ErrInvalidGrant, name)
 		}
 
+		// The code is still valid.
 		_, err = env.ExchangeCode(ctx, valid.client, valid.code, valid.redirectURI, valid.verifier)
 		require.NoError(t, err)
 	})
@@ -226,7 +244,7 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 // TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized checks that a token is refused after
 // the consent was withdrawn, or the account or the application deleted. ApproveAgain, which
 // approves a request without a consent page because the user has consented before, is refused
-// then, too. Tokens that were never issued are refused as well.
+// then, too.
 func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, owner := t.Context(), env.developer(t)
@@ -259,15 +277,22 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 			require.ErrorIs(t, err, integrations.ErrConsentNotFound, test.name)
 		}
 
-		for _, wrong := range []string{
-			"",
-			"loc_at_",
-			integrations.NewToken(integrations.Access),
-			integrations.NewToken(integrations.Refresh),
-			integrations.NewToken(integrations.Code),
+	})
+}
+
+// TestAuthenticateToken_NeverIssued_Unauthorized checks texts that are no tokens, and tokens of each kind
+// that were not issued.
+func TestAuthenticateToken_NeverIssued_Unauthorized(t *testing.T) {
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		for name, wrong := range map[string]string{
+			"empty":         "",
+			"prefix only":   "loc_at_",
+			"access token":  integrations.NewToken(integrations.Access),
+			"refresh token": integrations.NewToken(integrations.Refresh),
+			"code":          integrations.NewToken(integrations.Code),
 		} {
-			_, err := env.AuthenticateToken(ctx, wrong)
-			require.ErrorIs(t, err, fault.ErrUnauthorized, "%q was never issued", wrong)
+			_, err := env.AuthenticateToken(t.Context(), wrong)
+			require.ErrorIs(t, err, fault.ErrUnauthorized, name)
 		}
 	})
 }
@@ -357,7 +382,9 @@ func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
 		second, err := env.Refresh(ctx, app, first.Refresh, sameScopes)
 		require.NoError(t, err)
 
-		_, err = env.Refresh(ctx, integrations.App{ID: stores.NewID()}, first.Refresh, sameScopes)
+		// The authorization continues after the refusal of another client.
+		otherApp := integrations.App{ID: stores.NewID()}
+		_, err = env.Refresh(ctx, otherApp, first.Refresh, sameScopes)
 		require.Equal(t, integrations.ErrInvalidGrant, err)
 
 		_, err = env.AuthenticateToken(ctx, second.Access)
@@ -421,7 +448,14 @@ func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 func TestAppName_ControlCharacters_Refused(t *testing.T) {
 	t.Parallel()
 
-	for _, name := range []string{"\u202e", "a\r\nb", "\x1b]0;x\x07", "a\u2028b", "a\tb", " "} {
+	for _, name := range []string{
+		"\u202e",       // turns the direction of text
+		"a\r\nb",       // breaks the line
+		"a\u2028b",     // breaks the line, too
+		"\x1b]0;x\x07", // sets the title of a terminal
+		"a\tb",
+		" ",
+	} {
 		require.NotEmpty(t, valid.Problems(integrations.AppInput{Name: name}), "%q", name)
 	}
 

@@ -14,14 +14,13 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// planChanges returns the audited plans of the application, the newest first, and
-// checks who has chosen them.
+// planChanges returns the plans of the application in the audit log, the newest first. It requires that
+// the owner has chosen them.
 func (e *testEnv) planChanges(t *testing.T, owner auth.Actor, appID string) (plans []string) {
 	t.Helper()
 
-	found, err := e.store.Identity.AuditLog.List(t.Context(),
-		audit.Filter{OrganizationID: organizationID, About: appID, Action: audit.PlanChanged},
-		page.After("", 20))
+	changesOfApp := audit.Filter{OrganizationID: organizationID, About: appID, Action: audit.PlanChanged}
+	found, err := e.store.Identity.AuditLog.List(t.Context(), changesOfApp, page.Request{Number: 1, Size: 20})
 	require.NoError(t, err)
 
 	for _, recorded := range found.Items {
@@ -34,59 +33,66 @@ func (e *testEnv) planChanges(t *testing.T, owner auth.Actor, appID string) (pla
 	return plans
 }
 
-// TestPlanChange_AnyDelivery_IsAuditedOnce checks that a plan that the owner has chosen is
-// audited once. The payment may be complete at once or later, and the event about the payment
-// may be handled before or after the owner's request ends, or several times. The end of a
-// subscription is not audited as a choice.
-func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
+// choosePlan chooses a plan of the application, which is paid at once.
+func (e *testEnv) choosePlan(t *testing.T, owner auth.Actor, appID, plan string) {
+	t.Helper()
+
+	_, err := e.ChoosePlan(t.Context(), owner, appID, plan, "pm_card_visa")
+	require.NoError(t, err)
+}
+
+// TestPlanChange_PaidLater_IsAuditedOnce checks a payment that completes after the request, as with 3-D
+// Secure, so that only the event says that the plan is paid. The event may be delivered several times.
+func TestPlanChange_PaidLater_IsAuditedOnce(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
 		me.OrganizationID = organizationID
-		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
-		require.NoError(t, err)
-
-		// handleChange handles an event about the subscription to the plan that is paid for.
-		handleChange := func(change string) {
-			t.Helper()
-			env.recordAppSubscription(t, app.ID, change, env.paid)
-		}
-
-		// The payment completes after the request, as with 3-D Secure: only the event says so.
+		app := env.createApp(t, me)
 		env.paid = integrations.Professional
 
-		for range 3 { // events may be delivered several times
-			handleChange(event.SubscriptionStarted)
+		for range 3 {
+			env.recordAppSubscription(t, app.ID, event.SubscriptionStarted, integrations.Professional)
 		}
 
-		require.Equal(t, []string{integrations.Professional}, env.planChanges(t, me, app.ID), "paid later")
+		require.Equal(t, []string{integrations.Professional}, env.planChanges(t, me, app.ID))
+	})
+}
 
-		choose := func(plan string) {
-			t.Helper()
+// TestPlanChange_PaidAtOnce_IsAuditedOnce checks a payment that completes in the request. The event about
+// it may be handled after the request, or before the request ends.
+func TestPlanChange_PaidAtOnce_IsAuditedOnce(t *testing.T) {
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		me := env.developer(t)
+		me.OrganizationID = organizationID
+		app := env.createApp(t, me)
 
-			_, err := env.ChoosePlan(t.Context(), me, app.ID, plan, "pm_card_visa")
-			require.NoError(t, err)
+		// The event is handled after the request.
+		env.choosePlan(t, me, app.ID, integrations.Enterprise)
+		env.recordAppSubscription(t, app.ID, event.SubscriptionStarted, integrations.Enterprise)
+		require.Equal(t, []string{integrations.Enterprise}, env.planChanges(t, me, app.ID))
+
+		// The event is handled before the request ends.
+		env.afterChoose = func() {
+			env.recordAppSubscription(t, app.ID, event.SubscriptionDowngraded, integrations.Professional)
 		}
 
-		choose(integrations.Enterprise)
-		handleChange(event.SubscriptionUpgraded)
-		require.Equal(
-			t,
-			[]string{integrations.Enterprise, integrations.Professional},
-			env.planChanges(t, me, app.ID),
-			"paid at once",
-		)
+		env.choosePlan(t, me, app.ID, integrations.Professional)
+		require.Equal(t, []string{integrations.Professional, integrations.Enterprise}, env.planChanges(t, me, app.ID))
+	})
+}
 
-		env.afterChoose = func() { handleChange(event.SubscriptionDowngraded) }
-
-		choose(integrations.Professional)
-
-		want := []string{integrations.Professional, integrations.Enterprise, integrations.Professional}
-		require.Equal(t, want, env.planChanges(t, me, app.ID), "paid at once, and the event is handled before the request ends")
+// TestPlanChange_SubscriptionLapsed_IsNotAudited checks that the free plan after the end of a subscription
+// is not audited as a choice of the owner.
+func TestPlanChange_SubscriptionLapsed_IsNotAudited(t *testing.T) {
+	onEachStore(t, func(t *testing.T, env *testEnv) {
+		me := env.developer(t)
+		me.OrganizationID = organizationID
+		app := env.createApp(t, me)
+		env.choosePlan(t, me, app.ID, integrations.Professional)
 
 		env.paid = integrations.Free
-
-		handleChange(event.SubscriptionLapsed)
-		require.Equal(t, want, env.planChanges(t, me, app.ID), "the owner has not chosen the plan")
+		env.recordAppSubscription(t, app.ID, event.SubscriptionLapsed, integrations.Free)
+		require.Equal(t, []string{integrations.Professional}, env.planChanges(t, me, app.ID))
 	})
 }
 
@@ -95,14 +101,14 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 func TestSetUpPayment_NotTheOwner_Refused(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
-		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
-		require.NoError(t, err)
+		app := env.createApp(t, me)
 
 		guest := auth.Actor{}
 		program := me // a program that acts for the owner
 		program.AppID = stores.NewID()
 		program.Scopes = []auth.Scope{auth.ScopeJobsRead}
-		_, err = env.SetUpPayment(t.Context(), guest, app.ID)
+
+		_, err := env.SetUpPayment(t.Context(), guest, app.ID)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
 		_, err = env.SetUpPayment(t.Context(), program, app.ID)
@@ -115,6 +121,7 @@ func TestSetUpPayment_NotTheOwner_Refused(t *testing.T) {
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
 		require.Empty(t, env.setUps)
 
+		// The owner is not refused.
 		setup, err := env.SetUpPayment(t.Context(), me, app.ID)
 		require.NoError(t, err)
 		require.Equal(t, "secret of "+app.ID, setup.ClientSecret)

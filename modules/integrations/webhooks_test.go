@@ -109,15 +109,9 @@ const receiverURL = "https://receiver.example/"
 func (e *webhookEnv) createWebhook(t *testing.T, by auth.Actor, events ...string) integrations.WebhookPath {
 	t.Helper()
 
-	app, _, err := e.CreateApp(t.Context(), by, integrations.AppInput{Name: "Ward Finder"})
-	require.NoError(t, err)
-
-	endpoint, _, err := e.CreateWebhook(
-		t.Context(),
-		by,
-		app.ID,
-		integrations.WebhookInput{URL: receiverURL, Events: events},
-	)
+	app := e.createApp(t, by)
+	input := integrations.WebhookInput{URL: receiverURL, Events: events}
+	endpoint, _, err := e.CreateWebhook(t.Context(), by, app.ID, input) // and its secret
 	require.NoError(t, err)
 
 	return integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID}
@@ -147,10 +141,11 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 		const maxAttempts = 10
 		begun := env.clock.Now()
 
-		for attempt := 1; attempt < maxAttempts; attempt++ {
+		// The first attempt has failed. Each iteration makes the next one.
+		for failures := 1; failures < maxAttempts; failures++ {
 			pending := env.deliveries(t, me, hook)[0]
 			require.Equal(t, integrations.Pending, pending.Status)
-			require.Len(t, pending.Attempts, attempt)
+			require.Len(t, pending.Attempts, failures)
 
 			untilNext := pending.NextAt.Sub(env.clock.Now())
 			env.clock.Advance(untilNext)
@@ -164,21 +159,27 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 
 		// The nine delays between the ten attempts are 5 s, 5 min, 30 min and 2, 5, 10, 14, 20
 		// and 24 h. Each has a jitter of up to a fifth.
-		const scheduledHours = 5./3600 + 5./60 + 30./60 + 2 + 5 + 10 + 14 + 20 + 24
-		require.InDelta(t, scheduledHours, env.clock.Now().Sub(begun).Hours(), scheduledHours/5)
+		const (
+			scheduledHours = 5./3600 + 5./60 + 30./60 + 2 + 5 + 10 + 14 + 20 + 24
+			maxJitter      = scheduledHours / 5
+		)
 
-		for i, sent := range env.sent {
+		require.InDelta(t, scheduledHours, env.clock.Now().Sub(begun).Hours(), maxJitter)
+
+		// All attempts have the same id and body. Each is signed anew, with its own time.
+		timestamps := map[string]bool{}
+		for _, sent := range env.sent {
 			require.Equal(t, env.sent[0].Body, sent.Body)
 			require.Equal(t, failed.EventID, sent.Headers["webhook-id"])
 
-			if i > 0 { // each attempt is signed anew
-				require.NotEqual(t, env.sent[0].Headers["webhook-timestamp"], sent.Headers["webhook-timestamp"])
-			}
+			timestamps[sent.Headers["webhook-timestamp"]] = true
 		}
+
+		require.Len(t, timestamps, maxAttempts)
 
 		require.Equal(t, []string{"A webhook of Ward Finder is not being delivered"}, env.mails, "the owner gets one warning")
 
-		// The receiver works again, and the owner replays what failed since the beginning.
+		// The receiver works again, and the owner replays what has failed in the last days.
 		env.respond = respondWith(204)
 		replayed, err := env.ReplayFailed(t.Context(), me, hook, begun.Add(-time.Hour))
 		require.NoError(t, err)
@@ -199,11 +200,13 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 		env.respond = respondWith(503)
 		almostFiveDaysLater := env.clock.Now().Add(5*24*time.Hour - time.Minute)
 		status := func() integrations.EndpointStatus {
-			e, err := env.MyWebhook(t.Context(), me, hook)
+			endpoint, err := env.MyWebhook(t.Context(), me, hook)
 			require.NoError(t, err)
-			return e.Status
+
+			return endpoint.Status
 		}
 
+		// Nearly every day, another event cannot be sent.
 		for env.clock.Now().Before(almostFiveDaysLater) {
 			env.publishClosed(t)
 			require.Equal(t, integrations.EndpointActive, status())
@@ -225,6 +228,7 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 			require.NotEqual(t, integrations.Pending, delivery.Status)
 		}
 
+		// Later events are not sent.
 		sentBefore := len(env.sent)
 		env.publishClosed(t)
 		require.Len(t, env.sent, sentBefore, "a disabled endpoint gets no new events")
@@ -233,45 +237,59 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 
 // TestFanOut_Application_OnlyAuthorizedReceive checks who receives an event about a job
 // application. The webhook of another user receives the event only if a user who may see the
-// job application has consented to the webhook's application, with the scope
-// applications:read. The consent is checked again before each attempt.
+// job application, here the applicant, has consented to the webhook's application with the scope
+// applications:read.
 func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		owner := env.developer(t)
-		applicant := env.developer(t)
-		stranger := env.developer(t)
-		organization := stores.NewID()
+		owner, applicant, stranger := env.developer(t), env.developer(t), env.developer(t)
 		env.visibility[applicant.UserID] = integrations.Visibility{ApplicantID: applicant.UserID}
 		hook := env.createWebhook(t, owner, "application.submitted")
-		submit := func() {
-			env.recordEvent(
-				t,
-				event.ApplicationSubmitted{
-					ApplicationID:  stores.NewID(),
-					JobID:          stores.NewID(),
-					OrganizationID: organization,
-					CandidateID:    applicant.UserID,
-					SubmittedAt:    env.clock.Now(),
-				},
-			)
+
+		// submit records a new job application, and returns the number of requests that were sent so far.
+		submit := func() int {
+			env.recordSubmitted(t, stores.NewID(), applicant.UserID)
+			return len(env.sent)
 		}
 
-		submit()
-		require.Empty(t, env.sent, "the owner of the webhook may not see the application")
-		require.NoError(t, env.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.JobsRead}))
-		submit()
-		require.Empty(t, env.sent, "the applicant has consented to another scope only")
-		require.NoError(t, env.Consent(t.Context(), stranger, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
-		submit()
-		require.Empty(t, env.sent, "the other user, who has consented, may not see the application")
+		consent := func(by auth.Actor, scope integrations.Scope) {
+			t.Helper()
+			require.NoError(t, env.Consent(t.Context(), by, hook.AppID, []integrations.Scope{scope}))
+		}
+
+		require.Zero(t, submit(), "the owner of the webhook may not see the application")
+
+		consent(applicant, integrations.JobsRead)
+		require.Zero(t, submit(), "the applicant has consented to another scope only")
+
+		consent(stranger, integrations.ApplicationsRead)
+		require.Zero(t, submit(), "the other user, who has consented, may not see the application")
+
+		consent(applicant, integrations.ApplicationsRead)
+		require.Equal(t, 1, submit(), "the applicant has consented")
+	})
+}
+
+// recordSubmitted records an event about a job application to the organization, and handles it.
+func (e *webhookEnv) recordSubmitted(t *testing.T, organizationID, applicantID string) {
+	t.Helper()
+	e.recordEvent(t, event.ApplicationSubmitted{
+		ApplicationID:  stores.NewID(),
+		JobID:          stores.NewID(),
+		OrganizationID: organizationID,
+		CandidateID:    applicantID,
+		SubmittedAt:    e.clock.Now(),
+	})
+}
+
+// TestDeliver_ConsentWithdrawn_NextAttemptIsNotMade checks that the consent is checked again before each
+// attempt. After the applicant has withdrawn it, the delivery has failed, and the owner of the webhook does
+// not see its body any more.
+func TestDeliver_ConsentWithdrawn_NextAttemptIsNotMade(t *testing.T) {
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		owner, applicant := env.developer(t), env.developer(t)
+		env.visibility[applicant.UserID] = integrations.Visibility{ApplicantID: applicant.UserID}
+		hook := env.createWebhook(t, owner, "application.submitted")
 		require.NoError(t, env.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
-
-		// With the applicant's consent the event is sent. The attempt fails, so that another one
-		// is pending.
-		env.respond = respondWith(500)
-
-		submit()
-		require.Len(t, env.sent, 1)
 
 		// shownBody returns the body of the newest delivery, as it is shown to the owner.
 		shownBody := func() string {
@@ -282,12 +300,18 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 			return delivery.Body
 		}
 
+		// The first attempt fails, so that another one is pending.
+		env.respond = respondWith(500)
+		env.recordSubmitted(t, stores.NewID(), applicant.UserID)
+		require.Len(t, env.sent, 1)
 		require.Contains(t, shownBody(), applicant.UserID)
+
+		// The applicant withdraws the consent before the next attempt.
 		require.NoError(t, env.WithdrawConsent(t.Context(), applicant, hook.AppID))
 		env.clock.Advance(time.Hour)
 		env.work.All(t)
-		require.Len(t, env.sent, 1, "consent was withdrawn before the next attempt")
-		require.Empty(t, shownBody(), "the body of an unsent delivery is not shown without consent")
+		require.Len(t, env.sent, 1)
+		require.Empty(t, shownBody())
 		require.Equal(t, integrations.Failed, env.deliveries(t, owner, hook)[0].Status)
 	})
 }
@@ -298,10 +322,9 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
-		env.recordEvent(
-			t,
-			event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: json.RawMessage(`{"title":"Nurse"}`)},
-		)
+
+		listing := json.RawMessage(`{"title":"Nurse"}`)
+		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: listing})
 		require.Contains(t, env.sent[0].Body, `"title":"Nurse"`)
 
 		env.publishClosed(t) // an event without a listing
@@ -347,7 +370,7 @@ func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 		hook := env.createWebhook(t, me, "job.closed")
 		newURL := "https://other.example/"
 		env.respond = func(integrations.Post) integrations.Answer {
-			_, err := env.ChangeWebhook(context.Background(), me, hook, integrations.WebhookChange{URL: &newURL})
+			_, err := env.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{URL: &newURL})
 			if err != nil {
 				return integrations.Answer{Error: err.Error()}
 			}
@@ -393,8 +416,9 @@ func TestReplay_TooMany_RateLimited(t *testing.T) {
 
 		// The test event above is the first request of this minute. The loop makes all others
 		// but one, with replays of a webhook that does not exist: they count, too.
+		var unknownWebhook integrations.WebhookPath
 		for range integrations.SendsAMinute - 2 {
-			_, err := env.ReplayDelivery(t.Context(), me, integrations.WebhookPath{}, delivery.ID)
+			_, err := env.ReplayDelivery(t.Context(), me, unknownWebhook, delivery.ID)
 			require.Equal(t, fault.NotFound, fault.KindOf(err))
 		}
 
@@ -410,6 +434,8 @@ func TestReplay_TooMany_RateLimited(t *testing.T) {
 
 		_, err = env.TestWebhook(t.Context(), other, hookOfOther, integrations.TestInput{})
 		require.NoError(t, err, "each account has its own limit")
+
+		// A minute later, all of them are accepted.
 		env.clock.Advance(time.Minute)
 
 		for _, send := range []func() error{sendTest, replayOne, replayFailed} {
