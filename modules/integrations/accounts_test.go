@@ -10,7 +10,6 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -28,14 +27,9 @@ type credentials struct {
 func (e *testEnv) createCredentials(t *testing.T, me auth.Actor, otherApp string) credentials {
 	t.Helper()
 
-	ctx := t.Context()
-	app, _, err := e.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder"})
-	require.NoError(t, err)
-
-	_, key, err := e.CreateKey(ctx, me, app.ID, integrations.KeyInput{Name: "Production"})
-	require.NoError(t, err)
-
-	endpoint, _, err := e.CreateWebhook(ctx, me, app.ID, integrations.WebhookInput{
+	app := e.createApp(t, me)
+	key, _ := e.createKey(t, me, app.ID)
+	endpoint, _, err := e.CreateWebhook(t.Context(), me, app.ID, integrations.WebhookInput{
 		URL:    receiverURL,
 		Events: []string{"job.closed"},
 	})
@@ -119,22 +113,26 @@ func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 	})
 }
 
-// TestAuthenticate_LooksUpTheAccountOnce checks how often the account is looked up when a
+// TestAuthenticate_AnyCredential_LooksUpAccountOnce checks how often the account is looked up when a
 // credential is checked: once for a valid one, and never for an unknown or expired token. Each
 // request to the developer API takes the time of these look-ups.
-func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
+func TestAuthenticate_AnyCredential_LooksUpAccountOnce(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		credentials := env.createCredentials(t, env.developer(t), env.createOtherApp(t))
+
+		// A valid key.
 		env.accountLookups = 0
 		_, err := env.AuthenticateKey(t.Context(), credentials.key)
 		require.NoError(t, err)
 		require.Equal(t, 1, env.accountLookups)
 
+		// A valid token.
 		env.accountLookups = 0
 		_, err = env.AuthenticateToken(t.Context(), credentials.access)
 		require.NoError(t, err)
 		require.Equal(t, 1, env.accountLookups)
 
+		// An unknown token, and an expired one.
 		env.accountLookups = 0
 		unknown := integrations.NewToken(integrations.Access)
 		_, err = env.AuthenticateToken(t.Context(), unknown)
@@ -142,50 +140,81 @@ func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 		env.clock.Advance(integrations.AccessLife)
 
 		_, err = env.AuthenticateToken(t.Context(), credentials.access)
-		require.Error(t, err, "the token has expired")
-		require.Zero(t, env.accountLookups, "for the unknown and the expired token")
+		require.Error(t, err)
+		require.Zero(t, env.accountLookups)
 	})
 }
 
-// TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials checks the event of a new
-// password if accounts are stored in another database (SeparateIdentity). The event revokes the
-// credentials that were created before the password was changed. It does not revoke what was
-// created or resumed afterwards, even if it is delivered twice.
+// signedOutPrograms returns the event of a password that the user has changed now, with the choice to sign
+// out programs.
+func (e *testEnv) signedOutPrograms(user auth.Actor) event.PasswordChanged {
+	return event.PasswordChanged{UserID: user.UserID, ChangedAt: e.clock.Now(), SignedOutPrograms: true}
+}
+
+// TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials checks the event of a new password if
+// accounts are stored in another database than the credentials (SeparateIdentity). It revokes the
+// credentials that were created before the password was changed. The applications, and the credentials of
+// other users, stay.
 func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
-		me, other := env.developer(t), env.createOtherApp(t)
-		earlier := env.createCredentials(t, me, other)
-		foreign := env.developer(t)
-		foreignCredentials := env.createCredentials(t, foreign, other)
+		me, foreign, otherApp := env.developer(t), env.developer(t), env.createOtherApp(t)
+		mine := env.createCredentials(t, me, otherApp)
+		theirs := env.createCredentials(t, foreign, otherApp)
 		env.clock.Advance(time.Second)
 
-		withoutSignOut := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now()}
-		env.recordEvent(t, withoutSignOut)
-		require.Equal(t, allUsable, env.tryCredentials(t, me, earlier), "the user did not choose to sign out programs")
+		env.recordEvent(t, env.signedOutPrograms(me))
+		require.Equal(t, noneUsable, env.tryCredentials(t, me, mine))
+		require.Equal(t, allUsable, env.tryCredentials(t, foreign, theirs))
 
-		withSignOut := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
-		env.recordEvent(t, withSignOut)
-		require.Equal(t, noneUsable, env.tryCredentials(t, me, earlier))
-		require.Equal(t, allUsable, env.tryCredentials(t, foreign, foreignCredentials))
-
-		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
+		apps, err := env.MyApps(t.Context(), me, firstPage)
 		require.NoError(t, err)
-		require.Len(t, apps.Items, 1, "applications remain")
+		require.Len(t, apps.Items, 1)
+	})
+}
+
+// TestOnPasswordChanged_ProgramsNotSignedOut_RevokesNothing checks that the credentials stay if the user
+// did not choose to sign out programs with the new password. Accounts are stored in another database.
+func TestOnPasswordChanged_ProgramsNotSignedOut_RevokesNothing(t *testing.T) {
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		env.SeparateIdentity = true
+		me := env.developer(t)
+		credentials := env.createCredentials(t, me, env.createOtherApp(t))
+		env.clock.Advance(time.Second)
+
+		env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now()})
+		require.Equal(t, allUsable, env.tryCredentials(t, me, credentials))
+	})
+}
+
+// TestOnPasswordChanged_DeliveredTwice_KeepsLaterCredentials checks that the second delivery of the event
+// revokes neither credentials that were created after the change of the password, nor an earlier webhook
+// that the user has activated again. Accounts are stored in another database.
+func TestOnPasswordChanged_DeliveredTwice_KeepsLaterCredentials(t *testing.T) {
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		env.SeparateIdentity = true
+		me, otherApp := env.developer(t), env.createOtherApp(t)
+		earlier := env.createCredentials(t, me, otherApp)
+		env.clock.Advance(time.Second)
+
+		changed := env.signedOutPrograms(me)
+		env.recordEvent(t, changed)
 
 		// A minute later the user creates other credentials, and activates the earlier webhook.
 		env.clock.Advance(time.Minute)
 
-		later := env.createCredentials(t, me, other)
+		later := env.createCredentials(t, me, otherApp)
 		active := string(integrations.EndpointActive)
-		_, err = env.ChangeWebhook(t.Context(), me, earlier.hook, integrations.WebhookChange{Status: &active})
+		_, err := env.ChangeWebhook(t.Context(), me, earlier.hook, integrations.WebhookChange{Status: &active})
 		require.NoError(t, err)
-		env.recordEvent(t, withSignOut) // delivered twice
+
+		// The second delivery revokes none of them.
+		env.recordEvent(t, changed)
 		require.Equal(t, allUsable, env.tryCredentials(t, me, later))
 
 		endpoint, err := env.MyWebhook(t.Context(), me, earlier.hook)
 		require.NoError(t, err)
-		require.Equal(t, integrations.EndpointActive, endpoint.Status, "resumed after the change")
+		require.Equal(t, integrations.EndpointActive, endpoint.Status)
 	})
 }
 
@@ -196,10 +225,10 @@ func TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials(t *testi
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
 		me := env.developer(t)
-		c := env.createCredentials(t, me, env.createOtherApp(t))
+		credentials := env.createCredentials(t, me, env.createOtherApp(t))
 		env.clock.Advance(time.Second)
 		env.recordEvent(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: env.clock.Now()})
-		require.Equal(t, noneUsable, env.tryCredentials(t, me, c))
+		require.Equal(t, noneUsable, env.tryCredentials(t, me, credentials))
 	})
 }
 
@@ -209,11 +238,11 @@ func TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials(t *testi
 func TestOnPasswordChanged_SameDatabase_NoEffect(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
-		c := env.createCredentials(t, me, env.createOtherApp(t))
+		credentials := env.createCredentials(t, me, env.createOtherApp(t))
 		env.clock.Advance(time.Second)
-		env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true})
+		env.recordEvent(t, env.signedOutPrograms(me))
 		env.recordEvent(t, event.ProgramsSignedOut{UserID: me.UserID, SignedOutAt: env.clock.Now()})
-		require.Equal(t, allUsable, env.tryCredentials(t, me, c))
+		require.Equal(t, allUsable, env.tryCredentials(t, me, credentials))
 	})
 }
 
@@ -238,21 +267,20 @@ func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
 		me := env.developer(t)
-		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
-		require.NoError(t, err)
+		app := env.createApp(t, me)
 
+		// The password is reset while the key is created.
 		accounts := env.Accounts
 		var reset event.PasswordChanged
 		env.Accounts = accountsWithReset{accounts, func() {
 			env.clock.Advance(time.Millisecond)
 
-			reset = event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
+			reset = env.signedOutPrograms(me)
 		}}
-		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
-		require.NoError(t, err)
-
+		key, _ := env.createKey(t, me, app.ID)
 		env.Accounts = accounts
-		_, err = env.AuthenticateKey(t.Context(), key)
+
+		_, err := env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err, "the event of the reset is not handled yet")
 		env.recordEvent(t, reset)
 
@@ -268,17 +296,14 @@ func TestCreateKey_BeforeResetCommits_IsRevoked(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
 		me := env.developer(t)
-		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
-		require.NoError(t, err)
-
-		reset := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
+		app := env.createApp(t, me)
+		reset := env.signedOutPrograms(me)
 		env.clock.Advance(time.Second) // the session still exists until the reset commits
 
-		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
-		require.NoError(t, err)
+		key, _ := env.createKey(t, me, app.ID)
 		env.recordEvent(t, reset)
 
-		_, err = env.AuthenticateKey(t.Context(), key)
+		_, err := env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
 }
@@ -289,19 +314,18 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
 		me := env.developer(t)
-		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
-		require.NoError(t, err)
+		app := env.createApp(t, me)
 
+		// The password is reset while the key is created.
 		accounts := env.Accounts
 		env.Accounts = accountsWithReset{accounts, func() {
 			env.clock.Advance(time.Millisecond)
-			env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true})
+			env.recordEvent(t, env.signedOutPrograms(me))
 		}}
-		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
-		require.NoError(t, err)
-
+		key, _ := env.createKey(t, me, app.ID)
 		env.Accounts = accounts
-		_, err = env.AuthenticateKey(t.Context(), key)
+
+		_, err := env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err, "the first revocation was before the key was committed")
 		env.clock.Advance(2 * time.Minute) // the second revocation is due
 		env.work.All(t)
@@ -311,32 +335,19 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 	})
 }
 
-// TestOnAccountDeleted_DeletesEverythingOfTheAccount checks that the applications, consents and
-// tokens of a deleted account are deleted, and the messages about the account in other users'
-// webhooks. Everything else of other users stays.
-func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
+// TestOnAccountDeleted_OwnData_IsDeleted checks that the applications of a deleted account are deleted with
+// their keys, webhooks and deliveries, and its codes and tokens for other applications.
+func TestOnAccountDeleted_OwnData_IsDeleted(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		storage := env.store.Integrations
 		me := env.developer(t)
-		foreign := env.developer(t)
-		other := env.createOtherApp(t)
-		mine, theirs := env.createCredentials(t, me, other), env.createCredentials(t, foreign, other)
-		theirApp, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
-		require.NoError(t, err)
-
-		// The other user has consented to an application of the account.
-		require.NoError(t, env.Consent(t.Context(), foreign, mine.hook.AppID, []integrations.Scope{integrations.JobsRead}))
+		mine := env.createCredentials(t, me, env.createOtherApp(t))
 		env.publishClosed(t)
-
-		aboutMe := env.enqueueApplication(t, foreign, theirs.hook, me.UserID)
-		aboutForeign := env.enqueueApplication(t, foreign, theirs.hook, foreign.UserID)
 		require.Len(t, env.deliveries(t, me, mine.hook), 1)
 
-		deleted := event.AccountDeleted{UserID: me.UserID}
-		require.NoError(t, env.OnAccountDeleted(t.Context(), deleted))
-		require.NoError(t, env.OnAccountDeleted(t.Context(), deleted), "events may be delivered twice")
+		env.deleteAccount(t, me)
 
-		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
+		apps, err := env.MyApps(t.Context(), me, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, apps.Items)
 
@@ -347,40 +358,75 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		_, err = storage.Webhooks.Get(t.Context(), integrations.AnyOwner, mine.hook.ID)
 		require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
 
-		sent, err := storage.Deliveries.List(t.Context(), me.UserID, mine.hook.ID, "", page.Request{Number: 1, Size: 9})
+		const anyStatus = ""
+		deliveries, err := storage.Deliveries.List(t.Context(), me.UserID, mine.hook.ID, anyStatus, firstPage)
 		require.NoError(t, err)
-		require.Empty(t, sent.Items)
+		require.Empty(t, deliveries.Items)
 
 		_, err = storage.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, mine.code))
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 
 		_, err = env.AuthenticateToken(t.Context(), mine.access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
+	})
+}
 
-		for _, c := range []struct {
+// TestOnAccountDeleted_OtherUser_KeepsOwnData checks which data of another user is deleted with an account:
+// the messages about the account in the user's webhooks, and the consent to an application of the account.
+// Everything else of the other user stays.
+func TestOnAccountDeleted_OtherUser_KeepsOwnData(t *testing.T) {
+	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
+		me, foreign, otherApp := env.developer(t), env.developer(t), env.createOtherApp(t)
+		mine := env.createCredentials(t, me, otherApp)
+		theirs := env.createCredentials(t, foreign, otherApp)
+		appsBefore, err := env.MyApps(t.Context(), foreign, firstPage)
+		require.NoError(t, err)
+
+		// The other user has also consented to an application of the account, and has a webhook with a
+		// message about each of both users.
+		require.NoError(t, env.Consent(t.Context(), foreign, mine.hook.AppID, []integrations.Scope{integrations.JobsRead}))
+		aboutMe := env.enqueueApplication(t, foreign, theirs.hook, me.UserID)
+		aboutForeign := env.enqueueApplication(t, foreign, theirs.hook, foreign.UserID)
+
+		env.deleteAccount(t, me)
+
+		// Of the consents and messages, those of the other user remain.
+		for _, test := range []struct {
+			name       string
 			userID     string
-			deliveryID string // the delivery of the message about the user
+			deliveryID string // of the message about the user
 			want       int    // the number of the user's consents, and of messages about the user
 		}{
-			{userID: me.UserID, deliveryID: aboutMe, want: 0},
-			{userID: foreign.UserID, deliveryID: aboutForeign, want: 1},
+			{name: "deleted account", userID: me.UserID, deliveryID: aboutMe, want: 0},
+			{name: "other user", userID: foreign.UserID, deliveryID: aboutForeign, want: 1},
 		} {
-			consents, err := storage.Consents.List(t.Context(), []string{c.userID}, "", page.Request{Number: 1, Size: 9})
+			const anyApp = ""
+			consents, err := env.store.Integrations.Consents.List(t.Context(), []string{test.userID}, anyApp, firstPage)
 			require.NoError(t, err)
-			require.Len(t, consents.Items, c.want)
+			require.Len(t, consents.Items, test.want, test.name)
 
-			messages, err := storage.Deliveries.ListMessages(t.Context(), foreign.UserID, theirs.hook.ID,
-				integrations.MessageFilter{ID: c.deliveryID}, 1)
+			const limit = 1 // the id selects at most one
+			messages, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), foreign.UserID, theirs.hook.ID,
+				integrations.MessageFilter{ID: test.deliveryID}, limit)
 			require.NoError(t, err)
-			require.Len(t, messages, c.want)
+			require.Len(t, messages, test.want, test.name)
 		}
 
 		require.Equal(t, allUsable, env.tryCredentials(t, foreign, theirs))
 
-		kept, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
+		appsAfter, err := env.MyApps(t.Context(), foreign, firstPage)
 		require.NoError(t, err)
-		require.Equal(t, theirApp, kept)
+		require.Equal(t, appsBefore, appsAfter)
 	})
+}
+
+// deleteAccount handles the event of a deleted account twice, because events may be delivered twice.
+func (e *testEnv) deleteAccount(t *testing.T, user auth.Actor) {
+	t.Helper()
+
+	deleted := event.AccountDeleted{UserID: user.UserID}
+	require.NoError(t, e.OnAccountDeleted(t.Context(), deleted))
+	require.NoError(t, e.OnAccountDeleted(t.Context(), deleted))
 }
 
 // enqueueApplication stores a pending delivery about an application of the applicant for the
@@ -433,6 +479,7 @@ func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
 		consenting := env.developer(t)
 		organization, applicant := stores.NewID(), stores.NewID()
 
+		// Two of the three members may see the applications to the organization.
 		env.members = map[string][]string{organization: {stores.NewID(), colleague.UserID, consenting.UserID}}
 		for _, user := range []auth.Actor{colleague, consenting} {
 			env.visibility[user.UserID] = integrations.Visibility{OrganizationID: organization}
@@ -445,16 +492,7 @@ func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
 		// submit records a new application, and returns the number of webhooks that receive it.
 		submit := func() int {
 			env.sent = nil
-			env.recordEvent(
-				t,
-				event.ApplicationSubmitted{
-					ApplicationID:  stores.NewID(),
-					JobID:          stores.NewID(),
-					OrganizationID: organization,
-					CandidateID:    applicant,
-					SubmittedAt:    env.clock.Now(),
-				},
-			)
+			env.recordSubmitted(t, organization, applicant)
 
 			return len(env.sent)
 		}

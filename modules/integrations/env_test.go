@@ -12,6 +12,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
@@ -81,6 +82,9 @@ func (e *testEnv) ListMembers(_ context.Context, organizationID string) ([]strin
 func (e *testEnv) OwnerName(context.Context, string) (string, error) {
 	return "St Brigid's Hospital", nil
 }
+
+// firstPage requests more rows than the tests store.
+var firstPage = page.Request{Number: 1, Size: 9}
 
 // organizationID is the organization of all users.
 const organizationID = "0194a000-0000-7000-8000-000000000000"

@@ -11,7 +11,6 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 	"github.com/locumhq/locum/test/kit/stores"
 )
@@ -229,12 +228,12 @@ func TestOnAccountDeleted_Apps_AreDeletedWithEvents(t *testing.T) {
 		env.createApp(t, other)
 		env.recordEvent(t, event.AccountDeleted{UserID: me.UserID})
 
-		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 20})
+		apps, err := env.MyApps(t.Context(), me, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, apps.Items)
 		require.ElementsMatch(t, mine, env.deletedApps)
 
-		apps, err = env.MyApps(t.Context(), other, page.Request{Number: 1, Size: 20})
+		apps, err = env.MyApps(t.Context(), other, firstPage)
 		require.NoError(t, err)
 		require.Len(t, apps.Items, 1)
 	})

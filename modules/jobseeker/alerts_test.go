@@ -50,7 +50,8 @@ func (env *testEnv) publish(titles ...string) (ids []string) {
 	var events []event.Event
 	for _, title := range titles {
 		id := env.newListing(title)
-		ids, events = append(ids, id), append(events, event.JobCreated{JobID: id})
+		ids = append(ids, id)
+		events = append(events, event.JobCreated{JobID: id})
 	}
 
 	env.recordAndHandle(events...)
@@ -123,12 +124,13 @@ func TestAlerts_SearchSavedWithoutIndex_IsResolvedLater(t *testing.T) {
 		env.saveSearch(user, "Nusre", withoutEmails)
 		require.NoError(t, env.ResolveSearches(t.Context()))
 
+		// The index is ready.
 		env.hasNoIndex = false
 		require.NoError(t, env.ResolveSearches(t.Context()))
-
 		env.publish("Staff Nurse")
 		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, env.notificationTexts(user))
 
+		// The task runs again.
 		require.NoError(t, env.ResolveSearches(t.Context()))
 		require.EqualValues(t, 1, env.resolvedCount.Load(), "a corrected search is not corrected again")
 	})
@@ -151,20 +153,17 @@ func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 	})
 }
 
-// TestSaveSearchOnce_SameSearch_IsStoredOnce checks that equal searches of a user are stored
-// once, also if they are saved at the same time. A search with another name or place is another
-// search. If the user saves a search again with e-mail alerts, they are turned on.
-func TestSaveSearchOnce_SameSearch_IsStoredOnce(t *testing.T) {
+// TestSaveSearchOnce_AtOnce_IsStoredOnce checks that equal searches of a user that are saved at the same
+// time are stored once.
+func TestSaveSearchOnce_AtOnce_IsStoredOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
-		nurse := jobseeker.SaveSearchInput{Query: "Nurse"}
 
 		var requests sync.WaitGroup
-
 		var created atomic.Int64
 		for range 10 {
 			requests.Go(func() {
-				outcome, err := env.SaveSearchOnce(t.Context(), user, nurse)
+				outcome, err := env.SaveSearchOnce(t.Context(), user, jobseeker.SaveSearchInput{Query: "Nurse"})
 				if err != nil {
 					t.Error(err)
 				}
@@ -178,11 +177,24 @@ func TestSaveSearchOnce_SameSearch_IsStoredOnce(t *testing.T) {
 		requests.Wait()
 		require.EqualValues(t, 1, created.Load())
 
-		// The user saves one search after the other. The last two are new ones.
+		stored, err := env.MySearches(t.Context(), user)
+		require.NoError(t, err)
+		require.Len(t, stored, 1)
+	})
+}
+
+// TestSaveSearchOnce_SimilarSearches_HaveOutcomes saves searches one after the other. A search with the same
+// words is not stored again; if it is saved with e-mail alerts, they are turned on. A search with another
+// name or place is another search.
+func TestSaveSearchOnce_SimilarSearches_HaveOutcomes(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := newSeeker()
+
 		for _, test := range []struct {
 			saved jobseeker.SaveSearchInput
 			want  jobseeker.SaveOutcome
 		}{
+			{saved: jobseeker.SaveSearchInput{Query: "Nurse"}, want: jobseeker.SearchCreated},
 			{saved: jobseeker.SaveSearchInput{Query: " Nurse "}, want: jobseeker.SearchUnchanged},
 			{saved: jobseeker.SaveSearchInput{Query: "Nurse", EmailAlerts: true}, want: jobseeker.AlertsEnabled},
 			{saved: jobseeker.SaveSearchInput{Query: "Nurse"}, want: jobseeker.SearchUnchanged},
@@ -196,7 +208,7 @@ func TestSaveSearchOnce_SameSearch_IsStoredOnce(t *testing.T) {
 
 		stored, err := env.MySearches(t.Context(), user)
 		require.NoError(t, err)
-		require.Len(t, stored, 3, "the first search and the two new ones")
+		require.Len(t, stored, 3, "those that were created")
 	})
 }
 
@@ -213,28 +225,35 @@ func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
 			env.advance(time.Minute)
 		}
 
-		env.advance(25 * time.Hour) // the next digest would be due
+		env.advance(oneDay + time.Hour) // the next digest would be due
 		require.Len(t, env.notificationTexts(user), 1)
 		require.Len(t, env.takeSentTexts(), 1)
 	})
 }
 
-// TestAlerts_OlderListing_NotMatched checks two listings that create no alert although they
-// match: one that was published before the search was saved, and one that is not public any
-// more when it is matched.
+// TestAlerts_OlderListing_NotMatched checks that a listing that was published before the search was saved
+// creates no alert.
 func TestAlerts_OlderListing_NotMatched(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user, id := newSeeker(), env.newListing("Nurse")
+		user, listing := newSeeker(), env.newListing("Nurse")
 		env.clock.Advance(time.Second)
 		env.saveSearch(user, "Nurse", withEmails)
-		env.recordAndHandle(event.JobCreated{JobID: id})
+		env.recordAndHandle(event.JobCreated{JobID: listing})
 		env.advance(time.Minute)
 		require.Empty(t, env.notificationTexts(user))
+	})
+}
 
-		// The second listing is not public when its event is handled.
-		unpublishedID := env.newListing("Nurse that closed at once")
-		env.unpublished[unpublishedID] = true
-		env.recordAndHandle(event.JobCreated{JobID: unpublishedID})
+// TestAlerts_ListingNotPublic_NotMatched checks that a listing that is not public any more when it is
+// matched creates no alert.
+func TestAlerts_ListingNotPublic_NotMatched(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := newSeeker()
+		env.saveSearch(user, "Nurse", withEmails)
+
+		listing := env.newListing("Nurse that closed at once")
+		env.unpublished[listing] = true
+		env.recordAndHandle(event.JobCreated{JobID: listing})
 		env.advance(time.Minute)
 		require.Empty(t, env.notificationTexts(user))
 	})
@@ -282,10 +301,12 @@ func (env *testEnv) publishWithoutPeriodic(title string) {
 	env.tasks.All(env.t)
 }
 
-// TestDigest_OnePerDay_EachMatchOnce checks when digests are sent, the e-mails about matches of
-// searches with e-mail alerts. The first is sent at once, and further ones at most once a day.
-// Each has the new matches only. A listing that matches two searches is listed once.
-func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
+// oneDay is the time between two digests to a user.
+const oneDay = 24 * time.Hour
+
+// TestDigest_FirstMatch_SentAtOnce checks the first digest to a user, an e-mail about the matches of the
+// searches with e-mail alerts. It is sent at once. A listing that matches two searches is listed once.
+func TestDigest_FirstMatch_SentAtOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", withEmails)
@@ -293,34 +314,55 @@ func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 		env.saveSearch(user, "Cook", withoutEmails)
 		env.publish("ICU Nurse", "Cook")
 
-		first := env.takeSentTexts()
-		require.Len(t, first, 1, "the first message is sent at once")
-		require.Contains(t, first[0], "1 new job matches your saved searches")
-		require.Contains(t, first[0], "ICU Nurse")
-		require.Contains(t, first[0], "your search: ICU; Nurse")
-		require.Contains(t, first[0], "https://jobs.example.org/unsubscribe?token=unsubscribe."+user.UserID)
-		require.NotContains(t, first[0], "Cook", "a search without e-mail alerts")
+		texts := env.takeSentTexts()
+		require.Len(t, texts, 1)
 
-		// Matches of the next 24 hours wait for the second digest.
+		digest := texts[0]
+		require.Contains(t, digest, "1 new job matches your saved searches")
+		require.Contains(t, digest, "ICU Nurse")
+		require.Contains(t, digest, "your search: ICU; Nurse")
+		require.Contains(t, digest, "https://jobs.example.org/unsubscribe?token=unsubscribe."+user.UserID)
+		require.NotContains(t, digest, "Cook", "a search without e-mail alerts")
+	})
+}
+
+// TestDigest_OnePerDay_EachMatchOnce checks that the matches of the 24 hours after a digest, an e-mail about
+// matches, wait for the next one, which has the new matches only. After a day without matches, the next
+// match is sent at once.
+func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		env.saveSearch(newSeeker(), "Nurse", withEmails)
+		env.publish("ICU Nurse")
+		require.Len(t, env.takeSentTexts(), 1)
+
+		// Two listings match on the same day.
 		env.publish("Staff Nurse")
-		env.advance(12 * time.Hour)
+		env.advance(oneDay / 2)
 		env.publish("Night Nurse")
 		require.Empty(t, env.takeSentTexts())
-		env.advance(12 * time.Hour)
+		env.advance(oneDay / 2)
 
-		second := env.takeSentTexts()
-		require.Len(t, second, 1)
-		require.Contains(t, second[0], "Staff Nurse")
-		require.Contains(t, second[0], "Night Nurse")
-		require.NotContains(t, second[0], "ICU Nurse")
+		texts := env.takeSentTexts()
+		require.Len(t, texts, 1)
 
-		// After a day without matches, the next match is sent at once.
-		env.advance(25 * time.Hour)
-		require.Empty(t, env.takeSentTexts(), "no new matches, no mail")
+		digest := texts[0]
+		require.Contains(t, digest, "Staff Nurse")
+		require.Contains(t, digest, "Night Nurse")
+		require.NotContains(t, digest, "ICU Nurse")
+
+		// A day without matches.
+		env.advance(oneDay + time.Hour)
+		require.Empty(t, env.takeSentTexts())
 		env.publish("Day Nurse")
 		require.Len(t, env.takeSentTexts(), 1)
 	})
 }
+
+// errTryAgain is the temporary error of a mail server, after which an e-mail is sent later.
+var errTryAgain = errors.New("421 try again")
+
+// retryDelay is longer than the delay after which an e-mail that could not be sent is sent again.
+const retryDelay = time.Hour
 
 // TestDigest_SendFails_SameMailLater checks that a digest that could not be sent is sent later
 // with the same matches. Listings that are not public any more are left out, and later matches
@@ -330,26 +372,30 @@ func TestDigest_SendFails_SameMailLater(t *testing.T) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", withEmails)
 
-		env.mailErr = errors.New("421 try again")
+		// The digest with two matches cannot be sent. Another listing matches meanwhile.
+		env.mailErr = errTryAgain
 		ids := env.publish("Nurse A", "Nurse B")
 		require.Empty(t, env.takeSentTexts())
 		env.publish("Nurse C")
 
-		env.unpublished[ids[1]] = true
+		// One of the listings is not public any more when the digest is sent.
+		env.unpublished[ids[1]] = true // Nurse B
 		env.mailErr = nil
-		env.advance(time.Hour)
+		env.advance(retryDelay)
 		require.Len(t, env.sent, 1)
 		require.True(t, strings.HasPrefix(env.sent[0].ID, "job-alerts-"), env.sent[0].ID)
 
-		text := env.takeSentTexts()[0]
-		require.Contains(t, text, "Nurse A")
-		require.NotContains(t, text, "Nurse B", "it is no longer public")
-		require.NotContains(t, text, "Nurse C", "it belongs to the next message")
-		env.advance(24 * time.Hour)
+		digest := env.takeSentTexts()[0]
+		require.Contains(t, digest, "Nurse A")
+		require.NotContains(t, digest, "Nurse B", "it is no longer public")
+		require.NotContains(t, digest, "Nurse C", "it belongs to the next digest")
 
-		text = env.takeSentTexts()[0]
-		require.Contains(t, text, "Nurse C")
-		require.NotContains(t, text, "Nurse A")
+		// The next digest has the later match.
+		env.advance(oneDay)
+
+		digest = env.takeSentTexts()[0]
+		require.Contains(t, digest, "Nurse C")
+		require.NotContains(t, digest, "Nurse A")
 	})
 }
 
@@ -361,16 +407,16 @@ func TestDigest_StorageFails_IsAtomic(t *testing.T) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", withEmails)
 
+		// The task that matches the listing cannot add the task that sends the digest.
 		tasks := env.Tasks
 		env.recordAndHandle(event.JobCreated{JobID: env.newListing("Nurse")})
-		env.clock.Advance(matchingDelay)
-
-		// The run cannot add the task that sends the digest.
 		env.Tasks = failingTasks{}
+		env.clock.Advance(matchingDelay)
 		env.tasks.All(t)
-
-		env.Tasks = tasks
 		require.Empty(t, env.takeSentTexts())
+
+		// The next run can.
+		env.Tasks = tasks
 		env.advance(time.Minute)
 		require.Len(t, env.takeSentTexts(), 1)
 	})
@@ -383,52 +429,54 @@ type failingTasks struct{}
 func (failingTasks) Add(context.Context, ...task.Task) error { return errors.New("killed") }
 
 // TestDigest_ManyMatches_ShowsFiftyAndCount checks that a digest lists the newest 50 of 63
-// matches, and counts the others. The listings have the numbers 0 to 62, so that those from 13
-// are listed.
+// matches, and counts the others.
 func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", withEmails)
 
+		const matches, maxListed = 63, 50
+
 		var titles []string
-		for i := range 63 {
+		for i := range matches {
 			titles = append(titles, fmt.Sprintf("Nurse %02d.", i))
 		}
 
 		env.publish(titles...)
 
-		text := env.takeSentTexts()[0]
-		require.Contains(t, text, "63 new jobs match your saved searches")
-		require.Equal(t, 50, strings.Count(text, "/jobs/"))
-		require.Contains(t, text, "And 13 more.")
-		require.Contains(t, text, "Nurse 62.")
-		require.NotContains(t, text, "Nurse 12.")
+		digest := env.takeSentTexts()[0]
+		require.Contains(t, digest, "63 new jobs match your saved searches")
+		require.Equal(t, maxListed, strings.Count(digest, "/jobs/"))
+		require.Contains(t, digest, "And 13 more.")
+		require.Contains(t, digest, titles[matches-1], "the newest listing")
+		require.Contains(t, digest, titles[matches-maxListed], "the oldest one that is listed")
+		require.NotContains(t, digest, titles[matches-maxListed-1])
 	})
 }
 
 // TestDigest_Unsubscribed_SendsNoMail checks that a user who follows the unsubscribe link of a
 // digest gets no more e-mails, not even a digest that could not be sent before. Notifications
-// are still created. A token for another purpose is refused. The tokens of testEnv are
-// PURPOSE.USER-ID.EXPIRY.
+// are still created. The tokens of testEnv are PURPOSE.USER-ID.EXPIRY.
 func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user, other := newSeeker(), newSeeker()
 		env.saveSearch(user, "Nurse", withEmails)
 		env.saveSearch(other, "Nurse", withEmails)
 
-		env.mailErr = errors.New("421 try again")
+		// A digest cannot be sent.
+		env.mailErr = errTryAgain
 		env.publish("Nurse A")
-		require.ErrorIs(t, env.Unsubscribe(t.Context(), "download."+user.UserID+".1"), fault.ErrUnauthorized)
 
-		// A user may follow the link twice.
+		// One of the users unsubscribes. A user may follow the link twice.
 		for range 2 {
 			require.NoError(t, env.Unsubscribe(t.Context(), "unsubscribe."+user.UserID+".1"))
 		}
 
+		// The digest is sent, and another one the next day.
 		env.mailErr = nil
-		env.advance(time.Hour)
+		env.advance(retryDelay)
 		env.publish("Nurse B")
-		env.advance(25 * time.Hour)
+		env.advance(oneDay + time.Hour)
 		require.Len(t, env.sent, 2, "one digest with each listing, both for the other user")
 
 		for _, m := range env.sent {
@@ -439,6 +487,15 @@ func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
 	})
 }
 
+// TestUnsubscribe_TokenForOtherPurpose_Unauthorized checks that only the token of an unsubscribe link ends
+// the e-mails.
+func TestUnsubscribe_TokenForOtherPurpose_Unauthorized(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		token := "download." + newSeeker().UserID + ".1"
+		require.ErrorIs(t, env.Unsubscribe(t.Context(), token), fault.ErrUnauthorized)
+	})
+}
+
 // TestDigest_NoAccountOrSearch_SendsNoMail checks that a digest that could not be sent before
 // is dropped if the account or the search was deleted meanwhile.
 func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
@@ -446,41 +503,38 @@ func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
 		deleted, changed := newSeeker(), newSeeker()
 		env.saveSearch(deleted, "Nurse", withEmails)
 
-		id := env.saveSearch(changed, "Nurse", withEmails)
-		env.withoutEmailAddress[deleted.UserID] = true
-		env.mailErr = errors.New("421 try again")
+		searchID := env.saveSearch(changed, "Nurse", withEmails)
+
+		// The digests of both users cannot be sent.
+		env.mailErr = errTryAgain
 		env.publish("Nurse")
 
-		_, err := env.DeleteSearch(t.Context(), changed, id)
+		// One user deletes the account, and the other one the search.
+		env.withoutEmailAddress[deleted.UserID] = true
+		_, err := env.DeleteSearch(t.Context(), changed, searchID)
 		require.NoError(t, err)
 
 		env.mailErr = nil
-		env.advance(time.Hour)
+		env.advance(retryDelay)
 		require.Empty(t, env.takeSentTexts())
 	})
 }
 
-// TestSavedSearch_OtherUserOrOverLimit_Refused checks that concurrent requests save at most
-// MaxSearches searches of a user, and that a user cannot delete the search of another user.
-// Callers without an account are refused.
-func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
+// TestSaveSearch_Concurrent_LimitIsExact checks that concurrent requests save at most MaxSearches searches
+// of a user.
+func TestSaveSearch_Concurrent_LimitIsExact(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx := t.Context()
-		user := newSeeker()
-		stranger := newSeeker()
-		var requests sync.WaitGroup
-		var mu sync.Mutex
-
 		const overLimit = 10
-		refused := 0
+
+		user := newSeeker()
+		var requests sync.WaitGroup
+		var refused atomic.Int64
 
 		for i := range jobseeker.MaxSearches + overLimit {
 			requests.Go(func() {
-				_, err := env.SaveSearch(ctx, user, jobseeker.SaveSearchInput{Query: fmt.Sprint("q", i)})
+				_, err := env.SaveSearch(t.Context(), user, jobseeker.SaveSearchInput{Query: fmt.Sprint("q", i)})
 				if errors.Is(err, jobseeker.ErrTooManySearches) {
-					mu.Lock()
-					refused++
-					mu.Unlock()
+					refused.Add(1)
 				} else if err != nil {
 					t.Error(err)
 				}
@@ -488,36 +542,64 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 		}
 
 		requests.Wait()
-		require.Equal(t, overLimit, refused)
+		require.EqualValues(t, overLimit, refused.Load())
 
-		// Prefer with empty input changes nothing, and returns the searches of the user.
-		saved, err := env.UpdateJobPreferences(ctx, user, jobseeker.ProfileInput{})
+		saved, err := env.MySearches(t.Context(), user)
 		require.NoError(t, err)
 		require.Len(t, saved, jobseeker.MaxSearches)
-
-		_, err = env.DeleteSearch(ctx, stranger, saved[0].ID)
-		require.ErrorIs(t, err, jobseeker.ErrSearchNotFound)
-
-		rest, err := env.DeleteSearch(ctx, user, strings.ToUpper(saved[0].ID))
-		require.NoError(t, err)
-		require.Len(t, rest, jobseeker.MaxSearches-1)
-
-		for _, err := range []error{
-			searchErr(env.SaveSearch(ctx, auth.Actor{}, jobseeker.SaveSearchInput{Query: "x"})),
-			searchErr(env.DeleteSearch(ctx, auth.Actor{}, saved[1].ID)),
-			searchErr(env.UpdateJobPreferences(ctx, auth.Actor{}, jobseeker.ProfileInput{})),
-		} {
-			require.ErrorIs(t, err, fault.ErrUnauthorized)
-		}
 	})
 }
 
-// searchErr returns the error of a use case that also returns searches.
-func searchErr(_ []jobseeker.Search, err error) error { return err }
+// TestDeleteSearch_OtherUser_NotFound checks that a user cannot delete the search of another user. The own
+// search is deleted, also by its id in upper case.
+func TestDeleteSearch_OtherUser_NotFound(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user, stranger := newSeeker(), newSeeker()
+		kept := env.saveSearch(user, "Midwife", withoutEmails)
+		id := env.saveSearch(user, "Nurse", withoutEmails)
 
-// TestPreferences_OmittedFields_AreKept checks that a request to change the preferences, which
-// are fields of the profile, changes only the fields that it contains. The list of employment
-// types cannot have an unlimited number of entries.
+		_, err := env.DeleteSearch(t.Context(), stranger, id)
+		require.ErrorIs(t, err, jobseeker.ErrSearchNotFound)
+
+		rest, err := env.DeleteSearch(t.Context(), user, strings.ToUpper(id))
+		require.NoError(t, err)
+		require.Len(t, rest, 1)
+		require.Equal(t, kept, rest[0].ID)
+	})
+}
+
+// TestUpdateJobPreferences_EmptyInput_ReturnsSearches checks that a change of the preferences without a
+// field changes nothing, and returns the searches of the user.
+func TestUpdateJobPreferences_EmptyInput_ReturnsSearches(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		user := newSeeker()
+		id := env.saveSearch(user, "Nurse", withoutEmails)
+
+		searches, err := env.UpdateJobPreferences(t.Context(), user, jobseeker.ProfileInput{})
+		require.NoError(t, err)
+		require.Len(t, searches, 1)
+		require.Equal(t, id, searches[0].ID)
+	})
+}
+
+// TestSavedSearches_Guest_Unauthorized checks that callers without an account have no searches.
+func TestSavedSearches_Guest_Unauthorized(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		id := env.saveSearch(newSeeker(), "Nurse", withoutEmails)
+
+		_, err := env.SaveSearch(t.Context(), guest, jobseeker.SaveSearchInput{Query: "x"})
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
+
+		_, err = env.DeleteSearch(t.Context(), guest, id)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
+
+		_, err = env.UpdateJobPreferences(t.Context(), guest, jobseeker.ProfileInput{})
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
+	})
+}
+
+// TestPreferences_OmittedFields_AreKept checks that a request to change the preferences, which are fields of
+// the profile, changes only the fields that it contains.
 func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
@@ -532,9 +614,17 @@ func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "Leeds", profile.PreferredLocation)
 		require.Equal(t, types, profile.EmploymentTypes)
+	})
+}
 
-		tooMany := slices.Repeat([]string{"bank"}, 11)
-		_, err = env.UpdateJobPreferences(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &tooMany})
+// TestPreferences_TooManyEmploymentTypes_Refused checks that the list of employment types has at most ten
+// entries.
+func TestPreferences_TooManyEmploymentTypes_Refused(t *testing.T) {
+	onEachStorage(t, func(t *testing.T, env *testEnv) {
+		const maxTypes = 10
+
+		tooMany := slices.Repeat([]string{"bank"}, maxTypes+1)
+		_, err := env.UpdateJobPreferences(t.Context(), newSeeker(), jobseeker.ProfileInput{EmploymentTypes: &tooMany})
 		require.Equal(t, "employmentTypes", fault.Of(err).Fields[0].Name)
 	})
 }
@@ -549,7 +639,7 @@ func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
 		env.saveSearch(user, "Nurse", withEmails)
 
 		id := env.publish("Nurse")[0]
-		env.advance(91 * 24 * time.Hour)
+		env.advance(91 * oneDay) // matches are deleted after 90 days
 		env.recordAndHandle(event.JobCreated{JobID: id})
 		env.advance(time.Minute)
 		require.Len(t, env.notificationTexts(user), 1)
