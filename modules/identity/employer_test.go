@@ -14,20 +14,25 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestUpdateEmployer_AccountAndOrganization checks that one request changes the user, the
-// settings and the organization. A new address stays pending until it is confirmed, and contact
-// details that are not set are those of the account.
-func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
+// TestMyEmployerAccount_New_HasDefaults checks the settings of a new account. Contact details that are not
+// set are those of the account.
+func TestMyEmployerAccount_New_HasDefaults(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.actor(env.employer("boss@example.org"))
-		before, err := env.MyEmployerAccount(t.Context(), boss)
+		account, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
-		require.Equal(t, "Em Ployer", before.Name)
-		require.Equal(t, "St Mary's", before.Organization.Name)
-		require.True(t, before.Settings.EmailAlerts)
-		require.Equal(t, identity.Contact{Name: "Em Ployer", Email: "boss@example.org"}, before.Contact())
+		require.Equal(t, "Em Ployer", account.Name)
+		require.Equal(t, "St Mary's", account.Organization.Name)
+		require.True(t, account.Settings.EmailAlerts)
+		require.Equal(t, identity.Contact{Name: "Em Ployer", Email: "boss@example.org"}, account.Contact())
+	})
+}
 
-		// Change everything in one request.
+// TestUpdateEmployer_AllFields_AreStored checks that one request changes the user, the settings and the
+// organization. A new address stays pending until it is confirmed.
+func TestUpdateEmployer_AllFields_AreStored(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		boss := env.actor(env.employer("boss@example.org"))
 		changed, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{
 			Profile: &identity.EmployerProfileInput{
 				Name:     ptr(" Zoë Patel "),
@@ -45,49 +50,64 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 		stored, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
 		require.Equal(t, changed, stored)
+
+		// The user and the settings.
 		require.Equal(t, "Zoë Patel", stored.Name)
 		require.Equal(t, "boss@example.org", stored.Email)
 		require.Equal(t, "zoe@example.org", stored.PendingEmail)
 		require.Equal(t, "Matron", stored.Settings.JobTitle)
-		require.Equal(t, "St Brigid's", stored.Organization.Name)
-		require.Equal(t, "hospital", stored.Organization.Industry)
-		require.Equal(t, "51-200", stored.Organization.Size)
-		require.Equal(
-			t,
+		require.Equal(t,
 			identity.Contact{Name: "Zoë Patel", Email: "wards@example.org", Phone: "+44 20 7946 0000"},
-			stored.Contact(),
-		)
+			stored.Contact())
 
 		wantsAlerts, err := env.WantsAlerts(t.Context(), boss.UserID)
 		require.NoError(t, err)
 		require.False(t, wantsAlerts)
 
-		// Reset the settings.
-		reset, err := env.ResetEmployerSettings(t.Context(), boss)
-		require.NoError(t, err)
-		require.True(t, reset.Settings.EmailAlerts)
-		require.Equal(t, identity.Contact{Name: "Zoë Patel", Email: "boss@example.org"}, reset.Contact())
-		require.Equal(t, "Matron", reset.Settings.JobTitle, "a reset of the settings keeps the job title")
+		// The organization.
+		require.Equal(t, "St Brigid's", stored.Organization.Name)
+		require.Equal(t, "hospital", stored.Organization.Industry)
+		require.Equal(t, "51-200", stored.Organization.Size)
 	})
 }
 
-// TestUpdateEmployer_NotAdmin_ChangesNothing checks that a request is applied completely or not at
-// all. Only an admin may change the organization. If another member's request contains such a change,
-// or a new address is taken, the permitted changes of the same request are not stored either.
+// TestResetEmployerSettings_Changed_HaveDefaults checks that a reset restores the alerts and the contact
+// details of the account, and keeps the job title.
+func TestResetEmployerSettings_Changed_HaveDefaults(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		boss := env.actor(env.employer("boss@example.org"))
+		_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{
+			Profile:     &identity.EmployerProfileInput{JobTitle: ptr("Matron")},
+			EmailAlerts: ptr(false),
+			Contact:     &identity.ContactInput{Email: ptr("wards@example.org"), Phone: ptr("+44 20 7946 0000")},
+		})
+		require.NoError(t, err)
+
+		reset, err := env.ResetEmployerSettings(t.Context(), boss)
+		require.NoError(t, err)
+		require.True(t, reset.Settings.EmailAlerts)
+		require.Equal(t, identity.Contact{Name: "Em Ployer", Email: "boss@example.org"}, reset.Contact())
+		require.Equal(t, "Matron", reset.Settings.JobTitle)
+	})
+}
+
+// TestUpdateEmployer_NotAdmin_ChangesNothing checks that only an admin may change the organization. If
+// another member's request contains such a change, the permitted changes of the same request are not stored
+// either.
 func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
-
 	tom := env.actor(env.addMember(boss, "tom@example.org", "recruiter"))
-	for _, input := range []identity.EmployerInput{
-		{CompanyName: ptr("Tom's")},
-		{Industry: ptr("x")},
-		{CompanySize: ptr("1")},
+
+	for field, input := range map[string]identity.EmployerInput{
+		"company name": {CompanyName: ptr("Tom's")},
+		"industry":     {Industry: ptr("x")},
+		"company size": {CompanySize: ptr("1")},
 	} {
 		// A member may change the own profile.
 		input.Profile = &identity.EmployerProfileInput{Name: ptr("Tom the Great"), Email: ptr("great@example.org")}
 		_, err := env.UpdateEmployer(t.Context(), tom, input)
-		require.ErrorIs(t, err, fault.ErrForbidden)
+		require.ErrorIs(t, err, fault.ErrForbidden, field)
 	}
 
 	_, err := env.UpdateOrganization(t.Context(), tom, identity.OrganizationInput{Name: ptr("Tom's")})
@@ -99,54 +119,67 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	require.Equal(t, "Me Mber", account.Name)
 	require.Empty(t, account.PendingEmail)
 	require.Equal(t, "St Mary's", account.Organization.Name)
+}
 
-	account, err = env.UpdateEmployer(t.Context(), tom,
+// TestUpdateEmployer_OwnProfile_OnlyOfMember checks that members can change their own profile, and that
+// the profile of the admin is not affected.
+func TestUpdateEmployer_OwnProfile_OnlyOfMember(t *testing.T) {
+	env := newSQLiteEnv(t)
+	boss := env.actor(env.employer("boss@example.org"))
+	tom := env.actor(env.addMember(boss, "tom@example.org", "recruiter"))
+
+	account, err := env.UpdateEmployer(t.Context(), tom,
 		identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}})
-	require.NoError(t, err, "members can change their own profile")
+	require.NoError(t, err)
 	require.Equal(t, "Recruiter", account.Settings.JobTitle)
 
 	bossAccount, err := env.MyEmployerAccount(t.Context(), boss)
 	require.NoError(t, err)
 	require.Empty(t, bossAccount.Settings.JobTitle)
-
-	t.Run("address is taken", func(t *testing.T) {
-		_, err := env.UpdateEmployer(
-			t.Context(),
-			boss,
-			identity.EmployerInput{
-				Profile:     &identity.EmployerProfileInput{Name: ptr("New"), Email: ptr("tom@example.org")},
-				CompanyName: ptr("New"),
-			},
-		)
-		require.ErrorIs(t, err, identity.ErrEmailTaken)
-
-		bossAccount, err := env.MyEmployerAccount(t.Context(), boss)
-		require.NoError(t, err)
-		require.Equal(t, "Em Ployer", bossAccount.Name)
-		require.Equal(t, "St Mary's", bossAccount.Organization.Name)
-	})
-
-	t.Run("jobseekers and guests have no employer account", func(t *testing.T) {
-		for _, actor := range []auth.Actor{guest, env.actor(env.jobseeker("jo@example.org"))} {
-			_, err := env.MyEmployerAccount(t.Context(), actor)
-			require.ErrorIs(t, err, kit.Refusal(actor))
-
-			_, err = env.UpdateEmployer(t.Context(), actor, identity.EmployerInput{EmailAlerts: ptr(true)})
-			require.ErrorIs(t, err, kit.Refusal(actor))
-
-			_, err = env.ResetEmployerSettings(t.Context(), actor)
-			require.ErrorIs(t, err, kit.Refusal(actor))
-
-			_, err = env.MyOrganization(t.Context(), actor)
-			require.ErrorIs(t, err, kit.Refusal(actor))
-		}
-	})
 }
 
-// TestUpdateEmployer_UnsafeContent_IsRefused checks that website and logo must be https URLs
-// without credentials, spaces, quotes and markup, because pages and e-mails link to them. The other
-// fields have maximum lengths.
-func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
+// TestUpdateEmployer_AddressTaken_ChangesNothing checks that no change of a request is stored if its new
+// address is that of another account.
+func TestUpdateEmployer_AddressTaken_ChangesNothing(t *testing.T) {
+	env := newSQLiteEnv(t)
+	boss := env.actor(env.employer("boss@example.org"))
+	env.jobseeker("taken@example.org")
+
+	_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{
+		Profile:     &identity.EmployerProfileInput{Name: ptr("New"), Email: ptr("taken@example.org")},
+		CompanyName: ptr("New"),
+	})
+	require.ErrorIs(t, err, identity.ErrEmailTaken)
+
+	account, err := env.MyEmployerAccount(t.Context(), boss)
+	require.NoError(t, err)
+	require.Equal(t, "Em Ployer", account.Name)
+	require.Equal(t, "St Mary's", account.Organization.Name)
+}
+
+// TestEmployerAccount_JobseekerOrGuest_IsRefused checks that jobseekers and guests have no employer
+// account and no organization. kit.Refusal returns the expected error: guests have to sign in, others are
+// forbidden.
+func TestEmployerAccount_JobseekerOrGuest_IsRefused(t *testing.T) {
+	env := newSQLiteEnv(t)
+
+	for _, actor := range []auth.Actor{guest, env.actor(env.jobseeker("jo@example.org"))} {
+		_, err := env.MyEmployerAccount(t.Context(), actor)
+		require.ErrorIs(t, err, kit.Refusal(actor))
+
+		_, err = env.UpdateEmployer(t.Context(), actor, identity.EmployerInput{EmailAlerts: ptr(true)})
+		require.ErrorIs(t, err, kit.Refusal(actor))
+
+		_, err = env.ResetEmployerSettings(t.Context(), actor)
+		require.ErrorIs(t, err, kit.Refusal(actor))
+
+		_, err = env.MyOrganization(t.Context(), actor)
+		require.ErrorIs(t, err, kit.Refusal(actor))
+	}
+}
+
+// TestUpdateOrganization_AllFields_AreStored checks that every field can be changed.
+func TestUpdateOrganization_AllFields_AreStored(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
 	organization, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
@@ -162,6 +195,15 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	stored, err := env.MyOrganization(t.Context(), boss)
 	require.NoError(t, err)
 	require.Equal(t, organization, stored)
+	require.Equal(t, "St Brigid's", stored.Name)
+	require.Equal(t, "https://brigid.example/jobs?a=1#top", stored.Website)
+}
+
+// TestUpdateOrganization_UnsafeURL_IsRefused checks that website and logo must be https URLs without
+// credentials, spaces, quotes and markup, because pages and e-mails link to them.
+func TestUpdateOrganization_UnsafeURL_IsRefused(t *testing.T) {
+	env := newSQLiteEnv(t)
+	boss := env.actor(env.employer("boss@example.org"))
 
 	for _, unsafe := range []string{
 		"http://brigid.example",
@@ -192,7 +234,14 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		}
 	}
 
-	// Every other field has its own rule: not empty, at most 10,000 or 200 characters, and one line.
+}
+
+// TestUpdateOrganization_InvalidText_IsRefused checks the rules of the other fields: not empty, at most
+// 10,000 or 200 characters, and one line.
+func TestUpdateOrganization_InvalidText_IsRefused(t *testing.T) {
+	env := newSQLiteEnv(t)
+	boss := env.actor(env.employer("boss@example.org"))
+
 	for field, input := range map[string]identity.OrganizationInput{
 		"name":        {Name: ptr("  ")},
 		"description": {Description: ptr(strings.Repeat("x", 10_001))},
@@ -200,31 +249,42 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		"size":        {Size: ptr("1\n2")},
 	} {
 		_, err := env.UpdateOrganization(t.Context(), boss, input)
-		require.ErrorIs(t, err, fault.ErrInvalid)
+		require.ErrorIs(t, err, fault.ErrInvalid, field)
 		require.Equal(t, field, fault.Of(err).Fields[0].Name)
 	}
+}
 
-	// An empty text removes the website and the logo.
-	organization, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Website: ptr(""), Logo: ptr("")})
+// TestUpdateOrganization_EmptyURLs_AreRemoved checks that an empty text removes the website and the logo,
+// and that fields which the request does not have stay unchanged.
+func TestUpdateOrganization_EmptyURLs_AreRemoved(t *testing.T) {
+	env := newSQLiteEnv(t)
+	boss := env.actor(env.employer("boss@example.org"))
+	_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
+		Website: ptr("https://brigid.example"),
+		Logo:    ptr("https://cdn.brigid.example/l.svg"),
+	})
+	require.NoError(t, err)
+
+	organization, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Website: ptr(""), Logo: ptr("")})
 	require.NoError(t, err)
 	require.Empty(t, organization.Website)
 	require.Empty(t, organization.Logo)
-	require.Equal(t, "St Brigid's", organization.Name, "absent members stay unchanged")
+	require.Equal(t, "St Mary's", organization.Name)
 }
 
 // TestUpdateEmployer_Contacts_AreValidated checks that invalid contact details are refused, with an
 // error that names the field.
 func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 	env := newSQLiteEnv(t)
-
 	boss := env.actor(env.employer("boss@example.org"))
+
 	for field, input := range map[string]identity.ContactInput{
 		"contact.email": {Email: ptr("nonsense")},
-		"contact.phone": {Phone: ptr("12")},
+		"contact.phone": {Phone: ptr("12")}, // too short
 		"contact.name":  {Name: ptr(strings.Repeat("x", 201))},
 	} {
 		_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{Contact: &input})
-		require.ErrorIs(t, err, fault.ErrInvalid)
+		require.ErrorIs(t, err, fault.ErrInvalid, field)
 		require.Equal(t, field, fault.Of(err).Fields[0].Name)
 	}
 }
@@ -234,6 +294,7 @@ func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.actor(env.employer("boss@example.org"))
+		// Half of the requests change the name, and the others change the size and the alerts.
 		const requests = 8
 		errs := concurrently(requests, func(i int) error {
 			changesName := i%2 == 0
@@ -269,7 +330,8 @@ func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
 	countRenamed := func() (n int) {
 		t.Helper()
 
-		events, err := env.store.Identity.Outbox.Claim(t.Context(), 100, time.Minute)
+		const moreThanAll = 100 // events
+		events, err := env.store.Identity.Outbox.Claim(t.Context(), moreThanAll, time.Minute)
 		require.NoError(t, err)
 
 		for _, recorded := range events {
@@ -287,13 +349,16 @@ func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
 	_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's")})
 	require.NoError(t, err)
 	require.Equal(t, 1, countRenamed())
-	env.clock.Advance(time.Minute)
-	require.NoError(t, env.work.Runner.Sweep(t.Context())) // executes the task, which is now due
-	require.Equal(t, 1, countRenamed(), "a second event covers writes with the old name")
 
+	// A minute later, the task is due and records the second event.
+	env.clock.Advance(time.Minute)
+	require.NoError(t, env.work.Runner.Sweep(t.Context()))
+	require.Equal(t, 1, countRenamed())
+
+	// A change that has the same name records no event.
 	_, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's"), Size: ptr("11-50")})
 	require.NoError(t, err)
-	require.Zero(t, countRenamed(), "the same name records no event")
+	require.Zero(t, countRenamed())
 }
 
 // TestUpdateEmployer_RenamedTooOften_RateLimited checks the limit of 20 renamings in an hour. Each
@@ -332,6 +397,8 @@ func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
 	other := env.actor(env.employer("other@example.org"))
 	_, err = env.UpdateOrganization(t.Context(), other, identity.OrganizationInput{Name: ptr("F")})
 	require.NoError(t, err, "each organization has its own count")
+
+	// An hour later, the first organization can be renamed again.
 	env.clock.Advance(time.Hour + time.Second)
 	require.NoError(t, renameOrganization("Another"))
 }

@@ -1,7 +1,6 @@
 package identity_test
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 
@@ -34,30 +33,19 @@ func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
 // without a company name, the organization gets the name of the user.
 func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 	env := newSQLiteEnv(t)
-	withoutCompany, err := env.Register(
-		t.Context(),
-		identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"},
-		officeClient,
-	)
-	require.NoError(t, err)
-
+	withoutCompany := env.employerWithoutCompany("a@example.org") // of Ann Practitioner
 	withCompany := env.employer("b@example.org")
-	for _, test := range []struct {
-		signedIn identity.SignedIn
-		wantName string // of the organization
-	}{
-		{signedIn: withoutCompany, wantName: "Ann Other"},
-		{signedIn: withCompany, wantName: "St Mary's"},
-	} {
-		actor := env.actor(test.signedIn)
-		require.Equal(t, auth.Employer, actor.Role)
-		require.False(t, actor.Seeker)
-		require.True(t, actor.May(auth.Manage))
-		require.True(t, actor.May(auth.JobsDelete))
+
+	for wantName, signedIn := range map[string]identity.SignedIn{"Ann Practitioner": withoutCompany, "St Mary's": withCompany} {
+		actor := env.actor(signedIn)
+		require.Equal(t, auth.Employer, actor.Role, wantName)
+		require.False(t, actor.Seeker, wantName)
+		require.True(t, actor.May(auth.Manage), wantName)
+		require.True(t, actor.May(auth.JobsDelete), wantName)
 
 		name, err := env.OrganizationName(t.Context(), actor.OrganizationID)
 		require.NoError(t, err)
-		require.Equal(t, test.wantName, name)
+		require.Equal(t, wantName, name)
 	}
 }
 
@@ -88,10 +76,8 @@ func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		const registrations = 20
 		errs := concurrently(registrations, func(i int) error {
-			userType := "jobseeker"
-			if i%2 == 1 {
-				userType = "employer"
-			}
+			userTypes := []string{"jobseeker", "employer"}
+			userType := userTypes[i%len(userTypes)]
 
 			_, err := env.Register(
 				t.Context(),
@@ -155,19 +141,24 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 // characters, but no certain ones.
 func TestRegister_EmployerPassword_NeedsOnlyLength(t *testing.T) {
 	env := newSQLiteEnv(t)
-	_, err := env.Register(
-		t.Context(),
-		identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"},
-		officeClient,
-	)
-	require.NoError(t, err)
+	register := func(password string) error {
+		input := identity.RegisterEmployerInput{Email: "e@example.org", Password: password, Name: "E", CompanyName: "C"}
+		_, err := env.Register(t.Context(), input, officeClient)
 
-	_, err = env.Register(
-		t.Context(),
-		identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""},
-		officeClient,
-	)
-	require.Len(t, fault.Of(err).Fields, 2, "the short password and the missing company")
+		return err
+	}
+
+	require.Equal(t, "password", fault.Of(register("seven77")).Fields[0].Name)
+	require.NoError(t, register("eightlow"))
+}
+
+// TestRegister_InvalidEmployer_EachFieldIsNamed checks that the error for an employer names all invalid
+// fields, here a short password and a missing company.
+func TestRegister_InvalidEmployer_EachFieldIsNamed(t *testing.T) {
+	env := newSQLiteEnv(t)
+	input := identity.RegisterEmployerInput{Email: "e@example.org", Password: "seven77", Name: "E"}
+	_, err := env.Register(t.Context(), input, officeClient)
+	require.Len(t, fault.Of(err).Fields, 2)
 }
 
 // TestRegister_SendsOneConfirmation checks that the e-mail of a registration contains a token that
@@ -177,7 +168,7 @@ func TestRegister_SendsOneConfirmation(t *testing.T) {
 	env.jobseeker("jo@example.org")
 
 	token := env.mailToken("jo@example.org") // requires that the token is alone on a line
-	message := env.mailsTo("jo@example.org")[0]
+	message := env.newestMail("jo@example.org")
 	require.Contains(t, message.Text, "https://locum.example/verify-email?token="+token)
 	require.NoError(t, env.verifyEmail(token))
 	require.Error(t, env.verifyEmail(token), "a token is valid once")
@@ -192,17 +183,23 @@ func TestRegister_SendsOneConfirmation(t *testing.T) {
 func TestPeople_SeveralIDs_KnownUsersByID(t *testing.T) {
 	env := newSQLiteEnv(t)
 
-	var ids []string
-	for i := range 5 {
-		ids = append(ids, env.jobseeker("p"+strconv.Itoa(i)+"@example.org").Account.ID)
-	}
+	jo := env.jobseeker("jo@example.org").Account.ID
+	al := env.jobseeker("al@example.org").Account.ID
 
-	people, err := env.People(t.Context(), append(ids, unknownID))
+	people, err := env.People(t.Context(), []string{jo, al, unknownID})
 	require.NoError(t, err)
-	require.Len(t, people, 5)
-	require.Equal(t, identity.Person{ID: ids[2], Name: "Jo Seeker", Email: "p2@example.org"}, people[ids[2]])
+	require.Equal(t, map[string]identity.Person{
+		jo: {ID: jo, Name: "Jo Seeker", Email: "jo@example.org"},
+		al: {ID: al, Name: "Jo Seeker", Email: "al@example.org"},
+	}, people)
+}
 
-	none, err := env.People(t.Context(), nil)
+// TestPeople_NoIDs_Empty checks that no users are returned for no ids.
+func TestPeople_NoIDs_Empty(t *testing.T) {
+	env := newSQLiteEnv(t)
+	var noIDs []string
+
+	people, err := env.People(t.Context(), noIDs)
 	require.NoError(t, err)
-	require.Empty(t, none)
+	require.Empty(t, people)
 }

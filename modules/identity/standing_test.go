@@ -27,10 +27,11 @@ func (e *testEnv) moderator() auth.Actor {
 func (e *testEnv) moderate(by auth.Actor, organizationID string, action identity.OrganizationAction) identity.Organization {
 	e.t.Helper()
 
-	o, err := e.Moderate(e.t.Context(), by, organizationID, identity.OrganizationActionInput{Action: string(action)})
+	input := identity.OrganizationActionInput{Action: string(action)}
+	organization, err := e.Moderate(e.t.Context(), by, organizationID, input)
 	require.NoError(e.t, err)
 
-	return o
+	return organization
 }
 
 // TestOrganizationChanges_CountsCommits checks the number with which pages about organizations are
@@ -65,8 +66,8 @@ func (e *testEnv) verifiedEmployer() auth.Actor {
 	boss := e.actor(e.employer("boss@example.org"))
 	require.NoError(e.t, e.verifyEmail(e.mailToken("boss@example.org")))
 
-	o := e.setWebsite(boss, "https://www.example.org")
-	require.Equal(e.t, "example.org", o.VerifiedDomain())
+	organization := e.setWebsite(boss, "https://www.example.org")
+	require.Equal(e.t, "example.org", organization.VerifiedDomain())
 
 	return boss
 }
@@ -75,10 +76,10 @@ func (e *testEnv) verifiedEmployer() auth.Actor {
 func (e *testEnv) setWebsite(boss auth.Actor, website string) identity.Organization {
 	e.t.Helper()
 
-	o, err := e.UpdateOrganization(e.t.Context(), boss, identity.OrganizationInput{Website: &website})
+	organization, err := e.UpdateOrganization(e.t.Context(), boss, identity.OrganizationInput{Website: &website})
 	require.NoError(e.t, err)
 
-	return o
+	return organization
 }
 
 // TestUpdateOrganization_Renamed_IsNotVerifiedByDomain checks that a new name ends the verification by
@@ -87,35 +88,40 @@ func (e *testEnv) setWebsite(boss auth.Actor, website string) identity.Organizat
 func TestUpdateOrganization_Renamed_IsNotVerifiedByDomain(t *testing.T) {
 	env := newSQLiteEnv(t)
 
-	boss := env.verifiedEmployer()
+	boss := env.verifiedEmployer() // whose address is at example.org
+
+	// The name is changed, with the website or without.
 	for _, website := range []string{"https://example.org", "https://other.example", "https://example.org"} {
-		o, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
+		renamed, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
 			Name:    ptr("Clinic at " + website),
 			Website: &website,
 		})
 		require.NoError(t, err)
-		require.False(t, o.IsVerified())
-		require.Empty(t, o.VerifiedDomain())
+		require.False(t, renamed.IsVerified(), website)
+		require.Empty(t, renamed.VerifiedDomain(), website)
 	}
 
-	o := env.setWebsite(boss, "https://example.org/careers")
-	require.False(t, o.IsVerified(), "the domain of the website is the same")
+	// Only the website is changed.
+	organization := env.setWebsite(boss, "https://example.org/careers")
+	require.False(t, organization.IsVerified(), "the domain of the website is the same")
 
-	o = env.setWebsite(boss, "https://other.example")
-	require.False(t, o.IsVerified(), "the address is at another domain")
+	organization = env.setWebsite(boss, "https://other.example")
+	require.False(t, organization.IsVerified(), "the address is at another domain")
 
-	o = env.setWebsite(boss, "https://example.org")
-	require.True(t, o.IsVerified())
+	organization = env.setWebsite(boss, "https://example.org")
+	require.True(t, organization.IsVerified())
 }
 
 // TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain checks that an organization
 // cannot undo the decision of a moderator by changing its name or website back and forth.
 func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
+	// Both lists of actions end the verification.
 	for _, actions := range [][]identity.OrganizationAction{
 		{identity.UnverifyOrganization},
 		{identity.SuspendOrganization, identity.RestoreOrganization},
 	} {
-		t.Run("by "+string(actions[0]), func(t *testing.T) {
+		firstAction := string(actions[0])
+		t.Run("by "+firstAction, func(t *testing.T) {
 			env := newSQLiteEnv(t)
 
 			boss, moderator := env.verifiedEmployer(), env.moderator()
@@ -155,8 +161,8 @@ func TestVerifyByDomain_MailboxProvider_DoesNotVerify(t *testing.T) {
 		boss := env.actor(env.employer(email))
 		require.NoError(t, env.verifyEmail(env.mailToken(email)))
 
-		o := env.setWebsite(boss, "https://"+domain)
-		require.False(t, o.IsVerified(), domain)
+		organization := env.setWebsite(boss, "https://"+domain)
+		require.False(t, organization.IsVerified(), domain)
 	}
 }
 

@@ -158,13 +158,11 @@ func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrInvalid, "an invitation can be accepted once")
 }
 
-// TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin checks that accepting ends the
-// membership in another organization, which must not lose its last admin.
-func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
+// TestAcceptInvitation_OtherMember_Moves checks that accepting the invitation of another organization ends
+// the membership in the one before.
+func TestAcceptInvitation_OtherMember_Moves(t *testing.T) {
 	env := newSQLiteEnv(t)
 	old, next := env.actor(env.employer("old@example.org")), env.actor(env.employer("next@example.org"))
-
-	// A recruiter moves from the old organization to the next one.
 	moving := env.addMember(old, "jo@example.org", defaultRole)
 	require.NoError(t, env.invite(next, "jo@example.org", defaultRole))
 
@@ -175,19 +173,25 @@ func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 
 	_, err = env.Permissions(t.Context(), old, moving.Account.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
+}
 
-	// The founder of the old organization can move only after it has another admin.
-	require.NoError(t, env.invite(next, "old@example.org", defaultRole))
+// TestAcceptInvitation_LastAdmin_MovesOnlyWithHeir checks that the founder of an organization can move to
+// another one only after the organization has another admin. A founder is an admin of the own organization
+// only.
+func TestAcceptInvitation_LastAdmin_MovesOnlyWithHeir(t *testing.T) {
+	env := newSQLiteEnv(t)
+	founder, next := env.actor(env.employer("founder@example.org")), env.actor(env.employer("next@example.org"))
+	require.NoError(t, env.invite(next, "founder@example.org", defaultRole))
 
-	token := env.mailToken("old@example.org")
-	_, err = env.accept(old, token)
+	token := env.mailToken("founder@example.org")
+	_, err := env.accept(founder, token)
 	require.ErrorIs(t, err, identity.ErrLastAdmin)
 
-	env.addMember(old, "heir@example.org", "admin")
+	env.addMember(founder, "heir@example.org", "admin")
 
-	movedFounder, err := env.accept(old, token)
+	movedFounder, err := env.accept(founder, token)
 	require.NoError(t, err)
-	require.Equal(t, auth.EmployerTeam, env.actor(movedFounder).Role, "a founder is an admin of the own organization only")
+	require.Equal(t, auth.EmployerTeam, env.actor(movedFounder).Role)
 }
 
 // TestInvite_Twice_ConflictUntilExpired checks that an organization can invite a user again
@@ -213,7 +217,7 @@ func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 	expired := mailTokenPattern.FindString(env.mailsTo("new@example.org")[0].Text)
 
 	// After 7 days, the link has expired, and the user can be invited again.
-	env.clock.Advance(7 * 24 * time.Hour)
+	env.clock.Advance(invitationLife)
 
 	_, err := env.accept(guest, expired)
 	require.ErrorIs(t, err, fault.ErrInvalid)
@@ -227,85 +231,97 @@ func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 	require.True(t, env.actor(joined).May(auth.Manage))
 }
 
-// TestInvite_InvalidInput_EachFieldIsNamed checks invalid inputs of Invite and
-// AcceptInvitation. A refused input does not use up the token.
+// TestInvite_InvalidInput_EachFieldIsNamed checks that the error for an invitation names all invalid fields.
 func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	err := env.Invite(t.Context(), admin, identity.InviteInput{Email: "x", Role: "emperor"})
 	require.Len(t, fault.Of(err).Fields, 3, "the missing name, the invalid address and the unknown role")
+}
 
-	// The case of a role does not matter.
+// TestAcceptInvitation_InvalidInput_TokenRemainsValid checks that invalid inputs are refused, and that they
+// do not use up the token. The case of the role in the invitation does not matter.
+func TestAcceptInvitation_InvalidInput_TokenRemainsValid(t *testing.T) {
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "new@example.org", "VIEWER"))
 
-	// Inputs without a token or with an unknown one, without a password, with a weak one, and with an
-	// invalid name.
 	token := env.mailToken("new@example.org")
-	for _, input := range []identity.AcceptInvitationInput{
-		{},
-		{Token: "loc_mt_unknown", Password: password},
-		{Token: token},
-		{Token: token, Password: "weak"},
-		{Token: token, Password: password, Name: "a\nb"},
+	for name, input := range map[string]identity.AcceptInvitationInput{
+		"no token":      {},
+		"unknown token": {Token: "loc_mt_unknown", Password: password},
+		"no password":   {Token: token},
+		"weak password": {Token: token, Password: "weak"},
+		"invalid name":  {Token: token, Password: password, Name: "a\nb"},
 	} {
 		_, err := env.AcceptInvitation(t.Context(), guest, input, officeClient)
-		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", input)
+		require.ErrorIs(t, err, fault.ErrInvalid, name)
 	}
 
-	// After the refused inputs, the token still works.
-	signedIn, err := env.AcceptInvitation(
-		t.Context(),
-		guest,
-		identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"},
-		officeClient,
-	)
+	valid := identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"}
+	signedIn, err := env.AcceptInvitation(t.Context(), guest, valid, officeClient)
 	require.NoError(t, err)
 	require.Equal(t, "Newt", signedIn.Account.Name)
 }
 
-// TestPermissions_OfRole_CanBeChanged checks that a new role sets its default permissions, that
-// single permissions can be changed afterwards, and that an admin always has all of them.
-func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
+// singlePermissions is an input of ChangePermissions that changes three permissions and no role.
+var singlePermissions = identity.ChangePermissionsInput{Permissions: &identity.PermissionsInput{
+	Jobs:         &identity.JobPermissionsInput{Delete: ptr(true), Create: ptr(false)},
+	Applications: &identity.ApplicationPermissionsInput{Update: ptr(false)},
+}}
+
+// TestPermissions_NewRole_HasDefaults checks that a new role sets its default permissions, which replace
+// those of the role before.
+func TestPermissions_NewRole_HasDefaults(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
-	signedIn := env.addMember(admin, "jo@example.org", "viewer")
+	viewer := env.addMember(admin, "jo@example.org", "viewer")
 
-	// A new role sets its default permissions.
-	member, err := env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, roleInput("recruiter"))
+	member, err := env.ChangePermissions(t.Context(), admin, viewer.Account.ID, roleInput("recruiter"))
 	require.NoError(t, err)
 	require.Equal(t, identity.Recruiter.Defaults(), member.Permissions)
+}
 
-	// Single permissions are changed.
-	singlePermissions := identity.ChangePermissionsInput{Permissions: &identity.PermissionsInput{
-		Jobs:         &identity.JobPermissionsInput{Delete: ptr(true), Create: ptr(false)},
-		Applications: &identity.ApplicationPermissionsInput{Update: ptr(false)},
-	}}
-	member, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, singlePermissions)
-	require.NoError(t, err)
+// TestPermissions_SinglePermissions_AreChanged checks that single permissions of a recruiter can be changed,
+// and that they apply from the next request on. The role stays. An empty input changes nothing.
+func TestPermissions_SinglePermissions_AreChanged(t *testing.T) {
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
+	recruiter := env.addMember(admin, "jo@example.org", "recruiter")
 
-	// The permissions of a recruiter with these changes.
+	// The permissions of a recruiter with the changes of singlePermissions.
 	want := identity.Permissions{
 		Jobs:         identity.JobPermissions{Update: true, Delete: true},
 		Applications: identity.ApplicationPermissions{View: true},
 	}
+
+	member, err := env.ChangePermissions(t.Context(), admin, recruiter.Account.ID, singlePermissions)
+	require.NoError(t, err)
 	require.Equal(t, want, member.Permissions)
 	require.Equal(t, identity.Recruiter, member.Role)
 
-	current, err := env.Permissions(t.Context(), env.actor(signedIn), signedIn.Account.ID)
+	current, err := env.Permissions(t.Context(), env.actor(recruiter), recruiter.Account.ID)
 	require.NoError(t, err)
 	require.Equal(t, want, current.Permissions)
-	require.Equal(t, want.List(), env.actor(signedIn).Permissions, "permissions apply from the next request on")
+	require.Equal(t, want.List(), env.actor(recruiter).Permissions)
 
-	// Invalid changes are refused, and an empty one changes nothing.
-	_, err = env.ChangePermissions(t.Context(), admin, admin.UserID, singlePermissions)
-	require.ErrorIs(t, err, fault.ErrInvalid, "an admin has all permissions")
-
-	_, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, roleInput("emperor"))
-	require.ErrorIs(t, err, fault.ErrInvalid)
-
-	member, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, identity.ChangePermissionsInput{})
-	require.NoError(t, err, "an empty input changes nothing")
+	member, err = env.ChangePermissions(t.Context(), admin, recruiter.Account.ID, identity.ChangePermissionsInput{})
+	require.NoError(t, err)
 	require.Equal(t, want, member.Permissions)
+}
+
+// TestPermissions_InvalidChange_IsRefused checks that an admin always has all permissions, and that an
+// unknown role cannot be set.
+func TestPermissions_InvalidChange_IsRefused(t *testing.T) {
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("boss@example.org"))
+	recruiter := env.addMember(admin, "jo@example.org", "recruiter")
+
+	_, err := env.ChangePermissions(t.Context(), admin, admin.UserID, singlePermissions)
+	require.ErrorIs(t, err, fault.ErrInvalid, "single permissions of an admin")
+
+	_, err = env.ChangePermissions(t.Context(), admin, recruiter.Account.ID, roleInput("emperor"))
+	require.ErrorIs(t, err, fault.ErrInvalid, "an unknown role")
 }
 
 // TestMemberMay_PermissionsChanged_AreCurrent checks MemberMay, with which other modules ask for a
@@ -387,10 +403,10 @@ func TestTeam_OtherOrUnknownMember_NotFound(t *testing.T) {
 	jobseeker := env.jobseeker("jo@example.org").Account
 	for _, userID := range []string{foreign.UserID, jobseeker.ID, unknownID, "x", ""} {
 		_, err := env.Permissions(t.Context(), admin, userID)
-		require.ErrorIs(t, err, identity.ErrNotInTeam)
+		require.ErrorIs(t, err, identity.ErrNotInTeam, "%q", userID)
 
 		_, err = env.ChangePermissions(t.Context(), admin, userID, roleInput("viewer"))
-		require.ErrorIs(t, err, identity.ErrNotInTeam)
+		require.ErrorIs(t, err, identity.ErrNotInTeam, "%q", userID)
 	}
 
 	require.NotContains(t, env.team(foreign), "boss@example.org")
@@ -506,8 +522,8 @@ func TestInvite_Concurrent_OneSucceedsPerOrganization(t *testing.T) {
 func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		admin := env.actor(env.employer("boss@example.org"))
-		for i := range 5 {
-			email := fmt.Sprintf("new%d@example.org", i)
+		for attempt := range 5 { // both orders occur in most runs
+			email := fmt.Sprintf("new%d@example.org", attempt)
 			require.NoError(t, env.invite(admin, email, defaultRole))
 
 			token := env.mailToken(email)
@@ -552,9 +568,9 @@ func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 			want = append(want, email)
 		}
 
-		// Read the pages by number.
+		// Read the pages by number. The fourth one is empty.
 		var byNumber []string
-		for number := 1; number <= 4; number++ { // the fourth page is empty
+		for number := 1; number <= 4; number++ {
 			result, err := env.Team(t.Context(), admin, page.Request{Number: number, Size: pageSize})
 			require.NoError(t, err)
 			require.Equal(t, len(want), result.Total, "total of page %d", number)
@@ -579,16 +595,23 @@ func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 			}
 
 			cursor = result.NextCursor
-			if cursor == "" {
+
+			isLastPage := cursor == ""
+			if isLastPage {
 				break
 			}
 		}
 
 		require.Equal(t, want, byCursor)
-
-		_, err := env.Team(t.Context(), admin, page.Request{Number: 1, Size: pageSize, Cursor: "x"})
-		require.ErrorIs(t, err, fault.ErrInvalid, "a cursor that no page has returned")
 	})
+}
+
+// TestListTeam_UnknownCursor_IsRefused checks a cursor that no page has returned.
+func TestListTeam_UnknownCursor_IsRefused(t *testing.T) {
+	env := newSQLiteEnv(t)
+	admin := env.actor(env.employer("admin@example.org"))
+	_, err := env.Team(t.Context(), admin, page.Request{Number: 1, Size: 10, Cursor: "x"})
+	require.ErrorIs(t, err, fault.ErrInvalid)
 }
 
 // TestInvite_RecipientHasThreeToday_SendsNoMail checks that an address receives at most three
@@ -621,7 +644,7 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "asha@example.org", defaultRole))
 
 	// Find the token of the link in the invitation.
-	text := env.mailsTo("asha@example.org")[0].Text
+	text := env.newestMail("asha@example.org").Text
 	beforeLink, afterLink, found := strings.Cut(text, "/unsubscribe?invitations=")
 	require.True(t, found, text)
 	require.Contains(t, beforeLink, "/accept-invitation?", "the link to accept comes first")
@@ -650,23 +673,20 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 // own to any address by putting it into a name: the e-mail replaces such names.
 func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
 	env := newSQLiteEnv(t)
-	signedIn, err := env.Register(
-		t.Context(),
-		identity.RegisterEmployerInput{
-			Email:       "boss@example.org",
-			Password:    password,
-			Name:        "Em",
-			CompanyName: "Claim at https://evil.example/x",
-		},
-		officeClient,
-	)
+	employer := identity.RegisterEmployerInput{
+		Email:       "boss@example.org",
+		Password:    password,
+		Name:        "Em",
+		CompanyName: "Claim at https://evil.example/x",
+	}
+	signedIn, err := env.Register(t.Context(), employer, officeClient)
 	require.NoError(t, err)
 	require.NoError(t, env.Invite(t.Context(), env.actor(signedIn), identity.InviteInput{
 		Name:  "Jo www.evil.example",
 		Email: "jo@example.org",
 	}))
 
-	invitation := env.mailsTo("jo@example.org")[0]
+	invitation := env.newestMail("jo@example.org")
 	for _, part := range []string{invitation.Subject, invitation.Text, invitation.HTML, invitation.To.Name} {
 		require.NotContains(t, part, "evil.example", "a part of the e-mail")
 	}
