@@ -22,47 +22,35 @@ func (e *testEnv) deleteAccount(user auth.Actor) {
 	require.NoError(e.t, e.OnAccountDeleted(e.t.Context(), deleted))
 }
 
-// TestOnAccountDeleted_ApplicationIsAnonymized checks that employers keep the application and
-// its outcome, but no name, address or text of the applicant. The handler may run twice.
-func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
+// TestOnAccountDeleted_PendingApplication_IsWithdrawn checks that a pending application of a deleted account
+// is withdrawn and its interview cancelled. The employer keeps both, but no name, address or text of the
+// applicant, and cannot write to the applicant.
+func TestOnAccountDeleted_PendingApplication_IsWithdrawn(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann := newSeeker()
-		bob := newSeeker()
-		employer := newEmployer()
-		question := hiring.Question{ID: "why", Required: true}
-		listing := env.newListing(employer)
-
-		// Ann applies twice: one application is pending and has an interview, the other is accepted.
+		ann, employer := newSeeker(), newEmployer()
 		application, err := env.Apply(t.Context(), ann, hiring.ApplyInput{
-			ListingID:   env.newListing(employer, question),
+			ListingID:   env.newListing(employer, hiring.Question{ID: "why", Required: true}),
 			CoverLetter: "I am Ann",
 			Answers:     []hiring.Answer{{QuestionID: "why", Answer: "because I am Ann"}},
 		})
 		require.NoError(t, err)
 
-		accepted := env.apply(ann, listing)
-		ofBob := env.apply(bob, listing)
-		require.NoError(t, env.setStatus(employer, accepted.ID, "accepted"))
-
-		input := interviewInput(march27)
-		input.Notes = ptr("Ann was late")
-		_, err = env.Schedule(t.Context(), employer, application.ID, input)
+		// The employer invites Ann, takes notes and writes to her.
+		interview := interviewInput(march27)
+		interview.Notes = ptr("Ann was late")
+		_, err = env.Schedule(t.Context(), employer, application.ID, interview)
 		require.NoError(t, err)
 
-		_, err = env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{
-			Subject: "Dear Ann",
-			Message: "Ann, can you come earlier?",
-		})
+		message := hiring.ContactInput{Subject: "Dear Ann", Message: "Ann, can you come earlier?"}
+		_, err = env.Contact(t.Context(), employer, application.ID, message)
 		require.NoError(t, err)
 		env.sentMails()
 		env.recordedEvents()
 
-		// The deletion withdraws the pending application and cancels its interview.
 		env.deleteAccount(ann)
-		require.ElementsMatch(t, []string{"interview cancelled 1", "pending>withdrawn"}, env.recordedEvents(),
-			"decided applications keep their status")
+		require.ElementsMatch(t, []string{"interview cancelled 1", "pending>withdrawn"}, env.recordedEvents())
 
-		// The employer keeps both applications without Ann's data.
+		// The application and the interview have no data of Ann.
 		received := env.received(employer, application.ID)
 		require.Equal(t, hiring.Withdrawn, received.Status)
 		require.Equal(t, hiring.Person{Name: "Deleted user"}, received.Applicant)
@@ -70,21 +58,62 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		require.Empty(t, received.Answers)
 		require.Equal(t, hiring.Cancelled, received.Interview.Status)
 		require.Empty(t, received.Interview.Notes)
-		require.Equal(t, hiring.Accepted, env.received(employer, accepted.ID).Status)
-		require.ErrorIs(t, env.setStatus(employer, accepted.ID, "rejected"), hiring.ErrInvalidStatus,
-			"an application without an applicant cannot be changed")
-		require.Equal(t, "Dear all", env.received(employer, ofBob.ID).CoverLetter, "Bob's application is unchanged")
-
-		_, err = env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{Subject: "Dear", Message: "nobody"})
-		require.ErrorIs(t, err, hiring.ErrNotFound)
 
 		interviews, err := env.Interviews(t.Context(), employer, anyStatus, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, "Deleted user", interviews.Items[0].Applicant.Name)
 
+		_, err = env.Contact(t.Context(), employer, application.ID, message)
+		require.ErrorIs(t, err, hiring.ErrNotFound)
+	})
+}
+
+// TestOnAccountDeleted_DecidedApplication_KeepsStatus checks that an application that the employer has
+// accepted stays accepted, and that its status cannot be changed any more.
+func TestOnAccountDeleted_DecidedApplication_KeepsStatus(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann, employer := newSeeker(), newEmployer()
+		accepted := env.apply(ann, env.newListing(employer))
+		require.NoError(t, env.setStatus(employer, accepted.ID, "accepted"))
+		env.recordedEvents()
+
 		env.deleteAccount(ann)
-		require.Empty(t, env.recordedEvents(), "a repeated deletion changes nothing")
-		require.Empty(t, env.sentMails(), "no message is sent")
+		require.Empty(t, env.recordedEvents())
+		require.Equal(t, hiring.Accepted, env.received(employer, accepted.ID).Status)
+		require.ErrorIs(t, env.setStatus(employer, accepted.ID, "rejected"), hiring.ErrInvalidStatus)
+	})
+}
+
+// TestOnAccountDeleted_OtherApplicant_IsNotAffected checks that the application of another user to the same
+// listing is unchanged.
+func TestOnAccountDeleted_OtherApplicant_IsNotAffected(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann, bob, employer := newSeeker(), newSeeker(), newEmployer()
+		listing := env.newListing(employer)
+		env.apply(ann, listing)
+
+		ofBob := env.apply(bob, listing)
+		before := env.received(employer, ofBob.ID)
+		env.deleteAccount(ann)
+		require.Equal(t, before, env.received(employer, ofBob.ID))
+	})
+}
+
+// TestOnAccountDeleted_Repeated_ChangesNothing checks that the event of a deletion may be delivered twice.
+// No message is sent about it.
+func TestOnAccountDeleted_Repeated_ChangesNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann, employer := newSeeker(), newEmployer()
+		application := env.apply(ann, env.newListing(employer))
+		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
+		require.NoError(t, err)
+		env.sentMails()
+		env.deleteAccount(ann)
+		require.NotEmpty(t, env.recordedEvents())
+
+		env.deleteAccount(ann)
+		require.Empty(t, env.recordedEvents())
+		require.Empty(t, env.sentMails())
 	})
 }
 

@@ -30,6 +30,26 @@ func interviewInput(at string) hiring.AppointmentInput {
 	return hiring.AppointmentInput{ScheduledAt: &at, Location: ptr("Ward 3"), Interviewer: ptr("Dr. Byrne")}
 }
 
+// TestInterview_Scheduled_IsStoredInUTC checks that the time of an interview is stored in UTC, and that the
+// interview is not a decision: the status of the application stays. The id may be in upper case.
+func TestInterview_Scheduled_IsStoredInUTC(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		employer := newEmployer()
+		application := env.apply(newSeeker(), env.newListing(employer))
+
+		upperCaseID := strings.ToUpper(application.ID)
+		appointment, err := env.Schedule(t.Context(), employer, upperCaseID, interviewInput("2027-03-27T11:00:00+01:00"))
+		require.NoError(t, err)
+		require.Equal(t, time.Date(2027, 3, 27, 10, 0, 0, 0, time.UTC), appointment.ScheduledAt)
+		require.Equal(t, hiring.Scheduled, appointment.Status)
+		require.Equal(t, hiring.Undecided, appointment.Outcome)
+
+		received := env.received(employer, application.ID)
+		require.Equal(t, appointment, *received.Interview)
+		require.Equal(t, hiring.Pending, received.Status)
+	})
+}
+
 // TestInterview_Changed_NotifiesApplicantWithSequence checks which changes of an interview
 // record an event, which notifies the applicant. Changes of the time, the place and the status
 // do; changes of notes and outcomes do not. Each event has the next sequence number, by which
@@ -37,61 +57,107 @@ func interviewInput(at string) hiring.AppointmentInput {
 // as "interview CHANGE SEQUENCE-NUMBER".
 func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, employer := newSeeker(), newEmployer()
-		application := env.apply(ann, env.newListing(employer))
+		employer := newEmployer()
+		application := env.apply(newSeeker(), env.newListing(employer))
 		env.recordedEvents()
 
-		// Schedule the interview.
-		upperCaseID := strings.ToUpper(application.ID)
-		appointment, err := env.Schedule(t.Context(), employer, upperCaseID, interviewInput("2027-03-27T11:00:00+01:00"))
+		appointment, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 		require.NoError(t, err)
-		require.Equal(t, time.Date(2027, 3, 27, 10, 0, 0, 0, time.UTC), appointment.ScheduledAt)
-		require.Equal(t, hiring.Scheduled, appointment.Status)
-		require.Equal(t, hiring.Undecided, appointment.Outcome)
 		require.Equal(t, []string{"interview scheduled 0"}, env.recordedEvents())
-
-		// change changes the interview and requires that the change records the wanted events.
-		change := func(wantEvents []string, in hiring.AppointmentInput) hiring.Appointment {
-			t.Helper()
-			env.clock.Advance(time.Minute)
-
-			changed, err := env.Reschedule(t.Context(), employer, application.ID, in)
-			require.NoError(t, err)
-			require.Equal(t, appointment.ID, changed.ID)
-			require.Equal(t, wantEvents, env.recordedEvents())
-
-			return changed
-		}
 
 		var noEvents []string
 
-		// Change the notes and the location.
-		same := change(noEvents, hiring.AppointmentInput{Location: ptr("Ward 3")})
-		require.Equal(t, appointment, same, "unchanged input records no change")
-		change(noEvents, hiring.AppointmentInput{Notes: ptr("kind")})
-		change([]string{"interview moved 1"}, hiring.AppointmentInput{Location: ptr("Ward 4")})
+		// The changes follow each other.
+		for _, test := range []struct {
+			name       string
+			change     hiring.AppointmentInput
+			wantEvents []string
+		}{
+			{name: "same place", change: hiring.AppointmentInput{Location: ptr("Ward 3")}, wantEvents: noEvents},
+			{name: "notes", change: hiring.AppointmentInput{Notes: ptr("kind")}, wantEvents: noEvents},
+			{
+				name:       "other place",
+				change:     hiring.AppointmentInput{Location: ptr("Ward 4")},
+				wantEvents: []string{"interview moved 1"},
+			},
+			{
+				name:       "other time",
+				change:     hiring.AppointmentInput{ScheduledAt: ptr("2027-03-28T10:00:00+02:00")},
+				wantEvents: []string{"interview moved 2"},
+			},
+			{
+				name:       "cancelled",
+				change:     hiring.AppointmentInput{Status: ptr(hiring.Cancelled)},
+				wantEvents: []string{"interview cancelled 3"},
+			},
+			{
+				name:       "other place of a cancelled interview",
+				change:     hiring.AppointmentInput{Location: ptr("nowhere")},
+				wantEvents: noEvents,
+			},
+			{
+				name:       "scheduled again",
+				change:     hiring.AppointmentInput{Status: ptr(hiring.Scheduled)},
+				wantEvents: []string{"interview scheduled 4"},
+			},
+			{
+				name:       "completed",
+				change:     hiring.AppointmentInput{Status: ptr(hiring.Completed), Outcome: ptr(hiring.Pass)},
+				wantEvents: noEvents,
+			},
+		} {
+			env.clock.Advance(time.Minute)
 
-		// Change the time, from 27 to 28 March, and the status.
-		change([]string{"interview moved 2"}, interviewInput("2027-03-28T10:00:00+02:00"))
-		change([]string{"interview cancelled 3"}, hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
+			changed, err := env.Reschedule(t.Context(), employer, application.ID, test.change)
+			require.NoError(t, err, test.name)
+			require.Equal(t, appointment.ID, changed.ID, test.name)
+			require.Equal(t, test.wantEvents, env.recordedEvents(), test.name)
+		}
+	})
+}
 
-		// Another place of a cancelled interview records no event. Scheduling it again does.
-		change(noEvents, hiring.AppointmentInput{Location: ptr("nowhere")})
-		change([]string{"interview scheduled 4"}, hiring.AppointmentInput{Status: ptr(hiring.Scheduled)})
+// TestInterview_UnchangedInput_ReturnsSame checks that an input with the current values does not change the
+// interview, not even the time of its last change.
+func TestInterview_UnchangedInput_ReturnsSame(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		employer := newEmployer()
+		application := env.apply(newSeeker(), env.newListing(employer))
+		appointment, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
+		require.NoError(t, err)
+		env.clock.Advance(time.Minute)
 
-		// The interview has taken place, and the applicant has passed.
-		completed := change(noEvents, hiring.AppointmentInput{Status: ptr(hiring.Completed), Outcome: ptr(hiring.Pass)})
+		same, err := env.Reschedule(t.Context(), employer, application.ID, interviewInput(march27))
+		require.NoError(t, err)
+		require.Equal(t, appointment, same)
+	})
+}
+
+// TestInterview_ScheduledAfterCompletion_KeepsNotes checks that an application has one interview, which can be
+// scheduled again after it was completed. Its notes stay, and its outcome does not.
+func TestInterview_ScheduledAfterCompletion_KeepsNotes(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		employer := newEmployer()
+		application := env.apply(newSeeker(), env.newListing(employer))
+		appointment, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
+		require.NoError(t, err)
+
+		completion := hiring.AppointmentInput{
+			Status:  ptr(hiring.Completed),
+			Outcome: ptr(hiring.Pass),
+			Notes:   ptr("kind"),
+		}
+		completed, err := env.Reschedule(t.Context(), employer, application.ID, completion)
+		require.NoError(t, err)
 		require.Equal(t, hiring.Pass, completed.Outcome)
+		env.recordedEvents()
 
-		// Schedule the interview again after it was completed. The notes stay, the outcome does not.
 		rescheduled, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-04-01T09:00:00Z"))
 		require.NoError(t, err)
-		require.Equal(t, appointment.ID, rescheduled.ID, "an application has one interview")
+		require.Equal(t, appointment.ID, rescheduled.ID)
 		require.Equal(t, "kind", rescheduled.Notes)
 		require.Equal(t, hiring.Undecided, rescheduled.Outcome)
-		require.Equal(t, []string{"interview scheduled 5"}, env.recordedEvents())
+		require.Equal(t, []string{"interview scheduled 1"}, env.recordedEvents())
 		require.Equal(t, rescheduled, *env.received(employer, application.ID).Interview)
-		require.Equal(t, hiring.Pending, env.received(employer, application.ID).Status, "an interview is not a decision")
 	})
 }
 
