@@ -65,6 +65,7 @@ func TestGate_KnownDevicesOfOneAccount_Limited(t *testing.T) {
 	t.Parallel()
 
 	var g gate
+
 	var releases []func()
 	for range maxPerAccount {
 		release, err := g.acquire(clientAddress, deviceOfJo)

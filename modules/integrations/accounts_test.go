@@ -385,6 +385,7 @@ func TestOnAccountDeleted_OtherUser_KeepsOwnData(t *testing.T) {
 		// The other user has also consented to an application of the account, and has a webhook with a
 		// message about each of both users.
 		require.NoError(t, env.Consent(t.Context(), foreign, mine.hook.AppID, []integrations.Scope{integrations.JobsRead}))
+
 		aboutMe := env.enqueueApplication(t, foreign, theirs.hook, me.UserID)
 		aboutForeign := env.enqueueApplication(t, foreign, theirs.hook, foreign.UserID)
 

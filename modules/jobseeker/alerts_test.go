@@ -161,6 +161,7 @@ func TestSaveSearchOnce_AtOnce_IsStoredOnce(t *testing.T) {
 
 		var requests sync.WaitGroup
 		var created atomic.Int64
+
 		for range 10 {
 			requests.Go(func() {
 				outcome, err := env.SaveSearchOnce(t.Context(), user, jobseeker.SaveSearchInput{Query: "Nurse"})
@@ -410,8 +411,9 @@ func TestDigest_StorageFails_IsAtomic(t *testing.T) {
 		// The task that matches the listing cannot add the task that sends the digest.
 		tasks := env.Tasks
 		env.recordAndHandle(event.JobCreated{JobID: env.newListing("Nurse")})
-		env.Tasks = failingTasks{}
 		env.clock.Advance(matchingDelay)
+
+		env.Tasks = failingTasks{}
 		env.tasks.All(t)
 		require.Empty(t, env.takeSentTexts())
 
