@@ -176,7 +176,7 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
 
 		toApplicant := slices.DeleteFunc(env.sentMails(), func(m mail.Message) bool {
-			return m.To.Email != ann.UserID+"@example.org"
+			return m.To.Email != addressOf(ann).Email
 		})
 		require.Len(t, toApplicant, 1)
 
@@ -374,115 +374,166 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 	})
 }
 
-// TestMails_Hiring checks the recipients and contents of the e-mails about an application, a
-// decision, a message and an interview. The subtests use one application after each other, and
-// each takes the mails of its own actions with sentMails.
-func TestMails_Hiring(t *testing.T) {
+// applicationWithoutMails returns an application of the applicant to the employer. The e-mails about it
+// are dropped, so that the next call of sentMails returns later ones only.
+func (e *testEnv) applicationWithoutMails(applicant, employer auth.Actor) hiring.Application {
+	e.t.Helper()
+
+	application := e.apply(applicant, e.newListing(employer))
+	e.sentMails()
+
+	return application
+}
+
+// addressOf returns the name and the address of a user of testEnv.
+func addressOf(user auth.Actor) mail.Address {
+	return mail.Address{Name: "Name of " + user.UserID, Email: user.UserID + "@example.org"}
+}
+
+// TestMails_NewApplication_SentToBothAdmins checks that the e-mail about a new application has the name of
+// the applicant, but not the address.
+func TestMails_NewApplication_SentToBothAdmins(t *testing.T) {
 	t.Parallel()
 
 	env := newTestEnv(t, stores.SQLite)
 	ann, employer := newSeeker(), newEmployer()
 	job := env.newListing(employer)
-	application := env.apply(ann, job)
-	employerAddress := mail.Address{Name: "Name of " + employer.UserID, Email: employer.UserID + "@example.org"}
+	env.apply(ann, job)
 
-	t.Run("new application", func(t *testing.T) {
-		sent := env.sentMails()
-		require.Len(t, sent, 2, "both admins get a message")
-		require.NotEqual(t, sent[0].To, sent[1].To)
+	sent := env.sentMails()
+	require.Len(t, sent, 2)
+	require.NotEqual(t, sent[0].To, sent[1].To)
 
-		toAdmin := sent[0]
-		require.Equal(t, "New application: Title of "+job, toAdmin.Subject)
-		require.Contains(t, toAdmin.Text, "Name of "+ann.UserID)
-		require.NotContains(t, toAdmin.Text, "@example.org", "the applicant's address is not disclosed")
+	toAdmin := sent[0]
+	require.Equal(t, "New application: Title of "+job, toAdmin.Subject)
+	require.Contains(t, toAdmin.Text, addressOf(ann).Name)
+	require.NotContains(t, toAdmin.Text, "@example.org")
+}
+
+// TestMails_Decision_SentToApplicantOnce checks the e-mail about a decision. A repeated decision, and one
+// with an unknown status, send none.
+func TestMails_Decision_SentToApplicantOnce(t *testing.T) {
+	t.Parallel()
+
+	env := newTestEnv(t, stores.SQLite)
+	ann, employer := newSeeker(), newEmployer()
+	application := env.applicationWithoutMails(ann, employer)
+	require.NoError(t, env.setStatus(employer, application.ID, "review"))
+	require.NoError(t, env.setStatus(employer, application.ID, "review"))
+	require.ErrorIs(t, env.setStatus(employer, application.ID, "lost"), hiring.ErrInvalidStatus)
+
+	sent := env.sentMails()
+	require.Len(t, sent, 1)
+
+	toApplicant := sent[0]
+	require.Equal(t, addressOf(ann).Email, toApplicant.To.Email)
+	require.Contains(t, toApplicant.Text, "It is now: in review")
+	require.NotEmpty(t, toApplicant.HTML)
+}
+
+// TestMails_Message_IsQuoted checks the e-mail with a message of the employer. The applicant can reply to
+// it. The text quotes the message, and HTML in the message is escaped.
+func TestMails_Message_IsQuoted(t *testing.T) {
+	t.Parallel()
+
+	env := newTestEnv(t, stores.SQLite)
+	ann, employer := newSeeker(), newEmployer()
+	application := env.applicationWithoutMails(ann, employer)
+	address, err := env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{
+		Subject: " Your papers ",
+		Message: "Please send them.\n<b>Soon</b>",
 	})
+	require.NoError(t, err)
+	require.Equal(t, addressOf(ann).Email, address)
 
-	t.Run("decision", func(t *testing.T) {
-		require.NoError(t, env.setStatus(employer, application.ID, "review"))
-		require.NoError(t, env.setStatus(employer, application.ID, "review"), "a repeated decision sends no mail")
-		require.ErrorIs(t, env.setStatus(employer, application.ID, "lost"), hiring.ErrInvalidStatus)
+	sent := env.sentMails()
+	require.Len(t, sent, 1)
 
-		sent := env.sentMails()
-		require.Len(t, sent, 1)
+	toApplicant := sent[0]
+	require.Equal(t, "Your papers", toApplicant.Subject)
+	require.Equal(t, addressOf(employer), toApplicant.ReplyTo)
+	require.Contains(t, toApplicant.Text, "> Please send them.\n> <b>Soon</b>")
+	require.NotContains(t, toApplicant.HTML, "<b>")
+}
 
-		toApplicant := sent[0]
-		require.Equal(t, ann.UserID+"@example.org", toApplicant.To.Email)
-		require.Contains(t, toApplicant.Text, "It is now: in review")
-		require.NotEmpty(t, toApplicant.HTML)
-	})
+// TestSentMessages_OfApplication_ListedForOrganization checks that the organization sees its messages about
+// an application with the name of their sender. Other organizations, and members without the permission, do
+// not.
+func TestSentMessages_OfApplication_ListedForOrganization(t *testing.T) {
+	t.Parallel()
 
-	t.Run("message", func(t *testing.T) {
-		address, err := env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{
-			Subject: " Your papers ",
-			Message: "Please send them.\n<b>Soon</b>",
-		})
-		require.NoError(t, err)
-		require.Equal(t, ann.UserID+"@example.org", address)
+	env := newTestEnv(t, stores.SQLite)
+	employer := newEmployer()
+	application := env.applicationWithoutMails(newSeeker(), employer)
+	_, err := env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+	require.NoError(t, err)
 
-		sent := env.sentMails()
-		require.Len(t, sent, 1)
+	messages, err := env.SentMessages(t.Context(), employer, application.ID)
+	require.NoError(t, err)
+	require.Len(t, messages, 1)
+	require.Equal(t, addressOf(employer).Name, messages[0].Sender)
 
-		toApplicant := sent[0]
-		require.Equal(t, "Your papers", toApplicant.Subject)
-		require.Equal(t, employerAddress, toApplicant.ReplyTo)
-		require.Contains(t, toApplicant.Text, "> Please send them.\n> <b>Soon</b>", "the message is quoted")
-		require.NotContains(t, toApplicant.HTML, "<b>", "HTML in the message is escaped")
-	})
+	_, err = env.SentMessages(t.Context(), newEmployer(), application.ID)
+	require.ErrorIs(t, err, hiring.ErrNotFound)
 
-	// The message of the previous subtest is listed.
-	t.Run("list of messages", func(t *testing.T) {
-		messages, err := env.SentMessages(t.Context(), employer, application.ID)
-		require.NoError(t, err)
-		require.Len(t, messages, 1)
-		require.Equal(t, "Name of "+employer.UserID, messages[0].Sender)
+	_, err = env.SentMessages(t.Context(), newEmployer(auth.JobsCreate), application.ID)
+	require.ErrorIs(t, err, fault.ErrForbidden)
+}
 
-		_, err = env.SentMessages(t.Context(), newEmployer(), application.ID)
-		require.ErrorIs(t, err, hiring.ErrNotFound)
+// TestMails_Interview_HaveCalendarInvitation checks the e-mails about an interview that is scheduled and
+// cancelled. The second one cancels the event of the first in the applicant's calendar, which recognizes it
+// by its UID.
+func TestMails_Interview_HaveCalendarInvitation(t *testing.T) {
+	t.Parallel()
 
-		_, err = env.SentMessages(t.Context(), newEmployer(auth.JobsCreate), application.ID)
-		require.ErrorIs(t, err, fault.ErrForbidden)
-	})
+	env := newTestEnv(t, stores.SQLite)
+	employer := newEmployer()
+	application := env.applicationWithoutMails(newSeeker(), employer)
+	_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
+	require.NoError(t, err)
 
-	t.Run("interview", func(t *testing.T) {
-		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
-		require.NoError(t, err)
+	cancelled := hiring.AppointmentInput{Status: ptr(hiring.Cancelled)}
+	_, err = env.Reschedule(t.Context(), employer, application.ID, cancelled)
+	require.NoError(t, err)
 
-		cancelled := hiring.AppointmentInput{Status: ptr(hiring.Cancelled)}
-		_, err = env.Reschedule(t.Context(), employer, application.ID, cancelled)
-		require.NoError(t, err)
+	sent := env.sentMails()
+	require.Len(t, sent, 2)
 
-		sent := env.sentMails()
-		require.Len(t, sent, 2)
+	// The first mail invites the applicant.
+	scheduledMail, cancelledMail := sent[0], sent[1]
+	require.Equal(t, addressOf(employer), scheduledMail.ReplyTo)
+	require.Contains(t, scheduledMail.Text, "When: Saturday, 27 March 2027, 11:00 UTC")
 
-		// The first mail invites the applicant.
-		scheduledMail, cancelledMail := sent[0], sent[1]
-		require.Equal(t, employerAddress, scheduledMail.ReplyTo)
-		require.Contains(t, scheduledMail.Text, "When: Saturday, 27 March 2027, 11:00 UTC")
+	invitation := scheduledMail.Invite
+	require.Zero(t, invitation.Sequence)
+	require.False(t, invitation.Cancelled)
 
-		invitation := scheduledMail.Invite
-		require.Zero(t, invitation.Sequence)
-		require.False(t, invitation.Cancelled)
+	// Calendars show an interview as an hour, because its duration is not known.
+	require.Equal(t, time.Hour, invitation.End.Sub(invitation.Start))
 
-		// Calendars show an interview as an hour, because its duration is not known.
-		require.Equal(t, time.Hour, invitation.End.Sub(invitation.Start))
+	// The second mail cancels the event of the first.
+	require.Contains(t, cancelledMail.Text, "takes this out of your calendar")
 
-		// The second mail cancels the event of the first, which has the same UID.
-		require.Contains(t, cancelledMail.Text, "takes this out of your calendar")
+	cancellation := cancelledMail.Invite
+	require.Equal(t, invitation.UID, cancellation.UID)
+	require.Equal(t, 1, cancellation.Sequence)
+	require.True(t, cancellation.Cancelled)
+}
 
-		cancellation := cancelledMail.Invite
-		require.Equal(t, invitation.UID, cancellation.UID)
-		require.Equal(t, 1, cancellation.Sequence)
-		require.True(t, cancellation.Cancelled)
-	})
+// TestMails_DeletedApplicant_GetsNone checks that a deleted user gets neither a decision nor a message.
+func TestMails_DeletedApplicant_GetsNone(t *testing.T) {
+	t.Parallel()
 
-	t.Run("deleted applicant", func(t *testing.T) {
-		env.deletedUsers[ann.UserID] = true
-		require.NoError(t, env.setStatus(employer, application.ID, "accepted"))
+	env := newTestEnv(t, stores.SQLite)
+	ann, employer := newSeeker(), newEmployer()
+	application := env.applicationWithoutMails(ann, employer)
 
-		_, err := env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
-		require.ErrorIs(t, err, hiring.ErrNotFound)
-		require.Empty(t, env.sentMails(), "deleted users get no mail")
-	})
+	env.deletedUsers[ann.UserID] = true
+	require.NoError(t, env.setStatus(employer, application.ID, "accepted"))
+
+	_, err := env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+	require.ErrorIs(t, err, hiring.ErrNotFound)
+	require.Empty(t, env.sentMails())
 }
 
 // TestInterview_DailyNotices_AreLimited checks that an employer can send an applicant 20
@@ -533,7 +584,8 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	_, err = env.Schedule(t.Context(), employer, other.ID, interviewInput(march27))
 	require.NoError(t, err, "notices about another application are counted separately")
 
-	env.clock.Advance(24*time.Hour + time.Second) // the limit is for a day
+	// The next day, it can be scheduled again.
+	env.clock.Advance(24*time.Hour + time.Second)
 
 	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput(march27))
 	require.NoError(t, err)
