@@ -70,9 +70,8 @@ func (e *testEnv) countFiles() int {
 	return len(paths)
 }
 
-// TestApply_Documents_AreCopied checks that an application keeps its documents after the
-// applicant has deleted the originals, without duplicates, and that only the employer with the
-// permission reads them.
+// TestApply_Documents_AreCopied checks that an application keeps copies of its documents, without
+// duplicates, after the applicant has deleted the originals. Both sides see them.
 func TestApply_Documents_AreCopied(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer, seeker := newEmployer(), newSeeker()
@@ -93,8 +92,21 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 		mine, err := env.MyApplication(t.Context(), seeker, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, copies, mine.Documents)
+	})
+}
 
-		// Neither others nor the applicant can read them as the employer.
+// TestReceivedDocuments_OtherCallerOrID_Refused checks that neither others nor the applicant can read the
+// documents as the employer. Other ids are not found, not even that of the original.
+func TestReceivedDocuments_OtherCallerOrID_Refused(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		employer, seeker := newEmployer(), newSeeker()
+		original := env.addOriginal(seeker, "Six years of critical care.")
+		application, err := env.applyWith(seeker, env.newListing(employer), original)
+		require.NoError(t, err)
+
+		copies, err := env.ReceivedDocuments(t.Context(), employer, application.ID)
+		require.NoError(t, err)
+
 		for _, other := range []auth.Actor{newEmployer(), seeker, newEmployer(auth.JobsUpdate)} {
 			_, err = env.ReceivedDocuments(t.Context(), other, application.ID)
 			require.Error(t, err)
@@ -103,10 +115,9 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 			require.Error(t, err)
 		}
 
-		// Other ids are not found. The id cv is that of the original, not of its copy.
-		for _, id := range []string{stores.NewID(), "nonsense", cv} {
+		for _, id := range []string{stores.NewID(), "nonsense", original} {
 			_, _, err = env.OpenReceivedDocument(t.Context(), employer, application.ID, id)
-			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
+			require.ErrorIs(t, err, hiring.ErrDocumentNotFound, id)
 		}
 	})
 }
