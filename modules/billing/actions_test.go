@@ -34,8 +34,8 @@ type confirmingProvider struct {
 	bills []billing.Bill          // the arguments of all calls of Charge, the oldest first
 }
 
-// paymentState is the state of a payment at the provider. A payment of which the provider does not know
-// has none.
+// paymentState is the state of a payment at the provider. A payment that the provider has not created has
+// none.
 type paymentState string
 
 const (
