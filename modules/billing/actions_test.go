@@ -340,6 +340,7 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 				env.beginPayment(me, "premium", "pm_one")
 
 				waiting := provider.newestKey()
+
 				test.choose(t, env, me)
 				require.Equal(t, declined, provider.state[waiting])
 				require.Equal(t, test.wantChanges, env.takeChanges())

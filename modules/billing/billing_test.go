@@ -130,6 +130,7 @@ func TestCancel_PaidPlan_StaysUntilPeriodEnds(t *testing.T) {
 func TestMails_OfSubscription_SameIDForRepeatedEvents(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+
 		env.advanceTo(nineOClock(2027, time.January, 31))
 		env.subscribe(me, "premium", "pm_card_visa")
 		require.Equal(t, []string{"started"}, env.takeChanges())

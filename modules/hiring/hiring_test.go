@@ -503,6 +503,7 @@ func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	id := env.apply(newSeeker(), env.newListing(employer)).ID
 
 	const maxShown = 200
+
 	for range 125 { // 250 changes are more than the timeline shows
 		require.NoError(t, env.setStatus(employer, id, string(hiring.Review)))
 		require.NoError(t, env.setStatus(employer, id, string(hiring.Interviewing)))
