@@ -38,16 +38,29 @@ func TestEmployerJobs(t *testing.T) {
 			otherEmployer.fromNewAddress().send(method, path, body).fails(404, "Job listing not found")
 		}
 
-		subtest("GET /api/employers/jobs", func(t *testing.T) {
-			lister := server.employer(t) // without the jobs of the other subtests
-			empty := lister.get("/api/employers/jobs").ok(200)
+		subtest("GET /api/employers/jobs without jobs", func(t *testing.T) {
+			empty := server.employer(t).get("/api/employers/jobs").ok(200)
 			require.Equal(t, object{"total": 0., "page": 1., "limit": 20., "totalPages": 0.}, empty.at("data.pagination"))
 			require.Empty(t, empty.list("data.listings"))
+		})
+
+		// newEmployerWithThreeJobs returns an employer without the jobs of the other subtests. The titles of its jobs name
+		// their states. It also returns the id of the newest job, which is deleted.
+		newEmployerWithThreeJobs := func(t *testing.T) (lister *account, deleted string) {
+			t.Helper()
+
+			lister = server.employer(t)
 			lister.listing(object{"title": "Active job", "status": ""}) // active by default
 			lister.listing(object{"title": "Draft job", "status": "draft"})
 
-			deleted := lister.listing(object{"title": "Deleted job"})
+			deleted = lister.listing(object{"title": "Deleted job"})
 			lister.fromNewAddress().delete("/api/employers/jobs/" + deleted).ok(200)
+
+			return lister, deleted
+		}
+
+		subtest("GET /api/employers/jobs", func(t *testing.T) {
+			lister, deleted := newEmployerWithThreeJobs(t)
 
 			// The newest job is first. A deleted job stays in the list as an archived one.
 			res := lister.get("/api/employers/jobs").ok(200)
@@ -58,20 +71,30 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, "draft", res.text("data.listings.1.status"))
 			require.Equal(t, "active", res.text("data.listings.2.status"))
 			require.Equal(t, object{"total": 3., "page": 1., "limit": 20., "totalPages": 1.}, res.at("data.pagination"))
-			require.Equal(t, object{"total": 3., "page": 2., "limit": 2., "totalPages": 2.},
-				lister.get("/api/employers/jobs?limit=2&page=2").ok(200).at("data.pagination"))
+		})
 
-			// The cursor of the first page leads to the third job.
+		subtest("GET /api/employers/jobs by page and by cursor", func(t *testing.T) {
+			lister, _ := newEmployerWithThreeJobs(t)
+			secondPage := lister.get("/api/employers/jobs?limit=2&page=2").ok(200)
+			require.Equal(t, object{"total": 3., "page": 2., "limit": 2., "totalPages": 2.}, secondPage.at("data.pagination"))
+
+			// The cursor of the first page leads to the third and oldest job.
 			first := lister.get("/api/employers/jobs?limit=2").ok(200)
 			second := lister.get("/api/employers/jobs?limit=2&cursor=" + first.text("data.nextCursor")).ok(200)
 			require.Equal(t, []string{"Active job"}, titlesIn(second, "data.listings"))
+		})
 
+		subtest("GET /api/employers/jobs checks its parameters", func(t *testing.T) {
 			// A higher limit than the maximum, 100, is reduced.
-			require.Equal(t, 100, lister.get("/api/employers/jobs?limit=101").ok(200).integer("data.pagination.limit"))
-			lister.get("/api/employers/jobs?page=0").invalid("page")
-			lister.get("/api/employers/jobs?limit=0").invalid("limit")
-			lister.get("/api/employers/jobs?limit=ten").invalid("limit")
-			lister.get("/api/employers/jobs?cursor=x").invalid("cursor")
+			require.Equal(t, 100, employer.get("/api/employers/jobs?limit=101").ok(200).integer("data.pagination.limit"))
+			employer.get("/api/employers/jobs?page=0").invalid("page")
+			employer.get("/api/employers/jobs?limit=0").invalid("limit")
+			employer.get("/api/employers/jobs?limit=ten").invalid("limit")
+			employer.get("/api/employers/jobs?cursor=x").invalid("cursor")
+		})
+
+		subtest("GET /api/employers/jobs hides jobs from other users", func(t *testing.T) {
+			newEmployerWithThreeJobs(t)
 			require.Empty(t, otherEmployer.get("/api/employers/jobs").ok(200).list("data.listings"))
 			requireForEmployersOnly(t, "GET", "/api/employers/jobs", nil)
 		})
@@ -83,7 +106,7 @@ func TestEmployerJobs(t *testing.T) {
 			requireForEmployersOnly(t, "POST", "/api/employers/jobs", fullListing())
 		})
 
-		subtest("POST /api/employers/jobs ignores read-only fields", func(t *testing.T) {
+		subtest("POST /api/employers/jobs and PUT /api/employers/jobs/:id ignore read-only fields", func(t *testing.T) {
 			id := employer.fromNewAddress().post("/api/employers/jobs", merge(fullListing(), object{
 				"id":             nowhere,
 				"uuid":           nowhere,
@@ -102,9 +125,8 @@ func TestEmployerJobs(t *testing.T) {
 			})).ok(201).text("data.id")
 			require.NotEqual(t, nowhere, id)
 
-			created := employer.get("/api/employers/jobs/" + id).ok(200)
-
 			// The job has the defaults of the server instead of the values of the request.
+			created := employer.get("/api/employers/jobs/" + id).ok(200)
 			require.Equal(t, "active", created.text("data.job.status"))
 			require.Equal(t, organizationName, created.text("data.job.company"))
 			require.Equal(t, object{}, created.at("data.job.meta"))
@@ -112,6 +134,8 @@ func TestEmployerJobs(t *testing.T) {
 			requireRecent(t, created.text("data.job.createdAt"))
 			require.Nil(t, created.at("data.job.archivedAt"))
 			require.Nil(t, created.at("data.job.deletedAt"))
+
+			// The update names read-only fields only, so that it changes nothing but the time of the update.
 			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{
 				"id":             nowhere,
 				"organizationId": otherEmployer.id,
@@ -126,7 +150,6 @@ func TestEmployerJobs(t *testing.T) {
 			before := created.at("data.job").(object)
 			after := updated.at("data.job").(object)
 
-			// The second request named read-only fields only, so that it changed nothing but the time of the update.
 			delete(before, "updatedAt")
 			delete(after, "updatedAt")
 			require.Equal(t, before, after)
@@ -163,62 +186,87 @@ func TestEmployerJobs(t *testing.T) {
 			}
 		})
 
-		subtest("POST /api/employers/jobs validation errors", func(t *testing.T) {
-			longText := func(length int) string { return strings.Repeat("x", length) }
+		// requireInvalid requires that a job with the body is refused, and that the first reported error is about the field.
+		requireInvalid := func(t *testing.T, body, field string) {
+			t.Helper()
+
+			res := employer.fromNewAddress().post("/api/employers/jobs", body)
+			require.Equal(t, 400, res.status, "%s: %s", body, res.raw)
+			res.invalid(field)
+			require.Equal(t, res.at("details"), res.at("errors.0"), body)
+		}
+
+		subtest("POST /api/employers/jobs requires a valid title and description", func(t *testing.T) {
+			tooLongTitle := strings.Repeat("x", 200+1)
+			tooLongDescription := strings.Repeat("x", 20_000+1)
+
 			for body, field := range map[string]string{
 				`{}`:                                 "title",
 				``:                                   "title",
 				`{"title": "T"}`:                     "description",
 				`{"description": "D"}`:               "title",
 				`{"title": " ", "description": "D"}`: "title",
-				`{"title": "\u00a0\u200b\ufeff", "description": "D"}`: "title",
-				// The first error is that of the first invalid member in the body.
-				`{"description": 5, "title": 7}`:                                                                        "description",
-				`{"title": 7, "description": 5}`:                                                                        "title",
-				`{"contractType": "x"}`:                                                                                 "contractType",
-				`{"title": null, "description": "D"}`:                                                                   "title",
-				`{"title": ["T"], "description": "D"}`:                                                                  "title",
-				`{"title": {}, "description": "D"}`:                                                                     "title",
-				`{"title": "` + longText(201) + `", "description": "D"}`:                                                "title",
-				`{"title": "T", "description": "` + longText(20001) + `"}`:                                              "description",
-				`{"title": "T", "description": "D", "department": 5}`:                                                   "department",
-				`{"title": "T", "description": "D", "contractType": "freelance"}`:                                       "contractType",
-				`{"title": "T", "description": "D", "salary": 5}`:                                                       "salary",
-				`{"title": "T", "description": "D", "salary": {"min": "5"}}`:                                            "salary.min",
-				`{"title": "T", "description": "D", "salary": {"min": -5}}`:                                             "salary.min",
-				`{"title": "T", "description": "D", "salary": {"min": 5, "max": 4}}`:                                    "salary.max",
-				`{"title": "T", "description": "D", "salary": {"min": 5, "currency": "XYZ"}}`:                           "salary.currency",
-				`{"title": "T", "description": "D", "salary": {"min": 5, "period": "minute"}}`:                          "salary.period",
-				`{"title": "T", "description": "D", "salary": {"min": 1e12}}`:                                           "salary.min",
-				`{"title": "T", "description": "D", "salary": {"min": 1e999}}`:                                          "salary.min",
-				`{"title": "T", "description": "D", "salary": {"max": 5.005}}`:                                          "salary.max",
-				`{"title": "T", "description": "D", "requirements": "all"}`:                                             "requirements",
-				`{"title": "T", "description": "D", "requirements": ["a", 5]}`:                                          "requirements.1",
-				`{"title": "T", "description": "D", "benefits": [null]}`:                                                "benefits.0",
-				`{"title": "T", "description": "D", "benefits": [" "]}`:                                                 "benefits.0",
-				`{"title": "T", "description": "D", "applicationDeadline": "soon"}`:                                     "applicationDeadline",
-				`{"title": "T", "description": "D", "applicationDeadline": 1767225600}`:                                 "applicationDeadline",
-				`{"title": "T", "description": "D", "applicationDeadline": "2026-02-30"}`:                               "applicationDeadline",
-				`{"title": "T", "description": "D", "remote": "no"}`:                                                    "remote",
-				`{"title": "T", "description": "D", "employmentType": "nights"}`:                                        "employmentType",
-				`{"title": "T", "description": "D", "questions": [{"id": "a"}]}`:                                        "questions.0.text",
-				`{"title": "T", "description": "D", "questions": [{"id": "a", "text": "A"}, {"id": "a", "text": "B"}]}`: "questions.1.id",
-				// Duplicate members are refused at every level, because parsers differ in which
-				// one they use.
+				// Spaces that are invisible: no-break, of width zero and the byte order mark.
+				`{"title": "\u00a0\u200b\ufeff", "description": "D"}`:         "title",
+				`{"title": null, "description": "D"}`:                         "title",
+				`{"title": ["T"], "description": "D"}`:                        "title",
+				`{"title": {}, "description": "D"}`:                           "title",
+				`{"title": "` + tooLongTitle + `", "description": "D"}`:       "title",
+				`{"title": "T", "description": "` + tooLongDescription + `"}`: "description",
+				// The first error is that of the first invalid member in the body, before those of missing members.
+				`{"description": 5, "title": 7}`: "description",
+				`{"title": 7, "description": 5}`: "title",
+				`{"contractType": "x"}`:          "contractType",
+			} {
+				requireInvalid(t, body, field)
+			}
+		})
+
+		subtest("POST /api/employers/jobs refuses invalid optional members", func(t *testing.T) {
+			for member, field := range map[string]string{
+				`"department": 5`:                          "department",
+				`"contractType": "freelance"`:              "contractType",
+				`"salary": 5`:                              "salary",
+				`"salary": {"min": "5"}`:                   "salary.min",
+				`"salary": {"min": -5}`:                    "salary.min",
+				`"salary": {"min": 5, "max": 4}`:           "salary.max",
+				`"salary": {"min": 5, "currency": "XYZ"}`:  "salary.currency",
+				`"salary": {"min": 5, "period": "minute"}`: "salary.period",
+				`"salary": {"min": 1e12}`:                  "salary.min",
+				`"salary": {"min": 1e999}`:                 "salary.min",
+				`"salary": {"max": 5.005}`:                 "salary.max",
+				`"requirements": "all"`:                    "requirements",
+				`"requirements": ["a", 5]`:                 "requirements.1",
+				`"benefits": [null]`:                       "benefits.0",
+				`"benefits": [" "]`:                        "benefits.0",
+				`"applicationDeadline": "soon"`:            "applicationDeadline",
+				`"applicationDeadline": 1767225600`:        "applicationDeadline",
+				`"applicationDeadline": "2026-02-30"`:      "applicationDeadline",
+				`"remote": "no"`:                           "remote",
+				`"employmentType": "nights"`:               "employmentType",
+				`"questions": [{"id": "a"}]`:               "questions.0.text",
+				`"questions": [{"id": "a", "text": "A"}, {"id": "a", "text": "B"}]`: "questions.1.id",
+			} {
+				requireInvalid(t, `{"title": "T", "description": "D", `+member+`}`, field)
+			}
+		})
+
+		subtest("POST /api/employers/jobs refuses malformed bodies", func(t *testing.T) {
+			for body, field := range map[string]string{
+				// Duplicate members are refused at every level, because parsers differ in which one they use.
 				`{"title": "T", "title": "U", "description": "D"}`:              "title",
 				`{"title": "T", "description": "D", "extra": {"a": 1, "a": 2}}`: "a",
-				`{"title": "T\u0000", "description": "D"}`:                      "body",
-				"{\"title\": \"T\xff\", \"description\": \"D\"}":                "body",
+				// Characters that are not text: NUL, and bytes that are not UTF-8.
+				`{"title": "T\u0000", "description": "D"}`:       "body",
+				"{\"title\": \"T\xff\", \"description\": \"D\"}": "body",
+				// No complete JSON object, or more than one value.
 				`{"title": "T", `:                      "body",
 				`[]`:                                   "body",
 				`"T"`:                                  "body",
 				`null`:                                 "body",
 				`{"title": "T", "description": "D"} x`: "body",
 			} {
-				res := employer.fromNewAddress().post("/api/employers/jobs", body)
-				require.Equal(t, 400, res.status, "%s: %s", body, res.raw)
-				res.invalid(field)
-				require.Equal(t, res.at("details"), res.at("errors.0"), body)
+				requireInvalid(t, body, field)
 			}
 		})
 
@@ -245,7 +293,9 @@ func TestEmployerJobs(t *testing.T) {
 		})
 
 		subtest("POST /api/employers/jobs body over 1 MiB", func(t *testing.T) {
-			tooLarge := object{"title": "T", "description": "D", "extra": strings.Repeat("x", 1_100_000)}
+			const maxBody = 1 << 20 // bytes
+
+			tooLarge := object{"title": "T", "description": "D", "extra": strings.Repeat("x", maxBody)}
 			res := employer.fromNewAddress().post("/api/employers/jobs", tooLarge)
 			require.Equal(t, 413, res.status)
 			require.Equal(t, false, res.body["success"])
@@ -283,9 +333,10 @@ func TestEmployerJobs(t *testing.T) {
 
 		subtest("GET /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(fullListing())
-			require.Equal(t, id, employer.get("/api/employers/jobs/"+strings.ToUpper(id)).ok(200).text("data.job.id"))
+			path := "/api/employers/jobs/" + id
 
-			res := employer.get("/api/employers/jobs/" + id).ok(200)
+			// The members are those of fullListing, and those that the server adds.
+			res := employer.get(path).ok(200)
 			for field, want := range (object{
 				"id":           id,
 				"title":        "Charge Nurse",
@@ -299,12 +350,16 @@ func TestEmployerJobs(t *testing.T) {
 				require.Equal(t, want, res.at("data.job."+field), field)
 			}
 
+			inUpperCase := employer.get("/api/employers/jobs/" + strings.ToUpper(id)).ok(200)
+			require.Equal(t, id, inUpperCase.text("data.job.id"), "the case of an id does not matter")
+
+			// Unknown ids, and users outside of the organization.
 			employer.get("/api/employers/jobs/"+nowhere).fails(404, "Job listing not found")
 			employer.get("/api/employers/jobs/nonsense").fails(404, "Job listing not found")
-			requireForOrganizationOnly(t, "GET", "/api/employers/jobs/"+id, nil)
+			requireForOrganizationOnly(t, "GET", path, nil)
 		})
 
-		subtest("PUT /api/employers/jobs/:id", func(t *testing.T) {
+		subtest("PUT /api/employers/jobs/:id changes the members of the body only", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			path := "/api/employers/jobs/" + id
 
@@ -316,6 +371,8 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, "Ward Manager", res.text("data.title"))
 			require.Equal(t, 50000., res.number("data.salary.min"))
 			require.Equal(t, "Leads the ward at night.", res.text("data.description"), "absent members stay unchanged")
+
+			// Empty values remove optional members.
 			employer.fromNewAddress().put(path, object{
 				"requirements":        []string{},
 				"salary":              object{},
@@ -328,7 +385,13 @@ func TestEmployerJobs(t *testing.T) {
 			require.Nil(t, res.at("data.salary"))
 			require.Nil(t, res.at("data.applicationDeadline"))
 			require.Equal(t, "contract", res.text("data.contractType"))
+
+			// A body without members succeeds, too.
 			employer.fromNewAddress().put(path, object{}).ok(200)
+		})
+
+		subtest("PUT /api/employers/jobs/:id refuses invalid bodies, unknown ids and other users", func(t *testing.T) {
+			path := "/api/employers/jobs/" + employer.listing(fullListing())
 
 			for body, field := range map[string]string{
 				`{"title": ""}`:                     "title",
@@ -367,9 +430,13 @@ func TestEmployerJobs(t *testing.T) {
 			}
 		})
 
+		const (
+			batchPath    = "/api/employers/jobs/batch"
+			maxBatchJobs = 100
+		)
+
 		subtest("POST /api/employers/jobs/batch", func(t *testing.T) {
-			const path = "/api/employers/jobs/batch"
-			res := employer.fromNewAddress().post(path, object{"jobs": []any{
+			res := employer.fromNewAddress().post(batchPath, object{"jobs": []any{
 				object{"title": "Minimal", "description": "D"},
 				object{"description": "D"},
 				merge(fullListing(), object{"title": "Draft", "status": "draft"}),
@@ -396,37 +463,40 @@ func TestEmployerJobs(t *testing.T) {
 				require.NotEqual(t, nowhere, id)
 				require.Equal(t, status, employer.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
 			}
+		})
 
-			const maxJobs = 100
-
-			tooMany := make([]object, maxJobs+1)
+		subtest("POST /api/employers/jobs/batch with 0 to 101 jobs", func(t *testing.T) {
+			tooMany := make([]object, maxBatchJobs+1)
 			for i := range tooMany {
 				tooMany[i] = object{"title": fmt.Sprint("Job ", i), "description": "D"}
 			}
 
-			employer.fromNewAddress().post(path, object{"jobs": tooMany}).fails(400, "Maximum 100 jobs per batch request")
+			employer.fromNewAddress().post(batchPath, object{"jobs": tooMany}).fails(400, "Maximum 100 jobs per batch request")
 
-			most := employer.fromNewAddress().post(path, object{"jobs": tooMany[:maxJobs]}).ok(200)
-			require.Len(t, most.list("data.created"), maxJobs)
+			most := employer.fromNewAddress().post(batchPath, object{"jobs": tooMany[:maxBatchJobs]}).ok(200)
+			require.Len(t, most.list("data.created"), maxBatchJobs)
 
-			none := employer.fromNewAddress().post(path, object{"jobs": []object{}}).ok(200)
+			none := employer.fromNewAddress().post(batchPath, object{"jobs": []object{}}).ok(200)
 			require.Empty(t, none.list("data.created"))
 			require.Empty(t, none.list("data.failed"))
+		})
 
+		subtest("POST /api/employers/jobs/batch refuses invalid bodies and other users", func(t *testing.T) {
 			for _, body := range []string{`{}`, ``, `{"jobs": null}`, `{"jobs": {}}`, `{"jobs": "all"}`, `{"jobs": 5}`} {
-				employer.fromNewAddress().post(path, body).invalid("jobs")
+				employer.fromNewAddress().post(batchPath, body).invalid("jobs")
 			}
 
-			employer.fromNewAddress().post(path, `[]`).invalid("body")
-			requireForEmployersOnly(t, "POST", path, object{"jobs": tooMany[:1]})
+			employer.fromNewAddress().post(batchPath, `[]`).invalid("body")
+
+			oneJob := object{"jobs": []object{{"title": "Job 0", "description": "D"}}}
+			requireForEmployersOnly(t, "POST", batchPath, oneJob)
 		})
 
 		subtest("PUT /api/employers/jobs/batch", func(t *testing.T) {
-			const path = "/api/employers/jobs/batch"
 			first := employer.listing(nil)
 			second := employer.listing(nil)
 			foreign := otherEmployer.listing(nil)
-			res := employer.fromNewAddress().put(path, object{"jobs": []any{
+			res := employer.fromNewAddress().put(batchPath, object{"jobs": []any{
 				object{"id": first, "title": "First", "department": "A"},
 				object{"id": foreign, "title": "Taken"},
 				object{"id": second, "status": "closed"},
@@ -446,39 +516,54 @@ func TestEmployerJobs(t *testing.T) {
 				res.at("data.failed.0"))
 
 			for i, message := range []string{
-				"Job listing not found", "Job listing not found", "Job listing not found",
-				"id is required", "status must be one of: active, inactive, closed",
-				"title is required", "item must be a JSON object",
+				"Job listing not found", // of the other employer
+				"Job listing not found", // no job has the id
+				"Job listing not found", // the id is nonsense
+				"id is required",
+				"status must be one of: active, inactive, closed",
+				"title is required",
+				"item must be a JSON object",
 			} {
 				require.Equal(t, message, res.text(fmt.Sprintf("data.failed.%d.error", i)), "%s", res.raw)
 			}
 
 			require.Contains(t, res.text("message"), "3", "the number of updates")
 			require.Contains(t, res.text("message"), "7", "the number of failed items")
-			require.Equal(t, "Last", employer.get("/api/employers/jobs/"+first).text("data.job.title"), "the last value applies")
-			require.Equal(t, "A", employer.get("/api/employers/jobs/"+first).text("data.job.department"),
-				"a later item of the same job keeps what it does not mention")
-			require.Equal(t, "closed", employer.get("/api/employers/jobs/"+second).text("data.job.status"))
-			require.Equal(t, "Staff Nurse", otherEmployer.get("/api/employers/jobs/"+foreign).text("data.job.title"))
-			const maxJobs = 100
 
-			tooMany := make([]object, maxJobs+1)
+			// The jobs have the changes of the valid items only.
+			firstJob := employer.get("/api/employers/jobs/" + first)
+			require.Equal(t, "Last", firstJob.text("data.job.title"), "the last value applies")
+			require.Equal(t, "A", firstJob.text("data.job.department"), "a later item of the same job keeps what it does not mention")
+			require.Equal(t, "closed", employer.get("/api/employers/jobs/"+second).text("data.job.status"))
+
+			const defaultTitle = "Staff Nurse" // of a job that the function listing creates
+			require.Equal(t, defaultTitle, otherEmployer.get("/api/employers/jobs/"+foreign).text("data.job.title"))
+		})
+
+		subtest("PUT /api/employers/jobs/batch with 100 and 101 jobs", func(t *testing.T) {
+			id := employer.listing(nil)
+
+			tooMany := make([]object, maxBatchJobs+1)
 			for i := range tooMany {
-				tooMany[i] = object{"id": first, "title": fmt.Sprint("Job ", i)}
+				tooMany[i] = object{"id": id, "title": fmt.Sprint("Job ", i)}
 			}
 
-			employer.fromNewAddress().put(path, object{"jobs": tooMany}).fails(400, "Maximum 100 jobs per batch request")
+			employer.fromNewAddress().put(batchPath, object{"jobs": tooMany}).fails(400, "Maximum 100 jobs per batch request")
 
-			most := employer.fromNewAddress().put(path, object{"jobs": tooMany[:maxJobs]}).ok(200)
-			require.Len(t, most.list("data.updated"), maxJobs, "each item of the same job counts")
-			employer.fromNewAddress().put(path, `{}`).invalid("jobs")
-			requireForEmployersOnly(t, "PUT", path, object{"jobs": tooMany[:1]})
+			most := employer.fromNewAddress().put(batchPath, object{"jobs": tooMany[:maxBatchJobs]}).ok(200)
+			require.Len(t, most.list("data.updated"), maxBatchJobs, "each item of the same job counts")
+		})
+
+		subtest("PUT /api/employers/jobs/batch refuses a body without jobs, and other users", func(t *testing.T) {
+			employer.fromNewAddress().put(batchPath, `{}`).invalid("jobs")
+
+			oneJob := object{"jobs": []object{{"id": employer.listing(nil), "title": "Job 0"}}}
+			requireForEmployersOnly(t, "PUT", batchPath, oneJob)
 		})
 
 		subtest("POST /api/employers/jobs/:id/duplicate", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			employer.patch("/api/listings/"+id, object{"meta": object{"a": 1}}).ok(200)
-			employer.post("/api/employers/jobs/"+strings.ToUpper(id)+"/duplicate", nil).ok(200)
 
 			res := employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200)
 			require.NotEqual(t, id, res.text("data.id"))
@@ -486,8 +571,8 @@ func TestEmployerJobs(t *testing.T) {
 
 			// The duplicate has the content of the job under another title.
 			source := employer.get("/api/employers/jobs/" + id).at("data.job").(object)
-
 			duplicate := employer.get("/api/employers/jobs/" + res.text("data.id")).at("data.job").(object)
+
 			for _, field := range []string{
 				"description", "department", "contractType", "salary", "location", "requirements",
 				"benefits", "questions", "specialty", "employmentType", "company",
@@ -496,11 +581,19 @@ func TestEmployerJobs(t *testing.T) {
 			}
 
 			require.Equal(t, "active", duplicate["status"])
+		})
 
-			// A title of the maximum length, 200, is cut to leave space for " (Copy)".
-			longest := employer.listing(object{"title": strings.Repeat("é", 200)})
+		subtest("POST /api/employers/jobs/:id/duplicate cuts a title of the maximum length", func(t *testing.T) {
+			const maxTitle = 200 // characters, so that " (Copy)" needs space
+
+			longest := employer.listing(object{"title": strings.Repeat("é", maxTitle)})
 			title := employer.post("/api/employers/jobs/"+longest+"/duplicate", nil).ok(200).text("data.title")
 			require.True(t, strings.HasSuffix(title, " (Copy)"), title)
+		})
+
+		subtest("POST /api/employers/jobs/:id/duplicate refuses unknown ids and other users", func(t *testing.T) {
+			id := employer.listing(fullListing())
+			employer.post("/api/employers/jobs/"+strings.ToUpper(id)+"/duplicate", nil).ok(200) // the case of an id does not matter
 
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/employers/jobs/"+absent+"/duplicate", nil).fails(404, "Job listing not found")
@@ -510,7 +603,9 @@ func TestEmployerJobs(t *testing.T) {
 		})
 
 		subtest("POST /api/employers/jobs/:id/renew", func(t *testing.T) {
-			id := employer.listing(object{"applicationDeadline": "2020-01-01"})
+			const pastDeadline = "2020-01-01"
+
+			id := employer.listing(object{"applicationDeadline": pastDeadline})
 			path := "/api/employers/jobs/" + id + "/renew"
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 
@@ -528,18 +623,35 @@ func TestEmployerJobs(t *testing.T) {
 				return deadline
 			}
 
-			first := renew(nil)
-			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), first, time.Minute, "30 days from now, because the deadline has passed")
-			guest.get("/api/listings/" + id).ok(200)
+			const (
+				defaultDays = 30
+				week        = 7
+			)
 
-			second := renew(object{"durationDays": 7})
-			require.Equal(t, first.AddDate(0, 0, 7), second, "from the deadline, because it is later than now")
-			require.Equal(t, second.AddDate(0, 0, 30), renew(object{}), "30 days by default")
-			renew(object{"durationDays": 365})
+			first := renew(nil) // without a body
+			require.WithinDuration(t, time.Now().AddDate(0, 0, defaultDays), first, time.Minute,
+				"30 days from now, because the deadline has passed")
+			guest.get("/api/listings/" + id).ok(200) // is public again
+
+			second := renew(object{"durationDays": week})
+			require.Equal(t, first.AddDate(0, 0, week), second, "from the deadline, because it is later than now")
+
+			third := renew(object{})
+			require.Equal(t, second.AddDate(0, 0, defaultDays), third, "30 days by default")
+		})
+
+		subtest("POST /api/employers/jobs/:id/renew for 1 to 365 days", func(t *testing.T) {
+			path := "/api/employers/jobs/" + employer.listing(nil) + "/renew"
+			employer.post(path, object{"durationDays": 1}).ok(200)
+			employer.post(path, object{"durationDays": 365}).ok(200)
 
 			for _, days := range []string{"0", "-1", "366", "1.5", `"30"`, "1e9", "[]", "true"} {
 				employer.post(path, `{"durationDays": `+days+`}`).invalid("durationDays")
 			}
+		})
+
+		subtest("POST /api/employers/jobs/:id/renew refuses unknown ids and other users", func(t *testing.T) {
+			path := "/api/employers/jobs/" + employer.listing(nil) + "/renew"
 
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/employers/jobs/"+absent+"/renew", nil).fails(404, "Job listing not found")
@@ -554,10 +666,10 @@ func TestEmployerJobs(t *testing.T) {
 func errorFields(res *response) []any {
 	res.t.Helper()
 
-	var out []any
+	var fields []any
 	for i := range res.list("errors") {
-		out = append(out, res.text(fmt.Sprintf("errors.%d.field", i)))
+		fields = append(fields, res.text(fmt.Sprintf("errors.%d.field", i)))
 	}
 
-	return out
+	return fields
 }
