@@ -81,7 +81,9 @@ func TestListingStates(t *testing.T) {
 			// The organization sees its listing in every state.
 			job := employer.get("/api/employers/jobs/" + id).ok(200)
 			require.Equal(t, status, job.text("data.job.status"))
-			require.Equal(t, status == "archived", job.at("data.job.archivedAt") != nil)
+
+			isArchived := job.at("data.job.archivedAt") != nil
+			require.Equal(t, status == "archived", isArchived, "the time of archiving")
 			require.Equal(t, status, employer.get("/api/listings/"+id).ok(200).text("data.status"))
 
 			isListed := strings.Contains(string(guest.get("/api/listings?limit=100").ok(200).raw), id)
@@ -103,30 +105,37 @@ func TestListingStates(t *testing.T) {
 				requireState(t, state.newListing(employer), state.status, state.isPublic)
 			})
 
-			subtest(name+" can be given a status", func(t *testing.T) {
-				for _, status := range []string{"active", "inactive", "closed"} {
+			for _, status := range []string{"active", "inactive", "closed"} {
+				subtest(name+" is given the status "+status, func(t *testing.T) {
 					id := state.newListing(employer)
 					employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 
-					// A status does not change the deadline.
-					requireState(t, id, status, status == "active" && name != "expired")
-				}
+					// A status does not change the deadline, so that an expired listing stays private.
+					isPublicNow := status == "active" && name != "expired"
+					requireState(t, id, status, isPublicNow)
+				})
+			}
+
+			subtest(name+" is archived", func(t *testing.T) {
+				id := state.newListing(employer)
+				employer.post("/api/listings/"+id+"/archive", nil).ok(200)
+				requireState(t, id, "archived", isPrivate)
 			})
 
-			// Each change has a new listing in the state.
-			subtest(name+" can be archived, deleted, renewed and copied", func(t *testing.T) {
-				archived := state.newListing(employer)
-				employer.post("/api/listings/"+archived+"/archive", nil).ok(200)
-				requireState(t, archived, "archived", isPrivate)
+			subtest(name+" is deleted", func(t *testing.T) {
+				id := state.newListing(employer)
+				employer.fromNewAddress().delete("/api/employers/jobs/" + id).ok(200)
+				requireState(t, id, "archived", isPrivate)
+			})
 
-				deleted := state.newListing(employer)
-				employer.fromNewAddress().delete("/api/employers/jobs/" + deleted).ok(200)
-				requireState(t, deleted, "archived", isPrivate)
+			subtest(name+" is renewed, which activates it", func(t *testing.T) {
+				id := state.newListing(employer)
+				renewed := employer.post("/api/employers/jobs/"+id+"/renew", nil).ok(200)
+				require.Equal(t, "active", renewed.text("data.status"))
+				requireState(t, id, "active", isPublic)
+			})
 
-				renewed := state.newListing(employer)
-				require.Equal(t, "active", employer.post("/api/employers/jobs/"+renewed+"/renew", nil).ok(200).text("data.status"))
-				requireState(t, renewed, "active", isPublic)
-
+			subtest(name+" is copied to an active listing and keeps its state", func(t *testing.T) {
 				original := state.newListing(employer)
 				duplicate := employer.post("/api/employers/jobs/"+original+"/duplicate", nil).ok(200).text("data.id")
 				requireState(t, duplicate, "active", isPublic)
@@ -156,11 +165,9 @@ func TestListingStates(t *testing.T) {
 			postedAt := guest.get("/api/listings/" + id).ok(200).text("data.postedAt")
 			requireRecent(t, postedAt)
 
-			// A second publication.
-			for _, status := range []string{"closed", "active"} {
-				employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
-			}
-
+			// Close the listing and publish it a second time.
+			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
+			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "active"}).ok(200)
 			require.Equal(t, postedAt, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"),
 				"postedAt is the time of the first publication")
 		})
@@ -182,9 +189,8 @@ func TestListingStates(t *testing.T) {
 				}
 			}
 
-			require.Eventually(t,
-				func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 }, waitTimeout,
-				50*time.Millisecond)
+			isHidden := func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 }
+			require.Eventually(t, isHidden, waitTimeout, 50*time.Millisecond)
 			require.False(t, time.Now().Before(deadline), "public until the deadline")
 			require.NotContains(t, string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			requireState(t, id, "active", isPrivate)
@@ -196,9 +202,12 @@ func TestListingStates(t *testing.T) {
 			require.Equal(t, today+"T23:59:59Z", guest.get("/api/listings/"+id).ok(200).text("data.applicationDeadline"))
 		})
 
-		subtest("read after write", func(t *testing.T) {
+		// The server may cache a public listing, but not beyond a change.
+		subtest("reading a listing after a change returns the change", func(t *testing.T) {
 			id := employer.listing(nil)
-			for i := range 5 {
+
+			const changes = 5 // an outdated read depends on the timing and may be missed once
+			for i := range changes {
 				title := fmt.Sprint("Title ", i)
 
 				guest.get("/api/listings/" + id).ok(200)
@@ -236,9 +245,12 @@ var maxRequests = map[string]int{
 	"POST /api/listings/:id/report":          10,
 }
 
-// TestLimits_LimitedRoutes_AreDocumented checks that exactly the routes in maxRequests have a
-// limit.
-func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
+// limitPeriod is the time in which an address may send the number of requests in maxRequests.
+const limitPeriod = 15 * time.Minute
+
+// TestLimits_ExactlyTheListedRoutes_AreLimited checks that the routes in maxRequests have the limits that are listed there,
+// and that no other route has a limit by address, except for registration.
+func TestLimits_ExactlyTheListedRoutes_AreLimited(t *testing.T) {
 	t.Parallel()
 
 	for _, route := range routes() {
@@ -249,10 +261,11 @@ func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 			continue
 		}
 
+		// A route that is not listed has the limit 0, which means none.
 		require.Equal(t, maxRequests[key], route.Limit.Max, key)
 
 		if route.Limit.Max > 0 {
-			require.Equal(t, 15*time.Minute, route.Limit.Per, key)
+			require.Equal(t, limitPeriod, route.Limit.Per, key)
 		}
 	}
 }
@@ -278,37 +291,42 @@ func TestLimits(t *testing.T) {
 // refused, and requests that have other limits are not.
 func checkLimit(t *testing.T, server *testServer, employer *account, route web.Route) {
 	client := server.guest(t)
-	path := func(id string) string { return strings.ReplaceAll(route.Path, ":id", id) }
+	pathWithID := func(id string) string { return strings.ReplaceAll(route.Path, ":id", id) }
 
-	// The limit counts addresses, with any token. The body is invalid for every route, but DELETE has no body to refuse.
+	// The limit counts requests by address, with any token: here without one, with an invalid one and with a valid one.
 	tokens := []string{"", "expired", employer.token}
-	isRefused := route.TakesBody() && route.Method != http.MethodDelete || strings.Contains(route.Path, ":id")
+
+	// It also counts requests that are refused. The body is invalid for every route, but a DELETE ignores it, and the ids
+	// in the paths are unknown.
+	const invalidBody = `{"title": 5, "intent": 6}`
+	bodyIsRefused := route.TakesBody() && route.Method != http.MethodDelete
+	idIsRefused := strings.Contains(route.Path, ":id")
 
 	for i := range maxRequests[route.Method+" "+route.Path] {
 		client.token = tokens[i%len(tokens)]
 
-		counted := client.try(route.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
-		if isRefused {
+		counted := client.try(route.Method, pathWithID(fmt.Sprint("id-", i)), invalidBody)
+		if bodyIsRefused || idIsRefused {
 			require.GreaterOrEqual(t, counted.status, 400)
 		}
 
 		require.NotEqual(t, http.StatusTooManyRequests, counted.status, "call %d", i+1)
 	}
 
-	// The wait is what is left of the 15 minutes since the first request. Refused requests do not extend it.
-	const period, maxTestDuration = 15 * time.Minute, 100 * time.Second
+	// The wait is what is left of the period since the first request. Refused requests do not extend it.
+	const maxTestDuration = 100 * time.Second
 
 	for range 3 {
-		limited := client.send(route.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
+		limited := client.send(route.Method, pathWithID(nowhere), nil).fails(429, "Rate limit exceeded")
 		retryAfter, err := strconv.Atoi(limited.header.Get("Retry-After"))
 		require.NoError(t, err)
 
 		wait := time.Duration(retryAfter) * time.Second
-		require.LessOrEqual(t, wait, period)
-		require.Greater(t, wait, period-maxTestDuration)
+		require.LessOrEqual(t, wait, limitPeriod)
+		require.Greater(t, wait, limitPeriod-maxTestDuration)
 	}
 
-	fromOtherAddress := client.fromNewAddress().try(route.Method, path(nowhere), nil)
+	fromOtherAddress := client.fromNewAddress().try(route.Method, pathWithID(nowhere), nil)
 	require.NotEqual(t, 429, fromOtherAddress.status, "another address has its own limit")
 
 	client.token = employer.token
@@ -316,7 +334,8 @@ func checkLimit(t *testing.T, server *testServer, employer *account, route web.R
 
 	for _, other := range routes() {
 		if other.Path == route.Path && other.Method != route.Method {
-			require.NotEqual(t, 429, client.try(other.Method, path(nowhere), nil).status, "another method has its own limit")
+			ofOtherMethod := client.try(other.Method, pathWithID(nowhere), nil)
+			require.NotEqual(t, 429, ofOtherMethod.status, "%s has its own limit", other.Method)
 		}
 	}
 }
