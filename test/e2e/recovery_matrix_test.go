@@ -36,9 +36,10 @@ type accountAccess struct {
 
 	admin *account // of the organization of the account
 
-	// password and email are those with which the user can sign in. The events change them. The password is empty after
-	// the deletion of the account.
-	password, email string
+	// signInPassword and signInEmail are those with which the user can sign in after the events so far. At first the
+	// password is that of all test users, the constant password.
+	signInPassword, signInEmail string
+	isDeleted                   bool // the user can no longer sign in
 }
 
 // accountWithEveryAccess creates an account that is a member of an organization, with all means of access.
@@ -46,7 +47,7 @@ func (s *testServer) accountWithEveryAccess(t *testing.T) *accountAccess {
 	t.Helper()
 
 	user := s.seeker(t)
-	access := &accountAccess{server: s, acting: user, email: user.email, password: password}
+	access := &accountAccess{server: s, acting: user, signInEmail: user.email, signInPassword: password}
 
 	// invite makes the organization of an admin invite the user.
 	invite := func(admin *account) {
@@ -56,8 +57,9 @@ func (s *testServer) accountWithEveryAccess(t *testing.T) *accountAccess {
 	// The user accepts the invitation of the first organization.
 	access.admin = s.employer(t)
 	invite(access.admin)
-	user.post("/api/auth/accept-invitation", object{"token": s.tokenFromMail(t, user.email, "Subject: Join"), "password": password}).
-		ok(200)
+
+	invitation := s.tokenFromMail(t, user.email, "Subject: Join")
+	user.post("/api/auth/accept-invitation", object{"token": invitation, "password": password}).ok(200)
 
 	access.programs = user.programs()
 	access.exportLink = user.exportLink("applications")
@@ -86,47 +88,50 @@ func (s *testServer) accountWithEveryAccess(t *testing.T) *accountAccess {
 
 // changeAddress changes the account's e-mail address and confirms the new one.
 func (a *accountAccess) changeAddress(t *testing.T) {
-	next := newEmail()
-	a.acting.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
-	a.server.guest(t).post("/api/auth/verify-email", object{"token": a.server.tokenFromMail(t, next, "confirm your new")}).ok(200)
+	newAddress := newEmail()
+	a.acting.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": newAddress}}).ok(200)
 
-	a.email = next
+	confirmation := a.server.tokenFromMail(t, newAddress, "confirm your new")
+	a.server.guest(t).post("/api/auth/verify-email", object{"token": confirmation}).ok(200)
+
+	a.signInEmail = newAddress
 }
 
 // recoveryEvents has a function for each row of the guide's table, by the text in its first column. The function
 // causes the event, and sets the password and the address that the account has afterwards.
 var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	"Password reset": func(t *testing.T, a *accountAccess) {
-		a.server.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
+		guest := a.server.guest(t)
+		guest.post("/api/auth/forgot-password", object{"email": a.signInEmail}).ok(200)
 
-		a.password = password + "1"
-		a.server.guest(t).
-			post("/api/auth/reset-password", object{
-				"token":    a.server.tokenFromMail(t, a.email, "Subject: Set a new password"),
-				"password": a.password,
-			}).
-			ok(200)
+		token := a.server.tokenFromMail(t, a.signInEmail, "Subject: Set a new password")
+		guest.post("/api/auth/reset-password", object{"token": token, "password": otherPassword}).ok(200)
+
+		a.signInPassword = otherPassword
 	},
 	"Password change": func(_ *testing.T, a *accountAccess) {
-		a.password = password + "1"
-		a.acting.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": a.password}).ok(200)
+		change := object{"currentPassword": password, "newPassword": otherPassword}
+		a.acting.post("/api/auth/change-password", change).ok(200)
+
+		a.signInPassword = otherPassword
 	},
 	"Password change with `signOutPrograms`": func(_ *testing.T, a *accountAccess) {
-		a.password = password + "1"
-		a.acting.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": a.password, "signOutPrograms": true}).
-			ok(200)
+		change := object{"currentPassword": password, "newPassword": otherPassword, "signOutPrograms": true}
+		a.acting.post("/api/auth/change-password", change).ok(200)
+
+		a.signInPassword = otherPassword
 	},
 	"Address change": func(t *testing.T, a *accountAccess) { a.changeAddress(t) },
 	"Address change undone": func(t *testing.T, a *accountAccess) {
-		oldAddress := a.email
+		oldAddress := a.signInEmail
 		a.changeAddress(t)
 
 		// The e-mail to the old address has a link that restores this address and sets a new password.
-		a.email = oldAddress
-		a.password = password + "1"
-		a.server.guest(t).
-			post("/api/auth/undo-email-change", object{"token": a.server.undoToken(t, oldAddress), "password": a.password}).
-			ok(200)
+		undo := object{"token": a.server.undoToken(t, oldAddress), "password": otherPassword}
+		a.server.guest(t).post("/api/auth/undo-email-change", undo).ok(200)
+
+		a.signInEmail = oldAddress
+		a.signInPassword = otherPassword
 	},
 	// A member who deletes the employer profile leaves the organization, and keeps the account.
 	"Leaving an organization": func(_ *testing.T, a *accountAccess) { a.acting.delete("/api/employers/profile").ok(200) },
@@ -134,7 +139,7 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	"Account deletion": func(_ *testing.T, a *accountAccess) {
 		a.acting.delete("/api/jobseekers/profile").ok(200)
 
-		a.password = ""
+		a.isDeleted = true
 	},
 }
 
@@ -143,13 +148,16 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 func (a *accountAccess) signInAfterEvent(t *testing.T) *account {
 	t.Helper()
 
-	isDeleted := a.password == ""
-	if isDeleted {
-		a.server.guest(t).post("/api/auth/login", object{"email": a.email, "password": password}).fails(401, "Invalid email or password")
+	if a.isDeleted {
+		credentials := object{"email": a.signInEmail, "password": a.signInPassword}
+		a.server.guest(t).post("/api/auth/login", credentials).fails(401, "Invalid email or password")
+
 		return nil
 	}
 
-	return (&account{client: a.server.guest(t), id: a.acting.id, email: a.email}).signIn(a.password)
+	user := &account{client: a.server.guest(t), id: a.acting.id, email: a.signInEmail}
+
+	return user.signIn(a.signInPassword)
 }
 
 // keptOrRevoked returns the word in the guide's table for a means of access that still works, or no longer.
@@ -164,7 +172,7 @@ func keptOrRevoked(kept bool) string {
 // recoveryColumns has a function for each column of the guide's table, by the name of the column. The function
 // uses the means of access after the event, and returns the text that the cell must have. newSession is
 // the session of signInAfterEvent, or nil if the account is deleted.
-var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *account) string{
+var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, newSession *account) string{
 	"session": func(_ *testing.T, a *accountAccess, newSession *account) string {
 		if newSession == nil {
 			return "revoked"
@@ -178,7 +186,8 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 		return keptOrRevoked(a.otherDevice.get("/api/auth/me").status == 200)
 	},
 	"refresh token": func(t *testing.T, a *accountAccess, _ *account) string {
-		return keptOrRevoked(a.server.guest(t).post("/api/auth/refresh", object{"refreshToken": a.otherDevice.refresh}).status == 200)
+		refreshed := a.server.guest(t).post("/api/auth/refresh", object{"refreshToken": a.otherDevice.refresh})
+		return keptOrRevoked(refreshed.status == 200)
 	},
 	"browser cookie": func(_ *testing.T, a *accountAccess, _ *account) string {
 		return keptOrRevoked(a.browser.open("GET", "/developers", nil).status == 200)
@@ -215,7 +224,10 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 			user = newSession.client
 		}
 
-		return keptOrRevoked(user.post("/api/auth/accept-invitation", object{"token": a.invitation, "password": password}).status == 200)
+		// A guest must send a password with the token.
+		accepted := user.post("/api/auth/accept-invitation", object{"token": a.invitation, "password": password})
+
+		return keptOrRevoked(accepted.status == 200)
 	},
 }
 
@@ -275,7 +287,7 @@ func TestRecoveryMatrix_EveryCell_IsAsDocumented(t *testing.T) {
 				causeEvent(t, access)
 
 				newSession := access.signInAfterEvent(t)
-				for i := 1; i < len(header); i++ {
+				for i := 1; i < len(header); i++ { // the first column names the event
 					column, documented := header[i], row[i]
 					require.Contains(t, recoveryColumns, column, "no function uses the means of access")
 
