@@ -30,7 +30,8 @@ func TestDocumentation(t *testing.T) {
 				require.Contains(t, resp.header.Get("Content-Security-Policy"),
 					"default-src 'none'; script-src 'self'; style-src 'self';", path)
 
-				// The page that asks for consent has the same policy. Otherwise its window would lose this page.
+				// The reference opens the consent page in another window, which reports the result to the page that opened it.
+				// The browser separates the two unless both have the same opener policy, and the consent page has this one.
 				require.Equal(t, "same-origin", resp.header.Get("Cross-Origin-Opener-Policy"), path)
 			}
 
@@ -63,30 +64,35 @@ func TestDocumentation(t *testing.T) {
 			require.Len(t, scheme.Flows, 1)
 
 			flow := scheme.Flows["authorizationCode"]
-			for address, wantPath := range map[string]string{
-				flow.AuthorizationURL: "/oauth/authorize",
-				flow.TokenURL:         "/oauth/token",
-				flow.RefreshURL:       "/oauth/token",
+			for _, endpoint := range []struct{ name, url, wantPath string }{
+				{name: "authorization", url: flow.AuthorizationURL, wantPath: "/oauth/authorize"},
+				{name: "token", url: flow.TokenURL, wantPath: "/oauth/token"},
+				{name: "refresh", url: flow.RefreshURL, wantPath: "/oauth/token"},
 			} {
-				addressURL, err := url.Parse(address)
-				require.NoError(t, err)
-				require.Equal(t, wantPath, addressURL.Path)
+				parsed, err := url.Parse(endpoint.url)
+				require.NoError(t, err, endpoint.name)
+				require.Equal(t, endpoint.wantPath, parsed.Path, endpoint.name)
 			}
 
 			for _, scope := range []string{"jobs:read", "applications:read", "applications:write"} {
-				require.NotEmpty(t, flow.Scopes[scope])
+				require.NotEmpty(t, flow.Scopes[scope], "description of %s", scope)
 			}
 		})
 
 		t.Run("links between reference, guides and dashboard", func(t *testing.T) {
 			t.Parallel()
 
-			guest, developer := server.browser(t), server.signedIn(t, server.seeker(t))
+			guest := server.browser(t)
+			developer := server.signedIn(t, server.seeker(t))
+
+			// A guest who opens the dashboard is redirected to the sign-in.
+			redirectToSignIn := guest.open("GET", "/developers", nil)
+
 			for name, page := range map[string]pageView{
 				"reference":          guest.open("GET", "/docs/developer", nil),
 				"list of guides":     guest.open("GET", "/docs", nil),
 				"guide":              guest.open("GET", "/docs/guides/errors", nil),
-				"sign-in of a guest": guest.follow(guest.open("GET", "/developers", nil)),
+				"sign-in of a guest": guest.follow(redirectToSignIn),
 				"dashboard":          developer.open("GET", "/developers", nil),
 			} {
 				require.Equal(t, 200, page.status, name)
