@@ -17,58 +17,90 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBody_OverLimitOfRoute_RefusedUnread checks that the server refuses a request by its headers, before
-// it reads the body. The client announces a length but sends no body, so that a server that waits for the
-// body would not respond. The maximum length depends on the route: 16 KiB for guests, 1 MiB for signed-in
-// users, and 10 MiB for documents. The body of a document is read only for a jobseeker with a valid
-// token, so that guests cannot fill the memory.
+// The maximum lengths of bodies, in bytes, depend on the route.
+const (
+	guestLimit    = 16 << 10 // routes for guests
+	signedInLimit = 1 << 20  // routes for users
+	documentLimit = 10 << 20 // documents
+)
+
+// unreadBody is a request that the server must refuse by its headers, before it reads the body.
+type unreadBody struct {
+	method, path string
+	token        string // empty for a guest
+	length       int    // the announced length of the body, in bytes
+}
+
+// requireRefusedUnread announces the body but does not send it, and requires the status. A server that waits for the body
+// would not respond.
+func (s *testServer) requireRefusedUnread(t *testing.T, request unreadBody, wantStatus int) {
+	t.Helper()
+
+	name := request.method + " " + request.path
+
+	extraHeaders := ""
+	if request.token != "" {
+		extraHeaders = "Authorization: Bearer " + request.token + "\r\n"
+	}
+
+	response := s.sendRaw(t, s.requestHead(t, request.method, request.path, extraHeaders, request.length))
+	require.NotNil(t, response, "%s waits for the body", name)
+	require.Equal(t, wantStatus, response.StatusCode, name)
+
+	// The client may still send the body, which the server would read as the next request.
+	require.True(t, response.Close, "%s: the connection must not be used again", name)
+}
+
+// TestBody_OverLimitOfRoute_RefusedUnread checks that the server refuses a body that is longer than the maximum of its
+// route, before it reads the body.
 func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		const (
-			overGuestLimit    = 16<<10 + 1
-			overSignedInLimit = 1<<20 + 1
-			documentLimit     = 10 << 20
-			overDocumentLimit = documentLimit + 1
-		)
+		seekerToken := server.seeker(t).token
 
-		seekerToken, employerToken := server.seeker(t).token, server.employer(t).token
-
-		for _, test := range []struct {
-			method, path string
-			token        string // empty for a guest
-			length       int    // the announced length of the body
-			wantStatus   int
-		}{
-			{method: "POST", path: "/api/auth/login", length: overGuestLimit, wantStatus: 413},
-			{method: "POST", path: "/api/auth/register", length: overGuestLimit, wantStatus: 413},
-			{method: "POST", path: "/api/auth/refresh", length: 1 << 20, wantStatus: 413},
-			{method: "POST", path: "/api/listings/search", length: overGuestLimit, wantStatus: 413},
-			{method: "GET", path: "/api/listings?search=nurse", length: overGuestLimit, wantStatus: 413},
-			{method: "GET", path: "/api/jobseekers/search", length: overGuestLimit, wantStatus: 413},
-			{method: "POST", path: "/api/jobseekers/onboarding", length: overSignedInLimit, wantStatus: 413},
-			{method: "POST", path: "/api/jobseekers/documents", length: documentLimit, wantStatus: 401},
-			{method: "POST", path: "/api/jobseekers/documents", token: "x", length: documentLimit, wantStatus: 401},
-			{method: "POST", path: "/api/jobseekers/documents", token: employerToken, length: documentLimit, wantStatus: 403},
-			{method: "POST", path: "/api/jobseekers/documents", token: seekerToken, length: overDocumentLimit, wantStatus: 413},
-			{method: "PUT", path: "/api/jobseekers/documents/" + nowhere, length: documentLimit, wantStatus: 401},
-			{method: "POST", path: "/api/employers/jobs", length: 1 << 20, wantStatus: 401},
-			// There is no such route, so that the length does not matter.
-			{method: "POST", path: "/nowhere", length: 1 << 30, wantStatus: 404},
-			{method: "POST", path: "/oauth/token", length: 1 << 20, wantStatus: 413},
-			{method: "POST", path: "/developers/sign-in", length: 1 << 20, wantStatus: 413},
+		for _, request := range []unreadBody{
+			{method: "POST", path: "/api/auth/login", length: guestLimit + 1},
+			{method: "POST", path: "/api/auth/register", length: guestLimit + 1},
+			{method: "POST", path: "/api/auth/refresh", length: signedInLimit},
+			{method: "POST", path: "/api/listings/search", length: guestLimit + 1},
+			{method: "GET", path: "/api/listings?search=nurse", length: guestLimit + 1},
+			{method: "GET", path: "/api/jobseekers/search", length: guestLimit + 1},
+			{method: "POST", path: "/oauth/token", length: signedInLimit},
+			{method: "POST", path: "/developers/sign-in", length: signedInLimit},
+			// A guest may use this route, with the limit of users.
+			{method: "POST", path: "/api/jobseekers/onboarding", length: signedInLimit + 1},
+			{method: "POST", path: "/api/jobseekers/documents", token: seekerToken, length: documentLimit + 1},
 		} {
-			extraHeaders := ""
-			if test.token != "" {
-				extraHeaders = "Authorization: Bearer " + test.token + "\r\n"
-			}
-
-			response := server.sendRaw(t, server.requestHead(t, test.method, test.path, extraHeaders, test.length))
-			require.NotNil(t, response, "%s %s waits for the body", test.method, test.path)
-			require.Equal(t, test.wantStatus, response.StatusCode, "%s %s", test.method, test.path)
-
-			// The client may still send the body, which the server would read as the next request.
-			require.True(t, response.Close, "%s %s: the connection must not be used again", test.method, test.path)
+			server.requireRefusedUnread(t, request, http.StatusRequestEntityTooLarge)
 		}
+	})
+}
+
+// TestBody_NotAuthorized_RefusedUnread checks that the server refuses the body of a user who may not send it, before it
+// reads the body. The lengths are permitted, but guests must not be able to fill the memory.
+func TestBody_NotAuthorized_RefusedUnread(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		for _, ofGuest := range []unreadBody{
+			{method: "POST", path: "/api/jobseekers/documents", length: documentLimit},
+			{method: "POST", path: "/api/jobseekers/documents", token: "x", length: documentLimit}, // an invalid token
+			{method: "PUT", path: "/api/jobseekers/documents/" + nowhere, length: documentLimit},
+			{method: "POST", path: "/api/employers/jobs", length: signedInLimit},
+		} {
+			server.requireRefusedUnread(t, ofGuest, http.StatusUnauthorized)
+		}
+
+		employerToken := server.employer(t).token
+		ofEmployer := unreadBody{method: "POST", path: "/api/jobseekers/documents", token: employerToken, length: documentLimit}
+		server.requireRefusedUnread(t, ofEmployer, http.StatusForbidden)
+	})
+}
+
+// TestBody_UnknownRoute_RefusedUnread checks that a request to a path without a route is a 404, whatever the length of its
+// body is.
+func TestBody_UnknownRoute_RefusedUnread(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		const gibibyte = 1 << 30
+
+		server.requireRefusedUnread(t, unreadBody{method: "POST", path: "/nowhere", length: gibibyte}, http.StatusNotFound)
 	})
 }
 
@@ -76,12 +108,9 @@ func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 // for documents.
 func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		const (
-			maxBody      = 10 << 20 // bytes
-			otherMembers = 200      // bytes, more than the other members of the body have
-		)
+		const otherMembers = 200 // bytes, more than the other members of the body have
 
-		content := strings.Repeat("x", maxBody-otherMembers)
+		content := strings.Repeat("x", documentLimit-otherMembers)
 		server.seeker(t).
 			post("/api/jobseekers/documents", object{
 				"intent":   "upload-document",
@@ -102,11 +131,11 @@ func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 
 		const (
 			requests        = 100
-			announcedLength = 1 << 20 // bytes
+			announcedLength = 1 << 20 // 1 MiB
 
-			// maxGrowth in MiB is well below the announced bodies, which have 100 MiB together. It allows for
+			// maxGrowthMiB is well below the announced bodies, which have 100 MiB together. It allows for
 			// the memory that connections and the garbage collector need.
-			maxGrowth = 64
+			maxGrowthMiB = 64
 		)
 
 		before := server.peakMemoryMiB(t)
@@ -118,7 +147,7 @@ func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 		}
 
 		server.guest(t).get("/api/listings").ok(200)
-		require.Less(t, server.peakMemoryMiB(t)-before, maxGrowth, "memory was allocated for the announced bodies")
+		require.Less(t, server.peakMemoryMiB(t)-before, maxGrowthMiB, "memory was allocated for the announced bodies")
 	})
 }
 
@@ -127,10 +156,9 @@ func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const (
-			announcedLength = 10 << 20 // bytes
-			maxConcurrent   = 2        // large bodies of a user
-			refused         = 14
-			partLength      = 1<<20 + 1 // bytes: a body of more than 1 MiB is large
+			maxConcurrent = 2                 // large bodies of a user
+			refused       = 14                // further uploads
+			partLength    = signedInLimit + 1 // a body is large if it is longer than those of other routes
 		)
 
 		// With "Expect: 100-continue", the server responds 100 Continue before it reads the body.
@@ -142,7 +170,7 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 		startUpload := func() int {
 			conn := server.dial(t)
 
-			request := server.requestHead(t, "POST", "/api/jobseekers/documents", headers, announcedLength) + partOfBody
+			request := server.requestHead(t, "POST", "/api/jobseekers/documents", headers, documentLimit) + partOfBody
 			go func() { _, _ = io.WriteString(conn, request) }() // returns when the connection is closed
 
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)

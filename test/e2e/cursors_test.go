@@ -17,6 +17,9 @@ import (
 func TestForgedCursors(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
+
+		// Every list gets at least two items, so that a page with one item has a cursor. The salaries differ, because a list
+		// is sorted by them.
 		for i := range 3 {
 			id := employer.listing(object{"title": "Nurse", "location": "Leeds", "salary": object{"min": 30000 + i}})
 			seeker.application(id, nil)
@@ -25,7 +28,7 @@ func TestForgedCursors(t *testing.T) {
 		server.addMember(t, employer, nil)
 		server.addMember(t, employer, nil)
 
-		// Every kind of list, with a user who may read it.
+		// Every kind of list, with a user who may read it. The subtests append parameters to the paths.
 		for path, reader := range map[string]*client{
 			"/api/listings?":                              server.guest(t),
 			"/api/listings?sort=salary&":                  server.guest(t),
@@ -39,29 +42,40 @@ func TestForgedCursors(t *testing.T) {
 			t.Run(path, func(t *testing.T) {
 				client := *reader
 				client.t = t
-				cursor := client.get(path + "limit=1").ok(200).text("data.nextCursor")
-				client.get(path + "limit=1&cursor=" + cursor).ok(200)
 
-				const maxLength = 600 // longer ones are refused for their length, as the one of 513 characters is
-				for _, forged := range forgeCursors(cursor) {
-					if len(forged) > maxLength {
+				// The cursor that the server issues works.
+				issued := client.get(path + "limit=1").ok(200).text("data.nextCursor")
+				client.get(path + "limit=1&cursor=" + issued).ok(200)
+
+				// The server refuses every cursor of more than maxCursor characters. The cursors that are slightly longer are
+				// tested, and much longer ones are not: the response would be the same.
+				const maxTested = 600
+
+				for _, forged := range forgeCursors(issued) {
+					if len(forged) > maxTested {
 						continue
 					}
 
 					list := client.requireHandled(t, "GET", path+"limit=1&cursor="+escapeQuery(forged), nil)
-					require.Contains(t, []int{200, 400}, list.status, "%s", list.raw)
+					require.Contains(t, []int{200, 400}, list.status, "cursor %s: %s", forged, list.raw)
 				}
 			})
 		}
 	})
 }
 
-// forgeCursors returns cursors that the list did not issue: malformed ones, and the given one
-// with every member of its payload replaced. A cursor is the base64 of a name, a dot and a JSON
-// object.
-func forgeCursors(cursor string) (forged []string) {
-	const maxCursor = 512 // characters
-	forged = []string{
+// maxCursor is the maximum length of a cursor, in characters.
+const maxCursor = 512
+
+// forgeCursors returns cursors that the list did not issue: malformed ones, and the given one with every member of its
+// payload replaced.
+func forgeCursors(cursor string) []string {
+	return append(malformedCursors(cursor), cursorsWithOtherPayloads(cursor)...)
+}
+
+// malformedCursors returns texts that are not cursors, and changes of the given cursor that ignore its encoding.
+func malformedCursors(cursor string) []string {
+	return []string{
 		// No cursors: other text, an id, and a payload without its encoding.
 		"x",
 		"'",
@@ -77,24 +91,28 @@ func forgeCursors(cursor string) (forged []string) {
 		strings.Repeat("A", maxCursor+1),
 		strings.Repeat("A", maxCursor-1),
 	}
+}
 
+// cursorsWithOtherPayloads returns cursors with the encoding of the given one and another payload. A cursor is the base64
+// of the name of its list, a dot and the payload, a JSON object. A cursor with another encoding has no such variants.
+func cursorsWithOtherPayloads(cursor string) (forged []string) {
 	decoded, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
-		return forged
+		return nil
 	}
 
 	listName, payload, _ := bytes.Cut(decoded, []byte("."))
 
 	var members map[string]json.RawMessage
 	if json.Unmarshal(payload, &members) != nil {
-		return forged
+		return nil
 	}
 
 	forge := func(payload string) {
 		forged = append(forged, base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%s.%s", listName, payload))))
 	}
 
-	// Other payloads than a JSON object with the members.
+	// Payloads that are not a JSON object with the members.
 	for _, invalid := range []string{"", "{", "{}", "[]", "null", `"x"`, strings.Repeat("[", 200)} {
 		forge(invalid)
 	}
