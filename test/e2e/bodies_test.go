@@ -19,9 +19,9 @@ import (
 
 // The maximum lengths of bodies, in bytes, depend on the route.
 const (
-	guestLimit    = 16 << 10 // routes for guests
-	signedInLimit = 1 << 20  // routes for users
-	documentLimit = 10 << 20 // documents
+	smallLimit    = 16 << 10 // sign-ins, registrations and searches
+	defaultLimit  = 1 << 20  // most routes
+	documentLimit = 10 << 20 // documents of jobseekers
 )
 
 // unreadBody is a request that the server must refuse by its headers, before it reads the body.
@@ -58,16 +58,16 @@ func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 		seekerToken := server.seeker(t).token
 
 		for _, request := range []unreadBody{
-			{method: "POST", path: "/api/auth/login", length: guestLimit + 1},
-			{method: "POST", path: "/api/auth/register", length: guestLimit + 1},
-			{method: "POST", path: "/api/auth/refresh", length: signedInLimit},
-			{method: "POST", path: "/api/listings/search", length: guestLimit + 1},
-			{method: "GET", path: "/api/listings?search=nurse", length: guestLimit + 1},
-			{method: "GET", path: "/api/jobseekers/search", length: guestLimit + 1},
-			{method: "POST", path: "/oauth/token", length: signedInLimit},
-			{method: "POST", path: "/developers/sign-in", length: signedInLimit},
-			// A guest may use this route, with the limit of users.
-			{method: "POST", path: "/api/jobseekers/onboarding", length: signedInLimit + 1},
+			{method: "POST", path: "/api/auth/login", length: smallLimit + 1},
+			{method: "POST", path: "/api/auth/register", length: smallLimit + 1},
+			{method: "POST", path: "/api/auth/refresh", length: defaultLimit},
+			{method: "POST", path: "/api/listings/search", length: smallLimit + 1},
+			{method: "GET", path: "/api/listings?search=nurse", length: smallLimit + 1},
+			{method: "GET", path: "/api/jobseekers/search", length: smallLimit + 1},
+			{method: "POST", path: "/oauth/token", length: defaultLimit},
+			{method: "POST", path: "/developers/sign-in", length: defaultLimit},
+			// This route is for guests, too, and has the limit of most routes.
+			{method: "POST", path: "/api/jobseekers/onboarding", length: defaultLimit + 1},
 			{method: "POST", path: "/api/jobseekers/documents", token: seekerToken, length: documentLimit + 1},
 		} {
 			server.requireRefusedUnread(t, request, http.StatusRequestEntityTooLarge)
@@ -83,7 +83,7 @@ func TestBody_NotAuthorized_RefusedUnread(t *testing.T) {
 			{method: "POST", path: "/api/jobseekers/documents", length: documentLimit},
 			{method: "POST", path: "/api/jobseekers/documents", token: "x", length: documentLimit}, // an invalid token
 			{method: "PUT", path: "/api/jobseekers/documents/" + nowhere, length: documentLimit},
-			{method: "POST", path: "/api/employers/jobs", length: signedInLimit},
+			{method: "POST", path: "/api/employers/jobs", length: defaultLimit},
 		} {
 			server.requireRefusedUnread(t, ofGuest, http.StatusUnauthorized)
 		}
@@ -156,9 +156,9 @@ func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const (
-			maxConcurrent = 2                 // large bodies of a user
-			refused       = 14                // further uploads
-			partLength    = signedInLimit + 1 // a body is large if it is longer than those of other routes
+			maxConcurrent = 2                // large bodies of a user
+			refused       = 14               // further uploads
+			partLength    = defaultLimit + 1 // a body is large if it is longer than those of other routes
 		)
 
 		// With "Expect: 100-continue", the server responds 100 Continue before it reads the body.
