@@ -101,6 +101,16 @@ func (a *account) requirePremium(stripe *kit.Stripe, key string) {
 	require.Len(a.t, a.server.messagesTo(a.t, a.email, "Your Premium plan has begun"), 1)
 }
 
+// keyOfPayment returns the key of the payment that the response asks the user to confirm. Stripe forms the client secret in
+// the response from the id of the payment: ID_secret_RANDOM.
+func keyOfPayment(stripe *kit.Stripe, pending *response) string {
+	pending.t.Helper()
+
+	id, _, _ := strings.Cut(pending.text("data.action.clientSecret"), "_secret")
+
+	return stripe.ChargeKey(id)
+}
+
 // confirmLink matches the link to the page of the bank.
 var confirmLink = regexp.MustCompile(`<a href="([^"]+)">Confirm the payment</a>`)
 
@@ -111,41 +121,48 @@ type stripeWebhook struct {
 	wantStatus int
 }
 
-// webhooksOfPendingPayment delivers webhooks while the payment of the jobseeker is pending. It requires that
-// they do not change the plan, whatever they report: a webhook only makes the server read the payment from
-// Stripe. It returns them for later deliveries, and with them the same webhooks with a wrong and with no
-// signature, which the server refuses.
-func webhooksOfPendingPayment(t *testing.T, seeker *account, stripe *kit.Stripe, key string) []stripeWebhook {
-	t.Helper()
+// newWebhook returns a webhook about the payment, which the server accepts.
+func newWebhook(stripe *kit.Stripe, event, key, secret string) stripeWebhook {
+	body, signature := stripe.SignedEvent(event, key, secret)
+	return stripeWebhook{body: body, signature: signature, wantStatus: 200}
+}
 
-	server := seeker.server
-	stale, staleSignature := stripe.SignedEvent("payment_intent.requires_action", key, kit.StripeSecret)
-	require.Equal(t, 200, server.deliver(t, stale, staleSignature))
-
-	failed, failedSignature := stripe.SignedEvent("payment_intent.payment_failed", key, kit.StripeSecret)
-	require.Equal(t, 200, server.deliver(t, failed, failedSignature), "the content of a webhook is not trusted")
-	require.Equal(t, "basic", seeker.tier())
-
-	stripe.FinishAuthentication(key, "processing")
-	require.Equal(t, 200, server.deliver(t, stale, staleSignature))
-	require.Equal(t, "basic", seeker.tier())
-
-	forgedSignature := strings.Replace(staleSignature, "v1=", "v1=00", 1)
-
+// webhooksOfPendingPayment returns the webhooks that the server may receive while the payer confirms the payment: Stripe
+// asks for the confirmation, and reports that a first attempt failed.
+func webhooksOfPendingPayment(stripe *kit.Stripe, key string) []stripeWebhook {
 	return []stripeWebhook{
-		{body: stale, signature: staleSignature, wantStatus: 200},
-		{body: failed, signature: failedSignature, wantStatus: 200},
-		{body: stale, signature: forgedSignature, wantStatus: 400},
-		{body: stale, signature: "", wantStatus: 400},
+		newWebhook(stripe, "payment_intent.requires_action", key, kit.StripeSecret),
+		newWebhook(stripe, "payment_intent.payment_failed", key, kit.StripeSecret),
 	}
 }
 
-// webhooksOfPayment returns the webhooks of a payment that succeeds, signed with each of the two secrets.
-func webhooksOfPayment(stripe *kit.Stripe, key string) (webhooks []stripeWebhook) {
+// requirePlanIsUnchanged delivers the webhooks while the payment of the jobseeker is pending. It requires that they do not
+// change the plan, whatever they report: the content of a webhook is not trusted, and only makes the server read the
+// payment from Stripe.
+func (a *account) requirePlanIsUnchanged(webhooks []stripeWebhook) {
+	a.t.Helper()
+
+	for _, webhook := range webhooks {
+		require.Equal(a.t, webhook.wantStatus, a.server.deliver(a.t, webhook.body, webhook.signature), "%s", webhook.body)
+		require.Equal(a.t, "basic", a.tier(), "%s", webhook.body)
+	}
+}
+
+// withInvalidSignatures returns the webhook with a wrong and with no signature, which the server refuses.
+func (w stripeWebhook) withInvalidSignatures() []stripeWebhook {
+	forgedSignature := strings.Replace(w.signature, "v1=", "v1=00", 1)
+
+	return []stripeWebhook{
+		{body: w.body, signature: forgedSignature, wantStatus: 400},
+		{body: w.body, signature: "", wantStatus: 400},
+	}
+}
+
+// webhooksOfSucceededPayment returns the webhooks of a payment that succeeds, signed with each of the two secrets.
+func webhooksOfSucceededPayment(stripe *kit.Stripe, key string) (webhooks []stripeWebhook) {
 	for _, kind := range []string{"created", "processing", "succeeded"} {
 		for _, secret := range []string{kit.StripeSecret, nextStripeSecret} {
-			body, signature := stripe.SignedEvent("payment_intent."+kind, key, secret)
-			webhooks = append(webhooks, stripeWebhook{body: body, signature: signature, wantStatus: 200})
+			webhooks = append(webhooks, newWebhook(stripe, "payment_intent."+kind, key, secret))
 		}
 	}
 
@@ -184,10 +201,10 @@ func (s *testServer) deliverShuffled(t *testing.T, webhooks []stripeWebhook) {
 
 // TestStripe_RepeatedAndReorderedWebhooks_LoseNothing checks that a payment is collected and
 // reported exactly once, whether its webhooks are repeated, reordered, forged or lost, and that
-// one request creates one payment.
+// one request creates one payment. The key of a payment is the one with which the server creates it in Stripe.
 func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 	withStripe(t, func(t *testing.T, server *testServer, stripe *kit.Stripe) {
-		t.Run("any order, repeated and concurrent", func(t *testing.T) {
+		t.Run("webhooks in any order, repeated, forged and concurrent begin the plan once", func(t *testing.T) {
 			t.Parallel()
 
 			const randomOrders = 3
@@ -195,16 +212,26 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				seeker := server.seeker(t)
 				key := seeker.beginPayment(stripe)
 
-				webhooks := webhooksOfPendingPayment(t, seeker, stripe, key)
+				// Before the payment succeeds, webhooks change nothing, neither during the confirmation nor after it.
+				ofPending := webhooksOfPendingPayment(stripe, key)
+				seeker.requirePlanIsUnchanged(ofPending)
+				stripe.FinishAuthentication(key, "processing")
+				seeker.requirePlanIsUnchanged(ofPending[:1])
+
+				// After the payment has succeeded, the earlier webhooks arrive again, among those of the success.
 				stripe.FinishAuthentication(key, "succeeded")
 
-				webhooks = append(webhooks, webhooksOfPayment(stripe, key)...)
+				webhooks := slices.Concat(
+					ofPending,
+					ofPending[0].withInvalidSignatures(),
+					webhooksOfSucceededPayment(stripe, key),
+				)
 				server.deliverShuffled(t, slices.Concat(webhooks, webhooks, webhooks)) // each three times
 				seeker.requirePremium(stripe, key)
 			}
 		})
 
-		t.Run("lost webhook", func(t *testing.T) {
+		t.Run("lost webhook: the server finds the payment", func(t *testing.T) {
 			t.Parallel()
 
 			seeker := server.seeker(t)
@@ -217,7 +244,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			seeker.requirePremium(stripe, key)
 		})
 
-		t.Run("payer who returns before the webhook", func(t *testing.T) {
+		t.Run("payer who returns before the webhook begins the plan", func(t *testing.T) {
 			t.Parallel()
 
 			seeker := server.seeker(t)
@@ -236,7 +263,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			seeker.requirePremium(stripe, key)
 		})
 
-		t.Run("failed authentication", func(t *testing.T) {
+		t.Run("failed authentication cancels the payment and sends one e-mail", func(t *testing.T) {
 			t.Parallel()
 
 			seeker := server.seeker(t)
@@ -254,7 +281,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			require.Len(t, server.messagesTo(t, seeker.email, "Your payment did not work"), 1)
 		})
 
-		t.Run("plan of an app", func(t *testing.T) {
+		t.Run("plan of an app begins with its payment, and is one entry in the audit log", func(t *testing.T) {
 			t.Parallel()
 
 			boss := server.employer(t)
@@ -268,9 +295,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			require.Equal(t, "free", res.text("data.plan"))
 			require.Empty(t, boss.auditEntries("&action=plan.changed"))
 
-			// Stripe forms a client secret from the id of the payment: ID_secret_RANDOM.
-			id, _, _ := strings.Cut(res.text("data.action.clientSecret"), "_secret")
-			key := stripe.ChargeKey(id)
+			key := keyOfPayment(stripe, res)
 			stripe.FinishAuthentication(key, "succeeded")
 
 			body, signature := stripe.SignedEvent("payment_intent.succeeded", key, kit.StripeSecret)
@@ -278,73 +303,84 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
 
-			require.Eventually(t,
-				func() bool { return boss.fromNewAddress().get(path).ok(200).text("data.app.plan") == "professional" },
-				waitTimeout, 100*time.Millisecond)
+			isProfessional := func() bool { return boss.fromNewAddress().get(path).ok(200).text("data.app.plan") == "professional" }
+			require.Eventually(t, isProfessional, waitTimeout, 100*time.Millisecond)
 			require.Equal(t,
 				[]auditEntry{{action: "plan.changed", actorID: boss.id, object: app, detail: "professional"}},
 				boss.auditEntries("&action=plan.changed"))
 		})
 
 		// The stored response is repeated even when the payment has succeeded meanwhile.
-		t.Run("repeated request with an Idempotency-Key", func(t *testing.T) {
+		t.Run("repeated request with an Idempotency-Key gets the stored response, and creates no payment", func(t *testing.T) {
 			t.Parallel()
 
 			seeker := server.seeker(t)
-
 			app := seeker.app()
-			for owner, request := range map[string]struct {
-				path string
-				body object
+
+			// A plan of the user, and a plan of an app. Each owner has payments of its own.
+			for _, request := range []struct {
+				owner string
+				path  string
+				body  object
 			}{
-				"user:" + seeker.id: {
-					path: billingPath,
+				{
+					owner: "user:" + seeker.id,
+					path:  billingPath,
 					body: object{
 						"intent":          "create-subscription",
 						"planId":          "premium",
 						"paymentMethodId": stripe.NewMethod(kit.CardSecure),
 					},
 				},
-				"application:" + app: {
-					path: "/api/developers/apps/" + app + "/plan",
-					body: object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)},
+				{
+					owner: "application:" + app,
+					path:  "/api/developers/apps/" + app + "/plan",
+					body:  object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)},
 				},
 			} {
+				countPayments := func() int { return stripe.CountOwned("pi", request.owner) } // "pi" is their prefix in Stripe
+
 				send := func(idempotencyKey string) *response {
 					client := seeker.fromNewAddress()
 					client.key = idempotencyKey
 					return client.post(request.path, request.body)
 				}
 
-				// One request begins one payment of the owner, "pi" in Stripe, however often it is repeated with its key.
-				first := send("k1").ok(202)
-				id, _, _ := strings.Cut(first.text("data.action.clientSecret"), "_secret")
-				key := stripe.ChargeKey(id)
+				// One request begins one payment of the owner, however often it is repeated with its idempotency key.
+				const idempotencyKey, otherIdempotencyKey = "k1", "k2"
 
-				requireRepeated := func() {
+				first := send(idempotencyKey).ok(202)
+				key := keyOfPayment(stripe, first)
+
+				requireStoredResponse := func() {
 					t.Helper()
 
-					again := send("k1").ok(202)
-					require.Equal(t, string(first.raw), string(again.raw))
-					require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
-					require.Equal(t, 1, stripe.CountOwned("pi", owner))
+					repeated := send(idempotencyKey).ok(202)
+					require.Equal(t, string(first.raw), string(repeated.raw), request.owner)
+					require.Equal(t, "true", repeated.header.Get("Idempotency-Replayed"), request.owner)
+					require.Equal(t, 1, countPayments(), request.owner)
 				}
 
-				requireRepeated()
+				requireStoredResponse()
+
+				// The payment succeeds. The stored response stays, and a request with another idempotency key reads the result.
 				stripe.FinishAuthentication(key, "succeeded")
 
 				webhook, signature := stripe.SignedEvent("payment_intent.succeeded", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, webhook, signature))
-				requireRepeated()
-				require.NotContains(t, string(send("k2").ok(200).raw), "action", "another key reads the result")
-				require.Equal(t, 1, stripe.CountOwned("pi", owner))
+				requireStoredResponse()
+				require.NotContains(t, string(send(otherIdempotencyKey).ok(200).raw), "action", request.owner)
+				require.Equal(t, 1, countPayments(), request.owner)
 			}
 
-			seeker.requirePremium(stripe, seeker.fromNewAddress().get(billingPath).ok(200).text("data.billing.billingHistory.0.id"))
-			require.Equal(t, "professional", seeker.fromNewAddress().get("/api/developers/apps/"+app).ok(200).text("data.app.plan"))
+			billing := seeker.fromNewAddress().get(billingPath).ok(200)
+			seeker.requirePremium(stripe, billing.text("data.billing.billingHistory.0.id"))
+
+			planOfApp := seeker.fromNewAddress().get("/api/developers/apps/" + app).ok(200).text("data.app.plan")
+			require.Equal(t, "professional", planOfApp)
 		})
 
-		t.Run("plan of an app on its page", func(t *testing.T) {
+		t.Run("page of an app asks for the confirmation, and then begins the plan", func(t *testing.T) {
 			t.Parallel()
 
 			developer := server.seeker(t)
@@ -354,6 +390,10 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			choosePlan := func(method string) pageView {
 				return browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {method}})
 			}
+
+			const sameMethod = "" // as in the choice before
+
+			// The choice of a card that needs a confirmation does not change the plan, which permits 60 requests a minute.
 			method := stripe.NewMethod(kit.CardSecure)
 			page := choosePlan(method)
 			require.Equal(t, 200, page.status)
@@ -364,12 +404,10 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			link := confirmLink.FindStringSubmatch(page.text)
 			require.NotNil(t, link, page.text)
 
-			id, ok := strings.CutPrefix(html.UnescapeString(link[1]), stripe.URL+"/3ds/")
-			require.True(t, ok, link[1])
-
-			for _, method := range []string{method, ""} {
-				require.Contains(t, choosePlan(method).text, link[0], "the same payment can be confirmed later")
-			}
+			id, isPageOfBank := strings.CutPrefix(html.UnescapeString(link[1]), stripe.URL+"/3ds/")
+			require.True(t, isPageOfBank, link[1])
+			require.Contains(t, choosePlan(method).text, link[0], "the same payment can be confirmed later")
+			require.Contains(t, choosePlan(sameMethod).text, link[0], "the same payment can be confirmed later")
 
 			// The page of the app itself has no such link.
 			require.NotContains(t, browser.open("GET", path, nil).text, link[0])
@@ -377,39 +415,54 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			stripe.FinishAuthentication(stripe.ChargeKey(id), "succeeded")
 
 			// After the confirmation, the choice begins the plan with 300 requests a minute, for one payment.
-			require.Equal(t, 303, choosePlan("").status)
+			require.Equal(t, 303, choosePlan(sameMethod).status)
 
-			done := browser.open("GET", path, nil).text
-			require.Contains(t, done, "of 300 are left")
-			require.NotContains(t, done, "Confirm the payment")
+			pageWithPlan := browser.open("GET", path, nil).text
+			require.Contains(t, pageWithPlan, "of 300 are left")
+			require.NotContains(t, pageWithPlan, "Confirm the payment")
 			require.Equal(t, 1, stripe.CountOwned("pi", "application:"+app))
 		})
 
-		t.Run("set-up, declined card and account deletion", func(t *testing.T) {
+		t.Run("set-up collects a card without a payment", func(t *testing.T) {
+			t.Parallel()
+
+			// "seti_" is the prefix of a set-up in Stripe.
+			setUp := server.seeker(t).fromNewAddress().post("/api/billing/setup-intents", nil).ok(200)
+			require.Contains(t, setUp.text("data.action.clientSecret"), "seti_")
+			require.Equal(t, "pk_test_shown", setUp.text("data.action.publishableKey"))
+		})
+
+		// choosePremium sends the choice of the premium plan with the payment method.
+		choosePremium := func(seeker *account, method string) *response {
+			return seeker.fromNewAddress().
+				post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": method})
+		}
+
+		t.Run("unknown method and declined card are refused", func(t *testing.T) {
 			t.Parallel()
 
 			seeker := server.seeker(t)
+			choosePremium(seeker, "pm_none").invalid("paymentMethodId")
+			choosePremium(seeker, stripe.NewMethod(kit.CardRefused)).
+				fails(400, "The payment was declined; please try another payment method")
 
-			// A set-up collects a card without a payment: "seti_" is its prefix in Stripe.
-			action := seeker.fromNewAddress().post("/api/billing/setup-intents", nil).ok(200)
-			require.Contains(t, action.text("data.action.clientSecret"), "seti_")
-			require.Equal(t, "pk_test_shown", action.text("data.action.publishableKey"))
+			// Afterwards, a good card begins the plan. All payments are those of one customer in Stripe.
+			paid := choosePremium(seeker, stripe.NewMethod(kit.CardGood)).ok(200)
+			require.Equal(t, "premium", paid.text("data.subscription.tier"))
+			require.Equal(t, 1, stripe.CountOwned("cus", "user:"+seeker.id))
+		})
 
-			send := func(method string) *response {
-				return seeker.fromNewAddress().
-					post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": method})
-			}
+		t.Run("deletion of the account deletes its customer in Stripe", func(t *testing.T) {
+			t.Parallel()
 
-			// An unknown method and a declined card are refused. A good card begins the plan.
-			send("pm_none").invalid("paymentMethodId")
-			send(stripe.NewMethod(kit.CardRefused)).fails(400, "The payment was declined; please try another payment method")
-			require.Equal(t, "premium", send(stripe.NewMethod(kit.CardGood)).ok(200).text("data.subscription.tier"))
-			require.Equal(t, 1, stripe.CountOwned("cus", "user:"+seeker.id)) // one customer for all payments
+			seeker := server.seeker(t)
+			countCustomers := func() int { return stripe.CountOwned("cus", "user:"+seeker.id) }
 
-			// Deleting the account also deletes its customer in Stripe.
+			choosePremium(seeker, stripe.NewMethod(kit.CardGood)).ok(200)
+			require.Equal(t, 1, countCustomers())
+
 			seeker.fromNewAddress().delete("/api/jobseekers/profile").ok(200)
-			require.Eventually(t, func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 },
-				waitTimeout, 100*time.Millisecond)
+			require.Eventually(t, func() bool { return countCustomers() == 0 }, waitTimeout, 100*time.Millisecond)
 		})
 	})
 }
