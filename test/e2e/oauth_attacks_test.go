@@ -19,6 +19,7 @@ import (
 var (
 	confidentialClient object
 	publicClient       = object{"public": true}
+	clientKinds        = map[string]object{"confidential client": confidentialClient, "public client": publicClient}
 )
 
 // TestOAuthAttacks checks the authorization server against the attacks of RFC 9700: replayed
@@ -35,7 +36,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("code replay revokes its tokens", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 			code, _ := party.authorizationCode(t, verifier)
 			token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
@@ -51,7 +52,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("concurrent exchanges of a code", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 			code, _ := party.authorizationCode(t, verifier)
 
@@ -65,7 +66,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("concurrent refreshes", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			token := party.tokens(t)
 
 			// An expired token makes the library refresh it.
@@ -97,7 +98,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("rotation revokes the previous access token", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			first := party.tokens(t)
 			_, second, _ := party.call(t, "/oauth/token", refreshGrant(first.RefreshToken))
 			require.False(t, party.isActive(t, first.AccessToken))
@@ -107,8 +108,8 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("code and refresh token of another client", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
-			other := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
+			other := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 			code, _ := party.authorizationCode(t, verifier)
 			other.refused(t, "/oauth/token", codeGrant(code, verifier), 400, "invalid_grant")
@@ -131,8 +132,8 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("two authentication methods are refused", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
-			other := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
+			other := server.thirdParty(t, confidentialClient)
 
 			token := party.tokens(t)
 			for _, path := range []string{"/oauth/introspect", "/oauth/token", "/oauth/revoke"} {
@@ -177,7 +178,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("credentials in the body only", func(t *testing.T) {
 			t.Parallel()
 
-			inBody := server.thirdParty(t, nil)
+			inBody := server.thirdParty(t, confidentialClient)
 			inBody.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 			inBody.tokens(t) // requires that the client gets tokens
 		})
@@ -185,7 +186,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("unregistered redirect URI", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 
 			browser := server.signedIn(t, server.seeker(t))
@@ -285,7 +286,7 @@ func TestOAuthAttacks(t *testing.T) {
 
 			const minVerifierLength = 43 // RFC 7636 §4.1
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 
 			code, _ := party.authorizationCode(t, verifier)
@@ -307,7 +308,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("refresh cannot widen scopes", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 
 			token := party.tokens(t)
 
@@ -335,7 +336,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("unknown and missing scopes", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 
 			browser := server.signedIn(t, server.seeker(t))
@@ -355,7 +356,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("consent requires the CSRF token of the session", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
 			browserOfOtherUser := server.signedIn(t, server.seeker(t))
@@ -397,7 +398,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("frames are refused", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
 
@@ -428,7 +429,7 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("interstitial page before a redirect to another host", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			me := server.seeker(t)
 			browser := server.browser(t)
 

@@ -13,6 +13,9 @@ import (
 // unknownClientID has the format of a client's id, and is that of no client.
 const unknownClientID = "00000000-0000-0000-0000-000000000000"
 
+// accessTokenLifetime is the time for which an access token is valid.
+const accessTokenLifetime = 15 * time.Minute
+
 // TestOAuth checks the authorization server as apps use it: metadata, authorization code with
 // PKCE, refresh, introspection, revocation and consent. Malformed requests get the errors of
 // RFC 6749.
@@ -45,53 +48,8 @@ func TestOAuth(t *testing.T) {
 		t.Run("sign-in, consent, exchange, refresh and revocation", func(t *testing.T) {
 			t.Parallel()
 
-			for _, kind := range []object{confidentialClient, publicClient} {
-				party := server.thirdParty(t, kind)
-				user := server.seeker(t)
-				verifier := oauth2.GenerateVerifier()
-				browser := server.browser(t)
-				redirect := browser.open("GET", party.authorizationPath(verifier), nil)
-				require.Equal(t, 303, redirect.status)
-
-				// A guest is redirected to the sign-in, which leads back to the authorization request.
-				signIn, err := url.Parse(redirect.header.Get("Location"))
-				require.NoError(t, err)
-				require.Equal(t, "/developers/sign-in", signIn.Path)
-				require.Equal(t, party.authorizationPath(verifier), signIn.Query().Get("next"))
-				require.Contains(t, browser.open("GET", signIn.String(), nil).text, `name="password"`)
-
-				afterSignIn := browser.open("POST", "/developers/sign-in",
-					url.Values{"email": {user.email}, "password": {password}, "next": {signIn.Query().Get("next")}})
-				require.Contains(t, afterSignIn.text, `href="/oauth/authorize?`)
-
-				// The consent page names the app, its owner, the host of the redirect and the scopes.
-				page := browser.open("GET", party.authorizationPath(verifier), nil).text
-				for _, words := range []string{
-					"Ward Finder", "St Brigid&#39;s Hospital", "wardfinder.example.com",
-					"Apply for jobs in your name",
-				} {
-					require.Contains(t, page, words)
-				}
-
-				code := browser.allow(party.authorizationPath(verifier)).Get("code")
-				token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
-				require.NoError(t, err)
-				require.Regexp(t, `^loc_at_[0-9A-Za-z]{43}$`, token.AccessToken)
-				require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, token.RefreshToken)
-				require.Equal(t, "Bearer", token.TokenType)
-				require.EqualValues(t, 900, token.Extra("expires_in")) // 15 minutes
-				require.Equal(t, "jobs:read applications:write", token.Extra("scope"))
-
-				// An expired token makes the library refresh it.
-				token.Expiry = time.Now().Add(-time.Hour)
-				fresh, err := party.TokenSource(t.Context(), token).Token()
-				require.NoError(t, err)
-				require.NotEqual(t, token.AccessToken, fresh.AccessToken)
-				require.NotEqual(t, token.RefreshToken, fresh.RefreshToken)
-
-				status, _, _ := party.call(t, "/oauth/revoke", url.Values{"token": {fresh.RefreshToken}})
-				require.Equal(t, 200, status)
-				party.refused(t, "/oauth/token", refreshGrant(fresh.RefreshToken), 400, "invalid_grant")
+			for kind, client := range clientKinds {
+				t.Run(kind, func(t *testing.T) { checkAuthorizationCodeFlow(t, server, server.thirdParty(t, client)) })
 			}
 		})
 
@@ -99,7 +57,7 @@ func TestOAuth(t *testing.T) {
 		t.Run("client without an Origin needs the CSRF token", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			user := server.seeker(t)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.browser(t)
@@ -140,81 +98,108 @@ func TestOAuth(t *testing.T) {
 		t.Run("introspection and revocation of own tokens only", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 			code, user := party.authorizationCode(t, verifier)
 			token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err)
 
-			_, body, _ := party.call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
-			require.Equal(t, true, body["active"])
-			require.Equal(t, user.id, body["sub"])
-			require.Equal(t, party.ClientID, body["client_id"])
-			require.Equal(t, "jobs:read applications:write", body["scope"])
+			t.Run("client introspects its own tokens", func(t *testing.T) {
+				_, body, _ := party.call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
+				require.Equal(t, true, body["active"])
+				require.Equal(t, user.id, body["sub"])
+				require.Equal(t, party.ClientID, body["client_id"])
+				require.Equal(t, "jobs:read applications:write", body["scope"])
 
-			// Access tokens are valid for 15 minutes. The tolerance is the time since the exchange on a slow machine.
-			const toleranceSeconds = 30
-			require.InDelta(t, time.Now().Add(15*time.Minute).Unix(), body["exp"], toleranceSeconds)
-			require.True(t, party.isActive(t, token.RefreshToken))
+				// The tolerance is the time since the exchange on a slow machine.
+				const toleranceSeconds = 30
+				require.InDelta(t, time.Now().Add(accessTokenLifetime).Unix(), body["exp"], toleranceSeconds)
+				require.True(t, party.isActive(t, token.RefreshToken))
+				require.False(t, party.isActive(t, "nonsense"))
+			})
 
-			// Another client learns nothing about the token. A public client cannot introspect, because it has no secret.
-			_, body, _ = server.thirdParty(t, nil).call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
-			require.Equal(t, map[string]any{"active": false}, body, "another client gets the response for an unknown token")
-			server.thirdParty(t, object{"public": true}).
-				refused(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}}, 401, "invalid_client")
-			require.False(t, party.isActive(t, "nonsense"))
+			t.Run("another client gets the response for an unknown token", func(t *testing.T) {
+				otherClient := server.thirdParty(t, confidentialClient)
+				_, body, _ := otherClient.call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
+				require.Equal(t, map[string]any{"active": false}, body)
+			})
 
-			// Another client cannot revoke a token, and does not learn whether it exists.
-			status, _, _ := server.thirdParty(t, nil).call(t, "/oauth/revoke", url.Values{"token": {token.AccessToken}})
-			require.Equal(t, 200, status)
-			require.True(t, party.isActive(t, token.AccessToken))
+			t.Run("public client cannot introspect, because it has no secret", func(t *testing.T) {
+				withoutSecret := server.thirdParty(t, publicClient)
+				withoutSecret.refused(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}}, 401, "invalid_client")
+			})
 
-			status, _, _ = party.call(t, "/oauth/revoke", url.Values{"token": {token.AccessToken}, "token_type_hint": {"access_token"}})
-			require.Equal(t, 200, status)
-			require.False(t, party.isActive(t, token.AccessToken))
-			require.False(t, party.isActive(t, token.RefreshToken), "both tokens are of one authorization")
+			t.Run("another client cannot revoke a token, and does not learn whether it exists", func(t *testing.T) {
+				otherClient := server.thirdParty(t, confidentialClient)
+				status, _, _ := otherClient.call(t, "/oauth/revoke", url.Values{"token": {token.AccessToken}})
+				require.Equal(t, 200, status)
+				require.True(t, party.isActive(t, token.AccessToken))
+			})
+
+			// This subtest is the last one, because it ends the authorization.
+			t.Run("revocation of one token ends both", func(t *testing.T) {
+				form := url.Values{"token": {token.AccessToken}, "token_type_hint": {"access_token"}}
+				status, _, _ := party.call(t, "/oauth/revoke", form)
+				require.Equal(t, 200, status)
+				require.False(t, party.isActive(t, token.AccessToken))
+				require.False(t, party.isActive(t, token.RefreshToken), "both tokens are of one authorization")
+			})
 		})
 
 		t.Run("consent is remembered until more is requested", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
 			browser.allow(party.authorizationPath(verifier))
 
-			// The same scopes or fewer need no consent: the response is a redirect with a code.
-			require.NotEmpty(t, browser.redirectQuery(browser.open("GET", party.authorizationPath(verifier), nil)).Get("code"))
+			// Without the consent page, the response is a redirect to the client with a code.
+			requireCodeWithoutConsent := func(path string) {
+				t.Helper()
+				require.NotEmpty(t, browser.redirectQuery(browser.open("GET", path, nil)).Get("code"))
+			}
+
+			requireConsentPage := func(path string) {
+				t.Helper()
+				require.Equal(t, 200, browser.open("GET", path, nil).status)
+			}
+
+			// The same scopes or fewer need no consent.
+			requireCodeWithoutConsent(party.authorizationPath(verifier))
 
 			fewer := *party
 			fewer.Scopes = []string{"jobs:read"}
-			require.NotEmpty(t, browser.redirectQuery(browser.open("GET", fewer.authorizationPath(verifier), nil)).Get("code"))
+			requireCodeWithoutConsent(fewer.authorizationPath(verifier))
 
-			// The app can ask for the consent page, whose status is 200, and further scopes need it.
-			withPrompt := party.authorizationPath(verifier, oauth2.SetAuthURLParam("prompt", "consent"))
-			require.Equal(t, 200, browser.open("GET", withPrompt, nil).status)
-
+			// Further scopes need consent, and the app can ask for it.
 			more := *party
 			more.Scopes = []string{"applications:read"}
-			require.Equal(t, 200, browser.open("GET", more.authorizationPath(verifier), nil).status)
-
-			// The consent for a public client is not remembered: another program on the device may have
-			// replaced it.
-			device := server.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb"}})
-			device.RedirectURL = "http://127.0.0.1:49152/cb"
-			browser.allow(device.authorizationPath(verifier))
-			require.Equal(t, 200, browser.open("GET", device.authorizationPath(verifier), nil).status)
+			requireConsentPage(more.authorizationPath(verifier))
+			requireConsentPage(party.authorizationPath(verifier, oauth2.SetAuthURLParam("prompt", "consent")))
 		})
 
-		t.Run("state parameter", func(t *testing.T) {
+		// Another program on the device may have replaced the public client.
+		t.Run("consent for a public client is not remembered", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			device := server.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb"}})
+			device.RedirectURL = "http://127.0.0.1:49152/cb"
+			path := device.authorizationPath(oauth2.GenerateVerifier())
+
+			browser := server.signedIn(t, server.seeker(t))
+			browser.allow(path)
+			require.Equal(t, 200, browser.open("GET", path, nil).status, "the consent page again")
+		})
+
+		t.Run("state parameter is returned unchanged", func(t *testing.T) {
+			t.Parallel()
+
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
 			browser.allow(party.authorizationPath(verifier))
 
-			// Any state is returned unchanged.
 			for _, state := range []string{"s", "", "long enough", strings.Repeat("x", 2000)} {
 				path := strings.TrimPrefix(party.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)), server.url)
 				resp := browser.open("GET", path, nil)
@@ -228,21 +213,22 @@ func TestOAuth(t *testing.T) {
 			}
 		})
 
-		t.Run("denied consent", func(t *testing.T) {
+		t.Run("denial of consent is reported to the client, and not remembered", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
-			csrf := browser.Open("GET", party.authorizationPath(verifier), nil).CSRFToken(t)
-			require.Equal(t, "access_denied", browser.decide(party.authorizationPath(verifier), "deny", csrf).Get("error"))
-			require.Equal(t, 200, browser.open("GET", party.authorizationPath(verifier), nil).status, "a denial is not remembered")
+			path := party.authorizationPath(verifier)
+			csrf := browser.Open("GET", path, nil).CSRFToken(t)
+			require.Equal(t, "access_denied", browser.decide(path, "deny", csrf).Get("error"))
+			require.Equal(t, 200, browser.open("GET", path, nil).status, "the consent page again")
 		})
 
 		t.Run("decision in the link is ignored", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
 
@@ -254,10 +240,10 @@ func TestOAuth(t *testing.T) {
 			}
 		})
 
-		t.Run("hostile parameters of the authorization request", func(t *testing.T) {
+		t.Run("hostile parameters of the authorization request do not fail the server", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
 
 			browser := server.signedIn(t, server.seeker(t))
@@ -270,25 +256,40 @@ func TestOAuth(t *testing.T) {
 				require.Contains(t, []int{303, 400}, resp.status, parameters)
 			}
 
-			// A missing or unsupported response_type is reported to the client with a redirect.
+		})
+
+		t.Run("missing or unsupported response_type is reported to the client", func(t *testing.T) {
+			t.Parallel()
+
+			party := server.thirdParty(t, confidentialClient)
+			verifier := oauth2.GenerateVerifier()
+			browser := server.signedIn(t, server.seeker(t))
+
 			for responseType, code := range map[string]string{
 				"":                    "invalid_request",
 				"response_type=token": "unsupported_response_type",
 			} {
 				path := strings.Replace(party.authorizationPath(verifier), "response_type=code", responseType, 1)
-				require.Equal(t, code, browser.redirectQuery(browser.open("GET", path, nil)).Get("error"))
+				require.Equal(t, code, browser.redirectQuery(browser.open("GET", path, nil)).Get("error"), responseType)
 			}
-
-			party.ClientID = unknownClientID
-			require.Equal(t, 400, browser.open("GET", party.authorizationPath(verifier), nil).status)
 		})
 
-		t.Run("malformed forms", func(t *testing.T) {
+		t.Run("authorization request of an unknown client is not redirected", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			unknownParty := server.thirdParty(t, confidentialClient)
+			unknownParty.ClientID = unknownClientID
 
+			path := unknownParty.authorizationPath(oauth2.GenerateVerifier())
+			require.Equal(t, 400, server.signedIn(t, server.seeker(t)).open("GET", path, nil).status)
+		})
+
+		t.Run("every endpoint refuses malformed forms", func(t *testing.T) {
+			t.Parallel()
+
+			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
+
 			for _, values := range []url.Values{
 				{},
 				{"grant_type": {"authorization_code"}},
@@ -307,35 +308,99 @@ func TestOAuth(t *testing.T) {
 			} {
 				for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
 					status, body, _ := party.call(t, path, values)
-					require.Contains(t, []int{400, 401}, status)
-					require.NotEmpty(t, body["error"])
+					require.Contains(t, []int{400, 401}, status, "%s %v", path, values)
+					require.NotEmpty(t, body["error"], "%s %v", path, values)
 				}
 			}
+		})
 
+		t.Run("token endpoint refuses other grant types, incomplete forms and JSON", func(t *testing.T) {
+			t.Parallel()
+
+			party := server.thirdParty(t, confidentialClient)
 			party.refused(t, "/oauth/token", url.Values{"grant_type": {"password"}}, 400, "unsupported_grant_type")
 
-			for _, incomplete := range []url.Values{{}, codeGrant("", verifier), refreshGrant("")} {
+			const missing = ""
+			for _, incomplete := range []url.Values{{}, codeGrant(missing, oauth2.GenerateVerifier()), refreshGrant(missing)} {
 				party.refused(t, "/oauth/token", incomplete, 400, "invalid_request")
 			}
 
-			// The endpoints accept forms and no JSON.
 			asJSON := server.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"})
 			require.Contains(t, []int{400, 401}, asJSON.status)
 		})
 
-		t.Run("wrong secret and unknown client", func(t *testing.T) {
+		t.Run("wrong secret and unknown client are refused", func(t *testing.T) {
 			t.Parallel()
 
-			party := server.thirdParty(t, nil)
+			party := server.thirdParty(t, confidentialClient)
 			party.ClientSecret = "wrong"
-			_, _, header := party.call(t, "/oauth/token", refreshGrant("x"))
+
+			// The server verifies the client first, so that the token does not matter.
+			anyRefresh := refreshGrant("x")
+			_, _, header := party.call(t, "/oauth/token", anyRefresh)
 			require.Contains(t, header.Get("WWW-Authenticate"), "Basic")
-			party.refused(t, "/oauth/token", refreshGrant("x"), 401, "invalid_client")
+			party.refused(t, "/oauth/token", anyRefresh, 401, "invalid_client")
 
 			for _, id := range []string{"nonsense", "\x00", unknownClientID} {
 				party.ClientID = id
-				party.refused(t, "/oauth/token", refreshGrant("x"), 401, "invalid_client")
+				party.refused(t, "/oauth/token", anyRefresh, 401, "invalid_client")
 			}
 		})
 	})
+}
+
+// checkAuthorizationCodeFlow checks the steps from the request of an app for access to the end of the access: a guest is
+// led to the sign-in, signs in and consents; the app exchanges the code for tokens, refreshes them and revokes them.
+func checkAuthorizationCodeFlow(t *testing.T, server *testServer, party *thirdParty) {
+	user := server.seeker(t)
+	browser := server.browser(t)
+	verifier := oauth2.GenerateVerifier()
+	authorizationPath := party.authorizationPath(verifier)
+
+	// A guest is redirected to the sign-in, which leads back to the authorization request.
+	redirect := browser.open("GET", authorizationPath, nil)
+	require.Equal(t, 303, redirect.status)
+
+	signIn, err := url.Parse(redirect.header.Get("Location"))
+	require.NoError(t, err)
+	require.Equal(t, "/developers/sign-in", signIn.Path)
+
+	next := signIn.Query().Get("next")
+	require.Equal(t, authorizationPath, next)
+	require.Contains(t, browser.open("GET", signIn.String(), nil).text, `name="password"`)
+
+	credentials := url.Values{"email": {user.email}, "password": {password}, "next": {next}}
+	afterSignIn := browser.open("POST", "/developers/sign-in", credentials)
+	require.Contains(t, afterSignIn.text, `href="/oauth/authorize?`)
+
+	// The consent page names the app, its owner, the host of the redirect and the scopes.
+	consentPage := browser.open("GET", authorizationPath, nil).text
+	for _, words := range []string{
+		"Ward Finder", "St Brigid&#39;s Hospital", "wardfinder.example.com",
+		"Apply for jobs in your name",
+	} {
+		require.Contains(t, consentPage, words)
+	}
+
+	// The app exchanges the code for tokens.
+	code := browser.allow(authorizationPath).Get("code")
+	token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
+	require.NoError(t, err)
+	require.Regexp(t, `^loc_at_[0-9A-Za-z]{43}$`, token.AccessToken)
+	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, token.RefreshToken)
+	require.Equal(t, "Bearer", token.TokenType)
+	require.EqualValues(t, accessTokenLifetime.Seconds(), token.Extra("expires_in"))
+	require.Equal(t, "jobs:read applications:write", token.Extra("scope"))
+
+	// An expired token makes the library refresh it.
+	token.Expiry = time.Now().Add(-time.Hour)
+	refreshed, err := party.TokenSource(t.Context(), token).Token()
+	require.NoError(t, err)
+	require.NotEqual(t, token.AccessToken, refreshed.AccessToken)
+	require.NotEqual(t, token.RefreshToken, refreshed.RefreshToken)
+
+	// After the revocation, the refresh token is refused.
+	status, _, _ := party.call(t, "/oauth/revoke", url.Values{"token": {refreshed.RefreshToken}})
+	require.Equal(t, 200, status)
+	party.refused(t, "/oauth/token", refreshGrant(refreshed.RefreshToken), 400, "invalid_grant")
 }
