@@ -83,15 +83,17 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("refresh token replay revokes the family", func(t *testing.T) {
 			t.Parallel()
 
-			for _, kind := range []object{confidentialClient, publicClient} {
-				party := server.thirdParty(t, kind)
-				first := party.tokens(t)
-				_, second, _ := party.call(t, "/oauth/token", refreshGrant(first.RefreshToken))
-				require.NotEmpty(t, second["access_token"])
+			for kind, client := range clientKinds {
+				t.Run(kind, func(t *testing.T) {
+					party := server.thirdParty(t, client)
+					first := party.tokens(t)
+					_, second, _ := party.call(t, "/oauth/token", refreshGrant(first.RefreshToken))
+					require.NotEmpty(t, second["access_token"])
 
-				// The replay of the first token also revokes the second one, which is not used yet.
-				party.refused(t, "/oauth/token", refreshGrant(first.RefreshToken), 400, "invalid_grant")
-				party.refused(t, "/oauth/token", refreshGrant(second["refresh_token"].(string)), 400, "invalid_grant")
+					// The replay of the first token also revokes the second one, which is not used yet.
+					party.refused(t, "/oauth/token", refreshGrant(first.RefreshToken), 400, "invalid_grant")
+					party.refused(t, "/oauth/token", refreshGrant(second["refresh_token"].(string)), 400, "invalid_grant")
+				})
 			}
 		})
 
@@ -101,8 +103,8 @@ func TestOAuthAttacks(t *testing.T) {
 			party := server.thirdParty(t, confidentialClient)
 			first := party.tokens(t)
 			_, second, _ := party.call(t, "/oauth/token", refreshGrant(first.RefreshToken))
-			require.False(t, party.isActive(t, first.AccessToken))
-			require.True(t, party.isActive(t, second["access_token"].(string)))
+			require.False(t, party.isActive(t, first.AccessToken), "the previous token")
+			require.True(t, party.isActive(t, second["access_token"].(string)), "the current token")
 		})
 
 		t.Run("code and refresh token of another client", func(t *testing.T) {
@@ -110,16 +112,20 @@ func TestOAuthAttacks(t *testing.T) {
 
 			party := server.thirdParty(t, confidentialClient)
 			other := server.thirdParty(t, confidentialClient)
+
+			// The other client cannot exchange the code, and its attempt does not use up the code.
 			verifier := oauth2.GenerateVerifier()
 			code, _ := party.authorizationCode(t, verifier)
 			other.refused(t, "/oauth/token", codeGrant(code, verifier), 400, "invalid_grant")
 
 			token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
-			require.NoError(t, err, "the attempt of the other client does not use up the code")
+			require.NoError(t, err)
+
+			// The other client cannot use the refresh token, and its attempt does not use up the token.
 			other.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 400, "invalid_grant")
 
-			_, body, _ := party.call(t, "/oauth/token", refreshGrant(token.RefreshToken))
-			require.NotEmpty(t, body["access_token"])
+			_, refreshed, _ := party.call(t, "/oauth/token", refreshGrant(token.RefreshToken))
+			require.NotEmpty(t, refreshed["access_token"])
 
 			// The id of a client is refused with the secret of another client, and without a secret.
 			party.ClientSecret = other.ClientSecret
@@ -136,8 +142,10 @@ func TestOAuthAttacks(t *testing.T) {
 			other := server.thirdParty(t, confidentialClient)
 
 			token := party.tokens(t)
+
+			// The request to /oauth/revoke is the last one, because the accepted one revokes the token.
 			for _, path := range []string{"/oauth/introspect", "/oauth/token", "/oauth/revoke"} {
-				// The form is valid for each of the three endpoints.
+				// formWith returns a form that is valid for each of the three endpoints, with the credentials in the body.
 				formWith := func(credentials url.Values) url.Values {
 					values := refreshGrant(token.RefreshToken)
 					values.Set("token", token.AccessToken)
@@ -157,14 +165,16 @@ func TestOAuthAttacks(t *testing.T) {
 					party.refused(t, path, formWith(credentials), 400, "invalid_request")
 				}
 
+				// The right credentials in the body are refused beside wrong ones in the header.
 				withWrongHeader := *party
 				withWrongHeader.ClientSecret = "wrong"
 				withWrongHeader.refused(t, path, formWith(url.Values{"client_secret": {party.ClientSecret}}), 400, "invalid_request")
-				require.True(t, party.isActive(t, token.AccessToken), "no refused request had an effect")
+				require.True(t, party.isActive(t, token.AccessToken), "a refused request to %s had an effect", path)
 
 				// The client's own id and an empty secret in the body are not a second authentication method.
-				status, body, _ := party.call(t, path, formWith(url.Values{"client_id": {party.ClientID}, "client_secret": {""}}))
-				require.Equal(t, 200, status, "%v", body)
+				emptySecret := url.Values{"client_id": {party.ClientID}, "client_secret": {""}}
+				status, body, _ := party.call(t, path, formWith(emptySecret))
+				require.Equal(t, 200, status, "%s: %v", path, body)
 
 				if path == "/oauth/token" { // this request exchanged the refresh token for new tokens
 					token.RefreshToken = body["refresh_token"].(string)
@@ -188,10 +198,10 @@ func TestOAuthAttacks(t *testing.T) {
 
 			party := server.thirdParty(t, confidentialClient)
 			verifier := oauth2.GenerateVerifier()
-
 			browser := server.signedIn(t, server.seeker(t))
+
+			// Each URI differs from the registered one, callback, in one part. The response is an error page and no redirect.
 			for _, redirectURI := range []string{
-				// Each URI differs from the registered one, callback, in one part. The response is an error page and no redirect.
 				callback + "/more",
 				callback + "/",
 				callback + "?a=b",
@@ -208,10 +218,10 @@ func TestOAuthAttacks(t *testing.T) {
 				party.RedirectURL = redirectURI
 				page := browser.open("GET", party.authorizationPath(verifier), nil)
 				require.Equal(t, 400, page.status, redirectURI)
-				require.Empty(t, page.header.Get("Location"))
+				require.Empty(t, page.header.Get("Location"), redirectURI)
 
 				pageOfGuest := server.browser(t).open("GET", party.authorizationPath(verifier), nil)
-				require.Equal(t, 400, pageOfGuest.status, "refused before a sign-in, too")
+				require.Equal(t, 400, pageOfGuest.status, "%s is refused before a sign-in, too", redirectURI)
 			}
 
 			// The exchange of a code must name the URI of the authorization request, too.
@@ -244,9 +254,9 @@ func TestOAuthAttacks(t *testing.T) {
 			_, body, _ := party.call(t, "/oauth/token", values)
 			require.NotEmpty(t, body["access_token"], "%v", body)
 
+			// Only the port may differ, and only if the registered URI has a loopback address (RFC 8252 §7.3). "localhost" is a
+			// name and not such an address.
 			for _, redirectURI := range []string{
-				// Any port is allowed if the registered URI has a loopback address (RFC 8252 §7.3).
-				// "localhost" is a name and not such an address.
 				"http://127.0.0.1:51004/other", "http://127.0.0.2:51004/cb",
 				"https://127.0.0.1:51004/cb", "http://localhost:5/cb",
 				"http://127.0.0.1.evil.example/cb",
@@ -259,11 +269,11 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("authorization request without an S256 challenge", func(t *testing.T) {
 			t.Parallel()
 
-			for _, kind := range []object{confidentialClient, publicClient} {
-				party := server.thirdParty(t, kind)
+			for kind, client := range clientKinds {
+				party := server.thirdParty(t, client)
 				browser := server.signedIn(t, server.seeker(t))
-
 				challenge := oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())
+
 				for _, parameters := range []url.Values{
 					{},
 					// The default method is "plain" (RFC 7636 §4.3), and names of methods are case-sensitive.
@@ -275,8 +285,8 @@ func TestOAuthAttacks(t *testing.T) {
 				} {
 					path := strings.TrimPrefix(party.AuthCodeURL(oauthState), server.url) + "&" + parameters.Encode()
 					redirect := browser.redirectQuery(browser.open("GET", path, nil))
-					require.Equal(t, "invalid_request", redirect.Get("error"), "%v", parameters)
-					require.Empty(t, redirect.Get("code"))
+					require.Equal(t, "invalid_request", redirect.Get("error"), "%s: %v", kind, parameters)
+					require.Empty(t, redirect.Get("code"), "%s: %v", kind, parameters)
 				}
 			}
 		})
@@ -292,10 +302,10 @@ func TestOAuthAttacks(t *testing.T) {
 			code, _ := party.authorizationCode(t, verifier)
 			for _, wrong := range []string{
 				"",
-				oauth2.GenerateVerifier(),
-				verifier[:minVerifierLength-1],
-				oauth2.S256ChallengeFromVerifier(verifier),
-				verifier + strings.Repeat("x", 200),
+				oauth2.GenerateVerifier(),      // of another authorization request
+				verifier[:minVerifierLength-1], // too short
+				oauth2.S256ChallengeFromVerifier(verifier), // the challenge, which is not secret
+				verifier + strings.Repeat("x", 200),        // too long
 			} {
 				party.refused(t, "/oauth/token", codeGrant(code, wrong), 400, "invalid_grant")
 			}
@@ -319,10 +329,9 @@ func TestOAuthAttacks(t *testing.T) {
 				party.refused(t, "/oauth/token", values, 400, "invalid_scope")
 			}
 
+			// A refresh may ask for fewer scopes. They apply to the new access token only, and not to later refreshes.
 			values := refreshGrant(token.RefreshToken)
 			values.Set("scope", "jobs:read")
-
-			// A refresh may ask for fewer scopes. They apply to the new access token only, and not to later refreshes.
 			_, fewer, _ := party.call(t, "/oauth/token", values)
 			require.Equal(t, "jobs:read", fewer["scope"])
 
@@ -350,7 +359,7 @@ func TestOAuthAttacks(t *testing.T) {
 			party.Scopes = nil
 			code := browser.allow(party.authorizationPath(verifier)).Get("code")
 			_, body, _ := party.call(t, "/oauth/token", codeGrant(code, verifier))
-			require.Equal(t, "jobs:read", body["scope"]) // the default scope
+			require.Equal(t, "jobs:read", body["scope"])
 		})
 
 		t.Run("consent requires the CSRF token of the session", func(t *testing.T) {
@@ -364,17 +373,17 @@ func TestOAuthAttacks(t *testing.T) {
 			csrf := browser.Open("GET", path, nil).CSRFToken(t)
 			csrfOfOtherUser := browserOfOtherUser.Open("GET", path, nil).CSRFToken(t)
 			consent := url.Values{"decision": {"allow"}}
-			require.Equal(t, 403, browser.open("POST", path, consent).status)
+			require.Equal(t, 403, browser.open("POST", path, consent).status, "without a token")
 
 			// Neither an empty or invented token nor that of another user's session is accepted.
 			for _, wrong := range []string{"", "x", csrfOfOtherUser} {
 				consent.Set("csrf", wrong)
-				require.Equal(t, 403, browser.open("POST", path, consent).status)
+				require.Equal(t, 403, browser.open("POST", path, consent).status, "with the token %q", wrong)
 			}
 
+			// With the right token, a request is still refused if its headers show that it comes from another site.
 			consent.Set("csrf", csrf)
 
-			// With the right token, a request is still refused if its headers show that it comes from another site.
 			for _, request := range []struct{ secFetchSite, origin string }{
 				{secFetchSite: "cross-site"},
 				{secFetchSite: "same-site"},
@@ -388,10 +397,9 @@ func TestOAuthAttacks(t *testing.T) {
 				require.Equal(t, 403, browser.open("POST", path, consent).status, "%v", request)
 			}
 
+			// From the origin of the server, the same form is accepted.
 			browser.Site = ""
 			browser.Origin = server.url
-
-			// From the origin of the server, the same form is accepted.
 			require.NotEmpty(t, browser.redirectQuery(browser.open("POST", path, consent)).Get("code"))
 		})
 
@@ -414,15 +422,20 @@ func TestOAuthAttacks(t *testing.T) {
 			} {
 				header := browser.open("GET", path, nil).header
 				policy := header.Get("Content-Security-Policy")
-				require.Contains(t, policy, "default-src 'none'")
-				require.Contains(t, policy, "frame-ancestors 'none'")
-				require.True(t, strings.HasSuffix(policy, "form-action "+formAction), policy)
-				require.NotContains(t, policy, "unsafe")
-				require.Equal(t, "DENY", header.Get("X-Frame-Options"))
-				require.Equal(t, "no-store", header.Get("Cache-Control"))
-				require.Equal(t, "same-origin", header.Get("Referrer-Policy"))
-				require.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
-				require.Equal(t, "same-origin", header.Get("Cross-Origin-Opener-Policy"))
+				require.Contains(t, policy, "default-src 'none'", path)
+				require.Contains(t, policy, "frame-ancestors 'none'", path)
+				require.True(t, strings.HasSuffix(policy, "form-action "+formAction), "%s: %s", path, policy)
+				require.NotContains(t, policy, "unsafe", path)
+
+				for name, want := range map[string]string{
+					"X-Frame-Options":            "DENY",
+					"Cache-Control":              "no-store",
+					"Referrer-Policy":            "same-origin",
+					"X-Content-Type-Options":     "nosniff",
+					"Cross-Origin-Opener-Policy": "same-origin",
+				} {
+					require.Equal(t, want, header.Get(name), "%s of %s", name, path)
+				}
 			}
 		})
 
@@ -437,11 +450,12 @@ func TestOAuthAttacks(t *testing.T) {
 			browser.Site = ""
 			browser.Origin = server.url
 			path := party.authorizationPath(oauth2.GenerateVerifier())
-			page := browser.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {path}})
+			credentials := url.Values{"email": {me.email}, "password": {password}, "next": {path}}
 
 			// The policy form-action also applies to redirects after the form. The consent page that follows may redirect to
 			// the client at once, so that the sign-in must not redirect to the consent page. Its response is a page that
 			// opens the consent page.
+			page := browser.open("POST", "/developers/sign-in", credentials)
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.visibleText(), `url=`+path)
 		})
@@ -451,21 +465,23 @@ func TestOAuthAttacks(t *testing.T) {
 
 			me := server.seeker(t)
 
-			// Each target would lead to another site in some browser, or is no path. The user gets to the own start page instead.
+			// Each target would lead to another site in some browser, or is no path. The server redirects the user to the start
+			// page of developers instead.
 			for _, next := range []string{
 				"https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example",
 				"https:evil.example", "/\t/evil.example", "javascript:alert(1)", " //evil.example",
 				"", "evil",
 			} {
 				browser := server.browser(t)
-				require.NotContains(t, browser.open("GET", "/developers/sign-in?next="+url.QueryEscape(next), nil).text, "evil")
+				signInPath := "/developers/sign-in?next=" + url.QueryEscape(next)
+				require.NotContains(t, browser.open("GET", signInPath, nil).text, "evil", next)
 
-				afterSignIn := browser.open("POST", "/developers/sign-in",
-					url.Values{"email": {me.email}, "password": {password}, "next": {next}})
-				require.Equal(t, 303, afterSignIn.status)
+				credentials := url.Values{"email": {me.email}, "password": {password}, "next": {next}}
+				afterSignIn := browser.open("POST", "/developers/sign-in", credentials)
+				require.Equal(t, 303, afterSignIn.status, next)
 				require.Equal(t, "/developers", afterSignIn.header.Get("Location"), next)
 
-				whenSignedIn := browser.open("GET", "/developers/sign-in?next="+url.QueryEscape(next), nil)
+				whenSignedIn := browser.open("GET", signInPath, nil)
 				require.Equal(t, "/developers", whenSignedIn.header.Get("Location"), next)
 			}
 		})
