@@ -20,7 +20,7 @@ import (
 // failure. Slow receivers do not delay others.
 func TestWebhooks(t *testing.T) {
 	onEachQueueWithWebhooks(t, func(t *testing.T, server *testServer) {
-		t.Run("events of a listing", func(t *testing.T) {
+		t.Run("creation, change and deletion of a listing are events", func(t *testing.T) {
 			t.Parallel()
 
 			hooks := newReceiver(t)
@@ -63,7 +63,7 @@ func TestWebhooks(t *testing.T) {
 			require.NotEqual(t, created.headers.Get("Webhook-Id"), closed.headers.Get("Webhook-Id"))
 		})
 
-		t.Run("listing updated and closed at once", func(t *testing.T) {
+		t.Run("each event has the listing as it was then", func(t *testing.T) {
 			t.Parallel()
 
 			hooks := newReceiver(t)
@@ -71,14 +71,15 @@ func TestWebhooks(t *testing.T) {
 
 			employer := server.employer(t)
 
-			// Three listings, because a wrong snapshot depends on the timing and may be missed once.
-			for range 3 {
+			const listings = 3 // a wrong snapshot depends on the timing and may be missed once
+
+			for range listings {
 				id := employer.listing(nil)
 				employer.put("/api/employers/jobs/"+id, object{"title": "Ward Manager"}).ok(200)
 				employer.put("/api/employers/jobs/"+id, object{"title": "Private", "status": "closed"}).ok(200)
 				employer.put("/api/employers/jobs/"+id, object{"title": "Changed after closing"}).ok(200)
 
-				// Each event has the listing as it was then, and no event has a later change.
+				// No event has a later change.
 				updated := hooks.waitForEvent("job.updated", "id", id).body.Data["job"].(object)
 				require.Equal(t, "Ward Manager", updated["title"])
 				require.Equal(t, "active", updated["status"])
@@ -89,7 +90,7 @@ func TestWebhooks(t *testing.T) {
 			}
 		})
 
-		t.Run("event of an expired listing", func(t *testing.T) {
+		t.Run("expiry of a listing is an event", func(t *testing.T) {
 			t.Parallel()
 
 			hooks := newReceiver(t)
@@ -99,16 +100,17 @@ func TestWebhooks(t *testing.T) {
 			id := server.employer(t).listing(object{"applicationDeadline": deadline.Format(time.RFC3339Nano)})
 
 			// The event is sent within a minute of the deadline.
-			require.Eventually(t, func() bool {
+			hasEvent := func() bool {
 				hooks.mu.Lock()
 				defer hooks.mu.Unlock()
 				return slices.ContainsFunc(hooks.hits, func(h hit) bool { return h.body.Data["id"] == id })
-			}, time.Until(deadline)+time.Minute, 50*time.Millisecond)
+			}
+			require.Eventually(t, hasEvent, time.Until(deadline)+time.Minute, 50*time.Millisecond)
 			require.True(t, time.Now().After(deadline), "no event before the deadline")
 			hooks.waitForEvent("job.closed", "id", id) // the event that has arrived is of this type
 		})
 
-		t.Run("events of an application", func(t *testing.T) {
+		t.Run("only users who may read an application get its events", func(t *testing.T) {
 			t.Parallel()
 
 			employer := server.employer(t)
@@ -116,8 +118,7 @@ func TestWebhooks(t *testing.T) {
 			otherSeeker := server.seeker(t)
 			otherEmployer := server.employer(t)
 
-			// Only a user who may read the application gets its events: its applicant, and
-			// members of the organization with the permission.
+			// The applicant and the members of the organization with the permission may read the application.
 			events := []string{"application.submitted", "application.status_changed"}
 			ofOrganization := newReceiver(t)
 			ofSeeker := newReceiver(t)
@@ -131,8 +132,8 @@ func TestWebhooks(t *testing.T) {
 
 			// A new application.
 			listing := employer.listing(nil)
-
 			id := seeker.application(listing, nil)
+
 			for _, hooks := range []*receiver{ofOrganization, ofSeeker} {
 				data := hooks.waitForEvent("application.submitted", "application_id", id).body.Data
 				require.Equal(t, listing, data["job_id"])
@@ -141,7 +142,7 @@ func TestWebhooks(t *testing.T) {
 				require.Contains(t, data, "submitted_at")
 			}
 
-			// A change of its status.
+			// A change of the application's status.
 			employer.put("/api/employers/applications/"+id, object{"status": "review"}).ok(200)
 
 			for _, hooks := range []*receiver{ofOrganization, ofSeeker} {
@@ -237,7 +238,7 @@ func TestWebhooks(t *testing.T) {
 			},
 		)
 
-		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay and automatic retries", func(t *testing.T) {
+		t.Run("failed delivery is sent again unchanged", func(t *testing.T) {
 			t.Parallel()
 
 			hooks := newReceiverWithStatus(t, func(request int) int {
@@ -250,9 +251,8 @@ func TestWebhooks(t *testing.T) {
 
 			developer := server.seeker(t)
 			webhook, secret := developer.createWebhook(hooks.URL, "application.submitted")
-			id := developer.post(webhook+"/test", nil).ok(202).text("data.delivery.id")
+			developer.post(webhook+"/test", nil).ok(202)
 
-			// After the failure the server sends the same request again by itself.
 			hits := hooks.waitForHits(2)
 			failed, retried := hits[0], hits[1]
 			require.Equal(t, failed.headers.Get("Webhook-Id"), retried.headers.Get("Webhook-Id"))
@@ -260,18 +260,29 @@ func TestWebhooks(t *testing.T) {
 			require.Equal(t, "2", retried.headers.Get("Webhook-Attempt"))
 			require.NoError(t, retried.verify(t, secret))
 
+			// The delivery lists its failed attempt.
 			developer.waitForSucceeded(webhook, 1)
 
 			deliveries := developer.get(webhook + "/deliveries").ok(200)
 			require.Equal(t, object{"responseStatus": 500.0, "error": "status"},
 				deliveries.pick("data.deliveries.0.attempts.0", "responseStatus", "error"))
+		})
 
-			// A replay sends the delivery once more.
+		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay sends it once more", func(t *testing.T) {
+			t.Parallel()
+
+			hooks := newReceiver(t)
+			developer := server.seeker(t)
+			webhook, _ := developer.createWebhook(hooks.URL, "application.submitted")
+			id := developer.post(webhook+"/test", nil).ok(202).text("data.delivery.id")
+			developer.waitForSucceeded(webhook, 1)
+
 			replay := webhook + "/deliveries/" + id + "/replay"
 			require.Equal(t, "pending", developer.post(replay, nil).ok(202).text("data.delivery.status"))
 
-			replayed := hooks.waitForHits(3)[2]
-			require.Equal(t, failed.headers.Get("Webhook-Id"), replayed.headers.Get("Webhook-Id"))
+			hits := hooks.waitForHits(2)
+			delivered, replayed := hits[0], hits[1]
+			require.Equal(t, delivered.headers.Get("Webhook-Id"), replayed.headers.Get("Webhook-Id"))
 
 			// Unknown deliveries, and an app of another user.
 			for _, missing := range []string{webhook + "/deliveries/nonsense/replay", webhook + "/deliveries/" + nowhere + "/replay"} {
@@ -281,8 +292,28 @@ func TestWebhooks(t *testing.T) {
 			server.seeker(t).post(replay, nil).fails(404, "Application not found")
 		})
 
-		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/replay after 410 Gone", func(t *testing.T) {
+		// A receiver that responds 410 Gone wants no further requests.
+		t.Run("410 Gone disables the webhook", func(t *testing.T) {
 			t.Parallel()
+
+			hooks := newReceiverWithStatus(t, func(int) int { return http.StatusGone })
+			developer := server.seeker(t)
+			webhook, _ := developer.createWebhook(hooks.URL, "application.submitted")
+			developer.post(webhook+"/test", nil).ok(202)
+			developer.waitUntilDisabled(webhook)
+			server.waitForMail(t, developer.email, "was disabled")
+			require.Equal(t, "failed", developer.get(webhook+"/deliveries").ok(200).text("data.deliveries.0.status"))
+
+			// A disabled webhook sends neither tests nor replays.
+			sinceAnHourAgo := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
+			developer.post(webhook+"/test", nil).fails(409, "The webhook is not active")
+			developer.post(webhook+"/replay", sinceAnHourAgo).fails(409, "The webhook is not active")
+		})
+
+		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/replay sends the failed deliveries since a time", func(t *testing.T) {
+			t.Parallel()
+
+			// The receiver responds 410 Gone, which disables the webhook, until it is back.
 			var isBack atomic.Bool
 			hooks := newReceiverWithStatus(t, func(int) int {
 				if isBack.Load() {
@@ -292,30 +323,20 @@ func TestWebhooks(t *testing.T) {
 				return http.StatusGone
 			})
 
-			// A receiver that responds 410 Gone wants no further requests: the server disables its webhook at once,
-			// and sends its owner an e-mail.
 			developer := server.seeker(t)
 			webhook, _ := developer.createWebhook(hooks.URL, "application.submitted")
 			developer.post(webhook+"/test", nil).ok(202)
-			require.Eventually(t,
-				func() bool { return developer.get(webhook).ok(200).text("data.webhook.status") == "disabled" },
-				waitTimeout, 20*time.Millisecond)
-			server.waitForMail(t, developer.email, "was disabled")
+			developer.waitUntilDisabled(webhook)
 
 			sinceAnHourAgo := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
 			sinceTheFuture := object{"since": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}
 
-			// A disabled webhook sends neither tests nor replays.
-			developer.post(webhook+"/test", nil).fails(409, "The webhook is not active")
-			developer.post(webhook+"/replay", sinceAnHourAgo).fails(409, "The webhook is not active")
-			require.Equal(t, "failed", developer.get(webhook+"/deliveries").ok(200).text("data.deliveries.0.status"))
-
-			// Activating it again sends nothing by itself.
+			// The activation of the webhook sends nothing by itself.
 			isBack.Store(true)
 			require.Equal(t, "active", developer.put(webhook, object{"status": "active"}).ok(200).text("data.webhook.status"))
 			hooks.requireHits(1)
 
-			// A replay sends the failed deliveries since a time; there is one, of the test above.
+			// One delivery has failed in the last hour, and none in the future.
 			require.Zero(t, developer.post(webhook+"/replay", sinceTheFuture).ok(202).integer("data.count"))
 			require.Equal(t, 1, developer.post(webhook+"/replay", sinceAnHourAgo).ok(202).integer("data.count"))
 
@@ -346,10 +367,11 @@ func TestWebhooks(t *testing.T) {
 			developer.post(webhook+"/test", nil).ok(202)
 			hooks.waitForHits(1)
 
-			// The first request hangs while the next ones are delivered. 4 seconds are longer than
-			// the delivery of several of them.
+			// The first request hangs while the next ones are delivered.
+			const hangTime = 4 * time.Second // is longer than the delivery of several requests
+
 			deliveries := 1
-			for begun := time.Now(); time.Since(begun) < 4*time.Second; {
+			for begun := time.Now(); time.Since(begun) < hangTime; {
 				developer.post(webhook+"/test", nil).ok(202)
 				deliveries++
 				hooks.waitForHits(deliveries)
@@ -372,15 +394,15 @@ func TestWebhooks(t *testing.T) {
 				return http.StatusOK
 			})
 
-			// Before the receiver is closed, which waits for its requests.
+			// The requests end before the receiver is closed, because that waits for them.
 			t.Cleanup(func() { close(release) })
 
-			const maxConcurrent = 5 // the server has at most five requests to a webhook at a time
+			const maxConcurrent = 5 // requests of the server to a webhook
 
 			developer := server.seeker(t)
 			hangingPath, _ := developer.createWebhook(hanging.URL, "application.submitted")
 
-			for range 4 * maxConcurrent {
+			for range 4 * maxConcurrent { // more than the server sends at a time
 				developer.post(hangingPath+"/test", nil).ok(202)
 			}
 
@@ -396,12 +418,23 @@ func TestWebhooks(t *testing.T) {
 	})
 }
 
+// waitUntilDisabled waits until the server has disabled the webhook. webhook is its path.
+func (a *account) waitUntilDisabled(webhook string) {
+	a.t.Helper()
+
+	isDisabled := func() bool { return a.get(webhook).ok(200).text("data.webhook.status") == "disabled" }
+	require.Eventually(a.t, isDisabled, waitTimeout, 20*time.Millisecond)
+}
+
 // waitForSucceeded waits until the number of deliveries of the webhook have succeeded. webhook is its path.
 func (a *account) waitForSucceeded(webhook string, deliveries int) {
 	a.t.Helper()
-	require.Eventually(a.t, func() bool {
-		return a.get(webhook+"/deliveries?status=succeeded&limit=1").ok(200).integer("data.pagination.total") == deliveries
-	}, waitTimeout, 20*time.Millisecond)
+
+	haveSucceeded := func() bool {
+		succeeded := a.get(webhook + "/deliveries?status=succeeded&limit=1").ok(200)
+		return succeeded.integer("data.pagination.total") == deliveries
+	}
+	require.Eventually(a.t, haveSucceeded, waitTimeout, 20*time.Millisecond)
 }
 
 // TestDeveloperWebhooks checks the API for an app's webhooks. Their URLs must not reach
@@ -448,6 +481,8 @@ func TestDeveloperWebhooks(t *testing.T) {
 
 			// The messages about local receivers have a hint for development, in the API and on the page.
 			t.Run("URLs of local receivers", func(t *testing.T) {
+				developer := developer.in(t)
+
 				const hint = "; on your own installation webhooks.allow_private_networks allows it, " +
 					"and `locum webhooks listen --forward URL` forwards to a local receiver"
 				for localURL, message := range map[string]string{
@@ -467,6 +502,7 @@ func TestDeveloperWebhooks(t *testing.T) {
 			const validURL = "https://receiver.invalid/"
 
 			t.Run("invalid events", func(t *testing.T) {
+				developer := developer.in(t)
 				developer.post(webhooks, object{"url": validURL, "events": []string{}}).invalid("events")
 				developer.post(webhooks, object{"url": validURL, "events": []string{"job.created", "user.deleted"}}).invalid("events")
 
@@ -482,7 +518,10 @@ func TestDeveloperWebhooks(t *testing.T) {
 			})
 
 			t.Run("limit of an app", func(t *testing.T) {
+				developer := developer.in(t)
+
 				const maxWebhooks = 20
+
 				for range maxWebhooks - 1 { // the app has one since the beginning of the test
 					developer.post(webhooks, valid).ok(201)
 				}
