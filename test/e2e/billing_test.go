@@ -55,11 +55,14 @@ func TestBilling(t *testing.T) {
 
 			// The subscription is for a calendar month of 28 to 31 days, which differs from 30 days by at
 			// most two. The third day allows for changes of the clocks and the duration of the test.
-			const tolerance = 3 * 24 * time.Hour
+			const (
+				monthDays = 30
+				tolerance = 3 * 24 * time.Hour
+			)
 
 			expiresAt, err := time.Parse(time.RFC3339, subscribed.text("data.subscription.expiresAt"))
 			require.NoError(t, err)
-			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), expiresAt, tolerance)
+			require.WithinDuration(t, time.Now().AddDate(0, 0, monthDays), expiresAt, tolerance)
 
 			// The user sees the payment and the payment method. The sandbox describes pm_card_visa as a
 			// Visa card that ends with 4242 and expires in December, three years from now.
@@ -89,13 +92,14 @@ func TestBilling(t *testing.T) {
 			require.Equal(t, "billing", notification.kind)
 			require.Contains(t, server.waitForMail(t, seeker.email, "Your Premium plan has begun"), "Premium plan")
 
-			// The profile of the user and the response to a sign-in contain the status of the subscription.
+			// The user's account and the response to a sign-in contain the status of the subscription.
 			require.Equal(t, "active", seeker.get("/api/auth/me").ok(200).text("data.subscriptionStatus"))
 
 			signedIn := server.guest(t).post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
 			require.Equal(t, "active", signedIn.text("data.user.subscriptionStatus"))
+		})
 
-			// A subscription to the free plan is a cancellation.
+		t.Run("POST /api/jobseekers/billing create-subscription to the free plan is a cancellation", func(t *testing.T) {
 			cancelled := server.seeker(t).post(billingPath, object{"intent": "create-subscription", "planId": "basic"}).ok(200)
 			require.Equal(t, "Subscription cancelled successfully", cancelled.text("message"))
 		})
@@ -156,6 +160,14 @@ func TestBilling(t *testing.T) {
 			send(object{"intent": "refund"}).invalid("intent")
 			send(object{"intent": 7}).invalid("intent")
 
+			server.guest(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(401, "Unauthorized")
+			server.employer(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(403, "Forbidden")
+		})
+
+		t.Run("POST /api/jobseekers/billing refuses invalid plans and payment methods", func(t *testing.T) {
+			seeker := server.seeker(t)
+			send := func(body any) *response { return seeker.fromNewAddress().post(billingPath, body) }
+
 			// A member that the intent requires is missing or invalid.
 			send(object{"intent": "create-subscription", "paymentMethodId": "pm_1"}).invalid("planId")
 			send(object{"intent": "create-subscription", "planId": "platinum", "paymentMethodId": "pm_1"}).invalid("planId")
@@ -176,9 +188,6 @@ func TestBilling(t *testing.T) {
 			}
 
 			require.Equal(t, "basic", seeker.get(billingPath).ok(200).text("data.billing.subscription.tier"))
-
-			server.guest(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(401, "Unauthorized")
-			server.employer(t).post(billingPath, object{"intent": "cancel-subscription"}).fails(403, "Forbidden")
 		})
 
 		t.Run("POST /api/jobseekers/billing refuses card numbers and does not log them", func(t *testing.T) {
@@ -194,7 +203,7 @@ func TestBilling(t *testing.T) {
 				require.NotContains(t, server.log.String(), number)
 			}
 
-			require.Empty(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"))
+			require.Empty(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"), "nothing was charged")
 		})
 
 		t.Run("POST /api/jobseekers/billing is limited by address", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,12 +17,10 @@ var keyShape = regexp.MustCompile(`^loc_live_[0-9A-Za-z]{38}$`)
 // owner can see and change an app. A secret is shown once, in the response that creates it.
 func TestDeveloperApps(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		// createApp creates an app of the user, with the members of more, and returns its id.
+		// createApp creates an app of the user, with default members, replaced by those of more. It returns the app's id.
 		createApp := func(owner *account, more object) string {
 			body := object{"name": "Ward Finder", "redirectUris": []string{"https://wardfinder.example.com/callback"}}
-			for name, value := range more {
-				body[name] = value
-			}
+			maps.Copy(body, more)
 
 			return owner.post("/api/developers/apps", body).ok(201).text("data.app.id")
 		}
@@ -50,49 +49,67 @@ func TestDeveloperApps(t *testing.T) {
 				require.Regexp(t, `^loc_cs_[0-9A-Za-z]{43}$`, created.text("data.clientSecret"))
 			}
 
-			// A public client, such as an app for telephones, cannot keep a secret and gets none. Its
-			// redirect address may have a scheme of its own.
-			me := server.seeker(t)
-			public := me.post("/api/developers/apps", object{
+			server.guest(t).post("/api/developers/apps", object{"name": "x"}).fails(401, "Unauthorized")
+		})
+
+		// A public client, such as an app for telephones, cannot keep a secret. Its redirect address may have a scheme of its
+		// own.
+		t.Run("POST /api/developers/apps creates a public client without a secret", func(t *testing.T) {
+			t.Parallel()
+
+			public := server.seeker(t).post("/api/developers/apps", object{
 				"name":         "On a telephone",
 				"public":       true,
 				"redirectUris": []string{"com.example.app:/cb"},
 			}).
 				ok(201)
 			require.Nil(t, public.at("data.clientSecret"))
+		})
 
-			// Names have 1 to 100 characters, and descriptions at most 1000.
+		t.Run("POST /api/developers/apps refuses invalid names and descriptions", func(t *testing.T) {
+			t.Parallel()
+
+			const maxName, maxDescription = 100, 1000 // characters
+
+			me := server.seeker(t)
 			me.post("/api/developers/apps", object{}).invalid("name")
 			me.post("/api/developers/apps", object{"name": "  "}).invalid("name")
-			me.post("/api/developers/apps", object{"name": strings.Repeat("x", 100+1)}).invalid("name")
-			me.post("/api/developers/apps", object{"name": "x", "description": strings.Repeat("x", 1000+1)}).invalid("description")
+			me.post("/api/developers/apps", object{"name": strings.Repeat("x", maxName+1)}).invalid("name")
+			me.post("/api/developers/apps", object{"name": "x", "description": strings.Repeat("x", maxDescription+1)}).
+				invalid("description")
 
 			// All invalid members are reported.
 			twoErrors := me.post("/api/developers/apps", object{"name": "  ", "redirectUris": []string{"x"}}).invalid("name")
 			require.Equal(t, "redirectUris", twoErrors.text("errors.1.field"))
+		})
 
-			// Redirect addresses are compared as text. They must therefore be absolute, and have one
-			// spelling only: no fragment, credentials, wildcards or characters that need encoding.
-			// Without TLS, an address must be on the user's own machine. Schemes of mobile apps are for
-			// public clients.
+		// Redirect addresses are compared as text. Therefore they must be absolute and have one spelling only.
+		t.Run("POST /api/developers/apps refuses invalid redirect addresses", func(t *testing.T) {
+			t.Parallel()
+
+			me := server.seeker(t)
 			for _, invalidAddress := range []string{
-				"", "x", "/cb", "http://a.example.com/cb", "https://", "https://u:p@a.example.com/",
+				// Not absolute.
+				"", "x", "/cb", "https://",
+				// Without TLS, and not on the user's own machine.
+				"http://a.example.com/cb", "http://localhost.evil.example/",
+				// With credentials, a fragment, a wildcard, or characters that need encoding.
+				"https://u:p@a.example.com/",
 				"https://a.example.com/#f", "https://a.example.com/#", "https://*.example.com/",
-				"javascript:alert(1)", "com.example.app:/cb", "https://a.example.com/\u00e9",
-				"https://a.example.com/ x", "http://localhost.evil.example/",
-				"https://a.example.com\\@b",
+				"https://a.example.com/\u00e9", "https://a.example.com/ x", "https://a.example.com\\@b",
+				// A script, and a scheme of a mobile app, which is for public clients.
+				"javascript:alert(1)", "com.example.app:/cb",
 			} {
 				me.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{invalidAddress}}).invalid("redirectUris")
 			}
-
-			server.guest(t).post("/api/developers/apps", object{"name": "x"}).fails(401, "Unauthorized")
 		})
 
 		t.Run("GET /api/developers/apps", func(t *testing.T) {
 			t.Parallel()
 
 			me := server.seeker(t)
-			first, second := createApp(me, nil), createApp(me, object{"name": "Second"})
+			first := createApp(me, nil)
+			second := createApp(me, object{"name": "Second"})
 
 			// An app of another user, which the list does not contain.
 			createApp(server.seeker(t), nil)
@@ -115,7 +132,12 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, "Ward Finder", me.get(path).ok(200).text("data.app.name"))
 
 			// A request cannot change the plan and the owner of an app.
-			changed := me.put(path, object{"name": "Bed Finder", "redirectUris": []string{}, "plan": "enterprise", "ownerId": other.id}).
+			changed := me.put(path, object{
+				"name":         "Bed Finder",
+				"redirectUris": []string{},
+				"plan":         "enterprise",
+				"ownerId":      other.id,
+			}).
 				ok(200)
 			require.Equal(t, object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}},
 				changed.pick("data.app", "name", "plan", "redirectUris"))
@@ -129,10 +151,12 @@ func TestDeveloperApps(t *testing.T) {
 				me.get(missing).fails(404, "Application not found")
 			}
 
-			// Another user, and then the owner, who deletes the app.
+			// Another user does not find the app.
 			other.get(path).fails(404, "Application not found")
 			other.put(path, object{"name": "Mine"}).fails(404, "Application not found")
 			other.delete(path).fails(404, "Application not found")
+
+			// The owner deletes the app, once.
 			me.delete(path).ok(200)
 			me.get(path).fails(404, "Application not found")
 			me.delete(path).fails(404, "Application not found")
@@ -185,6 +209,13 @@ func TestDeveloperApps(t *testing.T) {
 			me.delete(path+"/nonsense").fails(404, "API key not found")
 			me.delete(key).ok(200)
 			me.delete(key).fails(404, "API key not found")
+		})
+
+		t.Run("POST /api/developers/apps/:id/keys creates at most 20 keys", func(t *testing.T) {
+			t.Parallel()
+
+			me := server.seeker(t)
+			path := "/api/developers/apps/" + createApp(me, nil) + "/keys"
 
 			const maxKeys = 20 // of an app
 			for range maxKeys {
@@ -194,23 +225,28 @@ func TestDeveloperApps(t *testing.T) {
 			me.post(path, object{"name": "x"}).fails(409, "An application has at most 20 API keys; delete one that is not used")
 		})
 
-		t.Run("POST /api/developers/apps/:id/plan", func(t *testing.T) {
+		const (
+			goodCard     = "pm_card_visa"     // the tests' payment provider is a sandbox, which accepts it
+			declinedCard = "pm_card_declined" // and declines this one
+			savedCard    = ""                 // a request without a payment method uses that of the payment before
+		)
+
+		// choosePlan sends the choice of a plan for the app at the path.
+		choosePlan := func(owner *account, path, plan, paymentMethod string) *response {
+			return owner.post(path+"/plan", object{"plan": plan, "paymentMethodId": paymentMethod})
+		}
+
+		t.Run("POST /api/developers/apps/:id/plan refuses invalid plans and payment methods", func(t *testing.T) {
 			t.Parallel()
 
 			me := server.employer(t)
 			path := "/api/developers/apps/" + createApp(me, nil)
 
-			// The tests' payment provider is a sandbox: it declines pm_card_declined and accepts pm_card_visa.
-			choose := func(plan, paymentMethod string) *response {
-				return me.post(path+"/plan", object{"plan": plan, "paymentMethodId": paymentMethod})
-			}
-			minuteLimit := func() float64 { return me.get(path + "/usage").ok(200).number("data.minute.limit") }
-
-			// Invalid plans and payment methods.
-			choose("professional", "").invalid("paymentMethodId")
-			choose("professional", "pm_card_declined").fails(400, "The payment was declined; please try another payment method")
-			choose("gold", "pm_card_visa").invalid("plan")    // unknown
-			choose("premium", "pm_card_visa").invalid("plan") // a plan of jobseekers
+			choosePlan(me, path, "professional", savedCard).invalid("paymentMethodId") // no payment before
+			choosePlan(me, path, "professional", declinedCard).
+				fails(400, "The payment was declined; please try another payment method")
+			choosePlan(me, path, "gold", goodCard).invalid("plan")    // unknown
+			choosePlan(me, path, "premium", goodCard).invalid("plan") // a plan of jobseekers
 
 			for body, invalidFields := range map[string][]any{
 				// Errors in members that were sent come first, in the order of the body. Errors about
@@ -225,27 +261,39 @@ func TestDeveloperApps(t *testing.T) {
 			}
 
 			// A body with a card number is refused as a whole.
-			choose("professional", "4242 4242 4242 4242").invalid("body")
-			require.Equal(t, "free", me.get(path).ok(200).text("data.app.plan"), "the plan is unchanged")
+			choosePlan(me, path, "professional", "4242 4242 4242 4242").invalid("body")
+
+			// The plan is unchanged. Another user does not find the app.
+			require.Equal(t, "free", me.get(path).ok(200).text("data.app.plan"))
+			server.seeker(t).post(path+"/plan", object{"plan": "free"}).fails(404, "Application not found")
+		})
+
+		t.Run("POST /api/developers/apps/:id/plan", func(t *testing.T) {
+			t.Parallel()
+
+			me := server.employer(t)
+			path := "/api/developers/apps/" + createApp(me, nil)
+			chosenPlan := func(plan, paymentMethod string) string {
+				return choosePlan(me, path, plan, paymentMethod).ok(200).text("data.plan")
+			}
+			minuteLimit := func() float64 { return me.get(path + "/usage").ok(200).number("data.minute.limit") }
 
 			// A paid plan begins at once. Later changes use the same payment method.
-			require.Equal(t, "professional", choose("professional", "pm_card_visa").ok(200).text("data.plan"))
+			require.Equal(t, "professional", chosenPlan("professional", goodCard))
 			require.Equal(t, "professional", me.get(path).ok(200).text("data.app.plan"))
-			require.Equal(t, "enterprise", choose("enterprise", "").ok(200).text("data.plan"))
+			require.Equal(t, "enterprise", chosenPlan("enterprise", savedCard))
 
 			// What is left of the more expensive plan pays for the cheaper one.
-			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"),
-				"the change is immediate and without a new payment")
+			require.Equal(t, "professional", chosenPlan("professional", savedCard), "the change is immediate and without a new payment")
 			require.Contains(t, server.waitForMail(t, me.email, "You are on the Professional plan. What was left"), "pays for it until")
 
 			// A cancelled plan can be chosen again without a payment until its paid period ends.
-			require.Equal(t, "free", choose("free", "").ok(200).text("data.plan"))
+			require.Equal(t, "free", chosenPlan("free", savedCard))
 			require.Contains(t, server.waitForMail(t, me.email, "Your Professional plan is cancelled"),
 				"choose Professional again without a payment")
 			require.Equal(t, 60.0, minuteLimit(), "requests per minute of the plan free")
-			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"))
+			require.Equal(t, "professional", chosenPlan("professional", savedCard))
 			require.Equal(t, 300.0, minuteLimit(), "requests per minute of the plan professional")
-			server.seeker(t).post(path+"/plan", object{"plan": "free"}).fails(404, "Application not found")
 		})
 
 		t.Run("operator changes the plan of an app", func(t *testing.T) {
@@ -268,12 +316,14 @@ func TestDeveloperApps(t *testing.T) {
 			me := server.seeker(t)
 			path := "/api/developers/apps/" + createApp(me, nil) + "/usage"
 
-			// By default, the series has the last 30 days. The app has sent no requests.
+			// The app has sent no requests. By default, the series has an entry for each of the last 30 days.
 			used := me.get(path).ok(200)
 			require.Equal(t, "free", used.text("data.plan"))
 			require.Equal(t, object{"limit": 60.0, "remaining": 60.0}, used.at("data.minute"))
 			require.Equal(t, object{"limit": 10000.0, "remaining": 10000.0}, used.at("data.day"))
-			require.Len(t, used.list("data.series"), 30)
+
+			const defaultDays = 30
+			require.Len(t, used.list("data.series"), defaultDays)
 
 			// A period has an entry for each of its days, even without requests.
 			days := me.get(path + "?from=2026-11-01&to=2026-11-03").ok(200)
@@ -289,12 +339,19 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, days.at("data.series"),
 				me.get(path+"?from=2026-11-01T09:30:00Z&to=2026-11-03T23:30:00-00:00").ok(200).at("data.series"),
 				"timestamps select the days in which they are")
+		})
 
-			// A period that ends before it begins, one that is too long, and dates that are none.
-			me.get(path + "?from=2026-11-04&to=2026-11-03").invalid("from")
-			me.get(path + "?from=2020-11-04&to=2026-11-03").invalid("from")
+		t.Run("GET /api/developers/apps/:id/usage refuses invalid periods and other users", func(t *testing.T) {
+			t.Parallel()
+
+			me := server.seeker(t)
+			path := "/api/developers/apps/" + createApp(me, nil) + "/usage"
+			me.get(path + "?from=2026-11-04&to=2026-11-03").invalid("from") // ends before it begins
+			me.get(path + "?from=2020-11-04&to=2026-11-03").invalid("from") // is too long
 			me.get(path + "?to=tomorrow").invalid("to")
-			require.Equal(t, []any{"from", "to"}, errorFields(me.get(path+"?to=x&from=y").invalid("from")))
+
+			twoErrors := me.get(path + "?to=x&from=y").invalid("from")
+			require.Equal(t, []any{"from", "to"}, errorFields(twoErrors), "both are reported")
 			server.seeker(t).get(path).fails(404, "Application not found")
 		})
 	})
