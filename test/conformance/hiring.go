@@ -44,7 +44,9 @@ func openHiring(t *testing.T, open HiringOpener) (adapters.HiringStorage, time.T
 	storage := open(t, clk)
 	requirePorts(t, storage)
 
-	return storage, clk.Now().Add(1234567 * time.Microsecond)
+	const fraction = 1234567 * time.Microsecond // a storage that stores only milliseconds would change the time
+
+	return storage, clk.Now().Add(fraction)
 }
 
 // newApplication returns a pending application to a new listing of the organization.
@@ -108,6 +110,18 @@ func isVisible(t *testing.T, storage adapters.HiringStorage, application hiring.
 	return true
 }
 
+// listTimeline returns the changes of the application, oldest first, as its organization sees them.
+func listTimeline(t *testing.T, storage adapters.HiringStorage, application hiring.Application) []hiring.Change {
+	t.Helper()
+
+	const limit = 100 // more changes than a test makes
+
+	timeline, err := storage.Applications.ListChanges(context.Background(), application.OrganizationID, application.ID, limit)
+	require.NoError(t, err)
+
+	return timeline
+}
+
 // Applications checks how the port hiring.Applications stores applications.
 func Applications(t *testing.T, open HiringOpener) {
 	t.Run("create, get, update", func(t *testing.T) { applicationsCreateGetUpdate(t, open) })
@@ -131,13 +145,13 @@ func applicationsCreateGetUpdate(t *testing.T, open HiringOpener) {
 	require.NoError(t, storage.Applications.Create(ctx, application))
 	require.True(t, isVisible(t, storage, application))
 
-	got, err := storage.Applications.Get(ctx, toOrganization(application.OrganizationID), application.ID)
+	stored, err := storage.Applications.Get(ctx, toOrganization(application.OrganizationID), application.ID)
 	require.NoError(t, err)
-	require.Equal(t, application, got)
+	require.Equal(t, application, stored, "the organization reads the same application")
 
 	application.Tracker, application.TrackerColor = "in-progress", "bg-red"
 
-	for range 2 { // an update that changes nothing succeeds, too
+	for range 2 { // the second update changes nothing and succeeds, too
 		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application))
 		require.True(t, isVisible(t, storage, application))
 	}
@@ -191,16 +205,18 @@ func applicationsOnePerApplicantAndListingConcurrently(t *testing.T, open Hiring
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	application := newApplication(newID(), newID(), now)
-	created := countConcurrent(t, 12, func(int) (bool, error) {
-		mine := application
-		mine.ID = newID()
 
-		err := storage.Tx.Do(ctx, func(ctx context.Context) error {
-			if err := storage.Applications.Create(ctx, mine); err != nil {
+	const transactions = 12
+	created := countConcurrent(t, transactions, func(int) (isCreated bool, err error) {
+		withOwnID := application
+		withOwnID.ID = newID()
+
+		err = storage.Tx.Do(ctx, func(ctx context.Context) error {
+			if err := storage.Applications.Create(ctx, withOwnID); err != nil {
 				return err
 			}
 
-			return storage.Events.Record(ctx, event.ApplicationSubmitted{ApplicationID: mine.ID, SubmittedAt: now})
+			return storage.Events.Record(ctx, event.ApplicationSubmitted{ApplicationID: withOwnID.ID, SubmittedAt: now})
 		})
 		if errors.Is(err, hiring.ErrAlreadyApplied) {
 			return false, nil
@@ -211,7 +227,10 @@ func applicationsOnePerApplicantAndListingConcurrently(t *testing.T, open Hiring
 
 	require.Equal(t, 1, created)
 
-	recorded, err := storage.Outbox.Claim(ctx, 100, time.Hour)
+	// The only event is about the application that exists.
+	const moreThanOne, claimDuration = 100, time.Hour
+
+	recorded, err := storage.Outbox.Claim(ctx, moreThanOne, claimDuration)
 	require.NoError(t, err)
 	require.Len(t, recorded, 1)
 
@@ -223,7 +242,6 @@ func applicationsOnePerApplicantAndListingConcurrently(t *testing.T, open Hiring
 // the timeline nor the list.
 func applicationsRollback(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	firstPage := page.Request{Number: 1, Size: 10}
 	storage, now := openHiring(t, open)
 	application := apply(t, storage, newID(), newID(), now)
 	errFailed := errors.New("boom")
@@ -245,81 +263,85 @@ func applicationsRollback(t *testing.T, open HiringOpener) {
 	require.ErrorIs(t, err, errFailed)
 
 	own := ofApplicant(application.ApplicantID)
-	listed, err := storage.Applications.List(ctx, own, hiring.ApplicationFilter{}, firstPage)
+	listed, err := storage.Applications.List(ctx, own, hiring.ApplicationFilter{}, firstHundred)
 	require.NoError(t, err)
-	require.Equal(t, []hiring.Application{application}, listed.Items)
-
-	timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 10)
-	require.NoError(t, err)
-	require.Empty(t, timeline)
+	require.Equal(t, []hiring.Application{application}, listed.Items, "neither withdrawn nor joined by another one")
+	require.Empty(t, listTimeline(t, storage, application))
 }
 
 // applicationsOtherOwner checks that an application can be neither read, counted nor changed
 // with the id of another organization or applicant, or with no id at all.
 func applicationsOtherOwner(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	first := page.Request{Number: 1, Size: 10}
 	storage, now := openHiring(t, open)
 	application := apply(t, storage, newID(), newID(), now)
-	stolen := application
-	stolen.Status, stolen.Tracker = hiring.Accepted, "completed"
-	require.Error(t, storage.Applications.UpdateStatuses(ctx, newID(), []hiring.Application{stolen}, nil))
-	require.Error(t, storage.Applications.Update(ctx, newID(), stolen))
 
-	for _, visibility := range []hiring.Visibility{
-		{},
-		toOrganization(newID()),
-		ofApplicant(newID()),
-		toOrganization(application.ApplicantID),
-		{OrganizationID: newID(), ApplicantID: newID()},
+	// Another organization or applicant tries to change the application.
+	changed := application
+	changed.Status, changed.Tracker = hiring.Accepted, "completed"
+	otherOwner := newID()
+	require.Error(t, storage.Applications.UpdateStatuses(ctx, otherOwner, []hiring.Application{changed}, nil))
+	require.Error(t, storage.Applications.Update(ctx, otherOwner, changed))
+
+	// Others try to read and count it, with every filter that could select it.
+	for name, visibility := range map[string]hiring.Visibility{
+		"no id":                               {},
+		"other organization":                  toOrganization(newID()),
+		"other applicant":                     ofApplicant(newID()),
+		"applicant as organization":           toOrganization(application.ApplicantID),
+		"other organization, other applicant": {OrganizationID: newID(), ApplicantID: newID()},
 	} {
 		_, err := storage.Applications.Get(ctx, visibility, application.ID)
-		require.ErrorIs(t, err, hiring.ErrNotFound)
+		require.ErrorIs(t, err, hiring.ErrNotFound, name)
 
-		for _, f := range []hiring.ApplicationFilter{
+		for _, filter := range []hiring.ApplicationFilter{
 			{},
 			{IDs: []string{application.ID}},
 			{ListingIDs: []string{application.ListingID}},
 			{ApplicantID: application.ApplicantID},
 		} {
-			found, err := storage.Applications.List(ctx, visibility, f, first)
+			found, err := storage.Applications.List(ctx, visibility, filter, firstHundred)
 			require.NoError(t, err)
-			require.Empty(t, found.Items)
-			require.Zero(t, found.Total)
+			require.Empty(t, found.Items, "%s: %+v", name, filter)
+			require.Zero(t, found.Total, "%s: %+v", name, filter)
 
-			counts, err := storage.Applications.CountByStatus(ctx, visibility, f)
+			counts, err := storage.Applications.CountByStatus(ctx, visibility, filter)
 			require.NoError(t, err)
-			require.Empty(t, counts)
+			require.Empty(t, counts, "%s: %+v", name, filter)
 		}
 	}
 
-	timeline, err := storage.Applications.ListChanges(ctx, newID(), application.ID, 10)
-	require.NoError(t, err)
-	require.Empty(t, timeline)
-	require.True(t, isVisible(t, storage, application))
+	ofOtherOrganization := application
+	ofOtherOrganization.OrganizationID = newID()
+	require.Empty(t, listTimeline(t, storage, ofOtherOrganization))
+	require.True(t, isVisible(t, storage, application), "the application is unchanged")
 }
 
 // applicationsWithdrawn checks that an application that its applicant has withdrawn is visible
 // to the organization only, and cannot be changed any more.
 func applicationsWithdrawn(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	first := page.Request{Number: 1, Size: 10}
 	storage, now := openHiring(t, open)
 	application := apply(t, storage, newID(), newID(), now)
 	application.Withdraw(now)
 	require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application,
 		changeOf(application, hiring.Pending)))
+
+	// The applicant no longer sees the application.
 	require.False(t, isVisible(t, storage, application))
 
-	mine, err := storage.Applications.List(ctx, ofApplicant(application.ApplicantID), hiring.ApplicationFilter{}, first)
+	applicantsList, err := storage.Applications.List(ctx, ofApplicant(application.ApplicantID),
+		hiring.ApplicationFilter{}, firstHundred)
 	require.NoError(t, err)
-	require.Zero(t, mine.Total)
+	require.Zero(t, applicantsList.Total)
 
-	theirs, err := storage.Applications.List(ctx, toOrganization(application.OrganizationID),
-		hiring.ApplicationFilter{}, first)
+	// The organization still does.
+	organizationsList, err := storage.Applications.List(ctx, toOrganization(application.OrganizationID),
+		hiring.ApplicationFilter{}, firstHundred)
 	require.NoError(t, err)
-	require.Equal(t, []hiring.Application{application}, theirs.Items)
+	require.Equal(t, []hiring.Application{application}, organizationsList.Items)
 
+	// Neither of them can reopen it.
 	reopened := application
 	reopened.Status, reopened.WithdrawnAt = hiring.Accepted, nil
 	require.Error(t, storage.Applications.UpdateStatuses(ctx, application.OrganizationID,
@@ -339,40 +361,42 @@ func ApplicationLists(t *testing.T, open HiringOpener) {
 }
 
 // applicationListsVisibilityAndFilters checks lists and counts with three visibilities: that of the
-// organization (theirs), that of the applicant Ann (own), and both together.
+// organization (theirs), that of the applicant Ann (own), and that of Ann as a member of the organization (both). Lists
+// have the newest application first.
 func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
-	org := newID()
-	ann := newID()
-	otherID := newID()
+	org, otherOrg := newID(), newID()
+	ann, otherApplicant := newID(), newID()
 
-	// submit stores an application that was submitted the given number of days after now.
-	submit := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
-		a := newApplication(organization, applicant, now.AddDate(0, 0, days))
-		a.CoverLetter = "Letter"
-		a.ResumeURL = "https://example.org/cv.pdf"
-		a.Answers = []hiring.Answer{
-			{QuestionID: "a", Answer: "b"},
-		}
-		a.Status = status
-		require.NoError(t, storage.Applications.Create(ctx, a))
+	// submit stores an application with details that was submitted a day after the previous one.
+	appliedAt := now
+	submit := func(organization, applicant string, status hiring.Status) hiring.Application {
+		application := newApplication(organization, applicant, appliedAt)
+		application.CoverLetter = "Letter"
+		application.ResumeURL = "https://example.org/cv.pdf"
+		application.Answers = []hiring.Answer{{QuestionID: "a", Answer: "b"}}
+		application.Status = status
+		require.NoError(t, storage.Applications.Create(ctx, application))
 
-		return a
+		appliedAt = appliedAt.AddDate(0, 0, 1)
+
+		return application
 	}
 
-	first := submit(org, newID(), hiring.Pending, 0)
-	second := submit(org, ann, hiring.Review, 1)
-	third := submit(otherID, ann, hiring.Pending, 2)
-	withdrawn := submit(org, ann, hiring.Pending, 3)
+	first := submit(org, otherApplicant, hiring.Pending)
+	second := submit(org, ann, hiring.Review)
+	third := submit(otherOrg, ann, hiring.Pending)
+	withdrawn := submit(org, ann, hiring.Pending)
+	foreign := submit(otherOrg, newID(), hiring.Pending)
+
 	withdrawn.WithdrawnAt, withdrawn.Status = &now, hiring.Withdrawn
 	require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
 
-	foreign := submit(otherID, newID(), hiring.Pending, 4)
 	theirs := toOrganization(org)
 	own := ofApplicant(ann)
-
 	both := hiring.Visibility{OrganizationID: org, ApplicantID: ann}
+
 	for _, test := range []struct {
 		name       string
 		visibility hiring.Visibility
@@ -462,7 +486,9 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 		},
 	} {
 		list := func(filter hiring.ApplicationFilter) []hiring.Application {
-			return listAllPages(t, 2, func(r page.Request) (page.Result[hiring.Application], error) {
+			const pageSize = 2 // so that lists have several pages
+
+			return listAllPages(t, pageSize, func(r page.Request) (page.Result[hiring.Application], error) {
 				return storage.Applications.List(ctx, test.visibility, filter, r)
 			})
 		}
@@ -479,11 +505,11 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 
 		// A list with details has the expected order.
 		test.filter.Details = true
-		got := list(test.filter)
-		require.Len(t, got, len(test.want), test.name)
+		withDetails := list(test.filter)
+		require.Len(t, withDetails, len(test.want), test.name)
 
-		for i := range got {
-			require.Equal(t, test.want[i], got[i], test.name)
+		for i := range withDetails {
+			require.Equal(t, test.want[i], withDetails[i], "%s: item %d", test.name, i)
 		}
 
 		// The counts by status have the length of the list as their sum.
@@ -491,32 +517,34 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 		require.NoError(t, err)
 
 		total := 0
-		for _, n := range counts {
-			total += n
+		for _, count := range counts {
+			total += count
 		}
 
 		require.Equal(t, len(test.want), total, test.name)
 	}
 
+	// A single application is visible like those of the lists.
 	for _, test := range []struct {
+		name          string
 		visibility    hiring.Visibility
 		application   hiring.Application
 		wantIsVisible bool
 	}{
-		{visibility: theirs, application: withdrawn, wantIsVisible: true},
-		{visibility: own, application: withdrawn, wantIsVisible: false},
-		{visibility: both, application: withdrawn, wantIsVisible: true},
-		{visibility: both, application: third, wantIsVisible: true},
-		{visibility: own, application: third, wantIsVisible: true},
-		{visibility: theirs, application: third, wantIsVisible: false},
-		{visibility: both, application: foreign, wantIsVisible: false},
+		{name: "organization, withdrawn", visibility: theirs, application: withdrawn, wantIsVisible: true},
+		{name: "applicant, withdrawn", visibility: own, application: withdrawn, wantIsVisible: false},
+		{name: "both, withdrawn", visibility: both, application: withdrawn, wantIsVisible: true},
+		{name: "both, to another organization", visibility: both, application: third, wantIsVisible: true},
+		{name: "applicant, to another organization", visibility: own, application: third, wantIsVisible: true},
+		{name: "organization, to another organization", visibility: theirs, application: third, wantIsVisible: false},
+		{name: "both, of others", visibility: both, application: foreign, wantIsVisible: false},
 	} {
-		got, err := storage.Applications.Get(ctx, test.visibility, test.application.ID)
+		stored, err := storage.Applications.Get(ctx, test.visibility, test.application.ID)
 		if test.wantIsVisible {
-			require.NoError(t, err)
-			require.Equal(t, test.application, got)
+			require.NoError(t, err, test.name)
+			require.Equal(t, test.application, stored, test.name)
 		} else {
-			require.ErrorIs(t, err, hiring.ErrNotFound)
+			require.ErrorIs(t, err, hiring.ErrNotFound, test.name)
 		}
 	}
 }
@@ -544,29 +572,34 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 	}
 
 	for _, test := range []struct {
+		name   string
 		filter hiring.ApplicationFilter
 		want   map[hiring.Status]int
 	}{
 		{
+			name:   "no filter",
 			filter: hiring.ApplicationFilter{},
 			want:   map[hiring.Status]int{hiring.Pending: 2, hiring.Accepted: 1, hiring.Withdrawn: 1},
 		},
 		{
+			name:   "status",
 			filter: hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Accepted}},
 			want:   map[hiring.Status]int{hiring.Accepted: 1},
 		},
 		{
+			name:   "listing",
 			filter: hiring.ApplicationFilter{ListingIDs: []string{listing}},
 			want:   map[hiring.Status]int{hiring.Pending: 2},
 		},
 		{
+			name:   "time, without the first and the last application",
 			filter: hiring.ApplicationFilter{AppliedFrom: applications[1].AppliedAt, AppliedUntil: applications[3].AppliedAt},
 			want:   map[hiring.Status]int{hiring.Pending: 1, hiring.Accepted: 1},
 		},
 	} {
-		got, err := storage.Applications.CountByStatus(ctx, toOrganization(org), test.filter)
+		counts, err := storage.Applications.CountByStatus(ctx, toOrganization(org), test.filter)
 		require.NoError(t, err)
-		require.Equal(t, test.want, got)
+		require.Equal(t, test.want, counts, test.name)
 	}
 }
 
@@ -575,22 +608,27 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 func applicationListsCountByListing(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
-
 	org, listing := newID(), newID()
+
+	// The first listing has a pending and a withdrawn application, the others have one each.
 	for _, status := range []hiring.Status{hiring.Pending, hiring.Withdrawn} {
 		application := newApplication(org, newID(), now)
 		application.ListingID, application.Status = listing, status
 		require.NoError(t, storage.Applications.Create(ctx, application))
 	}
 
-	other, foreign := apply(t, storage, org, newID(), now), apply(t, storage, newID(), newID(), now)
-	got, err := storage.Counts.CountByListing(ctx, org, []string{listing, other.ListingID, foreign.ListingID, newID()})
-	require.NoError(t, err)
-	require.Equal(t, map[string]int{listing: 2, other.ListingID: 1}, got)
+	otherListing := apply(t, storage, org, newID(), now).ListingID
+	ofOtherOrganization := apply(t, storage, newID(), newID(), now).ListingID
+	withoutApplications := newID()
 
-	got, err = storage.Counts.CountByListing(ctx, org, []string{other.ListingID})
+	counts, err := storage.Counts.CountByListing(ctx, org,
+		[]string{listing, otherListing, ofOtherOrganization, withoutApplications})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{other.ListingID: 1}, got)
+	require.Equal(t, map[string]int{listing: 2, otherListing: 1}, counts)
+
+	counts, err = storage.Counts.CountByListing(ctx, org, []string{otherListing})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{otherListing: 1}, counts, "listings that are not requested")
 }
 
 // applicationListsCountByStatusForApplicant checks that an applicant's applications are counted
@@ -599,19 +637,20 @@ func applicationListsCountByStatusForApplicant(t *testing.T, open HiringOpener) 
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	ann, org := newID(), newID()
+
+	// Ann has five applications: one is pending, one reviewed, one withdrawn, and Ann tracks two with statuses of her own.
+	// Another applicant has one application.
 	apply(t, storage, newID(), ann, now)
 
 	reviewed := apply(t, storage, org, ann, now)
-	tracked := apply(t, storage, newID(), ann, now)
-	withdrawn := apply(t, storage, newID(), ann, now)
-	apply(t, storage, newID(), newID(), now)
-
 	reviewed.Status = hiring.Review
 	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, []hiring.Application{reviewed}, nil))
 
+	tracked := apply(t, storage, newID(), ann, now)
 	tracked.Tracker = "in-progress"
 	require.NoError(t, storage.Applications.Update(ctx, ann, tracked))
 
+	withdrawn := apply(t, storage, newID(), ann, now)
 	withdrawn.WithdrawnAt = &now
 	require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
 
@@ -619,14 +658,21 @@ func applicationListsCountByStatusForApplicant(t *testing.T, open HiringOpener) 
 	trackedAsPending.Status, trackedAsPending.Tracker = hiring.Review, hiring.Pending
 	require.NoError(t, storage.Applications.Update(ctx, ann, trackedAsPending))
 
-	got, err := storage.Applications.CountByStatus(ctx, ofApplicant(ann), hiring.ApplicationFilter{})
-	require.NoError(t, err)
-	require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
+	apply(t, storage, newID(), newID(), now)
 
-	got, err = storage.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: org, ApplicantID: ann},
-		hiring.ApplicationFilter{})
-	require.NoError(t, err)
-	require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
+	// The counts are the same if Ann is a member of an organization.
+	for name, visibility := range map[string]hiring.Visibility{
+		"applicant":            ofApplicant(ann),
+		"applicant and member": {OrganizationID: org, ApplicantID: ann},
+	} {
+		counts, err := storage.Applications.CountByStatus(ctx, visibility, hiring.ApplicationFilter{})
+		require.NoError(t, err)
+		require.Equal(t, map[hiring.Status]int{
+			hiring.Pending: 2, // the first one, and the one that is tracked as pending
+			hiring.Review:  1,
+			"in-progress":  1,
+		}, counts, name)
+	}
 }
 
 // applicationListsMoreThanTheExactTotal checks that the total of a list is exact up to
@@ -635,9 +681,11 @@ func applicationListsMoreThanTheExactTotal(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	org, ann := newID(), newID()
-	fill := func(n int) {
+
+	// createMany creates applications to the organization, in one transaction.
+	createMany := func(count int) {
 		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
-			for range n {
+			for range count {
 				if err := storage.Applications.Create(ctx, newApplication(org, newID(), now)); err != nil {
 					return err
 				}
@@ -647,40 +695,50 @@ func applicationListsMoreThanTheExactTotal(t *testing.T, open HiringOpener) {
 		}))
 	}
 
-	fill(page.MaxExact)
+	const pageSize = 100
 
-	last := page.Request{Number: 100, Size: 100}
-	got, err := storage.Applications.List(ctx, toOrganization(org), hiring.ApplicationFilter{}, last)
+	lastExactPage := page.Request{Number: page.MaxExact / pageSize, Size: pageSize}
+
+	// The total is exact, and no page follows the last one.
+	createMany(page.MaxExact)
+
+	found, err := storage.Applications.List(ctx, toOrganization(org), hiring.ApplicationFilter{}, lastExactPage)
 	require.NoError(t, err)
-	require.Equal(t, page.MaxExact, got.Total)
-	require.False(t, got.TotalIsEstimate)
-	require.Len(t, got.Items, 100)
-	require.Empty(t, got.NextCursor)
-	fill(3)
+	require.Equal(t, page.MaxExact, found.Total)
+	require.False(t, found.TotalIsEstimate)
+	require.Len(t, found.Items, pageSize)
+	require.Empty(t, found.NextCursor)
+
+	// Three more applications to the organization, and one of Ann to another organization. The total is an estimate, and the
+	// further ones are on a page that is reached by cursor.
+	const furtherToOrganization = 3
+
+	createMany(furtherToOrganization)
 	apply(t, storage, newID(), ann, now)
 
-	for _, visibility := range []hiring.Visibility{toOrganization(org), {OrganizationID: org, ApplicantID: ann}} {
-		got, err = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, last)
+	for name, visibility := range map[string]hiring.Visibility{
+		"organization": toOrganization(org),
+		"both":         {OrganizationID: org, ApplicantID: ann},
+	} {
+		found, err = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, lastExactPage)
 		require.NoError(t, err)
-		require.True(t, got.TotalIsEstimate)
-		require.Equal(t, page.MaxExact, got.Total)
-		require.NotEmpty(t, got.NextCursor)
+		require.True(t, found.TotalIsEstimate, name)
+		require.Equal(t, page.MaxExact, found.Total, name)
+		require.NotEmpty(t, found.NextCursor, name)
 
-		afterLast, err := storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, page.Request{
-			Number: 1,
-			Size:   100,
-			Cursor: got.NextCursor,
-		})
+		next := page.Request{Number: 1, Size: pageSize, Cursor: found.NextCursor}
+		further, err := storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, next)
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(afterLast.Items), 4)
-		require.Empty(t, afterLast.NextCursor)
-		require.Equal(t, page.MaxExact, afterLast.Total)
-		require.True(t, afterLast.TotalIsEstimate)
+		require.LessOrEqual(t, len(further.Items), furtherToOrganization+1, name)
+		require.Empty(t, further.NextCursor, name)
+		require.Equal(t, page.MaxExact, further.Total, name)
+		require.True(t, further.TotalIsEstimate, name)
 	}
 
+	// The counts by status are always exact.
 	counts, err := storage.Applications.CountByStatus(ctx, toOrganization(org), hiring.ApplicationFilter{})
 	require.NoError(t, err)
-	require.Equal(t, map[hiring.Status]int{hiring.Pending: page.MaxExact + 3}, counts, "exact")
+	require.Equal(t, map[hiring.Status]int{hiring.Pending: page.MaxExact + furtherToOrganization}, counts)
 }
 
 // ApplicationStatuses checks the changes of status of the port hiring.Applications.
@@ -697,15 +755,21 @@ func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	org := newID()
-	var applications []hiring.Application
 
+	const maxApplications = 100
+
+	var applications []hiring.Application
 	var changes []hiring.Change
-	for i := range 100 {
+
+	for i := range maxApplications {
 		application := apply(t, storage, org, newID(), now)
 		application.Tracker = "completed"
 		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application))
 
-		_, err := application.Decide(hiring.Statuses[i%5+1], now)
+		// The decisions are the five statuses after the first, which is pending.
+		const decisions = 5
+
+		_, err := application.Decide(hiring.Statuses[1+i%decisions], now)
 		require.NoError(t, err)
 
 		applications = append(applications, application)
@@ -715,13 +779,8 @@ func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, applications, changes))
 
 	for i, application := range applications {
-		got, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
-		require.NoError(t, err)
-		require.Equal(t, application, got)
-
-		timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 10)
-		require.NoError(t, err)
-		require.Equal(t, changes[i:i+1], timeline)
+		require.True(t, isVisible(t, storage, application), "application %d", i)
+		require.Equal(t, []hiring.Change{changes[i]}, listTimeline(t, storage, application), "application %d", i)
 	}
 }
 
@@ -733,7 +792,7 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 	application := apply(t, storage, newID(), newID(), now)
 	otherApplication := apply(t, storage, newID(), newID(), now)
 
-	var changes []hiring.Change
+	var changes []hiring.Change // oldest first
 	for range 5 {
 		change := changeOf(application, hiring.Review)
 		changes = append(changes, change)
@@ -741,16 +800,16 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 			[]hiring.Application{application}, []hiring.Change{change}))
 	}
 
-	require.NoError(
-		t,
-		storage.Applications.UpdateStatuses(ctx, otherApplication.OrganizationID,
-			[]hiring.Application{otherApplication},
-			[]hiring.Change{changeOf(otherApplication, hiring.Review)}),
-	)
+	// The newest change is one of another application, which the timeline does not contain.
+	ofOther := changeOf(otherApplication, hiring.Review)
+	require.NoError(t, storage.Applications.UpdateStatuses(ctx, otherApplication.OrganizationID,
+		[]hiring.Application{otherApplication}, []hiring.Change{ofOther}))
 
-	newest, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 3)
+	const limit = 3
+
+	newest, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, limit)
 	require.NoError(t, err)
-	require.Equal(t, changes[2:], newest)
+	require.Equal(t, changes[len(changes)-limit:], newest)
 }
 
 // applicationStatusesLockedByGet checks that Get in a transaction locks the application.
@@ -770,7 +829,7 @@ func applicationStatusesLockedByList(t *testing.T, open HiringOpener) {
 			ctx context.Context, storage adapters.HiringStorage, application hiring.Application,
 		) (hiring.Application, error) {
 			found, err := storage.Applications.List(ctx, toOrganization(application.OrganizationID),
-				hiring.ApplicationFilter{IDs: []string{application.ID}}, page.Request{Number: 1, Size: 1})
+				hiring.ApplicationFilter{IDs: []string{application.ID}}, firstHundred)
 			if err != nil {
 				return hiring.Application{}, err
 			}
@@ -779,44 +838,40 @@ func applicationStatusesLockedByList(t *testing.T, open HiringOpener) {
 		})
 }
 
-// applicationsAreLocked checks that read locks the application: twenty concurrent transactions read
+// applicationsAreLocked checks that the function read locks the application: twenty concurrent transactions read
 // the application with it and then change its status, and no change is lost.
 func applicationsAreLocked(
 	t *testing.T,
 	open HiringOpener,
-	read func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error),
+	read func(ctx context.Context, storage adapters.HiringStorage, application hiring.Application) (hiring.Application, error),
 ) {
 	t.Helper()
 
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	application := apply(t, storage, newID(), newID(), now)
-	runConcurrently(t, 20, func(int) error {
+
+	const transactions = 20
+
+	runConcurrently(t, transactions, func(int) error {
 		return storage.Tx.Do(ctx, func(ctx context.Context) error {
-			got, err := read(ctx, storage, application)
+			current, err := read(ctx, storage, application)
 			if err != nil {
 				return err
 			}
 
-			from := got.Status
-
-			// The next status depends on the current one, so that the changes form a chain, which
-			// breaks if one of them is lost.
-			open := hiring.Statuses[:5] // without Withdrawn
-
-			next := open[(slices.Index(open, from)+1)%len(open)]
-			if _, err := got.Decide(next, now); err != nil {
+			previous := current.Status
+			if _, err := current.Decide(statusAfter(previous), now); err != nil {
 				return err
 			}
 
-			return storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{got},
-				[]hiring.Change{changeOf(got, from)})
+			return storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{current},
+				[]hiring.Change{changeOf(current, previous)})
 		})
 	})
 
-	timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 100)
-	require.NoError(t, err)
-	require.Len(t, timeline, 20)
+	timeline := listTimeline(t, storage, application)
+	require.Len(t, timeline, transactions)
 
 	// The ids of the changes are not in the order of the transactions. Therefore only the numbers are
 	// compared: a status is left as often as it is reached. The application begins as pending, and
@@ -827,8 +882,16 @@ func applicationsAreLocked(
 		reached[change.To]++
 	}
 
-	got, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
+	current, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
 	require.NoError(t, err)
-	left[got.Status]++
+	left[current.Status]++
 	require.Equal(t, reached, left)
+}
+
+// statusAfter returns the next status in a circle of the five statuses before Withdrawn. The changes of concurrent
+// transactions thereby form a chain, which breaks if one of them is lost.
+func statusAfter(status hiring.Status) hiring.Status {
+	circle := hiring.Statuses[:5]
+
+	return circle[(slices.Index(circle, status)+1)%len(circle)]
 }
