@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -85,11 +87,14 @@ func (suite taskSuite) add(t *testing.T, database adapters.Database, tasks ...ta
 	require.NoError(t, database.Tasks.Add(t.Context(), tasks...))
 }
 
-// due returns the ids of the due tasks. Due does not return a reference again for some minutes.
+// due returns the ids of the due tasks, for which it gets references from Due. Due does not return a reference to the same
+// task again for some minutes.
 func (suite taskSuite) due(t *testing.T, database adapters.Database) (ids []string) {
 	t.Helper()
 
-	refs, err := database.Tasks.Due(t.Context(), 100)
+	const limit = 100 // more references than a test needs
+
+	refs, err := database.Tasks.Due(t.Context(), limit)
 	require.NoError(t, err)
 
 	for _, ref := range refs {
@@ -125,7 +130,7 @@ func (suite taskSuite) record(t *testing.T, database adapters.Database, outcome 
 	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), outcome))
 }
 
-// newTask returns a task in the mail queue.
+// newTask returns a task in the mail queue. A store keeps one task of each kind and key.
 func (suite taskSuite) newTask(key string) task.Task {
 	return task.New("greet", task.Mail, key, map[string]string{"to": "é"})
 }
@@ -139,7 +144,7 @@ func (suite taskSuite) clockSetBack(t *testing.T) {
 	planned.RunAt = clk.Now().Add(30 * time.Hour)
 	suite.add(t, database, planned, suite.newTask("retried"))
 
-	// Set the clock wrong, and add, start and postpone tasks.
+	// Set the clock wrong. A process adds three tasks, starts two, and postpones one of these after a failure.
 	const clockError = 48 * time.Hour
 
 	clk.Advance(clockError)
@@ -153,7 +158,7 @@ func (suite taskSuite) clockSetBack(t *testing.T) {
 		ids[record.Key] = record.ID
 	}
 
-	suite.due(t, database)
+	suite.due(t, database) // hands out the references to all of them
 	require.Len(t, suite.start(t, database, ids["leased"], ids["retried"]), 2)
 	suite.record(t, database, task.Outcome{
 		Run:   task.Run{ID: ids["retried"], Attempt: 1},
@@ -164,8 +169,8 @@ func (suite taskSuite) clockSetBack(t *testing.T) {
 	// Set the clock right: only the task that was planned with the right clock is not due.
 	clk.Advance(-clockError)
 	require.ElementsMatch(t, []string{ids["leased"], ids["added"], ids["retried"], ids["later"]}, suite.due(t, database))
-	clk.Advance(30 * time.Second)
-	require.Empty(t, suite.start(t, database, ids["planned"]))
+	clk.Advance(taskLease)
+	require.Empty(t, suite.start(t, database, ids["planned"]), "a task is not started before the time for which it was planned")
 }
 
 // addStartDone checks a task in its states waiting, running and done: a reference to it is due, one
@@ -177,7 +182,9 @@ func (suite taskSuite) addStartDone(t *testing.T) {
 	suite.add(t, database, queued)
 
 	// The task is waiting.
-	refs, err := database.Tasks.Due(t.Context(), 10)
+	const moreThanOne = 10
+
+	refs, err := database.Tasks.Due(t.Context(), moreThanOne)
 	require.NoError(t, err)
 	require.Len(t, refs, 1)
 	require.Equal(t, task.Reference{Queue: task.Mail, Kind: "greet", ID: refs[0].ID, Enqueues: 1}, refs[0])
@@ -199,7 +206,7 @@ func (suite taskSuite) addStartDone(t *testing.T) {
 	// The worker has executed the task: it is done.
 	suite.record(t, database, task.Outcome{Run: task.Run{ID: running.ID, Attempt: 1}, State: task.Done})
 	clk.Advance(24 * time.Hour)
-	require.Empty(t, suite.due(t, database))
+	require.Empty(t, suite.due(t, database), "a task that is done is not due again")
 	require.Len(t, suite.list(t, database, task.Done), 1)
 }
 
@@ -228,11 +235,12 @@ func (suite taskSuite) rollback(t *testing.T) {
 func (suite taskSuite) duplicateKey(t *testing.T) {
 	database, _ := suite.fresh(t)
 	suite.add(t, database, suite.newTask("a"), suite.newTask("b"))
-	suite.add(t, database, suite.newTask("a"), suite.newTask("c"))
+	suite.add(t, database, suite.newTask("a"), suite.newTask("c")) // the second a is ignored
 
 	ids := suite.due(t, database)
 	require.Len(t, ids, 3, "a, b and c")
 
+	// All tasks are done: a third a is ignored, too.
 	for _, queued := range suite.start(t, database, ids...) {
 		suite.record(t, database, task.Outcome{
 			Run:   task.Run{ID: queued.ID, Attempt: 1},
@@ -248,8 +256,10 @@ func (suite taskSuite) duplicateKey(t *testing.T) {
 func (suite taskSuite) duplicateKeyConcurrently(t *testing.T) {
 	database, _ := suite.fresh(t)
 
+	const additions = 20
+
 	var group sync.WaitGroup
-	for range 20 {
+	for range additions {
 		group.Go(func() { require.NoError(t, database.Tasks.Add(context.Background(), suite.newTask("a"))) })
 	}
 
@@ -262,7 +272,7 @@ func (suite taskSuite) duplicateKeyConcurrently(t *testing.T) {
 func (suite taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
 	database, clk := suite.fresh(t)
 	queued := suite.newTask("a")
-	queued.RunAt = clk.Now().Add(2 * time.Second) // now, by the clock of the process that adds it
+	queued.RunAt = clk.Now().Add(2 * time.Second) // now, by the clock of the process that adds the task
 	refs, err := database.Tasks.AddAndReserve(t.Context(), queued)
 	require.NoError(t, err)
 	require.Len(t, suite.start(t, database, refs[0].ID), 1)
@@ -317,10 +327,10 @@ func (suite taskSuite) groupRunsOneTask(t *testing.T) {
 	const tasksOfA = 3
 	idsOfA := suite.addGroup(t, database, clk, "a", tasksOfA)
 	idsOfB := suite.addGroup(t, database, clk, "b", 1)
-	require.Len(t, suite.due(t, database), tasksOfA+1)
+	require.Len(t, suite.due(t, database), tasksOfA+1, "all tasks of both groups")
 
 	// Start one task of each group. The other tasks of group a cannot be started.
-	require.Len(t, suite.start(t, database, append(idsOfA, idsOfB...)...), 2)
+	require.Len(t, suite.start(t, database, slices.Concat(idsOfA, idsOfB)...), 2)
 	require.Empty(t, suite.start(t, database, idsOfA...))
 
 	// End the tasks of group a one after the other, while the task of group b runs.
@@ -336,9 +346,11 @@ func (suite taskSuite) groupRunsOneTask(t *testing.T) {
 			}
 		}
 
-		waiting := suite.due(t, database)
-		require.Len(t, waiting, tasksOfA-1-ended, "due at once")
-		require.Len(t, suite.start(t, database, waiting...), min(1, len(waiting)))
+		// The other tasks of group a are due at once. Start one of them, unless the ended one was the last.
+		due := suite.due(t, database)
+		remaining := tasksOfA - (ended + 1)
+		require.Len(t, due, remaining)
+		require.Len(t, suite.start(t, database, due...), min(1, remaining))
 		require.Empty(t, suite.due(t, database))
 	}
 }
@@ -349,21 +361,22 @@ func (suite taskSuite) groupRunsOneTask(t *testing.T) {
 func (suite taskSuite) groupConcurrently(t *testing.T) {
 	database, clk := suite.fresh(t)
 
-	ids := suite.addGroup(t, database, clk, "a", 20)
+	const workerCount, rounds = 20, 3
+	ids := suite.addGroup(t, database, clk, "a", workerCount) // a task for each worker
 
-	for range 3 {
+	for range rounds {
 		var workers sync.WaitGroup
 		var mu sync.Mutex
 		var started []task.Task // by all workers
 
 		for _, id := range ids {
 			workers.Go(func() {
-				some, err := database.Tasks.Start(context.Background(), []string{id, ids[0]}, taskLease)
+				startedByWorker, err := database.Tasks.Start(context.Background(), []string{id, ids[0]}, taskLease)
 				require.NoError(t, err)
 				mu.Lock()
 				defer mu.Unlock()
 
-				started = append(started, some...)
+				started = append(started, startedByWorker...)
 			})
 		}
 
@@ -393,7 +406,8 @@ func (suite taskSuite) groupOfAKilledWorker(t *testing.T) {
 	// The late outcome of the killed worker does not change the running task.
 	suite.endAttempt(t, database, ofKilledWorker, task.Done, noNextAttempt)
 
-	if next[0].ID == ofKilledWorker.ID {
+	isSameTask := next[0].ID == ofKilledWorker.ID
+	if isSameTask {
 		require.Equal(t, 2, next[0].Attempt)
 	} else {
 		require.Len(t, suite.list(t, database, task.Running), 1)
@@ -439,23 +453,27 @@ func (suite taskSuite) groupInWhichATaskWaits(t *testing.T) {
 	suite.add(t, database, dueIn("3", time.Hour))
 	require.Len(t, suite.list(t, database, task.Waiting), 1)
 
-	suite.add(t, database, dueIn("4", 0))
-	require.Len(t, suite.list(t, database, task.Waiting), 2, "an earlier one is added")
+	// Task 4 is earlier than task 1, and is added.
+	const now = 0
 
-	// While task 4 is running, one of two new tasks is added.
+	suite.add(t, database, dueIn("4", now))
+	require.Len(t, suite.list(t, database, task.Waiting), 2)
+
+	// While task 4 is running, it does not count: of two new tasks, which are due at the same time, one is added.
 	require.Len(t, suite.start(t, database, suite.due(t, database)...), 1)
-	suite.add(t, database, dueIn("5", 0), dueIn("6", 0))
-	require.Len(t, suite.list(t, database, task.Waiting), 2, "one that runs does not count")
+	suite.add(t, database, dueIn("5", now), dueIn("6", now))
+	require.Len(t, suite.list(t, database, task.Waiting), 2, "task 1, and task 5 or 6")
 }
 
 // attemptThatDoesNotCount checks that a worker that stops can return a task without using up
-// one of its attempts.
+// one of its attempts. The outcome of a task that is not running is ignored.
 func (suite taskSuite) attemptThatDoesNotCount(t *testing.T) {
 	database, _ := suite.fresh(t)
 	suite.add(t, database, suite.newTask("a"))
 
 	id := suite.due(t, database)[0]
-	for range 3 {
+
+	for range 3 { // workers that stop one after the other
 		require.Equal(t, 1, suite.start(t, database, id)[0].Attempt)
 		suite.record(t, database, task.Outcome{
 			Run:               task.Run{ID: id, Attempt: 1},
@@ -465,15 +483,17 @@ func (suite taskSuite) attemptThatDoesNotCount(t *testing.T) {
 		})
 	}
 
+	// The task is waiting: this outcome is ignored, and the task can be started.
 	suite.record(t, database, task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done})
-	require.Equal(t, 1, suite.start(t, database, id)[0].Attempt, "the outcome of a task that does not run is ignored")
+	require.Equal(t, 1, suite.start(t, database, id)[0].Attempt)
 }
 
-// deadTasksBeforeATime checks that a list of dead tasks can be continued before the end time of
-// its last task.
+// deadTasksBeforeATime checks that a list of dead tasks, which has the newest one first, can be continued: Before selects
+// the tasks that ended at a time or before it.
 func (suite taskSuite) deadTasksBeforeATime(t *testing.T) {
 	database, clk := suite.fresh(t)
-	for _, key := range []string{"a", "b"} {
+
+	for _, key := range []string{"a", "b"} { // a ends a second before b
 		suite.add(t, database, suite.newTask(key))
 
 		id := suite.due(t, database)[0]
@@ -482,12 +502,14 @@ func (suite taskSuite) deadTasksBeforeATime(t *testing.T) {
 		clk.Advance(time.Second)
 	}
 
-	newestFirst, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
+	const moreThanTwo = 10
+
+	newestFirst, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: moreThanTwo})
 	require.NoError(t, err)
 	require.Len(t, newestFirst, 2)
 
-	atEndOfA := task.Filter{State: task.Dead, Before: newestFirst[1].EndedAt, Limit: 10}
-	untilA, err := database.Tasks.List(t.Context(), atEndOfA)
+	endOfA := newestFirst[1].EndedAt
+	untilA, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: endOfA, Limit: moreThanTwo})
 	require.NoError(t, err)
 	require.Len(t, untilA, 1)
 	require.Equal(t, "a", untilA[0].Key)
@@ -497,11 +519,15 @@ func (suite taskSuite) deadTasksBeforeATime(t *testing.T) {
 // start the task.
 func (suite taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
 	database, clk := suite.fresh(t)
-	queued := suite.newTask("a")
-	queued.RunAt = clk.Now().Add(time.Hour)
-	refs, err := database.Tasks.AddAndReserve(t.Context(), queued)
+
+	// Reserve the reference to a task that is due in an hour.
+	inAnHour := suite.newTask("a")
+	inAnHour.RunAt = clk.Now().Add(time.Hour)
+	refs, err := database.Tasks.AddAndReserve(t.Context(), inAnHour)
 	require.NoError(t, err)
 	require.Empty(t, suite.start(t, database, refs[0].ID))
+
+	// Add a task that is due in a minute.
 	suite.add(t, database, task.Task{
 		Kind:    "k",
 		Queue:   task.Events,
@@ -510,9 +536,12 @@ func (suite taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
 		RunAt:   clk.Now().Add(time.Minute),
 	})
 	require.Empty(t, suite.due(t, database))
+
+	// After a minute, Due also returns the reserved reference again, but its task cannot be started yet.
 	clk.Advance(time.Minute)
-	require.Len(t, suite.due(t, database), 2, "a reserved reference is handed out again")
+	require.Len(t, suite.due(t, database), 2)
 	require.Empty(t, suite.start(t, database, refs[0].ID))
+
 	clk.Advance(time.Hour)
 	require.Len(t, suite.start(t, database, refs[0].ID), 1)
 }
@@ -525,19 +554,23 @@ func (suite taskSuite) lostReferences(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, refs[0].Enqueues)
 
-	const minutes = 6 * 60
-	references := 1
+	const (
+		minutes     = 6 * 60
+		moreThanOne = 10
+	)
+
+	references := 1               // the reserved one has the number 1
 	seen := map[int]bool{1: true} // by the number of the reference
 
 	for range minutes {
 		clk.Advance(time.Minute)
 
-		due, err := database.Tasks.Due(t.Context(), 10)
+		due, err := database.Tasks.Due(t.Context(), moreThanOne)
 		require.NoError(t, err)
 
 		for _, ref := range due {
 			require.Equal(t, refs[0].ID, ref.ID)
-			require.False(t, seen[ref.Enqueues], "each reference has another number")
+			require.False(t, seen[ref.Enqueues], "a second reference has the number %d", ref.Enqueues)
 
 			seen[ref.Enqueues] = true
 			references++
@@ -546,8 +579,10 @@ func (suite taskSuite) lostReferences(t *testing.T) {
 
 	// One reference every five minutes would be 72. The first pauses are shorter, and the pauses may
 	// differ a little.
-	require.Greater(t, references, minutes/6)
-	require.Less(t, references, minutes/5+5)
+	const everySixMinutes, everyFiveMinutes, tolerance = minutes / 6, minutes / 5, 5
+
+	require.Greater(t, references, everySixMinutes)
+	require.Less(t, references, everyFiveMinutes+tolerance)
 }
 
 // postponedReferences checks that references that could not be enqueued are due again at the
@@ -556,9 +591,12 @@ func (suite taskSuite) postponedReferences(t *testing.T) {
 	database, clk := suite.fresh(t)
 	refs, err := database.Tasks.AddAndReserve(t.Context(), suite.newTask("a"), suite.newTask("b"))
 	require.NoError(t, err)
-	require.NoError(t, database.Tasks.Postpone(t.Context(), refs, clk.Now().Add(5*time.Second)))
+
+	const delay = 5 * time.Second
+
+	require.NoError(t, database.Tasks.Postpone(t.Context(), refs, clk.Now().Add(delay)))
 	require.Empty(t, suite.due(t, database))
-	clk.Advance(5 * time.Second)
+	clk.Advance(delay)
 	require.Len(t, suite.due(t, database), 2)
 }
 
@@ -574,16 +612,16 @@ func (suite taskSuite) expiredLease(t *testing.T) {
 	firstRun := task.Run{ID: id, Attempt: 1}
 	unknownRun := task.Run{ID: unknownTask, Attempt: 3}
 
-	// The worker extends the lease after 20 seconds: it expires 50 seconds after the start.
+	// The worker extends the lease of 30 seconds after 20 seconds: it expires 50 seconds after the start.
 	clk.Advance(20 * time.Second)
 
 	lost, err := database.Tasks.Extend(t.Context(), []task.Run{firstRun, unknownRun}, taskLease)
 	require.NoError(t, err)
 	require.Equal(t, []task.Run{unknownRun}, lost)
 	clk.Advance(20 * time.Second)
-	require.Empty(t, suite.due(t, database), "an extended lease counts")
+	require.Empty(t, suite.due(t, database), "after 40 seconds, when the first lease would have expired")
 	clk.Advance(11 * time.Second)
-	require.Equal(t, []string{id}, suite.due(t, database))
+	require.Equal(t, []string{id}, suite.due(t, database), "after 51 seconds")
 
 	// Another worker starts the task.
 	second := suite.start(t, database, id)
@@ -644,12 +682,13 @@ func (suite taskSuite) retryAndDropDeadTasks(t *testing.T) {
 	}
 
 	clk.Advance(30 * 24 * time.Hour)
-	require.Empty(t, suite.due(t, database))
+	require.Empty(t, suite.due(t, database), "a dead task is not due by itself")
 
 	dead := suite.list(t, database, task.Dead)
 	require.Len(t, dead, 2)
 	require.False(t, dead[0].EndedAt.IsZero())
 
+	// Retry one of the tasks, and drop the other one.
 	retriedID, droppedID := dead[0].ID, dead[1].ID
 
 	retried, err := database.Tasks.Retry(t.Context(), []string{retriedID, unknownTask})
@@ -660,44 +699,55 @@ func (suite taskSuite) retryAndDropDeadTasks(t *testing.T) {
 	dropped, err := database.Tasks.Drop(t.Context(), []string{droppedID, unknownTask})
 	require.NoError(t, err)
 	require.Equal(t, 1, dropped)
-	require.Equal(t, 1, suite.start(t, database, retriedID)[0].Attempt, "it has all its attempts again")
+
+	// The retried task has all its attempts again. While it runs, it cannot be dropped.
+	require.Equal(t, 1, suite.start(t, database, retriedID)[0].Attempt)
 
 	dropped, err = database.Tasks.Drop(t.Context(), []string{retriedID})
 	require.NoError(t, err)
-	require.Zero(t, dropped, "a running task is not dropped")
+	require.Zero(t, dropped)
 	require.Empty(t, suite.list(t, database, task.Dead))
 }
 
 // backlog checks the number of tasks by queue and state, and the time of the oldest task.
 func (suite taskSuite) backlog(t *testing.T) {
 	database, clk := suite.fresh(t)
-	first := clk.Now()
 
+	// Three tasks are in the mail queue, of which one is a minute older, and one is in the events queue.
+	first := clk.Now()
 	suite.add(t, database, suite.newTask("a"))
 	clk.Advance(time.Minute)
 	suite.add(t, database, suite.newTask("b"), suite.newTask("c"), task.New("k", task.Events, "d", 1))
 
-	refs, err := database.Tasks.Due(t.Context(), 1)
-	require.NoError(t, err)
-
-	got, err := database.Tasks.Backlog(t.Context())
-	require.NoError(t, err)
-
-	backlogs := map[string]task.Backlog{} // by queue and state
-	for _, backlog := range got {
-		backlogs[string(backlog.Queue)+" "+string(backlog.State)] = backlog
-	}
-
+	backlogs := suite.backlogs(t, database)
 	require.Len(t, backlogs, 2)
 	require.Equal(t, 3, backlogs["mail waiting"].Tasks)
 	require.True(t, first.Equal(backlogs["mail waiting"].Oldest))
 	require.Equal(t, 1, backlogs["events waiting"].Tasks)
 
-	suite.start(t, database, refs[0].ID)
-
-	got, err = database.Tasks.Backlog(t.Context())
+	// Start the oldest task of the mail queue.
+	refs, err := database.Tasks.Due(t.Context(), 1)
 	require.NoError(t, err)
-	require.Len(t, got, 3, "mail waiting, mail running and events waiting")
+	suite.start(t, database, refs[0].ID)
+	require.ElementsMatch(t, []string{"mail waiting", "mail running", "events waiting"},
+		slices.Collect(maps.Keys(suite.backlogs(t, database))))
+}
+
+// backlogs returns the numbers of tasks by queue and state: "mail waiting".
+func (suite taskSuite) backlogs(t *testing.T, database adapters.Database) map[string]task.Backlog {
+	t.Helper()
+
+	list, err := database.Tasks.Backlog(t.Context())
+	require.NoError(t, err)
+
+	backlogs := map[string]task.Backlog{}
+	for _, backlog := range list {
+		backlogs[string(backlog.Queue)+" "+string(backlog.State)] = backlog
+	}
+
+	require.Len(t, backlogs, len(list), "each queue and state is listed once")
+
+	return backlogs
 }
 
 // retention checks that done and dead tasks expire separately, in batches, and that running tasks
@@ -729,6 +779,7 @@ func (suite taskSuite) retention(t *testing.T) {
 		}
 	}
 
+	// No task has ended before now. An hour later, the three done tasks and the dead one have.
 	requireDeleted(task.DoneTasks, 0)
 	requireDeleted(task.DeadTasks, 0)
 	clk.Advance(time.Hour)
@@ -739,11 +790,16 @@ func (suite taskSuite) retention(t *testing.T) {
 	require.Len(t, suite.due(t, database), 1)
 }
 
-// concurrentSweepsAndWorkers checks that each task is started once, although six processes read
-// references at the same time and every reference is delivered twice.
+// concurrentSweepsAndWorkers checks that each task is started once, although several processes read
+// references at the same time, and every reference is delivered twice.
 func (suite taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 	database, _ := suite.fresh(t)
-	const total = 300
+
+	const (
+		total        = 300
+		processCount = 6
+		batchSize    = 9 // references that a process reads at a time
+	)
 
 	var tasks []task.Task
 	for i := range total {
@@ -756,36 +812,42 @@ func (suite taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 	referenced, started := map[string]int{}, map[string]int{} // counts by task id
 	var processes sync.WaitGroup
 
-	for range 6 {
+	// countEach adds one to the count of each id.
+	countEach := func(counts map[string]int, ids []string) {
+		mu.Lock()
+		defer mu.Unlock()
+
+		for _, id := range ids {
+			counts[id]++
+		}
+	}
+
+	for range processCount {
 		processes.Go(func() {
 			for {
-				refs, err := database.Tasks.Due(context.Background(), 9)
+				refs, err := database.Tasks.Due(context.Background(), batchSize)
 				if err != nil || len(refs) == 0 {
 					require.NoError(t, err)
 					return
 				}
 
-				ids := make([]string, len(refs))
-				for i, ref := range refs {
-					ids[i] = ref.ID
+				var ids []string
+				for _, ref := range refs {
+					ids = append(ids, ref.ID)
 				}
 
-				mu.Lock()
-				for _, id := range ids {
-					referenced[id]++
-				}
-
-				mu.Unlock()
+				countEach(referenced, ids)
 
 				for range 2 { // every reference is delivered twice
-					tasks, err := database.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
+					startedTasks, err := database.Tasks.Start(context.Background(), slices.Clone(ids), taskLease)
 					require.NoError(t, err)
-					mu.Lock()
-					for _, task := range tasks {
-						started[task.ID]++
+
+					var startedIDs []string
+					for _, startedTask := range startedTasks {
+						startedIDs = append(startedIDs, startedTask.ID)
 					}
 
-					mu.Unlock()
+					countEach(started, startedIDs)
 				}
 			}
 		})
@@ -795,7 +857,7 @@ func (suite taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 	require.Len(t, referenced, total)
 	require.Len(t, started, total)
 
-	for id, n := range started {
-		require.Equal(t, 1, n, id)
+	for id, starts := range started {
+		require.Equal(t, 1, starts, "task %s", id)
 	}
 }
