@@ -44,9 +44,7 @@ func openHiring(t *testing.T, open HiringOpener) (adapters.HiringStorage, time.T
 	storage := open(t, clk)
 	requirePorts(t, storage)
 
-	const fraction = 1234567 * time.Microsecond // a storage that stores only milliseconds would change the time
-
-	return storage, clk.Now().Add(fraction)
+	return storage, clk.Now().Add(withMicroseconds)
 }
 
 // newApplication returns a pending application to a new listing of the organization.

@@ -56,12 +56,14 @@ func runIdentity(t *testing.T, open IdentityOpener, tests map[string]func(*testi
 	}
 }
 
-// user creates an active jobseeker with the password hash "verifier". The storage does not
-// interpret the hash.
+// passwordHash is the hash of the users' passwords. The storage does not interpret it.
+const passwordHash = "verifier"
+
+// user creates an active jobseeker with the name "Jo Doe".
 func (fixture *identityFixture) user(email string) identity.User {
 	fixture.t.Helper()
 
-	user := identity.NewUser(newID(), email, "Jo Doe", identity.KindJobseeker, "verifier", fixture.now)
+	user := identity.NewUser(newID(), email, "Jo Doe", identity.KindJobseeker, passwordHash, fixture.now)
 	require.NoError(fixture.t, fixture.Users.Create(fixture.t.Context(), &user))
 
 	return user
@@ -192,8 +194,8 @@ func Users(t *testing.T, open IdentityOpener) {
 // userReads checks that a user is read as it was created, by id and by address. GetByEmail
 // expects an address in lower case.
 func userReads(t *testing.T, fixture *identityFixture) {
-	user := identity.NewUser(newID(), "Jo@example.org", "Jo Doe", identity.KindEmployer, "verifier", fixture.now)
-	user.Verify(fixture.now.Add(1234567 * time.Microsecond))
+	user := identity.NewUser(newID(), "Jo@example.org", "Jo Doe", identity.KindEmployer, passwordHash, fixture.now)
+	user.Verify(fixture.now.Add(withMicroseconds))
 	require.NoError(t, fixture.Users.Create(t.Context(), &user))
 	require.Equal(t, user, fixture.getUser(user.ID))
 
@@ -231,18 +233,19 @@ func usersByIDs(t *testing.T, fixture *identityFixture) {
 			ids = append(ids, user.ID)
 		}
 
-		got, err := fixture.Users.GetByIDs(t.Context(), ids)
+		found, err := fixture.Users.GetByIDs(t.Context(), ids)
 		require.NoError(t, err)
-		require.ElementsMatch(t, want, got)
+		require.ElementsMatch(t, want, found, "an unknown id and those of %d users", len(want))
 	}
 
-	got, err := fixture.Users.GetByIDs(t.Context(), []string{user.ID})
+	// Only known ids, and no ids.
+	found, err := fixture.Users.GetByIDs(t.Context(), []string{user.ID})
 	require.NoError(t, err)
-	require.Equal(t, []identity.User{user}, got)
+	require.Equal(t, []identity.User{user}, found)
 
-	got, err = fixture.Users.GetByIDs(t.Context(), nil)
+	found, err = fixture.Users.GetByIDs(t.Context(), nil)
 	require.NoError(t, err)
-	require.Empty(t, got)
+	require.Empty(t, found)
 }
 
 // addressIsUnique checks that no second account gets the address of another one: neither by its creation, with
@@ -301,8 +304,8 @@ func concurrentInvited(t *testing.T, fixture *identityFixture) {
 		})
 	})
 
-	for _, id := range ids {
-		require.Equal(t, ids[0], id)
+	for i, id := range ids {
+		require.Equal(t, ids[0], id, "invitation %d", i)
 	}
 }
 
@@ -342,7 +345,9 @@ func userIsLocked(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 
 	// The second transaction begins when the first has locked the user.
-	locked, updated := make(chan struct{}), make(chan error, 1)
+	locked := make(chan struct{})
+	updated := make(chan error, 1) // receives the result of the second transaction
+
 	go func() {
 		<-locked
 		updated <- fixture.do(func(ctx context.Context) error {
@@ -385,14 +390,14 @@ func userIsLocked(t *testing.T, fixture *identityFixture) {
 // one, and never for an invited user. The user's version does not change.
 func signInNeedsVerifier(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	const storedHash, newHash = "verifier", "renewed"
+	const newHash = "renewed"
 
-	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, storedHash, newHash, fixture.now)
+	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, passwordHash, newHash, fixture.now)
 	require.NoError(t, err)
 	require.True(t, isRecorded, "the stored hash was verified")
 
 	// A second sign-in that has verified the previous hash.
-	isRecorded, err = fixture.Users.RecordSignIn(t.Context(), user.ID, storedHash, "again", fixture.now)
+	isRecorded, err = fixture.Users.RecordSignIn(t.Context(), user.ID, passwordHash, "again", fixture.now)
 	require.NoError(t, err)
 	require.False(t, isRecorded, "the stored hash has changed")
 
@@ -422,7 +427,7 @@ func lockedAccount(t *testing.T, fixture *identityFixture) {
 	_, err = fixture.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: session.ID})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
 
-	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
+	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, passwordHash, passwordHash, fixture.now)
 	require.NoError(t, err)
 	require.False(t, isRecorded, "the account is locked")
 
@@ -456,7 +461,7 @@ func deletedAccount(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, err)
 	require.Empty(t, found)
 
-	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
+	isRecorded, err := fixture.Users.RecordSignIn(t.Context(), user.ID, passwordHash, passwordHash, fixture.now)
 	require.NoError(t, err)
 	require.False(t, isRecorded, "the account is deleted")
 }
@@ -486,7 +491,8 @@ func errorUndoes(t *testing.T, fixture *identityFixture) {
 	err := fixture.do(func(ctx context.Context) error {
 		require.NoError(t, fixture.Users.Create(ctx, &user))
 
-		org, member := identity.NewOrganization(newID(), newID(), user.ID, "X", "", "", fixture.now)
+		const industry, size = "", "" // optional
+		org, member := identity.NewOrganization(newID(), newID(), user.ID, "X", industry, size, fixture.now)
 		require.NoError(t, fixture.Organizations.Upsert(ctx, &org))
 		require.NoError(t, fixture.Members.Upsert(ctx, &member))
 

@@ -51,7 +51,7 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, identity.EmailHistory{UserID: user.ID}, fixture.history(user.ID))
 
 	first := fixture.formerAddress("First@example.org", 0)
-	second := fixture.formerAddress("zoë@example.org", 1234567*time.Microsecond)
+	second := fixture.formerAddress("zoë@example.org", withMicroseconds)
 	firstAgain := fixture.formerAddress("first@example.org", time.Minute)
 	theirs := identity.EmailHistory{
 		UserID:    otherUser.ID,
@@ -65,7 +65,7 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 		{UserID: user.ID, Requested: &identity.EmailChange{Email: "zoë@example.org", RequestedAt: fixture.now}},
 		{
 			UserID:    user.ID,
-			Requested: &identity.EmailChange{Email: "zoe@example.org", RequestedAt: fixture.now.Add(1234567 * time.Microsecond)},
+			Requested: &identity.EmailChange{Email: "zoe@example.org", RequestedAt: fixture.now.Add(withMicroseconds)},
 			Undos:     []identity.EmailUndo{first},
 		},
 		{UserID: user.ID, Undos: []identity.EmailUndo{first, second, firstAgain}},
@@ -182,10 +182,9 @@ func secondFactorReads(t *testing.T, fixture *identityFixture) {
 	factor.CreatedAt = fixture.now.Add(time.Microsecond)
 	factor.ConfirmedAt = fixture.now.Add(time.Second)
 
-	factor.LastStep = 7
-	for _, codes := range [][]string{{"a", "b"}, {"c", "d", "e"}, {"d"}, {"d"}} {
+	for step, codes := range [][]string{{"a", "b"}, {"c", "d", "e"}, {"d"}, {"d"}} {
 		factor.RecoveryCodes = codes
-		factor.LastStep++
+		factor.LastStep = int64(step + 1)
 		require.NoError(t, fixture.SecondFactors.Upsert(ctx, factor))
 		requireStored(factor)
 	}
@@ -281,7 +280,8 @@ func employerSettingsRead(t *testing.T, fixture *identityFixture) {
 func concurrentSettings(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
 
-	succeeded := countConcurrent(t, 20, func(int) (hasSucceeded bool, _ error) {
+	const transactions = 20
+	succeeded := countConcurrent(t, transactions, func(int) (hasSucceeded bool, _ error) {
 		err := fixture.do(func(ctx context.Context) error {
 			settings, err := fixture.EmployerSettings.Get(ctx, user.ID)
 			if err != nil {
@@ -370,9 +370,8 @@ func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 
 	fixture.requireNotInTeam(organizations[kept.ID].ID, deleted.ID)
 
-	// The user is kept, because only its data is deleted.
 	for userID, isKept := range map[string]bool{deleted.ID: false, kept.ID: true} {
-		fixture.getUser(userID)
+		fixture.getUser(userID) // both users still exist, because only the data of one is deleted
 
 		_, err := fixture.Members.Get(ctx, organizations[userID].ID, userID)
 		require.Equal(t, isKept, err == nil, "membership")
@@ -446,7 +445,7 @@ func sessionsExpire(t *testing.T, fixture *identityFixture) {
 	expiredToken := identity.RefreshToken{Hash: newID(), SessionID: young.ID, IssuedAt: fixture.now, ExpiresAt: fixture.now}
 	require.NoError(t, fixture.Sessions.Create(ctx, young, youngToken, expiredToken))
 
-	// Nothing is deleted at the time of an expiry.
+	// Nothing is deleted at the time of an expiry. The last argument is the required number of deleted rows.
 	fixture.deleteBefore(identity.SessionKind, old.ExpiresAt, 0)
 	fixture.deleteBefore(identity.RefreshTokenKind, fixture.now, 0)
 
@@ -522,19 +521,21 @@ func invitationsExpire(t *testing.T, fixture *identityFixture) {
 
 	fixture.deleteBefore(identity.InvitationKind, once.InvitedUntil, 0)
 
-	// Three calls delete the three expired invitations. A call may delete fewer than its limit of two.
+	// Three calls delete the three expired invitations. A call may delete fewer than its limit.
+	const limit, calls, expired = 2, 3, 3
+
 	store := retentionOf(fixture.t, fixture.Retention)
 	total := 0
 
-	for range 3 {
-		deleted, err := store.DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), 2)
+	for range calls {
+		deleted, err := store.DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), limit)
 		require.NoError(t, err)
-		require.LessOrEqual(t, deleted, 2)
+		require.LessOrEqual(t, deleted, limit)
 
 		total += deleted
 	}
 
-	require.Equal(t, 3, total)
+	require.Equal(t, expired, total)
 
 	// The user with one invitation is deleted. The others stay.
 	_, err := fixture.Users.GetForUpdate(ctx, once.UserID)

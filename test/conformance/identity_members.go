@@ -91,9 +91,12 @@ func organizationUpdates(t *testing.T, fixture *identityFixture) {
 // concurrent transactions, at most one has the lock at a time.
 func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
+
+	const transactions = 20
 	var holders, maxHolders int // transactions that have the lock, now and at most
-	var mu sync.Mutex
-	runConcurrently(t, 20, func(int) error {
+	var mu sync.Mutex           // guards both
+
+	runConcurrently(t, transactions, func(int) error {
 		return fixture.do(func(ctx context.Context) error {
 			if _, err := fixture.Organizations.GetForUpdate(ctx, org.ID); err != nil {
 				return err
@@ -105,7 +108,7 @@ func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 			mu.Unlock()
 
 			// The query takes a while, in which another transaction could get the lock.
-			_, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
+			_, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{}, firstHundred)
 
 			mu.Lock()
 			holders--
@@ -132,6 +135,7 @@ func Members(t *testing.T, open IdentityOpener) {
 		"pages":                      teamPages,
 		"delete":                     membersAreDeleted,
 		"merge an invited user":      invitedIsMerged,
+		"merge of another user":      othersAreNotMerged,
 		"required second factor":     secondFactorIsRequired,
 	})
 }
@@ -171,6 +175,7 @@ func oneActiveMembership(t *testing.T, fixture *identityFixture) {
 	member.Accept(fixture.now)
 	require.Error(t, fixture.Members.Upsert(t.Context(), &member), "the user is an active member of the first one")
 
+	// Without the first membership, the same acceptance succeeds.
 	require.NoError(t, fixture.Members.Delete(t.Context(), first.ID, []string{user.ID}))
 	require.NoError(t, fixture.Members.Upsert(t.Context(), &member))
 
@@ -214,11 +219,12 @@ func concurrentInvitations(t *testing.T, fixture *identityFixture) {
 	userID := fixture.invited("new@example.org")
 	ofUser := identity.MemberFilter{UserIDs: []string{userID}}
 
-	stored := countConcurrent(t, 20, func(int) (isStoredHere bool, err error) {
+	const transactions = 20
+	stored := countConcurrent(t, transactions, func(int) (isStoredHere bool, err error) {
 		err = fixture.do(func(ctx context.Context) error {
 			isStoredHere = false // the transaction may be repeated
 
-			found, err := fixture.Members.List(ctx, org.ID, ofUser, page.Request{Number: 1, Size: 1})
+			found, err := fixture.Members.List(ctx, org.ID, ofUser, firstHundred)
 			if err != nil || len(found.Items) > 0 {
 				return err
 			}
@@ -242,7 +248,9 @@ func deletedIsNotInvited(t *testing.T, fixture *identityFixture) {
 	member := fixture.invite(org, "new@example.org", identity.Viewer)
 	require.NoError(t, fixture.Members.Delete(t.Context(), org.ID, []string{member.UserID}))
 
-	member.Version = 0 // a new membership
+	const notStored = 0
+
+	member.Version = notStored
 	require.Error(t, fixture.Members.Upsert(t.Context(), &member))
 }
 
@@ -296,11 +304,11 @@ func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 	otherUser := fixture.user("al@example.org")
 	fixture.organization(otherUser.ID)
 
-	list := func(filter identity.MemberFilter, size int) (userIDs []string) {
-		got, err := fixture.Members.List(t.Context(), org.ID, filter, page.Request{Number: 1, Size: size})
+	list := func(filter identity.MemberFilter, request page.Request) (userIDs []string) {
+		listed, err := fixture.Members.List(t.Context(), org.ID, filter, request)
 		require.NoError(t, err)
 
-		for _, member := range got.Items {
+		for _, member := range listed.Items {
 			userIDs = append(userIDs, member.UserID)
 		}
 
@@ -308,27 +316,27 @@ func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 	}
 
 	// By users, of whom one is in the organization.
-	got, err := fixture.Members.List(t.Context(), org.ID,
-		identity.MemberFilter{UserIDs: []string{jo.UserID, otherUser.ID, newID()}},
-		page.Request{Number: 1, Size: 3})
+	ofUsers := identity.MemberFilter{UserIDs: []string{jo.UserID, otherUser.ID, newID()}}
+	found, err := fixture.Members.List(t.Context(), org.ID, ofUsers, firstHundred)
 	require.NoError(t, err)
-	require.Len(t, got.Items, 1)
-	require.Equal(t, jo, got.Items[0].Membership)
-	require.Equal(t, "jo@example.org", got.Items[0].Email)
-	require.Equal(t, 1, got.Total)
+	require.Len(t, found.Items, 1)
+	require.Equal(t, jo, found.Items[0].Membership)
+	require.Equal(t, "jo@example.org", found.Items[0].Email)
+	require.Equal(t, 1, found.Total)
 
 	// Without a filter.
-	require.Equal(t, []string{boss.ID, jo.UserID, admin.UserID}, list(identity.MemberFilter{}, 10))
+	noFilter := identity.MemberFilter{}
+	require.Equal(t, []string{boss.ID, jo.UserID, admin.UserID}, list(noFilter, firstHundred))
 
 	// By role and status. An admin who is invited is not active until the invitation is accepted.
 	invited := identity.MemberFilter{Status: identity.MemberInvited}
 	activeAdmins := identity.MemberFilter{Role: identity.Admin, Status: identity.MemberActive}
-	require.Equal(t, []string{boss.ID}, list(activeAdmins, 10))
-	require.Equal(t, []string{jo.UserID, admin.UserID}, list(invited, 10))
+	require.Equal(t, []string{boss.ID}, list(activeAdmins, firstHundred))
+	require.Equal(t, []string{jo.UserID, admin.UserID}, list(invited, firstHundred))
 
 	fixture.accept(&admin)
-	require.Equal(t, []string{boss.ID, admin.UserID}, list(activeAdmins, 10))
-	require.Equal(t, []string{boss.ID}, list(activeAdmins, 1), "a page of one")
+	require.Equal(t, []string{boss.ID, admin.UserID}, list(activeAdmins, firstHundred))
+	require.Equal(t, []string{boss.ID}, list(activeAdmins, page.Request{Number: 1, Size: 1}), "a page of one")
 }
 
 // teamPages checks that the next page can be requested by number or by cursor. A page after the last one is an
@@ -341,26 +349,30 @@ func teamPages(t *testing.T, fixture *identityFixture) {
 		fixture.invite(org, email, identity.Viewer)
 	}
 
-	first, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
+	const teamSize, pageSize = 3, 2
+
+	noFilter := identity.MemberFilter{}
+	first, err := fixture.Members.List(t.Context(), org.ID, noFilter, page.Request{Number: 1, Size: pageSize})
 	require.NoError(t, err)
-	require.Len(t, first.Items, 2)
-	require.Equal(t, 3, first.Total)
+	require.Len(t, first.Items, pageSize)
+	require.Equal(t, teamSize, first.Total)
 	require.False(t, first.TotalIsEstimate)
 	require.Equal(t, "boss@example.org", first.Items[0].Email)
 
-	byNumber := page.Request{Number: 2, Size: 2}
-
-	byCursor := page.Request{Number: 1, Size: 2, Cursor: first.NextCursor}
-	for _, request := range []page.Request{byNumber, byCursor} {
-		second, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, request)
-		require.NoError(t, err)
-		require.Len(t, second.Items, 1)
-		require.Equal(t, "b@example.org", second.Items[0].Email)
-		require.Equal(t, 3, second.Total)
-		require.Empty(t, second.NextCursor)
+	for name, request := range map[string]page.Request{
+		"by number": {Number: 2, Size: pageSize},
+		"by cursor": {Number: 1, Size: pageSize, Cursor: first.NextCursor},
+	} {
+		second, err := fixture.Members.List(t.Context(), org.ID, noFilter, request)
+		require.NoError(t, err, name)
+		require.Len(t, second.Items, teamSize-pageSize, name)
+		require.Equal(t, "b@example.org", second.Items[0].Email, name)
+		require.Equal(t, teamSize, second.Total, name)
+		require.Empty(t, second.NextCursor, name)
 	}
 
-	beyond, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, page.Request{Number: 9, Size: 2})
+	afterLast := page.Request{Number: 9, Size: pageSize}
+	beyond, err := fixture.Members.List(t.Context(), org.ID, noFilter, afterLast)
 	require.NoError(t, err)
 	require.NotNil(t, beyond.Items)
 	require.Empty(t, beyond.Items)
@@ -436,23 +448,24 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	principal := fixture.principal(identity.SessionKey{ID: session.ID})
 	require.True(t, principal.Session.IsAlive(fixture.now), "a former member stays signed in")
 
+	// The tokens are deleted with their invitations.
 	for _, token := range deletedTokens {
 		_, err := fixture.MailTokens.Get(ctx, token.Hash, token.Purpose)
-		require.ErrorIs(t, err, identity.ErrTokenNotFound)
+		require.ErrorIs(t, err, identity.ErrTokenNotFound, "the invitation of %s", token.UserID)
 	}
 
 	for _, token := range remainingTokens {
 		_, err := fixture.MailTokens.Get(ctx, token.Hash, token.Purpose)
-		require.NoError(t, err)
+		require.NoError(t, err, "the token of %s for %s", token.UserID, token.Purpose)
 	}
 }
 
 // invitedIsMerged checks MergeInvited, which is called when an account changes its address to that of an invited
 // user. The invitations, with their tokens, move to the account, and the invited user is deleted. If
-// the account is already a member of the inviting organization, its membership stays as it is. A user with an
-// account is not merged into another one.
+// the account is already a member of the inviting organization, its membership stays as it is.
 func invitedIsMerged(t *testing.T, fixture *identityFixture) {
-	ctx, user := t.Context(), fixture.user("jo@example.org")
+	ctx := t.Context()
+	user := fixture.user("jo@example.org")
 	inviting := fixture.organization(fixture.user("a@example.org").ID)
 	own := fixture.organization(user.ID)
 
@@ -481,15 +494,20 @@ func invitedIsMerged(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, err)
 	require.Equal(t, user.ID, moved.UserID)
 
-	// A user with an account is not merged, and an unknown user is ignored.
-	otherUser := fixture.user("al@example.org")
+}
+
+// othersAreNotMerged checks that MergeInvited changes nothing for a user with an account, and ignores an unknown user.
+func othersAreNotMerged(t *testing.T, fixture *identityFixture) {
+	user, otherUser := fixture.user("jo@example.org"), fixture.user("al@example.org")
 	org := fixture.organization(otherUser.ID)
-	require.NoError(t, fixture.Members.MergeInvited(ctx, otherUser.ID, user.ID))
+	require.NoError(t, fixture.Members.MergeInvited(t.Context(), otherUser.ID, user.ID))
 	fixture.getUser(otherUser.ID)
 
-	_, err = fixture.Members.Get(ctx, org.ID, otherUser.ID)
-	require.NoError(t, err, "an account is not merged")
-	require.NoError(t, fixture.Members.MergeInvited(ctx, newID(), user.ID))
+	_, err := fixture.Members.Get(t.Context(), org.ID, otherUser.ID)
+	require.NoError(t, err, "the other user is still a member")
+
+	unknownID := newID()
+	require.NoError(t, fixture.Members.MergeInvited(t.Context(), unknownID, user.ID))
 }
 
 // secondFactorIsRequired checks that SecondFactorMissing of a membership is true from the time on at which the

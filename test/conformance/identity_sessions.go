@@ -147,7 +147,7 @@ func sessionUpdates(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, session, fixture.principal(key).Session, "the session of another user")
 
 	// The time of the last use is stored to the microsecond.
-	session.LastUsedAt = fixture.now.Add(1234567 * time.Microsecond)
+	session.LastUsedAt = fixture.now.Add(withMicroseconds)
 	require.NoError(t, fixture.Sessions.Update(ctx, session))
 	require.Equal(t, session, fixture.principal(key).Session)
 
@@ -157,13 +157,13 @@ func sessionUpdates(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, session, fixture.principal(key).Session)
 
 	// An ended session can neither be active again nor end at another time.
-	activeAgain, endedLater := session, session
+	activeAgain := session
 	activeAgain.EndedAt = time.Time{}
+	require.ErrorIs(t, fixture.Sessions.Update(ctx, activeAgain), identity.ErrSessionNotFound)
 
-	endedLater.EndedAt = fixture.now.Add(2 * time.Hour)
-	for _, late := range []identity.Session{activeAgain, endedLater} {
-		require.ErrorIs(t, fixture.Sessions.Update(ctx, late), identity.ErrSessionNotFound)
-	}
+	endedLater := session
+	endedLater.EndedAt = session.EndedAt.Add(time.Hour)
+	require.ErrorIs(t, fixture.Sessions.Update(ctx, endedLater), identity.ErrSessionNotFound)
 
 	require.Equal(t, session, fixture.principal(key).Session, "an ended session does not change")
 
@@ -176,14 +176,20 @@ func sessionUpdates(t *testing.T, fixture *identityFixture) {
 // given id. Sessions that have ended before keep their time.
 func sessionsEnd(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
-	user, second, third := fixture.user("jo@example.org"), fixture.user("second@example.org"), fixture.user("al@example.org")
+
+	// One user has two sessions, and two others have one each.
+	user := fixture.user("jo@example.org")
 	remaining, _ := fixture.session(user)
 	ended, _ := fixture.session(user)
+
+	second, third := fixture.user("second@example.org"), fixture.user("al@example.org")
 	ofSecond, _ := fixture.session(second)
 	ofThird, _ := fixture.session(third)
+
 	endedAt := func(session identity.Session) time.Time {
 		return fixture.principal(identity.SessionKey{ID: session.ID}).Session.EndedAt
 	}
+
 	const exceptNone = ""
 
 	// First, all sessions of one user end but one. A call without users ends none.
@@ -208,15 +214,14 @@ func activeSessionsAreListed(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	fixture.session(fixture.user("al@example.org")) // of another user
 
-	list := func(now time.Time, request page.Request) ([]identity.Session, string) {
-		got, err := fixture.Sessions.List(t.Context(), user.ID, now, request)
+	list := func(now time.Time, request page.Request) (sessions []identity.Session, nextCursor string) {
+		listed, err := fixture.Sessions.List(t.Context(), user.ID, now, request)
 		require.NoError(t, err)
-		return got.Items, got.NextCursor
+		return listed.Items, listed.NextCursor
 	}
 
-	firstTen := page.Request{Number: 1, Size: 10}
-	none, _ := list(fixture.now, firstTen)
-	require.Empty(t, none)
+	none, _ := list(fixture.now, firstHundred)
+	require.Empty(t, none, "the user has no session yet")
 
 	// The user has three sessions: one of an API client, one that has ended, and one of a browser.
 	client, _ := fixture.session(user)
@@ -231,7 +236,7 @@ func activeSessionsAreListed(t *testing.T, fixture *identityFixture) {
 	browser.Browser = true
 
 	// The active sessions are listed on one page, or on two pages of one session each.
-	active, _ := list(fixture.now, firstTen)
+	active, _ := list(fixture.now, firstHundred)
 	require.Equal(t, []identity.Session{browser, client}, active)
 
 	newest, cursor := list(fixture.now, page.Request{Number: 1, Size: 1})
@@ -241,10 +246,10 @@ func activeSessionsAreListed(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, []identity.Session{client}, older)
 
 	// The sessions expire, because they are not used.
-	afterHours, _ := list(fixture.now.Add(12*time.Hour), firstTen)
+	afterHours, _ := list(fixture.now.Add(12*time.Hour), firstHundred)
 	require.Equal(t, []identity.Session{client}, afterHours, "a browser expires after 12 hours without use")
 
-	afterDays, _ := list(fixture.now.Add(7*24*time.Hour), firstTen)
+	afterDays, _ := list(fixture.now.Add(7*24*time.Hour), firstHundred)
 	require.Empty(t, afterDays, "the refresh token of the API client has expired")
 }
 
@@ -406,15 +411,15 @@ func mailTokensMarkedTogether(t *testing.T, fixture *identityFixture) {
 	}
 
 	// By purpose and organization.
-	marked, err := fixture.MailTokens.MarkUsed(t.Context(), user.ID,
-		identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: inviting.ID}, fixture.now)
+	invitation := identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: inviting.ID}
+	marked, err := fixture.MailTokens.MarkUsed(t.Context(), user.ID, invitation, fixture.now)
 	require.NoError(t, err)
 	require.Equal(t, 1, marked)
 	require.ElementsMatch(t, []string{"reset", "second reset", "verification", "other invitation"}, usable())
 
 	// By purpose.
-	marked, err = fixture.MailTokens.MarkUsed(t.Context(), user.ID, identity.MailTokenFilter{Purpose: identity.ForReset},
-		fixture.now)
+	resets := identity.MailTokenFilter{Purpose: identity.ForReset}
+	marked, err = fixture.MailTokens.MarkUsed(t.Context(), user.ID, resets, fixture.now)
 	require.NoError(t, err)
 	require.Equal(t, 2, marked)
 	require.ElementsMatch(t, []string{"verification", "other invitation"}, usable())
@@ -447,8 +452,9 @@ func deletedGetsNoToken(t *testing.T, fixture *identityFixture) {
 	}
 
 	// Each call creates the token with its number. The last call, which has no token, deletes the account.
+	deletion := len(tokens)
 	runConcurrently(t, len(tokens)+1, func(i int) error {
-		if i == len(tokens) {
+		if i == deletion {
 			return fixture.do(deleteAccount)
 		}
 
@@ -465,6 +471,7 @@ func deletedGetsNoToken(t *testing.T, fixture *identityFixture) {
 		require.ErrorIs(t, err, identity.ErrTokenNotFound, "a token of a deleted account")
 	}
 
+	// The address of the deleted account is available again.
 	second := fixture.user("jo@example.org")
-	require.NotEqual(t, user.ID, second.ID, "the address is available again")
+	require.NotEqual(t, user.ID, second.ID)
 }
