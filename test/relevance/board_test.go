@@ -295,12 +295,15 @@ func (b *board) readPlace(line string) error {
 		return err
 	}
 
-	place := &place{key: columns[0], name: columns[1], regions: strings.Fields(columns[3]), country: columns[4]}
-	if _, err := fmt.Sscan(columns[2], &place.lat, &place.lon); err != nil {
+	key, name, position, regions, country, spellings :=
+		columns[0], columns[1], columns[2], columns[3], columns[4], columns[5]
+
+	place := &place{key: key, name: name, regions: strings.Fields(regions), country: country}
+	if _, err := fmt.Sscan(position, &place.lat, &place.lon); err != nil {
 		return err
 	}
 
-	for _, spelling := range strings.Split(columns[5], ";") {
+	for _, spelling := range strings.Split(spellings, ";") {
 		place.spellings = append(place.spellings, strings.TrimSpace(spelling))
 	}
 
@@ -315,13 +318,14 @@ func (b *board) readPlace(line string) error {
 
 // readSpecialty reads a line "KEY | NAME | PARAGRAPH" of a specialty, or "skill KEY | REQUIREMENT" of a skill.
 func (b *board) readSpecialty(line string) error {
-	if rest, ok := strings.CutPrefix(line, "skill "); ok {
-		columns, err := splitColumns(rest, 2)
+	if skill, isSkill := strings.CutPrefix(line, "skill "); isSkill {
+		columns, err := splitColumns(skill, 2)
 		if err != nil {
 			return err
 		}
 
-		b.skills[columns[0]] = columns[1]
+		key, requirement := columns[0], columns[1]
+		b.skills[key] = requirement
 
 		return nil
 	}
@@ -331,12 +335,12 @@ func (b *board) readSpecialty(line string) error {
 		return err
 	}
 
-	key := columns[0]
+	key, name, paragraph := columns[0], columns[1], columns[2]
 	if _, exists := b.specialties[key]; exists {
 		return fmt.Errorf("specialty %s is defined twice", key)
 	}
 
-	b.specialties[key] = specialty{name: columns[1], paragraph: columns[2]}
+	b.specialties[key] = specialty{name: name, paragraph: paragraph}
 
 	return nil
 }
@@ -344,9 +348,9 @@ func (b *board) readSpecialty(line string) error {
 // readEmployer reads a line "= KEY | NAME | PLACE | SETTING", which adds an employer, or "> PARAGRAPH", which adds a
 // paragraph to the boilerplate of the last employer.
 func (b *board) readEmployer(line string) error {
-	if text, ok := strings.CutPrefix(line, "> "); ok {
+	if paragraph, isParagraph := strings.CutPrefix(line, "> "); isParagraph {
 		last := b.employers[len(b.employers)-1]
-		last.boilerplate = append(last.boilerplate, text)
+		last.boilerplate = append(last.boilerplate, paragraph)
 		return nil
 	}
 
@@ -355,9 +359,11 @@ func (b *board) readEmployer(line string) error {
 		return err
 	}
 
-	employer := &employer{key: columns[0], name: columns[1], place: b.places[columns[2]], setting: columns[3]}
+	key, name, placeKey, setting := columns[0], columns[1], columns[2], columns[3]
+
+	employer := &employer{key: key, name: name, place: b.places[placeKey], setting: setting}
 	if employer.place == nil {
-		return fmt.Errorf("unknown place %q", columns[2])
+		return fmt.Errorf("unknown place %q", placeKey)
 	}
 
 	if b.employersByKey[employer.key] != nil {
@@ -421,16 +427,17 @@ func (b *board) readAdverts(path string) error {
 
 // newAdvert reads "TITLE | EMPLOYER[@PLACE] | ATTRIBUTES" of a group, and writes the body of the advert. Without a PLACE
 // the advert is in the place of its employer.
-func (b *board) newAdvert(g *roleGroup, line string) (*advert, error) {
+func (b *board) newAdvert(group *roleGroup, line string) (*advert, error) {
 	// A line without attributes ends with " |", because readLines removes the space at its end. The separator needs it.
 	columns, err := splitColumns(line+" ", 3)
 	if err != nil {
 		return nil, err
 	}
 
-	employerKey, placeKey, hasPlace := strings.Cut(columns[1], "@")
+	title, employerAndPlace, ownAttributes := columns[0], columns[1], columns[2]
+	employerKey, placeKey, hasPlace := strings.Cut(employerAndPlace, "@")
 
-	advert := &advert{title: columns[0], employer: b.employersByKey[employerKey]}
+	advert := &advert{title: title, employer: b.employersByKey[employerKey]}
 	if advert.employer == nil {
 		return nil, fmt.Errorf("unknown employer %q", employerKey)
 	}
@@ -443,11 +450,11 @@ func (b *board) newAdvert(g *roleGroup, line string) (*advert, error) {
 		}
 	}
 
-	if advert.attributes, err = parseAttributes(columns[2], g.defaults); err != nil {
+	if advert.attributes, err = parseAttributes(ownAttributes, group.defaults); err != nil {
 		return nil, err
 	}
 
-	if len(g.paragraphs) == 0 {
+	if len(group.paragraphs) == 0 {
 		return nil, fmt.Errorf("role %s has no paragraph", advert.attributes.one("role"))
 	}
 
@@ -460,7 +467,7 @@ func (b *board) newAdvert(g *roleGroup, line string) (*advert, error) {
 		return nil, err
 	}
 
-	paragraph := g.paragraphs[g.advertsSoFar%len(g.paragraphs)]
+	paragraph := group.paragraphs[group.advertsSoFar%len(group.paragraphs)]
 
 	return advert, b.writeBody(advert, paragraph, seed)
 }
@@ -511,6 +518,7 @@ func (a *advert) setPay() (err error) {
 // function also sets the fields of the advert for the specialty, the department and the requirements.
 func (b *board) writeBody(a *advert, paragraph string, seed int) error {
 	body := []string{paragraph}
+
 	for i, key := range a.attributes["spec"] {
 		specialty, exists := b.specialties[key]
 		if !exists {
@@ -518,21 +526,20 @@ func (b *board) writeBody(a *advert, paragraph string, seed int) error {
 		}
 
 		body = append(body, specialty.paragraph)
-		if i == 0 {
+
+		isMain := i == 0
+		if isMain {
 			a.setSpecialty(specialty.name, seed)
 		}
 	}
 
+	// A title that names the band needs no sentence about it.
 	band := a.attributes.one("band")
 	titleNamesBand := strings.Contains(strings.ToLower(a.title), "band")
 
 	if band != "" && !titleNamesBand {
-		sentences := []string{
-			"The post is Agenda for Change Band %s.",
-			"Salary: Band %s, paid monthly.",
-			"Grade: AfC band %s.",
-		}
-		body = append(body, fmt.Sprintf(sentences[seed%len(sentences)], band))
+		sentence := bandSentences[seed%len(bandSentences)]
+		body = append(body, fmt.Sprintf(sentence, band))
 	}
 
 	for _, shift := range a.attributes["shift"] {
@@ -544,15 +551,21 @@ func (b *board) writeBody(a *advert, paragraph string, seed int) error {
 		body = append(body, sentences[seed%len(sentences)])
 	}
 
+	a.body = strings.Join(append(body, a.employer.boilerplate...), "\n\n")
+
+	return b.addRequirements(a)
+}
+
+// addRequirements adds a requirement to the advert for each skill of its attribute "asked".
+func (b *board) addRequirements(a *advert) error {
 	for _, skill := range a.attributes["asked"] {
-		if b.skills[skill] == "" {
+		requirement := b.skills[skill]
+		if requirement == "" {
 			return fmt.Errorf("unknown skill %q", skill)
 		}
 
-		a.requirements = append(a.requirements, b.skills[skill])
+		a.requirements = append(a.requirements, requirement)
 	}
-
-	a.body = strings.Join(append(body, a.employer.boilerplate...), "\n\n")
 
 	return nil
 }
@@ -566,6 +579,13 @@ func (a *advert) setSpecialty(name string, seed int) {
 	case 1:
 		a.department = name
 	}
+}
+
+// bandSentences are the sentences with which adverts state their band.
+var bandSentences = []string{
+	"The post is Agenda for Change Band %s.",
+	"Salary: Band %s, paid monthly.",
+	"Grade: AfC band %s.",
 }
 
 // shiftSentences has several sentences for each value of the attribute "shift". An advert states its shift with one of

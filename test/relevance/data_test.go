@@ -52,7 +52,7 @@ func TestBoard_Adverts_AreUnique(t *testing.T) {
 }
 
 // TestQueries_Number_IsSufficient checks that there are enough queries, and that about a third of them are
-// held out (see query.heldOut).
+// held out (see query.isHeldOut).
 func TestQueries_Number_IsSufficient(t *testing.T) {
 	queries := mustReadQueries(t)
 
@@ -60,7 +60,7 @@ func TestQueries_Number_IsSufficient(t *testing.T) {
 	for _, query := range queries {
 		require.NotEmpty(t, query.group)
 
-		if query.heldOut() {
+		if query.isHeldOut() {
 			heldOut++
 		}
 	}

@@ -9,18 +9,29 @@ import (
 	"strings"
 )
 
+// This file reads the queries of the suite and the rules that grade their results. A line of a file in testdata/queries
+// is a query, and a line "@ NAME" begins a group of queries. An example of both:
+//
+//	@ grades
+//	band 5 nurse ? sort=salary | 3 kind=nurse band=5 | 2 kind=nurse band=4,6 / role=staff-nurse | ! clinical=no
+//
+// The line of a query has the text, which the suite searches for, and further parameters of the request after " ? ". Then
+// follow rules, each with its grade. A rule has alternatives, separated by " / ", of which an advert must meet one. An
+// alternative has conditions, which an advert must meet all.
+
 // query is a request with the rules that grade its results. The grade 3 means that a job is an answer to the query, 2
 // that it is close to one, and 1 that it is only related.
 type query struct {
-	group, text string
-	params      url.Values
-	grades      [4]rule // by grade; grades[0] matches adverts that must not be found
+	group  string     // the kind of query, such as "typos", for which the report has a line
+	text   string     // the words that are searched for
+	params url.Values // further parameters of the request
+	grades [4]rule    // by grade; grades[0] matches adverts that must not be found
 }
 
-// heldOut reports whether the query is held out. Developers tune the search with the other queries only and do not look
+// isHeldOut reports whether the query is held out. Developers tune the search with the other queries only and do not look
 // at the results of those held out. If only the scores of the other queries rise, the search was fitted to them. The
 // remainder of a hash selects about a third of the queries, the same ones in every run.
-func (q *query) heldOut() bool { return hash(q.id())%3 == 0 }
+func (q *query) isHeldOut() bool { return hash(q.id())%3 == 0 }
 
 // id identifies the query.
 func (q *query) id() string {
@@ -49,11 +60,12 @@ func (q *query) grade(advert *advert) (grade int, mustNot bool) {
 // rule is a list of alternatives, each with conditions that must all be met.
 type rule [][]condition
 
-// condition is one requirement, with the attribute and values that it is about.
+// condition is one requirement of an advert: "band!=2,3" has the key "band", the operator "!=" and the values "2" and "3".
 type condition struct {
-	key, operator string
-	values        []string
-	matches       func(*advert) bool
+	key      string // an attribute of adverts, or one of "within", "pay", "text" and "title"
+	operator string // "=", "!=", "<=" or ">="
+	values   []string
+	matches  func(*advert) bool // whether the advert meets the condition
 }
 
 // matches reports whether an advert meets all conditions of one of the alternatives.
@@ -98,10 +110,11 @@ func readQueries(b *board) ([]*query, error) {
 	return queries, nil
 }
 
-// parseQuery reads "TEXT ? PARAMETERS | 3 RULE | 2 RULE | 1 RULE | ! RULE".
+// parseQuery reads "TEXT ? PARAMETERS | 3 RULE | 2 RULE | 1 RULE | ! RULE". Parameters and rules are optional.
 func parseQuery(b *board, line string) (*query, error) {
 	parts := strings.Split(line, " | ")
-	text, params, _ := strings.Cut(parts[0], " ? ")
+	request, gradedRules := parts[0], parts[1:]
+	text, params, _ := strings.Cut(request, " ? ")
 	query := &query{text: strings.TrimSpace(text)}
 
 	var err error
@@ -109,15 +122,17 @@ func parseQuery(b *board, line string) (*query, error) {
 		return nil, err
 	}
 
-	for _, part := range parts[1:] {
-		mark, text, _ := strings.Cut(strings.TrimSpace(part), " ")
+	gradesByMark := map[string]int{"!": 0, "1": 1, "2": 2, "3": 3} // "!" is for adverts that must not be found
 
-		grade := strings.Index("!123", mark) // "!" is the rule for adverts that must not be found, grades[0]
-		if grade < 0 || len(mark) != 1 || query.grades[grade] != nil {
+	for _, gradedRule := range gradedRules {
+		mark, rule, _ := strings.Cut(strings.TrimSpace(gradedRule), " ")
+
+		grade, isKnown := gradesByMark[mark]
+		if !isKnown || query.grades[grade] != nil {
 			return nil, fmt.Errorf("unknown or repeated grade %q", mark)
 		}
 
-		if query.grades[grade], err = parseRule(b, text); err != nil {
+		if query.grades[grade], err = parseRule(b, rule); err != nil {
 			return nil, err
 		}
 	}
@@ -131,12 +146,12 @@ func parseRule(b *board, text string) (rule, error) {
 	for _, alternative := range strings.Split(text, " / ") {
 		var conditions []condition
 		for _, word := range strings.Fields(alternative) {
-			c, err := parseCondition(b, word)
+			condition, err := parseCondition(b, word)
 			if err != nil {
 				return nil, err
 			}
 
-			conditions = append(conditions, c)
+			conditions = append(conditions, condition)
 		}
 
 		if conditions == nil {
@@ -161,62 +176,82 @@ func parseCondition(b *board, word string) (condition, error) {
 		return condition{matches: func(*advert) bool { return true }}, nil
 	}
 
-	operatorAt := strings.IndexAny(word, "!<>=")
-	if operatorAt < 0 {
-		return condition{}, fmt.Errorf("unknown condition %q", word)
+	key, operator, value, err := splitCondition(word)
+	if err != nil {
+		return condition{}, err
 	}
 
-	condition := condition{key: word[:operatorAt], operator: "="}
-	if word[operatorAt] != '=' { // the others have two characters: != <= >=
-		condition.operator = word[operatorAt : operatorAt+2]
-	}
+	condition := condition{key: key, operator: operator, values: strings.Split(value, ",")}
 
-	value := word[operatorAt+len(condition.operator):]
-	condition.values = strings.Split(value, ",")
-
-	// Conditions on text, title and attributes have the operator = or !=. With != the condition is negated. The other
-	// operators belong to conditions on pay, which do not use isPositive.
-	isPositive := condition.operator == "="
-	switch condition.key {
+	switch key {
 	case "within":
 		return parseWithin(b, condition, value)
 	case "pay":
 		return parsePayCondition(condition, value)
 	case "text", "title":
-		words := strings.ReplaceAll(value, "_", " ")
-		condition.matches = func(advert *advert) bool {
-			searched := strings.ToLower(advert.title)
-			if condition.key == "text" {
-				searched += "\n" + advert.text()
-			}
-
-			return strings.Contains(searched, words) == isPositive
-		}
-
-		return condition, nil
-	}
-
-	isWanted := func(value string) bool { return slices.Contains(condition.values, value) }
-	condition.matches = func(advert *advert) bool {
-		hasWanted := slices.ContainsFunc(advert.attributes[condition.key], isWanted)
-		return hasWanted == isPositive
+		condition.matches = matchesWords(key, operator, strings.ReplaceAll(value, "_", " "))
+	default:
+		condition.matches = matchesAttribute(key, operator, condition.values)
 	}
 
 	return condition, nil
 }
 
+// splitCondition splits a word such as "band!=2,3" into its key, its operator and its value.
+func splitCondition(word string) (key, operator, value string, err error) {
+	operatorAt := strings.IndexAny(word, "!<>=")
+	if operatorAt < 0 {
+		return "", "", "", fmt.Errorf("unknown condition %q", word)
+	}
+
+	operatorLength := len("=")
+	if word[operatorAt] != '=' {
+		operatorLength = len("!=") // "<=" and ">=" have the same length
+	}
+
+	valueAt := operatorAt + operatorLength
+
+	return word[:operatorAt], word[operatorAt:valueAt], word[valueAt:], nil
+}
+
+// matchesWords returns a condition on the words of adverts: of the title only, or with the key "text" of all texts. The
+// operator is "=" or "!=".
+func matchesWords(key, operator, words string) func(*advert) bool {
+	return func(advert *advert) bool {
+		searched := strings.ToLower(advert.title)
+		if key == "text" {
+			searched += "\n" + advert.text()
+		}
+
+		isFound := strings.Contains(searched, words)
+
+		return isFound == (operator == "=")
+	}
+}
+
+// matchesAttribute returns a condition on an attribute of adverts, of which one value must be among the given ones, or
+// none. The operator is "=" or "!=".
+func matchesAttribute(key, operator string, values []string) func(*advert) bool {
+	isGiven := func(value string) bool { return slices.Contains(values, value) }
+
+	return func(advert *advert) bool {
+		hasGiven := slices.ContainsFunc(advert.attributes[key], isGiven)
+		return hasGiven == (operator == "=")
+	}
+}
+
 // parseWithin completes a condition "within=PLACE:MILES".
 func parseWithin(b *board, condition condition, value string) (condition, error) {
-	key, radius, _ := strings.Cut(value, ":")
+	placeKey, radius, _ := strings.Cut(value, ":")
 
 	limit, err := strconv.ParseFloat(radius, 64)
 	if err != nil {
 		return condition, err
 	}
 
-	center := b.places[key]
+	center := b.places[placeKey]
 	if center == nil {
-		return condition, fmt.Errorf("unknown place %q", key)
+		return condition, fmt.Errorf("unknown place %q", placeKey)
 	}
 
 	condition.matches = func(advert *advert) bool { return miles(center, advert.place) <= limit }
@@ -238,7 +273,9 @@ func parsePayCondition(condition condition, value string) (condition, error) {
 			return high >= limit
 		}
 
-		return high > 0 && low <= limit
+		hasPay := high > 0
+
+		return hasPay && low <= limit
 	}
 
 	return condition, nil

@@ -90,13 +90,13 @@ func round(v float64) float64 { return math.Round(v*1e4) / 1e4 }
 func newReport(results []result) report {
 	r := report{
 		All:     summarize(results, func(*query) bool { return true }),
-		Tuned:   summarize(results, func(q *query) bool { return !q.heldOut() }),
-		HeldOut: summarize(results, (*query).heldOut),
+		Tuned:   summarize(results, func(q *query) bool { return !q.isHeldOut() }),
+		HeldOut: summarize(results, (*query).isHeldOut),
 		Groups:  map[string]summary{},
 	}
 	for _, result := range results {
 		group := result.query.group
-		r.Groups[group] = summarize(results, func(q *query) bool { return q.group == group && !q.heldOut() })
+		r.Groups[group] = summarize(results, func(q *query) bool { return q.group == group && !q.isHeldOut() })
 	}
 
 	return r
@@ -178,7 +178,7 @@ func failures(results []result) string {
 		isWeak := !query.findsNothing() && score.ndcg < weak
 
 		isFailure := isWrong || isWeak
-		if !isFailure || query.heldOut() {
+		if !isFailure || query.isHeldOut() {
 			continue
 		}
 
