@@ -87,8 +87,8 @@ func PostgresLike(t testing.TB, name string, fill func(url string) error) string
 
 	defer func() { _ = conn.Close(ctx) }()
 
-	// templateExists reports whether the template exists. It gets its name only when it is
-	// complete.
+	// templateExists reports whether the template exists. A template gets its name only when it is
+	// complete, because the process that fills it may be killed.
 	templateExists := func() (exists bool) {
 		row := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", template)
 		if err := row.Scan(&exists); err != nil {
@@ -107,6 +107,7 @@ func PostgresLike(t testing.TB, name string, fill func(url string) error) string
 		t.Fatal(err)
 	}
 
+	// Another process may have filled the template during the wait. Otherwise fill an empty database and rename it.
 	if !templateExists() {
 		filled := newDatabase(t, "template1")
 		if err := fill(filled); err != nil {
@@ -226,6 +227,7 @@ func RedisURL(t testing.TB) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 
+	// The previous test that used the database may have left data in it.
 	options.DB = allocateRedisDatabase(ctx, t, *options)
 
 	client := goredis.NewClient(options)
@@ -261,17 +263,19 @@ func allocateRedisDatabase(ctx context.Context, t testing.TB, options goredis.Op
 	}
 
 	databases, _ := strconv.ParseInt(settings["databases"], 10, 64)
-	if databases < 2 {
+	if databases < 2 { // one for the counter, and at least one for tests
 		t.Fatalf("redis at %s has no numbered databases", options.Addr)
 	}
 
-	allocated, err := client.Incr(ctx, "locum-test:databases").Result()
+	allocations, err := client.Incr(ctx, "locum-test:databases").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	// After the last database comes database 1 again, whose previous test ended long ago.
-	return int(1 + (allocated-1)%(databases-1))
+	databasesForTests := databases - 1
+
+	return int(1 + (allocations-1)%databasesForTests)
 }
 
 // OwnPostgres starts a server that only this test uses, which can be killed,

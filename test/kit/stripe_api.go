@@ -17,7 +17,7 @@ import (
 // ServeHTTP implements http.Handler.
 func (s *Stripe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer sk_test_") {
-		s.send(w, http.StatusUnauthorized, errorBody("invalid_request_error", "api_key_invalid", nil))
+		s.send(w, http.StatusUnauthorized, errorBody("invalid_request_error", "api_key_invalid", noFields))
 		return
 	}
 
@@ -79,13 +79,13 @@ func (s *Stripe) sendToMirror(r *http.Request) {
 
 	defer func() { _ = response.Body.Close() }()
 
-	answer, err := io.ReadAll(response.Body)
+	responseBody, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode >= http.StatusBadRequest {
-		s.t.Errorf("the mirror rejects %s %s %s: %s %v", r.Method, r.URL, content, answer, err)
+		s.t.Errorf("the mirror rejects %s %s %s: %s %v", r.Method, r.URL, content, responseBody, err)
 	}
 }
 
-// send answers with JSON.
+// send responds with JSON.
 func (s *Stripe) send(w http.ResponseWriter, status int, body object) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -96,35 +96,39 @@ func (s *Stripe) send(w http.ResponseWriter, status int, body object) {
 }
 
 // deepCopy returns a copy that later changes of the object do not affect.
-func (s *Stripe) deepCopy(body object) (out object) {
+func (s *Stripe) deepCopy(body object) (copied object) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		s.t.Error(err)
 		return nil
 	}
 
-	if err := json.Unmarshal(text, &out); err != nil {
+	if err := json.Unmarshal(text, &copied); err != nil {
 		s.t.Error(err)
 	}
 
-	return out
+	return copied
 }
+
+// noFields stands for no additional fields of an error.
+var noFields object
 
 // errorBody returns the body of an error response with additional fields.
 func errorBody(errorType, code string, fields object) object {
-	e := object{"type": errorType, "code": code, "message": code}
-	maps.Copy(e, fields)
-	return object{"error": e}
+	details := object{"type": errorType, "code": code, "message": code}
+	maps.Copy(details, fields)
+	return object{"error": details}
 }
 
 // handleIdempotently handles a request at most once for each idempotency key. A repeated
 // request gets the stored response.
-func (s *Stripe) handleIdempotently(r *http.Request) (int, object) {
+func (s *Stripe) handleIdempotently(r *http.Request) (status int, body object) {
 	key := r.Header.Get("Idempotency-Key")
 	if r.Method != http.MethodPost || key == "" {
 		return s.handle(r)
 	}
 
+	// The first request reserves the key, with a response that has no status yet.
 	request := r.URL.Path + "?" + r.Form.Encode()
 
 	s.mu.Lock()
@@ -136,16 +140,18 @@ func (s *Stripe) handleIdempotently(r *http.Request) (int, object) {
 
 	s.mu.Unlock()
 
+	isInProgress := isKnown && stored.status == 0
+
 	switch {
 	case isKnown && stored.request != request:
-		return http.StatusBadRequest, errorBody("idempotency_error", "", nil)
-	case isKnown && stored.status == 0:
-		return http.StatusConflict, errorBody("invalid_request_error", "idempotency_key_in_use", nil)
+		return http.StatusBadRequest, errorBody("idempotency_error", "", noFields)
+	case isInProgress:
+		return http.StatusConflict, errorBody("invalid_request_error", "idempotency_key_in_use", noFields)
 	case isKnown:
 		return stored.status, stored.body
 	}
 
-	status, body := s.handle(r)
+	status, body = s.handle(r)
 	s.mu.Lock()
 	s.responsesByKey[key] = storedResponse{request: request, status: status, body: body}
 	s.mu.Unlock()
@@ -161,38 +167,37 @@ var (
 )
 
 // handle executes a request and returns a copy of its response.
-func (s *Stripe) handle(r *http.Request) (int, object) {
+func (s *Stripe) handle(r *http.Request) (status int, body object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	path := stripePath.FindStringSubmatch(r.URL.Path)
 	if path == nil {
 		s.t.Errorf("unexpected request %s %s", r.Method, r.URL)
-		return http.StatusNotFound, errorBody("invalid_request_error", "", nil)
+		return http.StatusNotFound, errorBody("invalid_request_error", "", noFields)
 	}
 
-	collection, id := path[1], path[2]
-	status, body := s.execute(r.Method+" "+collection+" "+operation(path), id, r.Form)
+	collection, id, action := path[1], path[2], path[3]
+	status, body = s.execute(r.Method+" "+collection+" "+operation(id, action), id, r.Form)
 
 	return status, s.deepCopy(body)
 }
 
-// operation returns what a request does with its collection: an empty string lists or
-// creates, "search" searches, "one" addresses an object, and other words are operations on an
-// object.
-func operation(path []string) string {
+// operation returns what a request does with its collection, by the parts of its path: an empty string lists or
+// creates, "search" searches, "one" addresses an object, and other words are actions on an object.
+func operation(id, action string) string {
 	switch {
-	case path[2] == "search" || path[2] == "":
-		return path[2]
-	case path[3] != "":
-		return path[3]
+	case id == "search" || id == "":
+		return id
+	case action != "":
+		return action
 	}
 
 	return "one"
 }
 
 // execute executes a request, which has the form "METHOD COLLECTION OPERATION".
-func (s *Stripe) execute(request, id string, form url.Values) (int, object) {
+func (s *Stripe) execute(request, id string, form url.Values) (status int, body object) {
 	switch request {
 	case "GET balance ":
 		return http.StatusOK, object{"object": "balance"}
@@ -216,14 +221,14 @@ func (s *Stripe) execute(request, id string, form url.Values) (int, object) {
 
 	o, exists := s.objectsByID[id]
 	if !exists {
-		return http.StatusNotFound, errorBody("invalid_request_error", "resource_missing", nil)
+		return http.StatusNotFound, errorBody("invalid_request_error", "resource_missing", noFields)
 	}
 
 	return s.executeOnObject(request, o, form)
 }
 
 // executeOnObject executes a request that addresses an existing object.
-func (s *Stripe) executeOnObject(request string, o object, form url.Values) (int, object) {
+func (s *Stripe) executeOnObject(request string, o object, form url.Values) (status int, body object) {
 	switch request {
 	case "DELETE customers one":
 		return http.StatusOK, s.deleteCustomer(o["id"].(string))
@@ -239,7 +244,7 @@ func (s *Stripe) executeOnObject(request string, o object, form url.Values) (int
 
 	s.t.Errorf("unexpected request %s", request)
 
-	return http.StatusNotFound, errorBody("invalid_request_error", "resource_missing", nil)
+	return http.StatusNotFound, errorBody("invalid_request_error", "resource_missing", noFields)
 }
 
 // createSetupIntent creates an intent to store a method, which waits for the method.
@@ -268,12 +273,12 @@ func (s *Stripe) deleteCustomer(id string) object {
 }
 
 // attach attaches a payment method to a customer.
-func (s *Stripe) attach(method object, customerID string) (int, object) {
+func (s *Stripe) attach(method object, customerID string) (status int, body object) {
 	switch {
 	case s.objectsByID[customerID] == nil:
-		return http.StatusBadRequest, errorBody("invalid_request_error", "resource_missing", nil)
+		return http.StatusBadRequest, errorBody("invalid_request_error", "resource_missing", noFields)
 	case method["kind"] == CardRefused:
-		return http.StatusPaymentRequired, errorBody("card_error", "card_declined", nil)
+		return http.StatusPaymentRequired, errorBody("card_error", "card_declined", noFields)
 	}
 
 	method["customer"] = customerID
@@ -282,14 +287,16 @@ func (s *Stripe) attach(method object, customerID string) (int, object) {
 }
 
 // createPaymentIntent creates a payment intent and confirms it.
-func (s *Stripe) createPaymentIntent(form url.Values) (int, object) {
+func (s *Stripe) createPaymentIntent(form url.Values) (status int, body object) {
 	method := s.objectsByID[form.Get("payment_method")]
 	amount, err := strconv.Atoi(form.Get("amount"))
-	isAttached := method != nil && method["customer"] == form.Get("customer")
 
+	isAttached := method != nil && method["customer"] == form.Get("customer")
 	hasAmount := err == nil && amount > 0 && form.Get("currency") == "gbp"
-	if !isAttached || !hasAmount || form.Get("confirm") != "true" {
-		return http.StatusBadRequest, errorBody("invalid_request_error", "parameter_invalid", nil)
+	isConfirmed := form.Get("confirm") == "true"
+
+	if !isAttached || !hasAmount || !isConfirmed {
+		return http.StatusBadRequest, errorBody("invalid_request_error", "parameter_invalid", noFields)
 	}
 
 	intent := s.create("pi", "payment_intent", object{
@@ -306,9 +313,9 @@ func (s *Stripe) createPaymentIntent(form url.Values) (int, object) {
 }
 
 // confirm charges the card. The kind of card determines the new status of the intent.
-func (s *Stripe) confirm(intent object, form url.Values) (int, object) {
+func (s *Stripe) confirm(intent object, form url.Values) (status int, body object) {
 	if intent["status"] != "requires_confirmation" && intent["status"] != "requires_payment_method" {
-		return http.StatusBadRequest, errorBody("invalid_request_error", "payment_intent_unexpected_state", nil)
+		return http.StatusBadRequest, errorBody("invalid_request_error", "payment_intent_unexpected_state", noFields)
 	}
 
 	method := s.objectsByID[form.Get("payment_method")]
@@ -331,17 +338,17 @@ func (s *Stripe) confirm(intent object, form url.Values) (int, object) {
 }
 
 // decline records that the card was declined for the reason in code.
-func decline(intent object, code string) (int, object) {
+func decline(intent object, code string) (status int, body object) {
 	intent["status"] = "requires_payment_method"
 	intent["last_payment_error"] = object{"type": "card_error", "code": code}
 	return http.StatusPaymentRequired, errorBody("card_error", code, object{"payment_intent": intent})
 }
 
 // cancel cancels a payment, unless it is too late.
-func cancel(intent object) (int, object) {
+func cancel(intent object) (status int, body object) {
 	switch intent["status"] {
 	case "succeeded", "processing", "canceled":
-		return http.StatusBadRequest, errorBody("invalid_request_error", "payment_intent_unexpected_state", nil)
+		return http.StatusBadRequest, errorBody("invalid_request_error", "payment_intent_unexpected_state", noFields)
 	}
 
 	intent["status"], intent["next_action"] = "canceled", nil
@@ -351,19 +358,21 @@ func cancel(intent object) (int, object) {
 
 // parseQuery returns the predicate of a search query. An invalid query matches no object.
 func parseQuery(query string) func(object) bool {
-	m := stripeQuery.FindStringSubmatch(query)
-	if m == nil {
+	match := stripeQuery.FindStringSubmatch(query)
+	if match == nil {
 		return func(object) bool { return false }
 	}
 
-	return hasMetadata(m[1], m[2])
+	key, value := match[1], match[2]
+
+	return hasMetadata(key, value)
 }
 
 // hasMetadata matches objects with the value in their metadata.
 func hasMetadata(key, value string) func(object) bool {
 	return func(o object) bool {
-		m, ok := o["metadata"].(object)
-		return ok && m[key] == value
+		metadata, hasAny := o["metadata"].(object)
+		return hasAny && metadata[key] == value
 	}
 }
 
@@ -378,14 +387,14 @@ func listBody(data []object) object {
 
 // metadata returns the form fields metadata[KEY].
 func metadata(form url.Values) object {
-	out := object{}
+	byKey := object{}
 	for name, values := range form {
-		if key, ok := strings.CutPrefix(name, "metadata["); ok {
-			out[strings.TrimSuffix(key, "]")] = values[0]
+		if key, isMetadata := strings.CutPrefix(name, "metadata["); isMetadata {
+			byKey[strings.TrimSuffix(key, "]")] = values[0]
 		}
 	}
 
-	return out
+	return byKey
 }
 
 // create stores a new object with the next id.
@@ -400,21 +409,23 @@ func (s *Stripe) create(idPrefix, objectType string, o object) object {
 }
 
 // listObjects returns the objects that match; their ids begin with the prefix.
-func (s *Stripe) listObjects(idPrefix string, matches func(object) bool) (out []object) {
+func (s *Stripe) listObjects(idPrefix string, matches func(object) bool) (found []object) {
 	for id, o := range s.objectsByID {
 		if strings.HasPrefix(id, idPrefix+"_") && matches(o) {
-			out = append(out, o)
+			found = append(found, o)
 		}
 	}
 
-	return out
+	return found
 }
 
 // listIntents returns the payment intents that match, newest first.
 func (s *Stripe) listIntents(matches func(object) bool) []object {
 	intents := s.listObjects("pi", matches)
+
+	// The ids end with increasing numbers. The number of the longer id is higher: pi_10 is newer than pi_9.
 	slices.SortFunc(intents, func(a, b object) int {
-		idA, idB := a["id"].(string), b["id"].(string) // such as pi_9 and pi_10
+		idA, idB := a["id"].(string), b["id"].(string)
 		return cmp.Or(len(idB)-len(idA), strings.Compare(idB, idA))
 	})
 
