@@ -273,7 +273,7 @@ func measureVisibility(b *testing.B, writer, reader *server) time.Duration {
 			start := time.Now()
 			for time.Since(start) < timeout {
 				query := fmt.Sprintf(`{"query":"\"%s\""}`, word)
-				result := reader.post("", "/api/listings/search", query, http.StatusOK)
+				result := reader.post(noToken, "/api/listings/search", query, http.StatusOK)
 
 				isFound := !bytes.Contains(result, []byte(`"total":0`))
 				if isFound {

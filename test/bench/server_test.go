@@ -121,9 +121,12 @@ func (s *server) parseNumber(text []byte, pattern string) float64 {
 	return n
 }
 
+// noToken stands for the access token of a guest: requests with it have no Authorization header.
+const noToken = ""
+
 // post sends a POST request and returns the body of the response. The benchmark fails if the status
 // of the response is not wantStatus. Every request has a random client address, so that no rate
-// limit applies. With an empty token, the request has no Authorization header.
+// limit applies.
 func (s *server) post(token, path, body string, wantStatus int) []byte {
 	s.b.Helper()
 
@@ -133,7 +136,7 @@ func (s *server) post(token, path, body string, wantStatus int) []byte {
 	request.Header.SetContentType("application/json")
 	request.Header.Set("X-Forwarded-For", randomClientAddress())
 
-	if token != "" {
+	if token != noToken {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 
@@ -156,7 +159,7 @@ func randomClientAddress() string {
 func (s *server) registerEmployer() string {
 	s.b.Helper()
 	const account = `{"email":"bench@example.org","password":"Bench-mark-1","name":"B","companyName":"B"}`
-	body := s.post("", "/api/auth/register-employer", account, http.StatusCreated)
+	body := s.post(noToken, "/api/auth/register-employer", account, http.StatusCreated)
 	var created struct {
 		Data struct{ AccessToken string } `json:"data"`
 	}

@@ -206,7 +206,7 @@ func (s *webhookBench) createJobAndApp() {
 	register := func(path, field string) (token, id string) {
 		account := fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(),
 			field)
-		data := s.send("", http.MethodPost, path, account, http.StatusCreated)
+		data := s.send(noToken, http.MethodPost, path, account, http.StatusCreated)
 
 		return data["accessToken"].(string), data["user"].(map[string]any)["id"].(string)
 	}
@@ -234,7 +234,7 @@ func (s *webhookBench) send(token, method, path, body string, wantStatus int) ma
 	request.Header.SetContentType("application/json")
 	request.Header.Set("X-Forwarded-For", randomClientAddress())
 
-	if token != "" {
+	if token != noToken {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 

@@ -19,36 +19,34 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 	// list, change nor delete it, and gets the error of an unknown id.
 	t.Run("other owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		app, otherID := fixture.app, newID()
-		firstPage := page.Request{Number: 1, Size: 9}
+		app := fixture.app
 
-		got, err := fixture.Apps.Get(fixture.ctx(), app.OwnerID, app.ID)
-		require.NoError(t, err)
-		require.Equal(t, app, got)
-
-		got, err = fixture.Apps.Get(fixture.ctx(), integrations.AnyOwner, app.ID)
-		require.NoError(t, err)
-		require.Equal(t, app, got)
-
-		for _, ownerID := range []string{otherID, newID()} {
-			_, err = fixture.Apps.Get(fixture.ctx(), ownerID, app.ID)
-			require.ErrorIs(t, err, integrations.ErrAppNotFound)
-			require.ErrorIs(t, fixture.Apps.Delete(fixture.ctx(), ownerID, app.ID), integrations.ErrAppNotFound)
-
-			for _, filter := range []integrations.AppFilter{
-				{OwnerID: ownerID},
-				{OwnerID: ownerID, IDs: []string{app.ID}},
-			} {
-				require.Empty(t, fixture.listApps(filter, firstPage).Items)
-			}
+		// The owner and an operator read the application.
+		for _, readerID := range []string{app.OwnerID, integrations.AnyOwner} {
+			stored, err := fixture.Apps.Get(fixture.ctx(), readerID, app.ID)
+			require.NoError(t, err)
+			require.Equal(t, app, stored)
 		}
 
-		require.Empty(t, fixture.listApps(integrations.AppFilter{}, firstPage).Items, "a filter without an owner")
+		// Another user, who has an application, and one who has none.
+		withApp := fixture.createApp(newID()).OwnerID
+		withoutApp := newID()
 
-		// An update with the id of an owner who does not own the application.
-		foreign := app
-		foreign.OwnerID = otherID
-		require.Error(t, fixture.Apps.Update(fixture.ctx(), foreign))
+		for _, otherID := range []string{withApp, withoutApp} {
+			_, err := fixture.Apps.Get(fixture.ctx(), otherID, app.ID)
+			require.ErrorIs(t, err, integrations.ErrAppNotFound)
+			require.ErrorIs(t, fixture.Apps.Delete(fixture.ctx(), otherID, app.ID), integrations.ErrAppNotFound)
+
+			byID := integrations.AppFilter{OwnerID: otherID, IDs: []string{app.ID}}
+			require.Empty(t, fixture.listApps(byID, firstHundred).Items)
+
+			changed := app
+			changed.OwnerID = otherID
+			require.Error(t, fixture.Apps.Update(fixture.ctx(), changed))
+		}
+
+		require.Empty(t, fixture.listApps(integrations.AppFilter{OwnerID: withoutApp}, firstHundred).Items)
+		require.Empty(t, fixture.listApps(integrations.AppFilter{}, firstHundred).Items, "a filter without an owner")
 	})
 
 	// The applications of an owner are listed newest first. Each page has the total, also a page beyond the end.
@@ -61,22 +59,24 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		ofOwner := integrations.AppFilter{OwnerID: ownerID}
 
 		// Pages of three.
-		first := fixture.listApps(ofOwner, page.Request{Number: 1, Size: 3})
-		require.Equal(t, []integrations.App{newest, newer, middle}, first.Items)
-		require.Equal(t, 5, first.Total)
+		const total, pageSize = 5, 3
 
-		second := fixture.listApps(ofOwner, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
+		first := fixture.listApps(ofOwner, page.Request{Number: 1, Size: pageSize})
+		require.Equal(t, []integrations.App{newest, newer, middle}, first.Items)
+		require.Equal(t, total, first.Total)
+
+		second := fixture.listApps(ofOwner, page.Request{Number: 2, Size: pageSize, Cursor: first.NextCursor})
 		require.Equal(t, []integrations.App{older, oldest}, second.Items)
 		require.Empty(t, second.NextCursor)
-		require.Equal(t, 5, second.Total)
+		require.Equal(t, total, second.Total)
 
-		beyond := fixture.listApps(ofOwner, page.Request{Number: 9, Size: 3})
-		require.Equal(t, 5, beyond.Total)
+		beyond := fixture.listApps(ofOwner, page.Request{Number: 9, Size: pageSize})
+		require.Equal(t, total, beyond.Total)
 
-		// One page of five.
-		whole := fixture.listApps(ofOwner, page.Request{Number: 1, Size: 5})
+		// One page with all applications.
+		whole := fixture.listApps(ofOwner, page.Request{Number: 1, Size: total})
 		require.Equal(t, []integrations.App{newest, newer, middle, older, oldest}, whole.Items)
-		require.Equal(t, 5, whole.Total)
+		require.Equal(t, total, whole.Total)
 		require.Empty(t, whole.NextCursor)
 	})
 
@@ -105,8 +105,8 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 	t.Run("limit", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		ownerID := newID()
-		const maxApps = 3
-		created := countConcurrent(t, 10, func(int) (isCreated bool, _ error) {
+		const maxApps, creations = 3, 10
+		created := countConcurrent(t, creations, func(int) (isCreated bool, _ error) {
 			app := integrations.App{
 				ID:           newID(),
 				OwnerID:      ownerID,
@@ -191,14 +191,22 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 
 		// Each deletion is for another owner or for another application than that of the key.
 		otherApp := fixture.createApp(fixture.app.OwnerID)
-		for ownerID, filter := range map[string]integrations.KeyFilter{
-			otherID:             {AppID: fixture.app.ID, ID: key.ID},
-			newID():             {},
-			fixture.app.OwnerID: {AppID: otherApp.ID, ID: key.ID},
+		for _, deletion := range []struct {
+			condition string
+			ownerID   string
+			filter    integrations.KeyFilter
+		}{
+			{condition: "other owner", ownerID: otherID, filter: integrations.KeyFilter{AppID: fixture.app.ID, ID: key.ID}},
+			{condition: "all keys of an other owner", ownerID: newID(), filter: integrations.KeyFilter{}},
+			{
+				condition: "other application",
+				ownerID:   fixture.app.OwnerID,
+				filter:    integrations.KeyFilter{AppID: otherApp.ID, ID: key.ID},
+			},
 		} {
-			deleted, err := fixture.Keys.Delete(fixture.ctx(), ownerID, filter)
+			deleted, err := fixture.Keys.Delete(fixture.ctx(), deletion.ownerID, deletion.filter)
 			require.NoError(t, err)
-			require.Zero(t, deleted)
+			require.Zero(t, deleted, deletion.condition)
 		}
 	})
 
@@ -326,8 +334,9 @@ func Usage(t *testing.T, open IntegrationsOpener) {
 		require.NoError(t, fixture.Usage.Add(fixture.ctx(), nil,
 			map[string]time.Time{second.ID: later, first.ID: now, unknownID: later}))
 
-		// Five servers report an earlier use of the second key.
-		runConcurrently(t, 5, func(int) error {
+		// Several servers report an earlier use of the second key.
+		const servers = 5
+		runConcurrently(t, servers, func(int) error {
 			return fixture.Usage.Add(fixture.ctx(), nil, map[string]time.Time{second.ID: now, first.ID: now})
 		})
 

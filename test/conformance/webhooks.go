@@ -54,8 +54,12 @@ func (f *integrationsFixture) changeEndpoint(endpoint integrations.Endpoint, fn 
 	}))
 }
 
-// fromStart is the empty id after which the first page of a list begins.
-const fromStart = ""
+// fromStart is the empty id after which the first page of a list begins, and wholeList is a page size that is greater than
+// the lists of the tests.
+const (
+	fromStart = ""
+	wholeList = 10
+)
 
 // listEndpoints returns the ids of at most n endpoints that the filter selects, after the endpoint with the id after.
 func (f *integrationsFixture) listEndpoints(filter integrations.EndpointFilter, after string, n int) []string {
@@ -298,7 +302,7 @@ func (suite webhookSuite) delete(t *testing.T) {
 	endpoint := fixture.createEndpoint(fixture.app, "job.created")
 	second := fixture.createEndpoint(fixture.app, "job.created")
 	ofApp := integrations.EndpointFilter{AppID: fixture.app.ID}
-	require.Equal(t, []string{endpoint.ID, second.ID}, fixture.listEndpoints(ofApp, fromStart, 10))
+	require.Equal(t, []string{endpoint.ID, second.ID}, fixture.listEndpoints(ofApp, fromStart, wholeList))
 
 	// The endpoint and its delivery are deleted.
 	fixture.enqueueNew(endpoint)
@@ -307,7 +311,7 @@ func (suite webhookSuite) delete(t *testing.T) {
 	_, err := fixture.Webhooks.Get(fixture.ctx(), integrations.AnyOwner, endpoint.ID)
 	require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
 	require.Empty(t, fixture.listLog(endpoint, anyStatus).Items)
-	require.Equal(t, []string{second.ID}, fixture.listEndpoints(ofApp, fromStart, 10))
+	require.Equal(t, []string{second.ID}, fixture.listEndpoints(ofApp, fromStart, wholeList))
 
 	// The application is deleted.
 	require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
@@ -374,19 +378,21 @@ func (suite webhookSuite) subscribedEndpoints(t *testing.T) {
 	created := integrations.EndpointFilter{Event: "job.created"}
 	closed := integrations.EndpointFilter{Event: "job.closed"}
 
-	require.Equal(t, []string{first.ID, second.ID}, fixture.listEndpoints(created, fromStart, 2))
-	require.Equal(t, []string{third.ID}, fixture.listEndpoints(created, second.ID, 2))
-	require.Equal(t, []string{first.ID}, fixture.listEndpoints(closed, fromStart, 2))
+	const pageSize = 2
+
+	require.Equal(t, []string{first.ID, second.ID}, fixture.listEndpoints(created, fromStart, pageSize))
+	require.Equal(t, []string{third.ID}, fixture.listEndpoints(created, second.ID, pageSize))
+	require.Equal(t, []string{first.ID}, fixture.listEndpoints(closed, fromStart, pageSize))
 
 	// A paused endpoint and one that has ended its subscription are not found.
 	fixture.changeEndpoint(second, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 	fixture.changeEndpoint(first, func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed"} })
-	require.Equal(t, []string{third.ID}, fixture.listEndpoints(created, fromStart, 10))
+	require.Equal(t, []string{third.ID}, fixture.listEndpoints(created, fromStart, wholeList))
 
 	// The first endpoint subscribes again.
 	fixture.changeEndpoint(first,
 		func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed", "job.created"} })
-	require.Equal(t, []string{first.ID, third.ID}, fixture.listEndpoints(created, fromStart, 10))
+	require.Equal(t, []string{first.ID, third.ID}, fixture.listEndpoints(created, fromStart, wholeList))
 }
 
 // endpointsWithOverdueDeliveries checks that the filter DueBefore selects active endpoints with a delivery that was due
@@ -411,8 +417,8 @@ func (suite webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 	fixture.changeEndpoint(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 
 	filter := integrations.EndpointFilter{DueBefore: fixture.clk.Now()}
-	require.Equal(t, []string{overdue.ID}, fixture.listEndpoints(filter, fromStart, 10))
-	require.Empty(t, fixture.listEndpoints(filter, overdue.ID, 10), "on the next page")
+	require.Equal(t, []string{overdue.ID}, fixture.listEndpoints(filter, fromStart, wholeList))
+	require.Empty(t, fixture.listEndpoints(filter, overdue.ID, wholeList), "on the next page")
 }
 
 // endpointsOfUsers checks which endpoints get an event about users: those of the users' own
@@ -444,7 +450,7 @@ func (suite webhookSuite) endpointsOfUsers(t *testing.T) {
 
 	// The whole list, its end, and its beginning.
 	filter := integrations.EndpointFilter{Event: eventType, UserIDs: users}
-	require.Equal(t, []string{byApplicant.ID, byColleague.ID, byConsent.ID}, fixture.listEndpoints(filter, fromStart, 10))
-	require.Equal(t, []string{byConsent.ID}, fixture.listEndpoints(filter, byColleague.ID, 10))
+	require.Equal(t, []string{byApplicant.ID, byColleague.ID, byConsent.ID}, fixture.listEndpoints(filter, fromStart, wholeList))
+	require.Equal(t, []string{byConsent.ID}, fixture.listEndpoints(filter, byColleague.ID, wholeList))
 	require.Equal(t, []string{byApplicant.ID}, fixture.listEndpoints(filter, fromStart, 1))
 }

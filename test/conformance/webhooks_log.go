@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/integrations"
 )
 
@@ -16,8 +15,11 @@ import (
 func DeliveryLog(t *testing.T, open IntegrationsOpener) {
 	suite := deliveryLogSuite{open}
 	t.Run("replay", suite.replay)
+	t.Run("replay of another owner", suite.replayOfAnotherOwner)
+	t.Run("replay of failed deliveries", suite.replayOfFailedDeliveries)
 	t.Run("replay during an attempt", suite.replayDuringAnAttempt)
-	t.Run("retention and deleted applicants", suite.retentionAndDeletedApplicants)
+	t.Run("retention", suite.retention)
+	t.Run("deleted applicants", suite.deletedApplicants)
 	t.Run("other owner", suite.otherOwner)
 }
 
@@ -26,12 +28,14 @@ type deliveryLogSuite struct {
 	open IntegrationsOpener
 }
 
-// replay checks which deliveries a replay makes pending again. It selects them by id or by the time of their failure,
-// and needs the ids of the owner and the endpoint. The tries of a replayed delivery, which are limited, are counted anew.
+// replay checks which deliveries a replay makes pending again: it selects them by id or by the time of their failure. The
+// tries of a replayed delivery, which are limited, are counted anew.
 func (suite deliveryLogSuite) replay(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.createEndpoint(fixture.app, "job.created")
-	replay := func(filter integrations.ReplayFilter, limit int) int {
+	replay := func(filter integrations.ReplayFilter) (replayed int) {
+		const limit = 10 // more than the test has deliveries
+
 		return fixture.replay(endpoint.OwnerID, endpoint, filter, limit)
 	}
 
@@ -63,16 +67,9 @@ func (suite deliveryLogSuite) replay(t *testing.T) {
 	require.Equal(t, 2, fixture.listLog(endpoint, integrations.Failed).Total)
 	require.Equal(t, len(deliveries), fixture.listLog(endpoint, anyStatus).Total)
 
-	// Another owner or endpoint selects nothing.
-	first := integrations.ReplayFilter{ID: failedFirst.ID}
-	otherEndpoint := fixture.createEndpoint(fixture.app, "job.created")
-	require.Zero(t, fixture.replay(newID(), endpoint, first, 1), "of another owner")
-	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{}, 10), "all of another owner")
-	require.Zero(t, fixture.replay(endpoint.OwnerID, otherEndpoint, first, 1), "to another endpoint")
-
 	// A replay by time of failure selects the second delivery, and one by id may select a delivery that has succeeded.
-	require.Equal(t, 1, replay(integrations.ReplayFilter{FailedSince: secondFailedAt}, 10))
-	require.Equal(t, 1, replay(integrations.ReplayFilter{ID: succeeded.ID}, 1))
+	require.Equal(t, 1, replay(integrations.ReplayFilter{FailedSince: secondFailedAt}))
+	require.Equal(t, 1, replay(integrations.ReplayFilter{ID: succeeded.ID}))
 
 	replayed := fixture.listMessages(endpoint, integrations.MessageFilter{ID: succeeded.ID}, 1)[0]
 	require.Equal(t, integrations.Pending, replayed.Status)
@@ -82,17 +79,45 @@ func (suite deliveryLogSuite) replay(t *testing.T) {
 	require.True(t, replayed.NextAt.Equal(fixture.clk.Now()), "it is due at the time of the replay")
 
 	// A replay while an attempt is running does not count that attempt, so that its result can be stored.
-	require.Equal(t, 1, replay(integrations.ReplayFilter{ID: attempted.ID}, 1))
+	require.Equal(t, 1, replay(integrations.ReplayFilter{ID: attempted.ID}))
 	require.Zero(t, fixture.listMessages(endpoint, integrations.MessageFilter{ID: attempted.ID}, 1)[0].Attempt)
 	require.True(t, fixture.recordResult(running, integrations.Succeeded), "the result of the running attempt")
-	require.Equal(t, 2, fixture.listLog(endpoint, integrations.Pending).Total)
+	require.Equal(t, 2, fixture.listLog(endpoint, integrations.Pending).Total, "the two that were replayed before")
+}
 
-	// Pending deliveries fail when their endpoint is disabled. A replay of all three failed ones stops at its limit.
+// replayOfAnotherOwner checks that a replay selects deliveries only with the ids of their owner and their endpoint.
+func (suite deliveryLogSuite) replayOfAnotherOwner(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
+	otherEndpoint := fixture.createEndpoint(fixture.app, "job.created")
+
+	failed := fixture.enqueueNew(endpoint)
+	require.True(t, fixture.recordResult(fixture.firstDue(endpoint), integrations.Failed), "the result is recorded")
+
+	const limit = 10
+
+	byID := integrations.ReplayFilter{ID: failed.ID}
+	require.Zero(t, fixture.replay(newID(), endpoint, byID, limit), "of another owner")
+	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{}, limit), "all of another owner")
+	require.Zero(t, fixture.replay(endpoint.OwnerID, otherEndpoint, byID, limit), "to another endpoint")
+}
+
+// replayOfFailedDeliveries checks that an empty filter selects the failed deliveries, and that a replay stops at its limit.
+// The pending deliveries of an endpoint fail when it is disabled.
+func (suite deliveryLogSuite) replayOfFailedDeliveries(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
+
+	const deliveries, limit = 3, 2
+
+	for range deliveries {
+		fixture.enqueueNew(endpoint)
+	}
+
 	fixture.changeEndpoint(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointDisabled })
 	require.Zero(t, fixture.listLog(endpoint, integrations.Pending).Total)
-
-	const limit = 2
-	require.Equal(t, limit, replay(integrations.ReplayFilter{}, limit))
+	require.Equal(t, deliveries, fixture.listLog(endpoint, integrations.Failed).Total)
+	require.Equal(t, limit, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{}, limit))
 }
 
 // replayDuringAnAttempt checks that the result of an attempt that was running during a replay is recorded. If the attempt
@@ -135,9 +160,8 @@ func (suite deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
 	}
 }
 
-// retentionAndDeletedApplicants checks that old messages are deleted with their deliveries, and that messages about the
-// applications of a deleted user are deleted with their deliveries at once.
-func (suite deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
+// retention checks that old messages are deleted with their deliveries.
+func (suite deliveryLogSuite) retention(t *testing.T) {
 	fixture := newIntegrationsFixture(t, suite.open)
 	endpoint := fixture.createEndpoint(fixture.app, "job.created")
 
@@ -155,23 +179,33 @@ func (suite deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 	}
 
 	require.Equal(t, 1, fixture.listLog(endpoint, anyStatus).Total)
+}
 
-	// Of three more messages, one is about the deleted applicant, one about another applicant and one about none.
-	applicantID, now := newID(), fixture.clk.Now()
-	for i, applicant := range []string{applicantID, newID(), ""} {
+// deletedApplicants checks that messages about the applications of a deleted user are deleted with their deliveries.
+func (suite deliveryLogSuite) deletedApplicants(t *testing.T) {
+	fixture := newIntegrationsFixture(t, suite.open)
+	endpoint := fixture.createEndpoint(fixture.app, "job.created")
+
+	// One message is about the deleted applicant, one about another applicant and one about none.
+	const noApplicant = ""
+
+	deletedID := newID()
+	applicantIDs := []string{deletedID, newID(), noApplicant}
+
+	for i, applicantID := range applicantIDs {
 		message := integrations.Message{
 			EventID:        newID(),
 			Type:           "application.submitted",
 			Body:           strconv.Itoa(i),
 			OrganizationID: newID(),
-			ApplicantID:    applicant,
-			CreatedAt:      now,
+			ApplicantID:    applicantID,
+			CreatedAt:      fixture.clk.Now(),
 		}
 		fixture.enqueue(message, fixture.newDelivery(endpoint, message.EventID))
 	}
 
-	require.NoError(t, fixture.Deliveries.DeleteByApplicant(fixture.ctx(), applicantID))
-	require.Equal(t, 1+2, fixture.listLog(endpoint, anyStatus).Total, "the recent message, and two of the three")
+	require.NoError(t, fixture.Deliveries.DeleteByApplicant(fixture.ctx(), deletedID))
+	require.Equal(t, len(applicantIDs)-1, fixture.listLog(endpoint, anyStatus).Total)
 }
 
 // otherOwner checks that ListMessages returns the message of a delivery only if the owner, the endpoint and the id are
@@ -189,10 +223,12 @@ func (suite deliveryLogSuite) otherOwner(t *testing.T) {
 	fixture.enqueue(message, delivery)
 	fixture.enqueueNew(endpoint) // a second delivery
 
-	got, err := fixture.Deliveries.ListMessages(fixture.ctx(), endpoint.OwnerID, endpoint.ID,
-		integrations.MessageFilter{ID: delivery.ID}, 1)
+	const limit = 10
+
+	found, err := fixture.Deliveries.ListMessages(fixture.ctx(), endpoint.OwnerID, endpoint.ID,
+		integrations.MessageFilter{ID: delivery.ID}, limit)
 	require.NoError(t, err)
-	require.Equal(t, []integrations.Outgoing{{Delivery: delivery, Message: message}}, got)
+	require.Equal(t, []integrations.Outgoing{{Delivery: delivery, Message: message}}, found)
 
 	otherEndpoint := fixture.createEndpoint(fixture.app, "job.created")
 	for _, other := range []struct {
@@ -210,13 +246,12 @@ func (suite deliveryLogSuite) otherOwner(t *testing.T) {
 		},
 		{condition: "unknown delivery", ownerID: endpoint.OwnerID, endpointID: endpoint.ID, deliveryID: newID(), wantListed: 2},
 	} {
-		got, err := fixture.Deliveries.ListMessages(fixture.ctx(), other.ownerID, other.endpointID,
-			integrations.MessageFilter{ID: other.deliveryID}, 1)
+		found, err := fixture.Deliveries.ListMessages(fixture.ctx(), other.ownerID, other.endpointID,
+			integrations.MessageFilter{ID: other.deliveryID}, limit)
 		require.NoError(t, err)
-		require.Empty(t, got, other.condition)
+		require.Empty(t, found, other.condition)
 
-		listed, err := fixture.Deliveries.List(fixture.ctx(), other.ownerID, other.endpointID, anyStatus,
-			page.Request{Number: 1, Size: 10})
+		listed, err := fixture.Deliveries.List(fixture.ctx(), other.ownerID, other.endpointID, anyStatus, firstHundred)
 		require.NoError(t, err)
 		require.Len(t, listed.Items, other.wantListed, other.condition)
 	}
