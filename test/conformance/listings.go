@@ -18,7 +18,6 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/listings"
 	"github.com/locumhq/locum/modules/listings/search"
 )
@@ -58,7 +57,9 @@ func ListingsRepository(t *testing.T, open ListingsOpener) {
 		"posted listings":              postedListings,
 		"open listings by publication": openListings,
 		"expired listings":             expiredListings,
+		"listings without a name":      listingsWithoutName,
 		"renamed organization":         renamedOrganization,
+		"organization renamed again":   organizationRenamedAgain,
 		"hidden listing":               hiddenListing,
 		"titles in every status":       titlesInEveryStatus,
 		"rollback":                     rolledBackListing,
@@ -360,7 +361,9 @@ func listingOfOtherOwner(t *testing.T, b *board) {
 	require.NoError(t, err)
 	require.Empty(t, selected)
 
-	listed, err := b.Listings.List(t.Context(), otherOrg, "", page.Request{Number: 1, Size: 10})
+	const everyStatus = ""
+
+	listed, err := b.Listings.List(t.Context(), otherOrg, everyStatus, firstHundred)
 	require.NoError(t, err)
 	require.Empty(t, listed.Items)
 	require.Zero(t, listed.Total)
@@ -467,8 +470,10 @@ func hiddenListing(t *testing.T, b *board) {
 	requireSameListing(t, hidden, got)
 	require.Equal(t, listings.Active, got.Status)
 
-	// The organization renews the hidden listing for 30 days, which causes no event.
-	_, err = b.svc.Renew(t.Context(), admin(b.org), listing.ID, 30)
+	// The organization renews the hidden listing, which causes no event.
+	const days = 30
+
+	_, err = b.svc.Renew(t.Context(), admin(b.org), listing.ID, days)
 	require.NoError(t, err)
 	require.False(t, isPublic(), "hidden and renewed")
 	require.Equal(t, map[string]int{"job.closed": 1, "job.moderated": 1}, b.takeEvents(t), "the events of hiding")
@@ -486,7 +491,9 @@ func (b *board) takeEvents(t testing.TB) map[string]int {
 
 	counts := map[string]int{}
 	for {
-		batch, err := b.Outbox.Claim(t.Context(), 100, time.Minute)
+		const limit, claimDuration = 100, time.Minute
+
+		batch, err := b.Outbox.Claim(t.Context(), limit, claimDuration)
 		require.NoError(t, err)
 
 		if len(batch) == 0 {
@@ -503,14 +510,15 @@ func (b *board) takeEvents(t testing.TB) map[string]int {
 	}
 }
 
-// renamedOrganization checks that the new name of an organization is written into all of its listings, also deleted
-// ones, and into the search index. Events are recorded for public listings only. If the organization is renamed again
-// while its listings are written, they all get the newest name.
-func renamedOrganization(t *testing.T, b *board) {
-	ctx := t.Context()
+// postedBeforeRename is the number of listings that postBeforeRename posts, of which all but one are public.
+const postedBeforeRename = 5
 
-	var posted []listings.Listing
-	for i := range 5 {
+// postBeforeRename posts listings of the board's organization, the oldest first, and deletes the first of them. It removes
+// the events that these changes cause.
+func (b *board) postBeforeRename(t testing.TB) (posted []listings.Listing) {
+	t.Helper()
+
+	for i := range postedBeforeRename {
 		if i%2 == 1 { // the others are posted at the same time as the one before
 			b.clk.Advance(time.Second)
 		}
@@ -518,21 +526,24 @@ func renamedOrganization(t *testing.T, b *board) {
 		posted = append(posted, b.post(t, listings.CreateInput{Title: fmt.Sprintf("Nurse %d", i), Description: "Days"}))
 	}
 
-	deleted := posted[0]
-	require.NoError(t, b.svc.Delete(ctx, admin(b.org), deleted.ID))
+	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), posted[0].ID))
+	b.takeEvents(t)
 
-	const publicListings = 4 // all but the deleted one
+	return posted
+}
 
-	foreign, err := b.svc.Create(ctx, admin(newID()), listings.CreateInput{Title: "Porter", Description: "Nights"})
-	require.NoError(t, err)
+// listingsWithoutName checks that the listings that do not have the new name of their organization are selected in pages,
+// newest first, also deleted ones.
+func listingsWithoutName(t *testing.T, b *board) {
+	posted := b.postBeforeRename(t)
 
-	// The listings that do not have the new name are listed in pages of two, newest first.
-	const newName = "Southgate Trust"
+	const newName, pageSize = "Southgate Trust", 2
 	var listedIDs []string
-
 	var last *listings.Listing // of the previous page
+
 	for {
-		page, err := b.Listings.ListBySelection(ctx, b.org, listings.Selection{NotCompany: newName, Before: last}, 2)
+		selection := listings.Selection{NotCompany: newName, Before: last}
+		page, err := b.Listings.ListBySelection(t.Context(), b.org, selection, pageSize)
 		require.NoError(t, err)
 
 		if len(page) == 0 {
@@ -552,40 +563,64 @@ func renamedOrganization(t *testing.T, b *board) {
 	}
 
 	require.Equal(t, wantIDs, listedIDs)
+}
 
-	// The organization is renamed.
+// renamedOrganization checks that the new name of an organization is written into all of its listings, also deleted
+// ones, and into the search index. Events are recorded for public listings only.
+func renamedOrganization(t *testing.T, b *board) {
+	ctx := t.Context()
+	posted := b.postBeforeRename(t)
+	deletedID := posted[0].ID
+
+	const publicListings = postedBeforeRename - 1
+
+	foreign, err := b.svc.Create(ctx, admin(newID()), listings.CreateInput{Title: "Porter", Description: "Nights"})
+	require.NoError(t, err)
+	b.takeEvents(t)
+
+	const newName = "Southgate Trust"
+
 	b.company = newName
 	b.clk.Advance(time.Second)
-	b.takeEvents(t)
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Equal(t, map[string]int{"job.updated": publicListings}, b.takeEvents(t), "only public listings cause events")
 
 	for _, listing := range posted {
-		got, err := b.get(ctx, b.org, listing.ID)
+		stored, err := b.get(ctx, b.org, listing.ID)
 		require.NoError(t, err)
-		require.Equal(t, newName, got.Company)
-		require.Equal(t, listing.Title, got.Title)
-		require.Equal(t, listing.ID == deleted.ID, got.DeletedAt != nil, "%s: only the first is deleted", got.Title)
+		require.Equal(t, newName, stored.Company, listing.Title)
+		require.Equal(t, listing.Title, stored.Title)
+		require.Equal(t, listing.ID == deletedID, stored.DeletedAt != nil, "%s: only the first is deleted", listing.Title)
 	}
 
 	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), publicListings, "searches find the new name")
 
 	// The listing of another organization keeps its name.
-	other, err := b.get(ctx, foreign.OrganizationID, foreign.ID)
+	storedForeign, err := b.get(ctx, foreign.OrganizationID, foreign.ID)
 	require.NoError(t, err)
-	require.Equal(t, foreign.Company, other.Company)
-	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
-	require.Empty(t, b.takeEvents(t), "a second time changes nothing")
+	require.Equal(t, foreign.Company, storedForeign.Company)
 
-	// The organization is renamed again while its listings are written: the service first gets the name Eastgate
-	// Trust, and Westgate Trust whenever it asks again.
-	b.earlierNames, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
+	// A second event about the same name changes nothing.
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
+	require.Empty(t, b.takeEvents(t))
+}
+
+// organizationRenamedAgain checks that all listings get the newest name if the organization is renamed again while its
+// listings are written: the service first gets the name Eastgate Trust, and Westgate Trust whenever it asks again.
+func organizationRenamedAgain(t *testing.T, b *board) {
+	posted := b.postBeforeRename(t)
+
+	const publicListings = postedBeforeRename - 1
+
+	b.earlierNames, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
+	require.NoError(t, b.svc.OnOrganizationRenamed(t.Context(), event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Equal(t, map[string]int{"job.updated": publicListings}, b.takeEvents(t), "only the newest name causes events")
 
-	got, err := b.get(ctx, b.org, posted[1].ID)
-	require.NoError(t, err)
-	require.Equal(t, "Westgate Trust", got.Company)
+	for _, listing := range posted {
+		stored, err := b.get(t.Context(), b.org, listing.ID)
+		require.NoError(t, err)
+		require.Equal(t, "Westgate Trust", stored.Company, listing.Title)
+	}
 }
 
 // rolledBackListing checks that a listing whose transaction fails after its creation is neither stored nor found, and
@@ -617,19 +652,21 @@ func unusualText(t *testing.T, b *board) {
 		"ＦＵＬＬ ｗｉｄｔｈ", "🏥", "NOT AND OR", decomposedEclair,
 	}
 
-	longWord := strings.Repeat("x", 2000)
+	// Descriptions contain a word that is longer than the text of any search.
+	const maxSearchText = 200 // characters
+
+	longWord := strings.Repeat("x", 10*maxSearchText)
 	for _, title := range unusualTitles {
 		b.post(t, listings.CreateInput{Title: title, Description: title + " " + longWord})
 	}
 
 	require.Len(t, b.find(t, listings.FindInput{}), len(unusualTitles))
 
-	// No text is longer than the maximum of 200 characters.
 	for _, text := range []string{
 		`"`, `""`, `'`, `\`, `*`, `:`, `^`, `-`, `--`, `- -`, `"" ""`, `(`, `)`, `%`, `_`, `,`, `,,,`, `|`, `a|b`, "\x01", `\x00`,
 		`OR`, `OR OR`, `a OR`, `-OR`, `NEAR(a b)`, `title:x`, `{title}`, `a*`, `a AND`, `NOT`, `x:*`, `<->`, `!a`, `a & b`,
 		`"unclosed`, `-"unclosed`, `"a"b"c"`, `看護師`, `"🏥"`, `-🏥`, `"of the"`, `the`, `in`, `in in in`, `at`,
-		longWord[:200],
+		longWord[:maxSearchText],
 		strings.Repeat("x ", 100),
 		strings.Repeat("q OR ", 40),
 		strings.Repeat("-x ", 5),
@@ -637,8 +674,7 @@ func unusualText(t *testing.T, b *board) {
 		strings.Repeat("nurse ", 33),
 		strings.Repeat("in leeds ", 22),
 	} {
-		_, err := b.svc.Find(t.Context(), noActor,
-			listings.FindInput{Text: text, Page: page.Request{Number: 1, Size: 20}})
+		_, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Text: text, Page: firstHundred})
 		require.NoError(t, err, "%q", text)
 	}
 
