@@ -128,16 +128,16 @@ func (suite savedSearchSuite) replaceAndList(t *testing.T) {
 	storeSearches(t, storage, older)
 	storeSearches(t, storage, newer, older)
 	storeSearches(t, storage, foreign)
-	require.Equal(t, []jobseeker.Search{newer, older}, suite.byUser(t, storage, user, 50))
+	require.Equal(t, []jobseeker.Search{newer, older}, suite.byUser(t, storage, user, wholeList))
 	require.Equal(t, []jobseeker.Search{newer}, suite.byUser(t, storage, user, 1))
 
 	// The newer search is deleted, and then the older one, too.
 	storeSearches(t, storage, older)
-	require.Equal(t, []jobseeker.Search{older}, suite.byUser(t, storage, user, 50))
+	require.Equal(t, []jobseeker.Search{older}, suite.byUser(t, storage, user, wholeList))
 	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Searches.Replace(ctx, user, nil) })
-	require.Empty(t, suite.byUser(t, storage, user, 50))
+	require.Empty(t, suite.byUser(t, storage, user, wholeList))
 
-	require.Equal(t, []jobseeker.Search{foreign}, suite.byUser(t, storage, foreign.UserID, 50), "of another user")
+	require.Equal(t, []jobseeker.Search{foreign}, suite.byUser(t, storage, foreign.UserID, wholeList), "of another user")
 }
 
 // otherOwner checks that a user cannot store a search with the id of another user's search.
@@ -151,7 +151,7 @@ func (suite savedSearchSuite) otherOwner(t *testing.T) {
 	require.Error(t, tryWithProfile(storage, stolen.UserID, func(ctx context.Context) error {
 		return storage.Searches.Replace(ctx, stolen.UserID, []jobseeker.Search{stolen})
 	}))
-	require.Equal(t, []jobseeker.Search{search}, suite.byUser(t, storage, search.UserID, 50))
+	require.Equal(t, []jobseeker.Search{search}, suite.byUser(t, storage, search.UserID, wholeList))
 }
 
 // listAfterId checks that List returns the searches of all users in the order of their ids. Each call gets the id
@@ -204,7 +204,7 @@ func (suite savedSearchSuite) unresolved(t *testing.T) {
 	}
 
 	unresolved := jobseeker.SearchFilter{Unresolved: true}
-	got, err := storage.Searches.List(context.Background(), unresolved, 10)
+	got, err := storage.Searches.List(context.Background(), unresolved, wholeList)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []jobseeker.Search{first, second}, got)
 
@@ -219,7 +219,7 @@ func (suite savedSearchSuite) unresolved(t *testing.T) {
 	resolvedTexts := map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", unknownID: "porter"}
 	require.NoError(t, storage.Searches.UpdateResolved(context.Background(), resolvedTexts))
 
-	got, err = storage.Searches.List(context.Background(), unresolved, 10)
+	got, err = storage.Searches.List(context.Background(), unresolved, wholeList)
 	require.NoError(t, err)
 	require.Equal(t, []jobseeker.Search{second}, got)
 
@@ -234,7 +234,7 @@ func (suite savedSearchSuite) unresolved(t *testing.T) {
 	resolved.Resolved = resolvedTexts[resolved.ID]
 
 	for _, search := range []jobseeker.Search{first, resolved} {
-		require.Equal(t, []jobseeker.Search{search}, suite.byUser(t, storage, search.UserID, 10))
+		require.Equal(t, []jobseeker.Search{search}, suite.byUser(t, storage, search.UserID, wholeList))
 	}
 }
 
@@ -246,7 +246,7 @@ func (suite savedSearchSuite) lockedChanges(t *testing.T) {
 	user := newID()
 	runConcurrently(t, 12, func(int) error {
 		return tryWithProfile(storage, user, func(ctx context.Context) error {
-			stored, err := storage.Searches.ListByUser(ctx, user, 50)
+			stored, err := storage.Searches.ListByUser(ctx, user, wholeList)
 			if err != nil || len(stored) == maxSearches {
 				return err
 			}
@@ -255,7 +255,7 @@ func (suite savedSearchSuite) lockedChanges(t *testing.T) {
 		})
 	})
 
-	require.Len(t, suite.byUser(t, storage, user, 50), maxSearches)
+	require.Len(t, suite.byUser(t, storage, user, wholeList), maxSearches)
 }
 
 // alertsTurnedOff checks that the matches of a search do not get into a digest if its alerts are turned off after
@@ -276,14 +276,14 @@ func (suite savedSearchSuite) alertsTurnedOff(t *testing.T) {
 	// The alerts of one of the user's two searches are turned off.
 	first.EmailAlerts = withoutAlerts
 	storeSearches(t, storage, first, second)
-	require.ElementsMatch(t, []jobseeker.Search{first, second}, suite.byUser(t, storage, user, 50))
+	require.ElementsMatch(t, []jobseeker.Search{first, second}, suite.byUser(t, storage, user, wholeList))
 
 	// The user and the other user get digests. The user's digest has the match of the second search only.
 	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
 	require.Equal(t, 2, users)
 
 	for _, digest := range digests {
-		matches, err := storage.Matches.ListByDigest(context.Background(), digest.UserID, digest.ID, 10)
+		matches, err := storage.Matches.ListByDigest(context.Background(), digest.UserID, digest.ID, wholeList)
 		require.NoError(t, err)
 		require.Len(t, matches, 1)
 
@@ -462,14 +462,14 @@ func (suite matchSuite) digests(t *testing.T) {
 	}
 
 	// The digest has the three matches of the searches with alerts, those of the recent listing first.
-	matches := list(user, digest, 10)
+	matches := list(user, digest, wholeList)
 	require.Len(t, matches, 3)
 	require.Equal(t, []string{recent, recent, old},
 		[]string{matches[0].ListingID, matches[1].ListingID, matches[2].ListingID})
 	require.ElementsMatch(t, []string{first.Name, "Other"}, []string{matches[0].SearchName, matches[1].SearchName})
 	require.Len(t, list(user, digest, 1), 1, "at most as many as the limit")
-	require.Empty(t, list(newID(), digest, 10), "a digest of another user")
-	require.Empty(t, list(user, newID(), 10), "an unknown digest")
+	require.Empty(t, list(newID(), digest, wholeList), "a digest of another user")
+	require.Empty(t, list(user, newID(), wholeList), "an unknown digest")
 
 	// The next digest needs a new match, and is assigned at the time next.
 	_, users = assignDigests(t, storage, 10, next, next)
@@ -485,11 +485,11 @@ func (suite matchSuite) digests(t *testing.T) {
 	// The searches change after the first digest was assigned: one is deleted, and the alerts of another one are
 	// turned off. Their matches leave the digest.
 	storeSearches(t, storage, first, silent)
-	require.Len(t, list(user, digest, 10), 2, "without the match of the deleted search")
+	require.Len(t, list(user, digest, wholeList), 2, "without the match of the deleted search")
 
 	first.EmailAlerts = withoutAlerts
 	storeSearches(t, storage, first, silent)
-	require.Empty(t, list(user, digest, 10), "no search has alerts")
+	require.Empty(t, list(user, digest, wholeList), "no search has alerts")
 }
 
 // digestWithoutMatches checks that a user whose alerts were turned off after a match is selected by AssignDigests,

@@ -98,7 +98,7 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 			{organizationID: newID(), applicationID: application.ID},
 			{organizationID: application.OrganizationID, applicationID: newID()},
 		} {
-			got, err := storage.Notes.List(ctx, foreign.organizationID, foreign.applicationID, page.After("", 10))
+			got, err := storage.Notes.List(ctx, foreign.organizationID, foreign.applicationID, page.After("", wholeList))
 			require.NoError(t, err)
 			require.Empty(t, got.Items)
 
@@ -115,7 +115,7 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 		require.NoError(t, deleteNote(note.AuthorID, note.ID))
 		require.ErrorIs(t, deleteNote(note.AuthorID, note.ID), hiring.ErrNoteNotFound, "deleted already")
 
-		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After("", 10))
+		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After("", wholeList))
 		require.NoError(t, err)
 		require.Empty(t, got.Items)
 	})
@@ -140,7 +140,7 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		ann.Stars, ann.RatedAt = 3, now.Add(time.Hour)
 		require.NoError(t, storage.Ratings.Upsert(ctx, ann))
 
-		got, err := storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
+		got, err := storage.Ratings.List(ctx, application.OrganizationID, application.ID, wholeList)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Rating{ann, bob}, got, "newest first")
 
@@ -158,7 +158,7 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 			return storage.Ratings.Upsert(ctx, newRating(application, author, stars, now))
 		})
 
-		got, err := storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
+		got, err := storage.Ratings.List(ctx, application.OrganizationID, application.ID, wholeList)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
 	})
@@ -208,18 +208,18 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, newID(), rating.AuthorID))
 		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, newID()))
 
-		got, err := storage.Ratings.List(ctx, newID(), application.ID, 10)
+		got, err := storage.Ratings.List(ctx, newID(), application.ID, wholeList)
 		require.NoError(t, err)
 		require.Empty(t, got)
 
-		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
+		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, wholeList)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Rating{rating}, got)
 
 		// The last deletion has the right ids.
 		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, rating.AuthorID))
 
-		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
+		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, wholeList)
 		require.NoError(t, err)
 		require.Empty(t, got)
 	})

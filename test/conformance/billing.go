@@ -173,7 +173,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		change(t, storage, withoutDueTime, func(*billing.Subscription) {})
 
 		// A subscription whose due time is the given time is due. The earliest ones are returned up to the limit.
-		due, err := storage.Subscriptions.ListDue(ctx, now.Add(-time.Hour), 10)
+		due, err := storage.Subscriptions.ListDue(ctx, now.Add(-time.Hour), wholeList)
 		require.NoError(t, err)
 		require.Equal(t, []billing.Owner{dueThreeHoursAgo, dueTwoHoursAgo, dueAnHourAgo}, due)
 
@@ -181,7 +181,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		require.NoError(t, err)
 		require.Equal(t, []billing.Owner{dueThreeHoursAgo, dueTwoHoursAgo}, due)
 
-		due, err = storage.Subscriptions.ListDue(ctx, now, 10)
+		due, err = storage.Subscriptions.ListDue(ctx, now, wholeList)
 		require.NoError(t, err)
 		require.Contains(t, due, dueNow)
 

@@ -82,7 +82,7 @@ func (suite eventSuite) committedEvent(t *testing.T) {
 	}
 	suite.record(t, database, want)
 
-	got := suite.claim(t, database, 10)
+	got := suite.claim(t, database, wholeList)
 	require.Len(t, got, 1)
 	require.Equal(t, "application.submitted", got[0].Type)
 	require.Equal(t, "a", got[0].Subject)
@@ -103,7 +103,7 @@ func (suite eventSuite) rollback(t *testing.T) {
 		return errRollback
 	})
 	require.ErrorIs(t, err, errRollback)
-	require.Empty(t, suite.claim(t, database, 10))
+	require.Empty(t, suite.claim(t, database, wholeList))
 }
 
 // panic checks that a panic rolls back the transaction and releases its locks.
@@ -116,7 +116,7 @@ func (suite eventSuite) panic(t *testing.T) {
 		})
 	})
 
-	require.Empty(t, suite.claim(t, database, 10))
+	require.Empty(t, suite.claim(t, database, wholeList))
 
 	// The next transaction does not wait for a lock of the first one.
 	suite.record(t, database, event.JobCreated{JobID: "k"})
@@ -127,7 +127,7 @@ func (suite eventSuite) panic(t *testing.T) {
 func (suite eventSuite) eventOutsideATransaction(t *testing.T) {
 	database, _ := suite.fresh(t)
 	require.Error(t, database.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
-	require.Empty(t, suite.claim(t, database, 10))
+	require.Empty(t, suite.claim(t, database, wholeList))
 }
 
 // nestedTransaction checks that an inner transaction is a part of the outer one: if the outer
@@ -141,7 +141,7 @@ func (suite eventSuite) nestedTransaction(t *testing.T) {
 		return errRollback
 	})
 	require.Error(t, err)
-	require.Empty(t, suite.claim(t, database, 10))
+	require.Empty(t, suite.claim(t, database, wholeList))
 }
 
 // orderAndLimitOfClaims checks that a claim returns the events that were recorded first, at most as many as its
@@ -167,12 +167,12 @@ func (suite eventSuite) orderAndLimitOfClaims(t *testing.T) {
 func (suite eventSuite) expiredLease(t *testing.T) {
 	database, clk := suite.fresh(t)
 	suite.record(t, database, event.JobCreated{JobID: "j"})
-	require.Len(t, suite.claim(t, database, 10), 1)
-	require.Empty(t, suite.claim(t, database, 10), "the event is leased")
+	require.Len(t, suite.claim(t, database, wholeList), 1)
+	require.Empty(t, suite.claim(t, database, wholeList), "the event is leased")
 
 	clk.Advance(time.Minute)
 
-	second := suite.claim(t, database, 10)
+	second := suite.claim(t, database, wholeList)
 	require.Len(t, second, 1)
 	require.Equal(t, 2, second[0].Attempt)
 }
@@ -183,7 +183,7 @@ func (suite eventSuite) sentEvents(t *testing.T) {
 	database, clk := suite.fresh(t)
 	suite.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
 
-	claimed := suite.claim(t, database, 10)
+	claimed := suite.claim(t, database, wholeList)
 	require.Len(t, claimed, 2)
 
 	sent, unsent := claimed[0], claimed[1]
@@ -191,7 +191,7 @@ func (suite eventSuite) sentEvents(t *testing.T) {
 	require.NoError(t, database.Outbox.MarkSent(t.Context(), sent.ID, unknownID))
 	clk.Advance(time.Hour)
 
-	remaining := suite.claim(t, database, 10)
+	remaining := suite.claim(t, database, wholeList)
 	require.Len(t, remaining, 1)
 	require.Equal(t, unsent.ID, remaining[0].ID)
 }
@@ -259,19 +259,19 @@ func (suite eventSuite) orderWithinASubject(t *testing.T) {
 	firstOfJ := suite.claim(t, database, 1)
 	require.Equal(t, "job.created", firstOfJ[0].Type)
 
-	ofK := suite.claim(t, database, 10)
+	ofK := suite.claim(t, database, wholeList)
 	require.Len(t, ofK, 1, "later events of job j wait")
 	require.Equal(t, "k", ofK[0].Subject)
 
 	// After the first event of job j is sent, its other events are claimed together.
 	require.NoError(t, database.Outbox.MarkSent(t.Context(), firstOfJ[0].ID))
 
-	nextOfJ := suite.claim(t, database, 10)
+	nextOfJ := suite.claim(t, database, wholeList)
 	require.Len(t, nextOfJ, 2)
 	require.Equal(t, []string{"job.updated", "job.closed"}, []string{nextOfJ[0].Type, nextOfJ[1].Type})
 
 	clk.Advance(time.Minute)
-	require.Len(t, suite.claim(t, database, 10), 3, "expired leases block no event")
+	require.Len(t, suite.claim(t, database, wholeList), 3, "expired leases block no event")
 }
 
 // notificationOfACommit checks that every listener is notified of a commit.
@@ -352,7 +352,7 @@ func (suite eventSuite) retention(t *testing.T) {
 	require.Equal(t, 2, deleteBefore(clk.Now()))
 	require.Equal(t, 1, deleteBefore(clk.Now()))
 	require.Zero(t, deleteBefore(clk.Now()))
-	require.Len(t, suite.claim(t, database, 10), 1, "unsent events are kept")
+	require.Len(t, suite.claim(t, database, wholeList), 1, "unsent events are kept")
 }
 
 // Schema checks the port adapters.Schema: every migration can be reverted and applied

@@ -82,7 +82,7 @@ func feedChanges(t *testing.T, b *board) {
 	err := b.svc.Archive(t.Context(), admin(b.org), archived.ID)
 	require.NoError(t, err)
 
-	batch, err := b.Feed.ListSince(t.Context(), position, 10)
+	batch, err := b.Feed.ListSince(t.Context(), position, wholeList)
 	require.NoError(t, err)
 	require.False(t, batch.More)
 	require.Empty(t, batch.Deleted)
@@ -95,7 +95,7 @@ func feedChanges(t *testing.T, b *board) {
 	require.Equal(t, map[string]bool{archived.ID: false, created.ID: true}, isOpen)
 
 	// Nothing has changed since the first batch.
-	second, err := b.Feed.ListSince(t.Context(), batch.Position, 10)
+	second, err := b.Feed.ListSince(t.Context(), batch.Position, wholeList)
 	require.NoError(t, err)
 	require.Empty(t, second.Listings)
 
@@ -103,7 +103,7 @@ func feedChanges(t *testing.T, b *board) {
 	_, err = b.Loader.DeleteByOrganizations(t.Context(), []string{b.org})
 	require.NoError(t, err)
 
-	removed, err := b.Feed.ListSince(t.Context(), second.Position, 10)
+	removed, err := b.Feed.ListSince(t.Context(), second.Position, wholeList)
 	require.NoError(t, err)
 	require.Empty(t, removed.Listings)
 	require.ElementsMatch(t, []string{archived.ID, created.ID}, removed.Deleted)
@@ -120,7 +120,7 @@ func feedRollback(t *testing.T, b *board) {
 	})
 	require.ErrorIs(t, err, errRollback)
 
-	batch, err := b.Feed.ListSince(t.Context(), position, 10)
+	batch, err := b.Feed.ListSince(t.Context(), position, wholeList)
 	require.NoError(t, err)
 	require.Empty(t, batch.Listings)
 	require.Empty(t, batch.Deleted)
@@ -260,7 +260,7 @@ func feedPositions(t *testing.T, b *board) {
 
 	// Positions of no store or of another one.
 	for _, foreign := range []listings.FeedPosition{"", "x", "{}", `{"store":"another","fence":1}`} {
-		_, err := b.Feed.ListSince(t.Context(), foreign, 10)
+		_, err := b.Feed.ListSince(t.Context(), foreign, wholeList)
 		require.ErrorIs(t, err, listings.ErrFeedPosition, foreign)
 	}
 
@@ -283,7 +283,7 @@ func feedPositions(t *testing.T, b *board) {
 		return err == nil && deleted == oldChanges
 	}, 30*time.Second, 5*time.Millisecond)
 
-	_, err := b.Feed.ListSince(t.Context(), position, 10)
+	_, err := b.Feed.ListSince(t.Context(), position, wholeList)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 
 	// From a new position, the reader gets the next change.
@@ -305,7 +305,7 @@ func feedLoader(t *testing.T, b *board) {
 	ignoreProgress := func(int) {}
 	require.NoError(t, b.Loader.Load(t.Context(), slices.Values([]listings.Listing{loaded}), ignoreProgress))
 
-	_, err := b.Feed.ListSince(t.Context(), position, 10)
+	_, err := b.Feed.ListSince(t.Context(), position, wholeList)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 }
 
@@ -314,10 +314,10 @@ func feedRestart(t *testing.T, b *board) {
 	position := b.position(t)
 	require.NoError(t, b.Feed.Reset(t.Context()))
 
-	_, err := b.Feed.ListSince(t.Context(), position, 10)
+	_, err := b.Feed.ListSince(t.Context(), position, wholeList)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 
-	_, err = b.Feed.ListSince(t.Context(), b.position(t), 10)
+	_, err = b.Feed.ListSince(t.Context(), b.position(t), wholeList)
 	require.NoError(t, err)
 }
 

@@ -186,7 +186,7 @@ func Messages(t *testing.T, open HiringOpener) {
 			{organization: newID(), application: application.ID},
 			{organization: application.OrganizationID, application: newID()},
 		} {
-			sent, err := storage.Messages.List(ctx, other.organization, other.application, 5)
+			sent, err := storage.Messages.List(ctx, other.organization, other.application, wholeList)
 			require.NoError(t, err)
 			require.Empty(t, sent)
 		}
@@ -226,7 +226,7 @@ func Exports(t *testing.T, open HiringOpener) {
 	list := func(t *testing.T, storage adapters.HiringStorage, filter hiring.ExportFilter) []hiring.Export {
 		t.Helper()
 
-		found, err := storage.Exports.List(ctx, filter, 10)
+		found, err := storage.Exports.List(ctx, filter, wholeList)
 		require.NoError(t, err)
 
 		return found
@@ -453,11 +453,11 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			isDeleted := err != nil
 			require.Equal(t, isErased, isDeleted, "a message")
 
-			notes, err := storage.Notes.List(ctx, want.OrganizationID, want.ID, page.After("", 10))
+			notes, err := storage.Notes.List(ctx, want.OrganizationID, want.ID, page.After("", wholeList))
 			require.NoError(t, err)
 			require.Equal(t, isErased, len(notes.Items) == 0, "notes")
 
-			ratings, err := storage.Ratings.List(ctx, want.OrganizationID, want.ID, 10)
+			ratings, err := storage.Ratings.List(ctx, want.OrganizationID, want.ID, wholeList)
 			require.NoError(t, err)
 			require.Equal(t, isErased, len(ratings) == 0, "ratings")
 		}

@@ -62,12 +62,12 @@ func (b *board) reports(t testing.TB, listingID string, limit int) []listings.Jo
 // of other listings are not.
 func casesCreateAndListReports(t *testing.T, b *board) {
 	listing, otherListing := newID(), newID()
-	require.Empty(t, b.reports(t, listing, 10))
+	require.Empty(t, b.reports(t, listing, wholeList))
 
 	ofGuest := b.report(t, listing, guestReporter)
 	ofUser := b.report(t, listing, newID())
 	b.report(t, otherListing, newID())
-	require.Equal(t, []listings.JobReport{ofUser, ofGuest}, b.reports(t, listing, 10))
+	require.Equal(t, []listings.JobReport{ofUser, ofGuest}, b.reports(t, listing, wholeList))
 	require.Equal(t, []listings.JobReport{ofUser}, b.reports(t, listing, 1), "the newest")
 }
 
@@ -81,7 +81,7 @@ func casesErasedReporter(t *testing.T, b *board) {
 	require.NoError(t, b.Cases.EraseReporter(t.Context(), deletedUser))
 
 	erased.ReporterID, erased.Email = "", ""
-	require.Equal(t, []listings.JobReport{ofOtherUser, ofGuest, erased}, b.reports(t, listing, 10))
+	require.Equal(t, []listings.JobReport{ofOtherUser, ofGuest, erased}, b.reports(t, listing, wholeList))
 }
 
 // casesExpiredReports checks that a report from before the given time is deleted, and one from exactly that time is
@@ -95,7 +95,7 @@ func casesExpiredReports(t *testing.T, b *board) {
 	deleted, err := store.DeleteBefore(t.Context(), listings.ReportKind, kept.CreatedAt, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, deleted)
-	require.Equal(t, []listings.JobReport{kept}, b.reports(t, listing, 10))
+	require.Equal(t, []listings.JobReport{kept}, b.reports(t, listing, wholeList))
 }
 
 // caseOf returns the case of the listing, or the zero value if it has none.
@@ -216,7 +216,7 @@ func casesConcurrentReports(t *testing.T, b *board) {
 		return b.svc.ReportJob(t.Context(), admin(noOrganization), listing.ID, listings.ReportInput{Reason: "fraud"})
 	})
 	require.Equal(t, reports, b.caseOf(t, listing.ID).Reports)
-	require.Len(t, b.reports(t, listing.ID, 100), reports)
+	require.Len(t, b.reports(t, listing.ID, wholeList), reports)
 }
 
 // casesSuspiciousListing checks that a listing whose text resembles a fraud opens a case with a

@@ -237,12 +237,12 @@ func listingExport(t *testing.T, b *board) {
 		require.Equal(t, fullRow(first, firstViews), rows[3])
 	}
 
-	require.Len(t, export(b.org, "draft", 10), 1)
-	require.Empty(t, export(newID(), anyStatus, 10), "another organization has no listings")
+	require.Len(t, export(b.org, "draft", wholeList), 1)
+	require.Empty(t, export(newID(), anyStatus, wholeList), "another organization has no listings")
 
 	const unknownCursor = "nonsense"
 
-	_, _, err := b.Listings.Export(t.Context(), b.org, anyStatus, unknownCursor, 10)
+	_, _, err := b.Listings.Export(t.Context(), b.org, anyStatus, unknownCursor, wholeList)
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 

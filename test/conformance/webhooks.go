@@ -54,12 +54,8 @@ func (f *integrationsFixture) changeEndpoint(endpoint integrations.Endpoint, fn 
 	}))
 }
 
-// fromStart is the empty id after which the first page of a list begins, and wholeList is a page size that is greater than
-// the lists of the tests.
-const (
-	fromStart = ""
-	wholeList = 10
-)
+// fromStart is the empty id after which the first page of a list begins.
+const fromStart = ""
 
 // listEndpoints returns the ids of at most n endpoints that the filter selects, after the endpoint with the id after.
 func (f *integrationsFixture) listEndpoints(filter integrations.EndpointFilter, after string, n int) []string {
