@@ -77,6 +77,9 @@ func assignDigests(
 	return digests, users
 }
 
+// manyUsers is more than the number of users of a test.
+const manyUsers = 20
+
 // newIDs returns n new ids.
 func newIDs(n int) []string {
 	ids := make([]string, n)
@@ -244,7 +247,9 @@ func (suite savedSearchSuite) lockedChanges(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	const maxSearches = 3
 	user := newID()
-	runConcurrently(t, 12, func(int) error {
+
+	const transactions = 12
+	runConcurrently(t, transactions, func(int) error {
 		return tryWithProfile(storage, user, func(ctx context.Context) error {
 			stored, err := storage.Searches.ListByUser(ctx, user, wholeList)
 			if err != nil || len(stored) == maxSearches {
@@ -279,7 +284,7 @@ func (suite savedSearchSuite) alertsTurnedOff(t *testing.T) {
 	require.ElementsMatch(t, []jobseeker.Search{first, second}, suite.byUser(t, storage, user, wholeList))
 
 	// The user and the other user get digests. The user's digest has the match of the second search only.
-	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
+	digests, users := assignDigests(t, storage, manyUsers, now, now.Add(time.Hour))
 	require.Equal(t, 2, users)
 
 	for _, digest := range digests {
@@ -308,25 +313,27 @@ func AlertQueue(t *testing.T, open JobseekerOpener) {
 		return ids
 	}
 
-	want := newIDs(5)
+	const queued, page = 5, 3
+
+	want := newIDs(queued)
 	for range 2 { // the event of a new listing may be delivered twice
 		for _, id := range want {
 			require.NoError(t, storage.AlertQueue.Add(ctx, id))
 		}
 	}
 
-	first := list(3)
-	require.Len(t, first, 3)
-	require.Equal(t, first, list(3), "reading removes no id")
+	first := list(page)
+	require.Len(t, first, page)
+	require.Equal(t, first, list(page), "reading removes no id")
 
-	// Three of the five ids are deleted, and then all.
+	// The ids of the first page are deleted, and then all.
 	require.NoError(t, storage.AlertQueue.Delete(ctx, nil))
 	require.NoError(t, storage.AlertQueue.Delete(ctx, first))
 
-	remaining := list(5)
+	remaining := list(queued)
 	require.ElementsMatch(t, want, slices.Concat(first, remaining))
 	require.NoError(t, storage.AlertQueue.Delete(ctx, want))
-	require.Empty(t, list(5))
+	require.Empty(t, list(queued))
 }
 
 // Matches checks the port jobseeker.Matches.
@@ -336,6 +343,7 @@ func Matches(t *testing.T, open JobseekerOpener) {
 	t.Run("create, concurrently", suite.createConcurrently)
 	t.Run("job alerts turned off", suite.jobAlertsTurnedOff)
 	t.Run("digests", suite.digests)
+	t.Run("next digest", suite.nextDigest)
 	t.Run("digest without matches", suite.digestWithoutMatches)
 	t.Run("digests, concurrently", suite.digestsConcurrently)
 	t.Run("retention", suite.retention)
@@ -377,12 +385,14 @@ func (suite matchSuite) createConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	search := newSearch(newID(), withAlerts, now)
 
+	const matchCount, transactions = 20, 8
+
 	var matches []jobseeker.Match
-	for range 20 {
+	for range matchCount {
 		matches = append(matches, newMatch(search, newID(), now))
 	}
 
-	created := make([]int, 8) // the number of new matches by transaction
+	created := make([]int, transactions) // the number of new matches by transaction
 	runConcurrently(t, len(created), func(i int) error {
 		ordered := slices.Clone(matches)
 		if i%2 == 0 {
@@ -397,11 +407,11 @@ func (suite matchSuite) createConcurrently(t *testing.T) {
 	})
 
 	total := 0
-	for _, n := range created {
-		total += n
+	for _, newMatches := range created {
+		total += newMatches
 	}
 
-	require.Equal(t, len(matches), total)
+	require.Equal(t, matchCount, total)
 }
 
 // jobAlertsTurnedOff checks that no match is stored for a user who has turned off all alerts in the profile
@@ -424,14 +434,25 @@ func (suite matchSuite) jobAlertsTurnedOff(t *testing.T) {
 	require.ElementsMatch(t, stored, storeMatches(t, storage, append(stored, refused)...))
 
 	// The search of the user without a profile has no alerts. So there is one digest.
-	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
+	digests, users := assignDigests(t, storage, manyUsers, now, now.Add(time.Hour))
 	require.Equal(t, 1, users)
 	require.Len(t, digests, 1)
 	require.Equal(t, on.UserID, digests[0].UserID)
 }
 
-// digests checks which matches a digest contains, and when the next digest of the user is assigned: at the time next
-// or later, if there are new matches.
+// listDigest returns the matches of the digest, those of recent listings first.
+func (suite matchSuite) listDigest(
+	t *testing.T, storage adapters.JobseekerStorage, user, digest string, limit int,
+) []jobseeker.Match {
+	t.Helper()
+
+	matches, err := storage.Matches.ListByDigest(context.Background(), user, digest, limit)
+	require.NoError(t, err)
+
+	return matches
+}
+
+// digests checks which matches a digest contains.
 func (suite matchSuite) digests(t *testing.T) {
 	storage, now := openJobseeker(t, suite.open)
 	user, next := newID(), now.Add(24*time.Hour)
@@ -449,47 +470,54 @@ func (suite matchSuite) digests(t *testing.T) {
 		newMatch(first, old, now),
 		newMatch(first, recent, now), newMatch(second, recent, now), newMatch(silent, recent, now))
 
-	digests, users := assignDigests(t, storage, 10, now, next)
+	digests, users := assignDigests(t, storage, manyUsers, now, next)
 	require.Equal(t, 1, users)
 	require.Len(t, digests, 1)
 	require.Equal(t, user, digests[0].UserID)
 
-	digest := digests[0].ID
-	list := func(user, digest string, n int) []jobseeker.Match {
-		matches, err := storage.Matches.ListByDigest(context.Background(), user, digest, n)
-		require.NoError(t, err)
-		return matches
-	}
-
 	// The digest has the three matches of the searches with alerts, those of the recent listing first.
-	matches := list(user, digest, wholeList)
+	digest := digests[0].ID
+	matches := suite.listDigest(t, storage, user, digest, wholeList)
 	require.Len(t, matches, 3)
 	require.Equal(t, []string{recent, recent, old},
 		[]string{matches[0].ListingID, matches[1].ListingID, matches[2].ListingID})
-	require.ElementsMatch(t, []string{first.Name, "Other"}, []string{matches[0].SearchName, matches[1].SearchName})
-	require.Len(t, list(user, digest, 1), 1, "at most as many as the limit")
-	require.Empty(t, list(newID(), digest, wholeList), "a digest of another user")
-	require.Empty(t, list(user, newID(), wholeList), "an unknown digest")
+	require.ElementsMatch(t, []string{first.Name, second.Name}, []string{matches[0].SearchName, matches[1].SearchName})
+	require.Len(t, suite.listDigest(t, storage, user, digest, 1), 1, "at most as many as the limit")
+	require.Empty(t, suite.listDigest(t, storage, newID(), digest, wholeList), "a digest of another user")
+	require.Empty(t, suite.listDigest(t, storage, user, newID(), wholeList), "an unknown digest")
 
-	// The next digest needs a new match, and is assigned at the time next.
-	_, users = assignDigests(t, storage, 10, next, next)
-	require.Zero(t, users, "all matches are in the first digest")
-	storeMatches(t, storage, newMatch(first, newID(), now))
-
-	_, users = assignDigests(t, storage, 10, next.Add(-time.Microsecond), next)
-	require.Zero(t, users, "too soon after the previous digest")
-
-	digests, _ = assignDigests(t, storage, 10, next, next.Add(time.Hour))
-	require.Len(t, digests, 1)
-
-	// The searches change after the first digest was assigned: one is deleted, and the alerts of another one are
+	// The searches change after the digest was assigned: one is deleted, and the alerts of another one are
 	// turned off. Their matches leave the digest.
 	storeSearches(t, storage, first, silent)
-	require.Len(t, list(user, digest, wholeList), 2, "without the match of the deleted search")
+	require.Len(t, suite.listDigest(t, storage, user, digest, wholeList), 2, "without the match of the deleted search")
 
 	first.EmailAlerts = withoutAlerts
 	storeSearches(t, storage, first, silent)
-	require.Empty(t, list(user, digest, wholeList), "no search has alerts")
+	require.Empty(t, suite.listDigest(t, storage, user, digest, wholeList), "no search has alerts")
+}
+
+// nextDigest checks when the next digest of a user is assigned: at the time next or later, if there are new matches.
+func (suite matchSuite) nextDigest(t *testing.T) {
+	storage, now := openJobseeker(t, suite.open)
+	next := now.Add(24 * time.Hour)
+
+	search := newSearch(newID(), withAlerts, now)
+	storeSearches(t, storage, search)
+	storeMatches(t, storage, newMatch(search, newID(), now))
+
+	digests, _ := assignDigests(t, storage, manyUsers, now, next)
+	require.Len(t, digests, 1, "the first digest")
+
+	_, users := assignDigests(t, storage, manyUsers, next, next)
+	require.Zero(t, users, "all matches are in the first digest")
+
+	storeMatches(t, storage, newMatch(search, newID(), now))
+
+	_, users = assignDigests(t, storage, manyUsers, next.Add(-time.Microsecond), next)
+	require.Zero(t, users, "too soon after the previous digest")
+
+	digests, _ = assignDigests(t, storage, manyUsers, next, next.Add(time.Hour))
+	require.Len(t, digests, 1, "the next digest")
 }
 
 // digestWithoutMatches checks that a user whose alerts were turned off after a match is selected by AssignDigests,
@@ -505,7 +533,7 @@ func (suite matchSuite) digestWithoutMatches(t *testing.T) {
 	storeSearches(t, storage, off)
 
 	next := now.Add(24 * time.Hour)
-	digests, users := assignDigests(t, storage, 10, now, next)
+	digests, users := assignDigests(t, storage, manyUsers, now, next)
 	require.Empty(t, digests)
 	require.Equal(t, 1, users)
 
@@ -513,7 +541,7 @@ func (suite matchSuite) digestWithoutMatches(t *testing.T) {
 	storeSearches(t, storage, off, newSearch(search.UserID, withAlerts, now))
 	storeMatches(t, storage, newMatch(search, newID(), now))
 
-	digests, _ = assignDigests(t, storage, 10, now, next)
+	digests, _ = assignDigests(t, storage, manyUsers, now, next)
 	require.Len(t, digests, 1, "the next digest is not delayed")
 }
 
@@ -532,13 +560,15 @@ func (suite matchSuite) digestsConcurrently(t *testing.T) {
 		storeMatches(t, storage, newMatch(search, newID(), now))
 	}
 
-	assignedBy := make([]int, 6) // the number of digests by caller
-	runConcurrently(t, len(assignedBy), func(caller int) error {
-		for range 4 { // calls
+	const callers, callsOfEach, usersOfCall = 6, 4, 3
+
+	assignedBy := make([]int, callers) // the number of digests by caller
+	runConcurrently(t, callers, func(caller int) error {
+		for range callsOfEach {
 			assigned := 0
 
 			err := storage.Tx.Do(context.Background(), func(ctx context.Context) error {
-				digests, _, err := storage.Matches.AssignDigests(ctx, newIDs(3), now, next)
+				digests, _, err := storage.Matches.AssignDigests(ctx, newIDs(usersOfCall), now, next)
 				assigned = len(digests)
 				return err
 			})
@@ -552,7 +582,7 @@ func (suite matchSuite) digestsConcurrently(t *testing.T) {
 		return nil
 	})
 
-	remaining, _ := assignDigests(t, storage, 100, now, next)
+	remaining, _ := assignDigests(t, storage, manyUsers, now, next)
 
 	total := len(remaining)
 	for _, assigned := range assignedBy {
