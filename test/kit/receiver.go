@@ -28,29 +28,32 @@ import (
 func CheckReceiver(t *testing.T, server string, command func(ctx context.Context) *exec.Cmd) {
 	t.Helper()
 
-	w := newReceiverWebhook(t, server)
+	// The receiver accepts and prints an event.
+	webhook := newReceiverWebhook(t, server)
 	address := Address(t)
-	oldSecret := w.create(receiverURL(address))
-	out := runReceiver(t, command, address, oldSecret)
-	require.Equal(t, "succeeded", w.sendTestEvent("application.submitted"))
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "application.submitted") },
-		30*time.Second, 20*time.Millisecond, "the receiver does not print the event: %s", out)
+	oldSecret := webhook.create(receiverURL(address))
+	output := runReceiver(t, command, address, oldSecret)
+	require.Equal(t, "succeeded", webhook.sendTestEvent("application.submitted"))
+
+	hasPrinted := func() bool { return strings.Contains(output.String(), "application.submitted") }
+	require.Eventually(t, hasPrinted, 30*time.Second, 20*time.Millisecond, "the receiver does not print the event: %s", output)
 
 	checkSignatures(t, address, oldSecret)
 
 	// During a rotation deliveries are signed with both secrets.
-	newSecret := w.call(http.MethodPost, w.path+"/secret", nil, http.StatusOK)["secret"].(string)
-	require.Equal(t, "succeeded", w.sendTestEvent("job.closed"), "a receiver with the old secret")
+	newSecret := webhook.call(http.MethodPost, webhook.path+"/secret", nil, http.StatusOK)["secret"].(string)
+	require.Equal(t, "succeeded", webhook.sendTestEvent("job.closed"), "a receiver with the old secret")
 
 	addressOfNew := Address(t)
 	runReceiver(t, command, addressOfNew, newSecret)
-	w.setURL(receiverURL(addressOfNew))
-	require.Equal(t, "succeeded", w.sendTestEvent("job.created"), "a receiver with the new secret")
+	webhook.setURL(receiverURL(addressOfNew))
+	require.Equal(t, "succeeded", webhook.sendTestEvent("job.created"), "a receiver with the new secret")
 
+	// A receiver with a secret that the server has not issued refuses the deliveries.
 	addressOfForeign := Address(t)
 	runReceiver(t, command, addressOfForeign, foreignWebhookSecret)
-	w.setURL(receiverURL(addressOfForeign))
-	require.Equal(t, "refused with 401", w.sendTestEvent("job.created"), "a receiver with a foreign secret")
+	webhook.setURL(receiverURL(addressOfForeign))
+	require.Equal(t, "refused with 401", webhook.sendTestEvent("job.created"))
 }
 
 // foreignWebhookSecret is a valid webhook secret that the server has not issued.
@@ -182,12 +185,12 @@ func (w *receiverWebhook) call(method, path string, input any, wantStatus int) m
 	text, err := io.ReadAll(response.Body)
 	require.NoError(w.t, err)
 	require.Equal(w.t, wantStatus, response.StatusCode, "%s %s: %s", method, path, text)
-	var out struct {
+	var envelope struct {
 		Data map[string]any `json:"data"`
 	}
-	require.NoError(w.t, json.Unmarshal(text, &out))
+	require.NoError(w.t, json.Unmarshal(text, &envelope))
 
-	return out.Data
+	return envelope.Data
 }
 
 // sendTestEvent sends a test event of the type and returns the outcome of its first attempt:
@@ -228,9 +231,9 @@ func runReceiver(t *testing.T, command func(ctx context.Context) *exec.Cmd, addr
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := command(ctx)
-	out := &Log{}
+	output := &Log{}
 	cmd.Env = append(append(os.Environ(), cmd.Env...), "PORT="+port, "WEBHOOK_SECRET="+secret)
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 
 	// The negative id kills the process group: the command may be a script that starts the receiver.
@@ -243,7 +246,7 @@ func runReceiver(t *testing.T, command func(ctx context.Context) *exec.Cmd, addr
 		_ = cmd.Wait()
 	})
 
-	require.Eventually(t, func() bool {
+	isListening := func() bool {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
 		if err != nil {
 			return false
@@ -251,10 +254,11 @@ func runReceiver(t *testing.T, command func(ctx context.Context) *exec.Cmd, addr
 
 		_ = conn.Close()
 
-		return strings.Contains(out.String(), "listening at "+receiverURL(address)+"\n")
-	}, 90*time.Second, 50*time.Millisecond, "%s", out)
+		return strings.Contains(output.String(), "listening at "+receiverURL(address)+"\n")
+	}
+	require.Eventually(t, isListening, 90*time.Second, 50*time.Millisecond, "%s", output)
 
-	return out
+	return output
 }
 
 // Log collects the output of a program. It may be read concurrently.
