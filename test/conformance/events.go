@@ -82,14 +82,16 @@ func (suite eventSuite) committedEvent(t *testing.T) {
 	}
 	suite.record(t, database, want)
 
-	got := suite.claim(t, database, wholeList)
-	require.Len(t, got, 1)
-	require.Equal(t, "application.submitted", got[0].Type)
-	require.Equal(t, "a", got[0].Subject)
-	require.Equal(t, 1, got[0].Attempt)
-	require.True(t, clk.Now().Equal(got[0].RecordedAt))
+	claimed := suite.claim(t, database, wholeList)
+	require.Len(t, claimed, 1)
 
-	decoded, err := event.Decode[event.ApplicationSubmitted](got[0])
+	envelope := claimed[0]
+	require.Equal(t, "application.submitted", envelope.Type)
+	require.Equal(t, "a", envelope.Subject)
+	require.Equal(t, 1, envelope.Attempt)
+	require.True(t, clk.Now().Equal(envelope.RecordedAt))
+
+	decoded, err := event.Decode[event.ApplicationSubmitted](envelope)
 	require.NoError(t, err)
 	require.Equal(t, want, decoded)
 }
@@ -148,18 +150,20 @@ func (suite eventSuite) nestedTransaction(t *testing.T) {
 // limit. The next claim returns the others. The subject of a created job is its id.
 func (suite eventSuite) orderAndLimitOfClaims(t *testing.T) {
 	database, _ := suite.fresh(t)
-	for i := range 5 {
+	const total, limit = 5, 3
+
+	for i := range total {
 		suite.record(t, database, event.JobCreated{JobID: fmt.Sprint(i)})
 	}
 
-	first := suite.claim(t, database, 3)
-	require.Len(t, first, 3)
+	first := suite.claim(t, database, limit)
+	require.Len(t, first, limit)
 
 	for i, envelope := range first {
 		require.Equal(t, fmt.Sprint(i), envelope.Subject)
 	}
 
-	require.Len(t, suite.claim(t, database, 3), 2)
+	require.Len(t, suite.claim(t, database, limit), total-limit)
 }
 
 // expiredLease checks that an event that was claimed by a relay that has crashed can be claimed again after the
@@ -199,7 +203,7 @@ func (suite eventSuite) sentEvents(t *testing.T) {
 // concurrentClaims checks that concurrent relays claim each event once.
 func (suite eventSuite) concurrentClaims(t *testing.T) {
 	database, _ := suite.fresh(t)
-	const total, claimers = 200, 8
+	const total, claimers, batchSize = 200, 8, 7
 
 	events := make([]event.Event, total)
 	for i := range events {
@@ -214,18 +218,18 @@ func (suite eventSuite) concurrentClaims(t *testing.T) {
 	for range claimers {
 		claiming.Go(func() {
 			for {
-				got, err := database.Outbox.Claim(context.Background(), 7, time.Minute)
+				claimed, err := database.Outbox.Claim(context.Background(), batchSize, time.Minute)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 
-				if len(got) == 0 {
+				if len(claimed) == 0 {
 					return
 				}
 
 				mu.Lock()
-				for _, envelope := range got {
+				for _, envelope := range claimed {
 					claimsByID[envelope.ID]++
 				}
 
@@ -296,10 +300,10 @@ func (suite eventSuite) notificationOfACommit(t *testing.T) {
 // there is none.
 func (suite eventSuite) lag(t *testing.T) {
 	database, clk := suite.fresh(t)
-	lag := func() (int, time.Time) {
-		n, oldest, err := database.Outbox.Lag(t.Context())
+	lag := func() (unsent int, oldest time.Time) {
+		unsent, oldest, err := database.Outbox.Lag(t.Context())
 		require.NoError(t, err)
-		return n, oldest
+		return unsent, oldest
 	}
 
 	unsent, oldest := lag()

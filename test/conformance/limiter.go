@@ -66,13 +66,15 @@ func (suite limiterSuite) start(t *testing.T) (
 	return limiter, clk, take
 }
 
-// concurrentCalls checks that of 200 concurrent calls exactly as many are allowed as the rule permits.
+// concurrentCalls checks that of many concurrent calls exactly as many are allowed as the rule permits.
 func (suite limiterSuite) concurrentCalls(t *testing.T) {
+	const calls = 200
+
 	limiter, _, _ := suite.start(t)
 	var admitted, failed atomic.Int64
 
 	var group sync.WaitGroup
-	for range 200 {
+	for range calls {
 		group.Go(func() {
 			decision, err := limiter.Take(context.Background(), tenPerQuarterHour, "k")
 			if err != nil {
@@ -92,28 +94,28 @@ func (suite limiterSuite) concurrentCalls(t *testing.T) {
 // wait until the first one is 15 minutes old.
 func (suite limiterSuite) remainingCalls(t *testing.T) {
 	_, _, take := suite.start(t)
-	for remaining := 9; remaining >= 0; remaining-- {
+	for remaining := tenPerQuarterHour.Max - 1; remaining >= 0; remaining-- {
 		require.Equal(t, limit.Decision{Allowed: true, Remaining: remaining}, take(tenPerQuarterHour, "k"))
 	}
 
-	require.Equal(t, limit.Decision{RetryAfter: 15 * time.Minute}, take(tenPerQuarterHour, "k"))
+	require.Equal(t, limit.Decision{RetryAfter: tenPerQuarterHour.Per}, take(tenPerQuarterHour, "k"))
 }
 
 // windowAcrossAFixedBoundary checks that the window slides: calls count for 15 minutes, also if a new quarter of the hour
 // has begun since.
 func (suite limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
-	// All calls that the rule permits are made at 10:44, a minute before a quarter of the hour.
+	// All calls that the rule permits are made at 10:44, a minute before a quarter of the hour. The clock begins at 10:30.
 	_, clk, take := suite.start(t)
 	clk.Advance(14 * time.Minute)
 
-	for call := range 10 {
+	for call := range tenPerQuarterHour.Max {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed, "call %d", call)
 	}
 
 	// At 10:46, a limiter with fixed windows of 15 minutes would allow calls again.
 	clk.Advance(2 * time.Minute)
 
-	for call := range 10 {
+	for call := range tenPerQuarterHour.Max {
 		require.False(t, take(tenPerQuarterHour, "k").Allowed, "call %d", call)
 	}
 }
@@ -122,7 +124,7 @@ func (suite limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
 // is the time until the oldest one stops counting.
 func (suite limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
 	_, clk, take := suite.start(t)
-	for call := range 10 {
+	for call := range tenPerQuarterHour.Max {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed, "call %d", call)
 		clk.Advance(time.Minute)
 	}
@@ -142,7 +144,7 @@ func (suite limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
 // used up has all of them again after 15 minutes.
 func (suite limiterSuite) refusedCallsAreNotRecorded(t *testing.T) {
 	_, clk, take := suite.start(t)
-	for call := range 10 {
+	for call := range tenPerQuarterHour.Max {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed, "call %d", call)
 	}
 
@@ -152,7 +154,7 @@ func (suite limiterSuite) refusedCallsAreNotRecorded(t *testing.T) {
 	}
 
 	clk.Advance(time.Minute)
-	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(tenPerQuarterHour, "k"))
+	require.Equal(t, limit.Decision{Allowed: true, Remaining: tenPerQuarterHour.Max - 1}, take(tenPerQuarterHour, "k"))
 }
 
 // otherKeysAndRules checks that the calls of one rule and key do not count for another rule or another key. Keys may have
@@ -181,12 +183,12 @@ func (suite limiterSuite) peek(t *testing.T) {
 	}
 
 	// More calls of Peek than the rule permits.
-	for range 20 {
-		require.Equal(t, limit.Decision{Allowed: true, Remaining: 10}, peek())
+	for range 2 * tenPerQuarterHour.Max {
+		require.Equal(t, limit.Decision{Allowed: true, Remaining: tenPerQuarterHour.Max}, peek())
 	}
 
 	// Peek refuses a call after ten calls of Take.
-	for call := range 10 {
+	for call := range tenPerQuarterHour.Max {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed, "call %d", call)
 	}
 
@@ -197,14 +199,14 @@ func (suite limiterSuite) peek(t *testing.T) {
 // clear checks that Clear deletes the calls of one key only. A key without calls is no error.
 func (suite limiterSuite) clear(t *testing.T) {
 	limiter, _, take := suite.start(t)
-	for range 11 { // one more than the rule permits
+	for range tenPerQuarterHour.Max + 1 {
 		take(tenPerQuarterHour, "k")
 		take(tenPerQuarterHour, "other")
 	}
 
 	require.NoError(t, limiter.Clear(context.Background(), tenPerQuarterHour, "k"))
 	require.NoError(t, limiter.Clear(context.Background(), tenPerQuarterHour, "never seen"))
-	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(tenPerQuarterHour, "k"))
+	require.Equal(t, limit.Decision{Allowed: true, Remaining: tenPerQuarterHour.Max - 1}, take(tenPerQuarterHour, "k"))
 	require.False(t, take(tenPerQuarterHour, "other").Allowed, "a key that was not cleared")
 }
 
@@ -212,7 +214,7 @@ func (suite limiterSuite) clear(t *testing.T) {
 // recorded calls then have times in the future.
 func (suite limiterSuite) clockSetBack(t *testing.T) {
 	_, clk, take := suite.start(t)
-	for range 10 {
+	for range tenPerQuarterHour.Max {
 		take(tenPerQuarterHour, "k")
 	}
 
@@ -228,7 +230,7 @@ func (suite limiterSuite) clockSetBack(t *testing.T) {
 // allowed after RetryAfter. The maximum 0 refuses every call.
 func (suite limiterSuite) loweredMaximum(t *testing.T) {
 	_, clk, take := suite.start(t)
-	for range 10 {
+	for range tenPerQuarterHour.Max {
 		take(tenPerQuarterHour, "k")
 		clk.Advance(time.Second)
 	}
@@ -270,7 +272,7 @@ func (suite limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begi
 	begin()
 
 	allowed := 0
-	for range 40 {
+	for range 4 * tenPerQuarterHour.Max {
 		if take() {
 			allowed++
 		}

@@ -139,14 +139,14 @@ func (suite quotaSuite) windowAcrossAMinute(t *testing.T) {
 	limiter := suite.start(t)
 	limiter.Advance(59 * time.Second)
 
-	for call := range 60 {
+	for call := range sixtyPerMinute.PerMinute {
 		require.True(t, limiter.spend(sixtyPerMinute).Allowed, "call %d", call)
 	}
 
 	// Two seconds later, a limiter with fixed minutes would allow calls again.
 	limiter.Advance(2 * time.Second)
 
-	for call := range 60 {
+	for call := range sixtyPerMinute.PerMinute {
 		status := limiter.spend(sixtyPerMinute)
 		require.False(t, status.Allowed, "call %d", call)
 		require.Equal(t, []string{limit.MinuteWindow}, status.Violated)
@@ -200,7 +200,7 @@ func (suite quotaSuite) midnightInUTC(t *testing.T) {
 // quota is used up has the quota again after a minute.
 func (suite quotaSuite) refusedCallsAreNotRecorded(t *testing.T) {
 	limiter := suite.start(t)
-	for range 60 {
+	for range sixtyPerMinute.PerMinute {
 		limiter.spend(sixtyPerMinute)
 	}
 
