@@ -77,6 +77,6 @@ var firstHundred = page.Request{Number: 1, Size: 100}
 // wholeList is a limit of the length of lists. The lists of the tests that use it are shorter.
 const wholeList = 100
 
-// withMicroseconds is a duration that ends with microseconds, the smallest unit that all databases store. A storage that
+// unroundedDelay is a duration that ends with microseconds, the smallest unit that all databases store. A storage that
 // rounds times to milliseconds would change the times to which it is added.
-const withMicroseconds = 1_234_567 * time.Microsecond
+const unroundedDelay = 1_234_567 * time.Microsecond

@@ -44,7 +44,7 @@ func openHiring(t *testing.T, open HiringOpener) (adapters.HiringStorage, time.T
 	storage := open(t, clk)
 	requirePorts(t, storage)
 
-	return storage, clk.Now().Add(withMicroseconds)
+	return storage, clk.Now().Add(unroundedDelay)
 }
 
 // newApplication returns a pending application to a new listing of the organization.

@@ -195,7 +195,7 @@ func Users(t *testing.T, open IdentityOpener) {
 // expects an address in lower case.
 func userReads(t *testing.T, fixture *identityFixture) {
 	user := identity.NewUser(newID(), "Jo@example.org", "Jo Doe", identity.KindEmployer, passwordHash, fixture.now)
-	user.Verify(fixture.now.Add(withMicroseconds))
+	user.Verify(fixture.now.Add(unroundedDelay))
 	require.NoError(t, fixture.Users.Create(t.Context(), &user))
 	require.Equal(t, user, fixture.getUser(user.ID))
 

@@ -51,7 +51,7 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, identity.EmailHistory{UserID: user.ID}, fixture.history(user.ID))
 
 	first := fixture.formerAddress("First@example.org", 0)
-	second := fixture.formerAddress("zoë@example.org", withMicroseconds)
+	second := fixture.formerAddress("zoë@example.org", unroundedDelay)
 	firstAgain := fixture.formerAddress("first@example.org", time.Minute)
 	theirs := identity.EmailHistory{
 		UserID:    otherUser.ID,
@@ -65,7 +65,7 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 		{UserID: user.ID, Requested: &identity.EmailChange{Email: "zoë@example.org", RequestedAt: fixture.now}},
 		{
 			UserID:    user.ID,
-			Requested: &identity.EmailChange{Email: "zoe@example.org", RequestedAt: fixture.now.Add(withMicroseconds)},
+			Requested: &identity.EmailChange{Email: "zoe@example.org", RequestedAt: fixture.now.Add(unroundedDelay)},
 			Undos:     []identity.EmailUndo{first},
 		},
 		{UserID: user.ID, Undos: []identity.EmailUndo{first, second, firstAgain}},

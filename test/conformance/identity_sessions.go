@@ -147,7 +147,7 @@ func sessionUpdates(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, session, fixture.principal(key).Session, "the session of another user")
 
 	// The time of the last use is stored to the microsecond.
-	session.LastUsedAt = fixture.now.Add(withMicroseconds)
+	session.LastUsedAt = fixture.now.Add(unroundedDelay)
 	require.NoError(t, fixture.Sessions.Update(ctx, session))
 	require.Equal(t, session, fixture.principal(key).Session)
 

@@ -57,7 +57,7 @@ func newIntegrationsFixture(t *testing.T, open IntegrationsOpener) *integrations
 func (f *integrationsFixture) ctx() context.Context { return f.t.Context() }
 
 // now returns a time near that of the clock, with microseconds: the smallest unit that all databases store.
-func (f *integrationsFixture) now() time.Time { return f.clk.Now().Add(withMicroseconds) }
+func (f *integrationsFixture) now() time.Time { return f.clk.Now().Add(unroundedDelay) }
 
 // createApp stores an application of the owner. Its name and its addresses need escaping.
 func (f *integrationsFixture) createApp(ownerID string) integrations.App {

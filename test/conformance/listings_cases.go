@@ -134,7 +134,7 @@ func casesCreateAndChangeCase(t *testing.T, b *board) {
 	require.Equal(t, moderationCase, b.caseOf(t, moderationCase.ListingID))
 
 	// The new case has other values in all fields but the listing and its organization.
-	later := now.Add(withMicroseconds)
+	later := now.Add(unroundedDelay)
 	moderationCase.ID = newID()
 	moderationCase.State = listings.CaseTakenDown
 	moderationCase.Reports = 0

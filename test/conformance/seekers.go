@@ -46,7 +46,7 @@ func openJobseeker(t *testing.T, open JobseekerOpener) (adapters.JobseekerStorag
 	storage := open(t, clk)
 	requirePorts(t, storage)
 
-	return storage, clk.Now().Add(withMicroseconds)
+	return storage, clk.Now().Add(unroundedDelay)
 }
 
 // withProfile runs fn in a transaction that has locked the profile of the user. The transaction

@@ -715,6 +715,7 @@ func (suite taskSuite) backlog(t *testing.T) {
 
 	// Three tasks are in the mail queue, of which one is a minute older, and one is in the events queue.
 	first := clk.Now()
+
 	suite.add(t, database, suite.newTask("a"))
 	clk.Advance(time.Minute)
 	suite.add(t, database, suite.newTask("b"), suite.newTask("c"), task.New("k", task.Events, "d", 1))

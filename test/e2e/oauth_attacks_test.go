@@ -332,6 +332,7 @@ func TestOAuthAttacks(t *testing.T) {
 			// A refresh may ask for fewer scopes. They apply to the new access token only, and not to later refreshes.
 			values := refreshGrant(token.RefreshToken)
 			values.Set("scope", "jobs:read")
+
 			_, fewer, _ := party.call(t, "/oauth/token", values)
 			require.Equal(t, "jobs:read", fewer["scope"])
 

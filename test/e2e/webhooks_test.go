@@ -305,8 +305,9 @@ func TestWebhooks(t *testing.T) {
 			require.Equal(t, "failed", developer.get(webhook+"/deliveries").ok(200).text("data.deliveries.0.status"))
 
 			// A disabled webhook sends neither tests nor replays.
-			sinceAnHourAgo := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
 			developer.post(webhook+"/test", nil).fails(409, "The webhook is not active")
+
+			sinceAnHourAgo := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
 			developer.post(webhook+"/replay", sinceAnHourAgo).fails(409, "The webhook is not active")
 		})
 
