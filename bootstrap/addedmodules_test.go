@@ -249,6 +249,7 @@ func notesModule(done *atomic.Int64) Module {
 					}
 
 					uniqueKey := "notes.work:" + added.ID
+
 					return d.Tasks.Add(ctx, task.New("notes.work", task.Events, uniqueKey, noteCreated{added.ID}))
 				})
 			}

@@ -163,11 +163,13 @@ func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 	db := openTestSQLite(t)
 
 	// Keep the context of a transaction beyond its end.
-	var ended context.Context
+	contexts := make(chan context.Context, 1)
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
-		ended = ctx
+		contexts <- ctx
 		return nil
 	}))
+
+	ended := <-contexts
 
 	// Every way to use it fails: a statement, the record of an event, and the connection for added modules.
 	require.ErrorIs(t, db.conn(ended).Exec("SELECT 1").Error, sql.ErrTxDone)

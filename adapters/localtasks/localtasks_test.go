@@ -47,6 +47,7 @@ func TestQueue_SameTask_QueuedOnce(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	executedIDs := make(chan string, maxExecutions)
+
 	workerErr := make(chan error, 1)
 	go func() {
 		workerErr <- queue.Work(ctx, func(_ context.Context, executed task.Reference) { executedIDs <- executed.ID })

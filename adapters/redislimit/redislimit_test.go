@@ -305,8 +305,9 @@ func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
 	require.NoError(t, server.Start())
 
 	hasEnded := func() bool { return !limiter.Degraded() }
-	respondsToPing := func() bool { return limiter.Ping(t.Context()) == nil }
 	require.Eventually(t, hasEnded, 20*time.Second, 20*time.Millisecond)
+
+	respondsToPing := func() bool { return limiter.Ping(t.Context()) == nil }
 	require.Eventually(t, respondsToPing, 20*time.Second, 20*time.Millisecond)
 }
 

@@ -230,6 +230,7 @@ func TestAnnotate_Years(t *testing.T) {
 
 	vocabulary := loadVocabulary(t)
 	const noYears = 0
+
 	for text, wantYears := range map[string]int{
 		"At least 2 years of ICU experience":  2,
 		"5+ years' experience":                5,
