@@ -251,8 +251,14 @@ func (c *client) validateResponse(request *http.Request, sent []byte, resp *resp
 	// an unknown resource has a message of its own.
 	isUnknownPath := resp.status == http.StatusNotFound && bytes.Contains(resp.raw, []byte(`"Not found"`))
 
+	// The server refuses the request line and headers of a request if they have more than 16 KiB. Only a long
+	// URL can exceed that here, because the headers of the client have less than a KiB.
+	const longURL = 15 << 10
+	isHeadTooLarge := resp.status == http.StatusRequestHeaderFieldsTooLarge && len(request.URL.String()) > longURL
+
 	switch {
 	case isUnknownPath,
+		isHeadTooLarge,
 		resp.status == http.StatusMethodNotAllowed,
 		resp.status == http.StatusNoContent,
 		resp.status == http.StatusNotModified:
