@@ -170,7 +170,7 @@ func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
 			require.EqualValues(t, 1, failures.count.Load(), "after change %d", i)
 		}
 
-		// The end of the pause does.
+		// The end of the pause does. The time is that of synctest, which passes at once.
 		time.Sleep(minMergePause)
 		synctest.Wait()
 		require.EqualValues(t, 2, failures.count.Load())
